@@ -1,0 +1,419 @@
+// m40.h: the only door between TypeScript and native code.
+//
+// Every kernel library (libm40_cpu.so, libm40_cuda.so, libm40_emulated.so) implements these functions.
+// engine/device/symbols.ts mirrors them; engine/device/structs.ts mirrors the structs, and a test compares
+// the two layouts through m40_layout().
+//
+// Conventions
+// - A function that can fail returns an m40_status, and on failure fills *error; an out parameter is then
+//   left as it was. The library never prints, never exits and lets no C++ exception out.
+// - Nothing is global: a context may be used from one thread at a time, two contexts from two threads.
+// - Shapes are [rows, columns], tokens first; sizes ending in _bytes are bytes; counts start with n_.
+// - Indices that may be absent are M40_NONE then.
+// - The library copies what it is given; it keeps no pointer of the caller's after a call returns.
+#ifndef M40_H
+#define M40_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define M40_API __attribute__((visibility("default")))
+#define M40_ABI_VERSION 1u
+#define M40_NONE 0xFFFFFFFFu
+#define M40_MAX_MATMUL_WEIGHTS 3
+#define M40_MAX_TOP_LOGPROBS 20
+
+// ---- status -----------------------------------------------------------------------------------------
+
+typedef int32_t m40_status;
+enum {
+  M40_OK = 0,
+  M40_INVALID_ARGUMENT = 1,  // the caller's mistake: a shape, an index, an offset out of range
+  M40_OUT_OF_MEMORY = 2,     // device or host memory
+  M40_IO = 3,                // a file that cannot be read as asked
+  M40_UNSUPPORTED = 4,       // a tensor type, operation or device that this library was built without
+  M40_DEVICE_LOST = 5,       // the device failed; every context on it is unusable from now on
+  M40_INTERNAL = 6,
+};
+
+typedef struct m40_error {
+  m40_status status;
+  char message[508];  // UTF-8, zero-terminated: what was got, what was wanted
+} m40_error;
+
+// ---- library and devices ----------------------------------------------------------------------------
+
+// M40_ABI_VERSION of the library.
+M40_API uint32_t m40_abi_version(void);
+
+// "cpu", "cuda" or "emulated".
+M40_API const char* m40_backend(void);
+
+// Sizes and offsets of every struct in this header, as JSON:
+// {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}.
+M40_API const char* m40_layout(void);
+
+typedef struct m40_device_info {
+  char name[128];
+  uint64_t memory_bytes;       // of the device; host memory for the CPU
+  uint64_t free_bytes;         // at the time of the call
+  uint32_t compute_capability; // 52 for 5.2; 0 for the CPU
+  uint32_t multiprocessors;    // processors that the library may use, for the CPU
+  uint32_t clock_khz;          // 0 where unknown
+  uint32_t memory_clock_khz;
+  uint32_t memory_bus_bits;
+  uint32_t ecc;                // 1 where error correction is on
+  uint32_t driver_version;     // 11080 for 11.8; 0 for the CPU
+  uint32_t reserved;
+  char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
+} m40_device_info;
+
+M40_API m40_status m40_device_count(uint32_t* n_devices, m40_error* error);
+M40_API m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error);
+
+// ---- contexts and memory ----------------------------------------------------------------------------
+
+typedef struct m40_context m40_context;
+typedef struct m40_arena m40_arena;
+typedef struct m40_cache m40_cache;
+typedef struct m40_program m40_program;
+
+typedef struct m40_context_options {
+  uint32_t device;
+  uint32_t n_threads;            // CPU only; 0: one a physical core
+  char instruction_set[32];      // CPU only; "" takes the best there is, a name asks for that one
+} m40_context_options;
+
+M40_API m40_status m40_context_create(const m40_context_options* options, m40_context** context, m40_error* error);
+// Frees the context and whatever was created in it.
+M40_API void m40_context_destroy(m40_context* context);
+
+// A block of device memory that tensors, caches and programs are placed in, one after the other. It is
+// freed whole; nothing else allocates device memory after load.
+M40_API m40_status m40_arena_create(m40_context* context, uint64_t arena_bytes, m40_arena** arena, m40_error* error);
+M40_API void m40_arena_destroy(m40_arena* arena);
+M40_API uint64_t m40_arena_used_bytes(const m40_arena* arena);
+
+// Host memory that the device reads and writes without a staging copy (page-locked and mapped on a GPU).
+M40_API m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error);
+M40_API void m40_host_free(m40_context* context, void* memory);
+
+// ---- tensors ----------------------------------------------------------------------------------------
+
+// Tensor types have the ids of GGUF.
+enum {
+  M40_TYPE_F32 = 0,
+  M40_TYPE_F16 = 1,
+  M40_TYPE_Q4_0 = 2,
+  M40_TYPE_Q4_1 = 3,
+  M40_TYPE_Q5_0 = 6,
+  M40_TYPE_Q5_1 = 7,
+  M40_TYPE_Q8_0 = 8,
+  M40_TYPE_Q2_K = 10,
+  M40_TYPE_Q3_K = 11,
+  M40_TYPE_Q4_K = 12,
+  M40_TYPE_Q5_K = 13,
+  M40_TYPE_Q6_K = 14,
+  M40_TYPE_IQ4_NL = 20,
+  M40_TYPE_IQ4_XS = 23,
+  M40_TYPE_BF16 = 30,
+};
+
+// A weight [experts, rows, columns] (experts 1 where there are none), stored row by row in its type's
+// blocks. A vector has rows 1; the library holds vectors as F32 whatever their type in the file.
+typedef struct m40_tensor_desc {
+  uint32_t type;
+  uint32_t n_experts;
+  uint32_t rows;
+  uint32_t columns;
+} m40_tensor_desc;
+
+// Bytes that the tensor takes in an arena, alignment and repacking included.
+M40_API m40_status m40_tensor_bytes(m40_context* context, const m40_tensor_desc* desc, uint64_t* n_bytes, m40_error* error);
+// Uploads from a file. The copy may still be under way when the call returns: m40_upload_finish waits
+// for all of them and reports their failures.
+M40_API m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_desc* desc, const char* path, uint64_t offset, uint32_t* tensor, m40_error* error);
+M40_API m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_desc* desc, const void* data, uint64_t n_bytes, uint32_t* tensor, m40_error* error);
+M40_API m40_status m40_upload_finish(m40_context* context, m40_error* error);
+// The tensor's values as floats, from row first_row of all its experts' rows: [n_rows, columns].
+M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values, m40_error* error);
+
+// ---- KV cache ---------------------------------------------------------------------------------------
+
+// Pages of page_tokens tokens; a page holds K and V of every layer for its tokens.
+typedef struct m40_cache_desc {
+  uint32_t n_layers;
+  uint32_t n_kv_heads;
+  uint32_t head_dim;
+  uint32_t page_tokens;  // a power of two
+  uint32_t n_pages;
+  uint32_t type;         // M40_TYPE_F32, M40_TYPE_F16 or M40_TYPE_Q8_0
+} m40_cache_desc;
+
+M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, m40_error* error);
+M40_API m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* desc, m40_cache** cache, m40_error* error);
+// Copies page from[i] to page to[i].
+M40_API m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages, m40_error* error);
+// Copies pages to host memory and back, bit for bit, page_bytes each, in the order given.
+M40_API m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, void* memory, uint64_t n_bytes, m40_error* error);
+M40_API m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const void* memory, uint64_t n_bytes, m40_error* error);
+
+// ---- programs ---------------------------------------------------------------------------------------
+
+// What the rows of a buffer stand for; it fixes how many there are in a step.
+enum {
+  M40_ROWS_TOKENS = 0,   // one a token of the step
+  M40_ROWS_OUTPUTS = 1,  // one a token whose logits are wanted
+  M40_ROWS_EXPERTS = 2,  // one a token and chosen expert: row = token * n_used + slot
+};
+
+enum {
+  M40_ELEMENT_F32 = 0,
+  M40_ELEMENT_U32 = 1,
+};
+
+typedef struct m40_buffer_desc {
+  uint32_t rows;         // M40_ROWS_*
+  uint32_t rows_factor;  // experts used a token for M40_ROWS_EXPERTS, else 1
+  uint32_t columns;
+  uint32_t element;      // M40_ELEMENT_*
+} m40_buffer_desc;
+
+enum {
+  M40_OP_EMBED = 1,
+  M40_OP_NORM = 2,
+  M40_OP_MATMUL = 3,
+  M40_OP_ROPE = 4,
+  M40_OP_ATTENTION = 5,
+  M40_OP_ACTIVATION = 6,
+  M40_OP_ADD = 7,
+  M40_OP_SELECT = 8,
+  M40_OP_SOFTCAP = 9,
+  M40_OP_ROUTE = 10,
+  M40_OP_EXPERT_MATMUL = 11,
+  M40_OP_EXPERT_SUM = 12,
+  M40_OP_SAMPLE = 13,
+};
+
+enum { M40_NORM_RMS = 0, M40_NORM_LAYER = 1 };
+enum { M40_ROPE_NONE = 0, M40_ROPE_INTERLEAVED = 1, M40_ROPE_HALVES = 2 };
+enum { M40_ACTIVATION_SILU = 0, M40_ACTIVATION_GELU_TANH = 1, M40_ACTIVATION_GELU_ERF = 2, M40_ACTIVATION_RELU = 3 };
+
+// Buffers are named by their index in the program's list; tensors by what m40_tensor_from_* gave.
+
+// output[t] = scale * table[token[t]] (+ position_table[position[t]])
+typedef struct m40_op_embed {
+  uint32_t output, table, position_table, columns;
+  float scale;
+} m40_op_embed;
+
+// A row of columns values. rms: x / sqrt(mean(x^2) + epsilon) * weight (+ bias); layer: the same of
+// x - mean(x), divided by sqrt(variance + epsilon). With a residual: output = residual + norm(input).
+// Input, residual and output may be one buffer.
+typedef struct m40_op_norm {
+  uint32_t input, output, weight, bias, residual, norm, columns;
+  float epsilon;
+} m40_op_norm;
+
+// For each weight i: output[:, output_column[i] ..] = input * weight[i]^T (+ bias[i]) (+ residual).
+// weight[i] is [rows[i], columns]. residual is for n_weights = 1.
+typedef struct m40_op_matmul {
+  uint32_t input, output, residual, n_weights, columns;
+  uint32_t weight[M40_MAX_MATMUL_WEIGHTS];
+  uint32_t bias[M40_MAX_MATMUL_WEIGHTS];
+  uint32_t rows[M40_MAX_MATMUL_WEIGHTS];
+  uint32_t output_column[M40_MAX_MATMUL_WEIGHTS];
+} m40_op_matmul;
+
+// In place on the buffer qkv, whose row is q [n_heads, head_dim], k [n_kv_heads, head_dim],
+// v [n_kv_heads, head_dim]: q and k are normalised a head (rms, where q_norm and k_norm are given),
+// the first rope_dim values of each of their heads are rotated, and k and v go to the cache's layer.
+// The angle of pair i at position p is p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as
+// YaRN does (Peng et al. 2023) where ext_factor is not 0; cos and sin are multiplied by attention_factor.
+typedef struct m40_op_rope {
+  uint32_t qkv, layer, n_heads, n_kv_heads, head_dim, rope_dim, rope;
+  uint32_t factors, q_norm, k_norm, original_context;
+  float norm_epsilon, freq_base, freq_scale, ext_factor, attention_factor, beta_fast, beta_slow;
+} m40_op_rope;
+
+// output [n_heads, head_dim] a token = softmax(cap(scale * q k)) v over the positions of the token's own
+// sequence up to its own; with a window, over the last `window` of them (its own included).
+// cap(x) = softcap * tanh(x / softcap) where softcap is not 0.
+typedef struct m40_op_attention {
+  uint32_t qkv, output, layer, n_heads, n_kv_heads, head_dim, window;
+  float scale, softcap;
+} m40_op_attention;
+
+// Gated: input row is gate [columns], up [columns]; output = f(gate) * up. Else output = f(input).
+typedef struct m40_op_activation {
+  uint32_t input, output, activation, gated, columns;
+} m40_op_activation;
+
+// output = a + b
+typedef struct m40_op_add {
+  uint32_t a, b, output, columns;
+} m40_op_add;
+
+// The rows of input whose logits are wanted, in the order that the step asks for them.
+typedef struct m40_op_select {
+  uint32_t input, output, columns;
+} m40_op_select;
+
+// output = cap(scale * input)
+typedef struct m40_op_softcap {
+  uint32_t input, output, columns;
+  float scale, softcap;
+} m40_op_softcap;
+
+// The n_used largest of n_experts router logits a token: their indices (U32 buffer experts [tokens, n_used])
+// and weights ([tokens, n_used]): softmax over all experts; where normalise is set, divided by the sum of
+// the chosen; then times scale. Largest first; the lower index first where equal.
+typedef struct m40_op_route {
+  uint32_t input, experts, weights, n_experts, n_used, normalise;
+  float scale;
+} m40_op_route;
+
+// As matmul, each row with the weights of its own expert. input is [tokens, columns] (the row's token's) or
+// [tokens * n_used, columns]; output is [tokens * n_used, ...].
+typedef struct m40_op_expert_matmul {
+  uint32_t input, experts, output, n_weights, columns, n_used, n_experts;
+  uint32_t weight[2];
+  uint32_t rows[2];
+  uint32_t output_column[2];
+} m40_op_expert_matmul;
+
+// output[t] = residual[t] + sum over slots of weights[t, slot] * input[t * n_used + slot]
+typedef struct m40_op_expert_sum {
+  uint32_t input, weights, residual, output, columns, n_used;
+} m40_op_expert_sum;
+
+// Draws one token an output from logits [outputs, columns]. See m40_sampling.
+typedef struct m40_op_sample {
+  uint32_t logits, columns;
+} m40_op_sample;
+
+typedef struct m40_op {
+  uint32_t kind;   // M40_OP_*
+  uint32_t flags;  // 0
+  union {
+    m40_op_embed embed;
+    m40_op_norm norm;
+    m40_op_matmul matmul;
+    m40_op_rope rope;
+    m40_op_attention attention;
+    m40_op_activation activation;
+    m40_op_add add;
+    m40_op_select select;
+    m40_op_softcap softcap;
+    m40_op_route route;
+    m40_op_expert_matmul expert_matmul;
+    m40_op_expert_sum expert_sum;
+    m40_op_sample sample;
+    uint32_t words[30];
+  };
+} m40_op;
+
+// The largest step that a program will be asked for.
+typedef struct m40_limits {
+  uint32_t n_tokens;
+  uint32_t n_sequences;
+  uint32_t n_outputs;
+  uint32_t n_sequence_pages;  // pages of one sequence
+  uint32_t n_vocab;
+  uint32_t reserved;
+  uint64_t step_bytes;        // of m40_step's input block
+} m40_limits;
+
+// Bytes that the program takes in an arena: its buffers and scratch. Tensor indices are not looked at,
+// so that memory can be planned before the weights are uploaded.
+M40_API m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, uint64_t* n_bytes, m40_error* error);
+// Checks every record against the buffers, the tensors and the cache (which may be NULL where no operation
+// uses it) and places the program's memory.
+M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program, m40_error* error);
+M40_API void m40_program_destroy(m40_program* program);
+// A buffer's first n_bytes, for tests of single operations and for reading what a program computed.
+M40_API m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error);
+M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error);
+
+// ---- steps ------------------------------------------------------------------------------------------
+
+// One step's input is one block of memory: this header, then the arrays it points to by their offsets in
+// bytes from the block's start (multiples of 4). Tokens of one sequence stand together, in rising positions.
+typedef struct m40_step_header {
+  uint32_t n_tokens;
+  uint32_t n_sequences;
+  uint32_t n_outputs;
+  uint32_t page_stride;      // entries a row of the page table
+  uint32_t tokens;           // -> int32 [n_tokens]
+  uint32_t positions;        // -> uint32 [n_tokens]
+  uint32_t sequences;        // -> uint32 [n_tokens]: row of the page table
+  uint32_t page_table;       // -> uint32 [n_sequences, page_stride]
+  uint32_t outputs;          // -> uint32 [n_outputs]: rows of tokens, rising
+  uint32_t sampling;         // -> m40_sampling [n_outputs]
+  uint32_t token_counts;     // -> m40_token_count [n_token_counts]
+  uint32_t n_token_counts;
+  uint32_t token_biases;     // -> m40_token_bias [n_token_biases]
+  uint32_t n_token_biases;
+  uint32_t masks;            // -> uint32 [n_masks, ceil(n_vocab / 32)]: bit set: the token is allowed
+  uint32_t n_masks;
+} m40_step_header;
+
+// How one output draws its token from its logits l:
+// 1. each token of its counts: l = l > 0 ? l / repetition_penalty : l * repetition_penalty, then
+//    l -= count * frequency_penalty + (count > 0) * presence_penalty;
+// 2. l += bias; l = -inf where the mask forbids it;
+// 3. temperature 0: the largest, the lowest id where equal. Else p = softmax(l / temperature);
+//    tokens with p < min_p * max(p) go, then all but the top_k likeliest (0: no limit), then the likeliest
+//    are kept until their renormalised sum reaches top_p (at least one);
+// 4. one of the kept by the uniform random number of (seed, counter): Philox4x32-10 (Salmon et al. 2011)
+//    with key = seed and counter = (counter, 0, 0, 0), its first word / 2^32, walked from the likeliest on.
+// Log-probabilities are those of the model: log softmax of the logits before any of this.
+typedef struct m40_sampling {
+  float temperature;
+  float top_p;
+  float min_p;
+  float repetition_penalty;
+  float frequency_penalty;
+  float presence_penalty;
+  uint32_t top_k;
+  uint32_t n_top_logprobs;     // 0 .. M40_MAX_TOP_LOGPROBS
+  uint32_t seed_low;
+  uint32_t seed_high;
+  uint32_t counter;
+  uint32_t mask;               // index, or M40_NONE
+  uint32_t first_token_count;
+  uint32_t n_token_counts;
+  uint32_t first_token_bias;
+  uint32_t n_token_biases;
+} m40_sampling;
+
+// A token of the prompt or of the output, and how often the output has it.
+typedef struct m40_token_count {
+  int32_t token;
+  uint32_t count;
+} m40_token_count;
+
+typedef struct m40_token_bias {
+  int32_t token;
+  float bias;
+} m40_token_bias;
+
+typedef struct m40_sample {
+  int32_t token;
+  float logprob;
+  int32_t top_tokens[M40_MAX_TOP_LOGPROBS];   // largest first; the first n_top_logprobs are filled
+  float top_logprobs[M40_MAX_TOP_LOGPROBS];
+} m40_sample;
+
+// Runs the program over the batch in the block. samples: [n_outputs] where the program has a sample
+// operation, else NULL; logits: NULL, or [n_outputs, n_vocab] floats, the sample operation's input.
+M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples, uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
