@@ -1,0 +1,193 @@
+import { M40Error } from "../errors.ts";
+import { StringArray } from "./string_array.ts";
+import type { ValueType } from "./types.ts";
+
+/** An array of numbers out of the metadata, in the width that the file has. */
+export type NumericArray =
+  | Uint8Array
+  | Int8Array
+  | Uint16Array
+  | Int16Array
+  | Uint32Array
+  | Int32Array
+  | Float32Array
+  | Float64Array
+  | BigUint64Array
+  | BigInt64Array;
+
+/** An array out of the metadata: numbers in a typed array, strings still undecoded, or booleans. */
+export type MetadataArray = NumericArray | StringArray | boolean[];
+
+/** A metadata value; 64-bit integers beyond 2^53 are bigint, all other numbers are number. */
+export type MetadataValue = number | bigint | boolean | string | MetadataArray;
+
+/** A metadata value with its type in the file. */
+export interface MetadataEntry {
+  readonly type: ValueType;
+  /** The type of the elements where `type` is `array`; arrays of arrays are not read. */
+  readonly element?: Exclude<ValueType, "array">;
+  readonly value: MetadataValue;
+}
+
+/**
+ * The key-value pairs of a GGUF file, with typed access.
+ *
+ * A key that is missing (and has no fallback) or holds another type throws
+ * `M40Error("invalid_model")`, with the key, what was got and what was wanted.
+ */
+export class Metadata {
+  readonly #entries: ReadonlyMap<string, MetadataEntry>;
+  readonly #path: string;
+
+  /**
+   * @param entries The pairs in the order of the file.
+   * @param path The file they come from, for errors.
+   */
+  constructor(entries: Iterable<readonly [string, MetadataEntry]>, path = "") {
+    this.#entries = new Map(entries);
+    this.#path = path;
+  }
+
+  /** The number of keys. */
+  get size(): number {
+    return this.#entries.size;
+  }
+
+  has(key: string): boolean {
+    return this.#entries.has(key);
+  }
+
+  keys(): Iterable<string> {
+    return this.#entries.keys();
+  }
+
+  /** Keys and values with their types, in the order of the file. */
+  entries(): Iterable<[string, MetadataEntry]> {
+    return this.#entries.entries();
+  }
+
+  /** The value of a key, whatever its type. */
+  get(key: string): MetadataValue | undefined {
+    return this.#entries.get(key)?.value;
+  }
+
+  /** The type of a key's value in words: `uint32`, `array of 3 string`; undefined where there is no such key. */
+  type(key: string): string | undefined {
+    const entry = this.#entries.get(key);
+    return entry && describeType(entry);
+  }
+
+  string(key: string, fallback?: string): string {
+    const value = this.#value(key, "a string", fallback);
+    if (typeof value !== "string") throw this.#wrong(key, "a string");
+    return value;
+  }
+
+  /** A finite number of any width. */
+  number(key: string, fallback?: number): number {
+    const value = this.#value(key, "a number", fallback);
+    if (typeof value !== "number") throw this.#wrong(key, "a number");
+    if (!Number.isFinite(value)) throw this.#wrong(key, "a finite number");
+    return value;
+  }
+
+  /** A whole number from `min` (0 unless told) to `max` (2^53 - 1 unless told): a count, a size, a token id. */
+  integer(
+    key: string,
+    fallback?: number,
+    { min = 0, max = Number.MAX_SAFE_INTEGER }: { min?: number; max?: number } = {},
+  ): number {
+    const value = this.#value(key, "a whole number", fallback);
+    if (typeof value !== "number" || !Number.isSafeInteger(value) || value < min || value > max) {
+      throw this.#wrong(key, `a whole number from ${min} to ${max}`);
+    }
+    return value;
+  }
+
+  boolean(key: string, fallback?: boolean): boolean {
+    const value = this.#value(key, "a boolean", fallback);
+    if (typeof value !== "boolean") throw this.#wrong(key, "a boolean");
+    return value;
+  }
+
+  /** An array of strings, decoded anew at each call; bytes that are not UTF-8 become U+FFFD. */
+  strings(key: string, fallback?: string[]): string[] {
+    const value = this.#value(key, "an array of strings", fallback);
+    if (value === fallback && !this.has(key)) return fallback as string[];
+    return this.stringArray(key).toArray();
+  }
+
+  /** An array of strings, undecoded: for strings that are needed as bytes. */
+  stringArray(key: string): StringArray {
+    const value = this.#value(key, "an array of strings");
+    if (!(value instanceof StringArray)) throw this.#wrong(key, "an array of strings");
+    return value;
+  }
+
+  /**
+   * An array of numbers in the width that the file has; 64-bit integers as a plain array of numbers.
+   * It is shared with the metadata: do not write to it.
+   */
+  numbers(
+    key: string,
+    fallback?: number[],
+  ): Exclude<NumericArray, BigUint64Array | BigInt64Array> | number[] {
+    const value = this.#value(key, "an array of numbers", fallback);
+    if (value === fallback && !this.has(key)) return fallback as number[];
+    if (value instanceof BigUint64Array || value instanceof BigInt64Array) {
+      const numbers = Array.from(value, Number);
+      if (!numbers.every(Number.isSafeInteger)) {
+        throw this.#wrong(key, "an array of numbers, none beyond 2^53,");
+      }
+      return numbers;
+    }
+    if (!ArrayBuffer.isView(value)) throw this.#wrong(key, "an array of numbers");
+    return value;
+  }
+
+  /** An array of booleans. It is shared with the metadata: do not write to it. */
+  booleans(key: string, fallback?: boolean[]): boolean[] {
+    const value = this.#value(key, "an array of booleans", fallback);
+    if (!Array.isArray(value)) throw this.#wrong(key, "an array of booleans");
+    return value;
+  }
+
+  #value<T>(key: string, wanted: string, fallback?: T): MetadataValue | T {
+    const entry = this.#entries.get(key);
+    if (entry) return entry.value;
+    if (fallback !== undefined) return fallback;
+    throw new M40Error(
+      "invalid_model",
+      `${this.#from()}the metadata has no ${quoteKey(key)}: wanted ${wanted}`,
+    );
+  }
+
+  #wrong(key: string, wanted: string): M40Error {
+    const entry = this.#entries.get(key);
+    const got = entry ? describeValue(entry) : "nothing";
+    return new M40Error(
+      "invalid_model",
+      `${this.#from()}metadata ${quoteKey(key)}: got ${got}, wanted ${wanted}`,
+    );
+  }
+
+  #from(): string {
+    return this.#path === "" ? "" : `${this.#path}: `;
+  }
+}
+
+/** A key or name in quotes, cut to a length that a message can carry. */
+export function quoteKey(key: string): string {
+  return JSON.stringify(key.length > 80 ? key.slice(0, 77) + "..." : key);
+}
+
+function describeType({ type, element, value }: MetadataEntry): string {
+  return type === "array" ? `array of ${(value as MetadataArray).length} ${element}` : type;
+}
+
+function describeValue(entry: MetadataEntry): string {
+  const type = describeType(entry);
+  if (entry.type === "array") return type;
+  if (typeof entry.value === "string") return `${type} ${quoteKey(entry.value)}`;
+  return `${type} ${entry.value}`;
+}

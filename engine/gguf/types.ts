@@ -1,0 +1,142 @@
+/** A GGML tensor type: how the weights of a tensor lie in memory. */
+export interface TensorType {
+  /** The type's number in a GGUF file. */
+  readonly id: number;
+  /** GGUF's own name, such as `Q4_K`. */
+  readonly name: string;
+  /** Weights in a block; a row is a whole number of blocks. */
+  readonly blockSize: number;
+  /** Bytes in a block. */
+  readonly typeSize: number;
+  /** Whether m40 can compute with it. */
+  readonly supported: boolean;
+}
+
+/** Name, weights in a block, bytes in a block; the number of the type is the key. */
+const SIZES: Record<number, [name: string, blockSize: number, typeSize: number]> = {
+  0: ["F32", 1, 4],
+  1: ["F16", 1, 2],
+  2: ["Q4_0", 32, 18],
+  3: ["Q4_1", 32, 20],
+  6: ["Q5_0", 32, 22],
+  7: ["Q5_1", 32, 24],
+  8: ["Q8_0", 32, 34],
+  9: ["Q8_1", 32, 36],
+  10: ["Q2_K", 256, 84],
+  11: ["Q3_K", 256, 110],
+  12: ["Q4_K", 256, 144],
+  13: ["Q5_K", 256, 176],
+  14: ["Q6_K", 256, 210],
+  15: ["Q8_K", 256, 292],
+  16: ["IQ2_XXS", 256, 66],
+  17: ["IQ2_XS", 256, 74],
+  18: ["IQ3_XXS", 256, 98],
+  19: ["IQ1_S", 256, 50],
+  20: ["IQ4_NL", 32, 18],
+  21: ["IQ3_S", 256, 110],
+  22: ["IQ2_S", 256, 82],
+  23: ["IQ4_XS", 256, 136],
+  24: ["I8", 1, 1],
+  25: ["I16", 1, 2],
+  26: ["I32", 1, 4],
+  27: ["I64", 1, 8],
+  28: ["F64", 1, 8],
+  29: ["IQ1_M", 256, 56],
+  30: ["BF16", 1, 2],
+  34: ["TQ1_0", 256, 54],
+  35: ["TQ2_0", 256, 66],
+  39: ["MXFP4", 32, 17],
+  40: ["NVFP4", 64, 36],
+  41: ["Q1_0", 128, 18],
+};
+
+const SUPPORTED = new Set(
+  ("F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS").split(" "),
+);
+
+/** Numbers that files carried once and that GGML has withdrawn; known here only to be refused by name. */
+const REMOVED: Record<number, string> = {
+  4: "Q4_2",
+  5: "Q4_3",
+  31: "Q4_0_4_4",
+  32: "Q4_0_4_8",
+  33: "Q4_0_8_8",
+  36: "IQ4_NL_4_4",
+  37: "IQ4_NL_4_8",
+  38: "IQ4_NL_8_8",
+};
+
+/** Every tensor type that a GGUF file may carry, by its number. */
+export const GGML_TYPES: Readonly<Record<number, TensorType>> = Object.fromEntries(
+  Object.entries(SIZES).map(([id, [name, blockSize, typeSize]]) => [
+    id,
+    Object.freeze({
+      id: Number(id),
+      name,
+      blockSize,
+      typeSize,
+      supported: SUPPORTED.has(name),
+    }),
+  ]),
+);
+
+/** The names of the types that m40 can compute with, in the order of their numbers. */
+export const SUPPORTED_TYPE_NAMES: readonly string[] = Object.values(GGML_TYPES)
+  .filter((type) => type.supported)
+  .map((type) => type.name);
+
+const BY_NAME = new Map(Object.values(GGML_TYPES).map((type) => [type.name, type]));
+
+/** The type of that name (`Q4_K`; upper case), or undefined where there is none. */
+export function tensorTypeByName(name: string): TensorType | undefined {
+  return BY_NAME.get(name);
+}
+
+/** What to call a type's number in an error: `IQ2_XS`, `Q4_2 (withdrawn)` or `number 77`. */
+export function tensorTypeLabel(id: number): string {
+  if (GGML_TYPES[id]) return GGML_TYPES[id].name;
+  return REMOVED[id] ? `${REMOVED[id]} (number ${id}, withdrawn from GGML)` : `number ${id}`;
+}
+
+/**
+ * The bytes that a tensor of this type and number of weights takes.
+ * The number of weights must be a whole number of blocks.
+ */
+export function tensorBytes(type: TensorType, weights: number): number {
+  return (weights / type.blockSize) * type.typeSize;
+}
+
+/** The types of metadata values, by the names that the GGUF specification gives them; the index is the number in the file. */
+export const VALUE_TYPES = [
+  "uint8",
+  "int8",
+  "uint16",
+  "int16",
+  "uint32",
+  "int32",
+  "float32",
+  "bool",
+  "string",
+  "array",
+  "uint64",
+  "int64",
+  "float64",
+] as const;
+
+/** The name of a metadata value's type. */
+export type ValueType = (typeof VALUE_TYPES)[number];
+
+/** The bytes of a value of each type that has a fixed size. */
+export const VALUE_BYTES: Readonly<Record<Exclude<ValueType, "string" | "array">, number>> = {
+  uint8: 1,
+  int8: 1,
+  uint16: 2,
+  int16: 2,
+  uint32: 4,
+  int32: 4,
+  float32: 4,
+  bool: 1,
+  uint64: 8,
+  int64: 8,
+  float64: 8,
+};
