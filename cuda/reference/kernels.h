@@ -1,0 +1,60 @@
+// The vector code of the reference library: weights in GGUF's block layouts, dot products and matrix
+// products over them. One source, compiled once an instruction set; which one runs is chosen at run time.
+#ifndef M40_REFERENCE_KERNELS_H
+#define M40_REFERENCE_KERNELS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+namespace m40::reference {
+
+// The functions of one instruction set. None of them allocates, throws or keeps state.
+//
+// The bits of a result depend on the values that go into it and on their count alone: never on alignment, and
+// for matmul never on how many rows or tokens are computed in the same call.
+struct Kernels {
+  const char* name;  // "avx512", "avx2", "avx" or "baseline"
+
+  // The n values of blocks of a tensor type; n is a multiple of the type's block size.
+  void (*dequantize)(uint32_t type, const void* blocks, float* values, size_t n);
+
+  // output[t * output_stride + r] = sum over c of weight[r][c] * input[t * input_stride + c]
+  // for r in [0, n_rows), t in [0, n_tokens). Rows of the weight are row_bytes apart; columns is a multiple of
+  // the type's block size. scratch: scratch_floats(columns) floats, 64-byte aligned, of the calling thread.
+  // To give a thread a part of the rows, move weight and output to its first row.
+  void (*matmul)(uint32_t type, const uint8_t* weight, size_t row_bytes, size_t columns, size_t n_rows, const float* input,
+                 size_t input_stride, size_t n_tokens, float* output, size_t output_stride, float* scratch);
+
+  float (*dot)(const float* a, const float* b, size_t n);
+  float (*dot_f16)(const float* a, const uint16_t* b, size_t n);
+  // sum += scale * values
+  void (*add_scaled)(float* sum, const float* values, float scale, size_t n);
+  void (*add_scaled_f16)(float* sum, const uint16_t* values, float scale, size_t n);
+  // Rounds to nearest, ties to even.
+  void (*to_f16)(const float* values, uint16_t* halves, size_t n);
+};
+
+// Floats of scratch memory that one thread needs for matmul over so many columns.
+size_t scratch_floats(size_t columns);
+
+// The functions of the instruction set of that name, "" for the best that this processor has; nullptr where
+// the processor or the build lacks it.
+const Kernels* kernels_by_name(const char* name);
+
+// A tensor type by its GGUF id: weights a block, and bytes a block.
+struct TypeInfo {
+  const char* name;
+  uint32_t block_size;
+  uint32_t type_size;
+};
+
+// nullptr where the type is not supported.
+const TypeInfo* type_info(uint32_t type);
+
+float half_to_float(uint16_t half);
+uint16_t float_to_half(float value);  // to nearest, ties to even
+float bfloat16_to_float(uint16_t value);
+
+}  // namespace m40::reference
+
+#endif
