@@ -1,0 +1,304 @@
+import { M40Error } from "../errors.ts";
+import type { KernelLibrary } from "./library.ts";
+import { Program } from "./program.ts";
+import { call, callAsync } from "./status.ts";
+import {
+  BUFFER_DESC,
+  CACHE_DESC,
+  CONTEXT_OPTIONS,
+  LIMITS,
+  OP,
+  type StructOf,
+  TENSOR_DESC,
+} from "./structs.ts";
+
+/** How a context is made. */
+export interface ContextOptions {
+  /** Index of the device; 0 where absent. */
+  device?: number;
+  /** CPU only: threads; 0 or absent is one a physical core. */
+  threads?: number;
+  /** CPU only: "avx512", "avx2", "avx" or "baseline"; absent is the best there is. */
+  instructionSet?: string;
+}
+
+/** A weight's type (GGUF id) and shape [experts, rows, columns]. */
+export type TensorDesc = StructOf<typeof TENSOR_DESC>;
+/** The shape of a KV cache. */
+export type CacheDesc = StructOf<typeof CACHE_DESC>;
+/** The largest step that a program will be asked for. */
+export type Limits = StructOf<typeof LIMITS>;
+/** A buffer of a program: see m40_buffer_desc. */
+export type BufferDesc = StructOf<typeof BUFFER_DESC>;
+
+/** A program as it crosses: its limits, buffers and encoded operation records. */
+export interface ProgramDesc {
+  readonly limits: Limits;
+  readonly buffers: readonly BufferDesc[];
+  /** Records of 128 bytes each, see m40_op. */
+  readonly ops: Uint8Array<ArrayBuffer>;
+}
+
+/** A device and the memory on it. */
+export class Context {
+  private pointer: Deno.PointerValue;
+
+  constructor(readonly library: KernelLibrary, options: ContextOptions) {
+    const encoded = CONTEXT_OPTIONS.encode({
+      device: options.device ?? 0,
+      n_threads: options.threads ?? 0,
+      instruction_set: options.instructionSet ?? "",
+    });
+    this.pointer = created((out, error) => library.symbols.m40_context_create(encoded, out, error));
+  }
+
+  /** The C context; for engine/device/ alone. */
+  get handle(): Deno.PointerValue {
+    if (this.pointer === null) throw new M40Error("internal", "the context is closed");
+    return this.pointer;
+  }
+
+  /** A block of device memory of that many bytes. */
+  createArena(bytes: number): Arena {
+    return new Arena(this, bytes);
+  }
+
+  /** Bytes that a tensor takes in an arena. */
+  tensorBytes(desc: TensorDesc): number {
+    const bytes = new BigUint64Array(1);
+    call((error) =>
+      this.library.symbols.m40_tensor_bytes(
+        this.handle,
+        TENSOR_DESC.encode(desc),
+        asBytes(bytes),
+        error,
+      )
+    );
+    return Number(bytes[0]);
+  }
+
+  /** Bytes that a cache takes in an arena, and those of one page in host memory. */
+  cacheBytes(desc: CacheDesc): { bytes: number; pageBytes: number } {
+    const bytes = new BigUint64Array(1);
+    const pageBytes = new BigUint64Array(1);
+    call((error) =>
+      this.library.symbols.m40_cache_bytes(
+        this.handle,
+        CACHE_DESC.encode(desc),
+        asBytes(bytes),
+        asBytes(pageBytes),
+        error,
+      )
+    );
+    return { bytes: Number(bytes[0]), pageBytes: Number(pageBytes[0]) };
+  }
+
+  /** Bytes that a program takes in an arena; its tensor indices are not looked at. */
+  programBytes(desc: ProgramDesc, cache: CacheDesc): number {
+    const bytes = new BigUint64Array(1);
+    call((error) =>
+      this.library.symbols.m40_program_bytes(
+        this.handle,
+        LIMITS.encode(desc.limits),
+        CACHE_DESC.encode(cache),
+        encodeBuffers(desc.buffers),
+        desc.buffers.length,
+        desc.ops,
+        desc.ops.length / OP.bytes,
+        asBytes(bytes),
+        error,
+      )
+    );
+    return Number(bytes[0]);
+  }
+
+  /** Waits for all uploads; fails with the first failure among them. */
+  finishUploads(): Promise<void> {
+    return callAsync((error) => this.library.symbols.m40_upload_finish(this.handle, error));
+  }
+
+  /** The values of rows of a tensor as floats, [rows, columns] in one array. */
+  readTensor(tensor: number, firstRow: number, rows: number, columns: number): Float32Array {
+    const values = new Float32Array(rows * columns);
+    call((error) =>
+      this.library.symbols.m40_tensor_read(
+        this.handle,
+        tensor,
+        BigInt(firstRow),
+        BigInt(rows),
+        asBytes(values),
+        error,
+      )
+    );
+    return values;
+  }
+
+  /** Frees the device's memory. No call may be under way. */
+  close(): void {
+    if (this.pointer === null) return;
+    this.library.symbols.m40_context_destroy(this.pointer);
+    this.pointer = null;
+  }
+}
+
+/** A block of device memory: tensors, caches and programs are placed in it one after the other. */
+export class Arena {
+  private readonly handle: Deno.PointerValue;
+  private readonly context: Context;
+
+  constructor(context: Context, bytes: number) {
+    this.context = context;
+    this.handle = created((out, error) =>
+      context.library.symbols.m40_arena_create(context.handle, BigInt(bytes), out, error)
+    );
+  }
+
+  /** Bytes that are taken. */
+  get usedBytes(): number {
+    return Number(this.context.library.symbols.m40_arena_used_bytes(this.handle));
+  }
+
+  /**
+   * Uploads a tensor from a file, from `offset` bytes on. The copy may still be under way when the
+   * promise resolves: {@link Context.finishUploads} waits for it.
+   *
+   * @returns The tensor's index.
+   */
+  async uploadFile(desc: TensorDesc, path: string, offset: number): Promise<number> {
+    const tensor = new Uint32Array(1);
+    const encoded = TENSOR_DESC.encode(desc);
+    const cPath = new TextEncoder().encode(path + "\0");
+    await callAsync((error) =>
+      this.context.library.symbols.m40_tensor_from_file(
+        this.handle,
+        encoded,
+        cPath,
+        BigInt(offset),
+        asBytes(tensor),
+        error,
+      )
+    );
+    return tensor[0];
+  }
+
+  /** Uploads a tensor from memory, in the blocks of its type; returns its index. */
+  upload(desc: TensorDesc, data: Uint8Array<ArrayBuffer>): number {
+    const tensor = new Uint32Array(1);
+    call((error) =>
+      this.context.library.symbols.m40_tensor_from_memory(
+        this.handle,
+        TENSOR_DESC.encode(desc),
+        data,
+        BigInt(data.byteLength),
+        asBytes(tensor),
+        error,
+      )
+    );
+    return tensor[0];
+  }
+
+  /** Places a KV cache. */
+  createCache(desc: CacheDesc): Cache {
+    const handle = created((out, error) =>
+      this.context.library.symbols.m40_cache_create(
+        this.handle,
+        CACHE_DESC.encode(desc),
+        out,
+        error,
+      )
+    );
+    return new Cache(this.context, handle, desc);
+  }
+
+  /** Checks a program's records and places its memory. `cache` may be absent where no operation uses it. */
+  createProgram(desc: ProgramDesc, cache?: Cache): Program {
+    const handle = created((out, error) =>
+      this.context.library.symbols.m40_program_create(
+        this.handle,
+        LIMITS.encode(desc.limits),
+        cache?.handle ?? null,
+        encodeBuffers(desc.buffers),
+        desc.buffers.length,
+        desc.ops,
+        desc.ops.length / OP.bytes,
+        out,
+        error,
+      )
+    );
+    return new Program(this.context, handle, desc);
+  }
+}
+
+/** KV pages on the device. */
+export class Cache {
+  constructor(
+    private readonly context: Context,
+    readonly handle: Deno.PointerValue,
+    readonly desc: CacheDesc,
+  ) {}
+
+  /** Copies page `from[i]` to page `to[i]`. */
+  copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): void {
+    if (from.length !== to.length) {
+      throw new M40Error("internal", `got ${from.length} pages to copy to ${to.length} pages`);
+    }
+    call((error) =>
+      this.context.library.symbols.m40_cache_copy_pages(
+        this.handle,
+        asBytes(from),
+        asBytes(to),
+        from.length,
+        error,
+      )
+    );
+  }
+
+  /** Copies pages to host memory, bit for bit, in the order given. */
+  savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
+    call((error) =>
+      this.context.library.symbols.m40_cache_save_pages(
+        this.handle,
+        asBytes(pages),
+        pages.length,
+        memory,
+        BigInt(memory.byteLength),
+        error,
+      )
+    );
+  }
+
+  /** Copies pages back from host memory. */
+  restorePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
+    call((error) =>
+      this.context.library.symbols.m40_cache_restore_pages(
+        this.handle,
+        asBytes(pages),
+        pages.length,
+        memory,
+        BigInt(memory.byteLength),
+        error,
+      )
+    );
+  }
+}
+
+function encodeBuffers(buffers: readonly BufferDesc[]): Uint8Array<ArrayBuffer> {
+  const bytes = new Uint8Array(Math.max(1, buffers.length) * BUFFER_DESC.bytes);
+  const view = new DataView(bytes.buffer);
+  buffers.forEach((buffer, i) => BUFFER_DESC.write(view, i * BUFFER_DESC.bytes, buffer));
+  return bytes;
+}
+
+/** The bytes of a typed array, without a copy. */
+export function asBytes(array: ArrayBufferView<ArrayBuffer>): Uint8Array<ArrayBuffer> {
+  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
+}
+
+/** Calls a create function and reads the pointer that it left. */
+function created(
+  create: (out: Uint8Array<ArrayBuffer>, error: Uint8Array<ArrayBuffer>) => number,
+): Deno.PointerValue {
+  const out = new BigUint64Array(1);
+  call((error) => create(asBytes(out), error));
+  return Deno.UnsafePointer.create(out[0]);
+}

@@ -1,0 +1,176 @@
+import { dirname, join, resolve } from "@std/path";
+import { M40Error } from "../errors.ts";
+import { Context, type ContextOptions } from "./context.ts";
+import { call } from "./status.ts";
+import { ABI_VERSION, DEVICE_INFO } from "./structs.ts";
+import { SYMBOLS, type Symbols } from "./symbols.ts";
+
+/** A kernel library by what it runs on. */
+export type Backend = "cpu" | "cuda" | "emulated";
+
+/** What a library says of one device. */
+export interface DeviceInfo {
+  /** Its index in the library. */
+  readonly index: number;
+  readonly name: string;
+  /** Bytes of memory in all and free. */
+  readonly memoryBytes: number;
+  readonly freeBytes: number;
+  /** 52 for 5.2; 0 for the CPU. */
+  readonly computeCapability: number;
+  readonly multiprocessors: number;
+  readonly clockKhz: number;
+  readonly memoryClockKhz: number;
+  readonly memoryBusBits: number;
+  readonly ecc: boolean;
+  /** 11080 for 11.8; 0 for the CPU. */
+  readonly driverVersion: number;
+  readonly instructionSet: string;
+}
+
+/** The file name of a backend's library. */
+export function libraryName(backend: Backend): string {
+  return `libm40_${backend}.so`;
+}
+
+/**
+ * Where a backend's library is looked for, in order: `$M40_KERNELS` (a folder, or the file itself),
+ * the folder of the executable, and, when run from a checkout, its `dist/`.
+ */
+export function libraryPaths(backend: Backend): string[] {
+  const name = libraryName(backend);
+  const paths: string[] = [];
+  const asked = Deno.env.get("M40_KERNELS");
+  if (asked) paths.push(asked.endsWith(".so") ? resolve(asked) : resolve(asked, name));
+  paths.push(join(dirname(Deno.execPath()), name));
+  const checkout = import.meta.dirname;
+  if (!Deno.build.standalone && checkout) paths.push(join(checkout, "..", "..", "dist", name));
+  return paths;
+}
+
+/** The path of a backend's library, or undefined where it is in none of {@link libraryPaths}. */
+export function findLibrary(backend: Backend): string | undefined {
+  return libraryPaths(backend).find((path) => {
+    try {
+      return Deno.statSync(path).isFile;
+    } catch {
+      return false;
+    }
+  });
+}
+
+/** A kernel library: native code behind m40.h. */
+export class KernelLibrary {
+  private constructor(
+    readonly path: string,
+    readonly backend: Backend,
+    private readonly library: Deno.DynamicLibrary<typeof SYMBOLS>,
+  ) {}
+
+  /**
+   * Finds and opens a backend's library.
+   *
+   * @throws {M40Error} "unsupported" where it is missing, cannot be loaded or has another ABI version.
+   */
+  static find(backend: Backend): KernelLibrary {
+    const path = findLibrary(backend);
+    if (path === undefined) {
+      throw new M40Error(
+        "unsupported",
+        `${libraryName(backend)} was not found; looked at ${libraryPaths(backend).join(", ")}. ` +
+          `Put it beside the executable, name its folder in M40_KERNELS, or build it: ` +
+          `deno task build --target ${backend}.`,
+      );
+    }
+    return KernelLibrary.open(path);
+  }
+
+  /** Opens the library at a path; fails as {@link find} does. */
+  static open(path: string): KernelLibrary {
+    const version = abiVersion(path);
+    if (version !== ABI_VERSION) {
+      throw new M40Error(
+        "unsupported",
+        `${path} has ABI version ${version}; this m40 wants version ${ABI_VERSION}. ` +
+          `Use the library that came with this m40, or build it anew: deno task build.`,
+      );
+    }
+    let library: Deno.DynamicLibrary<typeof SYMBOLS>;
+    try {
+      library = Deno.dlopen(path, SYMBOLS);
+    } catch (error) {
+      throw unloadable(path, error);
+    }
+    const backend = text(library.symbols.m40_backend()) as Backend;
+    return new KernelLibrary(path, backend, library);
+  }
+
+  /** The opened functions; for engine/device/ alone. */
+  get symbols(): Symbols {
+    return this.library.symbols;
+  }
+
+  /** Sizes and offsets of the structs, as the library was compiled: bytes and [offset, bytes]. */
+  layout(): Record<string, { bytes: number; fields: Record<string, [number, number]> }> {
+    return JSON.parse(text(this.symbols.m40_layout()));
+  }
+
+  /** The devices that the library can run on. */
+  devices(): DeviceInfo[] {
+    const count = new Uint32Array(1);
+    call((error) => this.symbols.m40_device_count(new Uint8Array(count.buffer), error));
+    return Array.from({ length: count[0] }, (_, index) => this.device(index));
+  }
+
+  /** One device by its index. */
+  device(index: number): DeviceInfo {
+    const bytes = new Uint8Array(DEVICE_INFO.bytes);
+    call((error) => this.symbols.m40_get_device_info(index, bytes, error));
+    const info = DEVICE_INFO.read(new DataView(bytes.buffer));
+    return {
+      index,
+      name: info.name,
+      memoryBytes: Number(info.memory_bytes),
+      freeBytes: Number(info.free_bytes),
+      computeCapability: info.compute_capability,
+      multiprocessors: info.multiprocessors,
+      clockKhz: info.clock_khz,
+      memoryClockKhz: info.memory_clock_khz,
+      memoryBusBits: info.memory_bus_bits,
+      ecc: info.ecc !== 0,
+      driverVersion: info.driver_version,
+      instructionSet: info.instruction_set,
+    };
+  }
+
+  /** A context on one device. Close it before the library. */
+  createContext(options: ContextOptions = {}): Context {
+    return new Context(this, options);
+  }
+
+  /** Unloads the library; everything created from it must be closed before. */
+  close(): void {
+    this.library.close();
+  }
+}
+
+/** Opened by itself first, since a library of another version may lack functions that SYMBOLS names. */
+function abiVersion(path: string): number {
+  try {
+    const library = Deno.dlopen(path, { m40_abi_version: SYMBOLS.m40_abi_version });
+    const version = library.symbols.m40_abi_version();
+    library.close();
+    return version;
+  } catch (error) {
+    throw unloadable(path, error);
+  }
+}
+
+function unloadable(path: string, error: unknown): M40Error {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new M40Error("unsupported", `${path} cannot be loaded as a kernel library: ${reason}`);
+}
+
+function text(pointer: Deno.PointerValue): string {
+  return pointer === null ? "" : Deno.UnsafePointerView.getCString(pointer);
+}

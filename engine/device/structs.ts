@@ -1,0 +1,293 @@
+/**
+ * The structs and constants of cuda/include/m40.h, field for field and in its order. A test compares
+ * these layouts with the ones that the library reports.
+ *
+ * @module
+ */
+import { type FieldType, Struct, type StructValue } from "./struct.ts";
+
+/** The values of a struct described here. */
+export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldType>>
+  ? StructValue<F>
+  : never;
+
+/** The version of m40.h that this program speaks. */
+export const ABI_VERSION = 1;
+/** An index that is absent. */
+export const NONE = 0xFFFFFFFF;
+/** The most log-probabilities a sampled token can carry. */
+export const MAX_TOP_LOGPROBS = 20;
+
+/** m40_status. */
+export const Status = {
+  ok: 0,
+  invalidArgument: 1,
+  outOfMemory: 2,
+  io: 3,
+  unsupported: 4,
+  deviceLost: 5,
+  internal: 6,
+} as const;
+
+export const ERROR = new Struct("m40_error", { status: "i32", message: ["text", 508] });
+
+export const DEVICE_INFO = new Struct("m40_device_info", {
+  name: ["text", 128],
+  memory_bytes: "u64",
+  free_bytes: "u64",
+  compute_capability: "u32",
+  multiprocessors: "u32",
+  clock_khz: "u32",
+  memory_clock_khz: "u32",
+  memory_bus_bits: "u32",
+  ecc: "u32",
+  driver_version: "u32",
+  reserved: "u32",
+  instruction_set: ["text", 32],
+});
+
+export const CONTEXT_OPTIONS = new Struct("m40_context_options", {
+  device: "u32",
+  n_threads: "u32",
+  instruction_set: ["text", 32],
+});
+
+export const TENSOR_DESC = new Struct("m40_tensor_desc", {
+  type: "u32",
+  n_experts: "u32",
+  rows: "u32",
+  columns: "u32",
+});
+
+export const CACHE_DESC = new Struct("m40_cache_desc", {
+  n_layers: "u32",
+  n_kv_heads: "u32",
+  head_dim: "u32",
+  page_tokens: "u32",
+  n_pages: "u32",
+  type: "u32",
+});
+
+/** M40_ROWS_*: what a buffer's rows stand for. */
+export const Rows = { tokens: 0, outputs: 1, experts: 2 } as const;
+/** M40_ELEMENT_*. */
+export const Element = { f32: 0, u32: 1 } as const;
+
+export const BUFFER_DESC = new Struct("m40_buffer_desc", {
+  rows: "u32",
+  rows_factor: "u32",
+  columns: "u32",
+  element: "u32",
+});
+
+/** M40_OP_*. */
+export const OpKind = {
+  embed: 1,
+  norm: 2,
+  matmul: 3,
+  rope: 4,
+  attention: 5,
+  activation: 6,
+  add: 7,
+  select: 8,
+  softcap: 9,
+  route: 10,
+  expert_matmul: 11,
+  expert_sum: 12,
+  sample: 13,
+} as const;
+
+/** M40_NORM_*. */
+export const Norm = { rms: 0, layer: 1 } as const;
+/** M40_ROPE_*. */
+export const Rope = { none: 0, interleaved: 1, halves: 2 } as const;
+/** M40_ACTIVATION_*. */
+export const Activation = { silu: 0, gelu_tanh: 1, gelu_erf: 2, relu: 3 } as const;
+
+/** The payload of each kind of operation record. */
+export const OPS = {
+  embed: new Struct("m40_op_embed", {
+    output: "u32",
+    table: "u32",
+    position_table: "u32",
+    columns: "u32",
+    scale: "f32",
+  }),
+  norm: new Struct("m40_op_norm", {
+    input: "u32",
+    output: "u32",
+    weight: "u32",
+    bias: "u32",
+    residual: "u32",
+    norm: "u32",
+    columns: "u32",
+    epsilon: "f32",
+  }),
+  matmul: new Struct("m40_op_matmul", {
+    input: "u32",
+    output: "u32",
+    residual: "u32",
+    n_weights: "u32",
+    columns: "u32",
+    weight: ["u32", 3],
+    bias: ["u32", 3],
+    rows: ["u32", 3],
+    output_column: ["u32", 3],
+  }),
+  rope: new Struct("m40_op_rope", {
+    qkv: "u32",
+    layer: "u32",
+    n_heads: "u32",
+    n_kv_heads: "u32",
+    head_dim: "u32",
+    rope_dim: "u32",
+    rope: "u32",
+    factors: "u32",
+    q_norm: "u32",
+    k_norm: "u32",
+    original_context: "u32",
+    norm_epsilon: "f32",
+    freq_base: "f32",
+    freq_scale: "f32",
+    ext_factor: "f32",
+    attention_factor: "f32",
+    beta_fast: "f32",
+    beta_slow: "f32",
+  }),
+  attention: new Struct("m40_op_attention", {
+    qkv: "u32",
+    output: "u32",
+    layer: "u32",
+    n_heads: "u32",
+    n_kv_heads: "u32",
+    head_dim: "u32",
+    window: "u32",
+    scale: "f32",
+    softcap: "f32",
+  }),
+  activation: new Struct("m40_op_activation", {
+    input: "u32",
+    output: "u32",
+    activation: "u32",
+    gated: "u32",
+    columns: "u32",
+  }),
+  add: new Struct("m40_op_add", { a: "u32", b: "u32", output: "u32", columns: "u32" }),
+  select: new Struct("m40_op_select", { input: "u32", output: "u32", columns: "u32" }),
+  softcap: new Struct("m40_op_softcap", {
+    input: "u32",
+    output: "u32",
+    columns: "u32",
+    scale: "f32",
+    softcap: "f32",
+  }),
+  route: new Struct("m40_op_route", {
+    input: "u32",
+    experts: "u32",
+    weights: "u32",
+    n_experts: "u32",
+    n_used: "u32",
+    normalise: "u32",
+    scale: "f32",
+  }),
+  expert_matmul: new Struct("m40_op_expert_matmul", {
+    input: "u32",
+    experts: "u32",
+    output: "u32",
+    n_weights: "u32",
+    columns: "u32",
+    n_used: "u32",
+    n_experts: "u32",
+    weight: ["u32", 2],
+    rows: ["u32", 2],
+    output_column: ["u32", 2],
+  }),
+  expert_sum: new Struct("m40_op_expert_sum", {
+    input: "u32",
+    weights: "u32",
+    residual: "u32",
+    output: "u32",
+    columns: "u32",
+    n_used: "u32",
+  }),
+  sample: new Struct("m40_op_sample", { logits: "u32", columns: "u32" }),
+};
+
+/** An operation record: its kind, then a payload of up to 120 bytes. */
+export const OP = new Struct("m40_op", { kind: "u32", flags: "u32", payload: ["u32", 30] });
+
+export const LIMITS = new Struct("m40_limits", {
+  n_tokens: "u32",
+  n_sequences: "u32",
+  n_outputs: "u32",
+  n_sequence_pages: "u32",
+  n_vocab: "u32",
+  reserved: "u32",
+  step_bytes: "u64",
+});
+
+export const STEP_HEADER = new Struct("m40_step_header", {
+  n_tokens: "u32",
+  n_sequences: "u32",
+  n_outputs: "u32",
+  page_stride: "u32",
+  tokens: "u32",
+  positions: "u32",
+  sequences: "u32",
+  page_table: "u32",
+  outputs: "u32",
+  sampling: "u32",
+  token_counts: "u32",
+  n_token_counts: "u32",
+  token_biases: "u32",
+  n_token_biases: "u32",
+  masks: "u32",
+  n_masks: "u32",
+});
+
+export const SAMPLING = new Struct("m40_sampling", {
+  temperature: "f32",
+  top_p: "f32",
+  min_p: "f32",
+  repetition_penalty: "f32",
+  frequency_penalty: "f32",
+  presence_penalty: "f32",
+  top_k: "u32",
+  n_top_logprobs: "u32",
+  seed_low: "u32",
+  seed_high: "u32",
+  counter: "u32",
+  mask: "u32",
+  first_token_count: "u32",
+  n_token_counts: "u32",
+  first_token_bias: "u32",
+  n_token_biases: "u32",
+});
+
+export const TOKEN_COUNT = new Struct("m40_token_count", { token: "i32", count: "u32" });
+export const TOKEN_BIAS = new Struct("m40_token_bias", { token: "i32", bias: "f32" });
+
+export const SAMPLE = new Struct("m40_sample", {
+  token: "i32",
+  logprob: "f32",
+  top_tokens: ["i32", MAX_TOP_LOGPROBS],
+  top_logprobs: ["f32", MAX_TOP_LOGPROBS],
+});
+
+/** Every struct that crosses. */
+export const STRUCTS = [
+  ERROR,
+  DEVICE_INFO,
+  CONTEXT_OPTIONS,
+  TENSOR_DESC,
+  CACHE_DESC,
+  BUFFER_DESC,
+  OP,
+  ...Object.values(OPS),
+  LIMITS,
+  STEP_HEADER,
+  SAMPLING,
+  TOKEN_COUNT,
+  TOKEN_BIAS,
+  SAMPLE,
+];

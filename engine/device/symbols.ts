@@ -1,0 +1,138 @@
+/**
+ * The functions of cuda/include/m40.h for `Deno.dlopen`, each beside the C signature that it mirrors.
+ *
+ * @module
+ */
+
+/** The symbol table of a kernel library. */
+export const SYMBOLS = {
+  // uint32_t m40_abi_version(void)
+  m40_abi_version: { parameters: [], result: "u32" },
+  // const char* m40_backend(void)
+  m40_backend: { parameters: [], result: "pointer" },
+  // const char* m40_layout(void)
+  m40_layout: { parameters: [], result: "pointer" },
+
+  // m40_status m40_device_count(uint32_t* n_devices, m40_error*)
+  m40_device_count: { parameters: ["buffer", "buffer"], result: "i32" },
+  // m40_status m40_get_device_info(uint32_t device, m40_device_info*, m40_error*)
+  m40_get_device_info: { parameters: ["u32", "buffer", "buffer"], result: "i32" },
+
+  // m40_status m40_context_create(const m40_context_options*, m40_context**, m40_error*)
+  m40_context_create: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
+  // void m40_context_destroy(m40_context*)
+  m40_context_destroy: { parameters: ["pointer"], result: "void" },
+  // m40_status m40_arena_create(m40_context*, uint64_t arena_bytes, m40_arena**, m40_error*)
+  m40_arena_create: { parameters: ["pointer", "u64", "buffer", "buffer"], result: "i32" },
+  // void m40_arena_destroy(m40_arena*)
+  m40_arena_destroy: { parameters: ["pointer"], result: "void" },
+  // uint64_t m40_arena_used_bytes(const m40_arena*)
+  m40_arena_used_bytes: { parameters: ["pointer"], result: "u64" },
+  // m40_status m40_host_alloc(m40_context*, uint64_t n_bytes, void** memory, m40_error*)
+  m40_host_alloc: { parameters: ["pointer", "u64", "buffer", "buffer"], result: "i32" },
+  // void m40_host_free(m40_context*, void* memory)
+  m40_host_free: { parameters: ["pointer", "pointer"], result: "void" },
+
+  // m40_status m40_tensor_bytes(m40_context*, const m40_tensor_desc*, uint64_t* n_bytes, m40_error*)
+  m40_tensor_bytes: { parameters: ["pointer", "buffer", "buffer", "buffer"], result: "i32" },
+  // m40_status m40_tensor_from_file(m40_arena*, const m40_tensor_desc*, const char* path,
+  //   uint64_t offset, uint32_t* tensor, m40_error*)
+  m40_tensor_from_file: {
+    parameters: ["pointer", "buffer", "buffer", "u64", "buffer", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+  // m40_status m40_tensor_from_memory(m40_arena*, const m40_tensor_desc*, const void* data,
+  //   uint64_t n_bytes, uint32_t* tensor, m40_error*)
+  m40_tensor_from_memory: {
+    parameters: ["pointer", "buffer", "buffer", "u64", "buffer", "buffer"],
+    result: "i32",
+  },
+  // m40_status m40_upload_finish(m40_context*, m40_error*)
+  m40_upload_finish: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
+  // m40_status m40_tensor_read(m40_context*, uint32_t tensor, uint64_t first_row, uint64_t n_rows,
+  //   float* values, m40_error*)
+  m40_tensor_read: {
+    parameters: ["pointer", "u32", "u64", "u64", "buffer", "buffer"],
+    result: "i32",
+  },
+
+  // m40_status m40_cache_bytes(m40_context*, const m40_cache_desc*, uint64_t* n_bytes,
+  //   uint64_t* page_bytes, m40_error*)
+  m40_cache_bytes: {
+    parameters: ["pointer", "buffer", "buffer", "buffer", "buffer"],
+    result: "i32",
+  },
+  // m40_status m40_cache_create(m40_arena*, const m40_cache_desc*, m40_cache**, m40_error*)
+  m40_cache_create: { parameters: ["pointer", "buffer", "buffer", "buffer"], result: "i32" },
+  // m40_status m40_cache_copy_pages(m40_cache*, const uint32_t* from, const uint32_t* to,
+  //   uint32_t n_pages, m40_error*)
+  m40_cache_copy_pages: {
+    parameters: ["pointer", "buffer", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
+  // m40_status m40_cache_save_pages(m40_cache*, const uint32_t* pages, uint32_t n_pages,
+  //   void* memory, uint64_t n_bytes, m40_error*)
+  m40_cache_save_pages: {
+    parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
+    result: "i32",
+  },
+  // m40_status m40_cache_restore_pages(m40_cache*, const uint32_t* pages, uint32_t n_pages,
+  //   const void* memory, uint64_t n_bytes, m40_error*)
+  m40_cache_restore_pages: {
+    parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
+    result: "i32",
+  },
+
+  // m40_status m40_program_bytes(m40_context*, const m40_limits*, const m40_cache_desc*,
+  //   const m40_buffer_desc*, uint32_t n_buffers, const m40_op*, uint32_t n_ops, uint64_t* n_bytes,
+  //   m40_error*)
+  m40_program_bytes: {
+    parameters: [
+      "pointer",
+      "buffer",
+      "buffer",
+      "buffer",
+      "u32",
+      "buffer",
+      "u32",
+      "buffer",
+      "buffer",
+    ],
+    result: "i32",
+  },
+  // m40_status m40_program_create(m40_arena*, const m40_limits*, m40_cache*, const m40_buffer_desc*,
+  //   uint32_t n_buffers, const m40_op*, uint32_t n_ops, m40_program**, m40_error*)
+  m40_program_create: {
+    parameters: [
+      "pointer",
+      "buffer",
+      "pointer",
+      "buffer",
+      "u32",
+      "buffer",
+      "u32",
+      "buffer",
+      "buffer",
+    ],
+    result: "i32",
+  },
+  // void m40_program_destroy(m40_program*)
+  m40_program_destroy: { parameters: ["pointer"], result: "void" },
+  // m40_status m40_buffer_write(m40_program*, uint32_t buffer, const void* data, uint64_t n_bytes,
+  //   m40_error*)
+  m40_buffer_write: { parameters: ["pointer", "u32", "buffer", "u64", "buffer"], result: "i32" },
+  // m40_status m40_buffer_read(m40_program*, uint32_t buffer, void* data, uint64_t n_bytes, m40_error*)
+  m40_buffer_read: { parameters: ["pointer", "u32", "buffer", "u64", "buffer"], result: "i32" },
+
+  // m40_status m40_step(m40_program*, const void* block, uint64_t block_bytes, m40_sample* samples,
+  //   uint32_t n_samples, float* logits, uint64_t n_logits, m40_error*)
+  m40_step: {
+    parameters: ["pointer", "buffer", "u64", "buffer", "u32", "buffer", "u64", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+/** The opened functions. */
+export type Symbols = Deno.StaticForeignLibraryInterface<typeof SYMBOLS>;

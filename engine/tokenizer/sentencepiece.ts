@@ -1,0 +1,133 @@
+import { M40Error } from "../errors.ts";
+import { PairMerger } from "./pair_merger.ts";
+import { escapedByte } from "./utf8.ts";
+import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import type { TokenModel } from "./vocabulary_tokenizer.ts";
+
+/** The character that stands for a space in a SentencePiece vocabulary. */
+const SPACE_MARK = "\u2581";
+
+const encoder = new TextEncoder();
+
+/** How a SentencePiece vocabulary treats spaces. */
+export interface SentencePieceOptions {
+  /** `tokenizer.ggml.add_space_prefix`: text begins with a space, whether it had one or not. */
+  addSpacePrefix: boolean;
+  /**
+   * `tokenizer.ggml.remove_extra_whitespaces`: spaces at the ends are dropped, several in a row are one.
+   */
+  removeExtraWhitespaces: boolean;
+}
+
+/**
+ * SentencePiece's BPE (`tokenizer.ggml.model` = "llama"): spaces are written U+2581, neighbours merge
+ * by score, and a character that the vocabulary does not have becomes its UTF-8 bytes.
+ *
+ * The encoding is llama.cpp's for this kind of vocabulary, which is SentencePiece's, with the
+ * differences that special tokens may stand in the text and that unused pieces count as any other.
+ * Control, unknown and byte tokens are never merged into: text such as `<0x0A>` stays what it is.
+ */
+export class SentencePiece implements TokenModel {
+  readonly addBosDefault = true;
+  readonly addEosDefault = false;
+  readonly addSpacePrefix: boolean;
+  readonly #removeExtraWhitespaces: boolean;
+  readonly #vocabulary: Vocabulary;
+  readonly #merger: PairMerger;
+  /** Whether a space mark never follows another character within a token, so that words are independent. */
+  readonly #markOnlyLeads: boolean;
+
+  /** @throws {M40Error} `invalid_model` when the vocabulary cannot spell every text. */
+  constructor(vocabulary: Vocabulary, options: SentencePieceOptions) {
+    const { texts, types, scores, size } = vocabulary;
+    if (scores === undefined) {
+      throw new M40Error(
+        "invalid_model",
+        'tokenizer.ggml.scores is missing; a "llama" vocabulary (tokenizer.ggml.model) needs it to merge.',
+      );
+    }
+    const missing = vocabulary.byteTokens.indexOf(-1);
+    if (missing >= 0 && vocabulary.unknown === undefined) {
+      const name = `<0x${missing.toString(16).toUpperCase().padStart(2, "0")}>`;
+      throw new M40Error(
+        "invalid_model",
+        `The vocabulary cannot spell every text: it has no byte token ${name} and no unknown token.`,
+      );
+    }
+    this.#vocabulary = vocabulary;
+    this.addSpacePrefix = options.addSpacePrefix;
+    this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
+    const ids = new Map<string, number>();
+    let markOnlyLeads = true;
+    for (let id = 0; id < size; id++) {
+      const type = types[id];
+      const text = texts[id];
+      if (
+        type === TOKEN_TYPE.control || type === TOKEN_TYPE.unknown || type === TOKEN_TYPE.byte ||
+        text === ""
+      ) continue;
+      ids.set(text, id);
+      markOnlyLeads &&= !hasInnerMark(text);
+    }
+    this.#markOnlyLeads = markOnlyLeads;
+    this.#merger = new PairMerger(ids, scores);
+  }
+
+  /** Reads the options out of the metadata. */
+  static load(vocabulary: Vocabulary, metadata: TokenizerMetadata): SentencePiece {
+    return new SentencePiece(vocabulary, {
+      addSpacePrefix: metadata.boolean("tokenizer.ggml.add_space_prefix", true),
+      removeExtraWhitespaces: metadata.boolean("tokenizer.ggml.remove_extra_whitespaces", false),
+    });
+  }
+
+  normalize(text: string): string {
+    if (!this.#removeExtraWhitespaces) return text;
+    return text.replace(/ {2,}/g, " ").replace(/^ | $/g, "");
+  }
+
+  encode(text: string, first: boolean, tokens: number[]): void {
+    let marked = text.replaceAll(" ", SPACE_MARK);
+    if (first && this.addSpacePrefix) marked = SPACE_MARK + marked;
+    const spell = (codePoint: number) => this.#spell(codePoint, tokens);
+    if (!this.#markOnlyLeads) {
+      this.#merger.merge(marked, tokens, spell);
+      return;
+    }
+    for (let start = 0; start < marked.length;) {
+      const end = wordEnd(marked, start);
+      this.#merger.merge(marked.substring(start, end), tokens, spell);
+      start = end;
+    }
+  }
+
+  tokenBytes(token: number): Uint8Array {
+    const { texts, types } = this.#vocabulary;
+    if (types[token] === TOKEN_TYPE.byte) {
+      return Uint8Array.of(parseInt(texts[token].slice(3, 5), 16));
+    }
+    return encoder.encode(texts[token].replaceAll(SPACE_MARK, " "));
+  }
+
+  /** Appends the byte tokens of a character, or the unknown token where one of them is missing. */
+  #spell(codePoint: number, tokens: number[]): void {
+    const byte = escapedByte(codePoint);
+    const bytes = byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
+    const { byteTokens, unknown } = this.#vocabulary;
+    if (bytes.some((byte) => byteTokens[byte] < 0)) tokens.push(unknown!);
+    else for (const byte of bytes) tokens.push(byteTokens[byte]);
+  }
+}
+
+/** Where the word ends that starts at a place: before the next space mark that follows another character. */
+function wordEnd(text: string, start: number): number {
+  let end = start;
+  while (text[end] === SPACE_MARK) end++;
+  const next = text.indexOf(SPACE_MARK, end);
+  return next < 0 ? text.length : next;
+}
+
+function hasInnerMark(text: string): boolean {
+  const last = text.lastIndexOf(SPACE_MARK);
+  return last > 0 && wordEnd(text, 0) <= last;
+}

@@ -1,0 +1,194 @@
+import { M40Error } from "../errors.ts";
+
+/** What of {@link Metadata} a tokenizer reads. */
+export interface TokenizerMetadata {
+  has(key: string): boolean;
+  string(key: string, fallback?: string): string;
+  number(key: string, fallback?: number): number;
+  boolean(key: string, fallback?: boolean): boolean;
+  strings(key: string): ArrayLike<string>;
+  numbers(key: string): ArrayLike<number | bigint>;
+}
+
+/** What a token is, by its number in `tokenizer.ggml.token_type`. */
+export const TOKEN_TYPE = {
+  undefined: 0,
+  normal: 1,
+  /** Stands for whatever the vocabulary cannot spell. */
+  unknown: 2,
+  /** Steers the model; stands for no text. */
+  control: 3,
+  /** Stands for its text, which is never spelled in any other way. */
+  userDefined: 4,
+  unused: 5,
+  /** Stands for one byte; its text is `<0x00>` to `<0xFF>`. */
+  byte: 6,
+} as const;
+
+/** The tokens of a model, as its file has them, checked against each other. */
+export interface Vocabulary {
+  /** The number of tokens. */
+  readonly size: number;
+  /** The text of each token. A text may be empty or occur twice. */
+  readonly texts: ArrayLike<string>;
+  /** The {@link TOKEN_TYPE} of each token. */
+  readonly types: Uint8Array;
+  /** The score of each token: the higher, the earlier it is merged. Absent where the file has none. */
+  readonly scores?: Float32Array;
+  /** The token of each of the 256 bytes, or -1. */
+  readonly byteTokens: Int32Array;
+  readonly bos?: number;
+  readonly eos?: number;
+  readonly unknown?: number;
+}
+
+/**
+ * Reads and checks the `tokenizer.ggml.*` arrays and ids.
+ *
+ * @throws {M40Error} `invalid_model` when a part is missing or contradicts another.
+ */
+export function readVocabulary(metadata: TokenizerMetadata): Vocabulary {
+  if (!metadata.has("tokenizer.ggml.tokens")) {
+    throw new M40Error(
+      "invalid_model",
+      "The file has no vocabulary (tokenizer.ggml.tokens is missing). Convert the model again together with its tokenizer.",
+    );
+  }
+  const texts = metadata.strings("tokenizer.ggml.tokens");
+  const size = texts.length;
+  if (size === 0) {
+    throw new M40Error("invalid_model", "The vocabulary (tokenizer.ggml.tokens) is empty.");
+  }
+  const ids = {
+    bos: specialId(metadata, "bos", size),
+    eos: specialId(metadata, "eos", size),
+    unknown: specialId(metadata, "unknown", size),
+  };
+  const types = readTypes(metadata, texts) ?? inferTypes(texts, ids);
+  const byteTokens = new Int32Array(256).fill(-1);
+  for (let id = 0; id < size; id++) {
+    if (types[id] !== TOKEN_TYPE.byte) continue;
+    const byte = byteOf(texts[id]);
+    if (byte === undefined) {
+      throw new M40Error(
+        "invalid_model",
+        `Token ${id} is a byte token (tokenizer.ggml.token_type) but its text is ${
+          JSON.stringify(texts[id])
+        }; wanted <0x00> to <0xFF>.`,
+      );
+    }
+    byteTokens[byte] = id;
+  }
+  const unknown = types.indexOf(TOKEN_TYPE.unknown);
+  return {
+    size,
+    texts,
+    types,
+    scores: readScores(metadata, size),
+    byteTokens,
+    bos: ids.bos,
+    eos: ids.eos,
+    unknown: ids.unknown ?? (unknown < 0 ? undefined : unknown),
+  };
+}
+
+/**
+ * The id in `tokenizer.ggml.NAME_token_id`; undefined where the key is missing or says "none" (-1, of
+ * either signedness).
+ *
+ * @throws {M40Error} `invalid_model` for an id that is not in the vocabulary.
+ */
+export function specialId(
+  metadata: TokenizerMetadata,
+  name: string,
+  size: number,
+): number | undefined {
+  const key = `tokenizer.ggml.${name}_token_id`;
+  if (!metadata.has(key)) return undefined;
+  const id = metadata.number(key);
+  if (id === -1 || id === 0xffffffff) return undefined;
+  if (!Number.isInteger(id) || id < 0 || id >= size) {
+    throw new M40Error(
+      "invalid_model",
+      `${key} is ${id}, which is not in the vocabulary; wanted 0 to ${size - 1}.`,
+    );
+  }
+  return id;
+}
+
+function readTypes(metadata: TokenizerMetadata, texts: ArrayLike<string>): Uint8Array | undefined {
+  const key = "tokenizer.ggml.token_type";
+  if (!metadata.has(key)) return undefined;
+  const numbers = metadata.numbers(key);
+  checkLength(key, numbers.length, texts.length);
+  const types = new Uint8Array(numbers.length);
+  let hasBytes = false;
+  for (let id = 0; id < types.length; id++) {
+    const type = Number(numbers[id]);
+    if (!Number.isInteger(type) || type < 0 || type > TOKEN_TYPE.byte) {
+      throw new M40Error(
+        "invalid_model",
+        `${key} of token ${id} is ${type}; wanted 0 to ${TOKEN_TYPE.byte}.`,
+      );
+    }
+    types[id] = type;
+    hasBytes ||= type === TOKEN_TYPE.byte;
+  }
+  // Some converters write the byte tokens as normal ones. All 256 of them cannot be a coincidence.
+  if (!hasBytes) markBytes(texts, types, 256);
+  return types;
+}
+
+function inferTypes(
+  texts: ArrayLike<string>,
+  ids: { bos?: number; eos?: number; unknown?: number },
+): Uint8Array {
+  const types = new Uint8Array(texts.length).fill(TOKEN_TYPE.normal);
+  markBytes(texts, types, 1);
+  if (ids.bos !== undefined) types[ids.bos] = TOKEN_TYPE.control;
+  if (ids.eos !== undefined) types[ids.eos] = TOKEN_TYPE.control;
+  if (ids.unknown !== undefined) types[ids.unknown] = TOKEN_TYPE.unknown;
+  return types;
+}
+
+/** Makes byte tokens of the tokens with the text of one, if they stand for that many bytes or more. */
+function markBytes(texts: ArrayLike<string>, types: Uint8Array, atLeast: number): void {
+  const found: number[] = [];
+  const bytes = new Set<number>();
+  for (let id = 0; id < texts.length; id++) {
+    const byte = byteOf(texts[id]);
+    if (byte === undefined) continue;
+    found.push(id);
+    bytes.add(byte);
+  }
+  if (bytes.size >= atLeast) { for (const id of found) types[id] = TOKEN_TYPE.byte; }
+}
+
+function readScores(metadata: TokenizerMetadata, size: number): Float32Array | undefined {
+  const key = "tokenizer.ggml.scores";
+  if (!metadata.has(key)) return undefined;
+  const numbers = metadata.numbers(key);
+  checkLength(key, numbers.length, size);
+  const scores = new Float32Array(size);
+  for (let id = 0; id < size; id++) {
+    scores[id] = Number(numbers[id]);
+    if (Number.isNaN(scores[id])) {
+      throw new M40Error("invalid_model", `${key} of token ${id} is not a number.`);
+    }
+  }
+  return scores;
+}
+
+function checkLength(key: string, got: number, wanted: number): void {
+  if (got === wanted) return;
+  throw new M40Error(
+    "invalid_model",
+    `${key} has ${got} elements, but there are ${wanted} tokens (tokenizer.ggml.tokens).`,
+  );
+}
+
+/** The byte that a text such as `<0x0A>` names. */
+export function byteOf(text: string): number | undefined {
+  if (text.length !== 6 || !text.startsWith("<0x")) return undefined;
+  return /^<0x[0-9A-Fa-f]{2}>$/.test(text) ? parseInt(text.slice(3, 5), 16) : undefined;
+}

@@ -1,0 +1,151 @@
+import { M40Error } from "../errors.ts";
+import { findEndTokens } from "./end_tokens.ts";
+import { SpecialTokens } from "./special_tokens.ts";
+import { StreamingDecoder } from "./streaming_decoder.ts";
+import type { DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer.ts";
+import { bytesToText } from "./utf8.ts";
+import { specialId, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+
+/** What differs from one kind of vocabulary to the next: how plain text is spelled in tokens. */
+export interface TokenModel {
+  /** Whether encoding puts a space in front of text at the start and after a special token. */
+  readonly addSpacePrefix: boolean;
+  /** Whether BOS and EOS are added where the file does not say. */
+  readonly addBosDefault: boolean;
+  readonly addEosDefault: boolean;
+  /** The text as it is before special tokens are looked for. */
+  normalize(text: string): string;
+  /**
+   * Appends the tokens of text that has no special token in it. A lone surrogate U+DC00 + b stands for
+   * a byte b that is no valid UTF-8.
+   *
+   * @param first Whether the text is at the start or follows a special token.
+   */
+  encode(text: string, first: boolean, tokens: number[]): void;
+  /** The UTF-8 bytes of the token of a normal, user-defined, unused or byte type. */
+  tokenBytes(token: number): Uint8Array;
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+/** A tokenizer over any {@link TokenModel}: special tokens, BOS and EOS, decoding. */
+export class VocabularyTokenizer implements Tokenizer {
+  readonly vocabSize: number;
+  readonly bos?: number;
+  readonly eos?: number;
+  readonly endTokens: ReadonlySet<number>;
+  readonly addBos: boolean;
+  readonly addEos: boolean;
+  readonly #vocabulary: Vocabulary;
+  readonly #model: TokenModel;
+  readonly #specialTokens: SpecialTokens;
+  readonly #bytes: Uint8Array[] = [];
+
+  /** @throws {M40Error} `invalid_model` when BOS or EOS is to be added and there is none. */
+  constructor(vocabulary: Vocabulary, model: TokenModel, metadata: TokenizerMetadata) {
+    this.#vocabulary = vocabulary;
+    this.#model = model;
+    this.vocabSize = vocabulary.size;
+    this.bos = vocabulary.bos;
+    this.eos = vocabulary.eos;
+    this.endTokens = findEndTokens(vocabulary, {
+      endOfTurn: specialId(metadata, "eot", vocabulary.size),
+      endOfMessage: specialId(metadata, "eom", vocabulary.size),
+    });
+    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault);
+    this.addEos = adds(metadata, "eos", this.eos, model.addEosDefault);
+    this.#specialTokens = new SpecialTokens(vocabulary, metadata.string("general.name", ""));
+  }
+
+  encode(text: string, options: EncodeOptions = {}): number[] {
+    return this.#encode(text.toWellFormed(), options);
+  }
+
+  encodeBytes(bytes: Uint8Array, options: EncodeOptions = {}): number[] {
+    return this.#encode(bytesToText(bytes), options);
+  }
+
+  #encode(text: string, { addSpecial = true, parseSpecial = false }: EncodeOptions): number[] {
+    const tokens: number[] = [];
+    if (addSpecial && this.addBos) tokens.push(this.bos!);
+    let first = true;
+    for (const part of this.#specialTokens.split(this.#model.normalize(text), parseSpecial)) {
+      if (typeof part === "number") tokens.push(part);
+      else this.#model.encode(part, first, tokens);
+      first = typeof part === "number";
+    }
+    if (addSpecial && this.addEos) tokens.push(this.eos!);
+    return tokens;
+  }
+
+  decode(tokens: Iterable<number>, options: DecodeOptions = {}): string {
+    const decoder = this.decoder(options);
+    let text = "";
+    for (const token of tokens) text += decoder.push(token);
+    return text + decoder.flush();
+  }
+
+  decoder({ skipSpecial = true, continuing = false }: DecodeOptions = {}): StreamingDecoder {
+    return new StreamingDecoder({
+      tokenBytes: (token) =>
+        this.#isHidden(token) && !skipSpecial
+          ? new TextEncoder().encode(this.tokenText(token))
+          : this.tokenBytes(token),
+      // Where encoding adds a space, decoding takes it away: the two rules are one another's inverse.
+      startsText: (token) => this.#startsText(token),
+      dropSpacePrefix: this.#model.addSpacePrefix && !continuing,
+    });
+  }
+
+  tokenBytes(token: number): Uint8Array {
+    this.#check(token);
+    if (this.#isHidden(token)) return NO_BYTES;
+    return this.#bytes[token] ??= this.#model.tokenBytes(token);
+  }
+
+  tokenText(token: number): string {
+    this.#check(token);
+    return this.#vocabulary.texts[token];
+  }
+
+  isControl(token: number): boolean {
+    this.#check(token);
+    return this.#vocabulary.types[token] === TOKEN_TYPE.control;
+  }
+
+  #isHidden(token: number): boolean {
+    const type = this.#vocabulary.types[token];
+    return type === TOKEN_TYPE.control || type === TOKEN_TYPE.unknown;
+  }
+
+  #startsText(token: number): boolean {
+    const type = this.#vocabulary.types[token];
+    return type === TOKEN_TYPE.control || type === TOKEN_TYPE.userDefined;
+  }
+
+  #check(token: number): void {
+    if (Number.isInteger(token) && token >= 0 && token < this.vocabSize) return;
+    throw new M40Error(
+      "invalid_request",
+      `Token ${token} is not in the vocabulary; wanted 0 to ${this.vocabSize - 1}.`,
+    );
+  }
+}
+
+function adds(
+  metadata: TokenizerMetadata,
+  name: "bos" | "eos",
+  token: number | undefined,
+  fallback: boolean,
+): boolean {
+  const key = `tokenizer.ggml.add_${name}_token`;
+  if (!metadata.has(key)) return fallback && token !== undefined;
+  const add = metadata.boolean(key);
+  if (add && token === undefined) {
+    throw new M40Error(
+      "invalid_model",
+      `${key} is true, but there is no such token (tokenizer.ggml.${name}_token_id).`,
+    );
+  }
+  return add;
+}
