@@ -89,16 +89,23 @@ export class SentencePiece implements TokenModel {
   encode(text: string, first: boolean, tokens: number[]): void {
     let marked = text.replaceAll(" ", SPACE_MARK);
     if (first && this.addSpacePrefix) marked = SPACE_MARK + marked;
-    const spell = (codePoint: number) => this.#spell(codePoint, tokens);
     if (!this.#markOnlyLeads) {
-      this.#merger.merge(marked, tokens, spell);
+      this.#merge(marked, tokens);
       return;
     }
     for (let start = 0; start < marked.length;) {
       const end = wordEnd(marked, start);
-      this.#merger.merge(marked.substring(start, end), tokens, spell);
+      this.#merge(marked.substring(start, end), tokens);
       start = end;
     }
+  }
+
+  #merge(text: string, tokens: number[]): void {
+    this.#merger.merge(text, tokens, (codePoint) => this.#spell(codePoint, tokens));
+  }
+
+  isSpelled(token: number): boolean {
+    return this.#vocabulary.texts[token].includes(SPACE_MARK);
   }
 
   tokenBytes(token: number): Uint8Array {
@@ -111,12 +118,17 @@ export class SentencePiece implements TokenModel {
 
   /** Appends the byte tokens of a character, or the unknown token where one of them is missing. */
   #spell(codePoint: number, tokens: number[]): void {
-    const byte = escapedByte(codePoint);
-    const bytes = byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
+    const bytes = utf8Of(codePoint);
     const { byteTokens, unknown } = this.#vocabulary;
     if (bytes.some((byte) => byteTokens[byte] < 0)) tokens.push(unknown!);
     else for (const byte of bytes) tokens.push(byteTokens[byte]);
   }
+}
+
+function utf8Of(codePoint: number): Iterable<number> {
+  if (codePoint < 0x80) return [codePoint];
+  const byte = escapedByte(codePoint);
+  return byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
 }
 
 /** Where the word ends that starts at a place: before the next space mark that follows another character. */

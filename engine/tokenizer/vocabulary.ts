@@ -1,14 +1,11 @@
 import { M40Error } from "../errors.ts";
+import type { Metadata } from "../gguf/metadata.ts";
 
-/** What of {@link Metadata} a tokenizer reads. */
-export interface TokenizerMetadata {
-  has(key: string): boolean;
-  string(key: string, fallback?: string): string;
-  number(key: string, fallback?: number): number;
-  boolean(key: string, fallback?: boolean): boolean;
-  strings(key: string): ArrayLike<string>;
-  numbers(key: string): ArrayLike<number | bigint>;
-}
+/** What of the metadata a tokenizer reads. */
+export type TokenizerMetadata = Pick<
+  Metadata,
+  "has" | "string" | "number" | "boolean" | "strings" | "numbers"
+>;
 
 /** What a token is, by its number in `tokenizer.ggml.token_type`. */
 export const TOKEN_TYPE = {

@@ -22,6 +22,11 @@ export interface TokenModel {
    * @param first Whether the text is at the start or follows a special token.
    */
   encode(text: string, first: boolean, tokens: number[]): void;
+  /**
+   * Whether a user-defined token can also come out of {@link encode}, spelled, because the vocabulary
+   * writes it with another character for the space than text has.
+   */
+  isSpelled(token: number): boolean;
   /** The UTF-8 bytes of the token of a normal, user-defined, unused or byte type. */
   tokenBytes(token: number): Uint8Array;
 }
@@ -120,7 +125,8 @@ export class VocabularyTokenizer implements Tokenizer {
 
   #startsText(token: number): boolean {
     const type = this.#vocabulary.types[token];
-    return type === TOKEN_TYPE.control || type === TOKEN_TYPE.userDefined;
+    return type === TOKEN_TYPE.control ||
+      (type === TOKEN_TYPE.userDefined && !this.#model.isSpelled(token));
   }
 
   #check(token: number): void {
