@@ -1,0 +1,204 @@
+#include "step.h"
+
+#include <math.h>
+#include <string.h>
+
+namespace m40 {
+
+namespace {
+
+class StepParser {
+ public:
+  StepParser(const void* block, uint64_t block_bytes, const StepLimits& limits)
+      : block_(static_cast<const uint8_t*>(block)), block_bytes_(block_bytes), limits_(limits) {}
+
+  Step parse(uint32_t* seen) {
+    read_header();
+    Step step = {};
+    step.n_tokens = header_.n_tokens;
+    step.n_sequences = header_.n_sequences;
+    step.n_outputs = header_.n_outputs;
+    step.page_stride = header_.page_stride;
+    step.tokens = array<int32_t>("tokens", header_.tokens, header_.n_tokens);
+    step.positions = array<uint32_t>("positions", header_.positions, header_.n_tokens);
+    step.sequences = array<uint32_t>("sequences", header_.sequences, header_.n_tokens);
+    step.outputs = array<uint32_t>("outputs", header_.outputs, header_.n_outputs);
+    if (limits_.page_tokens != 0) {
+      if (header_.page_stride > limits_.limits.n_sequence_pages) {
+        fail(M40_INVALID_ARGUMENT, "a step with %u pages a sequence: wanted at most %u", header_.page_stride,
+             limits_.limits.n_sequence_pages);
+      }
+      step.page_table =
+          array<uint32_t>("page_table", header_.page_table, uint64_t{header_.n_sequences} * header_.page_stride);
+    }
+    check_tokens(step);
+    check_sequences(step, seen);
+    check_outputs(step);
+    if (limits_.samples) read_sampling(step);
+    return step;
+  }
+
+ private:
+  void read_header() {
+    if (block_bytes_ > limits_.limits.step_bytes) {
+      fail(M40_INVALID_ARGUMENT, "a step block of %llu bytes: wanted at most %llu, the program's step_bytes",
+           static_cast<unsigned long long>(block_bytes_), static_cast<unsigned long long>(limits_.limits.step_bytes));
+    }
+    if (block_bytes_ < sizeof(m40_step_header)) {
+      fail(M40_INVALID_ARGUMENT, "a step block of %llu bytes: wanted at least the header's %zu",
+           static_cast<unsigned long long>(block_bytes_), sizeof(m40_step_header));
+    }
+    if (reinterpret_cast<uintptr_t>(block_) % 4 != 0) {
+      fail(M40_INVALID_ARGUMENT, "the step block starts at %p: wanted a multiple of 4", static_cast<const void*>(block_));
+    }
+    memcpy(&header_, block_, sizeof(header_));
+    at_most("tokens", header_.n_tokens, limits_.limits.n_tokens);
+    at_most("sequences", header_.n_sequences, limits_.limits.n_sequences);
+    at_most("outputs", header_.n_outputs, limits_.limits.n_outputs);
+    if (header_.n_tokens == 0) fail(M40_INVALID_ARGUMENT, "a step of 0 tokens: wanted at least 1");
+  }
+
+  static void at_most(const char* what, uint32_t got, uint32_t wanted) {
+    if (got > wanted) fail(M40_INVALID_ARGUMENT, "a step of %u %s: wanted at most %u, the program's limit", got, what, wanted);
+  }
+
+  // The array's elements are of 4-byte fields alone. An array without elements has no place to check.
+  template <class T>
+  const T* array(const char* name, uint32_t offset, uint64_t n) const {
+    static_assert(alignof(T) == 4);
+    if (n == 0) return nullptr;
+    const unsigned __int128 end = static_cast<unsigned __int128>(n) * sizeof(T) + offset;
+    if (offset % 4 != 0) fail(M40_INVALID_ARGUMENT, "%s at byte %u of the step block: wanted a multiple of 4", name, offset);
+    if (end > block_bytes_) {
+      fail(M40_INVALID_ARGUMENT, "%s: %llu elements of %zu bytes from byte %u on do not fit the step block of %llu bytes",
+           name, static_cast<unsigned long long>(n), sizeof(T), offset, static_cast<unsigned long long>(block_bytes_));
+    }
+    return reinterpret_cast<const T*>(block_ + offset);
+  }
+
+  void check_tokens(const Step& step) const {
+    for (uint32_t t = 0; t < step.n_tokens; t++) {
+      if (step.tokens[t] < 0 || static_cast<uint32_t>(step.tokens[t]) >= limits_.limits.n_vocab) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step is %d: wanted 0 to %u", t, step.tokens[t], limits_.limits.n_vocab - 1);
+      }
+      if (step.positions[t] >= limits_.n_positions) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step has position %u: wanted one below %llu", t, step.positions[t],
+             static_cast<unsigned long long>(limits_.n_positions));
+      }
+    }
+  }
+
+  void check_sequences(const Step& step, uint32_t* seen) const {
+    memset(seen, 0, (uint64_t{step.n_sequences} + 31) / 32 * 4);
+    for (uint32_t t = 0; t < step.n_tokens; t++) {
+      const uint32_t sequence = step.sequences[t];
+      if (sequence >= step.n_sequences) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step is of sequence %u: wanted one below %u", t, sequence, step.n_sequences);
+      }
+      const bool starts = t == 0 || step.sequences[t - 1] != sequence;
+      if (starts) {
+        const uint32_t bit = 1u << (sequence % 32);
+        if (seen[sequence / 32] & bit) {
+          fail(M40_INVALID_ARGUMENT, "token %u of the step: the tokens of sequence %u do not stand together", t, sequence);
+        }
+        seen[sequence / 32] |= bit;
+      } else if (step.positions[t] <= step.positions[t - 1]) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step has position %u after %u of the same sequence: wanted a higher one", t,
+             step.positions[t], step.positions[t - 1]);
+      }
+      const bool ends = t + 1 == step.n_tokens || step.sequences[t + 1] != sequence;
+      if (ends && limits_.page_tokens != 0) check_pages(step, sequence, step.positions[t]);
+    }
+  }
+
+  void check_pages(const Step& step, uint32_t sequence, uint32_t last_position) const {
+    const uint32_t last_page = last_position / limits_.page_tokens;
+    if (last_page >= step.page_stride) {
+      fail(M40_INVALID_ARGUMENT, "sequence %u reaches position %u, page %u: its row of the page table has %u", sequence,
+           last_position, last_page, step.page_stride);
+    }
+    const uint32_t* row = step.page_table + uint64_t{sequence} * step.page_stride;
+    for (uint32_t i = 0; i <= last_page; i++) {
+      if (row[i] >= limits_.n_pages) {
+        fail(M40_INVALID_ARGUMENT, "page %u of sequence %u is %u: the KV cache has %u pages", i, sequence, row[i], limits_.n_pages);
+      }
+    }
+  }
+
+  void check_outputs(const Step& step) const {
+    for (uint32_t i = 0; i < step.n_outputs; i++) {
+      if (step.outputs[i] >= step.n_tokens) {
+        fail(M40_INVALID_ARGUMENT, "output %u is of token %u: the step has %u tokens", i, step.outputs[i], step.n_tokens);
+      }
+      if (i > 0 && step.outputs[i] <= step.outputs[i - 1]) {
+        fail(M40_INVALID_ARGUMENT, "output %u is of token %u after %u: wanted rising ones", i, step.outputs[i], step.outputs[i - 1]);
+      }
+    }
+  }
+
+  void read_sampling(Step& step) const {
+    step.sampling = array<m40_sampling>("sampling", header_.sampling, header_.n_outputs);
+    step.token_counts = array<m40_token_count>("token_counts", header_.token_counts, header_.n_token_counts);
+    step.token_biases = array<m40_token_bias>("token_biases", header_.token_biases, header_.n_token_biases);
+    step.mask_words = limits_.limits.n_vocab / 32 + (limits_.limits.n_vocab % 32 != 0);
+    step.masks = array<uint32_t>("masks", header_.masks, uint64_t{header_.n_masks} * step.mask_words);
+    for (uint32_t i = 0; i < header_.n_token_counts; i++) check_vocab("count", i, step.token_counts[i].token);
+    for (uint32_t i = 0; i < header_.n_token_biases; i++) {
+      check_vocab("bias", i, step.token_biases[i].token);
+      if (!isfinite(step.token_biases[i].bias)) {
+        fail(M40_INVALID_ARGUMENT, "token bias %u is %g: wanted a finite number", i, static_cast<double>(step.token_biases[i].bias));
+      }
+    }
+    for (uint32_t i = 0; i < step.n_outputs; i++) check_sampling(i, step.sampling[i]);
+  }
+
+  void check_vocab(const char* what, uint32_t index, int32_t token) const {
+    if (token < 0 || static_cast<uint32_t>(token) >= limits_.limits.n_vocab) {
+      fail(M40_INVALID_ARGUMENT, "token %s %u is of token %d: wanted 0 to %u", what, index, token, limits_.limits.n_vocab - 1);
+    }
+  }
+
+  // Written so that NaN is out of range.
+  static void in_range(uint32_t output, const char* name, float value, bool good, const char* wanted) {
+    if (!isfinite(value) || !good) {
+      fail(M40_INVALID_ARGUMENT, "output %u: %s is %g: wanted %s", output, name, static_cast<double>(value), wanted);
+    }
+  }
+
+  static void slice(uint32_t output, const char* name, uint32_t first, uint32_t n, uint32_t available) {
+    if (n != 0 && uint64_t{first} + n > available) {
+      fail(M40_INVALID_ARGUMENT, "output %u: %s %u to %llu: the step has %u", output, name, first,
+           static_cast<unsigned long long>(uint64_t{first} + n), available);
+    }
+  }
+
+  void check_sampling(uint32_t i, const m40_sampling& s) const {
+    in_range(i, "temperature", s.temperature, s.temperature >= 0, "a finite number, 0 or more");
+    in_range(i, "top_p", s.top_p, s.top_p > 0 && s.top_p <= 1, "more than 0, at most 1");
+    in_range(i, "min_p", s.min_p, s.min_p >= 0 && s.min_p <= 1, "0 to 1");
+    in_range(i, "repetition_penalty", s.repetition_penalty, s.repetition_penalty > 0, "a finite number above 0");
+    in_range(i, "frequency_penalty", s.frequency_penalty, true, "a finite number");
+    in_range(i, "presence_penalty", s.presence_penalty, true, "a finite number");
+    if (s.n_top_logprobs > M40_MAX_TOP_LOGPROBS) {
+      fail(M40_INVALID_ARGUMENT, "output %u: n_top_logprobs is %u: wanted 0 to %d", i, s.n_top_logprobs, M40_MAX_TOP_LOGPROBS);
+    }
+    if (s.mask != M40_NONE && s.mask >= header_.n_masks) {
+      fail(M40_INVALID_ARGUMENT, "output %u: mask %u: the step has %u", i, s.mask, header_.n_masks);
+    }
+    slice(i, "token counts", s.first_token_count, s.n_token_counts, header_.n_token_counts);
+    slice(i, "token biases", s.first_token_bias, s.n_token_biases, header_.n_token_biases);
+  }
+
+  const uint8_t* block_;
+  uint64_t block_bytes_;
+  const StepLimits& limits_;
+  m40_step_header header_ = {};
+};
+
+}  // namespace
+
+Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen) {
+  return StepParser(block, block_bytes, limits).parse(seen);
+}
+
+}  // namespace m40

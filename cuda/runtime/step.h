@@ -1,0 +1,45 @@
+// Reads the input block of a step. What parse_step returns has been checked whole: an executor may index
+// with every value in it.
+#ifndef M40_RUNTIME_STEP_H
+#define M40_RUNTIME_STEP_H
+
+#include <stdint.h>
+
+#include "../include/m40.h"
+#include "error.h"
+
+namespace m40 {
+
+// What a step of a program may ask for.
+struct StepLimits {
+  m40_limits limits;
+  uint64_t n_positions;  // positions are below
+  uint32_t page_tokens;  // 0: the program has no KV cache
+  uint32_t n_pages;
+  bool samples;          // the program has a sample operation
+};
+
+// The arrays of a step, in the caller's block: valid for the call only.
+struct Step {
+  uint32_t n_tokens;
+  uint32_t n_sequences;
+  uint32_t n_outputs;
+  uint32_t page_stride;
+  const int32_t* tokens;             // [n_tokens]
+  const uint32_t* positions;         // [n_tokens]
+  const uint32_t* sequences;         // [n_tokens]
+  const uint32_t* page_table;        // [n_sequences, page_stride]; nullptr without a KV cache
+  const uint32_t* outputs;           // [n_outputs]
+  const m40_sampling* sampling;      // [n_outputs]; nullptr where the program does not sample
+  const m40_token_count* token_counts;
+  const m40_token_bias* token_biases;
+  const uint32_t* masks;             // [n_masks, mask_words]
+  uint32_t mask_words;
+};
+
+// seen: scratch of ceil(limits.n_sequences / 32) words. Throws Failure with M40_INVALID_ARGUMENT.
+Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen);
+
+}  // namespace m40
+
+#endif
