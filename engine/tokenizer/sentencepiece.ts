@@ -120,8 +120,13 @@ export class SentencePiece implements TokenModel {
   #spell(codePoint: number, tokens: number[]): void {
     const bytes = utf8Of(codePoint);
     const { byteTokens, unknown } = this.#vocabulary;
-    if (bytes.some((byte) => byteTokens[byte] < 0)) tokens.push(unknown!);
-    else for (const byte of bytes) tokens.push(byteTokens[byte]);
+    for (const byte of bytes) {
+      if (byteTokens[byte] < 0) {
+        tokens.push(unknown!);
+        return;
+      }
+    }
+    for (const byte of bytes) tokens.push(byteTokens[byte]);
   }
 }
 
