@@ -74,7 +74,10 @@ declare module "@std/cli/parse-args" {
     unknown?: (arg: string, key?: string, value?: unknown) => unknown;
   }
   // deno-lint-ignore no-explicit-any
-  export function parseArgs(args: string[], options?: ParseOptions): { _: (string | number)[] } & Record<string, any>;
+  export function parseArgs(
+    args: string[],
+    options?: ParseOptions,
+  ): { _: (string | number)[] } & Record<string, any>;
 }
 
 declare module "@std/streams" {
@@ -83,4 +86,8 @@ declare module "@std/streams" {
   export class TextLineStream extends TransformStream<string, string> {
     constructor(options?: { allowCR?: boolean });
   }
+}
+
+declare module "@std/text/levenshtein-distance" {
+  export function levenshteinDistance(a: string, b: string): number;
 }
