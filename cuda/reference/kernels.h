@@ -36,6 +36,7 @@ struct Kernels {
 
 // Floats of scratch memory that one thread needs for matmul over so many columns.
 size_t scratch_floats(size_t columns);
+constexpr size_t kScratchFloats = 24576;
 
 // The functions of the instruction set of that name, "" for the best that this processor has; nullptr where
 // the processor or the build lacks it.

@@ -1,0 +1,109 @@
+// Which instruction sets there are, which tensor types, and half precision one number at a time.
+#include "kernels.h"
+
+#include <string.h>
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
+
+namespace m40::reference {
+
+extern const Kernels kernels_baseline;
+#if defined(__x86_64__)
+extern const Kernels kernels_avx, kernels_avx2, kernels_avx512;
+#endif
+
+namespace {
+
+// Best first.
+const Kernels* const kInstructionSets[] = {
+#if defined(__x86_64__)
+    &kernels_avx512, &kernels_avx2, &kernels_avx,
+#endif
+    &kernels_baseline,
+};
+
+#if defined(__x86_64__)
+// Not a name that every compiler's __builtin_cpu_supports knows.
+bool has_f16c() {
+  unsigned a, b, c = 0, d;
+  return __get_cpuid(1, &a, &b, &c, &d) != 0 && (c & bit_F16C) != 0;
+}
+#endif
+
+bool is_available(const Kernels* kernels) {
+#if defined(__x86_64__)
+  const bool avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") && has_f16c();
+  if (kernels == &kernels_avx) return __builtin_cpu_supports("avx");
+  if (kernels == &kernels_avx2) return avx2;
+  if (kernels == &kernels_avx512) {
+    return avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+           __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+  }
+#endif
+  return kernels == &kernels_baseline;
+}
+
+}  // namespace
+
+const Kernels* kernels_by_name(const char* name) {
+  for (const Kernels* kernels : kInstructionSets) {
+    if ((name[0] == 0 || strcmp(name, kernels->name) == 0) && is_available(kernels)) return kernels;
+  }
+  return nullptr;
+}
+
+size_t scratch_floats(size_t) { return kScratchFloats; }
+
+const TypeInfo* type_info(uint32_t type) {
+  static const TypeInfo types[] = {
+      {"F32", 1, 4},       {"F16", 1, 2},         {"Q4_0", 32, 18},    {"Q4_1", 32, 20},  {nullptr, 0, 0},    {nullptr, 0, 0},
+      {"Q5_0", 32, 22},    {"Q5_1", 32, 24},      {"Q8_0", 32, 34},    {nullptr, 0, 0},   {"Q2_K", 256, 84},  {"Q3_K", 256, 110},
+      {"Q4_K", 256, 144},  {"Q5_K", 256, 176},    {"Q6_K", 256, 210},  {nullptr, 0, 0},   {nullptr, 0, 0},    {nullptr, 0, 0},
+      {nullptr, 0, 0},     {nullptr, 0, 0},       {"IQ4_NL", 32, 18},  {nullptr, 0, 0},   {nullptr, 0, 0},    {"IQ4_XS", 256, 136},
+      {nullptr, 0, 0},     {nullptr, 0, 0},       {nullptr, 0, 0},     {nullptr, 0, 0},   {nullptr, 0, 0},    {nullptr, 0, 0},
+      {"BF16", 1, 2},
+  };
+  if (type >= sizeof types / sizeof types[0] || types[type].name == nullptr) return nullptr;
+  return &types[type];
+}
+
+float half_to_float(uint16_t half) {
+  // The exponent moves from bias 15 to 127. A subnormal half is a normal float: give it the exponent of 2^-14
+  // and its hidden bit, then subtract 2^-14. The largest exponent stands for infinity.
+  const uint32_t exponent = half & 0x7C00u;
+  uint32_t word = (half & 0x7FFFu) << 13;
+  word += (exponent == 0x7C00 ? 224u : exponent == 0 ? 113u : 112u) << 23;
+  float value;
+  memcpy(&value, &word, 4);
+  if (exponent == 0) value -= 6.103515625e-05f;
+  return half & 0x8000 ? -value : value;
+}
+
+uint16_t float_to_half(float value) {
+  uint32_t word;
+  memcpy(&word, &value, 4);
+  const uint16_t sign = static_cast<uint16_t>(word >> 16 & 0x8000);
+  word &= 0x7FFFFFFF;
+  if (word > 0x7F800000) return static_cast<uint16_t>(sign | 0x7E00 | (word >> 13 & 0x1FF));  // not a number
+  if (word >= 0x477FF000) return static_cast<uint16_t>(sign | 0x7C00);  // 65520 and more round to infinity
+  if (word < 0x38800000) {  // below 2^-14: adding 0.5 leaves multiples of 2^-24, rounded as the addition rounds
+    float magnitude;
+    memcpy(&magnitude, &word, 4);
+    magnitude += 0.5f;
+    memcpy(&word, &magnitude, 4);
+    return static_cast<uint16_t>(sign | (word - 0x3F000000));
+  }
+  word += 0xFFF + (word >> 13 & 1);
+  return static_cast<uint16_t>(sign | ((word - (112u << 23)) >> 13));
+}
+
+float bfloat16_to_float(uint16_t value) {
+  const uint32_t word = static_cast<uint32_t>(value) << 16;
+  float result;
+  memcpy(&result, &word, 4);
+  return result;
+}
+
+}  // namespace m40::reference
