@@ -1,0 +1,179 @@
+import type { Sample } from "./device/program.ts";
+import type { Scheduler } from "./scheduler/scheduler.ts";
+import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
+import type { SamplingParameters } from "./sampling/parameters.ts";
+import { StopStrings } from "./stop_strings.ts";
+import type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
+
+/** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
+export type FinishReason = "stop" | "length";
+
+/** A token of the output. */
+export interface GeneratedToken {
+  readonly token: number;
+  /** What it stands for by itself; U+FFFD where that is part of a character. */
+  readonly text: string;
+  /** Natural logarithm of its probability by the model; where log-probabilities were asked for. */
+  readonly logprob?: number;
+  /** The likeliest tokens in its place, likeliest first. */
+  readonly top?: readonly {
+    readonly token: number;
+    readonly text: string;
+    readonly logprob: number;
+  }[];
+}
+
+/** How many tokens a request took. */
+export interface Usage {
+  readonly promptTokens: number;
+  /** Tokens drawn, the end token included. */
+  readonly completionTokens: number;
+}
+
+/** A piece of the output. */
+export interface GenerationChunk {
+  /** May be empty while a character is incomplete or a stop string possible. */
+  readonly text: string;
+  /** The tokens drawn since the last chunk; end tokens are not among them. */
+  readonly tokens: readonly GeneratedToken[];
+  /** On the last chunk only. */
+  readonly finishReason?: FinishReason;
+  /** On the last chunk only. */
+  readonly usage?: Usage;
+}
+
+/** What a {@link Generation} is made from, checked before. */
+export interface GenerationPlan {
+  readonly prompt: readonly number[];
+  readonly maxTokens: number;
+  readonly sampling: SamplingParameters;
+  readonly stop: readonly string[];
+  /** Absent: tokens carry no log-probabilities. */
+  readonly topLogprobs?: number;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * The output of one request, as it is drawn: iterate it once. Leaving the loop, {@link cancel} and the
+ * request's signal end it and free its place; iteration then ends without a finish reason.
+ */
+export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
+  private readonly chunks: GenerationChunk[] = [];
+  private readonly decoder: StreamingDecoder;
+  private readonly stops: StopStrings;
+  private readonly sequence: Sequence;
+  private readonly abort = () => this.cancel();
+  private wake?: () => void;
+  private ended = false;
+  private error?: unknown;
+
+  /** Queues the request; fails as {@link Scheduler.add} does. */
+  constructor(
+    private readonly plan: GenerationPlan,
+    private readonly tokenizer: Tokenizer,
+    private readonly scheduler: Scheduler,
+  ) {
+    this.decoder = tokenizer.decoder({ continuing: true });
+    this.stops = new StopStrings(plan.stop);
+    this.sequence = new Sequence(
+      plan.prompt,
+      plan.maxTokens,
+      plan.sampling,
+      plan.topLogprobs ?? 0,
+      this,
+    );
+    if (plan.signal?.aborted) {
+      this.end();
+      return;
+    }
+    scheduler.add(this.sequence);
+    plan.signal?.addEventListener("abort", this.abort);
+  }
+
+  /** Tokens of the prompt. */
+  get promptTokens(): number {
+    return this.plan.prompt.length;
+  }
+
+  /** Ends the generation, if it has not ended. */
+  cancel(): void {
+    if (!this.ended) this.scheduler.cancel(this.sequence);
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
+    try {
+      while (true) {
+        while (this.chunks.length > 0) yield this.chunks.shift()!;
+        if (this.ended) break;
+        await new Promise<void>((resolve) => this.wake = resolve);
+      }
+      if (this.error !== undefined) throw this.error;
+    } finally {
+      this.cancel();
+    }
+  }
+
+  accept(sample: Sample): boolean {
+    if (this.tokenizer.endTokens.has(sample.token)) {
+      this.finish("stop", [], "");
+      return false;
+    }
+    const token = this.describe(sample);
+    const { text, stopped } = this.stops.push(
+      sample.token < this.tokenizer.vocabSize ? this.decoder.push(sample.token) : "",
+    );
+    if (stopped) {
+      this.emit({ text, tokens: [token], finishReason: "stop", usage: this.usage() });
+      return false;
+    }
+    if (this.sequence.drawn >= this.plan.maxTokens) {
+      this.finish("length", [token], text);
+      return false;
+    }
+    this.emit({ text, tokens: [token] });
+    return true;
+  }
+
+  end(error?: unknown): void {
+    this.ended = true;
+    this.error = error;
+    this.plan.signal?.removeEventListener("abort", this.abort);
+    this.wake?.();
+  }
+
+  /** Emits the last chunk, with what the decoder and the stop strings held back. */
+  private finish(finishReason: FinishReason, tokens: GeneratedToken[], text: string): void {
+    const last = this.stops.push(this.decoder.flush());
+    const rest = last.stopped ? last.text : last.text + this.stops.flush();
+    this.emit({
+      text: text + rest,
+      tokens,
+      finishReason: last.stopped ? "stop" : finishReason,
+      usage: this.usage(),
+    });
+  }
+
+  private emit(chunk: GenerationChunk): void {
+    this.chunks.push(chunk);
+    this.wake?.();
+  }
+
+  private usage(): Usage {
+    return { promptTokens: this.promptTokens, completionTokens: this.sequence.drawn };
+  }
+
+  private describe(sample: Sample): GeneratedToken {
+    // A model may have more logits than its vocabulary has tokens; those stand for nothing.
+    const text = (token: number) =>
+      token < this.tokenizer.vocabSize ? this.tokenizer.decode([token], { continuing: true }) : "";
+    if (this.plan.topLogprobs === undefined) {
+      return { token: sample.token, text: text(sample.token) };
+    }
+    return {
+      token: sample.token,
+      text: text(sample.token),
+      logprob: sample.logprob,
+      top: sample.top.map(({ token, logprob }) => ({ token, text: text(token), logprob })),
+    };
+  }
+}

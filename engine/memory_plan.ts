@@ -1,0 +1,163 @@
+import type { CacheDesc, Context, Limits, ProgramDesc } from "./device/context.ts";
+import { stepBytes } from "./device/step_block.ts";
+import { M40Error } from "./errors.ts";
+import { tensorTypeByName } from "./gguf/types.ts";
+import type { ModelShape } from "./models/architecture.ts";
+import type { ProgramSource } from "./program/builder.ts";
+import { encodeOperations } from "./program/operation.ts";
+
+/** Tokens of a KV page. */
+export const PAGE_TOKENS = 32;
+/** The most prompt tokens that one step computes. */
+export const STEP_TOKENS = 256;
+/** The context where none is asked for, if the model was trained for as much. */
+const DEFAULT_CONTEXT = 8192;
+/** The least context that is worth having. */
+const LEAST_CONTEXT = 256;
+/** Device memory that is left to others. */
+const RESERVE_BYTES = 256 * 2 ** 20;
+
+/** How the KV cache holds its values. */
+export type KvType = "f16" | "f32";
+const KV_TYPE_NAMES: Record<KvType, string> = { f16: "F16", f32: "F32" };
+
+/** What is asked of a plan. */
+export interface PlanRequest {
+  /** Tokens that one sequence may have; absent: as many as fit, up to a default. */
+  readonly contextTokens?: number;
+  readonly kvType: KvType;
+  /** Sequences that run at the same time. */
+  readonly maxRunning: number;
+  /** Outputs of a step at most. */
+  readonly outputs: number;
+  /** Bytes of device memory that are free. */
+  readonly freeBytes: number;
+}
+
+/** Where the device's memory goes. */
+export interface MemoryPlan {
+  readonly contextTokens: number;
+  /** Bytes of the weights, of the buffers of the largest step, of the KV cache, of all three. */
+  readonly weightBytes: number;
+  readonly programBytes: number;
+  readonly cacheBytes: number;
+  readonly totalBytes: number;
+  /** Bytes that are left of those that were free. */
+  readonly leftBytes: number;
+  readonly pages: number;
+  readonly pageTokens: number;
+  readonly kvType: KvType;
+  readonly cache: CacheDesc;
+  readonly limits: Limits;
+}
+
+/**
+ * Plans the memory of a model on a device.
+ *
+ * @throws {M40Error} "out_of_memory" where it does not fit, saying which context would; "invalid_request"
+ * where more context is asked for than the model was trained for.
+ */
+export function planMemory(
+  context: Context,
+  program: ProgramSource,
+  shape: ModelShape,
+  request: PlanRequest,
+): MemoryPlan {
+  const { contextTokens: asked } = request;
+  if (asked !== undefined && (!Number.isInteger(asked) || asked < 1)) {
+    throw new M40Error(
+      "invalid_request",
+      `a context of ${asked} tokens was asked for; wanted an integer from 1 to ${shape.contextLength}`,
+    );
+  }
+  if (asked !== undefined && asked > shape.contextLength) {
+    throw new M40Error(
+      "invalid_request",
+      `a context of ${asked} tokens was asked for; the model was trained for ${shape.contextLength}`,
+    );
+  }
+  const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
+  const planFor = (tokens: number) => planOf(context, program, shape, request, weightBytes, tokens);
+  const available = request.freeBytes - RESERVE_BYTES;
+  const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
+
+  const wanted = asked ?? Math.min(shape.contextLength, DEFAULT_CONTEXT);
+  if (fits(wanted)) return planFor(wanted);
+  const least = Math.min(LEAST_CONTEXT, wanted);
+  const possible = fits(least) ? largest(least, wanted, fits) : 0;
+  if (asked === undefined && possible > 0) return planFor(possible);
+  const needed = planFor(wanted);
+  const advice = possible > 0
+    ? `a context of ${possible} tokens would fit (--ctx ${possible})`
+    : "a smaller quantisation of the model, or a smaller model, is needed";
+  throw new M40Error(
+    "out_of_memory",
+    `the model needs ${gib(needed.totalBytes)} with a context of ${wanted} tokens: weights ` +
+      `${gib(weightBytes)}, KV cache ${gib(needed.cacheBytes)}, activations ` +
+      `${gib(needed.programBytes)}; ${gib(Math.max(0, available))} are free; ${advice}`,
+  );
+}
+
+/** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole pages. */
+function largest(low: number, high: number, fits: (tokens: number) => boolean): number {
+  let [inside, outside] = [Math.ceil(low / PAGE_TOKENS), Math.ceil(high / PAGE_TOKENS)];
+  while (outside - inside > 1) {
+    const middle = (inside + outside) >> 1;
+    if (fits(middle * PAGE_TOKENS)) inside = middle;
+    else outside = middle;
+  }
+  return inside * PAGE_TOKENS;
+}
+
+function planOf(
+  context: Context,
+  program: ProgramSource,
+  shape: ModelShape,
+  request: PlanRequest,
+  weightBytes: number,
+  contextTokens: number,
+): MemoryPlan {
+  const sequencePages = Math.ceil(contextTokens / PAGE_TOKENS);
+  const pages = sequencePages * request.maxRunning;
+  const cache: CacheDesc = {
+    n_layers: shape.layers,
+    n_kv_heads: shape.kvHeads,
+    head_dim: shape.headDim,
+    page_tokens: PAGE_TOKENS,
+    n_pages: pages,
+    type: tensorTypeByName(KV_TYPE_NAMES[request.kvType])!.id,
+  };
+  const counts = {
+    n_tokens: Math.max(STEP_TOKENS, request.maxRunning),
+    n_sequences: request.maxRunning,
+    n_outputs: Math.max(request.outputs, request.maxRunning),
+    n_sequence_pages: sequencePages,
+    n_vocab: shape.vocabSize,
+  };
+  const limits: Limits = { ...counts, reserved: 0, step_bytes: BigInt(stepBytes(counts)) };
+  const desc: ProgramDesc = {
+    limits,
+    buffers: program.buffers,
+    ops: encodeOperations(program.operations),
+  };
+  const programBytes = context.programBytes(desc, cache);
+  const { bytes: cacheBytes } = context.cacheBytes(cache);
+  const totalBytes = weightBytes + programBytes + cacheBytes;
+  return {
+    contextTokens,
+    weightBytes,
+    programBytes,
+    cacheBytes,
+    totalBytes,
+    leftBytes: request.freeBytes - totalBytes,
+    pages,
+    pageTokens: PAGE_TOKENS,
+    kvType: request.kvType,
+    cache,
+    limits,
+  };
+}
+
+function gib(bytes: number): string {
+  return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
+}

@@ -1,0 +1,31 @@
+/**
+ * The engine: text in, tokens out. It knows nothing of HTTP or of terminals, and can be used as a
+ * library.
+ *
+ * @example
+ * ```ts
+ * const engine = await Engine.load("model.gguf");
+ * for await (const { text } of engine.generate({ prompt: "Once upon a time", maxTokens: 50 })) {
+ *   console.log(text);
+ * }
+ * await engine.close();
+ * ```
+ *
+ * @module
+ */
+export * from "./engine.ts";
+export * from "./errors.ts";
+export * from "./generation.ts";
+export { type KvType, type MemoryPlan } from "./memory_plan.ts";
+export { type ModelInfo, sizesByType } from "./model_info.ts";
+export { architectureNames, architectureOf, type ModelShape } from "./models/architecture.ts";
+export {
+  checkRange,
+  type Range,
+  SAMPLING_DEFAULTS,
+  SAMPLING_RANGES,
+  type SamplingParameters,
+  validateSampling,
+} from "./sampling/parameters.ts";
+export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
+export { loadTokenizer, type StreamingDecoder, type Tokenizer } from "./tokenizer/tokenizer.ts";
