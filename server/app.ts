@@ -1,0 +1,57 @@
+import { Hono } from "hono";
+import type { Engine } from "../engine/mod.ts";
+import { requireKey } from "./auth.ts";
+import { completionsRoute } from "./completions.ts";
+import type { ServerContext, ServerEnv } from "./context.ts";
+import { HttpError, toHttpError } from "./errors.ts";
+import { generateRoute } from "./generate.ts";
+import { healthRoute } from "./health.ts";
+import { modelsRoutes } from "./models.ts";
+import { refuseWebPages } from "./web_pages.ts";
+
+/** What a server serves, and to whom. */
+export interface AppOptions {
+  /** The engine of the model that is served. */
+  engine: Engine;
+  /** The name that clients ask for. */
+  modelName: string;
+  /** The key that all requests but those to /health must bring. Default: none is needed. */
+  apiKey?: string;
+  /**
+   * The address that the server listens on. On a loopback address only requests to a loopback name
+   * are answered. Default "127.0.0.1".
+   */
+  hostname?: string;
+  /** The longest request body that is read, in bytes. Default 4 MiB. */
+  maxBodyBytes?: number;
+}
+
+/** The paths that answer without a key. */
+const OPEN_PATHS = new Set(["/health"]);
+
+/** The server's routes as a Hono app: what {@link serve} serves. */
+export function createApp(options: AppOptions): Hono<ServerEnv> {
+  const { engine, modelName, apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
+  const created = Math.floor(Date.now() / 1000);
+  const server: ServerContext = { engine, modelName, maxBodyBytes, created };
+
+  const app = new Hono<ServerEnv>();
+  app.use(refuseWebPages(hostname));
+  if (apiKey !== undefined && apiKey !== "") app.use(requireKey(apiKey, OPEN_PATHS));
+  healthRoute(app, server);
+  modelsRoutes(app, server);
+  completionsRoute(app, server);
+  generateRoute(app, server);
+  app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
+  app.onError((error) => toHttpError(error).response());
+  return app;
+}
+
+function unknownRoute(method: string, path: string): HttpError {
+  return new HttpError(
+    404,
+    "not_found",
+    `There is no ${method} ${path.slice(0, 200)}. There are GET /health, GET /v1/models, ` +
+      "GET /v1/models/{id}, POST /v1/completions and POST /v1/generate.",
+  );
+}

@@ -1,0 +1,96 @@
+import { HttpError } from "./errors.ts";
+
+/**
+ * The JSON value in a request's body. Never holds more than `maxBytes` and one chunk, whatever the
+ * client claims or sends.
+ *
+ * @param request A request whose body nobody has read.
+ * @param maxBytes The longest body that is accepted.
+ * @throws {HttpError} 415 for another content type, 413 for a longer body, 400 for one that is not
+ * UTF-8 or not JSON.
+ */
+export async function readJson(request: Request, maxBytes: number): Promise<unknown> {
+  requireJson(request.headers);
+  const text = decode(await readBytes(request, maxBytes));
+  if (text.trim() === "") {
+    throw new HttpError(400, "invalid_json", "The body is empty; a JSON object was expected.");
+  }
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    // V8's message says where: a position, a line and column, or the text around it.
+    const reason = error instanceof Error ? error.message : String(error);
+    throw new HttpError(400, "invalid_json", `The body is not valid JSON: ${reason}`);
+  }
+}
+
+/** @throws {HttpError} 415 unless the body is said to be plain JSON. */
+function requireJson(headers: Headers): void {
+  const type = headers.get("content-type");
+  // A web page can send other types to any server without asking it first (no preflight).
+  if (type?.split(";", 1)[0].trim().toLowerCase() !== "application/json") {
+    throw new HttpError(
+      415,
+      "unsupported_media_type",
+      `The body's content type is ${type === null ? "missing" : `"${type.slice(0, 100)}"`}. ` +
+        `Send JSON with the header "Content-Type: application/json".`,
+    );
+  }
+  const encoding = headers.get("content-encoding");
+  if (encoding !== null && encoding.toLowerCase() !== "identity") {
+    throw new HttpError(
+      415,
+      "unsupported_media_type",
+      `The body's content encoding is "${encoding.slice(0, 100)}". Send it without compression.`,
+    );
+  }
+}
+
+/** The body's bytes, read no further than the limit. */
+async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  // A client may leave Content-Length out or lie in it, so the bytes are counted too.
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  if (request.body === null) return new Uint8Array();
+  const reader = request.body.getReader();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  try {
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      length += value.length;
+      if (length > maxBytes) throw tooLarge(maxBytes);
+      chunks.push(value);
+    }
+  } catch (error) {
+    reader.cancel().catch(() => {});
+    if (error instanceof HttpError) throw error;
+    throw new HttpError(400, "incomplete_body", "The connection ended inside the request's body.");
+  }
+  if (chunks.length === 1) return chunks[0];
+  const bytes = new Uint8Array(length);
+  let offset = 0;
+  for (const chunk of chunks) {
+    bytes.set(chunk, offset);
+    offset += chunk.length;
+  }
+  return bytes;
+}
+
+function tooLarge(maxBytes: number): HttpError {
+  return new HttpError(
+    413,
+    "body_too_large",
+    `The body is longer than ${maxBytes} bytes, which is the most that is read. Send a shorter one.`,
+  );
+}
+
+const UTF8 = new TextDecoder("utf-8", { fatal: true });
+
+function decode(bytes: Uint8Array): string {
+  try {
+    return UTF8.decode(bytes);
+  } catch {
+    throw new HttpError(400, "invalid_json", "The body is not UTF-8. Send JSON encoded as UTF-8.");
+  }
+}

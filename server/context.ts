@@ -1,0 +1,50 @@
+import type { Engine } from "../engine/mod.ts";
+import { HttpError } from "./errors.ts";
+
+/** What every route works with. */
+export interface ServerContext {
+  /** The engine of the model that is served. */
+  readonly engine: Engine;
+  /** The name that clients ask for. */
+  readonly modelName: string;
+  /** The longest request body that is read, in bytes. */
+  readonly maxBodyBytes: number;
+  /** When the server was started, in seconds since 1970. */
+  readonly created: number;
+}
+
+/** What {@link serve} gives to the routes beside the request. */
+export interface ServerEnv {
+  Bindings: {
+    /** Aborted when the server stops and what still runs is to end. */
+    shutdown?: AbortSignal;
+  };
+}
+
+/**
+ * Checks that a request asks for the model that is served.
+ *
+ * @param name The request's model; undefined asks for whichever is served.
+ * @throws {HttpError} 404 `model_not_found`, with a list of what there is.
+ */
+export function requireModel(server: ServerContext, name: string | undefined): void {
+  if (name === undefined || name === server.modelName) return;
+  const shown = name.length <= 100 ? name : name.slice(0, 100) + "…";
+  throw new HttpError(
+    404,
+    "model_not_found",
+    `The model "${shown}" is not served here. Served: "${server.modelName}".`,
+    { param: "model" },
+  );
+}
+
+/**
+ * The signal that ends a request's generations: the client has left, or the server stops.
+ *
+ * @param request The request.
+ * @param env What {@link serve} gave with it.
+ */
+export function requestSignal(request: Request, env: ServerEnv["Bindings"]): AbortSignal {
+  const { shutdown } = env;
+  return shutdown === undefined ? request.signal : AbortSignal.any([request.signal, shutdown]);
+}

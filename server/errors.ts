@@ -1,0 +1,117 @@
+/**
+ * Errors as OpenAI's clients expect them: a status, and a body with `message`, `type`, `param` and
+ * `code`.
+ *
+ * @module
+ */
+import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
+
+/** The body of every answer that is an error. */
+export interface ErrorBody {
+  error: {
+    /** What was got, what was wanted and what to do. */
+    message: string;
+    /** The family of the error, in OpenAI's words. */
+    type: string;
+    /** The parameter at fault, or null. */
+    param: string | null;
+    /** What a program can compare. */
+    code: string;
+  };
+}
+
+/** What an {@link HttpError} carries beside its status, code and message. */
+export interface HttpErrorOptions {
+  /** The parameter at fault, as the client spells it. */
+  param?: string;
+  /** Headers that the answer carries, such as `Allow`. */
+  headers?: Record<string, string>;
+}
+
+/** An error with the status that it is answered with. */
+export class HttpError extends Error {
+  override readonly name = "HttpError";
+
+  /**
+   * @param status The HTTP status, 400 to 599.
+   * @param code What a program can compare, such as `invalid_api_key`.
+   * @param message One or more sentences for the person who wrote the client.
+   * @param options The parameter at fault and headers.
+   */
+  constructor(
+    readonly status: number,
+    readonly code: string,
+    message: string,
+    readonly options: HttpErrorOptions = {},
+  ) {
+    super(message);
+  }
+
+  /** The body, in OpenAI's shape. */
+  body(): ErrorBody {
+    return {
+      error: {
+        message: this.message,
+        type: errorType(this.status),
+        param: this.options.param ?? null,
+        code: this.code,
+      },
+    };
+  }
+
+  /** The answer that a client gets. */
+  response(): Response {
+    return Response.json(this.body(), { status: this.status, headers: this.options.headers });
+  }
+}
+
+/** The status of an engine's error. */
+const STATUS: Record<M40ErrorCode, number> = {
+  invalid_request: 400,
+  unsupported: 400,
+  context_length_exceeded: 400,
+  model_not_found: 404,
+  queue_full: 429,
+  // What nginx says of a client that left; only its log shows it.
+  cancelled: 499,
+  out_of_memory: 503,
+  device: 503,
+  invalid_model: 500,
+  io: 500,
+  internal: 500,
+};
+
+/** How long a client waits before it tries a full queue again, in seconds. */
+const RETRY_AFTER_SECONDS = 1;
+
+/**
+ * What a client is told of an error. An engine's error speaks for itself, but for `internal`; any
+ * other error is a fault of the program: it goes to the log with its stack, and the client gets a
+ * number to find it by.
+ */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof M40Error && error.code !== "internal") {
+    return new HttpError(STATUS[error.code], error.code, error.message, {
+      param: error.param,
+      headers: error.code === "queue_full"
+        ? { "Retry-After": String(RETRY_AFTER_SECONDS) }
+        : undefined,
+    });
+  }
+  const reference = crypto.randomUUID().slice(0, 8);
+  console.error(`m40: internal error ${reference}:`, error);
+  return new HttpError(
+    500,
+    "internal",
+    `The server failed in a way that it should not. Its log has the details under ${reference}.`,
+  );
+}
+
+/** OpenAI's name for the family of a status. */
+function errorType(status: number): string {
+  if (status === 401) return "authentication_error";
+  if (status === 403) return "permission_error";
+  if (status === 429) return "rate_limit_error";
+  return status < 500 ? "invalid_request_error" : "server_error";
+}

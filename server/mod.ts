@@ -1,0 +1,4 @@
+/** The HTTP server: OpenAI's API in front of an engine. */
+export { type AppOptions, createApp } from "./app.ts";
+export { type Listening, serve, type ServeOptions } from "./serve.ts";
+export { VERSION } from "./version.ts";

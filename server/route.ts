@@ -1,0 +1,37 @@
+import type { Context, Hono } from "hono";
+import type { ServerEnv } from "./context.ts";
+import { HttpError } from "./errors.ts";
+
+/** Answers a request; a thrown error becomes an answer in {@link HttpError}'s shape. */
+export type Handler = (c: Context<ServerEnv>) => Response | Promise<Response>;
+
+/**
+ * Adds a path with its methods. GET answers HEAD too, OPTIONS says what there is, and any other
+ * method is answered with 405 and `Allow`.
+ */
+export function route(
+  app: Hono<ServerEnv>,
+  path: string,
+  handlers: { readonly GET?: Handler; readonly POST?: Handler },
+): void {
+  const allowed: string[] = [];
+  if (handlers.GET !== undefined) {
+    app.get(path, handlers.GET);
+    allowed.push("GET", "HEAD");
+  }
+  if (handlers.POST !== undefined) {
+    app.post(path, handlers.POST);
+    allowed.push("POST");
+  }
+  const headers = { Allow: [...allowed, "OPTIONS"].join(", ") };
+  // No CORS headers: a browser's preflight is not granted.
+  app.options(path, () => new Response(null, { status: 204, headers }));
+  app.all(path, (c) => {
+    throw new HttpError(
+      405,
+      "method_not_allowed",
+      `${c.req.path} does not answer ${c.req.method}. It answers ${allowed.join(", ")}.`,
+      { headers },
+    );
+  });
+}

@@ -1,0 +1,58 @@
+import type { MiddlewareHandler } from "hono";
+import { HttpError } from "./errors.ts";
+
+/**
+ * Keeps web pages away from the server. A browser runs what any page says, on the machine where the
+ * server may listen for that machine alone: a page could send requests across origins, or have its
+ * own name resolve to 127.0.0.1 (DNS rebinding) and be of the same origin. So requests from another
+ * origin are refused, and a server that listens on a loopback address answers to loopback names only.
+ *
+ * @param hostname The address that the server listens on.
+ */
+export function refuseWebPages(hostname: string): MiddlewareHandler {
+  const local = isLoopback(hostname);
+  return async (c, next) => {
+    const host = c.req.header("host");
+    if (local && host !== undefined && !isLoopback(withoutPort(host))) {
+      throw new HttpError(
+        403,
+        "forbidden_host",
+        `This server listens on ${hostname} for this machine alone, and the request is for the host "${
+          host.slice(0, 100)
+        }". Use http://localhost, or start the server with --host 0.0.0.0 and an API key.`,
+      );
+    }
+    const origin = c.req.header("origin");
+    if (origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host)) {
+      throw new HttpError(
+        403,
+        "forbidden_origin",
+        `Requests from web pages of other origins ("${
+          origin.slice(0, 100)
+        }") are refused. Let the page's own server call this one.`,
+      );
+    }
+    await next();
+  };
+}
+
+/** Whether a name stands for this machine alone: localhost, 127.0.0.0/8, ::1. */
+export function isLoopback(hostname: string): boolean {
+  const name = hostname.toLowerCase();
+  return name === "localhost" || name === "::1" || name === "[::1]" ||
+    /^127(\.\d{1,3}){3}$/.test(name);
+}
+
+/** A Host header's name: without the port, an IPv6 address with its brackets. */
+function withoutPort(host: string): string {
+  return host.replace(/:\d*$/, "");
+}
+
+/** Whether an Origin header is a page's of the web; a desktop program's own scheme is none. */
+function isWebPage(origin: string): boolean {
+  return origin === "null" || /^https?:/i.test(origin);
+}
+
+function isOriginOf(origin: string, host: string | undefined): boolean {
+  return host !== undefined && origin.replace(/^https?:\/\//i, "") === host;
+}
