@@ -63,7 +63,10 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
       const answer = new CompletionAnswer(server.engine, body, requests);
       if (body.stream) {
         const withUsage = body.stream_options?.include_usage ?? false;
-        return eventStream(answer.events(JSON.stringify(head), withUsage));
+        return eventStream(
+          answer.events(JSON.stringify(head), withUsage),
+          () => answer.cancel(),
+        );
       }
       return Response.json({ ...head, ...await answer.whole() });
     },
@@ -136,11 +139,11 @@ class CompletionAnswer {
     requests: readonly GenerateRequest[],
   ) {
     const { tokenizer } = engine;
-    this.generations = startAll(engine, requests);
     this.echoes = requests.map(({ prompt }) => {
       if (!body.echo) return "";
       return typeof prompt === "string" ? prompt : tokenizer.decode(prompt);
     });
+    this.generations = startAll(engine, requests);
     if (body.logprobs != null) this.writers = requests.map(() => new LogprobsWriter(tokenizer));
   }
 
@@ -173,31 +176,31 @@ class CompletionAnswer {
   async *events(head: string, withUsage: boolean): AsyncGenerator<string> {
     const start = head.slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
-    try {
-      for (const [index, echo] of this.echoes.entries()) {
-        if (echo !== "") {
-          yield `${start}{"text":${JSON.stringify(echo)},"index":${index},` +
-            `"logprobs":null,"finish_reason":null}${end}`;
-        }
+    for (const [index, echo] of this.echoes.entries()) {
+      if (echo !== "") {
+        yield `${start}{"text":${JSON.stringify(echo)},"index":${index},` +
+          `"logprobs":null,"finish_reason":null}${end}`;
       }
-      let completionTokens = 0;
-      for await (const { index, chunk } of chunksOf(this.generations)) {
-        const { text, tokens, finishReason } = chunk;
-        completionTokens += chunk.usage?.completionTokens ?? 0;
-        const logprobs = this.writers !== undefined && tokens.length > 0
-          ? this.writers[index].write(tokens)
-          : null;
-        // Text that is held back needs no event.
-        if (text === "" && finishReason === undefined && logprobs === null) continue;
-        yield `${start}{"text":${JSON.stringify(text)},"index":${index},"logprobs":${
-          logprobs === null ? "null" : JSON.stringify(logprobs)
-        },"finish_reason":${finishReason === undefined ? "null" : `"${finishReason}"`}}${end}`;
-      }
-      if (withUsage) yield `${start}],"usage":${JSON.stringify(this.usage(completionTokens))}}`;
-    } finally {
-      // The client may leave before chunksOf() was begun.
-      cancelAll(this.generations);
     }
+    let completionTokens = 0;
+    for await (const { index, chunk } of chunksOf(this.generations)) {
+      const { text, tokens, finishReason } = chunk;
+      completionTokens += chunk.usage?.completionTokens ?? 0;
+      const logprobs = this.writers !== undefined && tokens.length > 0
+        ? this.writers[index].write(tokens)
+        : null;
+      // Text that is held back needs no event.
+      if (text === "" && finishReason === undefined && logprobs === null) continue;
+      yield `${start}{"text":${JSON.stringify(text)},"index":${index},"logprobs":${
+        logprobs === null ? "null" : JSON.stringify(logprobs)
+      },"finish_reason":${finishReason === undefined ? "null" : `"${finishReason}"`}}${end}`;
+    }
+    if (withUsage) yield `${start}],"usage":${JSON.stringify(this.usage(completionTokens))}}`;
+  }
+
+  /** Ends the generations that run or wait. */
+  cancel(): void {
+    cancelAll(this.generations);
   }
 
   /** Tokens of all choices; a prompt counts once, whatever n is. */

@@ -72,8 +72,8 @@ const STATUS: Record<M40ErrorCode, number> = {
   context_length_exceeded: 400,
   model_not_found: 404,
   queue_full: 429,
-  // What nginx says of a client that left; only its log shows it.
-  cancelled: 499,
+  // The server stops; or the client has left, and does not see it.
+  cancelled: 503,
   out_of_memory: 503,
   device: 503,
   invalid_model: 500,

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import type { Generation } from "../engine/mod.ts";
 import { readJson } from "./body.ts";
 import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "./context.ts";
-import { cancelAll, chunksOf } from "./generations.ts";
+import { chunksOf } from "./generations.ts";
 import { route } from "./route.ts";
 import { engineRequest, GenerateBody, parseBody } from "./schemas.ts";
 import { eventStream } from "./sse.ts";
@@ -22,7 +22,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         prompt: body.prompt,
         signal: requestSignal(c.req.raw, c.env),
       });
-      if (body.stream) return eventStream(events(generation));
+      if (body.stream) return eventStream(events(generation), () => generation.cancel());
       let output = "";
       let completionTokens = 0;
       for await (const { chunk } of chunksOf([generation])) {
@@ -40,12 +40,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
 }
 
 async function* events(generation: Generation): AsyncGenerator<string> {
-  try {
-    for await (const { chunk } of chunksOf([generation])) {
-      if (chunk.text !== "") yield `{"output":${JSON.stringify(chunk.text)}}`;
-    }
-  } finally {
-    // The client may leave before chunksOf() was begun.
-    cancelAll([generation]);
+  for await (const { chunk } of chunksOf([generation])) {
+    if (chunk.text !== "") yield `{"output":${JSON.stringify(chunk.text)}}`;
   }
 }

@@ -36,6 +36,7 @@ export class LogprobsWriter {
       out.token_logprobs.push(logprob);
       out.top_logprobs.push(likeliest);
       out.text_offset.push(this.offset);
+      if (token >= this.tokenizer.vocabSize) continue;
       // Tokens may be parts of characters, so characters are counted by their first bytes.
       for (const byte of this.tokenizer.tokenBytes(token)) {
         if ((byte & 0xc0) !== 0x80) this.offset++;
@@ -46,6 +47,8 @@ export class LogprobsWriter {
 
   /** The token's text; `bytes:\xe2\x82` for a part of a character, as OpenAI writes it. */
   private name(token: number): string {
+    // A model may have more logits than its vocabulary has tokens.
+    if (token >= this.tokenizer.vocabSize) return "";
     if (this.tokenizer.isControl(token)) return this.tokenizer.tokenText(token);
     const bytes = this.tokenizer.tokenBytes(token);
     try {

@@ -41,16 +41,12 @@ function wants(wanted: string): { error: (issue: { input?: unknown }) => string 
 const number = () => z.number(wants("a number")).nullish();
 const boolean = () => z.boolean(wants("true or false")).nullish();
 const string = () => z.string(wants("a string")).nullish();
-const integer = (min: number, max: number) => {
-  const words = wants(
-    max === Infinity ? `an integer of ${min} or more` : `an integer from ${min} to ${max}`,
-  );
+const integer = (min: number, max: number) =>
   // Not z.int(): its bounds would be answered with a message of their own.
-  return z.custom<number>(
-    (value) => Number.isSafeInteger(value) && value as number >= min && value as number <= max,
-    words,
+  z.custom<number>(
+    (value) => Number.isInteger(value) && value as number >= min && value as number <= max,
+    wants(`an integer from ${min} to ${max}`),
   ).nullish();
-};
 
 /** A value that is read by hand: `read` returns undefined for what is not `wanted`. */
 function read<T>(wanted: string, read: (value: unknown) => T | undefined) {
@@ -117,7 +113,7 @@ const samplingFields = {
   presence_penalty: number(),
   logit_bias: logitBias(),
   seed: number(),
-  max_tokens: integer(0, Infinity),
+  max_tokens: number(),
   stop: stop(),
 };
 

@@ -18,11 +18,12 @@ const ENCODER = new TextEncoder();
  * An answer that sends events while they are made. The client sets the pace: an event is taken from
  * `events` when the last one is on its way, so that nothing piles up for a client that does not read.
  * An error in the middle becomes an event `{"error": …}` in OpenAI's shape, and ends the stream
- * without `[DONE]`. When the client leaves, `events` is returned, which cancels what it stands on.
+ * without `[DONE]`.
  *
  * @param events JSON texts.
+ * @param cancel Called when the client leaves; is to end the events.
  */
-export function eventStream(events: AsyncGenerator<string>): Response {
+export function eventStream(events: AsyncGenerator<string>, cancel: () => void): Response {
   const stream = new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
@@ -35,9 +36,7 @@ export function eventStream(events: AsyncGenerator<string>): Response {
         controller.close();
       }
     },
-    async cancel() {
-      await events.return(undefined);
-    },
+    cancel,
   });
   return new Response(stream, { headers: HEADERS });
 }
