@@ -33,6 +33,7 @@ export class SentencePiece implements TokenModel {
   readonly addSpacePrefix: boolean;
   readonly #removeExtraWhitespaces: boolean;
   readonly #vocabulary: Vocabulary;
+  readonly #lacksBytes: boolean;
   readonly #merger: PairMerger;
   /** Whether a space mark never follows another character within a token, so that words are independent. */
   readonly #markOnlyLeads: boolean;
@@ -55,6 +56,7 @@ export class SentencePiece implements TokenModel {
       );
     }
     this.#vocabulary = vocabulary;
+    this.#lacksBytes = missing >= 0;
     this.addSpacePrefix = options.addSpacePrefix;
     this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
     const ids = new Map<string, number>();
@@ -105,7 +107,10 @@ export class SentencePiece implements TokenModel {
   }
 
   isSpelled(token: number): boolean {
-    return this.#vocabulary.texts[token].includes(SPACE_MARK);
+    const { texts, types } = this.#vocabulary;
+    return types[token] === TOKEN_TYPE.unknown
+      ? this.#lacksBytes
+      : texts[token].includes(SPACE_MARK);
   }
 
   tokenBytes(token: number): Uint8Array {

@@ -23,8 +23,8 @@ export interface TokenModel {
    */
   encode(text: string, first: boolean, tokens: number[]): void;
   /**
-   * Whether a user-defined token can also come out of {@link encode}, spelled, because the vocabulary
-   * writes it with another character for the space than text has.
+   * Whether {@link encode} can give a user-defined or the unknown token: a user-defined one that is
+   * written with another character for the space than text has, the unknown one where bytes are missing.
    */
   isSpelled(token: number): boolean;
   /** The UTF-8 bytes of the token of a normal, user-defined, unused or byte type. */
@@ -44,13 +44,14 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly #vocabulary: Vocabulary;
   readonly #model: TokenModel;
   readonly #specialTokens: SpecialTokens;
-  readonly #bytes: Uint8Array[] = [];
+  readonly #bytes: Uint8Array[];
 
   /** @throws {M40Error} `invalid_model` when BOS or EOS is to be added and there is none. */
   constructor(vocabulary: Vocabulary, model: TokenModel, metadata: TokenizerMetadata) {
     this.#vocabulary = vocabulary;
     this.#model = model;
     this.vocabSize = vocabulary.size;
+    this.#bytes = new Array(vocabulary.size);
     this.bos = vocabulary.bos;
     this.eos = vocabulary.eos;
     this.endTokens = findEndTokens(vocabulary, {
@@ -125,8 +126,9 @@ export class VocabularyTokenizer implements Tokenizer {
 
   #startsText(token: number): boolean {
     const type = this.#vocabulary.types[token];
-    return type === TOKEN_TYPE.control ||
-      (type === TOKEN_TYPE.userDefined && !this.#model.isSpelled(token));
+    if (type === TOKEN_TYPE.control) return true;
+    return (type === TOKEN_TYPE.userDefined || type === TOKEN_TYPE.unknown) &&
+      !this.#model.isSpelled(token);
   }
 
   #check(token: number): void {
