@@ -1,0 +1,44 @@
+// The one device of this library: the host itself.
+#include <string.h>
+
+#include "../runtime/error.h"
+#include "host.h"
+#include "kernels.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+
+namespace {
+
+// As much of the text as fits, zero-terminated; the rest of the field is zeros already.
+template <size_t N>
+void copy_text(char (&field)[N], const char* text) {
+  memcpy(field, text, strnlen(text, N - 1));
+}
+
+}  // namespace
+
+extern "C" m40_status m40_device_count(uint32_t* n_devices, m40_error* error) {
+  return guarded(error, [&] {
+    require(n_devices, "n_devices");
+    *n_devices = 1;
+  });
+}
+
+extern "C" m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error) {
+  return guarded(error, [&] {
+    require(info, "info");
+    if (device != 0) fail(M40_INVALID_ARGUMENT, "device %u: the CPU library has device 0 alone", device);
+    const m40::reference::HostMemory memory = m40::reference::host_memory();
+    m40_device_info answer = {};
+    copy_text(answer.name, m40::reference::processor_name().c_str());
+    answer.memory_bytes = memory.total_bytes;
+    answer.free_bytes = memory.available_bytes;
+    answer.multiprocessors = m40::reference::allowed_processors();
+    answer.clock_khz = m40::reference::processor_khz();
+    const m40::reference::Kernels* best = m40::reference::kernels_by_name("");
+    copy_text(answer.instruction_set, best == nullptr ? "none" : best->name);
+    *info = answer;
+  });
+}

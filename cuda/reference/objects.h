@@ -1,0 +1,114 @@
+// What stands behind the handles of m40.h.
+//
+// A context owns everything: destroying an arena frees its memory, but the records of what was placed in it
+// live on until the context goes, so that a stale handle is answered with an error.
+#ifndef M40_REFERENCE_OBJECTS_H
+#define M40_REFERENCE_OBJECTS_H
+
+#include <stdint.h>
+
+#include <memory>
+#include <vector>
+
+#include "../include/m40.h"
+#include "../runtime/error.h"
+#include "../runtime/step.h"
+#include "../runtime/validate.h"
+#include "kernels.h"
+#include "thread_pool.h"
+
+namespace m40::reference {
+
+// Everything in an arena starts at a multiple of this: a cache line, and the widest vector.
+constexpr uint64_t alignment = 64;
+constexpr uint64_t align_up(uint64_t bytes) { return (bytes + alignment - 1) / alignment * alignment; }
+
+struct Tensor {
+  m40_arena* arena;
+  m40_tensor_desc desc;  // as the caller described it
+  uint32_t type;         // as it is stored: F32 for a vector
+  uint64_t row_bytes;
+  uint8_t* data;
+
+  const uint8_t* row(uint64_t index) const { return data + index * row_bytes; }
+  // Of a vector.
+  const float* values() const { return reinterpret_cast<const float*>(data); }
+};
+
+// Where a program's memory lies, relative to its start.
+struct ProgramPlan {
+  std::vector<uint64_t> buffers;
+  std::vector<uint64_t> angles;   // an operation's rope angles; 0 for other operations
+  uint64_t seen;                  // parse_step's scratch
+  uint64_t samples;               // m40_sample [limits.n_outputs]
+  uint64_t sample_failures;       // uint32 [limits.n_outputs]
+  uint64_t scratch;               // of the first thread; the others' follow
+  uint64_t scratch_bytes;         // a thread
+  uint64_t n_bytes;               // of all, a multiple of the alignment
+};
+
+ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads);
+
+}  // namespace m40::reference
+
+struct m40_arena {
+  m40_context* context;
+  uint8_t* memory;  // nullptr once destroyed
+  uint64_t n_bytes;
+  uint64_t mapped_bytes;
+  uint64_t used_bytes;
+
+  ~m40_arena();
+  void release();
+  bool alive() const { return memory != nullptr; }
+  // The memory of the next n_bytes (a multiple of the alignment), which are taken by commit() only, so that
+  // an upload that fails leaves the arena as it was.
+  uint8_t* next(uint64_t n_bytes, const char* what) const;
+  void commit(uint64_t n_bytes) { used_bytes += n_bytes; }
+};
+
+// A page is [n_layers][K, V][n_kv_heads][page_tokens] heads of head_dim values.
+struct m40_cache {
+  m40_arena* arena;
+  m40_cache_desc desc;
+  uint8_t* memory;
+  uint64_t page_bytes;
+  uint64_t head_bytes;
+
+  uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+  // Where K (value 0) or V (value 1) of a KV head stand in a page: page_tokens heads of head_bytes.
+  uint64_t heads_offset(uint32_t layer, uint32_t value, uint32_t kv_head) const {
+    return ((uint64_t{layer} * 2 + value) * desc.n_kv_heads + kv_head) * desc.page_tokens * head_bytes;
+  }
+};
+
+struct m40_program {
+  m40_context* context;
+  m40_arena* arena;
+  m40_cache* cache;  // nullptr where no operation uses one
+  m40::StepLimits limits;
+  std::vector<m40_buffer_desc> buffers;
+  std::vector<m40_op> ops;
+  std::vector<m40_arena*> arenas;  // of all that the program reads and writes
+  m40::reference::ProgramPlan plan;
+  uint8_t* memory;
+};
+
+struct m40_context final : m40::TensorLookup {
+  m40_context(const m40::reference::Kernels& vector_kernels, uint32_t n_threads) : kernels(vector_kernels), pool(n_threads) {}
+  ~m40_context();
+
+  const m40_tensor_desc* find(uint32_t tensor) const override {
+    return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
+  }
+
+  const m40::reference::Kernels& kernels;
+  m40::reference::ThreadPool pool;
+  std::vector<std::unique_ptr<m40_arena>> arenas;
+  std::vector<std::unique_ptr<m40_cache>> caches;
+  std::vector<std::unique_ptr<m40_program>> programs;
+  std::vector<m40::reference::Tensor> tensors;
+  std::vector<void*> host_memory;
+};
+
+#endif

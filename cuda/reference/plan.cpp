@@ -1,0 +1,51 @@
+// Where a program's buffers and scratch memory lie. m40_program_bytes and m40_program_create both ask here, so
+// they cannot differ.
+#include "execution.h"
+
+namespace m40::reference {
+
+namespace {
+
+uint64_t thread_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
+  switch (op.kind) {
+    case M40_OP_EMBED: return embed_scratch_bytes(op.embed);
+    case M40_OP_MATMUL: {
+      const m40_buffer_desc& input = program.buffers[op.matmul.input];
+      return matmul_scratch_bytes(op.matmul, buffer_rows(input, program.limits->n_tokens, program.limits->n_outputs));
+    }
+    case M40_OP_ROPE: return rope_scratch_bytes(op.rope);
+    case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, *program.cache);
+    case M40_OP_EXPERT_MATMUL: return expert_matmul_scratch_bytes(op.expert_matmul);
+    case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample);
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) {
+  const m40_limits& limits = *program.limits;
+  ProgramPlan plan = {};
+  const auto place = [&plan](uint64_t bytes) {
+    const uint64_t offset = plan.n_bytes;
+    if (bytes > (uint64_t{1} << 56) || offset > (uint64_t{1} << 56)) {
+      fail(M40_INVALID_ARGUMENT, "the program would take more than 2^56 bytes");
+    }
+    plan.n_bytes += align_up(bytes);
+    return offset;
+  };
+  for (uint32_t i = 0; i < program.n_buffers; i++) plan.buffers.push_back(place(checked_buffer_bytes(program.buffers[i], limits)));
+  for (uint32_t i = 0; i < program.n_ops; i++) {
+    const m40_op& op = program.ops[i];
+    const bool rotates = op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE;
+    plan.angles.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(double)) : 0);
+    plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(thread_scratch_bytes(program, op)));
+  }
+  plan.seen = place((uint64_t{limits.n_sequences} + 31) / 32 * sizeof(uint32_t));
+  plan.samples = place(uint64_t{limits.n_outputs} * sizeof(m40_sample));
+  plan.sample_failures = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
+  plan.scratch = place(plan.scratch_bytes * n_threads);
+  return plan;
+}
+
+}  // namespace m40::reference

@@ -1,0 +1,145 @@
+// Tensors: weights in GGUF's own blocks, vectors as floats.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <vector>
+
+#include "objects.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+using m40::reference::align_up;
+using m40::reference::Tensor;
+
+namespace {
+
+constexpr uint64_t read_bytes = uint64_t{16} << 20;
+
+bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && desc.n_experts == 1; }
+
+uint64_t stored_bytes(const m40_tensor_desc& desc) {
+  const uint64_t bytes = m40::checked_tensor_bytes(desc);
+  return align_up(is_vector(desc) ? uint64_t{desc.columns} * sizeof(float) : bytes);
+}
+
+class File {
+ public:
+  // Without O_NONBLOCK, opening a pipe would wait for its other end.
+  explicit File(const char* path) : path_(path), descriptor_(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_ < 0) fail(M40_IO, "%s cannot be opened: %s", path, strerror(errno));
+  }
+  ~File() { close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void read(uint64_t offset, uint8_t* memory, uint64_t n_bytes) const {
+    if (offset > INT64_MAX || n_bytes > static_cast<uint64_t>(INT64_MAX) - offset) {
+      fail(M40_IO, "%s: no file has %llu bytes from byte %llu on", path_, static_cast<unsigned long long>(n_bytes),
+           static_cast<unsigned long long>(offset));
+    }
+    uint64_t done = 0;
+    while (done < n_bytes) {
+      const uint64_t rest = n_bytes - done;
+      const ssize_t got = pread(descriptor_, memory + done, rest < read_bytes ? rest : read_bytes, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) {
+        fail(M40_IO, "%s cannot be read at byte %llu: %s", path_, static_cast<unsigned long long>(offset + done), strerror(errno));
+      }
+      if (got == 0) {
+        fail(M40_IO, "%s ends too early: wanted %llu bytes from byte %llu on, got %llu", path_,
+             static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(offset),
+             static_cast<unsigned long long>(done));
+      }
+      done += static_cast<uint64_t>(got);
+    }
+  }
+
+ private:
+  const char* path_;
+  int descriptor_;
+};
+
+// Places a tensor whose data fill(memory, n_bytes) delivers.
+template <class Fill>
+uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const Fill& fill) {
+  m40_context* context = arena->context;
+  const uint64_t data_bytes = m40::checked_tensor_bytes(desc);
+  const uint64_t placed_bytes = stored_bytes(desc);
+  Tensor tensor = {arena, desc, desc.type, m40::checked_row_bytes(desc.type, desc.columns), arena->next(placed_bytes, "a tensor")};
+  if (context->tensors.size() >= M40_NONE) fail(M40_INVALID_ARGUMENT, "the context has no tensor index left");
+  if (is_vector(desc) && desc.type != M40_TYPE_F32) {
+    std::vector<uint8_t> blocks(data_bytes);
+    fill(blocks.data(), data_bytes);
+    context->kernels.dequantize(desc.type, blocks.data(), reinterpret_cast<float*>(tensor.data), desc.columns);
+    tensor.type = M40_TYPE_F32;
+    tensor.row_bytes = uint64_t{desc.columns} * sizeof(float);
+  } else {
+    fill(tensor.data, data_bytes);
+  }
+  context->tensors.push_back(tensor);
+  arena->commit(placed_bytes);
+  return static_cast<uint32_t>(context->tensors.size() - 1);
+}
+
+}  // namespace
+
+extern "C" m40_status m40_tensor_bytes(m40_context* context, const m40_tensor_desc* desc, uint64_t* n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(desc, "desc");
+    require(n_bytes, "n_bytes");
+    *n_bytes = stored_bytes(*desc);
+  });
+}
+
+extern "C" m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_desc* desc, const char* path, uint64_t offset,
+                                           uint32_t* tensor, m40_error* error) {
+  return guarded(error, [&] {
+    require(arena, "arena");
+    require(desc, "desc");
+    require(path, "path");
+    require(tensor, "tensor");
+    const File file(path);
+    *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t n_bytes) { file.read(offset, memory, n_bytes); });
+  });
+}
+
+extern "C" m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_desc* desc, const void* data, uint64_t n_bytes,
+                                             uint32_t* tensor, m40_error* error) {
+  return guarded(error, [&] {
+    require(arena, "arena");
+    require(desc, "desc");
+    require(data, "data");
+    require(tensor, "tensor");
+    const uint64_t wanted = m40::checked_tensor_bytes(*desc);
+    if (n_bytes != wanted) {
+      fail(M40_INVALID_ARGUMENT, "a tensor's data has %llu bytes: wanted %llu for [%u, %u, %u]",
+           static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(wanted), desc->n_experts, desc->rows,
+           desc->columns);
+    }
+    *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t size) { memcpy(memory, data, size); });
+  });
+}
+
+extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values,
+                                      m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    const m40_tensor_desc* desc = context->find(tensor);
+    if (desc == nullptr) fail(M40_INVALID_ARGUMENT, "tensor %u does not exist", tensor);
+    const uint64_t rows = uint64_t{desc->n_experts} * desc->rows;
+    if (first_row > rows || n_rows > rows - first_row) {
+      fail(M40_INVALID_ARGUMENT, "%llu rows from row %llu on: the tensor has %llu", static_cast<unsigned long long>(n_rows),
+           static_cast<unsigned long long>(first_row), static_cast<unsigned long long>(rows));
+    }
+    if (n_rows == 0) return;
+    require(values, "values");
+    const Tensor& stored = context->tensors[tensor];
+    for (uint64_t i = 0; i < n_rows; i++) {
+      context->kernels.dequantize(stored.type, stored.row(first_row + i), values + i * desc->columns, desc->columns);
+    }
+  });
+}
