@@ -103,7 +103,9 @@ async function recipeFor(target: Target, debug: boolean): Promise<Recipe> {
         : ["-O3"]),
     ],
     linkFlags: [
-      ...["-shared", "-static-libstdc++", "-Wl,--exclude-libs,ALL", "-Wl,--no-undefined"],
+      ...["-shared", "-static-libstdc++", "-shared-libgcc", "-Wl,--exclude-libs,ALL"],
+      // cuda/runtime/portability.cpp says what the sections have to do with old systems.
+      ...["-Wl,--gc-sections", "-Wl,--no-undefined"],
       ...["-pthread", "-lm"],
       ...(debug ? ["-fsanitize=address,undefined", "-Wl,-z,undefs"] : ["-Wl,-s"]),
     ],
