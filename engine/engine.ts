@@ -281,8 +281,8 @@ export class Engine {
   }
 }
 
-/** Opens the library of a device by its name on the command line. */
-function openDevice(device: string): { library: KernelLibrary; index: number } {
+/** Opens the library of a device by its name: auto, cpu, cuda or cuda:N. Close it afterwards. */
+export function openDevice(device: string): { library: KernelLibrary; index: number } {
   const match = /^(auto|cpu|cuda(?::(\d{1,4}))?)$/.exec(device);
   if (match === null) {
     throw new M40Error(

@@ -1,0 +1,26 @@
+import type { Command } from "./command.ts";
+import { bench } from "./bench.ts";
+import { evaluate } from "./eval.ts";
+import { help } from "./help.ts";
+import { list } from "./list.ts";
+import { run } from "./run.ts";
+import { serve } from "./serve.ts";
+import { show } from "./show.ts";
+import { tokenize } from "./tokenize.ts";
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  serve,
+  run,
+  list,
+  show,
+  tokenize,
+  evaluate,
+  bench,
+  help,
+];
+
+/** The command of that name. */
+export function findCommand(name: string): Command | undefined {
+  return COMMANDS.find((command) => command.name === name);
+}

@@ -1,0 +1,44 @@
+/** A number of bytes for a person: `7.9 MiB`. */
+export function formatBytes(bytes: number): string {
+  const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+  let unit = 0;
+  while (bytes >= 1023.95 && unit < units.length - 1) {
+    bytes /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? bytes : bytes.toFixed(1)} ${units[unit]}`;
+}
+
+/** A count for a person: `1.2B` for 1 235 814 432, `951` for 951. */
+export function formatCount(count: number): string {
+  for (const [size, letter] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "K"]] as const) {
+    // Three digits, and no 1000K where 1.00M is meant.
+    if (count >= size * 0.9995) return `${(count / size).toPrecision(3)}${letter}`;
+  }
+  return String(count);
+}
+
+/** Rows as lines, the columns aligned: to the left, or to the right where `right` has their index. */
+export function formatTable(rows: readonly (readonly string[])[], right: number[] = []): string {
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  const lines = rows.map((row) =>
+    row.map((cell, column) =>
+      right.includes(column) ? cell.padStart(widths[column]) : cell.padEnd(widths[column])
+    ).join("  ").trimEnd()
+  );
+  return lines.join("\n") + "\n";
+}
+
+/**
+ * A float32 in the fewest digits that read back as the same float32; null where JSON has no number.
+ *
+ * Six digits or fewer are found by the first attempt; nine always suffice.
+ */
+export function shortestFloat32(value: number): string {
+  if (!Number.isFinite(value)) return "null";
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits));
+    if (Math.fround(short) === value) return String(short);
+  }
+  return String(Number(value.toPrecision(9)));
+}

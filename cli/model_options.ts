@@ -1,0 +1,60 @@
+import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
+import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
+import { option, type OptionValues } from "./command.ts";
+import { Progress } from "./progress.ts";
+import { choice, device, integer } from "./values.ts";
+
+/** The argument that names a model. */
+export const MODEL_ARGUMENT = {
+  name: "MODEL",
+  help: "A model's name (m40 list) or the path of a GGUF file",
+  required: true,
+} as const;
+
+/** The device a model runs on and how its KV cache is held. */
+export const DEVICE_OPTIONS = {
+  device: option(device(), "Where to compute; auto takes a GPU where there is one", {
+    default: "auto",
+  }),
+  "kv-type": option(choice<KvType>("f16", "f32"), "How the KV cache holds its values", {
+    default: "f16",
+  }),
+};
+
+/** What every command that runs a model takes. */
+export const MODEL_OPTIONS = {
+  ctx: option(
+    integer(1, 2 ** 24),
+    "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
+  ),
+  threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
+  ...DEVICE_OPTIONS,
+};
+
+/** A model in memory and the file it came from. */
+export interface LoadedModel {
+  readonly engine: Engine;
+  readonly stored: StoredModel;
+}
+
+/** Loads a model by its name or path, with a progress bar. */
+export async function loadModel(
+  nameOrPath: string,
+  options: OptionValues<typeof MODEL_OPTIONS>,
+  extra: Pick<EngineOptions, "maxQueue" | "logitsOutputs"> = {},
+): Promise<LoadedModel> {
+  const stored = await resolveModel(nameOrPath);
+  // Here, not above: commands without a model start faster and need no kernel library.
+  const { Engine } = await import("../engine/mod.ts");
+  using progress = new Progress(`loading ${stored.name}`);
+  const engine = await Engine.load(stored.path, {
+    name: stored.name,
+    device: options.device,
+    contextTokens: options.ctx,
+    threads: options.threads,
+    kvType: options["kv-type"],
+    onProgress: (done, total) => progress.update(done, total),
+    ...extra,
+  });
+  return { engine, stored };
+}

@@ -1,0 +1,268 @@
+import { M40Error } from "../engine/errors.ts";
+import { type Fit, fitContext } from "../engine/fit.ts";
+import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
+import type { MetadataEntry } from "../engine/gguf/metadata.ts";
+import { architectureOf, type ModelShape } from "../engine/models/architecture.ts";
+import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
+import { type Command, command, flag } from "./command.ts";
+import { formatBytes, formatCount, formatTable, shortestFloat32 } from "./format.ts";
+import { DEVICE_OPTIONS, MODEL_ARGUMENT } from "./model_options.ts";
+import { type ModelSummary, summarize } from "./model_summary.ts";
+import { printable, style, write } from "./terminal.ts";
+
+/** Elements of an array that are shown. */
+const SHOWN_ELEMENTS = 6;
+/** Characters of a text that are shown. */
+const SHOWN_CHARACTERS = 200;
+
+/** `m40 show MODEL`. */
+export const show: Command = command({
+  name: "show",
+  summary: "Show what a model's file says, and what context fits here",
+  description:
+    "Works on every GGUF file, whether m40 can run it or not; then it says why it cannot.",
+  arguments: [MODEL_ARGUMENT],
+  options: {
+    tensors: flag("List every tensor"),
+    json: flag("Write a JSON object"),
+    ...DEVICE_OPTIONS,
+  },
+  examples: [
+    { line: "m40 show demo", about: "Metadata, shape, sizes, context" },
+    { line: "m40 show ./mistral.Q4_K_M.gguf --tensors", about: "Every tensor of a file" },
+    { line: "m40 show mistral --kv-type f32 --json | jq .fit", about: "For a script" },
+  ],
+  async run([model], options) {
+    const stored = await resolveModel(model);
+    const gguf = await readGguf(stored.path, { anyType: true });
+    const facts: Facts = {
+      stored,
+      gguf,
+      summary: summarize(gguf),
+      shape: attempt(stored.path, () => architectureOf(gguf).read(gguf).shape),
+      fit: attempt(
+        stored.path,
+        () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
+      ),
+    };
+    write(
+      options.json
+        ? JSON.stringify(asJson(facts, options.tensors), null, 2) + "\n"
+        : asText(facts, options.tensors),
+    );
+  },
+});
+
+/** A value, or why there is none. */
+type Attempt<T> = { readonly value: T } | { readonly problem: string };
+
+interface Facts {
+  readonly stored: StoredModel;
+  readonly gguf: Gguf;
+  readonly summary: ModelSummary;
+  readonly shape: Attempt<ModelShape>;
+  readonly fit: Attempt<Fit>;
+}
+
+function attempt<T>(path: string, work: () => T): Attempt<T> {
+  try {
+    return { value: work() };
+  } catch (error) {
+    // The path is said already, above.
+    if (error instanceof M40Error) return { problem: error.message.replace(`${path}: `, "") };
+    throw error;
+  }
+}
+
+function asText(facts: Facts, tensors: boolean): string {
+  const { stored, gguf, summary } = facts;
+  const sections = [
+    section(
+      stored.name,
+      pairs([
+        ["title", summary.title ?? "(none)"],
+        ["architecture", summary.architecture ?? "(none)"],
+        ["parameters", formatCount(summary.parameters)],
+        ["quantisation", summary.quantisation ?? "(no tensors: a vocabulary only)"],
+        ["file", `${stored.path} (GGUF version ${gguf.version}, ${formatBytes(gguf.fileBytes)})`],
+      ]),
+    ),
+    section("Shape", describeShape(facts)),
+    section("Context that fits", describeFit(facts)),
+  ];
+  if (summary.types.length > 0) sections.push(section("Size by tensor type", typeTable(summary)));
+  if (tensors && gguf.tensors.size > 0) sections.push(section("Tensors", tensorTable(gguf)));
+  sections.push(section("Metadata", metadataTable(gguf)));
+  return sections.join("\n");
+}
+
+function section(title: string, text: string): string {
+  const heading = style(Deno.stdout, "bold", printable(title));
+  return `${heading}\n${text.trimEnd().split("\n").map((line) => `  ${line}`).join("\n")}\n`;
+}
+
+function pairs(rows: [string, string | number][]): string {
+  return formatTable(rows.map(([name, value]) => [name, flat(String(value))]));
+}
+
+/** On one line, and safe for a terminal. */
+function flat(text: string): string {
+  return printable(text.replaceAll("\n", "\\n").replaceAll("\t", "\\t"));
+}
+
+function describeShape({ shape }: Facts): string {
+  if ("problem" in shape) return flat(shape.problem);
+  const { value } = shape;
+  return pairs([
+    ["layers", value.layers],
+    ["hidden size", value.hiddenSize],
+    ["heads", `${value.heads} (${value.kvHeads} KV heads)`],
+    ["head dimension", value.headDim],
+    ["feed-forward", value.feedForward],
+    ["vocabulary", `${value.vocabSize} tokens`],
+    ["context", `${value.contextLength} tokens trained`],
+  ]);
+}
+
+function describeFit({ shape, fit }: Facts): string {
+  if ("problem" in shape) return "(not known, because the shape is not)";
+  if ("problem" in fit) return flat(fit.problem);
+  const { value } = fit;
+  const where = `${flat(value.device)} (${value.backend}), ${formatBytes(value.freeBytes)} of ` +
+    `${formatBytes(value.memoryBytes)} free`;
+  if (!value.plan) return `none: the model does not fit on ${where}`;
+  const limit = value.contextTokens === value.trainedTokens ? ", all that it was trained for" : "";
+  return pairs([
+    ["context", `${value.contextTokens} tokens${limit}`],
+    ["device", where],
+    ["weights", formatBytes(value.plan.weightBytes)],
+    [
+      "KV cache",
+      `${formatBytes(value.plan.cacheBytes)}, ${
+        formatBytes(value.tokenBytes)
+      } a token (${value.plan.kvType})`,
+    ],
+    ["activations", formatBytes(value.plan.programBytes)],
+  ]);
+}
+
+function typeTable({ types }: ModelSummary): string {
+  const total = types.reduce((sum, { bytes }) => sum + bytes, 0);
+  const rows = types.map(({ type, tensors, weights, bytes }) => [
+    type,
+    String(tensors),
+    formatCount(weights),
+    formatBytes(bytes),
+    `${(bytes / total * 100).toFixed(1)}%`,
+    (bytes * 8 / weights).toFixed(2),
+  ]);
+  const heading = ["TYPE", "TENSORS", "WEIGHTS", "SIZE", "SHARE", "BITS/WEIGHT"];
+  return formatTable([heading, ...rows], [1, 2, 3, 4, 5]);
+}
+
+function tensorTable(gguf: Gguf): string {
+  const rows = [...gguf.tensors.values()].map(({ name, type, shape, bytes }) => [
+    flat(name),
+    type.name,
+    shape.join(" x "),
+    formatBytes(bytes),
+  ]);
+  return formatTable([["NAME", "TYPE", "SHAPE (COLUMNS FIRST)", "SIZE"], ...rows], [3]);
+}
+
+function metadataTable({ metadata }: Gguf): string {
+  const rows = [...metadata.entries()].map(([key, entry]) => [
+    flat(key),
+    metadata.type(key) ?? "",
+    showValue(entry),
+  ]);
+  return rows.length === 0 ? "(none)" : formatTable(rows);
+}
+
+function showValue(entry: MetadataEntry): string {
+  const { value } = entry;
+  if (typeof value === "string") return flat(shorten(JSON.stringify(value)));
+  if (typeof value !== "object") return scalar(value, entry.type);
+  const elements = shownElements(value).map((element) =>
+    typeof element === "string"
+      ? flat(shorten(JSON.stringify(element)))
+      : scalar(element, entry.element)
+  );
+  return `[${elements.join(", ")}${value.length > elements.length ? ", …" : ""}]`;
+}
+
+function scalar(value: unknown, type?: string): string {
+  return type === "float32" && Number.isFinite(value)
+    ? shortestFloat32(value as number)
+    : String(value);
+}
+
+type ArrayValue = Extract<MetadataEntry["value"], object>;
+
+/** The first elements of an array; strings are decoded one by one, so that long arrays cost nothing. */
+function shownElements(value: ArrayValue): unknown[] {
+  const count = Math.min(value.length, SHOWN_ELEMENTS);
+  return Array.from(
+    { length: count },
+    (_, i) => "bytes" in value ? value.at(i) : (value as ArrayLike<unknown>)[i],
+  );
+}
+
+function shorten(text: string): string {
+  return text.length > SHOWN_CHARACTERS ? text.slice(0, SHOWN_CHARACTERS - 1) + "…" : text;
+}
+
+function asJson({ stored, gguf, summary, shape, fit }: Facts, tensors: boolean): unknown {
+  return {
+    name: stored.name,
+    path: stored.path,
+    size_bytes: stored.fileBytes,
+    gguf_version: gguf.version,
+    title: summary.title,
+    architecture: summary.architecture,
+    parameters: summary.parameters,
+    quantisation: summary.quantisation,
+    shape: "problem" in shape ? { error: shape.problem } : {
+      layers: shape.value.layers,
+      hidden_size: shape.value.hiddenSize,
+      heads: shape.value.heads,
+      kv_heads: shape.value.kvHeads,
+      head_dimension: shape.value.headDim,
+      feed_forward: shape.value.feedForward,
+      vocabulary: shape.value.vocabSize,
+      context_tokens: shape.value.contextLength,
+    },
+    fit: "problem" in fit ? { error: fit.problem } : {
+      context_tokens: fit.value.contextTokens,
+      backend: fit.value.backend,
+      device: fit.value.device,
+      memory_bytes: fit.value.memoryBytes,
+      free_bytes: fit.value.freeBytes,
+      token_bytes: fit.value.tokenBytes,
+      weight_bytes: fit.value.plan?.weightBytes,
+      cache_bytes: fit.value.plan?.cacheBytes,
+      program_bytes: fit.value.plan?.programBytes,
+    },
+    types: summary.types,
+    tensors: tensors
+      ? [...gguf.tensors.values()].map(({ name, type, shape, offset, bytes }) => ({
+        name,
+        type: type.name,
+        shape,
+        offset,
+        bytes,
+      }))
+      : undefined,
+    metadata: Object.fromEntries(
+      [...gguf.metadata.entries()].map(([key, entry]) => [key, jsonValue(entry)]),
+    ),
+  };
+}
+
+/** Values as JSON has them; of long arrays the length and the first elements, beyond 2^53 a string. */
+function jsonValue({ value, element }: MetadataEntry): unknown {
+  if (typeof value === "bigint") return String(value);
+  if (typeof value !== "object") return value;
+  const first = shownElements(value).map((item) => typeof item === "bigint" ? String(item) : item);
+  return value.length > first.length ? { type: element, length: value.length, first } : first;
+}

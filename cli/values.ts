@@ -1,0 +1,73 @@
+import type { Range } from "../engine/sampling/parameters.ts";
+
+/** What the value of an option may be, and how it is read from the command line. */
+export interface ValueType<T> {
+  /** How help names the value: `NUMBER`, `auto|cpu`. */
+  readonly label: string;
+  /** What is accepted, as it completes "wanted …". */
+  readonly wanted: string;
+  /** The value, or undefined where the text is not one. */
+  parse(text: string): T | undefined;
+}
+
+const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+
+/** Any text, except none at all. */
+export function text(label = "TEXT"): ValueType<string> {
+  return { label, wanted: "a text that is not empty", parse: (text) => text || undefined };
+}
+
+/** A number in a range that the engine names. */
+export function number({ min, max, above = false, integer = false }: Range): ValueType<number> {
+  const bounds = above ? `above ${min}, up to ${max}` : bothBounds(min, max);
+  return {
+    label: integer ? "N" : "NUMBER",
+    wanted: `${integer ? "a whole number" : "a number"} ${bounds}`,
+    parse(text) {
+      const value = DECIMAL.test(text) ? Number(text) : NaN;
+      const inside = value <= max && (above ? value > min : value >= min);
+      return inside && (!integer || Number.isInteger(value)) ? value : undefined;
+    },
+  };
+}
+
+/** A whole number from `min` to `max`. */
+export function integer(min: number, max = Number.MAX_SAFE_INTEGER): ValueType<number> {
+  return number({ min, max, integer: true });
+}
+
+/** One of a few words. */
+export function choice<T extends string>(...choices: T[]): ValueType<T> {
+  return {
+    label: choices.join("|"),
+    wanted: choices.slice(0, -1).join(", ") + " or " + choices.at(-1),
+    parse: (text) => choices.find((choice) => choice === text),
+  };
+}
+
+/** A device: `auto`, `cpu`, `cuda`, or one of several GPUs, `cuda:1`. */
+export function device(): ValueType<string> {
+  return {
+    label: "auto|cpu|cuda[:N]",
+    wanted: "auto, cpu, cuda or, for one of several GPUs, cuda:0, cuda:1, …",
+    parse: (text) => /^(auto|cpu|cuda(:\d{1,3})?)$/.test(text) ? text : undefined,
+  };
+}
+
+/** Token ids, separated by commas or spaces. */
+export function tokenIds(): ValueType<number[]> {
+  return {
+    label: "IDS",
+    wanted: "token ids separated by commas, such as 1,2,3",
+    parse(text) {
+      const words = text.split(/[\s,]+/).filter((word) => word !== "");
+      const ids = words.map((word) => /^\d{1,10}$/.test(word) ? Number(word) : NaN);
+      return ids.length > 0 && ids.every(Number.isInteger) ? ids : undefined;
+    },
+  };
+}
+
+function bothBounds(min: number, max: number): string {
+  if (max !== Number.MAX_SAFE_INTEGER) return `from ${min} to ${max}`;
+  return min === Number.MIN_SAFE_INTEGER ? "up to 2^53 - 1 either way" : `from ${min} on`;
+}

@@ -1,0 +1,84 @@
+import { openDevice } from "./engine.ts";
+import { M40Error } from "./errors.ts";
+import type { Gguf } from "./gguf/reader.ts";
+import { type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
+import { architectureOf } from "./models/architecture.ts";
+
+/** What of a model fits on a device. */
+export interface Fit {
+  readonly backend: string;
+  /** The device's name. */
+  readonly device: string;
+  /** Bytes of its memory in all and free. */
+  readonly memoryBytes: number;
+  readonly freeBytes: number;
+  /** Tokens that the model was trained for. */
+  readonly trainedTokens: number;
+  /** The most tokens of context that fit, up to the trained ones; 0 where not even the weights do. */
+  readonly contextTokens: number;
+  /** Bytes of KV cache that a token takes. */
+  readonly tokenBytes: number;
+  /** Where the memory goes with that context; undefined where nothing fits. */
+  readonly plan?: MemoryPlan;
+}
+
+/**
+ * Finds the longest context that a device has room for, without loading the weights.
+ *
+ * @throws {M40Error} As {@link Engine.load} does, but for memory.
+ */
+export function fitContext(
+  gguf: Gguf,
+  { device = "auto", kvType = "f16" }: { device?: string; kvType?: KvType } = {},
+): Fit {
+  const { shape, program } = architectureOf(gguf).read(gguf);
+  const { library, index } = openDevice(device);
+  try {
+    const info = library.device(index);
+    const context = library.createContext({ device: index, threads: 1 });
+    try {
+      const plan = (contextTokens: number): MemoryPlan | undefined => {
+        try {
+          const request = { contextTokens, kvType, maxRunning: 1, outputs: 1 };
+          return planMemory(context, program, shape, { ...request, freeBytes: info.freeBytes });
+        } catch (error) {
+          if (error instanceof M40Error && error.code === "out_of_memory") return undefined;
+          throw error;
+        }
+      };
+      const best = plan(shape.contextLength) ?? largest(plan, shape.contextLength);
+      const valueBytes = kvType === "f16" ? 2 : 4;
+      return {
+        backend: library.backend,
+        device: info.name,
+        memoryBytes: info.memoryBytes,
+        freeBytes: info.freeBytes,
+        trainedTokens: shape.contextLength,
+        contextTokens: best?.contextTokens ?? 0,
+        tokenBytes: 2 * shape.layers * shape.kvHeads * shape.headDim * valueBytes,
+        plan: best,
+      };
+    } finally {
+      context.close();
+    }
+  } finally {
+    library.close();
+  }
+}
+
+/** The plan of the most whole pages that fit, where `tokens` do not. */
+function largest(
+  plan: (tokens: number) => MemoryPlan | undefined,
+  tokens: number,
+): MemoryPlan | undefined {
+  let best: MemoryPlan | undefined;
+  let inside = 0;
+  let outside = Math.ceil(tokens / PAGE_TOKENS);
+  while (outside - inside > 1) {
+    const middle = (inside + outside) >> 1;
+    const found = plan(middle * PAGE_TOKENS);
+    if (found) [best, inside] = [found, middle];
+    else outside = middle;
+  }
+  return best;
+}

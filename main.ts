@@ -1,0 +1,3 @@
+import { main } from "./cli/main.ts";
+
+Deno.exit(await main(Deno.args));
