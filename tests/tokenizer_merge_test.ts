@@ -5,6 +5,7 @@ import { BASIC, bool, string, vocabularyMetadata } from "./tokenizer_metadata.ts
 
 const NO_PREFIX = { "tokenizer.ggml.add_space_prefix": bool(false) };
 const RAW = { addSpecial: false };
+const RUNS = Number(Deno.env.get("M40_FUZZ_RUNS") ?? 2000);
 
 /** The definition, step by step: look for the best pair in the whole text, merge it, look again. */
 function mergeSlowly(text: string, scores: Map<string, number>): string[] {
@@ -46,7 +47,7 @@ Deno.test("tokenizer: merging by heap gives what merging by definition gives, fo
         assertEquals(tokenizer.encode(text, RAW).map((id) => tokenizer.tokenText(id)), wanted);
       },
     ),
-    { numRuns: Number(Deno.env.get("M40_FUZZ_RUNS") ?? 2000) },
+    { numRuns: RUNS },
   );
 });
 
@@ -135,4 +136,67 @@ Deno.test("tokenizer: Phi-3's special tokens take the white space after them alo
   assertEquals(phi3.encode(text, options).length > 8, true);
   const named = loadTokenizer(vocabularyMetadata(tokens, { "general.name": string("Phi-3 mini") }));
   assertEquals(named.encode(text, options), [261, 259, 260, 1, 259, 259, 260]);
+});
+
+/** llama.cpp's order of search, step by step: each token, the longest first, through all that is left. */
+function splitSlowly(text: string, tokens: { text: string }[]): string[] {
+  let parts = [{ text, isToken: false }];
+  const bytes = (text: string) => new TextEncoder().encode(text).length;
+  for (const token of tokens.toSorted((a, b) => bytes(b.text) - bytes(a.text))) {
+    parts = parts.flatMap((part) =>
+      part.isToken ? [part] : part.text.split(token.text).flatMap((text, i) => [
+        ...(i > 0 ? [{ text: token.text, isToken: true }] : []),
+        ...(text === "" ? [] : [{ text, isToken: false }]),
+      ])
+    );
+  }
+  return parts.map((part) => part.isToken ? `[${part.text}]` : part.text);
+}
+
+Deno.test("tokenizer: special tokens that overlap are found in llama.cpp's order, for any set and text", () => {
+  const letters = fc.array(fc.constantFrom("a", "b", "é", "😀"), { minLength: 1, maxLength: 4 })
+    .map((letters) => letters.join(""));
+  const text = fc.array(letters, { maxLength: 20 }).map((parts) => parts.join(""));
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(letters, { minLength: 1, maxLength: 12 }),
+      text,
+      (texts, text) => {
+        const tokens = texts.map((text) => ({ text, type: 4 }));
+        const tokenizer = loadTokenizer(vocabularyMetadata([...BASIC, ...tokens], NO_PREFIX));
+        let got = "";
+        for (const id of tokenizer.encode(text, RAW)) {
+          got += id < BASIC.length ? tokenizer.tokenText(id) : `[${tokenizer.tokenText(id)}]`;
+        }
+        const wanted = splitSlowly(text, tokens).map((part) =>
+          part.startsWith("[") ? part : Array.from(
+            new TextEncoder().encode(part),
+            (byte) => `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
+          ).join("")
+        ).join("");
+        assertEquals(got, wanted);
+      },
+    ),
+    { numRuns: RUNS },
+  );
+});
+
+Deno.test("tokenizer: merging does not confuse pairs, however many different ones a text has", () => {
+  // 160,000 pairs, a third of them tokens of equal score that merge no further: left to right.
+  const letters = Array.from({ length: 400 }, (_, i) => String.fromCodePoint(0x4e00 + i));
+  const merges = (i: number, j: number) => (i * 7 + j) % 3 === 0;
+  const pairs = letters.flatMap((a, i) => letters.filter((_, j) => merges(i, j)).map((b) => a + b));
+  const tokenizer = loadTokenizer(vocabularyMetadata([...BASIC, ...letters, ...pairs], NO_PREFIX));
+  let state = 1;
+  const indices = Array.from({ length: 100_000 }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return (state >>> 8) % letters.length;
+  });
+  const wanted: string[] = [];
+  for (let i = 0; i < indices.length; i++) {
+    const isPair = i + 1 < indices.length && merges(indices[i], indices[i + 1]);
+    wanted.push(letters[indices[i]] + (isPair ? letters[indices[++i]] : ""));
+  }
+  const encoded = tokenizer.encode(indices.map((i) => letters[i]).join(""), RAW);
+  assertEquals(encoded.map((id) => tokenizer.tokenText(id)), wanted);
 });

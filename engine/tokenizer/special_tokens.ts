@@ -1,12 +1,33 @@
 import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 
 interface SpecialToken {
-  id: number;
-  text: string;
+  readonly id: number;
+  readonly text: string;
   /** Whether it is looked for even where special tokens are not parsed. */
-  always: boolean;
+  readonly always: boolean;
   /** Whether white space after it belongs to it. */
-  stripsAfter: boolean;
+  readonly stripsAfter: boolean;
+}
+
+/** Special tokens of one length in UTF-8 bytes. */
+interface LengthGroup {
+  readonly byText: Map<string, SpecialToken>;
+  /** By first code unit: the lengths of the tokens in code units, which may differ where the bytes do not. */
+  readonly lengths: Map<number, Set<number>>;
+}
+
+/** The texts of special tokens as a tree of code units. */
+interface Node {
+  readonly next: Map<number, Node>;
+  /** Whether a token ends here. */
+  isToken: boolean;
+}
+
+/** A token found in a text, from `start` up to `end` (in code units). */
+interface Match {
+  readonly token: SpecialToken;
+  readonly start: number;
+  end: number;
 }
 
 const encoder = new TextEncoder();
@@ -16,14 +37,14 @@ const encoder = new TextEncoder();
  * tokens and the unknown token on demand.
  *
  * As in llama.cpp, the longest token (in UTF-8 bytes) is looked for first, through the whole text, then
- * the next in what is left: a longer token wins over a shorter one that begins earlier.
+ * the next in what is left: a longer token wins over a shorter one that begins earlier, and of equally
+ * long ones that with the lower id. Vocabularies with thousands of special tokens exist, so all tokens
+ * of a length are looked for together.
  */
 export class SpecialTokens {
   /** The longest first. */
-  readonly #tokens: SpecialToken[] = [];
-  readonly #byText = new Map<string, SpecialToken>();
-  /** By first code unit, the lengths (in code units) of the tokens that begin with it. */
-  readonly #lengths = new Map<number, Set<number>>();
+  readonly #groups: LengthGroup[];
+  readonly #root: Node = { next: new Map(), isToken: false };
 
   /** @param modelName `general.name`: decides, as in llama.cpp, whether white space after a token is dropped. */
   constructor(vocabulary: Vocabulary, modelName: string) {
@@ -31,7 +52,7 @@ export class SpecialTokens {
     // The files of Phi-3 do not say that its tokens take the white space behind them along.
     const isPhi3 = /phi-?3/i.test(modelName);
     const keepsSpace = new Set(["<unk>", "<s>", "<|endoftext|>"]);
-    const byteLengths = new Map<SpecialToken, number>();
+    const groups = new Map<number, LengthGroup>();
     for (let id = 0; id < size; id++) {
       const type = types[id];
       const text = texts[id];
@@ -40,70 +61,111 @@ export class SpecialTokens {
         type !== TOKEN_TYPE.unknown
       ) continue;
       if (text === "") continue;
-      const token = {
+      const bytes = encoder.encode(text).length;
+      const group = groups.getOrInsert(bytes, { byText: new Map(), lengths: new Map() });
+      const unit = text.charCodeAt(0);
+      addText(this.#root, text);
+      group.lengths.getOrInsert(unit, new Set()).add(text.length);
+      group.byText.getOrInsert(text, {
         id,
         text,
         always: type === TOKEN_TYPE.userDefined,
         stripsAfter: isPhi3 && !keepsSpace.has(text),
-      };
-      byteLengths.set(token, encoder.encode(text).length);
-      this.#tokens.push(token);
-      if (!this.#byText.has(text)) this.#byText.set(text, token);
-      const unit = text.charCodeAt(0);
-      const lengths = this.#lengths.get(unit);
-      if (lengths === undefined) this.#lengths.set(unit, new Set([text.length]));
-      else lengths.add(text.length);
+      });
     }
-    this.#tokens.sort((a, b) => byteLengths.get(b)! - byteLengths.get(a)! || a.id - b.id);
+    this.#groups = [...groups].sort(([a], [b]) => b - a).map(([, group]) => group);
   }
 
   /** The text in parts: strings that hold no special token, and the ids of those between them. */
   split(text: string, parseSpecial: boolean): (string | number)[] {
-    if (text === "") return [];
-    let parts: (string | number)[] = [text];
-    const present = this.#present(text);
-    if (present.size === 0) return parts;
-    for (const token of this.#tokens) {
-      if (!present.has(token.text) || !(token.always || parseSpecial)) continue;
-      const next: (string | number)[] = [];
-      for (const part of parts) {
-        if (typeof part === "number") next.push(part);
-        else splitAt(part, token, next);
-      }
-      parts = next;
+    const parts: (string | number)[] = [];
+    let from = 0;
+    for (const { token, start, end } of this.#find(text, parseSpecial)) {
+      if (start > from) parts.push(text.substring(from, start));
+      parts.push(token.id);
+      from = end;
     }
+    if (from < text.length) parts.push(text.substring(from));
     return parts;
   }
 
-  /**
-   * The texts of the special tokens that occur in a text, overlapping or not, in one pass: vocabularies
-   * with thousands of special tokens exist, and few of them are in any one text.
-   */
-  #present(text: string): Set<string> {
-    const present = new Set<string>();
+  /** The special tokens in a text, in its order. */
+  #find(text: string, parseSpecial: boolean): Match[] {
+    let starts: number[] = [];
+    let longest: Int32Array | undefined;
     for (let at = 0; at < text.length; at++) {
-      const lengths = this.#lengths.get(text.charCodeAt(at));
-      if (lengths === undefined) continue;
-      for (const length of lengths) {
-        const candidate = text.substring(at, at + length);
-        if (this.#byText.has(candidate)) present.add(candidate);
-      }
+      const length = longestToken(this.#root, text, at);
+      if (length === 0) continue;
+      starts.push(at);
+      longest ??= new Int32Array(text.length);
+      longest[at] = length;
     }
-    return present;
+    if (longest === undefined) return [];
+    const taken = new Uint8Array(text.length);
+    const found: Match[] = [];
+    for (const group of this.#groups) {
+      const candidates = findCandidates(text, starts, longest, group, parseSpecial);
+      candidates.sort((a, b) => a.token.id - b.token.id || a.start - b.start);
+      let took = false;
+      for (const match of candidates) {
+        if (taken.subarray(match.start, match.end).includes(1)) continue;
+        if (match.token.stripsAfter) {
+          while (taken[match.end] === 0 && isSpace(text.charCodeAt(match.end))) match.end++;
+        }
+        taken.fill(1, match.start, match.end);
+        found.push(match);
+        took = true;
+      }
+      if (took) starts = starts.filter((at) => taken[at] === 0);
+    }
+    return found.sort((a, b) => a.start - b.start);
   }
 }
 
-function splitAt(text: string, token: SpecialToken, parts: (string | number)[]): void {
-  let from = 0;
-  for (;;) {
-    const at = text.indexOf(token.text, from);
-    if (at < 0) break;
-    if (at > from) parts.push(text.substring(from, at));
-    parts.push(token.id);
-    from = at + token.text.length;
-    if (token.stripsAfter) { while (isSpace(text.charCodeAt(from))) from++; }
+function addText(root: Node, text: string): void {
+  let node = root;
+  for (let i = 0; i < text.length; i++) {
+    const unit = text.charCodeAt(i);
+    let next = node.next.get(unit);
+    if (next === undefined) node.next.set(unit, next = { next: new Map(), isToken: false });
+    node = next;
   }
-  if (from < text.length) parts.push(text.substring(from));
+  node.isToken = true;
+}
+
+/** The length in code units of the longest token that stands at a place; 0 where there is none. */
+function longestToken(root: Node, text: string, at: number): number {
+  let longest = 0;
+  let node = root.next.get(text.charCodeAt(at));
+  for (let length = 1; node !== undefined; length++) {
+    if (node.isToken) longest = length;
+    node = node.next.get(text.charCodeAt(at + length));
+  }
+  return longest;
+}
+
+/** Every place where a token of the group stands, overlapping or not. */
+function findCandidates(
+  text: string,
+  starts: number[],
+  longest: Int32Array,
+  group: LengthGroup,
+  parseSpecial: boolean,
+): Match[] {
+  const candidates: Match[] = [];
+  for (const start of starts) {
+    const lengths = group.lengths.get(text.charCodeAt(start));
+    if (lengths === undefined) continue;
+    for (const length of lengths) {
+      if (length > longest[start]) continue;
+      const end = start + length;
+      const token = group.byText.get(text.substring(start, end));
+      if (token !== undefined && (token.always || parseSpecial)) {
+        candidates.push({ token, start, end });
+      }
+    }
+  }
+  return candidates;
 }
 
 /** White space as C has it: space, \t, \n, \v, \f, \r. */
