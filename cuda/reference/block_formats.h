@@ -1,5 +1,6 @@
 // GGUF's tensor types, a struct each. An object is one block of weights: its constructor unpacks the scales,
-// weights(group, i) the weights from 32 * group + kLanes * i on, rounded as d * q and d * q - m are in float32.
+// weights(group, i) the weights from 32 * group + kLanes * i on, rounded as d * q and d * q - m are in float32. (Scales have so few bits that
+// every product d * q but those of Q3_K and Q6_K is exact, so one rounding is all there is, and multiply_add changes nothing.)
 //
 // Quants (q) are the stored small integers; d is a block's half-precision scale, m its minimum.
 #ifndef M40_REFERENCE_BLOCK_FORMATS_H
@@ -39,25 +40,9 @@ struct BF16 {
 
 // ---- blocks of 32 weights ---------------------------------------------------------------------------
 
-// 16 bytes hold 32 quants of 4 bits: the low halves of all bytes first, then the high halves. The bits above
-// the low four are left in place here.
-M40_INLINE Ints nibbles_of_16(const uint8_t* bytes, int i) {
-  const int first = kLanes * i;
-  const Ints v = load_u8(bytes + first % 16);
-  return first < 16 ? v : v >> 4;
-}
-
-// Bit kLanes * i + lane of a 32-bit word, as the quants' fifth bit: 16 or 0.
-M40_INLINE Ints fifth_bits(uint32_t word, int i) {
-#if defined(__AVX512F__)
-  return (Ints)_mm512_maskz_set1_epi32(static_cast<__mmask16>(word >> (kLanes * i)), 16);
-#else
-  Ints bit_of_lane;
-  M40_UNROLL for (int lane = 0; lane < kLanes; lane++) bit_of_lane[lane] = 1 << lane;
-  const Ints bits = Ints{} + static_cast<int32_t>(word >> (kLanes * i));
-  return ((bits & bit_of_lane) != 0) & 16;
-#endif
-}
+// 16 bytes hold 32 quants of 4 bits: the low halves of the bytes first, then the high halves. Where vector i's are.
+M40_INLINE int byte_of(int i) { return kLanes * i % 16; }
+M40_INLINE int half_of(int i) { return kLanes * i / 16; }
 
 M40_INLINE uint32_t load_u32(const uint8_t* bytes) {
   uint32_t word;
@@ -68,27 +53,28 @@ M40_INLINE uint32_t load_u32(const uint8_t* bytes) {
 struct Q4_0 {
   static constexpr int kWeights = 32, kBytes = 18;
   const uint8_t* block;
-  Floats d;
-  M40_INLINE explicit Q4_0(const uint8_t* b) : block(b), d(broadcast(half(b))) {}
-  M40_INLINE Floats weights(int, int i) const { return d * to_floats((nibbles_of_16(block + 2, i) & 15) - 8); }
+  Ramp16 values;
+  M40_INLINE explicit Q4_0(const uint8_t* b) : block(b), values(broadcast_half(b), -8 * broadcast_half(b)) {}
+  M40_INLINE Floats weights(int, int i) const { return values.at(block + 2 + byte_of(i), half_of(i)); }
 };
 
 struct Q4_1 {
   static constexpr int kWeights = 32, kBytes = 20;
   const uint8_t* block;
-  Floats d, m;
-  M40_INLINE explicit Q4_1(const uint8_t* b) : block(b), d(broadcast(half(b))), m(broadcast(half(b + 2))) {}
-  M40_INLINE Floats weights(int, int i) const { return d * to_floats(nibbles_of_16(block + 4, i) & 15) + m; }
+  Ramp16 values;
+  M40_INLINE explicit Q4_1(const uint8_t* b) : block(b), values(broadcast_half(b), broadcast_half(b + 2)) {}
+  M40_INLINE Floats weights(int, int i) const { return values.at(block + 4 + byte_of(i), half_of(i)); }
 };
 
 struct Q5_0 {
   static constexpr int kWeights = 32, kBytes = 22;
   const uint8_t* block;
-  Floats d;
+  Floats d, m;
   uint32_t high;
-  M40_INLINE explicit Q5_0(const uint8_t* b) : block(b), d(broadcast(half(b))), high(load_u32(b + 2)) {}
+  M40_INLINE explicit Q5_0(const uint8_t* b) : block(b), d(broadcast_half(b)), m(-16 * d), high(load_u32(b + 2)) {}
   M40_INLINE Floats weights(int, int i) const {
-    return d * to_floats(((nibbles_of_16(block + 6, i) & 15) | fifth_bits(high, i)) - 16);
+    const Ints q = nibbles(block + 6 + byte_of(i), half_of(i)) | sixteen_where_set(high >> (kLanes * i));
+    return multiply_add(d, to_floats(q), m);
   }
 };
 
@@ -98,9 +84,10 @@ struct Q5_1 {
   Floats d, m;
   uint32_t high;
   M40_INLINE explicit Q5_1(const uint8_t* b)
-      : block(b), d(broadcast(half(b))), m(broadcast(half(b + 2))), high(load_u32(b + 4)) {}
+      : block(b), d(broadcast_half(b)), m(broadcast_half(b + 2)), high(load_u32(b + 4)) {}
   M40_INLINE Floats weights(int, int i) const {
-    return d * to_floats((nibbles_of_16(block + 8, i) & 15) | fifth_bits(high, i)) + m;
+    const Ints q = nibbles(block + 8 + byte_of(i), half_of(i)) | sixteen_where_set(high >> (kLanes * i));
+    return multiply_add(d, to_floats(q), m);
   }
 };
 
@@ -108,23 +95,30 @@ struct Q8_0 {
   static constexpr int kWeights = 32, kBytes = 34;
   const uint8_t* block;
   Floats d;
-  M40_INLINE explicit Q8_0(const uint8_t* b) : block(b), d(broadcast(half(b))) {}
+  M40_INLINE explicit Q8_0(const uint8_t* b) : block(b), d(broadcast_half(b)) {}
   M40_INLINE Floats weights(int, int i) const { return d * to_floats(load_i8(block + 2 + kLanes * i)); }
 };
 
 // The 16 values that the quants of the IQ4 types stand for.
-alignas(64) constexpr float kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
+constexpr int8_t kIq4Values[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
 
 struct IQ4_NL {
   static constexpr int kWeights = 32, kBytes = 18;
   const uint8_t* block;
   Floats d;
   Table16 values;
-  M40_INLINE explicit IQ4_NL(const uint8_t* b) : block(b), d(broadcast(half(b))), values(kIq4Values) {}
-  M40_INLINE Floats weights(int, int i) const { return d * values[nibbles_of_16(block + 2, i)]; }
+  M40_INLINE explicit IQ4_NL(const uint8_t* b) : block(b), d(broadcast_half(b)), values(kIq4Values) {}
+  M40_INLINE Floats weights(int, int i) const { return d * values.at(block + 2 + byte_of(i), half_of(i)); }
 };
 
 // ---- blocks of 256 weights: scales of their own for every 16 or 32 weights -----------------------------
+
+// Keeps scales in memory: a load puts one into all lanes for nothing, while the compiler would take it out of the
+// vector that it was computed in, at the cost of a shuffle.
+template <class Array>
+M40_INLINE void keep_in_memory(Array& scales) {
+  __asm__("" : "+m"(scales));
+}
 
 // 16 bytes times a factor each half: the first 8 times a, the others times b.
 M40_INLINE void scale_16(const uint8_t* bytes, float a, float b, float* scaled) {
@@ -157,12 +151,15 @@ M40_INLINE void scales_and_minimums(const uint8_t* bytes, float d, float dmin, f
 struct Q4_K {
   static constexpr int kWeights = 256, kBytes = 144;
   const uint8_t* block;
-  alignas(64) float scales[16];  // and minimums, from 8 on
-  M40_INLINE explicit Q4_K(const uint8_t* b) : block(b) { scales_and_minimums(b + 4, half(b), half(b + 2), scales); }
+  alignas(64) float scales[16];  // and minimums (what is added: negative ones), from 8 on
+  M40_INLINE explicit Q4_K(const uint8_t* b) : block(b) {
+    scales_and_minimums(b + 4, half(b), -half(b + 2), scales);
+    keep_in_memory(scales);
+  }
   M40_INLINE Floats weights(int group, int i) const {
     // 32 bytes for every 64 weights: low halves first, then high halves.
-    const Ints q = load_u8(block + 16 + group / 2 * 32 + kLanes * i) >> (group % 2 * 4);
-    return scales[group] * to_floats(q & 15) - scales[8 + group];
+    const Ramp16 values(broadcast(scales[group]), broadcast(scales[8 + group]));
+    return values.at(block + 16 + group / 2 * 32 + kLanes * i, group % 2);
   }
 };
 
@@ -170,11 +167,14 @@ struct Q5_K {
   static constexpr int kWeights = 256, kBytes = 176;
   const uint8_t* block;
   alignas(64) float scales[16];
-  M40_INLINE explicit Q5_K(const uint8_t* b) : block(b) { scales_and_minimums(b + 4, half(b), half(b + 2), scales); }
+  M40_INLINE explicit Q5_K(const uint8_t* b) : block(b) {
+    scales_and_minimums(b + 4, half(b), -half(b + 2), scales);
+    keep_in_memory(scales);
+  }
   M40_INLINE Floats weights(int group, int i) const {
-    const Ints low = load_u8(block + 48 + group / 2 * 32 + kLanes * i) >> (group % 2 * 4);
+    const Ints low = nibbles(block + 48 + group / 2 * 32 + kLanes * i, group % 2);
     const Ints high = load_u8(block + 16 + kLanes * i) >> group;  // bit g of byte j: of weight 32 g + j
-    return scales[group] * to_floats((low & 15) | (high & 1) << 4) - scales[8 + group];
+    return multiply_add(broadcast(scales[group]), to_floats(low | (high & 1) << 4), broadcast(scales[8 + group]));
   }
 };
 
@@ -183,18 +183,20 @@ struct Q2_K {
   const uint8_t* block;
   alignas(64) float scales[16], minimums[16];
   M40_INLINE explicit Q2_K(const uint8_t* b) : block(b) {
-    const Floats d = broadcast(half(b + 80)), dmin = broadcast(half(b + 82));
+    const Floats d = broadcast_half(b + 80), dmin = broadcast_half(b + 82);
     M40_UNROLL for (int i = 0; i < 16 / kLanes; i++) {
       const Ints bytes = load_u8(b + kLanes * i);
       store(scales + kLanes * i, d * to_floats(bytes & 15));
-      store(minimums + kLanes * i, dmin * to_floats(bytes >> 4));
+      store(minimums + kLanes * i, -dmin * to_floats(bytes >> 4));
     }
+    keep_in_memory(scales);
+    keep_in_memory(minimums);
   }
   M40_INLINE Floats weights(int group, int i) const {
     // 32 bytes for every 128 weights: the lowest two bits of all bytes first.
     const Ints q = load_u8(block + 16 + group / 4 * 32 + kLanes * i) >> (group % 4 * 2);
     const int part = 2 * group + kLanes * i / 16;
-    return scales[part] * to_floats(q & 3) - minimums[part];
+    return multiply_add(broadcast(scales[part]), to_floats(q & 3), broadcast(minimums[part]));
   }
 };
 
@@ -214,10 +216,11 @@ struct Q3_K {
     };
     uint8_t unpacked[16];
     memcpy(unpacked, words, 16);
-    const Floats d = broadcast(half(b + 108));
+    const Floats d = broadcast_half(b + 108);
     M40_UNROLL for (int i = 0; i < 16 / kLanes; i++) {
       store(scales + kLanes * i, d * to_floats(load_u8(unpacked + kLanes * i) - 32));
     }
+    keep_in_memory(scales);
   }
   M40_INLINE Floats weights(int group, int i) const {
     const Ints low = load_u8(block + 32 + group / 4 * 32 + kLanes * i) >> (group % 4 * 2);
@@ -231,10 +234,11 @@ struct Q6_K {
   const uint8_t* block;
   alignas(64) float scales[16];
   M40_INLINE explicit Q6_K(const uint8_t* b) : block(b) {
-    const Floats d = broadcast(half(b + 208));
+    const Floats d = broadcast_half(b + 208);
     M40_UNROLL for (int i = 0; i < 16 / kLanes; i++) {
       store(scales + kLanes * i, d * to_floats(load_i8(b + 192 + kLanes * i)));
     }
+    keep_in_memory(scales);
   }
   M40_INLINE Floats weights(int group, int i) const {
     // Every 128 weights: 64 bytes of low halves (weights 0..63 below, 64..127 above) and 32 bytes of high pairs.
@@ -258,7 +262,7 @@ struct IQ4_XS {
     }
   }
   M40_INLINE Floats weights(int group, int i) const {
-    return scales[group] * values[nibbles_of_16(block + 8 + 16 * group, i)];
+    return scales[group] * values.at(block + 8 + 16 * group + byte_of(i), half_of(i));
   }
 };
 

@@ -12,13 +12,24 @@ namespace {
 
 // ---- unpacking --------------------------------------------------------------------------------------
 
+// Groups of 32 weights that a loop takes at a time. Where a group lies in its block is then partly known to the compiler.
+#ifndef STEPS
+#define STEPS (kLanes == 16 ? 8 : kLanes == 8 ? 4 : 2)
+#endif
+template <class Format>
+constexpr int kSteps = Format::kWeights == 32 ? 1 : STEPS;
+
 template <class Format>
 void unpack(const uint8_t* blocks, size_t n_blocks, float* values) {
   M40_NO_UNROLL for (size_t b = 0; b < n_blocks; b++) {
     const Format block(blocks + b * Format::kBytes);
-    M40_GROUPS for (int group = 0; group < Format::kWeights / 32; group++) {
-      M40_UNROLL for (int i = 0; i < 32 / kLanes; i++) store(values + kLanes * i, block.weights(group, i));
-      values += 32;
+    M40_NO_UNROLL for (int group = 0; group < Format::kWeights / 32; group += kSteps<Format>) {
+      M40_UNROLL for (int step = 0; step < kSteps<Format>; step++) {
+        M40_UNROLL for (int i = 0; i < 32 / kLanes; i++) {
+          store(values + 32 * step + kLanes * i, block.weights(group + step, i));
+        }
+      }
+      values += 32 * kSteps<Format>;
     }
   }
 }
@@ -58,15 +69,17 @@ M40_INLINE void add_blocks_of_4_rows(const uint8_t* const rows[4], size_t n_bloc
       M40_UNROLL for (int r = 0; r < 4; r++) __builtin_prefetch(rows[r] + offset + line + ahead);
     }
     const Format block_a(rows[0] + offset), block_b(rows[1] + offset), block_c(rows[2] + offset), block_d(rows[3] + offset);
-    M40_GROUPS for (int group = 0; group < Format::kWeights / 32; group++) {
-      M40_UNROLL for (int i = 0; i < 32 / kLanes; i++) {
-        const Floats x = load(input + kLanes * i);
-        a = multiply_add(block_a.weights(group, i), x, a);
-        b = multiply_add(block_b.weights(group, i), x, b);
-        c = multiply_add(block_c.weights(group, i), x, c);
-        d = multiply_add(block_d.weights(group, i), x, d);
+    M40_NO_UNROLL for (int group = 0; group < Format::kWeights / 32; group += kSteps<Format>) {
+      M40_UNROLL for (int step = 0; step < kSteps<Format>; step++) {
+        M40_UNROLL for (int i = 0; i < 32 / kLanes; i++) {
+          const Floats x = load(input + 32 * step + kLanes * i);
+          a = multiply_add(block_a.weights(group + step, i), x, a);
+          b = multiply_add(block_b.weights(group + step, i), x, b);
+          c = multiply_add(block_c.weights(group + step, i), x, c);
+          d = multiply_add(block_d.weights(group + step, i), x, d);
+        }
       }
-      input += 32;
+      input += 32 * kSteps<Format>;
     }
   }
   sums[0] = a, sums[1] = b, sums[2] = c, sums[3] = d;

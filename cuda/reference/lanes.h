@@ -29,7 +29,6 @@
 #define M40_NO_UNROLL _Pragma("GCC unroll 1")
 #endif
 
-#define M40_GROUPS M40_NO_UNROLL
 
 namespace m40::reference {
 namespace {
@@ -49,7 +48,17 @@ typedef float UnalignedFloats __attribute__((vector_size(kLanes * 4), aligned(4)
 
 M40_INLINE Floats load(const float* values) { return *reinterpret_cast<const UnalignedFloats*>(values); }
 M40_INLINE void store(float* values, Floats v) { *reinterpret_cast<UnalignedFloats*>(values) = v; }
-M40_INLINE Floats broadcast(float value) { return Floats{} + value; }
+M40_INLINE Floats broadcast(float value) {
+#if defined(__AVX512F__)
+  return (Floats)_mm512_set1_ps(value);
+#elif defined(__AVX__)
+  return (Floats)_mm256_set1_ps(value);
+#elif defined(__SSE2__)
+  return (Floats)_mm_set1_ps(value);
+#else
+  return Floats{value, value, value, value};
+#endif
+}
 // The same bits: between vectors of one size a cast does not convert.
 M40_INLINE Floats as_floats(Ints v) { return (Floats)v; }
 M40_INLINE Ints as_ints(Floats v) { return (Ints)v; }
@@ -58,14 +67,36 @@ M40_INLINE Floats to_floats(Ints v) { return __builtin_convertvector(v, Floats);
 
 // ---- kLanes bytes or half words, widened ------------------------------------------------------------
 
-M40_INLINE Ints load_u8(const uint8_t* bytes) {
+#if defined(__AVX__)
+// The first kLanes bytes of a vector.
+M40_INLINE Ints widen_u8(__m128i bytes) {
 #if defined(__AVX512F__)
-  return (Ints)_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
+  return (Ints)_mm512_cvtepu8_epi32(bytes);
 #elif defined(__AVX2__)
-  return (Ints)_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
-#elif defined(__AVX__)
-  const __m128i all = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
-  return (Ints)_mm256_setr_m128i(_mm_cvtepu8_epi32(all), _mm_cvtepu8_epi32(_mm_srli_si128(all, 4)));
+  return (Ints)_mm256_cvtepu8_epi32(bytes);
+#else
+  return (Ints)_mm256_setr_m128i(_mm_cvtepu8_epi32(bytes), _mm_cvtepu8_epi32(_mm_srli_si128(bytes, 4)));
+#endif
+}
+M40_INLINE Ints widen_i8(__m128i bytes) {
+#if defined(__AVX512F__)
+  return (Ints)_mm512_cvtepi8_epi32(bytes);
+#elif defined(__AVX2__)
+  return (Ints)_mm256_cvtepi8_epi32(bytes);
+#else
+  return (Ints)_mm256_setr_m128i(_mm_cvtepi8_epi32(bytes), _mm_cvtepi8_epi32(_mm_srli_si128(bytes, 4)));
+#endif
+}
+// kLanes bytes from memory.
+M40_INLINE __m128i load_bytes(const uint8_t* bytes) {
+  return kLanes == 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes))
+                      : _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
+}
+#endif
+
+M40_INLINE Ints load_u8(const uint8_t* bytes) {
+#if defined(__AVX__)
+  return widen_u8(load_bytes(bytes));
 #elif defined(__SSE2__)
   int32_t all;
   memcpy(&all, bytes, 4);
@@ -79,13 +110,8 @@ M40_INLINE Ints load_u8(const uint8_t* bytes) {
 }
 
 M40_INLINE Ints load_i8(const uint8_t* bytes) {
-#if defined(__AVX512F__)
-  return (Ints)_mm512_cvtepi8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
-#elif defined(__AVX2__)
-  return (Ints)_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes)));
-#elif defined(__AVX__)
-  const __m128i all = _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
-  return (Ints)_mm256_setr_m128i(_mm_cvtepi8_epi32(all), _mm_cvtepi8_epi32(_mm_srli_si128(all, 4)));
+#if defined(__AVX__)
+  return widen_i8(load_bytes(bytes));
 #elif defined(__SSE2__)
   int32_t all;
   memcpy(&all, bytes, 4);
@@ -120,6 +146,29 @@ M40_INLINE Ints load_u16(const uint8_t* bytes) {
 
 // ---- half precision ---------------------------------------------------------------------------------
 
+#if !defined(__F16C__) && !defined(__aarch64__)
+typedef float Floats4 __attribute__((vector_size(16)));
+typedef int32_t Ints4 __attribute__((vector_size(16)));
+
+// The exponent moves from bias 15 to 127. A subnormal half is a normal float: give it the exponent of 2^-14 and its
+// hidden bit, then subtract 2^-14. The largest exponent stands for infinity.
+M40_INLINE Floats4 widen_halves(Ints4 half) {
+  const Ints4 magnitude = (half & 0x7FFF) << 13;
+  const Ints4 exponent = half & 0x7C00;
+  const Ints4 subnormal = exponent == 0;
+  const Ints4 special = exponent == 0x7C00;
+  const Ints4 rebiased = magnitude + (112 << 23) + (special & (112 << 23)) + (subnormal & (1 << 23));
+  const Floats4 value = (Floats4)rebiased - (Floats4)(subnormal & (113 << 23));
+  return (Floats4)((Ints4)value | (half & 0x8000) << 16);
+}
+
+M40_INLINE Floats4 broadcast_half_4(const uint8_t* bytes) {
+  uint16_t bits;
+  memcpy(&bits, bytes, 2);
+  return widen_halves(Ints4{bits, bits, bits, bits});
+}
+#endif
+
 // kLanes half-precision numbers, exactly.
 M40_INLINE Floats load_f16(const uint8_t* bytes) {
 #if defined(__AVX512F__)
@@ -128,22 +177,39 @@ M40_INLINE Floats load_f16(const uint8_t* bytes) {
   return (Floats)_mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)));
 #elif defined(__aarch64__)
   return (Floats)vcvt_f32_f16(vreinterpret_f16_u8(vld1_u8(bytes)));
+#elif defined(__AVX__)
+  const __m128i all = _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes)), zero = _mm_setzero_si128();
+  return (Floats)_mm256_setr_m128((__m128)widen_halves((Ints4)_mm_unpacklo_epi16(all, zero)),
+                                  (__m128)widen_halves((Ints4)_mm_unpackhi_epi16(all, zero)));
 #else
-  // The exponent moves from bias 15 to 127. The smallest (subnormal) halves are normal floats: give them the
-  // exponent of 2^-14 and its hidden bit, then subtract 2^-14. The largest exponent stands for infinity.
-  const Ints half = load_u16(bytes);
-  const Ints magnitude = (half & 0x7FFF) << 13;
-  const Ints exponent = magnitude & (0x1F << 23);
-  const Ints subnormal = exponent == 0;
-  const Ints special = exponent == (0x1F << 23);
-  const Ints rebiased = magnitude + (112 << 23) + (special & (112 << 23)) + (subnormal & (1 << 23));
-  const Floats value = as_floats(rebiased) - as_floats(subnormal & (113 << 23));
-  return as_floats(as_ints(value) | ((half & 0x8000) << 16));
+  return widen_halves(load_u16(bytes));
+#endif
+}
+
+// One half-precision number in every lane.
+M40_INLINE Floats broadcast_half(const uint8_t* bytes) {
+#if defined(__F16C__)
+  int16_t bits;
+  memcpy(&bits, bytes, 2);
+#if defined(__AVX512F__)
+  return (Floats)_mm512_cvtph_ps(_mm256_set1_epi16(bits));
+#else
+  return (Floats)_mm256_cvtph_ps(_mm_set1_epi16(bits));
+#endif
+#elif defined(__aarch64__)
+  __fp16 value;
+  memcpy(&value, bytes, 2);
+  return broadcast(value);
+#elif defined(__AVX__)
+  const __m128 four = (__m128)broadcast_half_4(bytes);
+  return (Floats)_mm256_setr_m128(four, four);
+#else
+  return broadcast_half_4(bytes);
 #endif
 }
 
 M40_INLINE float half(const uint8_t* bytes) {
-#if defined(__F16C__) || defined(__AVX512F__)
+#if defined(__F16C__)
   uint16_t bits;
   memcpy(&bits, bytes, 2);
   return _cvtsh_ss(bits);
@@ -152,15 +218,7 @@ M40_INLINE float half(const uint8_t* bytes) {
   memcpy(&value, bytes, 2);
   return value;
 #else
-  uint16_t bits;
-  memcpy(&bits, bytes, 2);
-  const uint32_t exponent = bits & 0x7C00;
-  uint32_t word = static_cast<uint32_t>(bits & 0x7FFF) << 13;
-  word += exponent == 0x7C00 ? 224u << 23 : exponent == 0 ? 113u << 23 : 112u << 23;
-  float value, correction = exponent == 0 ? 6.103515625e-05f : 0.0f;
-  memcpy(&value, &word, 4);
-  value -= correction;
-  return bits & 0x8000 ? -value : value;
+  return broadcast_half_4(bytes)[0];
 #endif
 }
 
@@ -214,29 +272,83 @@ M40_INLINE float sum(Floats v) {
 #endif
 }
 
-// table[index] a lane; only the index's low four bits count.
-struct Table16 {
+// 16 in the lanes whose bit of a word is set, else 0: lane i's is bit i.
+M40_INLINE Ints sixteen_where_set(uint32_t word) {
 #if defined(__AVX512F__)
-  Floats values;
-  M40_INLINE explicit Table16(const float* table) : values(load(table)) {}
-  M40_INLINE explicit Table16(Floats v) : values(v) {}
-  M40_INLINE Floats operator[](Ints index) const {
-    return (Floats)_mm512_permutexvar_ps((__m512i)index, (__m512)values);
-  }
+  return (Ints)_mm512_maskz_set1_epi32(static_cast<__mmask16>(word), 16);
 #elif defined(__AVX2__)
-  Floats low, high;
-  M40_INLINE explicit Table16(const float* table) : low(load(table)), high(load(table + 8)) {}
-  M40_INLINE Floats operator[](Ints index) const {
-    const __m256 of_low = _mm256_permutevar8x32_ps((__m256)low, (__m256i)index);
-    const __m256 of_high = _mm256_permutevar8x32_ps((__m256)high, (__m256i)index);
-    return (Floats)_mm256_blendv_ps(of_low, of_high, (__m256)as_floats(index << 28));
+  const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
+  const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(word)), bits), bits);
+  return (Ints)_mm256_and_si256(set, _mm256_set1_epi32(16));
+#elif defined(__AVX__)
+  const __m128i low = _mm_setr_epi32(1, 2, 4, 8), high = _mm_setr_epi32(16, 32, 64, 128), sixteen = _mm_set1_epi32(16);
+  const __m128i words = _mm_set1_epi32(static_cast<int>(word));
+  return (Ints)_mm256_setr_m128i(_mm_and_si128(_mm_cmpeq_epi32(_mm_and_si128(words, low), low), sixteen),
+                                 _mm_and_si128(_mm_cmpeq_epi32(_mm_and_si128(words, high), high), sixteen));
+#else
+  const int32_t bits = static_cast<int32_t>(word);
+  const Ints set = (Ints{bits, bits, bits, bits} & Ints{1, 2, 4, 8}) != 0;
+  return set & 16;
+#endif
+}
+
+// One of the two quants of 4 bits in each of kLanes bytes: which = 0 the low one, 1 the high one.
+M40_INLINE Ints nibbles(const uint8_t* bytes, int which) {
+#if defined(__AVX__) && !defined(__AVX2__)
+  // Without wide integers, halve bytes while they are bytes.
+  const __m128i all = load_bytes(bytes);
+  return widen_u8(_mm_and_si128(which == 0 ? all : _mm_srli_epi16(all, 4), _mm_set1_epi8(15)));
+#else
+  const Ints v = load_u8(bytes);
+  return which == 0 ? v & 15 : v >> 4;
+#endif
+}
+
+// Quants of 4 bits that stand for equally spaced values: d * q + m, rounded once.
+struct Ramp16 {
+#if defined(__AVX512F__)
+  __m512 values;
+  M40_INLINE Ramp16(Floats d, Floats m) {
+    const Floats q = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
+    values = (__m512)multiply_add(d, q, m);
+  }
+  M40_INLINE Floats at(const uint8_t* bytes, int which) const {
+    const Ints q = load_u8(bytes);  // the permutation looks at four bits only
+    return (Floats)_mm512_permutexvar_ps((__m512i)(which == 0 ? q : q >> 4), values);
   }
 #else
-  const float* table;
-  M40_INLINE explicit Table16(const float* t) : table(t) {}
-  M40_INLINE Floats operator[](Ints index) const {
+  Floats d, m;
+  M40_INLINE Ramp16(Floats d_, Floats m_) : d(d_), m(m_) {}
+  M40_INLINE Floats at(const uint8_t* bytes, int which) const {
+    return multiply_add(d, to_floats(nibbles(bytes, which)), m);
+  }
+#endif
+};
+
+// Quants of 4 bits that stand for the 16 values of a table.
+struct Table16 {
+#if defined(__AVX512F__)
+  __m512 values;
+  M40_INLINE explicit Table16(const int8_t* table)
+      : values((__m512)to_floats(load_i8(reinterpret_cast<const uint8_t*>(table)))) {}
+  M40_INLINE Floats at(const uint8_t* bytes, int which) const {
+    const Ints q = load_u8(bytes);
+    return (Floats)_mm512_permutexvar_ps((__m512i)(which == 0 ? q : q >> 4), values);
+  }
+#elif defined(__AVX__)
+  __m128i values;
+  M40_INLINE explicit Table16(const int8_t* table) : values(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))) {}
+  M40_INLINE Floats at(const uint8_t* bytes, int which) const {
+    const __m128i all = load_bytes(bytes);
+    const __m128i q = _mm_and_si128(which == 0 ? all : _mm_srli_epi16(all, 4), _mm_set1_epi8(15));
+    return to_floats(widen_i8(_mm_shuffle_epi8(values, q)));
+  }
+#else
+  const int8_t* values;
+  M40_INLINE explicit Table16(const int8_t* table) : values(table) {}
+  M40_INLINE Floats at(const uint8_t* bytes, int which) const {
     Floats v;
-    M40_UNROLL for (int i = 0; i < kLanes; i++) v[i] = table[index[i] & 15];
+    M40_UNROLL for (int i = 0; i < kLanes; i++) v[i] = values[which == 0 ? bytes[i] & 15 : bytes[i] >> 4];
     return v;
   }
 #endif
