@@ -1,0 +1,54 @@
+/**
+ * Makes `dist/m40`: one executable with the demo model inside, beside the kernel libraries that it
+ * opens. `deno task compile [--output PATH]`
+ *
+ * Set DENORT_BIN to use a runtime that is already there instead of downloading it.
+ *
+ * @module
+ */
+import { parseArgs } from "@std/cli/parse-args";
+import { dirname, fromFileUrl, join, resolve } from "@std/path";
+import { buildKernels } from "../build_kernels.ts";
+
+const ROOT = fromFileUrl(new URL("..", import.meta.url));
+
+/**
+ * What the executable may do. It reads models and writes its caches and history where the user keeps
+ * them, listens where it is told, and opens the kernel libraries; it starts no other program.
+ */
+const PERMISSIONS = [
+  "--allow-read",
+  "--allow-write",
+  "--allow-net",
+  "--allow-env",
+  "--allow-ffi",
+  "--allow-sys=osRelease,hostname,systemMemoryInfo",
+  "--deny-run",
+];
+
+/** Compiles the executable; returns its path. */
+export async function compile(output = join(ROOT, "dist", "m40")): Promise<string> {
+  const { path: library } = await buildKernels({ target: "cpu", log: console.log });
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: [
+      "compile",
+      "--no-check",
+      ...PERMISSIONS,
+      ...["--include", join(ROOT, "tools", "demo_model", "demo.gguf")],
+      ...["--output", output],
+      join(ROOT, "main.ts"),
+    ],
+    cwd: ROOT,
+  }).output();
+  if (!success) throw new Error("deno compile failed; its message stands above");
+  const folder = dirname(resolve(output));
+  if (resolve(folder) !== resolve(dirname(library))) {
+    await Deno.copyFile(library, join(folder, "libm40_cpu.so"));
+  }
+  return output;
+}
+
+if (import.meta.main) {
+  const args = parseArgs(Deno.args, { string: ["output"] });
+  console.log(await compile(args.output));
+}
