@@ -92,11 +92,18 @@ M40_INLINE __m128i load_bytes(const uint8_t* bytes) {
   return kLanes == 16 ? _mm_loadu_si128(reinterpret_cast<const __m128i*>(bytes))
                       : _mm_loadl_epi64(reinterpret_cast<const __m128i*>(bytes));
 }
+M40_INLINE __m128i load_4_bytes(const uint8_t* bytes) {
+  int32_t word;
+  memcpy(&word, bytes, 4);
+  return _mm_cvtsi32_si128(word);
+}
 #endif
 
 M40_INLINE Ints load_u8(const uint8_t* bytes) {
-#if defined(__AVX__)
+#if defined(__AVX2__)
   return widen_u8(load_bytes(bytes));
+#elif defined(__AVX__)
+  return (Ints)_mm256_setr_m128i(_mm_cvtepu8_epi32(load_4_bytes(bytes)), _mm_cvtepu8_epi32(load_4_bytes(bytes + 4)));
 #elif defined(__SSE2__)
   int32_t all;
   memcpy(&all, bytes, 4);
@@ -110,8 +117,10 @@ M40_INLINE Ints load_u8(const uint8_t* bytes) {
 }
 
 M40_INLINE Ints load_i8(const uint8_t* bytes) {
-#if defined(__AVX__)
+#if defined(__AVX2__)
   return widen_i8(load_bytes(bytes));
+#elif defined(__AVX__)
+  return (Ints)_mm256_setr_m128i(_mm_cvtepi8_epi32(load_4_bytes(bytes)), _mm_cvtepi8_epi32(load_4_bytes(bytes + 4)));
 #elif defined(__SSE2__)
   int32_t all;
   memcpy(&all, bytes, 4);
@@ -162,11 +171,6 @@ M40_INLINE Floats4 widen_halves(Ints4 half) {
   return (Floats4)((Ints4)value | (half & 0x8000) << 16);
 }
 
-M40_INLINE Floats4 broadcast_half_4(const uint8_t* bytes) {
-  uint16_t bits;
-  memcpy(&bits, bytes, 2);
-  return widen_halves(Ints4{bits, bits, bits, bits});
-}
 #endif
 
 // kLanes half-precision numbers, exactly.
@@ -186,6 +190,29 @@ M40_INLINE Floats load_f16(const uint8_t* bytes) {
 #endif
 }
 
+M40_INLINE float half(const uint8_t* bytes) {
+#if defined(__F16C__)
+  uint16_t bits;
+  memcpy(&bits, bytes, 2);
+  return _cvtsh_ss(bits);
+#elif defined(__aarch64__)
+  __fp16 value;
+  memcpy(&value, bytes, 2);
+  return value;
+#else
+  uint16_t bits;
+  memcpy(&bits, bytes, 2);
+  const uint32_t exponent = bits & 0x7C00;  // as in widen_halves; the branches are foreseen, as most scales are normal
+  uint32_t word = static_cast<uint32_t>(bits & 0x7FFF) << 13;
+  word += exponent == 0x7C00 ? 224u << 23 : exponent == 0 ? 113u << 23 : 112u << 23;
+  word |= static_cast<uint32_t>(bits & 0x8000) << 16;
+  float value;
+  memcpy(&value, &word, 4);
+  if (exponent == 0) value -= bits & 0x8000 ? -6.103515625e-05f : 6.103515625e-05f;
+  return value;
+#endif
+}
+
 // One half-precision number in every lane.
 M40_INLINE Floats broadcast_half(const uint8_t* bytes) {
 #if defined(__F16C__)
@@ -200,28 +227,10 @@ M40_INLINE Floats broadcast_half(const uint8_t* bytes) {
   __fp16 value;
   memcpy(&value, bytes, 2);
   return broadcast(value);
-#elif defined(__AVX__)
-  const __m128 four = (__m128)broadcast_half_4(bytes);
-  return (Floats)_mm256_setr_m128(four, four);
 #else
-  return broadcast_half_4(bytes);
+  return broadcast(half(bytes));
 #endif
 }
-
-M40_INLINE float half(const uint8_t* bytes) {
-#if defined(__F16C__)
-  uint16_t bits;
-  memcpy(&bits, bytes, 2);
-  return _cvtsh_ss(bits);
-#elif defined(__aarch64__)
-  __fp16 value;
-  memcpy(&value, bytes, 2);
-  return value;
-#else
-  return broadcast_half_4(bytes)[0];
-#endif
-}
-
 // ---- arithmetic -------------------------------------------------------------------------------------
 
 // a * b + c, rounded once where the instruction set can.
