@@ -12,12 +12,10 @@ namespace {
 
 // ---- unpacking --------------------------------------------------------------------------------------
 
-// Groups of 32 weights that a loop takes at a time. Where a group lies in its block is then partly known to the compiler.
-#ifndef STEPS
-#define STEPS (kLanes == 16 ? 8 : kLanes == 8 ? 4 : 2)
-#endif
+// Groups of 32 weights that are unrolled: all of a block, so that the compiler knows where each group lies in it. In
+// narrow vectors that is too much code; two, so that it knows low from high halves.
 template <class Format>
-constexpr int kSteps = Format::kWeights == 32 ? 1 : STEPS;
+constexpr int kSteps = Format::kWeights == 32 ? 1 : kLanes >= 8 ? 8 : 2;
 
 template <class Format>
 void unpack(const uint8_t* blocks, size_t n_blocks, float* values) {
