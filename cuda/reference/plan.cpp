@@ -26,11 +26,11 @@ uint64_t thread_scratch_bytes(const ProgramDescription& program, const m40_op& o
 ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) {
   const m40_limits& limits = *program.limits;
   ProgramPlan plan = {};
+  // Far below where sums and a product with the number of threads would overflow.
+  constexpr uint64_t most = uint64_t{1} << 52;
   const auto place = [&plan](uint64_t bytes) {
     const uint64_t offset = plan.n_bytes;
-    if (bytes > (uint64_t{1} << 56) || offset > (uint64_t{1} << 56)) {
-      fail(M40_INVALID_ARGUMENT, "the program would take more than 2^56 bytes");
-    }
+    if (bytes > most || offset > most) fail(M40_INVALID_ARGUMENT, "the program would take more than 2^52 bytes");
     plan.n_bytes += align_up(bytes);
     return offset;
   };
@@ -44,6 +44,7 @@ ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) 
   plan.seen = place((uint64_t{limits.n_sequences} + 31) / 32 * sizeof(uint32_t));
   plan.samples = place(uint64_t{limits.n_outputs} * sizeof(m40_sample));
   plan.sample_failures = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
+  if (plan.scratch_bytes > most / n_threads) fail(M40_INVALID_ARGUMENT, "the program's scratch would take more than 2^52 bytes");
   plan.scratch = place(plan.scratch_bytes * n_threads);
   return plan;
 }

@@ -1,0 +1,196 @@
+/**
+ * Small programs on the CPU library, for tests of single operations.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import type {
+  Arena,
+  BufferDesc,
+  Cache,
+  CacheDesc,
+  Context,
+  Limits,
+} from "../engine/device/context.ts";
+import { KernelLibrary } from "../engine/device/library.ts";
+import type { Program, StepResult } from "../engine/device/program.ts";
+import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
+import { Element, Rows } from "../engine/device/structs.ts";
+import { encodeOperations, type Operation } from "../engine/program/operation.ts";
+
+/** What a test program is made of. */
+export interface ProgramParts {
+  readonly ops: readonly Operation[];
+  readonly buffers: readonly BufferDesc[];
+  readonly limits?: Partial<Limits>;
+  readonly cache?: Cache;
+}
+
+/** A context of the CPU library with memory for small tensors and programs. */
+export class TestDevice {
+  readonly library: KernelLibrary;
+  readonly context: Context;
+  readonly arena: Arena;
+  private nTensors = 0;
+
+  constructor(options: { threads?: number; instructionSet?: string; arenaBytes?: number } = {}) {
+    const { threads = 1, instructionSet, arenaBytes = 128 << 20 } = options;
+    this.library = KernelLibrary.find("cpu");
+    this.context = this.library.createContext({ threads, instructionSet });
+    this.arena = this.context.createArena(arenaBytes);
+  }
+
+  /** Uploads floats of shape [rows, columns] or [experts, rows, columns]; returns the tensor's index. */
+  tensor(values: ArrayLike<number>, ...shape: number[]): number {
+    const [columns, rows = 1, n_experts = 1] = shape.toReversed();
+    assertEquals(values.length, columns * rows * n_experts);
+    const data = new Uint8Array(Float32Array.from(values).buffer);
+    this.nTensors++;
+    return this.arena.upload({ type: 0, n_experts, rows, columns }, data);
+  }
+
+  /** Uploads blocks of a quantised type. */
+  blocks(type: number, data: Uint8Array<ArrayBuffer>, rows: number, columns: number): number {
+    this.nTensors++;
+    return this.arena.upload({ type, n_experts: 1, rows, columns }, data);
+  }
+
+  cache(desc: Partial<CacheDesc>): Cache {
+    return this.arena.createCache({
+      n_layers: 1,
+      n_kv_heads: 1,
+      head_dim: 8,
+      page_tokens: 4,
+      n_pages: 16,
+      type: 0,
+      ...desc,
+    });
+  }
+
+  program({ ops, buffers, limits = {}, cache }: ProgramParts): Program {
+    const all = {
+      n_tokens: 64,
+      n_sequences: 16,
+      n_outputs: 64,
+      n_sequence_pages: 16,
+      n_vocab: 32,
+      reserved: 0,
+      ...limits,
+    };
+    const identity = Uint32Array.from({ length: this.nTensors }, (_, i) => i);
+    return this.arena.createProgram({
+      limits: { ...all, step_bytes: BigInt(stepBytes(all)) },
+      buffers,
+      ops: encodeOperations(ops, identity),
+    }, cache);
+  }
+
+  /** Runs one operation over as many tokens, all outputs, of one sequence; returns the buffers' values. */
+  async compute(
+    parts: ProgramParts,
+    tokens: number,
+    inputs: Record<number, Float32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>,
+    output: { buffer: number; values: number },
+  ): Promise<Float32Array> {
+    const program = this.program(parts);
+    for (const [buffer, values] of Object.entries(inputs)) {
+      program.writeBuffer(Number(buffer), values);
+    }
+    await program.step([plainSequence(tokens)], { sample: false });
+    return program.readBuffer(output.buffer, new Float32Array(output.values));
+  }
+
+  close(): void {
+    this.context.close();
+    this.library.close();
+  }
+}
+
+/** Runs a test with a device that is closed afterwards, however it ends. */
+export async function withDevice(
+  options: ConstructorParameters<typeof TestDevice>[0],
+  test: (device: TestDevice) => Promise<void> | void,
+): Promise<void> {
+  const device = new TestDevice(options);
+  try {
+    await test(device);
+  } finally {
+    device.close();
+  }
+}
+
+/** So many tokens 0 at positions 0, 1, ..., each an output; no pages. */
+export function plainSequence(tokens: number): StepSequence {
+  return {
+    tokens: new Array(tokens).fill(0),
+    position: 0,
+    pages: [],
+    outputs: Array.from({ length: tokens }, (_, row) => ({ row })),
+  };
+}
+
+/** A buffer of floats, one row a token. */
+export function tokenBuffer(columns: number): BufferDesc {
+  return { rows: Rows.tokens, rows_factor: 1, columns, element: Element.f32 };
+}
+
+/** A buffer of floats, one row an output. */
+export function outputBuffer(columns: number): BufferDesc {
+  return { rows: Rows.outputs, rows_factor: 1, columns, element: Element.f32 };
+}
+
+/** A buffer of floats, one row a token and chosen expert. */
+export function expertBuffer(columns: number, used: number): BufferDesc {
+  return { rows: Rows.experts, rows_factor: used, columns, element: Element.f32 };
+}
+
+/** A buffer of indices, one row a token. */
+export function indexBuffer(columns: number): BufferDesc {
+  return { rows: Rows.tokens, rows_factor: 1, columns, element: Element.u32 };
+}
+
+/** Random numbers that are the same in every run: mulberry32. */
+export class Random {
+  constructor(private state: number) {}
+
+  /** 0 to 2^32 - 1. */
+  word(): number {
+    this.state = (this.state + 0x6D2B79F5) >>> 0;
+    let t = this.state;
+    t = Math.imul(t ^ (t >>> 15), t | 1);
+    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
+    return (t ^ (t >>> 14)) >>> 0;
+  }
+
+  /** 0 to n - 1. */
+  below(n: number): number {
+    return this.word() % n;
+  }
+
+  /** Standard normal, each rounded to a float. */
+  floats(n: number, scale = 1): Float32Array<ArrayBuffer> {
+    return Float32Array.from({ length: n }, () => {
+      const radius = Math.sqrt(-2 * Math.log((this.word() + 1) / 2 ** 32));
+      return scale * radius * Math.cos(2 * Math.PI * this.word() / 2 ** 32);
+    });
+  }
+}
+
+/** Fails where any value is further from the wanted than `tolerance` of the largest wanted one. */
+export function assertClose(
+  got: ArrayLike<number>,
+  wanted: ArrayLike<number>,
+  tolerance = 2e-6,
+): void {
+  assertEquals(got.length, wanted.length);
+  const scale = Math.max(...Array.from(wanted, Math.abs), 1e-30);
+  for (let i = 0; i < wanted.length; i++) {
+    const error = Math.abs(got[i] - wanted[i]) / scale;
+    assert(error <= tolerance, `value ${i} is ${got[i]}, wanted ${wanted[i]} (error ${error})`);
+  }
+}
+
+/** Row r of a matrix of so many columns. */
+export function row<T extends Float32Array | number[]>(matrix: T, r: number, columns: number): T {
+  return matrix.slice(r * columns, (r + 1) * columns) as T;
+}
