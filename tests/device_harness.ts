@@ -13,7 +13,7 @@ import type {
   Limits,
 } from "../engine/device/context.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
-import type { Program, StepResult } from "../engine/device/program.ts";
+import type { Program } from "../engine/device/program.ts";
 import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import { Element, Rows } from "../engine/device/structs.ts";
 import { encodeOperations, type Operation } from "../engine/program/operation.ts";

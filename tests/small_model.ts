@@ -1,0 +1,227 @@
+/**
+ * A model of two layers with random weights, the second with experts, as a program for tests.
+ *
+ * @module
+ */
+import type { Cache } from "../engine/device/context.ts";
+import type { Program } from "../engine/device/program.ts";
+import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
+import type { Operation } from "../engine/program/operation.ts";
+import {
+  expertBuffer,
+  indexBuffer,
+  outputBuffer,
+  type ProgramParts,
+  Random,
+  type TestDevice,
+  tokenBuffer,
+} from "./device_harness.ts";
+
+/** Tokens of the small model's vocabulary. */
+export const VOCAB = 100;
+const HIDDEN = 48;
+const HEADS = 4;
+const KV_HEADS = 2;
+const HEAD_DIM = 12;
+const INNER = 70;
+const EXPERTS = 4;
+const USED = 2;
+
+/** Buffers of the program by name. */
+const enum B {
+  hidden,
+  normed,
+  qkv,
+  attended,
+  gateUp,
+  gated,
+  router,
+  experts,
+  shares,
+  expertGateUp,
+  expertGated,
+  expertDown,
+  selected,
+  logits,
+}
+
+/** The program's operations and buffers; the weights are the same in every call. */
+export function smallModel(device: TestDevice, cache?: Cache): ProgramParts {
+  const random = new Random(42);
+  const matrix = (...shape: number[]) => {
+    const n = shape.reduce((a, b) => a * b);
+    return device.tensor(random.floats(n, 1 / Math.sqrt(shape.at(-1)!)), ...shape);
+  };
+  const ones = () => device.tensor(random.floats(HIDDEN, 0.1).map((value) => 1 + value), HIDDEN);
+  const matmul = (
+    input: number,
+    output: number,
+    columns: number,
+    rows: number[],
+    residual = NONE,
+  ): Operation => ({
+    kind: "matmul",
+    input,
+    output,
+    residual,
+    n_weights: rows.length,
+    columns,
+    weight: [0, 1, 2].map((i) => rows[i] ? matrix(rows[i], columns) : NONE),
+    bias: [NONE, NONE, NONE],
+    rows: [0, 1, 2].map((i) => rows[i] ?? 0),
+    output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
+  });
+  const norm = (input: number, output: number): Operation => ({
+    kind: "norm",
+    input,
+    output,
+    weight: ones(),
+    bias: NONE,
+    residual: NONE,
+    norm: Norm.rms,
+    columns: HIDDEN,
+    epsilon: 1e-5,
+  });
+  const attention = (layer: number): Operation[] => {
+    const heads = { layer, n_heads: HEADS, n_kv_heads: KV_HEADS, head_dim: HEAD_DIM };
+    return [
+      norm(B.hidden, B.normed),
+      matmul(B.normed, B.qkv, HIDDEN, [
+        HEADS * HEAD_DIM,
+        KV_HEADS * HEAD_DIM,
+        KV_HEADS * HEAD_DIM,
+      ]),
+      {
+        kind: "rope",
+        qkv: B.qkv,
+        ...heads,
+        rope_dim: HEAD_DIM,
+        rope: Rope.halves,
+        factors: NONE,
+        q_norm: NONE,
+        k_norm: NONE,
+        original_context: 0,
+        norm_epsilon: 0,
+        freq_base: 10000,
+        freq_scale: 1,
+        ext_factor: 0,
+        attention_factor: 1,
+        beta_fast: 0,
+        beta_slow: 0,
+      },
+      {
+        kind: "attention",
+        qkv: B.qkv,
+        output: B.attended,
+        ...heads,
+        window: layer === 1 ? 9 : 0,
+        scale: 1 / Math.sqrt(HEAD_DIM),
+        softcap: 0,
+      },
+      matmul(B.attended, B.hidden, HEADS * HEAD_DIM, [HIDDEN], B.hidden),
+      norm(B.hidden, B.normed),
+    ];
+  };
+  const gate = (input: number, output: number): Operation => ({
+    kind: "activation",
+    input,
+    output,
+    activation: Activation.silu,
+    gated: 1,
+    columns: INNER,
+  });
+  const experts = (
+    input: number,
+    output: number,
+    columns: number,
+    rows: number[],
+  ): Operation => ({
+    kind: "expert_matmul",
+    input,
+    experts: B.experts,
+    output,
+    n_weights: rows.length,
+    columns,
+    n_used: USED,
+    n_experts: EXPERTS,
+    weight: [0, 1].map((i) => rows[i] ? matrix(EXPERTS, rows[i], columns) : NONE),
+    rows: [0, 1].map((i) => rows[i] ?? 0),
+    output_column: [0, rows[0]],
+  });
+  const ops: Operation[] = [
+    {
+      kind: "embed",
+      output: B.hidden,
+      table: matrix(VOCAB, HIDDEN),
+      position_table: NONE,
+      columns: HIDDEN,
+      scale: 6,
+    },
+    ...attention(0),
+    matmul(B.normed, B.gateUp, HIDDEN, [INNER, INNER]),
+    gate(B.gateUp, B.gated),
+    matmul(B.gated, B.hidden, INNER, [HIDDEN], B.hidden),
+    ...attention(1),
+    matmul(B.normed, B.router, HIDDEN, [EXPERTS]),
+    {
+      kind: "route",
+      input: B.router,
+      experts: B.experts,
+      weights: B.shares,
+      n_experts: EXPERTS,
+      n_used: USED,
+      normalise: 1,
+      scale: 1,
+    },
+    experts(B.normed, B.expertGateUp, HIDDEN, [INNER, INNER]),
+    gate(B.expertGateUp, B.expertGated),
+    experts(B.expertGated, B.expertDown, INNER, [HIDDEN]),
+    {
+      kind: "expert_sum",
+      input: B.expertDown,
+      weights: B.shares,
+      residual: B.hidden,
+      output: B.hidden,
+      columns: HIDDEN,
+      n_used: USED,
+    },
+    { kind: "add", a: B.hidden, b: B.attended, output: B.hidden, columns: HIDDEN },
+    { kind: "select", input: B.hidden, output: B.selected, columns: HIDDEN },
+    norm(B.selected, B.selected),
+    matmul(B.selected, B.logits, HIDDEN, [VOCAB]),
+    { kind: "softcap", input: B.logits, output: B.logits, columns: VOCAB, scale: 3, softcap: 30 },
+    { kind: "sample", logits: B.logits, columns: VOCAB },
+  ];
+  const buffers = [
+    tokenBuffer(HIDDEN),
+    tokenBuffer(HIDDEN),
+    tokenBuffer((HEADS + 2 * KV_HEADS) * HEAD_DIM),
+    tokenBuffer(HEADS * HEAD_DIM),
+    tokenBuffer(2 * INNER),
+    tokenBuffer(INNER),
+    tokenBuffer(EXPERTS),
+    indexBuffer(USED),
+    tokenBuffer(USED),
+    expertBuffer(2 * INNER, USED),
+    expertBuffer(INNER, USED),
+    expertBuffer(HIDDEN, USED),
+    outputBuffer(HIDDEN),
+    outputBuffer(VOCAB),
+  ];
+  return { ops, buffers, cache, limits: { n_vocab: VOCAB } };
+}
+
+/** The small model over a cache of its own: 64 pages of 4 tokens. */
+export function smallModelProgram(
+  device: TestDevice,
+  cacheType = 0,
+): { program: Program; cache: Cache } {
+  const cache = device.cache({
+    n_layers: 2,
+    n_kv_heads: KV_HEADS,
+    head_dim: HEAD_DIM,
+    n_pages: 64,
+    type: cacheType,
+  });
+  return { program: device.program(smallModel(device, cache)), cache };
+}
