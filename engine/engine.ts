@@ -62,6 +62,7 @@ export class Engine {
   private readonly scheduler: Scheduler;
   private lock: Promise<unknown> = Promise.resolve();
   private closed = false;
+  private longestToken?: number;
 
   private constructor(
     readonly model: ModelInfo,
@@ -166,14 +167,7 @@ export class Engine {
     }
     const prompt = this.promptTokens(request);
     const room = this.contextTokens - prompt.length;
-    if (room < 1) {
-      throw new M40Error(
-        "context_length_exceeded",
-        `the prompt has ${prompt.length} tokens; the context has ${this.contextTokens}, ` +
-          `prompt and output together. Shorten the prompt, or serve with a larger context (--ctx).`,
-        "prompt",
-      );
-    }
+    if (room < 1) throw this.promptTooLong(String(prompt.length));
     if (request.maxTokens !== undefined) {
       checkRange("max_tokens", request.maxTokens, { min: 1, max: 2 ** 31, integer: true });
     }
@@ -250,6 +244,13 @@ export class Engine {
 
   private promptTokens(request: GenerateRequest): readonly number[] {
     if (typeof request.prompt !== "string") return this.checkTokens(request.prompt);
+    // Encoding takes time in proportion to the text; one that cannot fit is refused without it.
+    const { length } = request.prompt;
+    if (length > 16 * this.contextTokens) {
+      this.longestToken ??= longestTokenBytes(this.tokenizer);
+      const least = Math.ceil(length / this.longestToken);
+      if (least > this.contextTokens) throw this.promptTooLong(`at least ${least}`);
+    }
     const tokens = this.tokenizer.encode(request.prompt, {
       parseSpecial: request.parseSpecial ?? true,
     });
@@ -257,6 +258,15 @@ export class Engine {
       throw new M40Error("invalid_request", "the prompt is empty; wanted some text", "prompt");
     }
     return tokens;
+  }
+
+  private promptTooLong(tokens: string): M40Error {
+    return new M40Error(
+      "context_length_exceeded",
+      `the prompt has ${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
+        `together. Shorten the prompt, or serve with a larger context (--ctx).`,
+      "prompt",
+    );
   }
 
   private checkTokens(tokens: readonly number[]): readonly number[] {
@@ -339,6 +349,15 @@ async function place(
     ops: encodeOperations(source.operations, tensors),
   }, cache);
   return { program, cache };
+}
+
+/** Bytes of the longest token of a vocabulary. */
+function longestTokenBytes(tokenizer: Tokenizer): number {
+  let longest = 1;
+  for (let token = 0; token < tokenizer.vocabSize; token++) {
+    longest = Math.max(longest, tokenizer.tokenBytes(token).length);
+  }
+  return longest;
 }
 
 function integerOption(name: string, value: number, min: number, max: number): number {

@@ -39,7 +39,8 @@ export async function compile(output = join(ROOT, "dist", "m40")): Promise<strin
       join(ROOT, "main.ts"),
     ],
     cwd: ROOT,
-  }).output();
+    stdin: "null",
+  }).spawn().status;
   if (!success) throw new Error("deno compile failed; its message stands above");
   const folder = dirname(resolve(output));
   if (resolve(folder) !== resolve(dirname(library))) {

@@ -1,0 +1,33 @@
+/**
+ * `deno task bench [NAME ...]`: runs the benchmarks of this folder, each in a process of its own.
+ *
+ * @module
+ */
+import { fromFileUrl } from "@std/path";
+
+const BENCHMARKS: Record<string, string> = {
+  memory_bandwidth: "the machine's memory bandwidth",
+  gguf_header: "header and vocabulary of a GGUF file with 128k tokens",
+  tokenizer: "loading a vocabulary, encoding and decoding",
+  engine: "prefill, decode and memory of a model of Llama-3.2-1B's shape",
+  server_overhead: "what the server adds to a streamed token",
+};
+
+const names = Deno.args.length > 0 ? Deno.args : Object.keys(BENCHMARKS);
+for (const name of names) {
+  if (!Object.hasOwn(BENCHMARKS, name)) {
+    console.error(`unknown benchmark ${name}; known: ${Object.keys(BENCHMARKS).join(", ")}`);
+    Deno.exit(2);
+  }
+}
+let failed = false;
+for (const name of names) {
+  console.log(`\n== ${name}: ${BENCHMARKS[name]}`);
+  const path = fromFileUrl(new URL(`./${name}.ts`, import.meta.url));
+  const { success } = await new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", path],
+    stdin: "null",
+  }).spawn().status;
+  failed ||= !success;
+}
+Deno.exit(failed ? 1 : 0);
