@@ -1,0 +1,146 @@
+import { assert, assertEquals } from "@std/assert";
+import { NONE } from "../engine/device/structs.ts";
+import { plainSequence, Random, TestDevice, tokenBuffer, withDevice } from "./device_harness.ts";
+import { GOLDEN_BLOCKS, type GoldenBlocks, instructionSets, matrixOf } from "./golden_blocks.ts";
+
+// Products with weights of every tensor type, on every instruction set that this processor has.
+
+const { present, absent } = instructionSets();
+if (absent.length > 0) console.log(`not on this processor, so not tested: ${absent.join(", ")}`);
+
+/** A program of one matmul with one weight; `most` tokens at most. */
+function product(
+  device: TestDevice,
+  blocks: GoldenBlocks,
+  bytes: Uint8Array<ArrayBuffer>,
+  rows: number,
+  columns: number,
+  most: number,
+): (input: Float32Array<ArrayBuffer>) => Promise<Float32Array<ArrayBuffer>> {
+  const program = device.program({
+    ops: [{
+      kind: "matmul",
+      input: 0,
+      output: 1,
+      residual: NONE,
+      n_weights: 1,
+      columns,
+      weight: [device.blocks(blocks.id, bytes, rows, columns), NONE, NONE],
+      bias: [NONE, NONE, NONE],
+      rows: [rows, 0, 0],
+      output_column: [0, 0, 0],
+    }],
+    buffers: [tokenBuffer(columns), tokenBuffer(rows)],
+    limits: { n_tokens: most, n_outputs: most },
+  });
+  return async (input) => {
+    const tokens = input.length / columns;
+    program.writeBuffer(0, input);
+    await program.step([plainSequence(tokens)], { sample: false });
+    return program.readBuffer(1, new Float32Array(tokens * rows));
+  };
+}
+
+/** Golden values whose products stay finite: F32's are extreme. */
+const TYPES = GOLDEN_BLOCKS.map((blocks) => {
+  if (blocks.type !== "F32") return blocks;
+  const values = new Random(1).floats(64);
+  return { ...blocks, values, bytes: new Uint8Array(values.buffer) };
+});
+
+/** Columns that end a vector, a tile of columns or a block early, and rows likewise. */
+function shapes(blockSize: number): [rows: number, columns: number][] {
+  if (blockSize === 1) return [[1, 1], [3, 31], [13, 33], [5, 255], [30, 300]];
+  if (blockSize === 32) return [[1, 32], [3, 96], [13, 288], [30, 320]];
+  return [[1, 256], [5, 768], [30, 512]];
+}
+
+const bits = (values: Float32Array<ArrayBuffer>) => new Uint32Array(values.buffer);
+
+for (const instructionSet of present) {
+  Deno.test(`${instructionSet}: products with weights of every tensor type, in awkward shapes, of 1 to 9 tokens`, async () => {
+    const random = new Random(2);
+    for (const blocks of TYPES) {
+      await withDevice({ instructionSet, threads: 2 }, async (device) => {
+        for (const [rows, columns] of shapes(blocks.blockSize)) {
+          const { bytes, values } = matrixOf(blocks, rows, columns, random);
+          const multiply = product(device, blocks, bytes, rows, columns, 9);
+          for (let tokens = 1; tokens <= 9; tokens++) {
+            const input = random.floats(tokens * columns);
+            const got = await multiply(input);
+            for (let i = 0; i < got.length; i++) {
+              const [t, r] = [Math.floor(i / rows), i % rows];
+              let wanted = 0;
+              let size = 0;
+              for (let c = 0; c < columns; c++) {
+                const term = values[r * columns + c] * input[t * columns + c];
+                wanted += term;
+                size += Math.abs(term);
+              }
+              assert(
+                Math.abs(got[i] - wanted) <= 1e-6 * size,
+                `${blocks.type} [${rows}, ${columns}], ${tokens} tokens: row ${r} of token ${t} ` +
+                  `is ${got[i]}, wanted ${wanted}`,
+              );
+            }
+          }
+        }
+      });
+    }
+  });
+
+  Deno.test(`${instructionSet}: a token's product has the same bits alone and in a batch of any size`, async () => {
+    const random = new Random(3);
+    for (const blocks of TYPES) {
+      await withDevice({ instructionSet, threads: 2 }, async (device) => {
+        const rows = 29;
+        const columns = blocks.blockSize === 1 ? 331 : blocks.blockSize === 32 ? 352 : 768;
+        const { bytes } = matrixOf(blocks, rows, columns, random);
+        const multiply = product(device, blocks, bytes, rows, columns, 130);
+        const input = random.floats(130 * columns);
+        const all = bits(await multiply(input));
+        for (let t = 0; t < 130; t += t < 12 ? 1 : 13) {
+          const alone = bits(await multiply(input.slice(t * columns, (t + 1) * columns)));
+          assertEquals(alone, all.slice(t * rows, (t + 1) * rows), `${blocks.type}, token ${t}`);
+        }
+        for (const [first, tokens] of [[0, 2], [1, 3], [40, 7], [5, 8], [60, 33], [20, 97]]) {
+          const some = bits(
+            await multiply(input.slice(first * columns, (first + tokens) * columns)),
+          );
+          const wanted = all.slice(first * rows, (first + tokens) * rows);
+          assertEquals(some, wanted, `${blocks.type}, ${tokens} tokens from ${first} on`);
+        }
+      });
+    }
+  });
+
+  Deno.test(`${instructionSet}: a row's product has the same bits among any rows and on any number of threads`, async () => {
+    const random = new Random(4);
+    for (const blocks of TYPES) {
+      const rows = 211;
+      const columns = blocks.blockSize === 1 ? 301 : 256;
+      const { bytes } = matrixOf(blocks, rows, columns, random);
+      const rowBytes = bytes.length / rows;
+      const backwards = new Uint8Array(bytes.length);
+      for (let r = 0; r < rows; r++) {
+        backwards.set(bytes.subarray(r * rowBytes, (r + 1) * rowBytes), (rows - 1 - r) * rowBytes);
+      }
+      for (const tokens of [1, 5]) {
+        const input = random.floats(tokens * columns);
+        const results: Uint32Array[] = [];
+        for (const threads of [1, 2, 3]) {
+          await withDevice({ instructionSet, threads }, async (device) => {
+            const forwards = product(device, blocks, bytes, rows, columns, tokens);
+            results.push(bits(await forwards(input)));
+            if (threads > 1) return;
+            const reversed = await product(device, blocks, backwards, rows, columns, tokens)(input);
+            for (let t = 0; t < tokens; t++) reversed.subarray(t * rows, (t + 1) * rows).reverse();
+            assertEquals(bits(reversed), results[0], `${blocks.type}, rows in reverse order`);
+          });
+        }
+        assertEquals(results[1], results[0], `${blocks.type}, 2 threads`);
+        assertEquals(results[2], results[0], `${blocks.type}, 3 threads`);
+      }
+    }
+  });
+}
