@@ -1,0 +1,287 @@
+// The operations as the executor launches them: the records of m40.h with device pointers in the place of buffer
+// and tensor indices. Each launch_* puts its kernels on the stream and returns; it allocates nothing, waits for
+// nothing and looks at no device memory, so that a step can be captured as a CUDA graph: what it launches follows
+// from the counts, strides and shapes in its arguments alone.
+//
+// Unless said otherwise a pointer is device memory, a stride counts elements between rows, and a row is one token.
+#ifndef M40_OPS_OPS_H
+#define M40_OPS_OPS_H
+
+#include <stdint.h>
+
+#include "../include/m40.h"
+#include "../kernels/packed.cuh"
+#include "../runtime/device.h"
+
+namespace m40::cuda {
+
+// Device memory that operations share, one after the other.
+struct Scratch {
+  // scratch_counters words that are 0 whenever no kernel runs: who counts in them leaves them 0.
+  uint32_t* counters;
+  // As many bytes as the largest *_scratch_bytes of the program's operations asked for; 256-byte aligned.
+  void* memory;
+};
+
+constexpr uint32_t scratch_counters = 16384;
+
+// The input of a step.
+struct StepView {
+  uint32_t n_tokens;
+  uint32_t n_sequences;
+  uint32_t n_outputs;
+  uint32_t page_stride;                 // entries a row of the page table
+  const int32_t* tokens;                // [n_tokens]
+  const uint32_t* positions;            // [n_tokens]
+  const uint32_t* sequences;            // [n_tokens]
+  const uint32_t* page_table;           // [n_sequences, page_stride]
+  const uint32_t* outputs;              // [n_outputs]
+  const m40_sampling* sampling;         // [n_outputs]
+  const m40_token_count* token_counts;
+  const m40_token_bias* token_biases;
+  const uint32_t* masks;                // [n_masks, mask_words]
+  uint32_t mask_words;
+  // Tokens of the sequence with most of them in this step: 1 where all of them decode.
+  uint32_t most_tokens;
+};
+
+// A page holds, for each layer, K and then V of page_tokens tokens and all KV heads: page_bytes in all, of which
+// the bytes of one layer's K or V are page_bytes / n_layers / 2 (what is left by the rounding of page_bytes is not
+// used). Page i starts at data + i * page_bytes.
+struct CacheView {
+  uint8_t* data;
+  uint64_t page_bytes;
+  uint32_t type;  // M40_TYPE_F16, M40_TYPE_F32 or M40_TYPE_Q8_0
+  uint32_t n_layers;
+  uint32_t n_kv_heads;
+  uint32_t head_dim;
+  uint32_t page_tokens;  // a power of two
+  uint32_t n_pages;
+};
+
+// ---- matmul.cu ----------------------------------------------------------------------------------------
+
+struct MatmulWeight {
+  PackedWeight weight;
+  const float* bias;  // [weight.rows], or nullptr
+  uint32_t output_column;
+};
+
+// What is done to a row of the input before it is multiplied. Only where matmul_fuses() says so.
+struct MatmulPrologue {
+  enum Kind : uint32_t { kNone, kNorm, kActivation };
+  Kind kind = kNone;
+  const float* norm_weight = nullptr;  // kNorm: rms, without bias
+  float epsilon = 0;
+  uint32_t activation = 0;             // kActivation: gated; the input row is gate [columns], up [columns]
+};
+
+struct MatmulArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  const float* residual;  // or nullptr; its stride is output_stride, its columns start at weights[0].output_column
+  uint32_t n_rows;        // of the input
+  uint32_t columns;
+  uint32_t n_weights;
+  MatmulWeight weights[M40_MAX_MATMUL_WEIGHTS];
+  Scratch scratch;
+  // Which order of additions the rows get: that of decode (any n_rows, in passes of at most 32), or that of
+  // prefill. Within either it does not depend on n_rows.
+  bool prefill = false;
+  MatmulPrologue prologue = {};
+};
+
+uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows);
+// Whether launch_matmul does args.prologue itself, to the same bits as the operation of its own followed by a matmul.
+bool matmul_fuses(const MatmulArgs& args);
+void launch_matmul(const MatmulArgs& args, cudaStream_t stream);
+
+// ---- expert_matmul.cu -----------------------------------------------------------------------------------
+
+struct ExpertMatmulArgs {
+  const float* input;
+  uint32_t input_stride;
+  bool input_per_slot;  // the input has a row a token and slot; else a row a token
+  const uint32_t* experts;
+  uint32_t experts_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_tokens;
+  uint32_t n_used;
+  uint32_t columns;
+  uint32_t n_weights;
+  PackedWeight weights[2];
+  uint32_t output_column[2];
+};
+
+void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
+
+// ---- embed.cu -------------------------------------------------------------------------------------------
+
+struct EmbedArgs {
+  float* output;
+  uint32_t output_stride;
+  PackedWeight table;
+  PackedWeight position_table;  // where has_positions is set
+  bool has_positions;
+  uint32_t columns;
+  float scale;
+};
+
+void launch_embed(const EmbedArgs& args, const StepView& step, cudaStream_t stream);
+
+// Rows [first_row, first_row + n_rows) of all experts' rows as floats: [n_rows, columns].
+void launch_read_rows(const PackedWeight& weight, uint64_t first_row, uint32_t n_rows, float* values, cudaStream_t stream);
+
+// ---- norm.cu, elementwise.cu, expert_sum.cu -----------------------------------------------------------------
+
+struct NormArgs {
+  const float* input;
+  uint32_t input_stride;
+  const float* residual;  // or nullptr
+  uint32_t residual_stride;
+  float* output;
+  uint32_t output_stride;
+  const float* weight;
+  const float* bias;  // or nullptr
+  uint32_t n_rows;
+  uint32_t columns;
+  uint32_t norm;  // M40_NORM_*
+  float epsilon;
+};
+
+void launch_norm(const NormArgs& args, cudaStream_t stream);
+
+struct ActivationArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t columns;
+  uint32_t activation;  // M40_ACTIVATION_*
+  bool gated;
+};
+
+void launch_activation(const ActivationArgs& args, cudaStream_t stream);
+
+struct AddArgs {
+  const float* a;
+  uint32_t a_stride;
+  const float* b;
+  uint32_t b_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t columns;
+};
+
+void launch_add(const AddArgs& args, cudaStream_t stream);
+
+struct SelectArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t columns;
+};
+
+void launch_select(const SelectArgs& args, const StepView& step, cudaStream_t stream);
+
+struct SoftcapArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t columns;
+  float scale;
+  float softcap;
+};
+
+void launch_softcap(const SoftcapArgs& args, cudaStream_t stream);
+
+struct ExpertSumArgs {
+  const float* input;  // [n_tokens * n_used]
+  uint32_t input_stride;
+  const float* weights;
+  uint32_t weights_stride;
+  const float* residual;  // or nullptr
+  uint32_t residual_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_tokens;
+  uint32_t n_used;
+  uint32_t columns;
+};
+
+void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
+
+// ---- rope.cu ----------------------------------------------------------------------------------------------
+
+struct RopeArgs {
+  float* qkv;  // in place
+  uint32_t stride;
+  const double* angles;  // [rope_dim / 2]: a position's angle of each pair; nullptr for M40_ROPE_NONE
+  const float* q_norm;   // [head_dim], or nullptr
+  const float* k_norm;
+  m40_op_rope op;  // its indices are not looked at
+};
+
+void launch_rope(const RopeArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
+
+// ---- attention.cu -------------------------------------------------------------------------------------------
+
+struct AttentionArgs {
+  const float* qkv;
+  uint32_t qkv_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t max_positions;  // of a sequence, by the program's limits
+  m40_op_attention op;     // its indices are not looked at
+  Scratch scratch;
+};
+
+uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& limits, const m40_cache_desc& cache);
+void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
+
+// ---- route.cu -----------------------------------------------------------------------------------------------
+
+struct RouteArgs {
+  const float* input;
+  uint32_t input_stride;
+  uint32_t* experts;
+  uint32_t experts_stride;
+  float* weights;
+  uint32_t weights_stride;
+  uint32_t n_tokens;
+  uint32_t n_experts;
+  uint32_t n_used;
+  bool normalise;
+  float scale;
+};
+
+void launch_route(const RouteArgs& args, cudaStream_t stream);
+
+// ---- sample.cu ------------------------------------------------------------------------------------------------
+
+// What kept an output from getting a token.
+enum SampleFailure : uint32_t { kSampled = 0, kNotFinite = 1, kNothingAllowed = 2 };
+
+struct SampleArgs {
+  const float* logits;
+  uint32_t logits_stride;
+  uint32_t columns;
+  m40_sample* samples;   // [n_outputs]; top_tokens beyond n_top_logprobs are -1, their top_logprobs 0
+  uint32_t* failures;    // [n_outputs]: SampleFailure
+  Scratch scratch;
+};
+
+uint64_t sample_scratch_bytes(uint32_t columns, uint32_t max_outputs);
+void launch_sample(const SampleArgs& args, const StepView& step, cudaStream_t stream);
+
+}  // namespace m40::cuda
+
+#endif

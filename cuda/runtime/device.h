@@ -1,0 +1,29 @@
+// What a kernel source is written against: CUDA's own headers, or the emulation that lets a C++ compiler build the
+// same source for the CPU. Launches and dynamic shared memory, which C++ has no syntax for, go through two macros.
+//
+//   M40_LAUNCH((kernel<4, 2>), grid, block, shared_bytes, stream, arguments...);
+//   M40_DYNAMIC_SHARED(float, values);   // float* values, as many bytes as the launch asked for
+#ifndef M40_RUNTIME_DEVICE_H
+#define M40_RUNTIME_DEVICE_H
+
+#ifdef M40_EMULATED
+
+#include "../emulation/cuda.h"
+
+#else
+
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#define M40_UNPARENTHESISED(...) __VA_ARGS__
+#define M40_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
+  M40_UNPARENTHESISED kernel<<<grid, block, shared_bytes, stream>>>(__VA_ARGS__)
+
+// One array for all kernels of a source, of the strictest alignment that any of them asks for.
+#define M40_DYNAMIC_SHARED(type, name)                         \
+  extern __shared__ __align__(16) unsigned char m40_shared_[]; \
+  type* const name = reinterpret_cast<type*>(m40_shared_)
+
+#endif
+
+#endif
