@@ -1,6 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { NONE } from "../engine/device/structs.ts";
-import { plainSequence, Random, TestDevice, tokenBuffer, withDevice } from "./device_harness.ts";
+import {
+  plainSequence,
+  Random,
+  type TestDevice,
+  tokenBuffer,
+  withDevice,
+} from "./device_harness.ts";
 import { GOLDEN_BLOCKS, type GoldenBlocks, instructionSets, matrixOf } from "./golden_blocks.ts";
 
 // Products with weights of every tensor type, on every instruction set that this processor has.
