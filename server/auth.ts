@@ -15,7 +15,7 @@ export function requireKey(key: string, open: ReadonlySet<string>): MiddlewareHa
     const header = c.req.header("authorization");
     const got = /^bearer +(.*)$/i.exec(header ?? "")?.[1].trim();
     // Digests have one length, and comparing them takes one time, whatever the client sent.
-    if (got !== undefined && timingSafeEqual(digest(got), wanted)) return await next();
+    if (got !== undefined && timingSafeEqual(digest(got, "latin1"), wanted)) return await next();
     throw new HttpError(
       401,
       "invalid_api_key",
@@ -27,6 +27,7 @@ export function requireKey(key: string, open: ReadonlySet<string>): MiddlewareHa
   };
 }
 
-function digest(text: string): Uint8Array {
-  return createHash("sha256").update(text).digest();
+/** A header's text has a character for each byte (latin1), whatever the client meant by them. */
+function digest(text: string, encoding: "utf8" | "latin1" = "utf8"): Uint8Array {
+  return createHash("sha256").update(text, encoding).digest();
 }

@@ -92,11 +92,12 @@ const RETRY_AFTER_SECONDS = 1;
 export function toHttpError(error: unknown): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof M40Error && error.code !== "internal") {
-    return new HttpError(STATUS[error.code], error.code, error.message, {
-      param: error.param,
-      headers: error.code === "queue_full"
-        ? { "Retry-After": String(RETRY_AFTER_SECONDS) }
-        : undefined,
+    const { code, param } = error;
+    const named = param === undefined || error.message.includes(param);
+    const message = named ? error.message : `${param}: ${error.message}`;
+    return new HttpError(STATUS[code], code, message, {
+      param,
+      headers: code === "queue_full" ? { "Retry-After": String(RETRY_AFTER_SECONDS) } : undefined,
     });
   }
   const reference = crypto.randomUUID().slice(0, 8);

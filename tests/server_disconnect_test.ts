@@ -1,0 +1,122 @@
+import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
+import {
+  NO_END,
+  openRequest,
+  readError,
+  startServer,
+  type TestServer,
+  until,
+} from "./server_fixture.ts";
+
+/** A generation that lasts until someone ends it. */
+const ENDLESS = { prompt: "Hello", max_tokens: 60_000, ...NO_END };
+const LONG = { contextLength: 65_536 };
+
+/** Whether the engine has nothing to do. */
+function idle(server: TestServer): boolean {
+  const { running, waiting } = server.engine.status();
+  return running === 0 && waiting === 0;
+}
+
+for (const path of ["/v1/completions", "/v1/generate"]) {
+  for (const stream of [true, false]) {
+    Deno.test(`a client that leaves ends what it asked for: ${path}, stream: ${stream}`, async () => {
+      await using server = await startServer(LONG);
+      const client = await openRequest(server.port, path, { ...ENDLESS, stream });
+      await until("the generation runs", () => server.engine.status().running === 1);
+      client.close();
+      await until("the engine is free", () => idle(server));
+      const response = await server.post(path, { ...ENDLESS, max_tokens: 2 });
+      assertEquals(response.status, 200, await response.text());
+    });
+
+    Deno.test(`a client that leaves gives up its place in the queue: ${path}, stream: ${stream}`, async () => {
+      await using server = await startServer(LONG);
+      const first = await openRequest(server.port, path, { ...ENDLESS, stream: true });
+      await until("the first runs", () => server.engine.status().running === 1);
+      const second = await openRequest(server.port, path, { ...ENDLESS, stream });
+      await until("the second waits", () => server.engine.status().waiting === 1);
+      second.close();
+      await until("nobody waits", () => server.engine.status().waiting === 0);
+      assertEquals(server.engine.status().running, 1, "the first goes on");
+      first.close();
+      await until("the engine is free", () => idle(server));
+    });
+  }
+}
+
+Deno.test("a client that leaves ends all of its choices", async () => {
+  await using server = await startServer(LONG);
+  const client = await openRequest(server.port, "/v1/completions", {
+    ...ENDLESS,
+    n: 4,
+    stream: true,
+  });
+  await until("one runs, three wait", () => server.engine.status().waiting === 3);
+  client.close();
+  await until("the engine is free", () => idle(server));
+});
+
+Deno.test("a full queue is answered with 429 and Retry-After, and nothing is left behind", async () => {
+  await using server = await startServer({ ...LONG, engine: { maxQueue: 2 } });
+  const clients = [];
+  for (const [running, waiting] of [[1, 0], [1, 1], [1, 2]]) {
+    clients.push(await openRequest(server.port, "/v1/completions", { ...ENDLESS, stream: true }));
+    await until("the request has its place", () => {
+      const status = server.engine.status();
+      return status.running === running && status.waiting === waiting;
+    });
+  }
+  for (const stream of [true, false]) {
+    const response = await server.post("/v1/completions", { ...ENDLESS, stream });
+    assertMatch(response.headers.get("retry-after") ?? "", /^\d+$/);
+    const error = await readError(response, 429);
+    assertEquals(error.code, "queue_full");
+  }
+  clients.pop()!.close();
+  await until("a place is free", () => server.engine.status().waiting === 1);
+  // Two choices, one place: none of them stays.
+  await readError(await server.post("/v1/completions", { ...ENDLESS, n: 2 }), 429);
+  assertEquals(server.engine.status().waiting, 1);
+  for (const client of clients) client.close();
+  await until("the engine is free", () => idle(server));
+});
+
+Deno.test("a client that does not read holds nobody up, and leaves nothing behind", async () => {
+  await using server = await startServer(LONG);
+  // More than the buffers between server and client hold.
+  const body = { ...ENDLESS, max_tokens: 1000, n: 8, logprobs: 5, stream: true };
+  const connection = await openRequest(server.port, "/v1/completions", body);
+  await until("the generation runs", () => server.engine.status().running === 1);
+  // Another client is served while (or after) the first one's answer waits to be read.
+  const response = await server.post("/v1/generate", { ...ENDLESS, max_tokens: 2 });
+  assertEquals(response.status, 200, await response.text());
+  connection.close();
+  await until("the engine is free", () => idle(server));
+});
+
+Deno.test("a server that ends lets short answers finish", async () => {
+  await using server = await startServer(LONG);
+  const response = server.post("/v1/completions", { ...ENDLESS, max_tokens: 2000 });
+  await until("the generation runs", () => server.engine.status().running === 1);
+  server.stop();
+  const { usage } = await (await response).json();
+  assertEquals(usage.completion_tokens, 2000);
+  await server.finished;
+});
+
+Deno.test("a server that ends tells clients of long answers, and then ends", async () => {
+  await using server = await startServer({ ...LONG, graceMs: 50 });
+  const streamed = server.post("/v1/completions", { ...ENDLESS, stream: true });
+  const whole = server.post("/v1/completions", ENDLESS);
+  await until("both are there", () => server.engine.status().waiting === 1);
+  server.stop();
+  const events = (await (await streamed).text()).trimEnd().split("\n\n");
+  const last = events.at(-1)!;
+  assert(events.length > 1);
+  assertStringIncludes(last, 'data: {"error":{"message":');
+  assertEquals(JSON.parse(last.slice(6)).error.code, "cancelled");
+  assertEquals((await readError(await whole, 503)).code, "cancelled");
+  await server.finished;
+  await until("the engine is free", () => idle(server));
+});
