@@ -343,10 +343,13 @@ M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* 
 
 // One step's input is one block of memory: this header, then the arrays it points to by their offsets in
 // bytes from the block's start (multiples of 4). Tokens of one sequence stand together, in rising positions.
+// The first n_decode tokens are decoded ones, each of a sequence of its own: their results do not depend on
+// what else is in the step. The others are chunks of prompts, whose results do not depend on the cutting.
 typedef struct m40_step_header {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
+  uint32_t n_decode;
   uint32_t page_stride;      // entries a row of the page table
   uint32_t tokens;           // -> int32 [n_tokens]
   uint32_t positions;        // -> uint32 [n_tokens]

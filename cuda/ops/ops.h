@@ -30,6 +30,7 @@ struct StepView {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
+  uint32_t n_decode;                    // the first tokens, one a sequence: computed as decode, the others as prefill
   uint32_t page_stride;                 // entries a row of the page table
   const int32_t* tokens;                // [n_tokens]
   const uint32_t* positions;            // [n_tokens]

@@ -236,6 +236,7 @@ std::string describe() {
     FIELD(n_tokens);
     FIELD(n_sequences);
     FIELD(n_outputs);
+    FIELD(n_decode);
     FIELD(page_stride);
     FIELD(tokens);
     FIELD(positions);

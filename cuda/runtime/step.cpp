@@ -18,6 +18,7 @@ class StepParser {
     step.n_tokens = header_.n_tokens;
     step.n_sequences = header_.n_sequences;
     step.n_outputs = header_.n_outputs;
+    step.n_decode = header_.n_decode;
     step.page_stride = header_.page_stride;
     step.tokens = array<int32_t>("tokens", header_.tokens, header_.n_tokens);
     step.positions = array<uint32_t>("positions", header_.positions, header_.n_tokens);
@@ -55,6 +56,9 @@ class StepParser {
     at_most("tokens", header_.n_tokens, limits_.limits.n_tokens);
     at_most("sequences", header_.n_sequences, limits_.limits.n_sequences);
     at_most("outputs", header_.n_outputs, limits_.limits.n_outputs);
+    if (header_.n_decode > header_.n_tokens) {
+      fail(M40_INVALID_ARGUMENT, "%u decoded tokens in a step of %u tokens", header_.n_decode, header_.n_tokens);
+    }
     if (header_.n_tokens == 0) fail(M40_INVALID_ARGUMENT, "a step of 0 tokens: wanted at least 1");
   }
 
@@ -102,6 +106,9 @@ class StepParser {
           fail(M40_INVALID_ARGUMENT, "token %u of the step: the tokens of sequence %u do not stand together", t, sequence);
         }
         seen[sequence / 32] |= bit;
+      } else if (t <= step.n_decode) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step is the second of sequence %u: wanted one each of the first %u", t,
+             sequence, step.n_decode);
       } else if (step.positions[t] <= step.positions[t - 1]) {
         fail(M40_INVALID_ARGUMENT, "token %u of the step has position %u after %u of the same sequence: wanted a higher one", t,
              step.positions[t], step.positions[t - 1]);

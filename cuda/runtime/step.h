@@ -24,6 +24,7 @@ struct Step {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
+  uint32_t n_decode;                 // the first tokens, each of a sequence of its own
   uint32_t page_stride;
   const int32_t* tokens;             // [n_tokens]
   const uint32_t* positions;         // [n_tokens]

@@ -36,6 +36,8 @@ export interface StepSequence {
   readonly pages: ArrayLike<number>;
   /** For which of `tokens` (rising indices) a token is drawn or logits are wanted. */
   readonly outputs: readonly { readonly row: number; readonly sampling?: StepSampling }[];
+  /** Whether its one token was drawn before, rather than being part of a prompt; such sequences come first. */
+  readonly decode?: boolean;
 }
 
 /** The likeliest token, and nothing else asked. */
@@ -111,6 +113,7 @@ export class StepBlock {
       n_tokens: size.tokens,
       n_sequences: sequences.length,
       n_outputs: size.outputs,
+      n_decode: size.decode,
       page_stride: size.pages,
       tokens: at.tokens * 4,
       positions: at.positions * 4,
@@ -187,8 +190,9 @@ export class StepBlock {
 
   private measure(sequences: readonly StepSequence[]) {
     const maskWords = Math.ceil(this.limits.n_vocab / 32);
-    const size = { tokens: 0, pages: 0, outputs: 0, counts: 0, biases: 0, masks: 0 };
+    const size = { tokens: 0, pages: 0, outputs: 0, decode: 0, counts: 0, biases: 0, masks: 0 };
     for (const sequence of sequences) {
+      if (sequence.decode) size.decode++;
       size.tokens += sequence.tokens.length;
       size.pages = Math.max(size.pages, sequence.pages.length);
       size.outputs += sequence.outputs.length;

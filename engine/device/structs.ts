@@ -230,6 +230,7 @@ export const STEP_HEADER = new Struct("m40_step_header", {
   n_tokens: "u32",
   n_sequences: "u32",
   n_outputs: "u32",
+  n_decode: "u32",
   page_stride: "u32",
   tokens: "u32",
   positions: "u32",

@@ -129,7 +129,8 @@ export class Scheduler {
     let budget = this.options.stepTokens;
     const turns: Turn[] = [];
     const left = (sequence: Sequence) => sequence.tokens.length - sequence.computed;
-    for (const sequence of this.running.toSorted((a, b) => left(a) - left(b))) {
+    const decoding = (sequence: Sequence) => Number(sequence.drawn > 0);
+    for (const sequence of this.running.toSorted((a, b) => decoding(b) - decoding(a))) {
       const count = Math.min(left(sequence), budget);
       if (count === 0) break;
       turns.push({ sequence, count });
@@ -143,6 +144,7 @@ export class Scheduler {
     return {
       tokens: sequence.tokens.slice(sequence.computed, end),
       position: sequence.computed,
+      decode: sequence.drawn > 0,
       pages: sequence.pages,
       outputs: end === sequence.tokens.length
         ? [{ row: count - 1, sampling: sequence.sampling() }]
