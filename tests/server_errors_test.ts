@@ -225,7 +225,7 @@ Deno.test("an unknown path is answered with 404, a wrong method with 405 and All
 });
 
 Deno.test("with a key all but /health needs it, and only the right one passes", async () => {
-  await using server = await startServer({ app: { apiKey: "sécret key" } });
+  await using server = await startServer({ app: { apiKey: " sécret key\n" } });
   const get = (path: string, authorization?: string, method = "GET") => {
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
     return fetch(server.url + path, { method, headers });
