@@ -45,21 +45,23 @@ export const serve: Command = command({
   ],
   async run(_words, options) {
     const apiKey = options["api-key"] ?? (Deno.env.get("M40_API_KEY") || undefined);
-    const { createApp, serve } = await import("../server/mod.ts");
+    const [{ createApp, serve }, { Hono }] = await Promise.all([
+      import("../server/mod.ts"),
+      import("hono"),
+    ]);
+    const address = { hostname: options.host, port: options.port };
+    // A large model takes a while to load; that the address cannot be had is said before.
+    await serve(new Hono(), { ...address, signal: AbortSignal.abort() }).finished;
     const { engine, stored } = await loadModel(options.model, options, {
       maxQueue: options["max-queue"],
     });
     try {
       using signals = new EndSignals("SIGINT", "SIGTERM");
       const app = createApp({ engine, modelName: stored.name, apiKey, hostname: options.host });
-      const server = serve(app, {
-        hostname: options.host,
-        port: options.port,
-        signal: signals.signal,
-      });
+      const server = serve(app, { ...address, signal: signals.signal });
       describeModel(engine);
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
-      write(`Listening on ${url(server.hostname, server.port)}/v1 (Ctrl-C ends)\n`);
+      write(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
       await server.finished;
       write("Closed.\n");
     } finally {
@@ -105,7 +107,8 @@ function warnOfOpenDoor(): void {
 }
 
 function url(hostname: string, port: number): string {
-  // Not an address that a client can call.
-  const host = hostname === "0.0.0.0" || hostname === "::" ? "127.0.0.1" : hostname;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const isAny = hostname === "0.0.0.0" || hostname === "::";
+  // A client cannot call "any address".
+  const host = isAny ? "127.0.0.1" : hostname.includes(":") ? `[${hostname}]` : hostname;
+  return `http://${host}:${port}/v1${isAny ? " and this machine's other addresses" : ""}`;
 }
