@@ -7,7 +7,7 @@ import { loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
 import { measurePerplexity } from "./perplexity.ts";
 import { Progress } from "./progress.ts";
 import { write } from "./terminal.ts";
-import { text, tokenIds } from "./values.ts";
+import { integer, text, tokenIds } from "./values.ts";
 
 /** Tokens of a chunk of text where --ctx does not say. */
 const CHUNK_TOKENS = 512;
@@ -20,6 +20,7 @@ const OPTIONS = {
     text("PATH"),
     "Evaluate a text: its perplexity; --ctx gives the tokens of a chunk (512)",
   ),
+  chunks: option(integer(1), "With --file, take so many chunks from the start; default: all"),
   json: flag("With --file, write a JSON object; --tokens always writes JSON"),
   ...MODEL_OPTIONS,
 };
@@ -83,7 +84,7 @@ async function writePerplexity(
     }
     const chunk = options.ctx ?? Math.min(CHUNK_TOKENS, engine.contextTokens);
     if (chunk < 4) throw new UsageError(`--ctx: got ${chunk}, wanted chunks of 4 or more`, "eval");
-    const result = await measured(engine, tokens, chunk);
+    const result = await measured(engine, tokens, chunk, options.chunks ?? Infinity);
     if (options.json) {
       write(
         JSON.stringify({
@@ -109,12 +110,13 @@ async function writePerplexity(
   }
 }
 
-async function measured(engine: Engine, tokens: readonly number[], chunk: number) {
+async function measured(engine: Engine, tokens: readonly number[], chunk: number, chunks: number) {
   using progress = new Progress("perplexity");
   return await measurePerplexity(
     engine,
     tokens,
     chunk,
+    chunks,
     (done, total, perplexity) =>
       progress.update(done, total, `${done}/${total} ${perplexity.toFixed(4)}`),
   );

@@ -20,7 +20,10 @@ export function formatCount(count: number): string {
 
 /** Rows as lines, the columns aligned: to the left, or to the right where `right` has their index. */
 export function formatTable(rows: readonly (readonly string[])[], right: number[] = []): string {
-  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)));
+  // Not Math.max(...): a table may have more rows than a call takes arguments.
+  const widths = rows[0].map((_, column) =>
+    rows.reduce((width, row) => Math.max(width, row[column].length), 0)
+  );
   const lines = rows.map((row) =>
     row.map((cell, column) =>
       right.includes(column) ? cell.padStart(widths[column]) : cell.padEnd(widths[column])

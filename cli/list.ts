@@ -60,7 +60,8 @@ async function look(model: StoredModel): Promise<LookedAt> {
 function asJson({ model, summary, problem }: LookedAt): Record<string, unknown> {
   return {
     name: model.name,
-    path: model.path,
+    // In the executable the built-in model's path means nothing to other programs.
+    path: model.builtIn ? undefined : model.path,
     size_bytes: model.fileBytes,
     built_in: model.builtIn,
     title: summary?.title,

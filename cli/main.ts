@@ -1,9 +1,10 @@
+import { VERSION } from "../server/version.ts";
 import { nearest } from "../engine/store/mod.ts";
 import { COMMANDS, findCommand } from "./commands.ts";
 import { EXIT, reportError, UsageError } from "./errors.ts";
 import { parseLine } from "./parse.ts";
 import { write } from "./terminal.ts";
-import { commandUsage, programUsage, VERSION } from "./usage.ts";
+import { commandUsage, programUsage } from "./usage.ts";
 
 /**
  * Runs the command that the arguments name.

@@ -22,18 +22,20 @@ export interface Perplexity {
  *
  * @param tokens The text without BOS; where the model wants one, each chunk's first token gives way to it.
  * @param chunkTokens Tokens of a chunk, at most the engine's context.
+ * @param maxChunks Chunks that are looked at, from the start of the text.
  * @param onChunk Told after each chunk: chunks done, chunks in all, the perplexity so far.
  */
 export async function measurePerplexity(
   engine: Engine,
   tokens: readonly number[],
   chunkTokens: number,
+  maxChunks: number,
   onChunk: (done: number, total: number, perplexity: number) => void,
 ): Promise<Perplexity> {
   const { addBos, bos } = engine.tokenizer;
   const begin = addBos && bos !== undefined ? bos : undefined;
   const whole = tokens.length >= chunkTokens;
-  const chunks = whole ? Math.floor(tokens.length / chunkTokens) : 1;
+  const chunks = whole ? Math.min(Math.floor(tokens.length / chunkTokens), maxChunks) : 1;
   const moments = new Moments();
   for (let chunk = 0; chunk < chunks; chunk++) {
     const part = tokens.slice(chunk * chunkTokens, (chunk + 1) * chunkTokens);

@@ -1,9 +1,5 @@
-import config from "../deno.json" with { type: "json" };
 import type { Command, Option } from "./command.ts";
 import { style } from "./terminal.ts";
-
-/** The version of the program. */
-export const VERSION: string = config.version;
 
 const WIDTH = 100;
 

@@ -64,6 +64,9 @@ Deno.test("m40 eval --file: the perplexity is that of the logits of the scored t
   assertEquals([code, stderr], [0, ""]);
   const result = JSON.parse(stdout);
 
+  const first = await m40(home, ["eval", TINY, "--file", path, "--ctx=32", "--chunks=1", "--json"]);
+  assertEquals([result.chunks > 1, JSON.parse(first.stdout).chunks], [true, 1]);
+
   const ids = (await m40(home, ["tokenize", TINY, "--ids", "--no-special"], {
     stdin: await Deno.readFile(path),
   })).stdout.trim().split(",").map(Number);
