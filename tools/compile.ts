@@ -12,18 +12,24 @@ import { buildKernels } from "../build_kernels.ts";
 
 const ROOT = fromFileUrl(new URL("..", import.meta.url));
 
+/** The environment that the program reads: its own settings, and where the user keeps files. */
+const ENVIRONMENT = [
+  ...["M40_API_KEY", "M40_DEBUG", "M40_KERNELS", "M40_MODELS", "NO_COLOR", "TERM"],
+  ...["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"],
+];
+
 /**
- * What the executable may do. It reads models and writes its caches and history where the user keeps
- * them, listens where it is told, and opens the kernel libraries; it starts no other program.
+ * What the executable may do. It reads models wherever they are, writes its cache and history where
+ * the user keeps such things (which is not known here), listens where it is told, and opens kernel
+ * libraries. It starts no other program, and asks nobody: what is not allowed fails.
  */
 const PERMISSIONS = [
+  "--no-prompt",
   "--allow-read",
   "--allow-write",
   "--allow-net",
-  "--allow-env",
+  `--allow-env=${ENVIRONMENT.join()}`,
   "--allow-ffi",
-  "--allow-sys=osRelease,hostname,systemMemoryInfo",
-  "--deny-run",
 ];
 
 /** Packages that tests alone use; `deno compile` would embed every package that deno.json names. */
