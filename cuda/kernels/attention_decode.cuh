@@ -25,7 +25,8 @@ constexpr uint32_t decode_chunk = 64;        // positions of the smallest chunk
 constexpr uint32_t decode_most_chunks = 32;  // of a sequence: chunks double with its length
 
 struct AttentionArgsDecode {
-  RopeParameters rope;  // of the fused kernel
+  RopeParameters rope;  // of a fused launch
+  bool rotates;         // q and k are rotated and K and V written here: the rope operation is fused
   CacheLayer cache;
   const float* qkv;     // row 0 is the first decoded token's
   uint32_t qkv_stride;
@@ -104,30 +105,27 @@ struct DecodeShape {
   static constexpr int work_floats = sum_floats > static_cast<int>(decode_warps) * score_floats ? sum_floats : static_cast<int>(decode_warps) * score_floats;
 };
 
-// Adds partial results in their order: each has, a head, values [stride] (largest and sum behind the values), and is
-// `step` floats after the one before. Writes output [head][head_dim], or the sum of all as another partial result.
-template <bool Global>
-__device__ __forceinline__ void combine(const float* values, uint32_t stride, const float* statistics, uint32_t statistics_step, uint64_t step,
-                                        uint32_t n, uint32_t n_heads, uint32_t head_dim, float* output, uint32_t output_stride,
-                                        float* output_statistics) {
+// Adds the warps' sums [decode_warps][Heads][head_dim] in their order, where `statistics` has each warp's and head's
+// largest score and sum of weights: the result of a chunk, or (whole) the token's.
+template <int Heads>
+__device__ __forceinline__ void combine_warps(const float* sums, const float* statistics, uint32_t stride, uint32_t n_heads, uint32_t head_dim,
+                                              bool whole, float* output, uint32_t output_stride, float* output_statistics) {
   const uint32_t total = n_heads * head_dim;
   for (uint32_t i = threadIdx.x; i < total; i += decode_warps * 32) {
     const uint32_t head = i / head_dim;
     const uint32_t d = i - head * head_dim;
-    const float* stats = statistics + head * 2;
     float largest = -INFINITY;
-    for (uint32_t j = 0; j < n; j++) largest = fmaxf(largest, Global ? __ldcg(stats + j * uint64_t{statistics_step}) : stats[j * statistics_step]);
+#pragma unroll
+    for (uint32_t w = 0; w < decode_warps; w++) largest = fmaxf(largest, statistics[(w * Heads + head) * 2]);
     float value = 0;
     float sum = 0;
-#pragma unroll 8
-    for (uint32_t j = 0; j < n; j++) {
-      const float* s = stats + j * uint64_t{statistics_step};
-      const float* v = values + j * step + uint64_t{head} * stride + d;
-      const float factor = attention_shrink(Global ? __ldcg(s) : s[0], largest);
-      sum = __fmaf_rn(Global ? __ldcg(s + 1) : s[1], factor, sum);
-      value = __fmaf_rn(Global ? __ldcg(v) : *v, factor, value);
+#pragma unroll
+    for (uint32_t w = 0; w < decode_warps; w++) {
+      const float factor = attention_shrink(statistics[(w * Heads + head) * 2], largest);
+      sum = __fmaf_rn(statistics[(w * Heads + head) * 2 + 1], factor, sum);
+      value = __fmaf_rn(sums[(w * Heads + head) * stride + d], factor, value);
     }
-    if (output_statistics == nullptr) {
+    if (whole) {
       output[uint64_t{head} * output_stride + d] = __fdiv_rn(value, sum);
     } else {
       output[uint64_t{head} * output_stride + d] = value;
@@ -139,8 +137,43 @@ __device__ __forceinline__ void combine(const float* values, uint32_t stride, co
   }
 }
 
+// Adds the chunks' partial results in their order. work: [Heads][decode_most_chunks + 1] floats.
+template <int Heads>
+__device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n_chunks, uint32_t n_heads, uint32_t head_dim, uint32_t padded,
+                                               float* work, float* output) {
+  static_assert(decode_most_chunks == 32, "a lane has a chunk");
+  const uint32_t partial_floats = Heads * (padded + 2);
+  const uint32_t lane = threadIdx.x % 32;
+  for (uint32_t h = threadIdx.x / 32; h < n_heads; h += decode_warps) {
+    const float* statistics = partials + lane * partial_floats + Heads * padded + h * 2;
+    const float chunk_largest = lane < n_chunks ? __ldcg(statistics) : -INFINITY;
+    const float chunk_sum = lane < n_chunks ? __ldcg(statistics + 1) : 0;
+    float largest = chunk_largest;
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, offset));
+    const float factor = attention_shrink(chunk_largest, largest);
+    float sum = __fmul_rn(chunk_sum, factor);
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
+    work[h * (decode_most_chunks + 1) + lane] = factor;
+    if (lane == 0) work[h * (decode_most_chunks + 1) + 32] = sum;
+  }
+  __syncthreads();
+  const uint32_t total = n_heads * head_dim;
+  for (uint32_t i = threadIdx.x; i < total; i += decode_warps * 32) {
+    const uint32_t head = i / head_dim;
+    const uint32_t d = i - head * head_dim;
+    const float* factors = work + head * (decode_most_chunks + 1);
+    const float* values = partials + head * padded + d;
+    float value = 0;
+#pragma unroll 16
+    for (uint32_t c = 0; c < n_chunks; c++) value = __fmaf_rn(__ldcg(values + c * partial_floats), factors[c], value);
+    output[i] = __fdiv_rn(value, factors[32]);
+  }
+}
+
 // Grid: blocks along the chunks, KV heads * head_tiles, decoded tokens.
-template <uint32_t Type, int Lanes, int Heads, bool Rope>
+template <uint32_t Type, int Lanes, int Heads>
 __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attention_decode_kernel(AttentionArgsDecode args) {
   using Shape = DecodeShape<Type, Lanes, Heads>;
   constexpr int rows = Shape::rows;
@@ -172,7 +205,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   const float* qkv = args.qkv + uint64_t{token} * args.qkv_stride;
 
   // The queries, with zeros where there is no head and beyond head_dim.
-  if constexpr (Rope) {
+  if (args.rotates) {
     float* table = work;                         // [rope_dim]
     float* rotated = work + args.rope.rope_dim;  // K or V, a warp: [head_dim] each
     rope_table(args.rope, position, table, threadIdx.x, decode_warps * 32);
@@ -215,6 +248,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   }
   float* weights = work + warp * Shape::score_floats;
   float* shrinks = weights + keys * Heads;
+  float* statistics = work + decode_warps * Shape::query_floats;
   const bool run_in_page = args.cache.page_tokens >= static_cast<uint32_t>(keys);
   const uint64_t slot = uint64_t{token} * gridDim.y + blockIdx.y;
   const uint32_t partial_floats = Heads * (padded + 2);
@@ -232,6 +266,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
     float sum = 0;              // of this lane's weights
 
     for (uint32_t run = first + c * chunk + warp * keys; run < chunk_end; run += decode_warps * keys) {
+      if (run + keys <= start) continue;  // before the window: its pages may be another sequence's by now
       KvValues<Type> k[batch];
       KvValues<Type> v[batch];
       uint32_t page = 0;
@@ -245,8 +280,10 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
         const uint32_t row = cache_row(args.cache, kv_head, at);
         const uint8_t* region = args.cache.keys + page * args.cache.page_bytes;
         if (reads) {
-          k[u].load(args.cache, region, row, args.cache.row_bytes, d_of_lane);
-          v[u].load(args.cache, region + args.cache.values, row, args.cache.row_bytes, d_of_lane);
+          const uint8_t* values = region + row * args.cache.row_bytes;
+          const uint8_t* scales = region + args.cache.scales + row * args.cache.scale_row_bytes;
+          k[u].load(values, scales, d_of_lane);
+          v[u].load(values + args.cache.values, scales + args.cache.values, d_of_lane);
         } else {
           k[u].clear();
           v[u].clear();
@@ -364,7 +401,6 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
     }
 #pragma unroll
     for (int offset = 16; offset >= Heads; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
-    float* statistics = work + decode_warps * Shape::query_floats;
     __syncthreads();  // weights lie where the sums go
     if (row_of_lane == 0) {
 #pragma unroll
@@ -381,12 +417,11 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
     __syncthreads();
     if (n_chunks == 1) {
       float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
-      combine<false>(work, Shape::head_dim, statistics, Heads * 2, Shape::query_floats, decode_warps, n_heads, head_dim, output, head_dim, nullptr);
+      combine_warps<Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, true, output, head_dim, nullptr);
       return;
     }
     float* partial = partials + uint64_t{c} * partial_floats;
-    combine<false>(work, Shape::head_dim, statistics, Heads * 2, Shape::query_floats, decode_warps, n_heads, head_dim, partial, padded,
-                   partial + Heads * padded);
+    combine_warps<Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, false, partial, padded, partial + Heads * padded);
     __syncthreads();  // the sums lie where the next chunk's weights go
   }
 
@@ -403,7 +438,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   if (!is_last) return;
   __threadfence();
   float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
-  combine<true>(partials, padded, partials + Heads * padded, partial_floats, partial_floats, n_chunks, n_heads, head_dim, output, head_dim, nullptr);
+  combine_chunks<Heads>(partials, n_chunks, n_heads, head_dim, padded, work, output);
 }
 
 }  // namespace m40::cuda

@@ -49,7 +49,7 @@ __device__ __forceinline__ uint32_t cache_row(const CacheLayer& cache, uint32_t 
   return (kv_head << cache.page_shift) + (position & (cache.page_tokens - 1));
 }
 
-// 8 values of a row: as they lie in memory, and as floats without their scale.
+// 8 values of a row, from d on: as they lie in memory, and as floats without their scale.
 template <uint32_t Type>
 struct KvValues;
 
@@ -58,8 +58,8 @@ struct KvValues<M40_TYPE_F16> {
   uint4 words;
   static constexpr bool scaled = false;
 
-  __device__ __forceinline__ void load(const CacheLayer&, const uint8_t* page, uint32_t row, uint32_t row_bytes, uint32_t d) {
-    words = *reinterpret_cast<const uint4*>(page + row * row_bytes + d * 2);
+  __device__ __forceinline__ void load(const uint8_t* row, const uint8_t*, uint32_t d) {
+    words = *reinterpret_cast<const uint4*>(row + d * 2);
   }
   __device__ __forceinline__ void clear() { words = make_uint4(0, 0, 0, 0); }
   __device__ __forceinline__ float scale() const { return 1; }
@@ -78,8 +78,8 @@ struct KvValues<M40_TYPE_F32> {
   float4 low, high;
   static constexpr bool scaled = false;
 
-  __device__ __forceinline__ void load(const CacheLayer&, const uint8_t* page, uint32_t row, uint32_t row_bytes, uint32_t d) {
-    const float4* values = reinterpret_cast<const float4*>(page + row * row_bytes + d * 4);
+  __device__ __forceinline__ void load(const uint8_t* row, const uint8_t*, uint32_t d) {
+    const float4* values = reinterpret_cast<const float4*>(row + d * 4);
     low = values[0];
     high = values[1];
   }
@@ -103,9 +103,9 @@ struct KvValues<M40_TYPE_Q8_0> {
   unsigned short half_scale;
   static constexpr bool scaled = true;
 
-  __device__ __forceinline__ void load(const CacheLayer& cache, const uint8_t* page, uint32_t row, uint32_t row_bytes, uint32_t d) {
-    words = *reinterpret_cast<const uint2*>(page + row * row_bytes + d);
-    half_scale = *reinterpret_cast<const unsigned short*>(page + cache.scales + row * cache.scale_row_bytes + d / 32 * 2);
+  __device__ __forceinline__ void load(const uint8_t* row, const uint8_t* scales, uint32_t d) {
+    words = *reinterpret_cast<const uint2*>(row + d);
+    half_scale = *reinterpret_cast<const unsigned short*>(scales + d / 32 * 2);
   }
   __device__ __forceinline__ void clear() {
     words = make_uint2(0, 0);

@@ -46,9 +46,8 @@ struct StepView {
   uint32_t most_tokens;
 };
 
-// A page holds, for each layer, K and then V of page_tokens tokens and all KV heads: page_bytes in all, of which
-// the bytes of one layer's K or V are page_bytes / n_layers / 2 (what is left by the rounding of page_bytes is not
-// used). Page i starts at data + i * page_bytes.
+// kernels/kv_cache.cuh says how a page of page_bytes (cache_page_bytes() or more) is laid out. Page i starts at
+// data + i * page_bytes; both are multiples of 16.
 struct CacheView {
   uint8_t* data;
   uint64_t page_bytes;
@@ -59,6 +58,9 @@ struct CacheView {
   uint32_t page_tokens;  // a power of two
   uint32_t n_pages;
 };
+
+// Bytes of a page. They may be more than a file's types would take: rows are padded and aligned.
+uint64_t cache_page_bytes(const m40_cache_desc& cache);
 
 // ---- matmul.cu ----------------------------------------------------------------------------------------
 
@@ -228,12 +230,14 @@ void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
 struct RopeArgs {
   float* qkv;  // in place
   uint32_t stride;
-  const double* angles;  // [rope_dim / 2]: a position's angle of each pair; nullptr for M40_ROPE_NONE
-  const float* q_norm;   // [head_dim], or nullptr
+  const uint64_t* turns;  // [rope_dim / 2], of rope_turns(); nullptr for M40_ROPE_NONE
+  const float* q_norm;    // [head_dim], or nullptr
   const float* k_norm;
-  m40_op_rope op;  // its indices are not looked at
+  m40_op_rope op;  // its indices are not looked at, its layer is
 };
 
+// What the kernels want of a pair's angle a position (on the host): its share of a turn, as a fraction of 2^64.
+void rope_turns(const double* angles, uint32_t n_pairs, uint64_t* turns);
 void launch_rope(const RopeArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // ---- attention.cu -------------------------------------------------------------------------------------------
@@ -248,8 +252,15 @@ struct AttentionArgs {
   Scratch scratch;
 };
 
+// Throws Failure (M40_UNSUPPORTED) where the head dimension is more than 256.
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& limits, const m40_cache_desc& cache);
+// The first n_decode tokens as decode, the others as prefill.
 void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
+
+// Whether launch_rope_attention does both operations in one launch: where the step has decoded tokens alone. The
+// output's and the cache's bits are those of launch_rope and then launch_attention; qkv stays as it was.
+bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step);
+void launch_rope_attention(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // ---- route.cu -----------------------------------------------------------------------------------------------
 

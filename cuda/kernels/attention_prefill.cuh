@@ -1,0 +1,355 @@
+// Attention of prompts' chunks: tiles of queries against tiles of positions with a running softmax (Milakov and
+// Gimelshein 2018, Dao et al. 2022), in FP32.
+//
+// A tile's rows are the query heads of one KV head of consecutive tokens, so that K and V are staged once for all of
+// them and short chunks fill a tile too. Positions go in tiles of 64 that start at multiples of 64, from the first
+// on: a row's result depends on its own query and position only, however the prompt was cut.
+#ifndef M40_KERNELS_ATTENTION_PREFILL_CUH
+#define M40_KERNELS_ATTENTION_PREFILL_CUH
+
+#include <math.h>
+#include <stdint.h>
+
+#include "../include/m40.h"
+#include "../runtime/device.h"
+#include "attention_decode.cuh"
+#include "kv_cache.cuh"
+
+namespace m40::cuda {
+
+constexpr uint32_t prefill_threads = 128;
+constexpr uint32_t prefill_keys = 64;    // positions of a tile
+constexpr uint32_t prefill_slice = 16;   // dimensions of K, or positions of V, that are staged at a time
+
+struct AttentionArgsPrefill {
+  CacheLayer cache;
+  const float* qkv;      // row 0 is the first prompt token's
+  uint32_t qkv_stride;
+  float* output;
+  uint32_t output_stride;
+  const uint32_t* positions;
+  const uint32_t* sequences;
+  const uint32_t* page_table;
+  uint32_t page_stride;
+  uint32_t n_tokens;
+  uint32_t group;        // query heads of a KV head
+  uint32_t tile_tokens;  // tokens of a tile: their group heads each are its rows
+  uint32_t tile_heads;   // of group, in a tile
+  uint32_t head_tiles;   // tiles that share a KV head's query heads
+  uint32_t window;
+  float scale;
+  float softcap;
+  bool aligned;          // rows of q and of the output may be read 16 bytes at a time
+};
+
+// 128 threads as 8 x 16: a thread has Rows rows, of the scores 4 positions, of the result 4 * Groups dimensions
+// (4 of each 64).
+template <int Rows, int Groups>
+struct PrefillShape {
+  static constexpr int rows = 8 * Rows;
+  static constexpr int head_dim = 64 * Groups;  // at most
+  static constexpr int query_values = prefill_slice * rows / prefill_threads;  // of a slice, a thread
+  static constexpr int value_loads = prefill_slice * head_dim / 8 / prefill_threads;
+  static constexpr int product_floats = prefill_slice * (rows + prefill_keys);
+  static constexpr int value_floats = prefill_slice * head_dim;
+  static constexpr int stage_floats = product_floats > value_floats ? product_floats : value_floats;
+};
+
+// Grid: tiles of tokens (the last first: it has the most to do), KV heads * head_tiles.
+template <uint32_t Type, int Rows, int Groups>
+__global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attention_prefill_kernel(AttentionArgsPrefill args) {
+  using Shape = PrefillShape<Rows, Groups>;
+  constexpr uint32_t rows = Shape::rows;
+  __shared__ __align__(16) float stages[2][Shape::stage_floats];
+  __shared__ __align__(16) float weights[prefill_keys * rows];  // [position][row]
+  __shared__ uint2 bounds[rows];                                // the positions that a row attends to: from x to before y
+  __shared__ float2 running[rows];                              // a row's largest score, and its sum of weights
+  __shared__ uint64_t places[prefill_keys];                    // bytes from page 0's K to the rows of a tile's positions
+
+  const uint32_t thread = threadIdx.x;
+  const uint32_t x = thread % 16;
+  const uint32_t y = thread / 16;
+  const uint32_t head_dim = args.cache.head_dim;
+  const uint32_t padded = padded_head_dim(head_dim);
+  const uint32_t kv_head = blockIdx.y / args.head_tiles;
+  const uint32_t head_tile = blockIdx.y % args.head_tiles;
+  const uint32_t first_head = kv_head * args.group + head_tile * args.tile_heads;
+  const uint32_t n_heads = min(args.tile_heads, args.group - head_tile * args.tile_heads);
+  const uint32_t first_token = (gridDim.x - 1 - blockIdx.x) * args.tile_tokens;
+  const uint32_t end_token = min(first_token + args.tile_tokens, args.n_tokens);
+
+  // The row that this thread stages of the queries.
+  const uint32_t staged_row = thread % rows;
+  const uint32_t staged_d = thread / rows * Shape::query_values;
+  const uint32_t staged_token = first_token + staged_row / args.tile_heads;
+  const uint32_t staged_head = staged_row % args.tile_heads;
+  const bool staged = staged_token < end_token && staged_head < n_heads;
+  const float* query = args.qkv + uint64_t{staged ? staged_token : first_token} * args.qkv_stride + uint64_t{first_head + (staged ? staged_head : 0)} * head_dim;
+  // The position of a tile that it stages of K.
+  const uint32_t staged_key = thread % prefill_keys;
+  const uint32_t key_d = thread / prefill_keys * 8;
+  const uint32_t n_slices = (padded + prefill_slice - 1) / prefill_slice;
+
+  // Each sequence with tokens in the tile by itself: what one has that is not a number must not reach another.
+  for (uint32_t segment = first_token; segment < end_token;) {
+    const uint32_t sequence = args.sequences[segment];
+    uint32_t segment_end = segment + 1;
+    while (segment_end < end_token && args.sequences[segment_end] == sequence) segment_end++;
+    const uint32_t* pages = args.page_table + uint64_t{sequence} * args.page_stride;
+    const uint32_t end = args.positions[segment_end - 1] + 1;
+    const uint32_t least = args.positions[segment] + 1;
+    const uint32_t begin = args.window != 0 && args.window < least ? least - args.window : 0;
+
+    __syncthreads();  // the segment before may still read what is written now
+    if (thread < rows) {
+      const uint32_t token = first_token + thread / args.tile_heads;
+      const bool attends = token >= segment && token < segment_end && thread % args.tile_heads < n_heads;
+      const uint32_t row_end = attends ? args.positions[token] + 1 : 0;
+      bounds[thread] = make_uint2(args.window != 0 && args.window < row_end ? row_end - args.window : 0, row_end);
+      running[thread] = make_float2(-INFINITY, 0);
+    }
+    float sums[Rows][4 * Groups];
+#pragma unroll
+    for (int r = 0; r < Rows; r++) {
+#pragma unroll
+      for (int i = 0; i < 4 * Groups; i++) sums[r][i] = 0;
+    }
+
+    // What a thread holds on its way from memory to a stage.
+    float query_values[Shape::query_values];
+    KvValues<Type> key_values;
+    KvValues<Type> values[Shape::value_loads];
+    key_values.clear();
+#pragma unroll
+    for (int i = 0; i < Shape::value_loads; i++) values[i].clear();
+    const uint8_t* key_row = nullptr;
+    const uint8_t* key_scales = nullptr;
+
+    const auto find_keys = [&](uint32_t first_key) {
+      const uint32_t at = first_key + staged_key;
+      const bool is_read = at >= begin && at < end;
+      const uint32_t page = is_read ? pages[at >> args.cache.page_shift] : 0;
+      const uint32_t row = cache_row(args.cache, kv_head, at);
+      const uint8_t* region = args.cache.keys + page * args.cache.page_bytes;
+      key_row = is_read ? region + row * args.cache.row_bytes : nullptr;
+      key_scales = region + args.cache.scales + row * args.cache.scale_row_bytes;
+      if (thread < prefill_keys) places[thread] = is_read ? static_cast<uint64_t>(page) << 32 | row : ~uint64_t{0};
+    };
+    const auto load_product = [&](uint32_t slice) {
+      const uint32_t d = slice * prefill_slice + staged_d;
+#pragma unroll
+      for (int i = 0; i < Shape::query_values; i += 4) {
+        if (args.aligned && d + i + 4 <= head_dim) {
+          const float4 four = *reinterpret_cast<const float4*>(query + d + i);
+          query_values[i] = four.x;
+          query_values[i + 1] = four.y;
+          query_values[i + 2] = four.z;
+          query_values[i + 3] = four.w;
+        } else {
+#pragma unroll
+          for (int j = 0; j < 4; j++) query_values[i + j] = d + i + j < head_dim ? query[d + i + j] : 0;
+        }
+      }
+      const uint32_t kd = slice * prefill_slice + key_d;
+      if (key_row != nullptr && kd < padded) {
+        key_values.load(key_row, key_scales, kd);
+      } else {
+        key_values.clear();
+      }
+    };
+    const auto store_product = [&](float* stage) {
+#pragma unroll
+      for (int i = 0; i < Shape::query_values; i++) stage[(staged_d + i) * rows + staged_row] = query_values[i];
+      float k[8];
+      key_values.floats(k);
+      const float scale = key_values.scale();
+      float* place = stage + prefill_slice * rows + key_d * prefill_keys + staged_key;
+#pragma unroll
+      for (int i = 0; i < 8; i++) place[i * prefill_keys] = KvValues<Type>::scaled ? __fmul_rn(k[i], scale) : k[i];
+    };
+    constexpr uint32_t value_columns = Shape::head_dim / 8;  // threads that stage a row of V
+    const uint32_t value_d = thread % value_columns * 8;
+    const auto load_values = [&](uint32_t slice) {
+#pragma unroll
+      for (int i = 0; i < Shape::value_loads; i++) {
+        const uint32_t key = slice * prefill_slice + thread / value_columns + i * (prefill_threads / value_columns);
+        const uint64_t place = places[key];
+        if (place != ~uint64_t{0} && value_d < padded) {
+          const uint32_t row = static_cast<uint32_t>(place);
+          const uint8_t* region = args.cache.keys + (place >> 32) * args.cache.page_bytes + args.cache.values;
+          values[i].load(region + row * args.cache.row_bytes, region + args.cache.scales + row * args.cache.scale_row_bytes, value_d);
+        } else {
+          values[i].clear();
+        }
+      }
+    };
+    const auto store_values = [&](float* stage) {
+#pragma unroll
+      for (int i = 0; i < Shape::value_loads; i++) {
+        const uint32_t key = thread / value_columns + i * (prefill_threads / value_columns);
+        float v[8];
+        values[i].floats(v);
+        if (KvValues<Type>::scaled) {
+          const float scale = values[i].scale();
+#pragma unroll
+          for (int j = 0; j < 8; j++) v[j] = __fmul_rn(v[j], scale);
+        }
+        float4* place = reinterpret_cast<float4*>(stage + key * Shape::head_dim + value_d);
+        place[0] = make_float4(v[0], v[1], v[2], v[3]);
+        place[1] = make_float4(v[4], v[5], v[6], v[7]);
+      }
+    };
+
+    uint32_t stage = 0;
+    const uint32_t begin_tile = begin / prefill_keys * prefill_keys;
+    find_keys(begin_tile);
+    load_product(0);
+    store_product(stages[stage]);
+    __syncthreads();
+    for (uint32_t first_key = begin_tile; first_key < end; first_key += prefill_keys) {
+      float scores[Rows][4];
+#pragma unroll
+      for (int r = 0; r < Rows; r++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) scores[r][i] = 0;
+      }
+      for (uint32_t slice = 0; slice < n_slices; slice++) {
+        if (slice + 1 < n_slices) {
+          load_product(slice + 1);
+        } else {
+          load_values(0);
+        }
+        const float* q = stages[stage] + y * Rows;
+        const float* k = stages[stage] + prefill_slice * rows + x * 4;
+#pragma unroll
+        for (uint32_t d = 0; d < prefill_slice; d++) {
+          float a[Rows];
+#pragma unroll
+          for (int r = 0; r < Rows; r += 4) {
+            const float4 four = *reinterpret_cast<const float4*>(q + d * rows + r);
+            a[r] = four.x;
+            a[r + 1] = four.y;
+            a[r + 2] = four.z;
+            a[r + 3] = four.w;
+          }
+          const float4 b = *reinterpret_cast<const float4*>(k + d * prefill_keys);
+#pragma unroll
+          for (int r = 0; r < Rows; r++) {
+            scores[r][0] = __fmaf_rn(a[r], b.x, scores[r][0]);
+            scores[r][1] = __fmaf_rn(a[r], b.y, scores[r][1]);
+            scores[r][2] = __fmaf_rn(a[r], b.z, scores[r][2]);
+            scores[r][3] = __fmaf_rn(a[r], b.w, scores[r][3]);
+          }
+        }
+        stage ^= 1;
+        if (slice + 1 < n_slices) {
+          store_product(stages[stage]);
+        } else {
+          store_values(stages[stage]);
+        }
+        __syncthreads();
+      }
+
+      // The running softmax: a row's 64 scores are in 16 lanes.
+#pragma unroll
+      for (int r = 0; r < Rows; r++) {
+        const uint2 bound = bounds[y * Rows + r];
+        const float2 before = running[y * Rows + r];
+        float now = before.x;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          const uint32_t at = first_key + x * 4 + i;
+          const bool attended = at >= bound.x && at < bound.y;
+          scores[r][i] = attended ? attention_score(scores[r][i], args.scale, args.softcap) : -INFINITY;
+          now = fmaxf(now, scores[r][i]);
+        }
+#pragma unroll
+        for (int offset = 8; offset > 0; offset /= 2) now = fmaxf(now, __shfl_xor_sync(~0u, now, offset));
+        const float shrink = attention_shrink(before.x, now);
+        float added = 0;
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+          scores[r][i] = attention_weight(scores[r][i], now);
+          added = __fadd_rn(added, scores[r][i]);
+        }
+#pragma unroll
+        for (int offset = 8; offset > 0; offset /= 2) added = __fadd_rn(added, __shfl_xor_sync(~0u, added, offset));
+        if (x == 0) running[y * Rows + r] = make_float2(now, __fmaf_rn(before.y, shrink, added));
+#pragma unroll
+        for (int i = 0; i < 4 * Groups; i++) sums[r][i] = __fmul_rn(sums[r][i], shrink);
+      }
+#pragma unroll
+      for (int i = 0; i < 4; i++) {
+#pragma unroll
+        for (int r = 0; r < Rows; r += 4) {
+          *reinterpret_cast<float4*>(weights + (x * 4 + i) * rows + y * Rows + r) =
+              make_float4(scores[r][i], scores[r + 1][i], scores[r + 2][i], scores[r + 3][i]);
+        }
+      }
+      __syncthreads();
+
+      constexpr uint32_t value_slices = prefill_keys / prefill_slice;
+      for (uint32_t slice = 0; slice < value_slices; slice++) {
+        const bool more = first_key + prefill_keys < end;
+        if (slice + 1 < value_slices) {
+          load_values(slice + 1);
+        } else if (more) {
+          find_keys(first_key + prefill_keys);
+          load_product(0);
+        }
+        const float* w = weights + slice * prefill_slice * rows + y * Rows;
+        const float* v = stages[stage] + x * 4;
+#pragma unroll
+        for (uint32_t key = 0; key < prefill_slice; key++) {
+          float a[Rows];
+#pragma unroll
+          for (int r = 0; r < Rows; r += 4) {
+            const float4 four = *reinterpret_cast<const float4*>(w + key * rows + r);
+            a[r] = four.x;
+            a[r + 1] = four.y;
+            a[r + 2] = four.z;
+            a[r + 3] = four.w;
+          }
+#pragma unroll
+          for (int g = 0; g < Groups; g++) {
+            const float4 b = *reinterpret_cast<const float4*>(v + key * Shape::head_dim + g * 64);
+#pragma unroll
+            for (int r = 0; r < Rows; r++) {
+              sums[r][g * 4] = __fmaf_rn(a[r], b.x, sums[r][g * 4]);
+              sums[r][g * 4 + 1] = __fmaf_rn(a[r], b.y, sums[r][g * 4 + 1]);
+              sums[r][g * 4 + 2] = __fmaf_rn(a[r], b.z, sums[r][g * 4 + 2]);
+              sums[r][g * 4 + 3] = __fmaf_rn(a[r], b.w, sums[r][g * 4 + 3]);
+            }
+          }
+        }
+        stage ^= 1;
+        if (slice + 1 < value_slices) {
+          store_values(stages[stage]);
+        } else if (more) {
+          store_product(stages[stage]);
+        }
+        __syncthreads();
+      }
+    }
+
+#pragma unroll
+    for (int r = 0; r < Rows; r++) {
+      const float total = running[y * Rows + r].y;
+      if (bounds[y * Rows + r].y != 0) {
+        const uint32_t row = y * Rows + r;
+        float* output = args.output + uint64_t{first_token + row / args.tile_heads} * args.output_stride +
+                        uint64_t{first_head + row % args.tile_heads} * head_dim;
+#pragma unroll
+        for (int i = 0; i < 4 * Groups; i++) {
+          const uint32_t d = i / 4 * 64 + x * 4 + i % 4;
+          if (d < head_dim) output[d] = __fdiv_rn(sums[r][i], total);
+        }
+      }
+    }
+    segment = segment_end;
+  }
+}
+
+}  // namespace m40::cuda
+
+#endif

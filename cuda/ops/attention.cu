@@ -1,0 +1,168 @@
+// Chooses the attention kernels: by what is decoded and what is a prompt's, by the cache's type, the head dimension and
+// the query heads of a KV head.
+#include <algorithm>
+
+#include "../kernels/attention_decode.cuh"
+#include "../kernels/attention_prefill.cuh"
+#include "../runtime/error.h"
+#include "cache_layer.h"
+#include "ops.h"
+#include "rope_parameters.h"
+
+namespace m40::cuda {
+
+namespace {
+
+constexpr uint32_t most_head_dim = 256;
+constexpr uint32_t most_decode_blocks = 2048;  // beyond, blocks take several chunks
+
+// Query heads that one block of the decode kernel computes.
+uint32_t decode_heads(uint32_t group) { return group <= 1 ? 1 : group <= 2 ? 2 : group <= 4 ? 4 : 8; }
+
+uint32_t tiles(uint32_t n, uint32_t tile) { return (n + tile - 1) / tile; }
+
+uint64_t slot_floats(uint32_t heads, uint32_t head_dim) { return uint64_t{decode_most_chunks} * heads * (padded_head_dim(head_dim) + 2); }
+
+struct DecodeLaunch {
+  const AttentionArgsDecode& args;
+  dim3 grid;
+  cudaStream_t stream;
+
+  template <uint32_t Type, int Lanes, int Heads>
+  void run() const {
+    M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, decode_warps * 32, 0, stream, args);
+  }
+  template <uint32_t Type, int Lanes>
+  void with_heads() const {
+    switch (decode_heads(args.group)) {
+      case 1: return run<Type, Lanes, 1>();
+      case 2: return run<Type, Lanes, 2>();
+      case 4: return run<Type, Lanes, 4>();
+      default: return run<Type, Lanes, 8>();
+    }
+  }
+  template <uint32_t Type>
+  void with_type() const {
+    if (args.cache.head_dim <= 64) return with_heads<Type, 8>();
+    if (args.cache.head_dim <= 128) return with_heads<Type, 16>();
+    return with_heads<Type, 32>();
+  }
+};
+
+template <uint32_t Type>
+void launch_prefill(const AttentionArgsPrefill& args, dim3 grid, cudaStream_t stream) {
+  if (args.cache.head_dim <= 64) {
+    M40_LAUNCH((attention_prefill_kernel<Type, 8, 1>), grid, prefill_threads, 0, stream, args);
+  } else if (args.cache.head_dim <= 128) {
+    M40_LAUNCH((attention_prefill_kernel<Type, 8, 2>), grid, prefill_threads, 0, stream, args);
+  } else {
+    M40_LAUNCH((attention_prefill_kernel<Type, 4, 4>), grid, prefill_threads, 0, stream, args);
+  }
+}
+
+// The factor that makes scores of products: in base-2 logarithms, unless a cap comes between.
+float score_scale(const m40_op_attention& op) { return op.softcap == 0 ? op.scale * 1.4426950408889634f : op.scale; }
+
+void decode(const AttentionArgs& args, const RopeArgs* rope, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+  const m40_op_attention& op = args.op;
+  AttentionArgsDecode kernel = {};
+  if (rope != nullptr) {
+    kernel.rope = rope_parameters(*rope);
+    kernel.rotates = true;
+  }
+  kernel.cache = cache_layer(cache, op.layer);
+  kernel.qkv_stride = args.qkv_stride;
+  kernel.output_stride = args.output_stride;
+  kernel.page_table = step.page_table;
+  kernel.page_stride = step.page_stride;
+  kernel.n_heads = op.n_heads;
+  kernel.n_kv_heads = op.n_kv_heads;
+  kernel.group = op.n_heads / op.n_kv_heads;
+  const uint32_t heads = decode_heads(kernel.group);
+  kernel.head_tiles = tiles(kernel.group, heads);
+  kernel.window = op.window;
+  kernel.scale = score_scale(op);
+  kernel.softcap = op.softcap;
+  kernel.partials = static_cast<float*>(args.scratch.memory);
+  kernel.counters = args.scratch.counters;
+
+  const uint32_t head_blocks = op.n_kv_heads * kernel.head_tiles;
+  const uint32_t most_positions = op.window != 0 ? std::min(args.max_positions, op.window + decode_chunk) : args.max_positions;
+  const uint32_t most_chunks = std::min(decode_most_chunks, tiles(most_positions, decode_chunk));
+  const uint32_t most_tokens = scratch_counters / head_blocks;
+  for (uint32_t first = 0; first < step.n_decode; first += most_tokens) {
+    const uint32_t n_tokens = std::min(step.n_decode - first, most_tokens);
+    kernel.qkv = args.qkv + uint64_t{first} * args.qkv_stride;
+    kernel.output = args.output + uint64_t{first} * args.output_stride;
+    kernel.positions = step.positions + first;
+    kernel.sequences = step.sequences + first;
+    const uint32_t chunk_blocks = std::min(most_chunks, std::max(8u, most_decode_blocks / (head_blocks * n_tokens)));
+    const DecodeLaunch launch = {kernel, dim3(chunk_blocks, head_blocks, n_tokens), stream};
+    switch (cache.type) {
+      case M40_TYPE_F16: launch.with_type<M40_TYPE_F16>(); break;
+      case M40_TYPE_F32: launch.with_type<M40_TYPE_F32>(); break;
+      default: launch.with_type<M40_TYPE_Q8_0>(); break;
+    }
+  }
+}
+
+void prefill(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+  const m40_op_attention& op = args.op;
+  AttentionArgsPrefill kernel = {};
+  kernel.cache = cache_layer(cache, op.layer);
+  kernel.qkv = args.qkv + uint64_t{step.n_decode} * args.qkv_stride;
+  kernel.qkv_stride = args.qkv_stride;
+  kernel.output = args.output + uint64_t{step.n_decode} * args.output_stride;
+  kernel.output_stride = args.output_stride;
+  kernel.positions = step.positions + step.n_decode;
+  kernel.sequences = step.sequences + step.n_decode;
+  kernel.page_table = step.page_table;
+  kernel.page_stride = step.page_stride;
+  kernel.n_tokens = step.n_tokens - step.n_decode;
+  kernel.group = op.n_heads / op.n_kv_heads;
+  const uint32_t rows = op.head_dim <= 128 ? 64 : 32;
+  kernel.tile_heads = std::min(kernel.group, rows);
+  kernel.tile_tokens = rows / kernel.tile_heads;
+  kernel.head_tiles = tiles(kernel.group, kernel.tile_heads);
+  kernel.window = op.window;
+  kernel.scale = score_scale(op);
+  kernel.softcap = op.softcap;
+  kernel.aligned = op.head_dim % 4 == 0 && args.qkv_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.qkv) % 16 == 0;
+  const dim3 grid(tiles(kernel.n_tokens, kernel.tile_tokens), op.n_kv_heads * kernel.head_tiles);
+  switch (cache.type) {
+    case M40_TYPE_F16: launch_prefill<M40_TYPE_F16>(kernel, grid, stream); break;
+    case M40_TYPE_F32: launch_prefill<M40_TYPE_F32>(kernel, grid, stream); break;
+    default: launch_prefill<M40_TYPE_Q8_0>(kernel, grid, stream); break;
+  }
+}
+
+}  // namespace
+
+uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& limits, const m40_cache_desc& cache) {
+  if (op.head_dim > most_head_dim) {
+    fail(M40_UNSUPPORTED, "attention with a head dimension of %u: this library has kernels up to %u", op.head_dim, most_head_dim);
+  }
+  const uint32_t group = op.n_heads / op.n_kv_heads;
+  const uint32_t heads = decode_heads(group);
+  const uint32_t head_blocks = op.n_kv_heads * tiles(group, heads);
+  if (head_blocks > scratch_counters) fail(M40_UNSUPPORTED, "attention with %u KV heads: this library has memory for %u", op.n_kv_heads, scratch_counters);
+  const uint64_t n_tokens = std::min({limits.n_tokens, limits.n_sequences, scratch_counters / head_blocks});
+  (void)cache;
+  return n_tokens * head_blocks * slot_floats(heads, op.head_dim) * sizeof(float);
+}
+
+void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+  if (step.n_decode > 0) decode(args, nullptr, step, cache, stream);
+  if (step.n_decode < step.n_tokens) prefill(args, step, cache, stream);
+}
+
+bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step) {
+  return step.n_decode == step.n_tokens && rope.qkv == attention.qkv && rope.op.layer == attention.op.layer &&
+         rope.op.n_heads == attention.op.n_heads && rope.op.n_kv_heads == attention.op.n_kv_heads && rope.op.head_dim == attention.op.head_dim;
+}
+
+void launch_rope_attention(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+  decode(attention, &rope, step, cache, stream);
+}
+
+}  // namespace m40::cuda

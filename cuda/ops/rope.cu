@@ -1,0 +1,50 @@
+#include "../kernels/rope.cuh"
+
+#include <math.h>
+
+#include "cache_layer.h"
+#include "ops.h"
+#include "rope_parameters.h"
+
+namespace m40::cuda {
+
+uint64_t cache_page_bytes(const m40_cache_desc& cache) {
+  return 2 * uint64_t{cache.n_layers} * cache_region_bytes(cache.type, cache.n_kv_heads, cache.head_dim, cache.page_tokens);
+}
+
+void rope_turns(const double* angles, uint32_t n_pairs, uint64_t* turns) {
+  for (uint32_t i = 0; i < n_pairs; i++) {
+    const double share = angles[i] / (2 * M_PI);
+    const double fraction = share - floor(share);  // [0, 1]: 1 where rounding makes it so
+    turns[i] = fraction < 1 ? static_cast<uint64_t>(ldexp(fraction, 64)) : 0;
+  }
+}
+
+RopeParameters rope_parameters(const RopeArgs& args) {
+  const bool rotates = args.op.rope != M40_ROPE_NONE;
+  return {args.turns, args.q_norm, args.k_norm, args.op.rope, rotates ? args.op.rope_dim : 0, args.op.head_dim, args.op.norm_epsilon, args.op.attention_factor};
+}
+
+void launch_rope(const RopeArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+  RopeKernelArgs kernel = {};
+  kernel.rope = rope_parameters(args);
+  kernel.cache = cache_layer(cache, args.op.layer);
+  kernel.qkv = args.qkv;
+  kernel.stride = args.stride;
+  kernel.n_heads = args.op.n_heads;
+  kernel.n_kv_heads = args.op.n_kv_heads;
+  kernel.positions = step.positions;
+  kernel.sequences = step.sequences;
+  kernel.page_table = step.page_table;
+  kernel.page_stride = step.page_stride;
+  const uint32_t heads = args.op.n_heads + 2 * args.op.n_kv_heads;
+  const dim3 grid(step.n_tokens, (heads + rope_warps - 1) / rope_warps);
+  const uint32_t shared_bytes = (kernel.rope.rope_dim + rope_warps * args.op.head_dim) * sizeof(float);
+  switch (cache.type) {
+    case M40_TYPE_F16: M40_LAUNCH((rope_kernel<M40_TYPE_F16>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    case M40_TYPE_F32: M40_LAUNCH((rope_kernel<M40_TYPE_F32>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    default: M40_LAUNCH((rope_kernel<M40_TYPE_Q8_0>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+  }
+}
+
+}  // namespace m40::cuda

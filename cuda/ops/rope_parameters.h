@@ -1,0 +1,14 @@
+// What a kernel is told of a rope operation.
+#ifndef M40_OPS_ROPE_PARAMETERS_H
+#define M40_OPS_ROPE_PARAMETERS_H
+
+#include "../kernels/rope.cuh"
+#include "ops.h"
+
+namespace m40::cuda {
+
+RopeParameters rope_parameters(const RopeArgs& args);
+
+}  // namespace m40::cuda
+
+#endif
