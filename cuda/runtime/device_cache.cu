@@ -1,4 +1,5 @@
 // The KV cache: its pages, and their way to the host and back.
+#include "../ops/ops.h"
 #include "device_objects.h"
 
 using m40::fail;
@@ -15,7 +16,8 @@ struct CacheSize {
 };
 
 CacheSize cache_size(const m40_cache_desc& desc) {
-  const uint64_t page_bytes = m40::cuda::align_up(m40::checked_page_bytes(desc));
+  m40::checked_page_bytes(desc);
+  const uint64_t page_bytes = m40::cuda::align_up(m40::cuda::cache_page_bytes(desc));
   uint64_t n_bytes;
   if (__builtin_mul_overflow(page_bytes, uint64_t{desc.n_pages}, &n_bytes) || n_bytes > uint64_t{1} << 52) {
     fail(M40_INVALID_ARGUMENT, "a KV cache of %u pages of %llu bytes: more than 2^52 bytes", desc.n_pages,

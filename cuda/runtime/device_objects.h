@@ -35,7 +35,7 @@ inline bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && de
 // Where a program's memory lies, relative to its start.
 struct ProgramPlan {
   std::vector<uint64_t> buffers;
-  std::vector<uint64_t> angles;       // an operation's rope angles; 0 for other operations
+  std::vector<uint64_t> turns;        // an operation's rope_turns(); 0 for other operations
   std::vector<uint64_t> packed_rows;  // an operation's weights of one row, one after the other; 0 for other operations
   uint64_t input;                     // a step's input: see step_input.h
   uint64_t input_bytes;
@@ -119,7 +119,7 @@ struct m40_program {
   m40::cuda::ProgramPlan plan;
   uint8_t* memory;
   std::vector<uint32_t> seen;      // parse_step's scratch
-  std::vector<bool> fuses_with_next;  // a norm or activation whose result only the next operation reads
+  std::vector<bool> fuses_with_next;  // see find_fusions()
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;

@@ -57,7 +57,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   for (uint32_t i = 0; i < program.n_ops; i++) {
     const m40_op& op = program.ops[i];
     const bool rotates = op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE;
-    plan.angles.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(double)) : 0);
+    plan.turns.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(uint64_t)) : 0);
     const uint64_t packed = packed_row_bytes(op);
     plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));

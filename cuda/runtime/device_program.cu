@@ -99,7 +99,7 @@ void open_all_memory(const m40_program& program) {
   const auto add = [&places](uint64_t place) {
     if (place != 0) places.push_back(place);
   };
-  for (uint64_t place : plan.angles) add(place);
+  for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
   for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch}) places.push_back(place);
   std::sort(places.begin(), places.end());
@@ -109,7 +109,7 @@ void open_all_memory(const m40_program& program) {
   }
 }
 
-void place_angles(const m40_program& program, size_t i) {
+void place_turns(const m40_program& program, size_t i) {
   const m40_op_rope& op = program.ops[i].rope;
   std::vector<float> factors;
   if (op.factors != M40_NONE) {
@@ -119,7 +119,9 @@ void place_angles(const m40_program& program, size_t i) {
   }
   std::vector<double> angles(op.rope_dim / 2);
   m40::rope_angles(op, factors.empty() ? nullptr : factors.data(), angles.data());
-  check(cudaMemcpy(program.memory + program.plan.angles[i], angles.data(), angles.size() * sizeof(double), cudaMemcpyHostToDevice),
+  std::vector<uint64_t> turns(angles.size());
+  m40::cuda::rope_turns(angles.data(), op.rope_dim / 2, turns.data());
+  check(cudaMemcpy(program.memory + program.plan.turns[i], turns.data(), turns.size() * sizeof(uint64_t), cudaMemcpyHostToDevice),
         "rope angles");
 }
 
@@ -140,7 +142,7 @@ void fill_memory(const m40_program& program) {
   check(cudaStreamSynchronize(program.context->stream), "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
-    if (op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE) place_angles(program, i);
+    if (op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE) place_turns(program, i);
     if (program.plan.packed_rows[i] == 0) continue;
     if (op.kind == M40_OP_MATMUL) {
       pack_rows(program, op.matmul.weight, op.matmul.n_weights, op.matmul.columns, program.plan.packed_rows[i]);

@@ -62,8 +62,8 @@ class Execution {
       case M40_OP_EMBED: return embed(op.embed);
       case M40_OP_NORM: return norm(op.norm);
       case M40_OP_MATMUL: return matmul(i, {}, nullptr, 0);
-      case M40_OP_ROPE: return rope(i);
-      case M40_OP_ATTENTION: return attention(op.attention);
+      case M40_OP_ROPE: return launch_rope(rope_args(i), step_, cache_, stream_);
+      case M40_OP_ATTENTION: return launch_attention(attention_args(op.attention), step_, cache_, stream_);
       case M40_OP_ACTIVATION: return activation(op.activation);
       case M40_OP_ADD: return add(op.add);
       case M40_OP_SELECT: return select(op.select);
@@ -153,9 +153,16 @@ class Execution {
                stream_);
   }
 
-  // The operation and the product after it in one; false where this step's rows do not allow it.
+  // The operation and the one after it in one launch; false where this step's rows do not allow it.
   bool run_fused(size_t i) const {
     const m40_op& op = program_.ops[i];
+    if (op.kind == M40_OP_ROPE) {
+      const RopeArgs rope = rope_args(i);
+      const AttentionArgs attention = attention_args(program_.ops[i + 1].attention);
+      if (!rope_attention_fuses(rope, attention, step_)) return false;
+      launch_rope_attention(rope, attention, step_, cache_, stream_);
+      return true;
+    }
     MatmulPrologue prologue;
     uint32_t input;
     if (op.kind == M40_OP_NORM) {
@@ -179,19 +186,19 @@ class Execution {
     return true;
   }
 
-  void rope(size_t i) const {
+  RopeArgs rope_args(size_t i) const {
     const m40_op_rope& op = program_.ops[i].rope;
     RopeArgs args = {};
     args.qkv = buffer(op.qkv);
     args.stride = stride(op.qkv);
-    args.angles = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const double*>(memory(program_.plan.angles[i]));
+    args.turns = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const uint64_t*>(memory(program_.plan.turns[i]));
     args.q_norm = vector(op.q_norm);
     args.k_norm = vector(op.k_norm);
     args.op = op;
-    launch_rope(args, step_, cache_, stream_);
+    return args;
   }
 
-  void attention(const m40_op_attention& op) const {
+  AttentionArgs attention_args(const m40_op_attention& op) const {
     AttentionArgs args = {};
     args.qkv = buffer(op.qkv);
     args.qkv_stride = stride(op.qkv);
@@ -201,7 +208,7 @@ class Execution {
     args.max_positions = positions > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(positions);
     args.op = op;
     args.scratch = scratch_;
-    launch_attention(args, step_, cache_, stream_);
+    return args;
   }
 
   void activation(const m40_op_activation& op) const {

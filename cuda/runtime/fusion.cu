@@ -42,7 +42,20 @@ bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, ui
   return false;
 }
 
-bool fuses(const std::vector<m40_op>& ops, size_t i) {
+bool fuses_with_attention(const std::vector<m40_op>& ops, size_t i) {
+  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ROPE || ops[i + 1].kind != M40_OP_ATTENTION) return false;
+  const m40_op_rope& rope = ops[i].rope;
+  const m40_op_attention& attention = ops[i + 1].attention;
+  if (attention.qkv != rope.qkv || attention.layer != rope.layer) return false;
+  // The next product of q, k and v replaces what is not rotated then.
+  for (size_t k = i + 2; k < ops.size(); k++) {
+    if (ops[k].kind == M40_OP_MATMUL && ops[k].matmul.output == rope.qkv) return true;
+    if (reads(ops[k], rope.qkv)) return false;
+  }
+  return true;
+}
+
+bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
   if (i + 1 >= ops.size() || ops[i + 1].kind != M40_OP_MATMUL) return false;
   const m40_op_matmul& matmul = ops[i + 1].matmul;
   uint32_t input, output, columns;
@@ -70,7 +83,7 @@ bool fuses(const std::vector<m40_op>& ops, size_t i) {
 
 std::vector<bool> find_fusions(const std::vector<m40_op>& ops) {
   std::vector<bool> fusions(ops.size());
-  for (size_t i = 0; i < ops.size(); i++) fusions[i] = fuses(ops, i);
+  for (size_t i = 0; i < ops.size(); i++) fusions[i] = fuses_with_matmul(ops, i) || fuses_with_attention(ops, i);
   return fusions;
 }
 
