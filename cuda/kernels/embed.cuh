@@ -9,17 +9,7 @@ namespace m40::cuda {
 // put(column, value) for the 32 columns of a block of a row.
 template <uint32_t kType, class Put>
 __device__ __forceinline__ void read_block(const PackedWeight& weight, uint32_t row, uint32_t block, const Put& put) {
-  using F = Format<kType>;
-  const uint32_t one = in_register(one_bits);
-  const typename F::Cursor cursor(weight, row, block);
-  const typename F::Super super = F::open(cursor.super(0), block % 8);
-  const typename F::Factors factors = F::factors(super, cursor.scale(0));
-#pragma unroll
-  for (int load = 0; load < F::kLoads; load++) {
-    const typename F::Quants quants = cursor.quants(load, 0);
-#pragma unroll
-    for (int i = 0; i < F::kColumns; i++) put(block * 32 + load * F::kColumns + i, F::weight(quants, load, i, factors, one));
-  }
+  unpack_block<kType>(weight, row, block, [&](int i, float value) { put(block * 32 + i, value); });
 }
 
 // output[t] = scale * table[rows[t]], or output[t] += table[rows[t]] where `adds` is set.

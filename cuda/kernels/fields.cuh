@@ -1,9 +1,10 @@
 // Quants of few bits in 32-bit words, arranged so that they become floats with few instructions.
 //
-// A quant q of B bits that stands at the top of the mantissa of 1.0f makes it 1 + q / 2^B; right below that, 1 + q / 2^2B.
-// So one and_or turns a bit field into a float, without a conversion (those run at a quarter of the rate), and one
-// fused multiply-add takes the constant away and scales. P fields of a word stand ready at once, P more after each
-// rotation: P is bounded by the bits that the constant costs (fields at 1 / 2^BP lose BP bits of the 24).
+// A quant q of B bits that stands at the top of the mantissa of 1.0f makes it 1 + q / 2^B; right below that, in the
+// mantissa of 2^B, it makes 2^B + q / 2^B. So one and_or turns a bit field into a float, without a conversion (those run
+// at a quarter of the rate), and one fused multiply-add takes the constant away and scales; the factor is the same
+// for every place in the mantissa, only the constant differs. P fields of a word stand ready at once, P more after each
+// rotation: P is bounded by the bits that the constant costs (fields in place p lose B (p + 1) bits of the 24).
 #ifndef M40_KERNELS_FIELDS_CUH
 #define M40_KERNELS_FIELDS_CUH
 
@@ -11,7 +12,18 @@
 
 namespace m40::cuda {
 
-constexpr uint32_t one_bits = 0x3F800000;
+// What fields are or-ed into: 2^(B p) for place p. Kept in registers.
+struct Bases {
+  uint32_t at[3];
+};
+
+template <int B>
+__device__ __forceinline__ Bases make_bases() {
+  Bases bases = {};
+#pragma unroll
+  for (int p = 0; p < 3; p++) bases.at[p] = in_register(static_cast<uint32_t>(127 + B * p) << 23);
+  return bases;
+}
 
 template <int B, int P>
 struct Fields {
@@ -27,10 +39,10 @@ struct Fields {
   // The bits of a word that no field uses: kPerWord * B and on, counted from the lowest position upward.
   __host__ __device__ static constexpr int left_over(int i) { return (23 - B * P + kPerWord * B + i) % 32; }
 
-  // 1 + q / 2^(B * (place(f) + 1))
-  __device__ static __forceinline__ float get(uint32_t word, int f, uint32_t one) {
+  // 2^(B place(f)) + q / 2^B
+  __device__ static __forceinline__ float get(uint32_t word, int f, const Bases& bases) {
     const uint32_t turned = rotation(f) == 0 ? word : rotate_right(word, rotation(f));
-    return bits_to_float(and_or(turned, mask(f), one));
+    return bits_to_float(and_or(turned, mask(f), bases.at[place(f)]));
   }
 
   __device__ static __forceinline__ uint32_t put(uint32_t q, int f) { return rotate_right(q, 32 - (position(f) + rotation(f)) % 32); }
@@ -52,7 +64,7 @@ struct Packing<4> {
   using F = Fields<4, 2>;
   static constexpr int kWords = 4;
   __device__ static __forceinline__ int place(int i) { return F::place(i % 8); }
-  __device__ static __forceinline__ float get(const uint32_t* words, int i, uint32_t one) { return F::get(words[i / 8], i % 8, one); }
+  __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) { return F::get(words[i / 8], i % 8, bases); }
   __device__ static void put(uint32_t* words, int i, uint32_t q) { words[i / 8] |= F::put(q, i % 8); }
 };
 
@@ -61,7 +73,7 @@ struct Packing<2> {
   using F = Fields<2, 2>;
   static constexpr int kWords = 2;
   __device__ static __forceinline__ int place(int i) { return F::place(i % 16); }
-  __device__ static __forceinline__ float get(const uint32_t* words, int i, uint32_t one) { return F::get(words[i / 16], i % 16, one); }
+  __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) { return F::get(words[i / 16], i % 16, bases); }
   __device__ static void put(uint32_t* words, int i, uint32_t q) { words[i / 16] |= F::put(q, i % 16); }
 };
 
@@ -71,10 +83,10 @@ struct Packing<3> {
   using F = Fields<3, 3>;
   static constexpr int kWords = 3;
   __device__ static __forceinline__ int place(int i) { return i < 30 ? F::place(i % 10) : i - 30; }
-  __device__ static __forceinline__ float get(const uint32_t* words, int i, uint32_t one) {
-    if (i < 30) return F::get(words[i / 10], i % 10, one);
+  __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) {
+    if (i < 30) return F::get(words[i / 10], i % 10, bases);
     const int to = i == 30 ? 20 : 17, from = F::left_over(0), odd = i - 30;
-    const uint32_t low = move_bits(words[2 * odd], from, 2, to, one);
+    const uint32_t low = move_bits(words[2 * odd], from, 2, to, bases.at[odd]);
     return bits_to_float(move_bits(words[1], from + odd, 1, to + 2, low));
   }
   __device__ static void put(uint32_t* words, int i, uint32_t q) {
@@ -95,11 +107,11 @@ struct Packing<5> {
   using F = Fields<5, 2>;
   static constexpr int kWords = 5;
   __device__ static __forceinline__ int place(int i) { return i % 8 < 6 ? F::place(i % 8) : i < 24 ? F::place(i / 8 * 2 + i % 8 - 6) : i - 30; }
-  __device__ static __forceinline__ float get(const uint32_t* words, int i, uint32_t one) {
-    if (i % 8 < 6) return F::get(words[i / 8], i % 8, one);
-    if (i < 24) return F::get(words[4], i / 8 * 2 + i % 8 - 6, one);
+  __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) {
+    if (i % 8 < 6) return F::get(words[i / 8], i % 8, bases);
+    if (i < 24) return F::get(words[4], i / 8 * 2 + i % 8 - 6, bases);
     const int to = i == 30 ? 18 : 13, from = F::left_over(0), odd = i - 30;
-    const uint32_t low = move_bits(words[2 * odd], from, 2, to, one);
+    const uint32_t low = move_bits(words[2 * odd], from, 2, to, bases.at[odd]);
     const uint32_t middle = move_bits(words[2 * odd + 1], from, 2, to + 2, low);
     return bits_to_float(move_bits(words[4], from + odd, 1, to + 4, middle));
   }
@@ -123,11 +135,11 @@ struct Packing<6> {
   using F = Fields<6, 1>;
   static constexpr int kWords = 6;
   __device__ static __forceinline__ int place(int) { return 0; }
-  __device__ static __forceinline__ float get(const uint32_t* words, int i, uint32_t one) {
+  __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) {
     const uint32_t* w = words + i / 16 * 3;
-    if (i % 16 < 15) return F::get(w[i % 16 / 5], i % 16 % 5, one);
+    if (i % 16 < 15) return F::get(w[i % 16 / 5], i % 16 % 5, bases);
     const int from = F::left_over(0);
-    const uint32_t low = move_bits(w[0], from, 2, 17, one);
+    const uint32_t low = move_bits(w[0], from, 2, 17, bases.at[0]);
     const uint32_t middle = move_bits(w[1], from, 2, 19, low);
     return bits_to_float(move_bits(w[2], from, 2, 21, middle));
   }
@@ -148,7 +160,7 @@ struct Packing<8> {
   using F = Fields<8, 1>;
   static constexpr int kWords = 4;
   __device__ static __forceinline__ int place(int) { return 0; }
-  __device__ static __forceinline__ float get(const uint32_t* words, int i, uint32_t one) { return F::get(words[i / 4], i % 4, one); }
+  __device__ static __forceinline__ float get(const uint32_t* words, int i, const Bases& bases) { return F::get(words[i / 4], i % 4, bases); }
   __device__ static void put(uint32_t* words, int i, uint32_t q) { words[i / 4] |= F::put(q, i % 4); }
 };
 

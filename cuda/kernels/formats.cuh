@@ -5,7 +5,8 @@
 //   kColumns           columns that one load of quants covers; kLoads of them make a block of 32
 //   Quants             what such a load leaves in registers
 //   Cursor             pointers into the planes at a row and a block; rows 32, 64 and 96 below it are at r = 1, 2, 3
-//   Super, open, next  state over the blocks of a super block, for one row
+//   StoredSuper, Super a super block's entry of plane 3, and what of it all its blocks need
+//   kSuperWords        words of that entry that hold scales of 8 / kSuperWords blocks each
 //   Scale, Factors     a block's scales as they are stored, and as floats ready to multiply
 //   weight(...)        weight i of the columns that a load covers
 #ifndef M40_KERNELS_FORMATS_CUH
@@ -67,16 +68,17 @@ struct Planes {
       if (kHasScale) scale_at = static_cast<const Scale_*>(weight.planes[2]) + at * packed_tile_rows + in_tile;
       if (kHasSuper) super_at = static_cast<const Super_*>(weight.planes[3]) + (tile * n_supers + block / 8) * packed_tile_rows + in_tile;
     }
+    // Load number `load` from the cursor's block on, of the row at r; scales `ahead` blocks on.
     __device__ __forceinline__ Quants quants(int load, int r) const {
       Quants q;
 #pragma unroll
       for (int i = 0; i < kFirst; i++) load_words(q.w + i * kFirstWords, quants_at + (load * kFirst + i) * packed_tile_rows + r * 32);
-      if (kHasMore) load_words(q.w + kFirst * kFirstWords, more_at + r * 32);
+      if (kHasMore) load_words(q.w + kFirst * kFirstWords, more_at + load * packed_tile_rows + r * 32);
       return q;
     }
-    __device__ __forceinline__ Scale scale(int r) const {
+    __device__ __forceinline__ Scale scale(int ahead, int r) const {
       if constexpr (kHasScale) {
-        return __ldg(scale_at + r * 32);
+        return __ldg(scale_at + ahead * packed_tile_rows + r * 32);
       } else {
         return {};
       }
@@ -88,6 +90,8 @@ struct Planes {
         return {};
       }
     }
+    // Word i of the super block's entry.
+    __device__ __forceinline__ uint32_t super_word(int r, uint32_t i) const { return __ldg(reinterpret_cast<const uint32_t*>(super_at + r * 32) + i); }
     __device__ __forceinline__ void next_block() {
       quants_at += kLoads * kFirst * packed_tile_rows;
       if (kHasMore) more_at += packed_tile_rows;
@@ -101,26 +105,22 @@ struct Planes {
 
 // ---- scales ---------------------------------------------------------------------------------------------
 
-// weight = scale * q + minimum, for the quants that Packing<B> makes into 1 + q / 2^(B * (place + 1)).
+// weight = scale * q + minimum, for the quants that Packing<B> makes into 2^(B place) + q / 2^B.
 template <int B, int P>
 struct Affine {
-  float c[P], b[P];
+  float c, b[P];
   __device__ __forceinline__ void set(float scale, float minimum) {
+    c = scale * static_cast<float>(1u << B);
 #pragma unroll
-    for (int p = 0; p < P; p++) {
-      c[p] = scale * static_cast<float>(1u << B * (p + 1));
-      b[p] = minimum - c[p];
-    }
+    for (int p = 0; p < P; p++) b[p] = fmaf(scale, -static_cast<float>(1u << B * (p + 1)), minimum);
   }
   // weight = scale * (q - zero)
   __device__ __forceinline__ void set_centred(float scale, float zero) {
+    c = scale * static_cast<float>(1u << B);
 #pragma unroll
-    for (int p = 0; p < P; p++) {
-      c[p] = scale * static_cast<float>(1u << B * (p + 1));
-      b[p] = scale * -(zero + static_cast<float>(1u << B * (p + 1)));
-    }
+    for (int p = 0; p < P; p++) b[p] = scale * -(zero + static_cast<float>(1u << B * (p + 1)));
   }
-  __device__ __forceinline__ float at(float field, int place) const { return fmaf(field, c[place], b[place]); }
+  __device__ __forceinline__ float at(float field, int place) const { return fmaf(field, c, b[place]); }
 };
 
 // An integer below 2^23 in the mantissa of 2^23.
@@ -132,32 +132,32 @@ constexpr float two_to_17 = 131072.0f;
 __device__ __forceinline__ float low_half(uint32_t word) { return half_bits_to_float(word & 0xFFFF); }
 __device__ __forceinline__ float high_half(uint32_t word) { return half_bits_to_float(word >> 16); }
 
-// What the blocks of 32 weights with scales of their own have in common: no super block.
+// Types whose blocks of 32 weights have scales of their own: no super block.
 template <class Base>
 struct Blocks : Base {
   using Super = Nothing;
-  __device__ static __forceinline__ Super open(Nothing, uint32_t) { return {}; }
-  __device__ static __forceinline__ void next(Super&) {}
+  static constexpr int kSuperWords = 0;
+  __device__ static __forceinline__ Super open(Nothing) { return {}; }
 };
 
-// Eight pairs of 6 bits in 96, and one or two halves: the super block of Q3_K, Q4_K and Q5_K.
+// The super block of Q3_K, Q4_K and Q5_K: a word for every two blocks, each with a pair of 6-bit numbers for either; the
+// highest bytes of the four words are d and dmin.
 struct PairsOf6 {
-  uint32_t halves;
-  uint32_t low, middle, high;
-  __device__ __forceinline__ void next() {
-    low = shift_pair_right(low, middle, 12);
-    middle = shift_pair_right(middle, high, 12);
-    high >>= 12;
+  uint32_t halves;  // d, dmin
+  __device__ static __forceinline__ PairsOf6 open(uint4 stored) {
+    const uint32_t low = select_bytes(stored.x, stored.y, 0x0073), high = select_bytes(stored.z, stored.w, 0x0073);
+    return {select_bytes(low, high, 0x5410)};
   }
-  // The pair's numbers, less an offset. The second stands six bits higher: the mantissa of 2^17 makes up for it.
-  __device__ __forceinline__ float first(float offset) const { return bits_to_float(and_or(low, 0x3F, two_to_23_bits)) - (two_to_23 + offset); }
-  __device__ __forceinline__ float second(float offset) const { return bits_to_float(and_or(low, 0xFC0, two_to_17_bits)) - (two_to_17 + offset); }
-  __device__ static __forceinline__ PairsOf6 open(uint4 stored, uint32_t skip) {
-    PairsOf6 s = {stored.x, stored.y, stored.z, stored.w};
-    for (uint32_t i = 0; i < skip; i++) s.next();
-    return s;
-  }
+  // A block's pair, each less an offset. The second number stands six bits higher: the mantissa of 2^17 makes up for it.
+  __device__ static __forceinline__ uint32_t pair(uint32_t word, uint32_t block) { return word >> block % 2 * 12; }
+  __device__ static __forceinline__ float first(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0x3F, two_to_23_bits)) - (two_to_23 + offset); }
+  __device__ static __forceinline__ float second(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0xFC0, two_to_17_bits)) - (two_to_17 + offset); }
 };
+
+__device__ __forceinline__ uint32_t word_of(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
+__device__ __forceinline__ uint32_t word_of(const uint2& v, int i) { return i == 0 ? v.x : v.y; }
+template <class T>
+__device__ __forceinline__ uint32_t word_of(const T&, int) { return 0; }
 
 // ---- the types ------------------------------------------------------------------------------------------
 
@@ -172,7 +172,8 @@ struct LegacyFormat : Blocks<Planes<32, uint4, 1, More, typename std::conditiona
   using typename Base::Scale;
   using typename Base::Super;
   using Factors = Affine<B, 2>;
-  __device__ static __forceinline__ Factors factors(const Super&, Scale scale) {
+  static constexpr int kBits = B;
+  __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
     if (kMinimum) {
       f.set(low_half(scale), high_half(scale));
@@ -181,8 +182,8 @@ struct LegacyFormat : Blocks<Planes<32, uint4, 1, More, typename std::conditiona
     }
     return f;
   }
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
-    return f.at(Packing<B>::get(q.w, i, one), Packing<B>::place(i));
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
+    return f.at(Packing<B>::get(q.w, i, bases), Packing<B>::place(i));
   }
 };
 
@@ -199,13 +200,14 @@ struct Format<M40_TYPE_Q5_1> : LegacyFormat<5, uint32_t, true> {};
 template <>
 struct Format<M40_TYPE_Q8_0> : Blocks<Planes<16, uint4, 1, Nothing, unsigned short, Nothing>> {
   using Factors = Affine<8, 1>;
-  __device__ static __forceinline__ Factors factors(const Super&, Scale scale) {
+  static constexpr int kBits = 8;
+  __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
     f.set_centred(low_half(scale), 128.0f);
     return f;
   }
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
-    return f.at(Packing<8>::get(q.w, i, one), 0);
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
+    return f.at(Packing<8>::get(q.w, i, bases), 0);
   }
 };
 
@@ -215,15 +217,17 @@ struct PairFormat : Planes<32, uint4, 1, More, Nothing, uint4> {
   using typename Base::Quants;
   using Super = PairsOf6;
   using Factors = Affine<B, 2>;
-  __device__ static __forceinline__ Super open(uint4 stored, uint32_t skip) { return PairsOf6::open(stored, skip); }
-  __device__ static __forceinline__ void next(Super& s) { s.next(); }
-  __device__ static __forceinline__ Factors factors(const Super& s, Nothing) {
+  static constexpr int kBits = B;
+  static constexpr int kSuperWords = 4;
+  __device__ static __forceinline__ Super open(uint4 stored) { return PairsOf6::open(stored); }
+  __device__ static __forceinline__ Factors factors(const Super& s, Nothing, uint32_t word, uint32_t block) {
+    const uint32_t pair = PairsOf6::pair(word, block);
     Factors f;
-    f.set(low_half(s.halves) * s.first(0), -high_half(s.halves) * s.second(0));
+    f.set(low_half(s.halves) * PairsOf6::first(pair, 0), -high_half(s.halves) * PairsOf6::second(pair, 0));
     return f;
   }
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
-    return f.at(Packing<B>::get(q.w, i, one), Packing<B>::place(i));
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
+    return f.at(Packing<B>::get(q.w, i, bases), Packing<B>::place(i));
   }
 };
 
@@ -242,55 +246,56 @@ template <>
 struct Format<M40_TYPE_Q3_K> : Planes<32, uint2, 1, uint32_t, Nothing, uint4> {
   using Super = PairsOf6;
   using Factors = TwoAffines<3, 3>;
-  __device__ static __forceinline__ Super open(uint4 stored, uint32_t skip) { return PairsOf6::open(stored, skip); }
-  __device__ static __forceinline__ void next(Super& s) { s.next(); }
-  __device__ static __forceinline__ Factors factors(const Super& s, Nothing) {
-    Factors f;
+  static constexpr int kBits = 3;
+  static constexpr int kSuperWords = 4;
+  __device__ static __forceinline__ Super open(uint4 stored) { return PairsOf6::open(stored); }
+  __device__ static __forceinline__ Factors factors(const Super& s, Nothing, uint32_t word, uint32_t block) {
+    const uint32_t pair = PairsOf6::pair(word, block);
     const float d = low_half(s.halves);
-    f.half[0].set_centred(d * s.first(32), 4.0f);
-    f.half[1].set_centred(d * s.second(32), 4.0f);
+    Factors f;
+    f.half[0].set_centred(d * PairsOf6::first(pair, 32), 4.0f);
+    f.half[1].set_centred(d * PairsOf6::second(pair, 32), 4.0f);
     return f;
   }
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
-    return f.half[i / 16].at(Packing<3>::get(q.w, i, one), Packing<3>::place(i));
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
+    return f.half[i / 16].at(Packing<3>::get(q.w, i, bases), Packing<3>::place(i));
   }
 };
 
 template <>
 struct Format<M40_TYPE_Q2_K> : Planes<32, uint2, 1, Nothing, unsigned short, uint32_t> {
-  struct Super {
-    float d, m;
-  };
+  using Super = uint32_t;
+  static constexpr int kSuperWords = 0;
   using Factors = TwoAffines<2, 2>;
-  __device__ static __forceinline__ Super open(uint32_t stored, uint32_t) { return {low_half(stored), -high_half(stored)}; }
-  __device__ static __forceinline__ void next(Super&) {}
-  __device__ static __forceinline__ Factors factors(const Super& s, unsigned short scale) {
+  static constexpr int kBits = 2;
+  __device__ static __forceinline__ Super open(uint32_t stored) { return stored; }
+  __device__ static __forceinline__ Factors factors(Super s, unsigned short scale, uint32_t, uint32_t) {
+    const float d = low_half(s), m = -high_half(s);
     Factors f;
-    f.half[0].set(s.d * static_cast<float>(scale & 15), s.m * static_cast<float>(scale >> 4 & 15));
-    f.half[1].set(s.d * static_cast<float>(scale >> 8 & 15), s.m * static_cast<float>(scale >> 12));
+    f.half[0].set(d * static_cast<float>(scale & 15), m * static_cast<float>(scale >> 4 & 15));
+    f.half[1].set(d * static_cast<float>(scale >> 8 & 15), m * static_cast<float>(scale >> 12));
     return f;
   }
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
-    return f.half[i / 16].at(Packing<2>::get(q.w, i, one), Packing<2>::place(i));
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
+    return f.half[i / 16].at(Packing<2>::get(q.w, i, bases), Packing<2>::place(i));
   }
 };
 
 template <>
 struct Format<M40_TYPE_Q6_K> : Planes<32, uint4, 1, uint2, unsigned short, unsigned short> {
-  struct Super {
-    float d;
-  };
+  using Super = float;
+  static constexpr int kSuperWords = 0;
   using Factors = TwoAffines<6, 1>;
-  __device__ static __forceinline__ Super open(unsigned short stored, uint32_t) { return {low_half(stored)}; }
-  __device__ static __forceinline__ void next(Super&) {}
-  __device__ static __forceinline__ Factors factors(const Super& s, unsigned short scale) {
+  static constexpr int kBits = 6;
+  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
+  __device__ static __forceinline__ Factors factors(Super d, unsigned short scale, uint32_t, uint32_t) {
     Factors f;
-    f.half[0].set_centred(s.d * static_cast<float>(static_cast<signed char>(scale & 255)), 32.0f);
-    f.half[1].set_centred(s.d * static_cast<float>(static_cast<signed char>(scale >> 8)), 32.0f);
+    f.half[0].set_centred(d * static_cast<float>(static_cast<signed char>(scale & 255)), 32.0f);
+    f.half[1].set_centred(d * static_cast<float>(static_cast<signed char>(scale >> 8)), 32.0f);
     return f;
   }
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
-    return f.half[i / 16].at(Packing<6>::get(q.w, i, one), 0);
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
+    return f.half[i / 16].at(Packing<6>::get(q.w, i, bases), 0);
   }
 };
 
@@ -312,41 +317,34 @@ template <class Base_>
 struct Iq4Format : Base_ {
   using typename Base_::Quants;
   using Factors = Affine<8, 1>;
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors& f, uint32_t one) {
+  static constexpr int kBits = 8;
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     const uint32_t four = Iq4::bytes(q.w[i / 8], i / 4 % 2);
     const int to = 15, from = 8 * (i % 4);
     const uint32_t turned = rotate_right(four, (from - to + 32) % 32);
-    return f.at(bits_to_float(and_or(turned, 255u << to, one)), 0);
+    return f.at(bits_to_float(and_or(turned, 255u << to, bases.at[0])), 0);
   }
 };
 
 template <>
 struct Format<M40_TYPE_IQ4_NL> : Iq4Format<Blocks<Planes<32, uint4, 1, Nothing, unsigned short, Nothing>>> {
-  __device__ static __forceinline__ Factors factors(const Super&, Scale scale) {
+  __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
     f.set_centred(low_half(scale), 127.0f);
     return f;
   }
 };
 
+// Two words with four scales of 6 bits each; their highest bytes are d.
 template <>
 struct Format<M40_TYPE_IQ4_XS> : Iq4Format<Planes<32, uint4, 1, Nothing, Nothing, uint2>> {
-  struct Super {
-    float d;
-    uint32_t low, high;
-  };
-  __device__ static __forceinline__ Super open(uint2 stored, uint32_t skip) {
-    Super s = {high_half(stored.y), stored.x, stored.y & 0xFFFF};
-    for (uint32_t i = 0; i < skip; i++) next(s);
-    return s;
-  }
-  __device__ static __forceinline__ void next(Super& s) {
-    s.low = shift_pair_right(s.low, s.high, 6);
-    s.high >>= 6;
-  }
-  __device__ static __forceinline__ Factors factors(const Super& s, Nothing) {
+  using Super = float;
+  static constexpr int kSuperWords = 2;
+  __device__ static __forceinline__ Super open(uint2 stored) { return half_bits_to_float(select_bytes(stored.x, stored.y, 0x0073) & 0xFFFF); }
+  __device__ static __forceinline__ Factors factors(Super d, Nothing, uint32_t word, uint32_t block) {
+    const float scale = bits_to_float(and_or(word >> block % 4 * 6, 0x3F, two_to_23_bits)) - (two_to_23 + 32);
     Factors f;
-    f.set_centred(s.d * (bits_to_float(and_or(s.low, 0x3F, two_to_23_bits)) - (two_to_23 + 32)), 127.0f);
+    f.set_centred(d * scale, 127.0f);
     return f;
   }
 };
@@ -355,27 +353,45 @@ struct Format<M40_TYPE_IQ4_XS> : Iq4Format<Planes<32, uint4, 1, Nothing, Nothing
 template <class First, int kFirst>
 struct FloatPlanes : Blocks<Planes<8, First, kFirst, Nothing, Nothing, Nothing>> {
   using Factors = Nothing;
-  __device__ static __forceinline__ Factors factors(Nothing, Nothing) { return {}; }
+  static constexpr int kBits = 8;
+  __device__ static __forceinline__ Factors factors(Nothing, Nothing, uint32_t, uint32_t) { return {}; }
 };
 
 template <>
 struct Format<M40_TYPE_F32> : FloatPlanes<uint4, 2> {
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors&, uint32_t) { return bits_to_float(q.w[i]); }
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors&, const Bases&) { return bits_to_float(q.w[i]); }
 };
 
 template <>
 struct Format<M40_TYPE_F16> : FloatPlanes<uint4, 1> {
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors&, uint32_t) {
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors&, const Bases&) {
     return i % 2 == 0 ? low_half(q.w[i / 2]) : high_half(q.w[i / 2]);
   }
 };
 
 template <>
 struct Format<M40_TYPE_BF16> : FloatPlanes<uint4, 1> {
-  __device__ static __forceinline__ float weight(const Quants& q, int, int i, const Factors&, uint32_t) {
+  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors&, const Bases&) {
     return bits_to_float(i % 2 == 0 ? q.w[i / 2] << 16 : q.w[i / 2] & 0xFFFF0000);
   }
 };
+
+// Calls put(i, value) for the 32 weights of a row in one block, columns beyond the weight's included.
+template <uint32_t kType, class Put>
+__device__ __forceinline__ void unpack_block(const PackedWeight& weight, uint32_t row, uint32_t block, const Put& put) {
+  using F = Format<kType>;
+  const typename F::Cursor cursor(weight, row, block);
+  const Bases bases = make_bases<F::kBits>();
+  uint32_t word = 0;
+  if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
+  const typename F::Factors factors = F::factors(F::open(cursor.super(0)), cursor.scale(0, 0), word, block);
+#pragma unroll
+  for (int load = 0; load < F::kLoads; load++) {
+    const typename F::Quants quants = cursor.quants(load, 0);
+#pragma unroll
+    for (int i = 0; i < F::kColumns; i++) put(load * F::kColumns + i, F::weight(quants, i, factors, bases));
+  }
+}
 
 }  // namespace m40::cuda
 

@@ -27,15 +27,6 @@ __device__ __forceinline__ uint32_t rotate_right(uint32_t value, uint32_t n) {
 #endif
 }
 
-// The low word of (high:low) >> n, n < 32.
-__device__ __forceinline__ uint32_t shift_pair_right(uint32_t low, uint32_t high, uint32_t n) {
-#ifdef M40_EMULATED
-  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> n);
-#else
-  return __funnelshift_r(low, high, n);
-#endif
-}
-
 // Byte i of the result is byte (selector's nibble i) % 8 of high:low; where the nibble is 8 or more, the sign of
 // that byte fills the result's.
 __device__ __forceinline__ uint32_t select_bytes(uint32_t low, uint32_t high, uint32_t selector) {
@@ -65,11 +56,29 @@ __device__ __forceinline__ float bits_to_float(uint32_t bits) {
 #endif
 }
 
+__device__ __forceinline__ uint32_t float_to_bits(float value) {
+#ifdef M40_EMULATED
+  uint32_t bits;
+  __builtin_memcpy(&bits, &value, sizeof bits);
+  return bits;
+#else
+  return __float_as_uint(value);
+#endif
+}
+
 // The float of a half's bits, in the low 16.
 __device__ __forceinline__ float half_bits_to_float(uint32_t bits) {
   __half_raw raw;
   raw.x = static_cast<unsigned short>(bits);
   return __half2float(__half(raw));
+}
+
+// Loads from shared memory stay on their side of this. The compiler would otherwise start so many of them ahead of their
+// use that registers run out.
+__device__ __forceinline__ void keep_loads_here() {
+#ifndef M40_EMULATED
+  __syncwarp();
+#endif
 }
 
 // A constant that the compiler cannot see through: it stays in a register, where an instruction with two of them

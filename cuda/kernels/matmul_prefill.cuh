@@ -36,17 +36,17 @@ struct PrefillLoader {
   using F = Format<kType>;
   typename F::Cursor cursor;
   typename F::Quants quants;
-  typename F::Factors factors;
+  typename F::Scale scale;
   typename F::Super super;
-  uint32_t block, n_blocks;
+  typename F::Factors factors;
+  uint32_t word, block;
 
-  __device__ __forceinline__ PrefillLoader(const PackedWeight& weight, uint32_t row) : cursor(weight, row, 0), block(0), n_blocks(packed_blocks(weight.columns)) {
-    super = F::open(cursor.super(0), 0);
+  __device__ __forceinline__ PrefillLoader(const PackedWeight& weight, uint32_t row) : cursor(weight, row, 0), word(0), block(0) {
+    super = F::open(cursor.super(0));
   }
   // Step 0 of a block takes its columns 0 to 15, step 1 the others.
   template <int kStep>
   __device__ __forceinline__ void load(int half) {
-    if (kStep == 0) factors = F::factors(super, cursor.scale(0));
     if (F::kColumns == 32) {
       if (kStep == 0) quants = cursor.quants(0, 0);
     } else if (F::kColumns == 16) {
@@ -54,24 +54,24 @@ struct PrefillLoader {
     } else {
       quants = cursor.quants(2 * kStep + half, 0);
     }
-    if (kStep == 1) {
+    if (kStep == 0) {
+      if (F::kHasSuper && block % 8 == 0 && block != 0) {
+        cursor.next_super();
+        super = F::open(cursor.super(0));
+      }
+      if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
+      scale = cursor.scale(0, 0);
+    } else {
       cursor.next_block();
       block++;
-      if (F::kHasSuper && block < n_blocks) {
-        if (block % 8 == 0) {
-          cursor.next_super();
-          super = F::open(cursor.super(0), 0);
-        } else {
-          F::next(super);
-        }
-      }
     }
   }
   template <int kStep, int kHalf>
-  __device__ __forceinline__ void store(float* to, int stride, uint32_t one) const {
+  __device__ __forceinline__ void store(float* to, int stride, const Bases& bases) {
     constexpr int first = F::kColumns == 32 ? 16 * kStep + 8 * kHalf : F::kColumns == 16 ? 8 * kHalf : 0;
+    if (kStep == 0) factors = F::factors(super, scale, word, block);
 #pragma unroll
-    for (int i = 0; i < 8; i++) to[i * stride] = F::weight(quants, 0, first + i, factors, one);
+    for (int i = 0; i < 8; i++) to[i * stride] = F::weight(quants, first + i, factors, bases);
   }
 };
 
@@ -86,7 +86,7 @@ __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs
   if (args.n_weights > 2 && blockIdx.x >= args.weights[2].first_tile) which = 2;
   const PrefillWeight& w = args.weights[which];
   const uint32_t first_row = (blockIdx.x - w.first_tile) * prefill_rows, first_token = blockIdx.y * prefill_tokens;
-  const uint32_t one = in_register(one_bits);
+  const Bases bases = make_bases<Format<kType>::kBits>();
 
   PrefillLoader<kType> loader(w.weight, first_row + thread % 128);
   const int half = thread / 128;
@@ -150,9 +150,9 @@ __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs
   loader.template load<0>(half);
   load_input(0);
   if (half == 0) {
-    loader.template store<0, 0>(store_to, kStride, one);
+    loader.template store<0, 0>(store_to, kStride, bases);
   } else {
-    loader.template store<0, 1>(store_to, kStride, one);
+    loader.template store<0, 1>(store_to, kStride, bases);
   }
   store_input(0);
   __syncthreads();
@@ -163,9 +163,9 @@ __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs
     load_input(block * 32 + 16);
     multiply(0);
     if (half == 0) {
-      loader.template store<1, 0>(store_to + kBuffer, kStride, one);
+      loader.template store<1, 0>(store_to + kBuffer, kStride, bases);
     } else {
-      loader.template store<1, 1>(store_to + kBuffer, kStride, one);
+      loader.template store<1, 1>(store_to + kBuffer, kStride, bases);
     }
     store_input(1);
     __syncthreads();
@@ -177,9 +177,9 @@ __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs
     multiply(1);
     if (more) {
       if (half == 0) {
-        loader.template store<0, 0>(store_to, kStride, one);
+        loader.template store<0, 0>(store_to, kStride, bases);
       } else {
-        loader.template store<0, 1>(store_to, kStride, one);
+        loader.template store<0, 1>(store_to, kStride, bases);
       }
       store_input(0);
     }

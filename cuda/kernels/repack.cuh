@@ -83,21 +83,21 @@ __device__ typename Format<kType>::StoredSuper pack_super(const uint8_t* at) {
   } else if constexpr (kType == M40_TYPE_Q6_K) {
     return static_cast<unsigned short>(raw_u16(at + 208));
   } else if constexpr (kType == M40_TYPE_IQ4_XS) {
-    uint64_t bits = uint64_t{raw_u16(at)} << 48;
+    uint32_t words[2] = {uint32_t{at[0]} << 24, uint32_t{at[1]} << 24};
     for (int g = 0; g < 8; g++) {
-      const uint64_t scale = (at[4 + g / 2] >> (g % 2 * 4) & 15) | (raw_u16(at + 2) >> (2 * g) & 3) << 4;
-      bits |= scale << (6 * g);
+      const uint32_t scale = (at[4 + g / 2] >> (g % 2 * 4) & 15) | (raw_u16(at + 2) >> (2 * g) & 3) << 4;
+      words[g / 4] |= scale << g % 4 * 6;
     }
-    return make_uint2(static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32));
+    return make_uint2(words[0], words[1]);
   } else if constexpr (Format<kType>::kHasSuper) {
-    uint32_t words[3] = {};
+    const uint32_t halves = kType == M40_TYPE_Q3_K ? raw_u16(at + 108) : raw_u32(at);
+    uint32_t words[4];
+    for (int i = 0; i < 4; i++) words[i] = (halves >> 8 * i & 255) << 24;
     for (int g = 0; g < 8; g++) {
       const uint32_t pair = kType == M40_TYPE_Q3_K ? raw_q3_scale(at + 96, 2 * g) | raw_q3_scale(at + 96, 2 * g + 1) << 6 : raw_pair(at + 4, g);
-      const int bit = 12 * g;
-      words[bit / 32] |= pair << bit % 32;
-      if (bit % 32 > 20) words[bit / 32 + 1] |= pair >> (32 - bit % 32);
+      words[g / 2] |= pair << g % 2 * 12;
     }
-    return make_uint4(kType == M40_TYPE_Q3_K ? raw_u16(at + 108) : raw_u32(at), words[0], words[1], words[2]);
+    return make_uint4(words[0], words[1], words[2], words[3]);
   } else {
     return {};
   }

@@ -1,6 +1,8 @@
 // Plans products: which weights go in one launch, how the columns are split, where partial sums lie.
 #include "ops.h"
 
+#include <type_traits>
+
 #include "matmul_launch.cuh"
 
 namespace m40::cuda {
@@ -42,9 +44,23 @@ void for_each_type(const MatmulArgs& args, const Function& f) {
   }
 }
 
+// Where the warps of a thread block share all parts, they have to do so evenly.
+uint32_t narrow_warps(const DecodeArgs& args) {
+  for (uint32_t i = 0; i < args.n_weights; i++) {
+    if (args.weights[i].splits % 2 != 0) return decode_split_parts;
+  }
+  return 2 * decode_split_parts;
+}
+
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  const uint32_t tokens = decode_tokens(n_tokens), token_blocks = (n_tokens + tokens - 1) / tokens;
   for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
+    uint64_t all_rows = 0;
+    for (uint32_t i = 0; i < n; i++) all_rows += args.weights[indices[i]].weight.rows;
+    DecodeLaunch launch = {};
+    launch.tokens = decode_tokens(n_tokens);
+    launch.row_groups = decode_row_groups(launch.tokens, all_rows);
+    const bool narrow = decode_is_narrow(launch.tokens);
+    const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     DecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
     decode.input_stride = args.input_stride;
@@ -56,25 +72,19 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     decode.n_weights = n;
     decode.partials = static_cast<float*>(args.scratch.memory);
     decode.counters = args.scratch.counters;
-    uint32_t n_blocks = 0, n_counters = 0;
+    uint32_t n_counters = 0;
     uint64_t n_partials = 0;
     for (uint32_t i = 0; i < n; i++) {
       const MatmulWeight& from = args.weights[indices[i]];
-      DecodeWeight& to = decode.weights[i];
-      const uint32_t set_rows = 32 * decode_row_groups(tokens);
-      to.weight = from.weight;
-      to.bias = from.bias;
-      to.output_column = from.output_column;
-      to.splits = decode_splits(from.weight.rows, args.columns);
-      to.row_sets = (from.weight.rows + set_rows - 1) / set_rows;
-      to.first_block = n_blocks;
-      to.first_counter = n_counters;
-      to.partials = n_partials;
-      n_blocks += to.row_sets * to.splits * token_blocks;
-      if (to.splits > 1) n_counters += to.row_sets * token_blocks;
-      n_partials += partial_floats(from.weight.rows, args.columns, n_tokens);
+      const uint32_t rows = from.weight.rows, splits = decode_splits(rows, args.columns), row_sets = (rows + set_rows - 1) / set_rows;
+      decode.weights[i] = {from.weight, from.bias, from.output_column, splits, launch.n_blocks, n_counters, n_partials};
+      launch.n_blocks += narrow ? row_sets : row_sets * splits * token_blocks;
+      if (splits > launch.most_splits) launch.most_splits = splits;
+      if (splits > 1) n_counters += row_sets * token_blocks;
+      n_partials += partial_floats(rows, args.columns, n_tokens);
     }
-    for_type(type, [&](auto t) { launch_decode<decltype(t)::value>(decode, tokens, n_blocks, stream); });
+    launch.n_warps = narrow_warps(decode);
+    for_type(type, [&](auto t) { launch_decode<decltype(t)::value>(decode, launch, stream); });
   });
 }
 
@@ -139,9 +149,12 @@ void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
       decode.n_tokens = static_cast<uint32_t>(left < slots_a_launch ? left : slots_a_launch);
       decode.columns = args.columns;
       decode.n_weights = 1;
-      const uint32_t row_sets = (weight.rows + 32 * expert_row_groups - 1) / (32 * expert_row_groups);
-      decode.weights[0] = {weight, nullptr, args.output_column[i], 1, row_sets, 0, 0, 0};
-      for_type(weight.type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_sets, stream); });
+      DecodeLaunch launch = {};
+      launch.most_splits = decode_splits(weight.rows, args.columns);
+      launch.n_blocks = (weight.rows + 31) / 32;
+      decode.weights[0] = {weight, nullptr, args.output_column[i], launch.most_splits, 0, 0, 0};
+      launch.n_warps = narrow_warps(decode);
+      for_type(weight.type, [&](auto t) { launch_experts<decltype(t)::value>(expert, launch, stream); });
     }
   }
 }
