@@ -128,6 +128,7 @@ struct SampleShared {
   uint32_t bins[sample_bins];
   unsigned long long sorted[sample_most];
   double sums[sample_warps];
+  double sum;
   unsigned long long words[sample_warps];
   uint32_t counts[sample_warps];
   uint32_t n;
@@ -241,36 +242,46 @@ struct SampleWeights {
 
 // ---- walks over the sorted -------------------------------------------------------------------------------------------
 
-// The first of the n sorted whose weights, added from the likeliest on, are more than `target` (or reach it, where
-// `reach`); n if they never are. Returns it in shared.found; total: the sum of all n; before: of those up to and with it.
-__device__ __forceinline__ uint32_t walk_sorted(const SampleWeights& weights, uint32_t n, double target, bool reach, SampleShared& shared,
-                                                double* total, double* upto_found) {
-  constexpr uint32_t each = sample_most / sample_threads;
+// The weights of the first n sorted: each thread has some that follow one another, and what came before them.
+struct SortedWeights {
+  static constexpr uint32_t each = sample_most / sample_threads;
   double mine[each];
-  double sum = 0;
-  for (uint32_t j = 0; j < each; j++) {
-    const uint32_t i = threadIdx.x * each + j;
-    mine[j] = i < n ? weights.of(logit_of_candidate(shared.sorted[i])) : 0;
-    sum += mine[j];
-  }
-  const double upto = block_prefix(sum, shared.sums);
-  double passed = upto - sum;
-  uint32_t found = n;
-  double passed_found = 0;
-  for (uint32_t j = 0; j < each; j++) {
-    const uint32_t i = threadIdx.x * each + j;
-    if (i >= n) break;
-    passed += mine[j];
-    if (found == n && (reach ? passed >= target : passed > target)) {
-      found = i;
-      passed_found = passed;
+  double before;
+  uint32_t n;
+
+  __device__ __forceinline__ SortedWeights(const SampleWeights& weights, uint32_t n_sorted, SampleShared& shared) : n(n_sorted) {
+    double sum = 0;
+#pragma unroll
+    for (uint32_t j = 0; j < each; j++) {
+      const uint32_t i = threadIdx.x * each + j;
+      mine[j] = i < n ? weights.of(logit_of_candidate(shared.sorted[i])) : 0;
+      sum += mine[j];
     }
+    before = block_prefix(sum, shared.sums) - sum;
   }
-  const uint32_t first = block_reduce(found, shared.counts, [](uint32_t a, uint32_t b) { return a < b ? a : b; });
-  *total = block_sum(threadIdx.x == sample_threads - 1 ? upto : 0.0, shared.sums);
-  *upto_found = block_sum(found == first && first < n ? passed_found : 0.0, shared.sums);
-  return first;
-}
+
+  // The first whose weights, added from the likeliest on, are more than `target` (or reach it); `among` if none of the
+  // first `among` is. sum: of the weights up to and with it, or of the first `among`.
+  __device__ __forceinline__ uint32_t find(uint32_t among, double target, bool reach, SampleShared& shared, double* sum) const {
+    double passed = before;
+    double passed_found = 0;
+    uint32_t found = among;
+#pragma unroll
+    for (uint32_t j = 0; j < each; j++) {
+      const uint32_t i = threadIdx.x * each + j;
+      if (i >= among || found < among) continue;
+      passed += mine[j];
+      const bool enough = reach ? passed >= target : passed > target;
+      if (enough || i + 1 == among) passed_found = passed;
+      if (enough) found = i;
+    }
+    const uint32_t first = block_reduce(found, shared.counts, [](uint32_t a, uint32_t b) { return a < b ? a : b; });
+    if (threadIdx.x == min(first, among - 1) / each) shared.sum = passed_found;
+    __syncthreads();
+    *sum = shared.sum;
+    return first;
+  }
+};
 
 // ---- walks over all ---------------------------------------------------------------------------------------------------
 
@@ -355,17 +366,15 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
     n = n_kept;
   }
 
-  double total = 0;
-  double upto = 0;
+  const SortedWeights sorted(weights, n, shared);
+  double kept = 0;
   if (!more) {
-    if (sampling.top_p < 1) {
-      walk_sorted(weights, n, 0, false, shared, &total, &upto);
-      const uint32_t last = walk_sorted(weights, n, total * static_cast<double>(sampling.top_p), true, shared, &total, &upto);
-      n = min(last + 1, n);
-    }
-    walk_sorted(weights, n, 0, false, shared, &total, &upto);
-    const uint32_t drawn = walk_sorted(weights, n, total * uniform, false, shared, &total, &upto);
-    return token_of(shared.sorted[min(drawn, n - 1)]);
+    uint32_t n_kept = n;
+    sorted.find(n, INFINITY, false, shared, &kept);
+    if (sampling.top_p < 1) n_kept = min(sorted.find(n, kept * static_cast<double>(sampling.top_p), true, shared, &kept) + 1, n);
+    double sum;
+    const uint32_t drawn = sorted.find(n_kept, kept * uniform, false, shared, &sum);
+    return token_of(shared.sorted[min(drawn, n_kept - 1)]);
   }
 
   // The kept are too many to sort. With top_k they are those from a bound on.
@@ -391,23 +400,24 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
   } else {
     kept_sum = sum_from(logits, columns, weights, 0, shared);
   }
-  double kept = static_cast<double>(kept_sum) / unit;
+  kept = static_cast<double>(kept_sum) / unit;
   if (sampling.top_p < 1) {
     const double wanted_sum = kept * static_cast<double>(sampling.top_p);
-    const uint32_t last = walk_sorted(weights, n, wanted_sum, true, shared, &total, &upto);
-    if (last < n) {
-      kept = upto;
+    double sum;
+    if (sorted.find(n, wanted_sum, true, shared, &sum) < n) {
+      kept = sum;
     } else {
-      unsigned long long sum;
-      walk_all(logits, columns, weights, static_cast<unsigned long long>(ceil(wanted_sum * unit)), true, shared, &sum);
-      kept = static_cast<double>(sum) / unit;
+      unsigned long long whole_sum;
+      walk_all(logits, columns, weights, static_cast<unsigned long long>(ceil(wanted_sum * unit)), true, shared, &whole_sum);
+      kept = static_cast<double>(whole_sum) / unit;
     }
   }
   const double target = kept * uniform;
-  const uint32_t drawn = walk_sorted(weights, n, target, false, shared, &total, &upto);
+  double sum;
+  const uint32_t drawn = sorted.find(n, target, false, shared, &sum);
   if (drawn < n) return token_of(shared.sorted[drawn]);
-  unsigned long long sum;
-  return token_of(walk_all(logits, columns, weights, static_cast<unsigned long long>(target * unit), false, shared, &sum));
+  unsigned long long whole_sum;
+  return token_of(walk_all(logits, columns, weights, static_cast<unsigned long long>(target * unit), false, shared, &whole_sum));
 }
 
 // Goes through a list of entries {token, value} and calls apply(token, value) for those of tokens in [first, end):
