@@ -125,6 +125,9 @@ const CXX_FLAGS = [
 const PORTABLE_LINK_FLAGS = ["-static-libstdc++", "-shared-libgcc"];
 const PORTABLE_LINKER_FLAGS = ["--exclude-libs,ALL", "--gc-sections", "--no-undefined"];
 
+/** What CUDA's runtime was in need of before glibc 2.34. */
+const OLD_LIBRARIES = ["libdl.so.2", "libpthread.so.0", "librt.so.1"];
+
 async function cpuRecipe(debug: boolean): Promise<Recipe> {
   return {
     compiler: await findCompiler(),
@@ -188,6 +191,8 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
       ...["-ccbin", toolkit.hostCompiler, "-shared", "-cudart", "static", ...targets],
       ...["-Xcompiler", PORTABLE_LINK_FLAGS.join(",")],
       ...PORTABLE_LINKER_FLAGS.flatMap((flag) => ["-Xlinker", flag]),
+      // cuda/runtime/old_glibc.cu says why.
+      ...["-Xlinker", "--no-as-needed", ...OLD_LIBRARIES.map((name) => "-l:" + name)],
       ...(debug ? [] : ["-Xlinker", "-s"]),
     ],
   };

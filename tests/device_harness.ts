@@ -1,5 +1,6 @@
 /**
- * Small programs on the CPU library, for tests of single operations.
+ * Small programs on a kernel library, for tests of single operations: the CPU library, or the one that
+ * M40_TEST_BACKEND names ("emulated", "cuda").
  *
  * @module
  */
@@ -12,11 +13,14 @@ import type {
   Context,
   Limits,
 } from "../engine/device/context.ts";
-import { KernelLibrary } from "../engine/device/library.ts";
+import { type Backend, KernelLibrary } from "../engine/device/library.ts";
 import type { Program } from "../engine/device/program.ts";
 import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import { Element, Rows } from "../engine/device/structs.ts";
 import { encodeOperations, type Operation } from "../engine/program/operation.ts";
+
+/** The library that these tests are run on. */
+export const BACKEND = (Deno.env.get("M40_TEST_BACKEND") ?? "cpu") as Backend;
 
 /** What a test program is made of. */
 export interface ProgramParts {
@@ -26,7 +30,7 @@ export interface ProgramParts {
   readonly cache?: Cache;
 }
 
-/** A context of the CPU library with memory for small tensors and programs. */
+/** A context of the library with memory for small tensors and programs. */
 export class TestDevice {
   readonly library: KernelLibrary;
   readonly context: Context;
@@ -34,8 +38,8 @@ export class TestDevice {
   private nTensors = 0;
 
   constructor(options: { threads?: number; instructionSet?: string; arenaBytes?: number } = {}) {
-    const { threads = 1, instructionSet, arenaBytes = 128 << 20 } = options;
-    this.library = KernelLibrary.find("cpu");
+    const { threads = 1, instructionSet, arenaBytes = 512 << 20 } = options;
+    this.library = KernelLibrary.find(BACKEND);
     this.context = this.library.createContext({ threads, instructionSet });
     this.arena = this.context.createArena(arenaBytes);
   }

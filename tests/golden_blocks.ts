@@ -4,7 +4,7 @@
  * @module
  */
 import { M40Error } from "../engine/errors.ts";
-import { type Random, TestDevice } from "./device_harness.ts";
+import { BACKEND, type Random, TestDevice } from "./device_harness.ts";
 
 /** Some blocks of a tensor type, and their values. */
 export interface GoldenBlocks {
@@ -57,8 +57,12 @@ export const GOLDEN_BLOCKS: readonly GoldenBlocks[] = [
   },
 ];
 
-/** The instruction sets of the CPU library that this processor has, and those that it lacks. */
+/**
+ * The instruction sets of the CPU library that this processor has, and those that it lacks. Other libraries
+ * do not ask for one: their own name stands for it.
+ */
 export function instructionSets(): { present: string[]; absent: string[] } {
+  if (BACKEND !== "cpu") return { present: [BACKEND], absent: [] };
   const present: string[] = [];
   const absent: string[] = [];
   for (const instructionSet of ["baseline", "avx", "avx2", "avx512"]) {

@@ -1,5 +1,6 @@
 import { assertEquals, assertLess } from "@std/assert";
 import { Engine } from "../engine/mod.ts";
+import { BACKEND } from "./device_harness.ts";
 
 interface Golden {
   tokens: number[];
@@ -13,7 +14,7 @@ const NAMES = ["llama", "llama3-tied-ropescaled", "mixtral-moe"];
 async function load(name: string): Promise<{ engine: Engine; golden: Golden }> {
   const golden = JSON.parse(await Deno.readTextFile(new URL(`${name}.json`, folder)));
   const path = new URL(`${name}.gguf`, folder).pathname;
-  const engine = await Engine.load(path, { device: "cpu", kvType: "f32", logitsOutputs: 7 });
+  const engine = await Engine.load(path, { device: BACKEND, kvType: "f32", logitsOutputs: 7 });
   return { engine, golden };
 }
 

@@ -1,9 +1,12 @@
 import { assert, assertEquals } from "@std/assert";
 import { NONE, Status } from "../engine/device/structs.ts";
-import { Random } from "./device_harness.ts";
+import { BACKEND, Random } from "./device_harness.ts";
 import { HEADER, validStep, withParts } from "./spoiled_program.ts";
 
 // Random damage to steps and programs: thousands of cases, none of which may end the process.
+
+/** Of each kind; the emulation is slow. */
+const CASES = BACKEND === "emulated" ? 600 : 4000;
 
 /** A value that a careless check would let through. */
 function nasty(random: Random, before: number): number {
@@ -27,12 +30,12 @@ function nasty(random: Random, before: number): number {
   ] >>> 0;
 }
 
-Deno.test("4,000 spoiled steps are answered, and the program still works after each hundred", async () => {
+Deno.test(`${CASES} spoiled steps are answered, and the program still works after each hundred`, async () => {
   const random = new Random(20);
   await withParts(async (parts) => {
     const counts: Record<number, number> = {};
     await parts.create(async (program) => {
-      for (let i = 0; i < 4000; i++) {
+      for (let i = 0; i < CASES; i++) {
         const { words, bytes } = validStep();
         for (let n = 1 + random.below(3); n > 0; n--) {
           const at = random.below(3) === 0 ? random.below(HEADER) : random.below(words.length);
@@ -49,7 +52,7 @@ Deno.test("4,000 spoiled steps are answered, and the program still works after e
       }
     });
     assert(
-      counts[Status.ok] > 100 && counts[Status.invalidArgument] > 1000,
+      counts[Status.ok] > CASES / 40 && counts[Status.invalidArgument] > CASES / 4,
       JSON.stringify(counts),
     );
     const known = [Status.ok, Status.invalidArgument, Status.internal].map(String);
@@ -57,11 +60,11 @@ Deno.test("4,000 spoiled steps are answered, and the program still works after e
   });
 });
 
-Deno.test("4,000 spoiled programs are answered; those that are accepted can be run", async () => {
+Deno.test(`${CASES} spoiled programs are answered; those that are accepted can be run`, async () => {
   const random = new Random(21);
   await withParts(async (parts) => {
     const counts: Record<number, number> = {};
-    for (let i = 0; i < 4000; i++) {
+    for (let i = 0; i < CASES; i++) {
       const saved = [parts.ops, parts.buffers, parts.limits].map((bytes) => bytes.slice());
       for (let n = 1 + random.below(2); n > 0; n--) {
         const kind = random.below(12);
@@ -84,10 +87,12 @@ Deno.test("4,000 spoiled programs are answered; those that are accepted can be r
       [parts.ops, parts.buffers, parts.limits].forEach((bytes, k) => bytes.set(saved[k]));
     }
     assert(
-      counts[Status.ok] > 100 && counts[Status.invalidArgument] > 1000,
+      counts[Status.ok] > CASES / 40 && counts[Status.invalidArgument] > CASES / 4,
       JSON.stringify(counts),
     );
     const known = [Status.ok, Status.invalidArgument, Status.outOfMemory].map(String);
+    // Some shapes are beyond a GPU's kernels.
+    if (BACKEND !== "cpu") known.push(String(Status.unsupported));
     assertEquals(Object.keys(counts).filter((status) => !known.includes(status)), []);
   });
 });

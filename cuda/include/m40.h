@@ -72,6 +72,7 @@ typedef struct m40_device_info {
   char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
 } m40_device_info;
 
+// Where there is no device, *n_devices is 0, the status M40_OK, and error->message says why in one sentence.
 M40_API m40_status m40_device_count(uint32_t* n_devices, m40_error* error);
 M40_API m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error);
 

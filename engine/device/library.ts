@@ -2,7 +2,7 @@ import { dirname, join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { call } from "./status.ts";
-import { ABI_VERSION, DEVICE_INFO } from "./structs.ts";
+import { ABI_VERSION, DEVICE_INFO, ERROR } from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** A kernel library by what it runs on. */
@@ -115,11 +115,21 @@ export class KernelLibrary {
     return JSON.parse(text(this.symbols.m40_layout()));
   }
 
+  /** How many devices the library can run on; where there are none, why. */
+  countDevices(): { count: number; absence: string } {
+    const count = new Uint32Array(1);
+    const error = new Uint8Array(ERROR.bytes);
+    call((report) => {
+      const status = this.symbols.m40_device_count(new Uint8Array(count.buffer), report);
+      error.set(report);
+      return status;
+    });
+    return { count: count[0], absence: ERROR.read(new DataView(error.buffer)).message };
+  }
+
   /** The devices that the library can run on. */
   devices(): DeviceInfo[] {
-    const count = new Uint32Array(1);
-    call((error) => this.symbols.m40_device_count(new Uint8Array(count.buffer), error));
-    return Array.from({ length: count[0] }, (_, index) => this.device(index));
+    return Array.from({ length: this.countDevices().count }, (_, index) => this.device(index));
   }
 
   /** One device by its index. */

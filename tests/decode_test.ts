@@ -1,0 +1,114 @@
+import { assert, assertEquals } from "@std/assert";
+import { NONE } from "../engine/device/structs.ts";
+import {
+  assertClose,
+  Random,
+  row,
+  type TestDevice,
+  tokenBuffer,
+  withDevice,
+} from "./device_harness.ts";
+import { GOLDEN_BLOCKS, type GoldenBlocks, matrixOf } from "./golden_blocks.ts";
+
+// Decoded tokens, each of a sequence of its own: products with weights of every type, of 1 to 33 tokens, whose
+// bits do not depend on how many there are, nor on prompts in the same step.
+
+const MOST = 40;
+
+/** A program of products of one input with three weights, two of one type and a third of F32. */
+function products(device: TestDevice, blocks: GoldenBlocks, rows: number[], columns: number) {
+  const random = new Random(7);
+  const values: Float32Array[] = [];
+  const weights = rows.map((n, i) => {
+    if (i === 2) {
+      values.push(random.floats(n * columns));
+      return device.tensor(values[i], n, columns);
+    }
+    const matrix = matrixOf(blocks, n, columns, random);
+    values.push(matrix.values);
+    return device.blocks(blocks.id, matrix.bytes, n, columns);
+  });
+  const bias = random.floats(rows[1]);
+  const width = rows.reduce((a, b) => a + b);
+  const program = device.program({
+    ops: [{
+      kind: "matmul",
+      input: 0,
+      output: 1,
+      residual: NONE,
+      n_weights: 3,
+      columns,
+      weight: weights,
+      bias: [NONE, device.tensor(bias, rows[1]), NONE],
+      rows,
+      output_column: [0, rows[0], rows[0] + rows[1]],
+    }],
+    buffers: [tokenBuffer(columns), tokenBuffer(width)],
+    limits: { n_tokens: MOST, n_sequences: MOST },
+  });
+  /** Decodes so many tokens, and computes a prompt of some more. */
+  const run = async (input: Float32Array<ArrayBuffer>, decoded: number, prompt = 0) => {
+    program.writeBuffer(0, input);
+    const sequences = Array.from({ length: decoded }, () => ({
+      tokens: [0],
+      position: 3,
+      pages: [],
+      outputs: [],
+      decode: true,
+    }));
+    const prompts = prompt === 0
+      ? []
+      : [{ tokens: new Array(prompt).fill(0), position: 0, pages: [], outputs: [] }];
+    await program.step([...sequences, ...prompts], { sample: false });
+    return program.readBuffer(1, new Float32Array((decoded + prompt) * width));
+  };
+  return { run, values, bias, width };
+}
+
+/** Golden values whose products stay finite: F32's are extreme. */
+const TYPES = GOLDEN_BLOCKS.filter(({ type }) => type !== "F32");
+
+for (const blocks of TYPES) {
+  Deno.test(`decode, ${blocks.type}: 1 to 33 tokens, right, and the same bits alone and among others`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const columns = blocks.blockSize === 1 ? 300 : blocks.blockSize === 32 ? 288 : 768;
+      const rows = [70, 33, 5];
+      const { run, values, bias, width } = products(device, blocks, rows, columns);
+      const input = new Random(8).floats(MOST * columns);
+      const whole = await run(input, 33);
+      const wanted = new Float64Array(33 * width);
+      const sizes = new Float64Array(33 * width);
+      for (let t = 0; t < 33; t++) {
+        let first = 0;
+        rows.forEach((n, w) => {
+          for (let r = 0; r < n; r++) {
+            const at = t * width + first + r;
+            for (let c = 0; c < columns; c++) {
+              const term = values[w][r * columns + c] * input[t * columns + c];
+              wanted[at] += term;
+              sizes[at] += Math.abs(term);
+            }
+            if (w === 1) wanted[at] += bias[r];
+          }
+          first += n;
+        });
+      }
+      for (let i = 0; i < wanted.length; i++) {
+        assert(
+          Math.abs(whole[i] - wanted[i]) <= 4e-6 * sizes[i] + 1e-6,
+          `value ${i} is ${whole[i]}, wanted ${wanted[i]}`,
+        );
+      }
+      const bits = (values: Float32Array<ArrayBuffer>) => new Uint32Array(values.buffer);
+      for (const n of [1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 32]) {
+        const some = await run(input, n);
+        assertEquals(bits(some), bits(whole.slice(0, n * width)), `${n} tokens`);
+      }
+      const beside = await run(input, 3, 20);
+      assertEquals(bits(beside.slice(0, 3 * width)), bits(whole.slice(0, 3 * width)));
+      for (let t = 3; t < 23; t++) {
+        assertClose(row(beside, t, width), row(whole, t, width), 2e-5);
+      }
+    });
+  });
+}
