@@ -109,14 +109,18 @@ Deno.test("a server that ends tells clients of long answers, and then ends", asy
   await using server = await startServer({ ...LONG, graceMs: 50 });
   const streamed = server.post("/v1/completions", { ...ENDLESS, stream: true });
   const whole = server.post("/v1/completions", ENDLESS);
-  await until("both are there", () => server.engine.status().waiting === 1);
+  await until("two are there", () => server.engine.status().waiting === 1);
+  const unbegun = server.post("/v1/completions", { ...ENDLESS, stream: true });
+  await until("all are there", () => server.engine.status().waiting === 2);
   server.stop();
   const events = (await (await streamed).text()).trimEnd().split("\n\n");
   const last = events.at(-1)!;
   assert(events.length > 1);
   assertStringIncludes(last, 'data: {"error":{"message":');
   assertEquals(JSON.parse(last.slice(6)).error.code, "cancelled");
-  assertEquals((await readError(await whole, 503)).code, "cancelled");
+  for (const answer of [whole, unbegun]) {
+    assertEquals((await readError(await answer, 503)).code, "cancelled");
+  }
   await server.finished;
   await until("the engine is free", () => idle(server));
 });

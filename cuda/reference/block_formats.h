@@ -1,8 +1,9 @@
 // GGUF's tensor types, a struct each. An object is one block of weights: its constructor unpacks the scales,
-// weights(group, i) the weights from 32 * group + kLanes * i on, rounded as d * q and d * q - m are in float32. (Scales have so few bits that
-// every product d * q but those of Q3_K and Q6_K is exact, so one rounding is all there is, and multiply_add changes nothing.)
+// weights(group, i) gives the kLanes weights from 32 * group + kLanes * i on.
 //
-// Quants (q) are the stored small integers; d is a block's half-precision scale, m its minimum.
+// Quants (q) are the stored small integers; d is a block's half-precision scale, m its minimum. A weight is d * q or
+// d * q + m, in float32. Where there is a minimum, d and q have so few bits together that d * q is exact: the one
+// rounding left is the sum's, and multiply_add gives the same with and without fused instructions.
 #ifndef M40_REFERENCE_BLOCK_FORMATS_H
 #define M40_REFERENCE_BLOCK_FORMATS_H
 

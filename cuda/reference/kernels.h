@@ -15,7 +15,8 @@ namespace m40::reference {
 struct Kernels {
   const char* name;  // "avx512", "avx2", "avx" or "baseline"
 
-  // The n values of blocks of a tensor type; n is a multiple of the type's block size.
+  // The n values of blocks of a tensor type, exactly; n is a multiple of the type's block size. Nothing happens
+  // for a type without type_info, here and in matmul.
   void (*dequantize)(uint32_t type, const void* blocks, float* values, size_t n);
 
   // output[t * output_stride + r] = sum over c of weight[r][c] * input[t * input_stride + c]
@@ -34,9 +35,9 @@ struct Kernels {
   void (*to_f16)(const float* values, uint16_t* halves, size_t n);
 };
 
-// Floats of scratch memory that one thread needs for matmul over so many columns.
-size_t scratch_floats(size_t columns);
+// Floats of scratch memory that one thread needs for matmul over so many columns: the same for any number.
 constexpr size_t kScratchFloats = 24576;
+size_t scratch_floats(size_t columns);
 
 // The functions of the instruction set of that name, "" for the best that this processor has; nullptr where
 // the processor or the build lacks it.

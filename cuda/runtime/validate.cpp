@@ -3,86 +3,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "tensor_types.h"
-
 namespace m40 {
-
-namespace {
-
-constexpr uint64_t max_bytes = uint64_t{1} << 48;  // more than any host or device has
-constexpr uint32_t max_list = 1u << 16;            // operations, buffers, heads: far above any model
-
-uint64_t checked_multiply(uint64_t a, uint64_t b, const char* what) {
-  uint64_t product;
-  if (__builtin_mul_overflow(a, b, &product) || product > max_bytes) {
-    fail(M40_INVALID_ARGUMENT, "%s would take more than 2^48 bytes", what);
-  }
-  return product;
-}
-
-}  // namespace
-
-uint64_t checked_row_bytes(uint32_t type, uint64_t columns) {
-  const TensorType* found = find_tensor_type(type);
-  if (found == nullptr) {
-    fail(M40_UNSUPPORTED,
-         "tensor type %u is not known; known are F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, "
-         "Q4_K, Q5_K, Q6_K, IQ4_NL and IQ4_XS",
-         type);
-  }
-  if (columns == 0 || columns % found->block_weights != 0) {
-    fail(M40_INVALID_ARGUMENT, "a %s row of %llu columns: wanted a positive multiple of %u", found->name,
-         static_cast<unsigned long long>(columns), found->block_weights);
-  }
-  return columns / found->block_weights * found->block_bytes;
-}
-
-uint64_t checked_tensor_bytes(const m40_tensor_desc& desc) {
-  const uint64_t row_bytes = checked_row_bytes(desc.type, desc.columns);
-  if (desc.rows == 0 || desc.n_experts == 0) {
-    fail(M40_INVALID_ARGUMENT, "a tensor of %u experts, %u rows and %u columns: none of them may be 0", desc.n_experts,
-         desc.rows, desc.columns);
-  }
-  return checked_multiply(checked_multiply(row_bytes, desc.rows, "a tensor"), desc.n_experts, "a tensor");
-}
-
-uint64_t cache_head_bytes(const m40_cache_desc& desc) { return checked_row_bytes(desc.type, desc.head_dim); }
-
-uint64_t checked_page_bytes(const m40_cache_desc& desc) {
-  if (desc.type != M40_TYPE_F32 && desc.type != M40_TYPE_F16 && desc.type != M40_TYPE_Q8_0) {
-    const TensorType* type = find_tensor_type(desc.type);
-    fail(M40_UNSUPPORTED, "a KV cache of type %s (%u): wanted F32, F16 or Q8_0", type == nullptr ? "unknown" : type->name,
-         desc.type);
-  }
-  if (desc.n_layers == 0 || desc.n_kv_heads == 0 || desc.head_dim == 0 || desc.n_pages == 0) {
-    fail(M40_INVALID_ARGUMENT, "a KV cache of %u layers, %u KV heads, head dimension %u and %u pages: none of them may be 0",
-         desc.n_layers, desc.n_kv_heads, desc.head_dim, desc.n_pages);
-  }
-  if (desc.page_tokens == 0 || (desc.page_tokens & (desc.page_tokens - 1)) != 0) {
-    fail(M40_INVALID_ARGUMENT, "KV pages of %u tokens: wanted a power of two", desc.page_tokens);
-  }
-  uint64_t bytes = cache_head_bytes(desc);
-  bytes = checked_multiply(bytes, desc.page_tokens, "a KV page");
-  bytes = checked_multiply(bytes, desc.n_kv_heads, "a KV page");
-  bytes = checked_multiply(bytes, 2, "a KV page");
-  return checked_multiply(bytes, desc.n_layers, "a KV page");
-}
-
-uint64_t buffer_rows(const m40_buffer_desc& buffer, uint64_t n_tokens, uint64_t n_outputs) {
-  switch (buffer.rows) {
-    case M40_ROWS_OUTPUTS:
-      return n_outputs;
-    case M40_ROWS_EXPERTS:
-      return n_tokens * buffer.rows_factor;
-    default:
-      return n_tokens;
-  }
-}
-
-uint64_t checked_buffer_bytes(const m40_buffer_desc& buffer, const m40_limits& limits) {
-  const uint64_t rows = buffer_rows(buffer, limits.n_tokens, limits.n_outputs);
-  return checked_multiply(checked_multiply(rows, buffer.columns, "a buffer"), 4, "a buffer");
-}
 
 const char* op_name(uint32_t kind) {
   switch (kind) {
@@ -104,6 +25,8 @@ const char* op_name(uint32_t kind) {
 }
 
 namespace {
+
+constexpr uint32_t max_list = 1u << 16;  // operations, buffers, heads: far above any model
 
 const char* rows_name(uint32_t rows) {
   return rows == M40_ROWS_TOKENS ? "tokens" : rows == M40_ROWS_OUTPUTS ? "outputs" : "experts";

@@ -1,6 +1,5 @@
-// Checks what a caller describes before anything is built from it: tensors, caches, limits and the records
-// of a program. Every function throws Failure (error.h) with M40_INVALID_ARGUMENT, or M40_UNSUPPORTED for a
-// tensor type that no library knows, and a message that says what was got and what was wanted.
+// Checks a program as a caller describes it: limits, buffers and records. What is wrong is thrown as Failure
+// (error.h) with a message that says what was got and what was wanted.
 #ifndef M40_RUNTIME_VALIDATE_H
 #define M40_RUNTIME_VALIDATE_H
 
@@ -8,6 +7,7 @@
 
 #include "../include/m40.h"
 #include "error.h"
+#include "sizes.h"
 
 namespace m40 {
 
@@ -29,25 +29,6 @@ struct ProgramDescription {
   const m40_op* ops;
   uint32_t n_ops;
 };
-
-// Bytes of one row of `columns` weights in the type's blocks. Fails where the type is unknown or the row is
-// no whole number of blocks.
-uint64_t checked_row_bytes(uint32_t type, uint64_t columns);
-
-// Bytes of the tensor's data as a file holds it.
-uint64_t checked_tensor_bytes(const m40_tensor_desc& desc);
-
-// Bytes of K (or V) of one head and one token in the cache.
-uint64_t cache_head_bytes(const m40_cache_desc& desc);
-
-// Bytes of one page, K and V of every layer, before any alignment.
-uint64_t checked_page_bytes(const m40_cache_desc& desc);
-
-// Rows of a buffer in the largest step.
-uint64_t buffer_rows(const m40_buffer_desc& buffer, uint64_t n_tokens, uint64_t n_outputs);
-
-// Bytes of a buffer in the largest step.
-uint64_t checked_buffer_bytes(const m40_buffer_desc& buffer, const m40_limits& limits);
 
 // With tensors == nullptr, tensor indices are not looked at.
 void validate_program(const ProgramDescription& program, const TensorLookup* tensors);

@@ -1,0 +1,191 @@
+import { assertEquals } from "@std/assert";
+import { LIMITS, NONE, SAMPLE, SAMPLING, Status, STEP_HEADER } from "../engine/device/structs.ts";
+import {
+  answerAsync,
+  assertAnswer,
+  AT,
+  BIASES,
+  COUNTS,
+  validStep,
+  withParts,
+  WORDS,
+} from "./spoiled_program.ts";
+
+// What is wrong with a step is answered with a message that names it.
+
+/** The word of a field of the step's header. */
+const H = (field: keyof typeof STEP_HEADER.fields) => STEP_HEADER.fields[field].offset / 4;
+
+const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
+  [({ words }) => words[H("n_tokens")] = 17, /17 tokens: wanted at most 16/],
+  [({ words }) => words[H("n_tokens")] = 0, /a step of 0 tokens/],
+  [({ words }) => words[H("n_sequences")] = 5, /5 sequences: wanted at most 4/],
+  [({ words }) => words[H("n_outputs")] = 9, /9 outputs: wanted at most 8/],
+  [({ words }) => words[H("n_decode")] = 6, /6 decoded tokens in a step of 5 tokens/],
+  [({ words }) => words[H("n_decode")] = 1, /token 1 of the step is the second of sequence 1/],
+  [({ words }) => words[H("page_stride")] = 9, /9 pages a sequence: wanted at most 8/],
+  [
+    ({ words }) => words[H("page_stride")] = 8,
+    /page 0 of sequence 1 is \d+: the KV cache has 64 pages/,
+  ],
+  [
+    ({ words }) => words[H("page_stride")] = 1,
+    /sequence 1 reaches position 5, page 1: its row of the page table has 1/,
+  ],
+  [
+    ({ words }) => words[H("tokens")] = 65,
+    /tokens at byte 65 of the step block: wanted a multiple of 4/,
+  ],
+  [
+    ({ words }) => words[H("tokens")] = 0xFFFFFFFC,
+    /tokens: 5 elements of 4 bytes from byte 4294967292 on do not fit/,
+  ],
+  [({ words }) => words[H("sampling")] = 4 * WORDS, /sampling: 2 elements of 64 bytes/],
+  [
+    ({ words }) => words[H("n_token_counts")] = 0xFFFFFFFF,
+    /token_counts: 4294967295 elements of 8 bytes/,
+  ],
+  [({ words }) => words[H("n_token_biases")] = 0x20000000, /token_biases: 536870912 elements/],
+  [({ words }) => words[H("n_masks")] = 0xFFFFFFFF, /masks: 17179869180 elements of 4 bytes/],
+  [({ words }) => words[AT.tokens] = 100, /token 0 of the step is 100: wanted 0 to 99/],
+  [({ words }) => words[AT.tokens + 4] = NONE, /token 4 of the step is -1/],
+  [
+    ({ words }) => words[AT.positions] = 32,
+    /token 0 of the step has position 32: wanted one below 32/,
+  ],
+  [
+    ({ words }) => words[AT.positions + 1] = 3,
+    /token 1 of the step has position 3 after 3 of the same sequence/,
+  ],
+  [({ words }) => words[AT.positions + 2] = 31, /sequence 1 reaches position 31, page 7/],
+  [
+    ({ words }) => words[AT.sequences] = 2,
+    /token 0 of the step is of sequence 2: wanted one below 2/,
+  ],
+  [
+    ({ words }) => words[AT.sequences + 4] = 1,
+    /token 4 of the step: the tokens of sequence 1 do not stand together/,
+  ],
+  [
+    ({ words }) => words[AT.pages + 2] = 64,
+    /page 0 of sequence 1 is 64: the KV cache has 64 pages/,
+  ],
+  [({ words }) => words[AT.pages + 3] = NONE, /page 1 of sequence 1 is 4294967295/],
+  [({ words }) => words[AT.outputs + 1] = 5, /output 1 is of token 5: the step has 5 tokens/],
+  [({ words }) => words[AT.outputs + 1] = 2, /output 1 is of token 2 after 2: wanted rising ones/],
+  [({ words }) => words[COUNTS] = 100, /token count 0 is of token 100/],
+  [({ words }) => words[BIASES + 2] = NONE, /token bias 1 is of token -1/],
+  [
+    ({ view }) => view.setFloat32(4 * BIASES + 4, Infinity, true),
+    /token bias 0 is inf: wanted a finite number/,
+  ],
+  ...([
+    ["temperature", -0.1, /output 1: temperature is -0.1: wanted a finite number, 0 or more/],
+    ["temperature", NaN, /temperature is -?nan/],
+    ["temperature", Infinity, /temperature is inf/],
+    ["top_p", 0, /top_p is 0: wanted more than 0, at most 1/],
+    ["top_p", 1.01, /top_p is 1.01/],
+    ["min_p", -1, /min_p is -1: wanted 0 to 1/],
+    ["min_p", 2, /min_p is 2/],
+    ["repetition_penalty", 0, /repetition_penalty is 0: wanted a finite number above 0/],
+    ["frequency_penalty", NaN, /frequency_penalty is -?nan/],
+    ["presence_penalty", -Infinity, /presence_penalty is -inf/],
+    ["n_top_logprobs", 21, /n_top_logprobs is 21: wanted 0 to 20/],
+    ["mask", 1, /mask 1: the step has 1/],
+    ["first_token_count", 2, /token counts 2 to 3: the step has 2/],
+    ["n_token_counts", NONE, /token counts 1 to 4294967296: the step has 2/],
+    ["first_token_bias", NONE, /token biases 4294967295 to 4294967297: the step has 2/],
+  ] as [keyof typeof SAMPLING.fields, number, RegExp][]).map(
+    ([field, value, message]): typeof STEP_CASES[number] => [
+      ({ view }) => SAMPLING.write(view, 4 * AT.sampling + SAMPLING.bytes, { [field]: value }),
+      message,
+    ],
+  ),
+];
+
+Deno.test("steps: every wrong count, offset, token, position, page and parameter is named", async () => {
+  await withParts(async (parts) => {
+    const created = await parts.create(async (program) => {
+      assertEquals(await parts.step(program, validStep().bytes), {
+        status: Status.ok,
+        message: "",
+      });
+      for (const [spoil, message] of STEP_CASES) {
+        const step = validStep();
+        spoil(step);
+        assertAnswer(await parts.step(program, step.bytes), Status.invalidArgument, message);
+      }
+      const { bytes } = validStep();
+      assertAnswer(
+        await parts.step(program, bytes, STEP_HEADER.bytes - 1),
+        Status.invalidArgument,
+        /a step block of 67 bytes: wanted at least the header's 68/,
+      );
+      assertAnswer(
+        await parts.step(program, bytes, bytes.length - 1),
+        Status.invalidArgument,
+        /masks: 4 elements of 4 bytes .* do not fit/,
+      );
+      const most = Number(LIMITS.read(new DataView(parts.limits.buffer)).step_bytes);
+      assertAnswer(
+        await parts.step(program, new Uint8Array(most + 1)),
+        Status.invalidArgument,
+        /the program's step_bytes/,
+      );
+      const odd = new Uint8Array(bytes.length + 1).subarray(1);
+      odd.set(bytes);
+      assertAnswer(
+        await parts.step(program, odd),
+        Status.invalidArgument,
+        /the step block starts at .*: wanted a multiple of 4/,
+      );
+      const { symbols } = parts;
+      const few = await answerAsync((e) =>
+        symbols.m40_step(
+          program,
+          bytes,
+          BigInt(bytes.length),
+          new Uint8Array(SAMPLE.bytes),
+          1,
+          null,
+          0n,
+          e,
+        )
+      );
+      assertAnswer(few, Status.invalidArgument, /room for 1 samples: the step has 2 outputs/);
+      const logits = await answerAsync((e) =>
+        symbols.m40_step(
+          program,
+          bytes,
+          BigInt(bytes.length),
+          new Uint8Array(2 * SAMPLE.bytes),
+          2,
+          new Uint8Array(4),
+          1n,
+          e,
+        )
+      );
+      assertAnswer(
+        logits,
+        Status.invalidArgument,
+        /room for 1 logits: the step has 2 outputs of 100/,
+      );
+      assertEquals((await parts.step(program, bytes)).status, Status.ok, "the program still works");
+    });
+    assertEquals(created.status, Status.ok, created.message);
+  });
+});
+
+Deno.test("steps after the arena of the weights was destroyed are refused", async () => {
+  await withParts(async (parts) => {
+    await parts.create(async (program) => {
+      const arena = (parts.device.arena as unknown as { handle: Deno.PointerValue }).handle;
+      parts.symbols.m40_arena_destroy(arena);
+      assertAnswer(
+        await parts.step(program, validStep().bytes),
+        Status.invalidArgument,
+        /an arena that the program uses has been destroyed/,
+      );
+    });
+  });
+});
