@@ -5,7 +5,7 @@ import type { Program, StepResult } from "./device/program.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
-import { Generation } from "./generation.ts";
+import { Generation, type GenerationPlan, type GenerationReport } from "./generation.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { type KvType, type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
@@ -14,7 +14,13 @@ import { encodeOperations } from "./program/operation.ts";
 import type { ProgramSource } from "./program/builder.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
 import { BlockManager } from "./scheduler/block_manager.ts";
-import { Scheduler } from "./scheduler/scheduler.ts";
+import { HostPages } from "./scheduler/host_pages.ts";
+import {
+  Scheduler,
+  type SchedulerCounts,
+  type SchedulerStatus,
+  type StepReport,
+} from "./scheduler/scheduler.ts";
 import { loadTokenizer, type Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** How a model is loaded. */
@@ -27,8 +33,17 @@ export interface EngineOptions {
   threads?: number;
   /** How the KV cache holds its values; default "f16". */
   kvType?: KvType;
+  /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU. */
+  parallel?: number;
   /** Requests that may wait for their turn; default 64. */
   maxQueue?: number;
+  /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
+  chunkMs?: number;
+  /**
+   * Bytes of host memory for the KV pages of sequences that give way to others; default as many as the
+   * KV cache has, up to 2 GiB. What finds no room there is computed again.
+   */
+  hostCacheBytes?: number;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
   /** What the model is called; default `general.name` or the file's name. */
@@ -54,13 +69,42 @@ export interface GenerateRequest {
 }
 
 const MAX_STOP_STRINGS = 16;
-/** Sequences that run at the same time. */
-const MAX_RUNNING = 1;
+const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
+
+/** Who is told what happens in an engine. */
+export interface EngineObserver {
+  /** After every step. */
+  step?(report: StepReport): void;
+  /** After every request, whatever became of it. */
+  generation?(report: GenerationReport): void;
+}
+
+/** What an engine does at the moment, and has done since it was loaded. */
+export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
+  /** KV pages in all, held by sequences, and kept for prompts that begin alike. */
+  readonly pages: number;
+  readonly usedPages: number;
+  readonly idlePages: number;
+}
+
+/** One sequence, for a person to look at. */
+export interface SlotStatus {
+  readonly id: number;
+  readonly state: "decoding" | "prompt" | "waiting" | "preempted";
+  readonly promptTokens: number;
+  readonly computedTokens: number;
+  readonly generatedTokens: number;
+  readonly pages: number;
+}
 
 /** A model on a device: text in, tokens out. */
 export class Engine {
   private readonly scheduler: Scheduler;
   private lock: Promise<unknown> = Promise.resolve();
+  /** Told of every step and request. */
+  observer?: EngineObserver;
+  private readonly blocks: BlockManager;
+  private readonly logitsOutputs: number;
   private closed = false;
   private longestToken?: number;
 
@@ -74,17 +118,25 @@ export class Engine {
     private readonly library: KernelLibrary,
     private readonly context: Context,
     private readonly program: Program,
-    private readonly blocks: BlockManager,
-    private readonly logitsOutputs: number,
-    maxQueue: number,
+    cache: Cache,
+    options: Required<Pick<EngineOptions, "maxQueue" | "chunkMs" | "logitsOutputs">>,
+    hostCacheBytes: number,
   ) {
+    this.logitsOutputs = options.logitsOutputs;
+    this.blocks = new BlockManager(plan.pages, plan.pageTokens);
+    const { pageBytes } = context.cacheBytes(plan.cache);
+    const pages = Math.floor(hostCacheBytes / pageBytes);
+    const host = pages > 0
+      ? new HostPages(cache, context.hostMemory(pages * pageBytes), pageBytes)
+      : undefined;
     const runner = { step: (sequences: readonly StepSequence[]) => this.step(sequences, false) };
-    this.scheduler = new Scheduler(runner, blocks, {
-      maxRunning: MAX_RUNNING,
-      maxWaiting: maxQueue,
+    this.scheduler = new Scheduler(runner, this.blocks, cache, {
+      maxRunning: plan.limits.n_sequences,
+      maxWaiting: options.maxQueue,
       stepTokens: plan.limits.n_tokens,
-      pageTokens: plan.pageTokens,
-    });
+      chunkMs: options.chunkMs,
+    }, host);
+    this.scheduler.onStep = (report) => this.observer?.step?.(report);
   }
 
   /**
@@ -104,6 +156,7 @@ export class Engine {
       );
     }
     const maxQueue = integerOption("max_queue", options.maxQueue ?? 64, 0, 1_000_000);
+    const chunkMs = integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000);
     const logitsOutputs = integerOption("logits_outputs", options.logitsOutputs ?? 1, 1, 4096);
     const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
     const { library, index } = openDevice(options.device ?? "auto");
@@ -111,14 +164,22 @@ export class Engine {
     try {
       const info = library.device(index);
       context = library.createContext({ device: index, threads });
+      const onGpu = library.backend === "cuda";
       const plan = planMemory(context, source, shape, {
         contextTokens: options.contextTokens,
         kvType: options.kvType ?? "f16",
-        maxRunning: MAX_RUNNING,
+        maxRunning: integerOption("parallel", options.parallel ?? (onGpu ? 32 : 4), 1, 256),
         outputs: logitsOutputs,
         freeBytes: info.freeBytes,
+        fill: onGpu,
       });
-      const { program } = await place(context, gguf, source, plan, options.onProgress);
+      const hostCacheBytes = integerOption(
+        "host_cache_bytes",
+        options.hostCacheBytes ?? Math.min(plan.cacheBytes, DEFAULT_HOST_CACHE_BYTES),
+        0,
+        2 ** 46,
+      );
+      const { program, cache } = await place(context, gguf, source, plan, options.onProgress);
       return new Engine(
         describeModel(gguf, shape, options.name),
         tokenizer,
@@ -127,9 +188,9 @@ export class Engine {
         library,
         context,
         program,
-        new BlockManager(plan.pages),
-        logitsOutputs,
-        maxQueue,
+        cache,
+        { maxQueue, chunkMs, logitsOutputs },
+        hostCacheBytes,
       );
     } catch (error) {
       context?.close();
@@ -150,7 +211,34 @@ export class Engine {
    * "device" where the device was lost.
    */
   generate(request: GenerateRequest): Generation {
+    return this.generateAll([request])[0];
+  }
+
+  /**
+   * Checks requests and queues all of them or none; fails as {@link generate} does. Those with the same
+   * prompt compute it once.
+   */
+  generateAll(requests: readonly GenerateRequest[]): Generation[] {
     this.assertOpen();
+    const leaders = new Map<string, Generation>();
+    const generations = requests.map((request) => {
+      const plan = this.planOf(request);
+      const key = requests.length > 1 ? plan.prompt.join() : "";
+      const generation = new Generation(
+        plan,
+        this.tokenizer,
+        this.scheduler,
+        (report) => this.observer?.generation?.(report),
+        leaders.get(key),
+      );
+      if (!leaders.has(key)) leaders.set(key, generation);
+      return generation;
+    });
+    Generation.start(generations, this.scheduler);
+    return generations;
+  }
+
+  private planOf(request: GenerateRequest): GenerationPlan {
     const { stop = [], topLogprobs } = request;
     const sampling = validateSampling(request.sampling ?? {}, this.model.vocabSize);
     if (topLogprobs !== undefined) {
@@ -172,9 +260,7 @@ export class Engine {
       checkRange("max_tokens", request.maxTokens, { min: 1, max: 2 ** 31, integer: true });
     }
     const maxTokens = Math.min(request.maxTokens ?? room, room);
-    const { signal } = request;
-    const plan = { prompt, maxTokens, sampling, stop, topLogprobs, signal };
-    return new Generation(plan, this.tokenizer, this.scheduler);
+    return { prompt, maxTokens, sampling, stop, topLogprobs, signal: request.signal };
   }
 
   /**
@@ -220,9 +306,30 @@ export class Engine {
     }
   }
 
-  /** How many requests run and wait, and the device's error where it was lost. */
-  status(): { running: number; waiting: number; failed?: string } {
-    return this.scheduler.status();
+  /** What the engine does, and has done. */
+  status(): EngineStatus {
+    const { pages, freePages, idlePages } = this.blocks;
+    return {
+      ...this.scheduler.status(),
+      ...this.scheduler.counts,
+      pages,
+      usedPages: pages - freePages,
+      idlePages,
+    };
+  }
+
+  /** The sequences that run and wait, in the order in which they are served. */
+  slots(): SlotStatus[] {
+    return this.scheduler.sequences().map((sequence) => ({
+      id: sequence.arrival,
+      state: sequence.pages.length > 0
+        ? (sequence.drawn > 0 ? "decoding" : "prompt")
+        : (sequence.drawn > 0 ? "preempted" : "waiting"),
+      promptTokens: sequence.prompt.length,
+      computedTokens: sequence.computed,
+      generatedTokens: sequence.drawn,
+      pages: sequence.pages.length,
+    }));
   }
 
   /** Waits for what runs, then frees the device. */

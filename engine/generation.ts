@@ -53,6 +53,20 @@ export interface GenerationPlan {
   readonly signal?: AbortSignal;
 }
 
+/** What became of a request, for those who keep count. Times are in milliseconds. */
+export interface GenerationReport {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** "cancelled" where it ended before it was complete, "error" where the device failed. */
+  readonly outcome: FinishReason | "cancelled" | "error";
+  /** From the request's arrival to its first token; absent where there was none. */
+  readonly firstTokenMs?: number;
+  /** The mean time between its tokens after the first; absent where there was one at most. */
+  readonly tokenMs?: number;
+  /** From the request's arrival to its end. */
+  readonly totalMs: number;
+}
+
 /**
  * The output of one request, as it is drawn: iterate it once. Leaving the loop, {@link cancel} and the
  * request's signal end it and free its place; iteration then ends without a finish reason.
@@ -61,33 +75,52 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private readonly chunks: GenerationChunk[] = [];
   private readonly decoder: StreamingDecoder;
   private readonly stops: StopStrings;
-  private readonly sequence: Sequence;
+  /** Its place in the scheduler. */
+  readonly sequence: Sequence;
   private readonly abort = () => this.cancel();
+  private readonly arrival = performance.now();
+  private firstToken?: number;
+  private lastToken?: number;
+  private finishReason?: FinishReason;
+  /** Tokens taken in; the sequence may be ahead of it. */
+  private drawn = 0;
   private wake?: () => void;
   private ended = false;
   private error?: unknown;
 
-  /** Queues the request; fails as {@link Scheduler.add} does. */
+  /**
+   * @param plan What is generated. It is not queued before {@link start}.
+   * @param leader A generation with the same prompt, whose computation of it serves this one too.
+   */
   constructor(
     private readonly plan: GenerationPlan,
     private readonly tokenizer: Tokenizer,
     private readonly scheduler: Scheduler,
+    private readonly onReport?: (report: GenerationReport) => void,
+    leader?: Generation,
   ) {
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
-    this.sequence = new Sequence(
-      plan.prompt,
-      plan.maxTokens,
-      plan.sampling,
-      plan.topLogprobs ?? 0,
-      this,
-    );
-    if (plan.signal?.aborted) {
-      this.end();
-      return;
+    this.sequence = new Sequence({
+      prompt: plan.prompt,
+      maxTokens: plan.maxTokens,
+      sampling: plan.sampling,
+      topLogprobs: plan.topLogprobs ?? 0,
+      endTokens: tokenizer.endTokens,
+      listener: this,
+      leader: leader?.sequence,
+    });
+  }
+
+  /** Queues generations, all or none; fails as {@link Scheduler.add} does. */
+  static start(generations: readonly Generation[], scheduler: Scheduler): void {
+    const wanted = generations.filter(({ plan }) => !plan.signal?.aborted);
+    scheduler.add(...wanted.map(({ sequence }) => sequence));
+    for (const generation of generations) {
+      const { signal } = generation.plan;
+      if (signal?.aborted) generation.end();
+      else signal?.addEventListener("abort", generation.abort);
     }
-    scheduler.add(this.sequence);
-    plan.signal?.addEventListener("abort", this.abort);
   }
 
   /** Tokens of the prompt. */
@@ -114,6 +147,9 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   accept(sample: Sample): boolean {
+    this.lastToken = performance.now();
+    this.firstToken ??= this.lastToken;
+    this.drawn++;
     if (this.tokenizer.endTokens.has(sample.token)) {
       this.finish("stop", [], "");
       return false;
@@ -123,10 +159,10 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       sample.token < this.tokenizer.vocabSize ? this.decoder.push(sample.token) : "",
     );
     if (stopped) {
-      this.emit({ text, tokens: [token], finishReason: "stop", usage: this.usage() });
+      this.emitLast({ text, tokens: [token], finishReason: "stop" });
       return false;
     }
-    if (this.sequence.drawn >= this.plan.maxTokens) {
+    if (this.drawn >= this.plan.maxTokens) {
       this.finish("length", [token], text);
       return false;
     }
@@ -135,8 +171,10 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   end(error?: unknown): void {
+    if (this.ended) return;
     this.ended = true;
     this.error = error;
+    this.report();
     this.plan.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
   }
@@ -145,12 +183,19 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private finish(finishReason: FinishReason, tokens: GeneratedToken[], text: string): void {
     const last = this.stops.push(this.decoder.flush());
     const rest = last.stopped ? last.text : last.text + this.stops.flush();
-    this.emit({
+    this.emitLast({
       text: text + rest,
       tokens,
       finishReason: last.stopped ? "stop" : finishReason,
-      usage: this.usage(),
     });
+  }
+
+  /** Emits the last chunk and ends: what the scheduler still has to do concerns nobody. */
+  private emitLast(chunk: GenerationChunk & { finishReason: FinishReason }): void {
+    this.finishReason = chunk.finishReason;
+    const usage = { promptTokens: this.promptTokens, completionTokens: this.drawn };
+    this.emit({ ...chunk, usage });
+    this.end();
   }
 
   private emit(chunk: GenerationChunk): void {
@@ -158,8 +203,17 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.wake?.();
   }
 
-  private usage(): Usage {
-    return { promptTokens: this.promptTokens, completionTokens: this.sequence.drawn };
+  private report(): void {
+    const now = performance.now();
+    const { firstToken, lastToken, arrival, drawn } = this;
+    this.onReport?.({
+      promptTokens: this.promptTokens,
+      completionTokens: drawn,
+      outcome: this.finishReason ?? (this.error === undefined ? "cancelled" : "error"),
+      firstTokenMs: firstToken && firstToken - arrival,
+      tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
+      totalMs: now - arrival,
+    });
   }
 
   private describe(sample: Sample): GeneratedToken {

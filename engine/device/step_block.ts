@@ -54,11 +54,21 @@ export const GREEDY: StepSampling = {
   counter: 0,
 };
 
-/** Bytes of the largest input block within limits, for programs whose sequences' counts are bounded. */
-export function stepBytes(limits: Omit<Limits, "step_bytes" | "reserved">): number {
+/** The most tokens that one output may have biases for. */
+export const MAX_TOKEN_BIASES = 1024;
+
+/**
+ * Bytes of the largest input block within limits.
+ *
+ * @param sequenceTokens Tokens of one sequence at most: it has no more different ones to count.
+ */
+export function stepBytes(
+  limits: Omit<Limits, "step_bytes" | "reserved">,
+  sequenceTokens = limits.n_vocab,
+): number {
   const mask = Math.ceil(limits.n_vocab / 32) * 4;
-  const history = limits.n_vocab * TOKEN_COUNT.bytes;
-  const biases = limits.n_vocab * TOKEN_BIAS.bytes;
+  const history = Math.min(limits.n_vocab, sequenceTokens) * TOKEN_COUNT.bytes;
+  const biases = Math.min(limits.n_vocab, MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
     limits.n_outputs * (4 + SAMPLING.bytes) +
