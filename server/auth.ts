@@ -9,7 +9,8 @@ import { HttpError } from "./errors.ts";
  * @param open Paths that need none.
  */
 export function requireKey(key: string, open: ReadonlySet<string>): MiddlewareHandler {
-  const wanted = digest(key);
+  // A header arrives without the spaces around it.
+  const wanted = digest(key.trim());
   return async (c, next) => {
     if (open.has(c.req.path)) return await next();
     const header = c.req.header("authorization");

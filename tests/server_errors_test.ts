@@ -225,7 +225,7 @@ Deno.test("an unknown path is answered with 404, a wrong method with 405 and All
 });
 
 Deno.test("with a key all but /health needs it, and only the right one passes", async () => {
-  await using server = await startServer({ app: { apiKey: "sécret key" } });
+  await using server = await startServer({ app: { apiKey: " sécret key\n" } });
   const get = (path: string, authorization?: string, method = "GET") => {
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
     return fetch(server.url + path, { method, headers });
@@ -343,4 +343,21 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
   } finally {
     console.error = log;
   }
+});
+
+Deno.test("/health is 503 with the reason when the device was lost", async () => {
+  await using server = await startServer();
+  // A device cannot be lost on purpose, so the engine's word for it is put in place.
+  const lost = createApp({
+    engine: new Proxy(server.engine, {
+      get(engine, key) {
+        if (key === "status") return () => ({ running: 0, waiting: 0, failed: "fell off the bus" });
+        return Reflect.get(engine, key, engine);
+      },
+    }),
+    modelName: MODEL,
+  });
+  const response = await lost.request("/health");
+  assertEquals(response.status, 503);
+  assertEquals(await response.json(), { status: "failed", reason: "fell off the bus" });
 });

@@ -106,7 +106,9 @@ export function validateSampling(
  */
 export function checkRange(param: string, value: number, range: Range): void {
   const { min, max, above = false, integer = false } = range;
-  const inside = typeof value === "number" && value <= max && (above ? value > min : value >= min);
+  const inside = typeof value === "number" && value <= max &&
+    // The device computes in single precision, where a tiny number would be 0.
+    (above ? Math.fround(value) > min : value >= min);
   if (inside && (!integer || Number.isInteger(value))) return;
   const kind = integer ? "an integer" : "a number";
   const wanted = above ? `above ${min}, up to ${max}` : `from ${min} to ${max}`;

@@ -1,0 +1,286 @@
+// The scheduler of a block's fibers. Threads run one at a time, each until it waits for others, so a kernel without
+// the synchronisation that it needs computes something else here; and something else again where M40_EMULATION_ORDER
+// is "reverse", which runs threads and blocks from the last to the first.
+#include "threads.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "fiber.h"
+
+namespace m40::emulation {
+
+Indices indices;
+void* dynamic_shared;
+
+namespace {
+
+constexpr uint32_t warp_lanes = 32;
+
+enum class State : uint8_t { kReady, kBlock, kWarp, kDone };
+
+struct Thread {
+  std::unique_ptr<Fiber> fiber;
+  uint3 index;
+  State state;
+  WarpOperation operation;
+  Site site;
+  uint32_t mask;
+  uint32_t source;
+  int predicate;
+  uint64_t value;
+  uint64_t result;
+};
+
+class Block {
+ public:
+  const char* run(const char* kernel, dim3 size, const std::function<void()>& work) {
+    kernel_ = kernel;
+    work_ = &work;
+    n_threads_ = size.x * size.y * size.z;
+    prepare(size);
+    const char* failure = run_threads();
+    // What was given up in the middle of a kernel cannot be used again.
+    if (failure != nullptr) threads_.clear();
+    return failure;
+  }
+
+  Thread& current() { return threads_[current_]; }
+
+  void wait(State state) {
+    Thread& thread = current();
+    thread.state = state;
+    thread.fiber->suspend();
+  }
+
+  void reverse(bool is) { reverse_ = is; }
+
+ private:
+  static void work_of_thread(void* block) {
+    Block* self = static_cast<Block*>(block);
+    (*self->work_)();
+    self->current().state = State::kDone;
+  }
+
+  void prepare(dim3 size) {
+    if (threads_.size() < n_threads_) {
+      const size_t had = threads_.size();
+      threads_.resize(n_threads_);
+      for (size_t i = had; i < n_threads_; i++) threads_[i].fiber.reset(new Fiber(&work_of_thread, this));
+    }
+    uint32_t i = 0;
+    for (uint32_t z = 0; z < size.z; z++) {
+      for (uint32_t y = 0; y < size.y; y++) {
+        for (uint32_t x = 0; x < size.x; x++, i++) {
+          threads_[i].index = {x, y, z};
+          threads_[i].state = State::kReady;
+        }
+      }
+    }
+  }
+
+  const char* run_threads() {
+    const uint32_t n_warps = (n_threads_ + warp_lanes - 1) / warp_lanes;
+    for (;;) {
+      for (uint32_t i = 0; i < n_warps; i++) {
+        const uint32_t warp = reverse_ ? n_warps - 1 - i : i;
+        if (!run_warp(warp)) return failure_;
+      }
+      if (!pass_barrier()) return failure_;
+      if (n_ready_ == 0) return nullptr;
+    }
+  }
+
+  // Until each of the warp's threads is done or waits for the block.
+  bool run_warp(uint32_t warp) {
+    const uint32_t first = warp * warp_lanes;
+    const uint32_t n = n_threads_ - first < warp_lanes ? n_threads_ - first : warp_lanes;
+    for (;;) {
+      bool waits = false;
+      for (uint32_t i = 0; i < n; i++) {
+        current_ = first + (reverse_ ? n - 1 - i : i);
+        Thread& thread = threads_[current_];
+        if (thread.state == State::kReady) {
+          indices.thread = thread.index;
+          thread.fiber->resume();
+        }
+        waits |= thread.state == State::kWarp;
+      }
+      if (!waits) return true;
+      if (!exchange(first, n)) return false;
+    }
+  }
+
+  // Lets go on those lanes whose whole mask has come.
+  bool exchange(uint32_t first, uint32_t n) {
+    bool progress = false;
+    uint32_t seen = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      Thread& thread = threads_[first + i];
+      if (thread.state != State::kWarp || (seen >> i & 1)) continue;
+      const uint32_t mask = thread.mask & (n == warp_lanes ? ~0u : (1u << n) - 1);
+      if (!(mask >> i & 1)) return reject(thread, "lane %u waits for mask 0x%x, which does not have it", i, thread.mask);
+      bool complete = true;
+      for (uint32_t j = 0; j < n; j++) {
+        if (!(mask >> j & 1)) continue;
+        const Thread& other = threads_[first + j];
+        if (other.state != State::kWarp) {
+          return reject(thread, "lane %u waits for lane %u, which %s (thread %u)", i, j,
+                        other.state == State::kDone ? "has returned" : "waits at a barrier of the block", first + j);
+        }
+        if (other.mask != thread.mask || other.operation != thread.operation) complete = false;
+      }
+      if (!complete) continue;
+      seen |= mask;
+      progress = true;
+      if (!complete_exchange(first, mask)) return false;
+    }
+    if (progress) return true;
+    for (uint32_t i = 0; i < n; i++) {
+      Thread& thread = threads_[first + i];
+      if (thread.state == State::kWarp) {
+        return reject(thread, "the warp's lanes wait for one another in different operations or with different masks (lane %u: mask 0x%x)",
+                      i, thread.mask);
+      }
+    }
+    return true;
+  }
+
+  bool complete_exchange(uint32_t first, uint32_t mask) {
+    uint64_t votes = 0;
+    for (uint32_t j = 0; j < warp_lanes; j++) {
+      if ((mask >> j & 1) && threads_[first + j].value != 0) votes |= uint64_t{1} << j;
+    }
+    for (uint32_t j = 0; j < warp_lanes; j++) {
+      if (!(mask >> j & 1)) continue;
+      Thread& lane = threads_[first + j];
+      if (lane.operation == WarpOperation::kVote) {
+        lane.result = votes;
+      } else if (lane.operation == WarpOperation::kShuffle) {
+        if (!(mask >> lane.source & 1)) {
+          return reject(lane, "lane %u takes the value of lane %u, which is not in the mask 0x%x", j, lane.source, mask);
+        }
+        lane.result = threads_[first + lane.source].value;
+      }
+    }
+    for (uint32_t j = 0; j < warp_lanes; j++) {
+      if (mask >> j & 1) threads_[first + j].state = State::kReady;
+    }
+    return true;
+  }
+
+  bool pass_barrier() {
+    n_ready_ = 0;
+    Thread* waiting = nullptr;
+    uint32_t done = 0;
+    int predicates = 0;
+    for (uint32_t i = 0; i < n_threads_; i++) {
+      Thread& thread = threads_[i];
+      if (thread.state == State::kDone) {
+        done++;
+        continue;
+      }
+      if (waiting != nullptr && (waiting->site.line != thread.site.line || strcmp(waiting->site.file, thread.site.file) != 0)) {
+        return reject(thread, "thread %u waits here for the block, another one at %s:%d", i, waiting->site.file, waiting->site.line);
+      }
+      waiting = &thread;
+      predicates += thread.predicate != 0;
+    }
+    if (waiting == nullptr) return true;
+    if (done != 0) return reject(*waiting, "%u of the block's %u threads have returned before this barrier", done, n_threads_);
+    for (uint32_t i = 0; i < n_threads_; i++) {
+      threads_[i].result = static_cast<uint64_t>(predicates);
+      threads_[i].state = State::kReady;
+    }
+    n_ready_ = n_threads_;
+    return true;
+  }
+
+  bool reject(const Thread& thread, const char* format, ...) __attribute__((format(printf, 3, 4))) {
+    char reason[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof(reason), format, arguments);
+    va_end(arguments);
+    snprintf(failure_, sizeof(failure_), "%s, block (%u, %u, %u), %s:%d: %s", kernel_, indices.block.x, indices.block.y, indices.block.z,
+             thread.site.file, thread.site.line, reason);
+    return false;
+  }
+
+  std::vector<Thread> threads_;
+  const char* kernel_ = nullptr;
+  const std::function<void()>* work_ = nullptr;
+  uint32_t n_threads_ = 0;
+  uint32_t n_ready_ = 0;
+  uint32_t current_ = 0;
+  bool reverse_ = false;
+  char failure_[512] = {};
+};
+
+// Shared memory and indices are global: one grid runs at a time.
+std::mutex grid_mutex;
+
+Block& block() {
+  static Block* instance = new Block;  // never destroyed: a thread may be in it when the process ends
+  return *instance;
+}
+
+// Memory of exactly so many bytes, for the address sanitizer; of values that are not numbers.
+struct SharedMemory {
+  explicit SharedMemory(size_t n_bytes) : data(nullptr) {
+    if (posix_memalign(&data, 128, n_bytes == 0 ? 1 : n_bytes) != 0) data = nullptr;
+    if (data != nullptr) memset(data, 0xFF, n_bytes);
+  }
+  ~SharedMemory() { free(data); }
+  void* data;
+};
+
+}  // namespace
+
+int sync_block(Site site, int predicate) {
+  Thread& thread = block().current();
+  thread.site = site;
+  thread.predicate = predicate;
+  block().wait(State::kBlock);
+  return static_cast<int>(thread.result);
+}
+
+uint64_t sync_warp(WarpOperation operation, Site site, uint32_t mask, uint64_t value, uint32_t source) {
+  Thread& thread = block().current();
+  thread.operation = operation;
+  thread.site = site;
+  thread.mask = mask;
+  thread.value = value;
+  thread.source = source;
+  block().wait(State::kWarp);
+  return thread.result;
+}
+
+const char* run_grid(const char* kernel, dim3 grid, dim3 block_size, size_t shared_bytes, const std::function<void()>& thread) {
+  const std::lock_guard<std::mutex> lock(grid_mutex);
+  const char* order = getenv("M40_EMULATION_ORDER");
+  const bool reverse = order != nullptr && strcmp(order, "reverse") == 0;
+  block().reverse(reverse);
+  indices.block_size = block_size;
+  indices.grid_size = grid;
+  const uint64_t n_blocks = uint64_t{grid.x} * grid.y * grid.z;
+  for (uint64_t i = 0; i < n_blocks; i++) {
+    const uint64_t b = reverse ? n_blocks - 1 - i : i;
+    indices.block = {static_cast<uint32_t>(b % grid.x), static_cast<uint32_t>(b / grid.x % grid.y),
+                     static_cast<uint32_t>(b / grid.x / grid.y)};
+    const SharedMemory shared(shared_bytes);
+    if (shared.data == nullptr) return "no memory for a block's shared memory";
+    dynamic_shared = shared.data;
+    const char* failure = block().run(kernel, block_size, thread);
+    if (failure != nullptr) return failure;
+  }
+  return nullptr;
+}
+
+}  // namespace m40::emulation
