@@ -35,6 +35,8 @@ export interface EngineOptions {
   kvType?: KvType;
   /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU. */
   parallel?: number;
+  /** KV pages at most; absent: as many as there is memory for and use. */
+  kvPages?: number;
   /** Requests that may wait for their turn; default 64. */
   maxQueue?: number;
   /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
@@ -172,6 +174,7 @@ export class Engine {
         outputs: logitsOutputs,
         freeBytes: info.freeBytes,
         fill: onGpu,
+        pages: options.kvPages,
       });
       const hostCacheBytes = integerOption(
         "host_cache_bytes",

@@ -41,6 +41,8 @@ export interface PlanRequest {
    * sequences that run out of pages take turns.
    */
   readonly fill?: boolean;
+  /** KV pages at most. */
+  readonly pages?: number;
 }
 
 /** Where the device's memory goes. */
@@ -97,7 +99,8 @@ export function planMemory(
     const { pageBytes } = context.cacheBytes(least.cache);
     const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
     const useful = request.fill ? Infinity : request.maxRunning * least.pages;
-    const plan = planFor(tokens, Math.min(room, useful, MOST_PAGES));
+    const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
+    const plan = planFor(tokens, Math.min(room, useful, most));
     return plan.totalBytes <= available ? plan : least;
   };
   if (fits(wanted)) return grown(wanted);

@@ -74,7 +74,8 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     assertStringIncludes(error.message, param);
     if (message !== undefined) assertMatch(error.message, message);
   }
-  assertEquals(server.engine.status(), { running: 0, waiting: 0, failed: undefined });
+  const { running, waiting, failed } = server.engine.status();
+  assertEquals({ running, waiting, failed }, { running: 0, waiting: 0, failed: undefined });
 });
 
 Deno.test("a prompt longer than the context is answered with both numbers", async () => {

@@ -39,6 +39,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     device: "cpu",
     threads: 1,
     contextTokens: contextLength,
+    parallel: 1,
     ...engineOptions,
   });
   if (path !== GOLDEN) Deno.removeSync(path);
