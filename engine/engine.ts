@@ -5,7 +5,7 @@ import type { Program, StepResult } from "./device/program.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
-import { Generation, type GenerationPlan, type GenerationReport } from "./generation.ts";
+import { Generation, type GenerationObserver, type GenerationPlan } from "./generation.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { type KvType, type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
@@ -68,17 +68,17 @@ export interface GenerateRequest {
   parseSpecial?: boolean;
   /** Aborting it ends the generation. */
   signal?: AbortSignal;
+  /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
+  timeoutMs?: number;
 }
 
 const MAX_STOP_STRINGS = 16;
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 
 /** Who is told what happens in an engine. */
-export interface EngineObserver {
+export interface EngineObserver extends GenerationObserver {
   /** After every step. */
   step?(report: StepReport): void;
-  /** After every request, whatever became of it. */
-  generation?(report: GenerationReport): void;
 }
 
 /** What an engine does at the moment, and has done since it was loaded. */
@@ -97,6 +97,8 @@ export interface SlotStatus {
   readonly computedTokens: number;
   readonly generatedTokens: number;
   readonly pages: number;
+  /** Since it arrived, in milliseconds. */
+  readonly ageMs: number;
 }
 
 /** A model on a device: text in, tokens out. */
@@ -231,7 +233,7 @@ export class Engine {
         plan,
         this.tokenizer,
         this.scheduler,
-        (report) => this.observer?.generation?.(report),
+        this.observer,
         leaders.get(key),
       );
       if (!leaders.has(key)) leaders.set(key, generation);
@@ -263,7 +265,7 @@ export class Engine {
       checkRange("max_tokens", request.maxTokens, { min: 1, max: 2 ** 31, integer: true });
     }
     const maxTokens = Math.min(request.maxTokens ?? room, room);
-    return { prompt, maxTokens, sampling, stop, topLogprobs, signal: request.signal };
+    return { prompt, maxTokens, sampling, stop, topLogprobs, ...limitsOf(request) };
   }
 
   /**
@@ -321,8 +323,20 @@ export class Engine {
     };
   }
 
+  /** Memory of the device, as it is now, in bytes. */
+  deviceMemory(): { total: number; free: number } {
+    const { memoryBytes, freeBytes } = this.library.device(this.device.index);
+    return { total: memoryBytes, free: freeBytes };
+  }
+
+  /** Resolves when nothing runs or waits. */
+  async idle(): Promise<void> {
+    await this.scheduler.idle();
+  }
+
   /** The sequences that run and wait, in the order in which they are served. */
   slots(): SlotStatus[] {
+    const now = performance.now();
     return this.scheduler.sequences().map((sequence) => ({
       id: sequence.arrival,
       state: sequence.pages.length > 0
@@ -332,6 +346,7 @@ export class Engine {
       computedTokens: sequence.computed,
       generatedTokens: sequence.drawn,
       pages: sequence.pages.length,
+      ageMs: now - sequence.arrivedAt,
     }));
   }
 
@@ -459,6 +474,13 @@ async function place(
     ops: encodeOperations(source.operations, tensors),
   }, cache);
   return { program, cache };
+}
+
+/** What ends a generation from outside. */
+function limitsOf({ signal, timeoutMs }: GenerateRequest) {
+  // Timers take no more than 2^31 - 1 milliseconds, 24 days.
+  if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
+  return { signal, timeoutMs };
 }
 
 /** Bytes of the longest token of a vocabulary. */

@@ -1,4 +1,5 @@
 import type { Sample } from "./device/program.ts";
+import { M40Error } from "./errors.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
@@ -51,14 +52,29 @@ export interface GenerationPlan {
   /** Absent: tokens carry no log-probabilities. */
   readonly topLogprobs?: number;
   readonly signal?: AbortSignal;
+  /** Absent: no deadline. */
+  readonly timeoutMs?: number;
+}
+
+/** Who is told how generations go. */
+export interface GenerationObserver {
+  /** After every token but a request's first: milliseconds since the one before it. */
+  token?(milliseconds: number): void;
+  /** After every request, whatever became of it. */
+  generation?(report: GenerationReport): void;
 }
 
 /** What became of a request, for those who keep count. Times are in milliseconds. */
 export interface GenerationReport {
   readonly promptTokens: number;
   readonly completionTokens: number;
-  /** "cancelled" where it ended before it was complete, "error" where the device failed. */
-  readonly outcome: FinishReason | "cancelled" | "error";
+  /**
+   * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where
+   * the device failed.
+   */
+  readonly outcome: FinishReason | "cancelled" | "timeout" | "error";
+  /** From the request's arrival until it was first let in; absent where it never was. */
+  readonly queueMs?: number;
   /** From the request's arrival to its first token; absent where there was none. */
   readonly firstTokenMs?: number;
   /** The mean time between its tokens after the first; absent where there was one at most. */
@@ -69,7 +85,8 @@ export interface GenerationReport {
 
 /**
  * The output of one request, as it is drawn: iterate it once. Leaving the loop, {@link cancel} and the
- * request's signal end it and free its place; iteration then ends without a finish reason.
+ * request's signal end it and free its place; iteration then ends without a finish reason. When its
+ * deadline passes, iteration throws the error "timeout" after what was drawn.
  */
 export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
   private readonly chunks: GenerationChunk[] = [];
@@ -79,6 +96,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   readonly sequence: Sequence;
   private readonly abort = () => this.cancel();
   private readonly arrival = performance.now();
+  private deadline?: number;
   private firstToken?: number;
   private lastToken?: number;
   private finishReason?: FinishReason;
@@ -96,7 +114,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     private readonly plan: GenerationPlan,
     private readonly tokenizer: Tokenizer,
     private readonly scheduler: Scheduler,
-    private readonly onReport?: (report: GenerationReport) => void,
+    private readonly observer?: GenerationObserver,
     leader?: Generation,
   ) {
     this.decoder = tokenizer.decoder({ continuing: true });
@@ -117,9 +135,15 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     const wanted = generations.filter(({ plan }) => !plan.signal?.aborted);
     scheduler.add(...wanted.map(({ sequence }) => sequence));
     for (const generation of generations) {
-      const { signal } = generation.plan;
-      if (signal?.aborted) generation.end();
-      else signal?.addEventListener("abort", generation.abort);
+      const { signal, timeoutMs } = generation.plan;
+      if (signal?.aborted) {
+        generation.end();
+        continue;
+      }
+      signal?.addEventListener("abort", generation.abort);
+      if (timeoutMs !== undefined) {
+        generation.deadline = setTimeout(() => generation.expire(timeoutMs), timeoutMs);
+      }
     }
   }
 
@@ -131,6 +155,25 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   /** Ends the generation, if it has not ended. */
   cancel(): void {
     if (!this.ended) this.scheduler.cancel(this.sequence);
+  }
+
+  /** The deadline has passed. */
+  private expire(timeoutMs: number): void {
+    if (this.ended) return;
+    const seconds = timeoutMs / 1000;
+    const done = this.drawn > 0
+      ? `${this.drawn} of at most ${this.plan.maxTokens} tokens were drawn`
+      : this.sequence.admittedAt === undefined
+      ? "it was still waiting for its turn"
+      : "its prompt was still being computed";
+    this.end(
+      new M40Error(
+        "timeout",
+        `the request was not done after ${seconds} s: ${done}. Ask for fewer tokens (max_tokens), or ` +
+          "serve with a longer --timeout.",
+      ),
+    );
+    this.scheduler.cancel(this.sequence);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
@@ -147,8 +190,10 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   accept(sample: Sample): boolean {
-    this.lastToken = performance.now();
-    this.firstToken ??= this.lastToken;
+    const now = performance.now();
+    if (this.lastToken !== undefined) this.observer?.token?.(now - this.lastToken);
+    this.lastToken = now;
+    this.firstToken ??= now;
     this.drawn++;
     if (this.tokenizer.endTokens.has(sample.token)) {
       this.finish("stop", [], "");
@@ -175,6 +220,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.ended = true;
     this.error = error;
     this.report();
+    clearTimeout(this.deadline);
     this.plan.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
   }
@@ -205,11 +251,14 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   private report(): void {
     const now = performance.now();
-    const { firstToken, lastToken, arrival, drawn } = this;
-    this.onReport?.({
+    const { firstToken, lastToken, arrival, drawn, error } = this;
+    const { admittedAt } = this.sequence;
+    const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
+    this.observer?.generation?.({
       promptTokens: this.promptTokens,
       completionTokens: drawn,
-      outcome: this.finishReason ?? (this.error === undefined ? "cancelled" : "error"),
+      outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
+      queueMs: admittedAt && admittedAt - arrival,
       firstTokenMs: firstToken && firstToken - arrival,
       tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
       totalMs: now - arrival,

@@ -47,7 +47,9 @@ export interface SchedulerStatus {
 /** Sums since the start. */
 export interface SchedulerCounts {
   promptTokens: number;
-  /** Tokens of prompts that were found in the cache. */
+  /** Tokens that were looked for in the cache: prompts, and what is computed again. */
+  queriedTokens: number;
+  /** Of those, the ones that were found. */
   cachedTokens: number;
   generatedTokens: number;
   steps: number;
@@ -79,6 +81,7 @@ export class Scheduler {
   /** Sums since the start. */
   readonly counts: SchedulerCounts = {
     promptTokens: 0,
+    queriedTokens: 0,
     cachedTokens: 0,
     generatedTokens: 0,
     steps: 0,
@@ -131,7 +134,7 @@ export class Scheduler {
    * Queues sequences, all or none.
    *
    * @throws {M40Error} "queue_full" where too many wait; "context_length_exceeded" where one could never
-   * fit; "device" where the device was lost.
+   * fit, "invalid_request" where so many could not; "device" where the device was lost.
    */
   add(...sequences: Sequence[]): void {
     if (this.failure) throw this.failure;
@@ -140,11 +143,19 @@ export class Scheduler {
       if (pages > this.blocks.pages) {
         throw new M40Error(
           "context_length_exceeded",
-          `${maxLength} tokens need ${pages} KV pages; there are ${this.blocks.pages}`,
+          `${maxLength} tokens, prompt and output together, need ${pages} KV pages; there are ` +
+            `${this.blocks.pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
         );
       }
     }
     const { maxRunning, maxWaiting } = this.options;
+    if (sequences.length > maxWaiting + maxRunning) {
+      throw new M40Error(
+        "invalid_request",
+        `${sequences.length} sequences at once; ${maxRunning} can run and ${maxWaiting} wait. ` +
+          "Ask for fewer (n, prompts).",
+      );
+    }
     const room = maxWaiting + Math.max(0, maxRunning - this.running.length) - this.waiting.length;
     if (sequences.length > room) {
       throw new M40Error(
@@ -152,8 +163,10 @@ export class Scheduler {
         `${this.waiting.length} requests wait already, the most that may; try again later`,
       );
     }
+    const now = performance.now();
     for (const sequence of sequences) {
       sequence.arrival = this.arrivals++;
+      sequence.arrivedAt = now;
       this.waiting.push(sequence);
     }
     this.loop ??= this.run();
@@ -271,8 +284,10 @@ export class Scheduler {
         shared.pages.length * blocks.pageTokens,
         sequence.tokens.length - 1,
       );
+      this.counts.queriedTokens += sequence.tokens.length;
       this.counts.cachedTokens += sequence.computed;
     }
+    sequence.admittedAt ??= performance.now();
     this.waiting.splice(index, 1);
     this.insert(this.running, sequence);
     return sequence;

@@ -47,6 +47,9 @@ export class Sequence {
   saved?: SavedPages;
   /** When it arrived: what came earlier is served earlier. Set by the scheduler. */
   arrival = 0;
+  /** When that was, and when it was first let in, in milliseconds of `performance.now()`. */
+  arrivedAt = 0;
+  admittedAt?: number;
   /** Nobody wants more of it; the scheduler lets go of it before the next step. */
   cancelled = false;
   /** Nothing more is drawn. */
