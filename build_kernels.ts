@@ -1,7 +1,10 @@
 /**
  * Builds the kernel libraries from cuda/ into dist/.
  *
- * `deno task build [--target cpu|cuda|emulated] [--debug] [--force]`
+ * `deno task build [--target cpu|cuda|emulated] [--debug] [--force] [--arch sm_61,...]`
+ *
+ * cuda needs nvcc of CUDA 11 or 12; what it makes needs the NVIDIA driver alone. emulated is the same sources as a
+ * C++ compiler builds them, for tests without a GPU.
  *
  * Only what changed is compiled: each object keeps the list of files that it came from (the compiler's
  * -MMD) and the command that made it. One compiler process runs a core.
@@ -9,7 +12,9 @@
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
-import { basename, fromFileUrl, join, relative } from "@std/path";
+import { extname, fromFileUrl, join, relative } from "@std/path";
+import { BuildError } from "./tools/build/build_error.ts";
+import { type CudaToolkit, findCudaToolkit } from "./tools/build/cuda_toolkit.ts";
 
 const ROOT = fromFileUrl(new URL(".", import.meta.url));
 const DIST = join(ROOT, "dist");
@@ -17,15 +22,16 @@ const DIST = join(ROOT, "dist");
 const TARGETS = ["cpu", "cuda", "emulated"] as const;
 type Target = typeof TARGETS[number];
 
-/** A failure whose message is for the person who builds. */
-class BuildError extends Error {}
-
 /** How a target's library is made. */
 interface Recipe {
   readonly compiler: string;
   readonly sources: readonly string[];
   readonly compileFlags: readonly string[];
+  /** Flags of a source's language, before its name. */
+  readonly languageFlags: (source: string) => readonly string[];
   readonly linkFlags: readonly string[];
+  /** Of the compiler's process. */
+  readonly environment?: Record<string, string>;
 }
 
 /** A build for one target. */
@@ -35,6 +41,8 @@ export interface BuildOptions {
   debug?: boolean;
   /** Compile everything, whatever is there. */
   force?: boolean;
+  /** cuda: other architectures to make machine code for, beside sm_52: "sm_61". */
+  architectures?: readonly string[];
   /** Called with a line for each thing done. */
   log?: (line: string) => void;
 }
@@ -48,19 +56,21 @@ export interface BuildOptions {
 export async function buildKernels(
   options: BuildOptions,
 ): Promise<{ path: string; compiled: number }> {
-  const { target, debug = false, force = false, log = () => {} } = options;
-  const recipe = await recipeFor(target, debug);
+  const { target, debug = false, force = false, architectures = [], log = () => {} } = options;
+  const recipe = await recipeFor(target, debug, architectures);
   const name = debug ? `libm40_${target}_debug.so` : `libm40_${target}.so`;
   const path = join(DIST, name);
   const objectsFolder = join(DIST, "objects", debug ? `${target}_debug` : target);
   await Deno.mkdir(objectsFolder, { recursive: true });
 
   const jobs = recipe.sources.map((source) => {
-    const object = join(objectsFolder, basename(source).replace(/\.\w+$/, ".o"));
+    const name = relative(join(ROOT, "cuda"), source).replaceAll("/", "_");
+    const object = join(objectsFolder, name + ".o");
     const args = [
       ...recipe.compileFlags,
       ...flagsOf(source),
       ...["-MMD", "-MF", object + ".d"],
+      ...recipe.languageFlags(source),
       ...["-c", source, "-o", object],
     ];
     return { source, object, args, command: [recipe.compiler, ...args].join(" ") };
@@ -68,7 +78,7 @@ export async function buildKernels(
   const stale = jobs.filter((job) => force || !isCurrent(job.object, job.command));
   await inParallel(stale, async (job) => {
     log(`compile ${relative(ROOT, job.source)}`);
-    await run(recipe.compiler, job.args);
+    await run(recipe.compiler, job.args, recipe.environment);
     await Deno.writeTextFile(job.object + ".command", job.command);
   });
 
@@ -79,44 +89,124 @@ export async function buildKernels(
     log(`link ${relative(ROOT, path)}`);
     // A library that is open must not be written over: the new one takes its name in one move.
     const fresh = path + ".new";
-    await run(recipe.compiler, [...linkArgs.slice(0, -1), fresh]);
+    await run(recipe.compiler, [...linkArgs.slice(0, -1), fresh], recipe.environment);
     await Deno.rename(fresh, path);
     await Deno.writeTextFile(linkRecord, linkCommand);
   }
   return { path, compiled: stale.length };
 }
 
-async function recipeFor(target: Target, debug: boolean): Promise<Recipe> {
-  if (target !== "cpu") {
-    throw new BuildError(`target ${target} has no sources in this version; what can be built: cpu`);
+function recipeFor(
+  target: Target,
+  debug: boolean,
+  architectures: readonly string[],
+): Promise<Recipe> {
+  switch (target) {
+    case "cpu":
+      return cpuRecipe(debug);
+    case "cuda":
+      return cudaRecipe(debug, architectures);
+    case "emulated":
+      return emulatedRecipe(debug);
   }
+}
+
+const SANITIZE = "-fsanitize=address,undefined";
+
+/** What every C++ source of a library is compiled with. */
+const CXX_FLAGS = [
+  ...["-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"],
+  // Results must not depend on which multiplications a compiler chooses to fuse.
+  "-ffp-contract=off",
+  `-I${join(ROOT, "cuda")}`,
+];
+
+/** cuda/runtime/portability.cpp says what these have to do with old systems. */
+const PORTABLE_LINK_FLAGS = ["-static-libstdc++", "-shared-libgcc"];
+const PORTABLE_LINKER_FLAGS = ["--exclude-libs,ALL", "--gc-sections", "--no-undefined"];
+
+async function cpuRecipe(debug: boolean): Promise<Recipe> {
   return {
     compiler: await findCompiler(),
-    sources: [...sourcesIn("cuda/runtime"), ...sourcesIn("cuda/reference")],
+    sources: [...sourcesIn("cuda/runtime", ".cpp"), ...sourcesIn("cuda/reference", ".cpp")],
     compileFlags: [
-      ...["-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"],
-      // Results must not depend on which multiplications a compiler chooses to fuse.
-      "-ffp-contract=off",
-      `-I${join(ROOT, "cuda")}`,
-      ...(debug
-        ? ["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=undefined"]
-        : ["-O3"]),
+      ...CXX_FLAGS,
+      ...(debug ? ["-O1", "-g", SANITIZE, "-fno-sanitize-recover=undefined"] : ["-O3"]),
     ],
+    languageFlags: () => [],
     linkFlags: [
-      ...["-shared", "-static-libstdc++", "-shared-libgcc", "-Wl,--exclude-libs,ALL"],
-      // cuda/runtime/portability.cpp says what the sections have to do with old systems.
-      ...["-Wl,--gc-sections", "-Wl,--no-undefined"],
+      ...["-shared", ...PORTABLE_LINK_FLAGS, ...PORTABLE_LINKER_FLAGS.map((flag) => "-Wl," + flag)],
       ...["-pthread", "-lm"],
-      ...(debug ? ["-fsanitize=address,undefined", "-Wl,-z,undefs"] : ["-Wl,-s"]),
+      ...(debug ? [SANITIZE, "-Wl,-z,undefs"] : ["-Wl,-s"]),
     ],
   };
 }
 
-/** The C++ sources of a folder, in the order of their names. */
-function sourcesIn(folder: string): string[] {
+/** Built where it is used, for this processor alone. */
+async function emulatedRecipe(debug: boolean): Promise<Recipe> {
+  const folders = ["cuda/runtime", "cuda/ops", "cuda/emulation"];
+  return {
+    compiler: await findCompiler(),
+    sources: [
+      ...folders.flatMap((folder) => sourcesIn(folder, ".cpp")),
+      ...folders.flatMap((folder) => sourcesIn(folder, ".cu")),
+    ],
+    compileFlags: [
+      ...[...CXX_FLAGS, "-DM40_EMULATED", "-Wno-unknown-pragmas", "-march=native", "-g1"],
+      ...(debug ? ["-O1", SANITIZE, "-fno-sanitize-recover=undefined"] : ["-O2"]),
+    ],
+    languageFlags: () => ["-x", "c++"],
+    linkFlags: [
+      ...["-shared", "-Wl,--exclude-libs,ALL", "-pthread", "-lm"],
+      ...(debug ? [SANITIZE] : ["-Wl,--no-undefined"]),
+    ],
+  };
+}
+
+async function cudaRecipe(debug: boolean, architectures: readonly string[]): Promise<Recipe> {
+  const toolkit: CudaToolkit = await findCudaToolkit();
+  const numbers = ["52", ...architectures.map(architectureNumber)];
+  const targets = [
+    ...[...new Set(numbers)].map((n) => `-gencode=arch=compute_${n},code=sm_${n}`),
+    "-gencode=arch=compute_52,code=compute_52",
+  ];
+  const host = [...CXX_FLAGS.filter((flag) => !/^-(std|I)/.test(flag)), "-Wno-unknown-pragmas"];
+  return {
+    compiler: toolkit.nvcc,
+    environment: toolkit.environment,
+    sources: [
+      ...sourcesIn("cuda/runtime", ".cpp"),
+      ...["cuda/runtime", "cuda/ops"].flatMap((folder) => sourcesIn(folder, ".cu")),
+    ],
+    compileFlags: [
+      ...["-ccbin", toolkit.hostCompiler, "-std=c++17", `-I${join(ROOT, "cuda")}`, ...targets],
+      ...(debug ? ["-O1", "-lineinfo", "-Xcompiler", "-g"] : ["-O3"]),
+      ...["-Xcompiler", host.join(",")],
+    ],
+    languageFlags: () => [],
+    linkFlags: [
+      ...["-ccbin", toolkit.hostCompiler, "-shared", "-cudart", "static", ...targets],
+      ...["-Xcompiler", PORTABLE_LINK_FLAGS.join(",")],
+      ...PORTABLE_LINKER_FLAGS.flatMap((flag) => ["-Xlinker", flag]),
+      ...(debug ? [] : ["-Xlinker", "-s"]),
+    ],
+  };
+}
+
+/** "61" of "sm_61". */
+function architectureNumber(name: string): string {
+  const match = name.match(/^sm_(\d+)$/);
+  if (match === null || Number(match[1]) < 52) {
+    throw new BuildError(`unknown architecture ${name}; wanted sm_52 or newer, as in --arch sm_61`);
+  }
+  return match[1];
+}
+
+/** The sources of a folder, in the order of their names. */
+function sourcesIn(folder: string, extension: string): string[] {
   const path = join(ROOT, folder);
   return [...Deno.readDirSync(path)]
-    .filter((entry) => entry.isFile && entry.name.endsWith(".cpp"))
+    .filter((entry) => entry.isFile && extname(entry.name) === extension)
     .map((entry) => join(path, entry.name))
     .sort();
 }
@@ -163,9 +253,14 @@ function isCurrent(object: string, command: string): boolean {
   });
 }
 
-async function run(command: string, args: readonly string[]): Promise<void> {
+async function run(
+  command: string,
+  args: readonly string[],
+  env?: Record<string, string>,
+): Promise<void> {
   const { success, stderr } = await new Deno.Command(command, {
     args: [...args],
+    env,
     stdout: "null",
     stderr: "piped",
   }).output();
@@ -204,20 +299,26 @@ function modified(path: string): number | undefined {
 
 async function main(): Promise<number> {
   const args = parseArgs(Deno.args, {
-    string: ["target"],
+    string: ["target", "arch"],
     boolean: ["debug", "force"],
     default: { target: "cpu" },
     unknown: (argument) => {
-      throw new BuildError(`unknown argument ${argument}; wanted --target, --debug or --force`);
+      throw new BuildError(
+        `unknown argument ${argument}; wanted --target, --arch, --debug or --force`,
+      );
     },
   });
   if (!TARGETS.includes(args.target)) {
     throw new BuildError(`unknown target ${args.target}; known: ${TARGETS.join(", ")}`);
   }
+  if (args.arch && args.target !== "cuda") {
+    throw new BuildError(`--arch ${args.arch} is for --target cuda; got --target ${args.target}`);
+  }
   const { path, compiled } = await buildKernels({
     target: args.target,
     debug: args.debug,
     force: args.force,
+    architectures: args.arch ? args.arch.split(",") : [],
     log: console.log,
   });
   console.log(`${relative(Deno.cwd(), path)} ${compiled === 0 ? "is up to date" : "is built"}`);

@@ -32,11 +32,12 @@ export function formatTable(rows: readonly (readonly string[])[], right: number[
 /**
  * A float32 in the fewest digits that read back as the same float32; null where JSON has no number.
  *
- * Six digits or fewer are found by the first attempt; nine always suffice.
+ * A float32 that has a form of six digits or fewer is the nearest one to it, so six digits are tried
+ * first; nine always suffice. Below 2^-126 a float32 has less precision, and the search starts at one.
  */
 export function shortestFloat32(value: number): string {
   if (!Number.isFinite(value)) return "null";
-  for (let digits = 6; digits < 9; digits++) {
+  for (let digits = Math.abs(value) < 2 ** -126 ? 1 : 6; digits < 9; digits++) {
     const short = Number(value.toPrecision(digits));
     if (Math.fround(short) === value) return String(short);
   }

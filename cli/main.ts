@@ -11,6 +11,11 @@ import { commandUsage, programUsage, VERSION } from "./usage.ts";
  * @returns The exit code: 0 done, 1 failed, 2 not understood. Errors have been told on stderr.
  */
 export async function main(args: readonly string[]): Promise<number> {
+  // Without this, an error that nobody waits for would end the program with a stack trace.
+  globalThis.addEventListener("unhandledrejection", (event) => {
+    event.preventDefault();
+    Deno.exit(reportError(event.reason));
+  });
   try {
     return await dispatch(args);
   } catch (error) {

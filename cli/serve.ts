@@ -74,7 +74,13 @@ export const serve: Command = command({
   ],
   async run(_words, options) {
     const apiKey = options["api-key"] ?? (Deno.env.get("M40_API_KEY") || undefined);
-    const { createApp, serve } = await import("../server/mod.ts");
+    const [{ createApp, serve }, { Hono }] = await Promise.all([
+      import("../server/mod.ts"),
+      import("hono"),
+    ]);
+    const address = { hostname: options.host, port: options.port };
+    // A large model takes a while to load; that the address cannot be had is said before.
+    await serve(new Hono(), { ...address, signal: AbortSignal.abort() }).finished;
     const { engine, stored } = await loadModel(options.model, options, {
       parallel: options.parallel,
       maxQueue: options["max-queue"],
@@ -91,8 +97,7 @@ export const serve: Command = command({
         timeoutMs: options.timeout && options.timeout * 1000,
       });
       const server = serve(app, {
-        hostname: options.host,
-        port: options.port,
+        ...address,
         signal: signals.signal,
         drainMs: options.drain * 1000,
         idle: () => engine.idle(),
@@ -100,7 +105,7 @@ export const serve: Command = command({
       signals.signal.addEventListener("abort", () => sayDraining(engine, options.drain));
       describeModel(engine);
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
-      write(`Listening on ${url(server.hostname, server.port)}/v1 (Ctrl-C ends)\n`);
+      write(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
       await server.finished;
       write("Closed.\n");
     } finally {
@@ -159,7 +164,8 @@ function warnOfOpenDoor(): void {
 }
 
 function url(hostname: string, port: number): string {
-  // Not an address that a client can call.
-  const host = hostname === "0.0.0.0" || hostname === "::" ? "127.0.0.1" : hostname;
-  return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const isAny = hostname === "0.0.0.0" || hostname === "::";
+  // A client cannot call "any address".
+  const host = isAny ? "127.0.0.1" : hostname.includes(":") ? `[${hostname}]` : hostname;
+  return `http://${host}:${port}/v1${isAny ? " and this machine's other addresses" : ""}`;
 }

@@ -73,10 +73,10 @@ declare module "@std/cli/parse-args" {
     "--"?: boolean;
     unknown?: (arg: string, key?: string, value?: unknown) => unknown;
   }
-  // deno-lint-ignore no-explicit-any
   export function parseArgs(
     args: string[],
     options?: ParseOptions,
+    // deno-lint-ignore no-explicit-any -- what an option's value is, its name says
   ): { _: (string | number)[] } & Record<string, any>;
 }
 

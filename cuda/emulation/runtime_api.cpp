@@ -125,6 +125,11 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   return cudaSuccess;
 }
 
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int device) {
+  *value = 0;  // unknown
+  return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+}
+
 cudaError_t cudaDriverGetVersion(int* version) {
   *version = from_environment("M40_EMULATION_DEVICES", 1) == 0 ? 0 : static_cast<int>(from_environment("M40_EMULATION_DRIVER", 11080));
   return cudaSuccess;

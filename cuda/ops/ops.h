@@ -94,6 +94,7 @@ struct MatmulArgs {
   MatmulPrologue prologue = {};
 };
 
+// types may be nullptr: enough for any types then, since memory is planned before the tensors are known.
 uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows);
 // Whether launch_matmul does args.prologue itself, to the same bits as the operation of its own followed by a matmul.
 bool matmul_fuses(const MatmulArgs& args);
@@ -115,6 +116,8 @@ struct ExpertMatmulArgs {
   uint32_t n_weights;
   PackedWeight weights[2];
   uint32_t output_column[2];
+  // Where an expert does not exist, its row is left as it is, and fault[0] becomes 1 + the row's token, fault[1] the expert.
+  uint32_t* fault;
 };
 
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);

@@ -72,9 +72,6 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_cache_des
 uint64_t expert_matmul_scratch_bytes(const m40_op_expert_matmul& op);
 uint64_t sample_scratch_bytes(const m40_op_sample& op);
 
-// The angle a position of each of the rope_dim / 2 pairs. factors: [rope_dim / 2], or nullptr.
-void rope_angles(const m40_op_rope& op, const float* factors, double* angles);
-
 // cap(x) of m40.h.
 float soft_capped(float value, float softcap);
 

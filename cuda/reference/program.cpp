@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../runtime/rope_angles.h"
 #include "execution.h"
 
 using m40::fail;
@@ -12,7 +13,7 @@ using m40::require;
 using m40::Step;
 using m40::reference::Execution;
 using m40::reference::plan_program;
-using m40::reference::rope_angles;
+using m40::rope_angles;
 
 namespace {
 

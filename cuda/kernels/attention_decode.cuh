@@ -1,0 +1,411 @@
+// Attention of decoded tokens, one a sequence: split along the positions (flash-decoding, Dao et al. 2023), with the
+// query heads of a KV head together, so that K and V are read once.
+//
+// A sequence's positions are cut into chunks whose size follows from its length alone; a block computes a chunk for
+// one KV head and leaves a partial result; the last block of a token and KV head to finish adds them in the order of
+// the chunks. So the bits of a token's result depend on its own sequence only, and there is one launch.
+//
+// In a chunk each warp goes its own way, without barriers, over runs of positions: `lanes` lanes read a row of K
+// (8 values each), 32 / lanes rows at a time and `batch` of them in flight, and the same of V.
+#ifndef M40_KERNELS_ATTENTION_DECODE_CUH
+#define M40_KERNELS_ATTENTION_DECODE_CUH
+
+#include <math.h>
+#include <stdint.h>
+
+#include "../include/m40.h"
+#include "../runtime/device.h"
+#include "kv_cache.cuh"
+#include "rope.cuh"
+
+namespace m40::cuda {
+
+constexpr uint32_t decode_warps = 4;
+constexpr uint32_t decode_chunk = 64;        // positions of the smallest chunk
+constexpr uint32_t decode_most_chunks = 32;  // of a sequence: chunks double with its length
+
+struct AttentionArgsDecode {
+  RopeParameters rope;  // of the fused kernel
+  CacheLayer cache;
+  const float* qkv;     // row 0 is the first decoded token's
+  uint32_t qkv_stride;
+  float* output;
+  uint32_t output_stride;
+  const uint32_t* positions;
+  const uint32_t* sequences;
+  const uint32_t* page_table;
+  uint32_t page_stride;
+  uint32_t n_heads;
+  uint32_t n_kv_heads;
+  uint32_t group;       // query heads of a KV head
+  uint32_t head_tiles;  // blocks that share a KV head's query heads
+  uint32_t window;
+  float scale;          // of base-2 logarithms where there is no cap
+  float softcap;
+  float* partials;      // [tokens][n_kv_heads * head_tiles][decode_most_chunks][heads][padded_head_dim + 2]
+  uint32_t* counters;   // [tokens][n_kv_heads * head_tiles]
+};
+
+// How many positions a chunk has, where `length` of them are attended to.
+__device__ __forceinline__ uint32_t chunk_positions(uint32_t length) {
+  uint32_t chunk = decode_chunk;
+  while (uint64_t{chunk} * decode_most_chunks < length) chunk *= 2;
+  return chunk;
+}
+
+// The score of a product in base-2 logarithms. tanh is that of m40.h's cap.
+__device__ __forceinline__ float attention_score(float product, float scale, float softcap) {
+  if (softcap == 0) return __fmul_rn(product, scale);
+  return __fmul_rn(__fmul_rn(softcap, tanhf(__fdiv_rn(__fmul_rn(product, scale), softcap))), 1.4426950408889634f);
+}
+
+// 2^(score - largest); 0 for what is masked, also where all is.
+__device__ __forceinline__ float attention_weight(float score, float largest) {
+  return score == -INFINITY ? 0 : exp2f(__fsub_rn(score, largest));
+}
+
+// What sums that were taken relative to `before` are multiplied by to be relative to `after`.
+__device__ __forceinline__ float attention_shrink(float before, float after) {
+  return before == after ? 1 : exp2f(__fsub_rn(before, after));
+}
+
+// Adds N values over lanes that differ in the bits below 2 * Offset, spreading them: afterwards lane l of such a
+// group holds, in values[0 .. max(1, N / lanes)), those sums whose index has l's bits at its top.
+template <int N, int Offset>
+__device__ __forceinline__ void spread_sums(float* values, uint32_t lane) {
+  if constexpr (Offset > 0) {
+    if constexpr (N > 1) {
+      const bool upper = lane & Offset;
+#pragma unroll
+      for (int i = 0; i < N / 2; i++) {
+        const float mine = upper ? values[i + N / 2] : values[i];
+        const float other = upper ? values[i] : values[i + N / 2];
+        values[i] = __fadd_rn(mine, __shfl_xor_sync(~0u, other, Offset));
+      }
+      spread_sums<N / 2, Offset / 2>(values, lane);
+    } else {
+      values[0] = __fadd_rn(values[0], __shfl_xor_sync(~0u, values[0], Offset));
+      spread_sums<1, Offset / 2>(values, lane);
+    }
+  }
+}
+
+template <uint32_t Type, int Lanes, int Heads>
+struct DecodeShape {
+  static constexpr int rows = 32 / Lanes;                        // of K that a warp reads at a time
+  static constexpr int batch = Type == M40_TYPE_F32 ? 4 : 8;     // of those, in flight
+  static constexpr int keys = rows * batch;                      // positions of a run
+  static constexpr int part = Heads >= 8 ? 4 : batch;            // rows whose products are added together
+  static constexpr int head_dim = Lanes * 8;                     // at most
+  static constexpr int score_floats = keys * Heads + Heads;      // a warp: weights [keys][Heads], shrinks [Heads]
+  static constexpr int query_floats = Heads * head_dim;
+  // Warps' sums at the end of a chunk: [warps][Heads][head_dim], then largest and sum [warps][Heads][2].
+  static constexpr int sum_floats = decode_warps * Heads * (head_dim + 2);
+  static constexpr int work_floats = sum_floats > static_cast<int>(decode_warps) * score_floats ? sum_floats : static_cast<int>(decode_warps) * score_floats;
+};
+
+// Adds partial results in their order: each has, a head, values [stride] (largest and sum behind the values), and is
+// `step` floats after the one before. Writes output [head][head_dim], or the sum of all as another partial result.
+template <bool Global>
+__device__ __forceinline__ void combine(const float* values, uint32_t stride, const float* statistics, uint32_t statistics_step, uint64_t step,
+                                        uint32_t n, uint32_t n_heads, uint32_t head_dim, float* output, uint32_t output_stride,
+                                        float* output_statistics) {
+  const uint32_t total = n_heads * head_dim;
+  for (uint32_t i = threadIdx.x; i < total; i += decode_warps * 32) {
+    const uint32_t head = i / head_dim;
+    const uint32_t d = i - head * head_dim;
+    const float* stats = statistics + head * 2;
+    float largest = -INFINITY;
+    for (uint32_t j = 0; j < n; j++) largest = fmaxf(largest, Global ? __ldcg(stats + j * uint64_t{statistics_step}) : stats[j * statistics_step]);
+    float value = 0;
+    float sum = 0;
+#pragma unroll 8
+    for (uint32_t j = 0; j < n; j++) {
+      const float* s = stats + j * uint64_t{statistics_step};
+      const float* v = values + j * step + uint64_t{head} * stride + d;
+      const float factor = attention_shrink(Global ? __ldcg(s) : s[0], largest);
+      sum = __fmaf_rn(Global ? __ldcg(s + 1) : s[1], factor, sum);
+      value = __fmaf_rn(Global ? __ldcg(v) : *v, factor, value);
+    }
+    if (output_statistics == nullptr) {
+      output[uint64_t{head} * output_stride + d] = __fdiv_rn(value, sum);
+    } else {
+      output[uint64_t{head} * output_stride + d] = value;
+      if (d == 0) {
+        output_statistics[head * 2] = largest;
+        output_statistics[head * 2 + 1] = sum;
+      }
+    }
+  }
+}
+
+// Grid: blocks along the chunks, KV heads * head_tiles, decoded tokens.
+template <uint32_t Type, int Lanes, int Heads, bool Rope>
+__global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attention_decode_kernel(AttentionArgsDecode args) {
+  using Shape = DecodeShape<Type, Lanes, Heads>;
+  constexpr int rows = Shape::rows;
+  constexpr int batch = Shape::batch;
+  constexpr int keys = Shape::keys;
+  constexpr int part = Shape::part;
+  __shared__ __align__(16) float queries[Shape::query_floats];
+  __shared__ __align__(16) float work[Shape::work_floats];
+  __shared__ uint32_t is_last;
+
+  const uint32_t token = blockIdx.z;
+  const uint32_t position = args.positions[token];
+  const uint32_t end = position + 1;
+  const uint32_t start = args.window != 0 && args.window < end ? end - args.window : 0;
+  const uint32_t first = start / decode_chunk * decode_chunk;
+  const uint32_t chunk = chunk_positions(end - first);
+  const uint32_t n_chunks = (end - first + chunk - 1) / chunk;
+  if (blockIdx.x >= n_chunks) return;
+
+  const uint32_t kv_head = blockIdx.y / args.head_tiles;
+  const uint32_t tile = blockIdx.y % args.head_tiles;
+  const uint32_t first_head = kv_head * args.group + tile * Heads;
+  const uint32_t n_heads = min(static_cast<uint32_t>(Heads), args.group - tile * Heads);
+  const uint32_t warp = threadIdx.x / 32;
+  const uint32_t lane = threadIdx.x % 32;
+  const uint32_t head_dim = args.cache.head_dim;
+  const uint32_t padded = padded_head_dim(head_dim);
+  const uint32_t* pages = args.page_table + uint64_t{args.sequences[token]} * args.page_stride;
+  const float* qkv = args.qkv + uint64_t{token} * args.qkv_stride;
+
+  // The queries, with zeros where there is no head and beyond head_dim.
+  if constexpr (Rope) {
+    float* table = work;                         // [rope_dim]
+    float* rotated = work + args.rope.rope_dim;  // K or V, a warp: [head_dim] each
+    rope_table(args.rope, position, table, threadIdx.x, decode_warps * 32);
+    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += decode_warps * 32) queries[i] = 0;
+    __syncthreads();
+    for (uint32_t h = warp; h < n_heads; h += decode_warps) {
+      rotate_head(args.rope, args.rope.q_norm, qkv + (first_head + h) * head_dim, queries + h * Shape::head_dim, table, lane);
+    }
+    // Who computes the last chunk writes the token's K and V, before it reads them.
+    if ((n_chunks - 1) % gridDim.x == blockIdx.x && warp >= decode_warps - 2) {
+      const bool is_value = warp == decode_warps - 1;
+      const float* input = qkv + (args.n_heads + kv_head + (is_value ? args.n_kv_heads : 0)) * head_dim;
+      if (!is_value) {
+        rotate_head(args.rope, args.rope.k_norm, input, rotated, table, lane);
+        input = rotated;
+      }
+      uint8_t* region = args.cache.keys + pages[position >> args.cache.page_shift] * args.cache.page_bytes + (is_value ? args.cache.values : 0);
+      store_head<Type>(args.cache, region, cache_row(args.cache, kv_head, position), input, lane);
+      __threadfence_block();
+    }
+  } else {
+    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += decode_warps * 32) {
+      const uint32_t h = i / Shape::head_dim;
+      const uint32_t d = i % Shape::head_dim;
+      queries[i] = h < n_heads && d < head_dim ? qkv[(first_head + h) * head_dim + d] : 0;
+    }
+  }
+  __syncthreads();
+
+  const uint32_t row_of_lane = lane / Lanes;
+  const uint32_t d_of_lane = lane % Lanes * 8;
+  const bool reads = d_of_lane < padded;
+  float q[Heads <= 4 ? Heads : 1][8];
+  if constexpr (Heads <= 4) {
+#pragma unroll
+    for (int h = 0; h < Heads; h++) {
+#pragma unroll
+      for (int i = 0; i < 8; i++) q[h][i] = queries[h * Shape::head_dim + d_of_lane + i];
+    }
+  }
+  float* weights = work + warp * Shape::score_floats;
+  float* shrinks = weights + keys * Heads;
+  const bool run_in_page = args.cache.page_tokens >= static_cast<uint32_t>(keys);
+  const uint64_t slot = uint64_t{token} * gridDim.y + blockIdx.y;
+  const uint32_t partial_floats = Heads * (padded + 2);
+  float* partials = args.partials + slot * decode_most_chunks * partial_floats;
+
+  for (uint32_t c = blockIdx.x; c < n_chunks; c += gridDim.x) {
+    const uint32_t chunk_end = min(first + (c + 1) * chunk, end);
+    float sums[Heads][8];
+#pragma unroll
+    for (int h = 0; h < Heads; h++) {
+#pragma unroll
+      for (int i = 0; i < 8; i++) sums[h][i] = 0;
+    }
+    float largest = -INFINITY;  // of head lane % Heads; the same in all its lanes
+    float sum = 0;              // of this lane's weights
+
+    for (uint32_t run = first + c * chunk + warp * keys; run < chunk_end; run += decode_warps * keys) {
+      KvValues<Type> k[batch];
+      KvValues<Type> v[batch];
+      uint32_t page = 0;
+      if (run_in_page) page = pages[run >> args.cache.page_shift];
+#pragma unroll
+      for (int u = 0; u < batch; u++) {
+        // What is masked reads what is not.
+        const uint32_t at = max(start, min(run + u * rows + row_of_lane, end - 1));
+        if (!run_in_page) page = pages[at >> args.cache.page_shift];
+        // In the page of the run, whatever the position: rows of one page are all there.
+        const uint32_t row = cache_row(args.cache, kv_head, at);
+        const uint8_t* region = args.cache.keys + page * args.cache.page_bytes;
+        if (reads) {
+          k[u].load(args.cache, region, row, args.cache.row_bytes, d_of_lane);
+          v[u].load(args.cache, region + args.cache.values, row, args.cache.row_bytes, d_of_lane);
+        } else {
+          k[u].clear();
+          v[u].clear();
+        }
+      }
+
+#pragma unroll
+      for (int p = 0; p < batch / part; p++) {
+        float products[part * Heads];  // [part][Heads]
+        if constexpr (Heads <= 4) {
+#pragma unroll
+          for (int u = 0; u < part; u++) {
+            float values[8];
+            k[p * part + u].floats(values);
+#pragma unroll
+            for (int h = 0; h < Heads; h++) {
+              float product = __fmul_rn(q[h][0], values[0]);
+#pragma unroll
+              for (int i = 1; i < 8; i++) product = __fmaf_rn(q[h][i], values[i], product);
+              products[u * Heads + h] = KvValues<Type>::scaled ? __fmul_rn(product, k[p * part + u].scale()) : product;
+            }
+          }
+        } else {
+          float values[part][8];
+#pragma unroll
+          for (int u = 0; u < part; u++) k[p * part + u].floats(values[u]);
+#pragma unroll
+          for (int h = 0; h < Heads; h++) {
+            const float4 low = *reinterpret_cast<const float4*>(&queries[h * Shape::head_dim + d_of_lane]);
+            const float4 high = *reinterpret_cast<const float4*>(&queries[h * Shape::head_dim + d_of_lane + 4]);
+            const float query[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+#pragma unroll
+            for (int u = 0; u < part; u++) {
+              float product = __fmul_rn(query[0], values[u][0]);
+#pragma unroll
+              for (int i = 1; i < 8; i++) product = __fmaf_rn(query[i], values[u][i], product);
+              products[u * Heads + h] = KvValues<Type>::scaled ? __fmul_rn(product, k[p * part + u].scale()) : product;
+            }
+          }
+        }
+        constexpr int n = part * Heads;
+        spread_sums<n, Lanes / 2>(products, lane);
+        // Sum i of the part went to the lanes whose bits are i's highest.
+        constexpr int left = n >= Lanes ? n / Lanes : 1;
+        constexpr int copies = n >= Lanes ? 1 : Lanes / n;
+        const uint32_t owner = lane % Lanes / copies;
+        if (lane % copies == 0) {
+#pragma unroll
+          for (int i = 0; i < left; i++) {
+            const uint32_t index = owner * left + i;
+            const uint32_t u = p * part + index / Heads;
+            weights[(u * rows + row_of_lane) * Heads + index % Heads] = products[i];
+          }
+        }
+      }
+      __syncwarp();
+
+      constexpr int entries = keys * Heads;
+      constexpr int per_lane = (entries + 31) / 32;
+      float scores[per_lane];
+      float now = largest;
+#pragma unroll
+      for (int i = 0; i < per_lane; i++) {
+        const uint32_t entry = i * 32 + lane;
+        const uint32_t at = run + entry / Heads;
+        const bool attended = entry < static_cast<uint32_t>(entries) && at >= start && at < end;
+        scores[i] = attended ? attention_score(weights[entry], args.scale, args.softcap) : -INFINITY;
+        now = fmaxf(now, scores[i]);
+      }
+#pragma unroll
+      for (int offset = 16; offset >= Heads; offset /= 2) now = fmaxf(now, __shfl_xor_sync(~0u, now, offset));
+      const float shrink = attention_shrink(largest, now);
+      largest = now;
+      sum = __fmul_rn(sum, shrink);
+#pragma unroll
+      for (int i = 0; i < per_lane; i++) {
+        const uint32_t entry = i * 32 + lane;
+        const float weight = attention_weight(scores[i], now);
+        sum = __fadd_rn(sum, weight);
+        if (entry < static_cast<uint32_t>(entries)) weights[entry] = weight;
+      }
+      if (lane < Heads) shrinks[lane] = shrink;
+      __syncwarp();
+
+#pragma unroll
+      for (int h = 0; h < Heads; h++) {
+        const float factor = shrinks[h];
+#pragma unroll
+        for (int i = 0; i < 8; i++) sums[h][i] = __fmul_rn(sums[h][i], factor);
+      }
+#pragma unroll
+      for (int u = 0; u < batch; u++) {
+        float values[8];
+        v[u].floats(values);
+        const float scale = v[u].scale();
+        const float* weight_of_key = weights + (u * rows + row_of_lane) * Heads;
+#pragma unroll
+        for (int h = 0; h < Heads; h++) {
+          const float weight = KvValues<Type>::scaled ? __fmul_rn(weight_of_key[h], scale) : weight_of_key[h];
+#pragma unroll
+          for (int i = 0; i < 8; i++) sums[h][i] = __fmaf_rn(weight, values[i], sums[h][i]);
+        }
+      }
+      __syncwarp();
+    }
+
+    // Rows of the warp, then warps.
+#pragma unroll
+    for (int offset = Lanes; offset < 32; offset *= 2) {
+#pragma unroll
+      for (int h = 0; h < Heads; h++) {
+#pragma unroll
+        for (int i = 0; i < 8; i++) sums[h][i] = __fadd_rn(sums[h][i], __shfl_xor_sync(~0u, sums[h][i], offset));
+      }
+    }
+#pragma unroll
+    for (int offset = 16; offset >= Heads; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
+    float* statistics = work + decode_warps * Shape::query_floats;
+    __syncthreads();  // weights lie where the sums go
+    if (row_of_lane == 0) {
+#pragma unroll
+      for (int h = 0; h < Heads; h++) {
+        float4* place = reinterpret_cast<float4*>(work + (warp * Heads + h) * Shape::head_dim + d_of_lane);
+        place[0] = make_float4(sums[h][0], sums[h][1], sums[h][2], sums[h][3]);
+        place[1] = make_float4(sums[h][4], sums[h][5], sums[h][6], sums[h][7]);
+      }
+    }
+    if (lane < Heads) {
+      statistics[(warp * Heads + lane) * 2] = largest;
+      statistics[(warp * Heads + lane) * 2 + 1] = sum;
+    }
+    __syncthreads();
+    if (n_chunks == 1) {
+      float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
+      combine<false>(work, Shape::head_dim, statistics, Heads * 2, Shape::query_floats, decode_warps, n_heads, head_dim, output, head_dim, nullptr);
+      return;
+    }
+    float* partial = partials + uint64_t{c} * partial_floats;
+    combine<false>(work, Shape::head_dim, statistics, Heads * 2, Shape::query_floats, decode_warps, n_heads, head_dim, partial, padded,
+                   partial + Heads * padded);
+    __syncthreads();  // the sums lie where the next chunk's weights go
+  }
+
+  // Whoever comes last adds the chunks.
+  __threadfence();
+  __syncthreads();
+  if (threadIdx.x == 0) {
+    const uint32_t n_blocks = min(gridDim.x, n_chunks);
+    const uint32_t before = atomicAdd(args.counters + slot, 1u);
+    is_last = before == n_blocks - 1;
+    if (is_last) args.counters[slot] = 0;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
+  combine<true>(partials, padded, partials + Heads * padded, partial_floats, partial_floats, n_chunks, n_heads, head_dim, output, head_dim, nullptr);
+}
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,33 @@
+// Sums over a warp and over a block, in an order of their own: the same for every launch.
+#ifndef M40_KERNELS_REDUCE_CUH
+#define M40_KERNELS_REDUCE_CUH
+
+#include <stdint.h>
+
+#include "../runtime/device.h"
+
+namespace m40::cuda {
+
+// All lanes get the sum.
+__device__ __forceinline__ float warp_sum(float value) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+  return value;
+}
+
+// All threads get the sum. parts: kWarps floats of shared memory, free to be used again after the next barrier.
+template <int kWarps>
+__device__ __forceinline__ float block_sum(float value, float* parts) {
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  value = warp_sum(value);
+  if (lane == 0) parts[warp] = value;
+  __syncthreads();
+  float sum = 0;
+#pragma unroll
+  for (int i = 0; i < kWarps; i++) sum += parts[i];
+  return sum;
+}
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,205 @@
+// GGUF's blocks into the planes of packed.cuh, on the device as the weights arrive. A thread takes 32 columns of a row.
+#ifndef M40_KERNELS_REPACK_CUH
+#define M40_KERNELS_REPACK_CUH
+
+#include "formats.cuh"
+
+namespace m40::cuda {
+
+__device__ inline uint32_t raw_u16(const uint8_t* at) { return at[0] | uint32_t{at[1]} << 8; }
+__device__ inline uint32_t raw_u32(const uint8_t* at) { return raw_u16(at) | raw_u16(at + 2) << 16; }
+
+// 32 columns of a row, as the planes want them: quants as small integers, scales as stored bits.
+struct RawBlock {
+  uint8_t q[32];
+  uint32_t scale;
+};
+
+// Nibbles of 16 bytes: the low halves first.
+__device__ inline void raw_nibbles(const uint8_t* at, uint8_t* q) {
+  for (int i = 0; i < 32; i++) q[i] = at[i % 16] >> (i / 16 * 4) & 15;
+}
+
+// Scale and minimum of 6 bits number `group` of the 12 bytes of Q4_K and Q5_K.
+__device__ inline uint32_t raw_pair(const uint8_t* at, int group) {
+  if (group < 4) return (at[group] & 63) | (at[group + 4] & 63) << 6;
+  const uint32_t scale = (at[group + 4] & 15) | at[group - 4] >> 6 << 4;
+  const uint32_t minimum = at[group + 4] >> 4 | at[group] >> 6 << 4;
+  return scale | minimum << 6;
+}
+
+// Scale number i (of 16) of the 12 bytes of Q3_K.
+__device__ inline uint32_t raw_q3_scale(const uint8_t* at, int i) {
+  return (at[i % 8] >> (i / 8 * 4) & 15) | (at[8 + i % 4] >> (i / 4 * 2) & 3) << 4;
+}
+
+// Block number `group` (0..7) of the super block at `at`; of types in blocks of 32, the block at `at`.
+template <uint32_t kType>
+__device__ void unpack_raw(const uint8_t* at, int group, RawBlock& block) {
+  if constexpr (kType == M40_TYPE_Q4_0 || kType == M40_TYPE_IQ4_NL) {
+    block.scale = raw_u16(at);
+    raw_nibbles(at + 2, block.q);
+  } else if constexpr (kType == M40_TYPE_Q4_1) {
+    block.scale = raw_u32(at);
+    raw_nibbles(at + 4, block.q);
+  } else if constexpr (kType == M40_TYPE_Q5_0 || kType == M40_TYPE_Q5_1) {
+    const int d_bytes = kType == M40_TYPE_Q5_0 ? 2 : 4;
+    block.scale = kType == M40_TYPE_Q5_0 ? raw_u16(at) : raw_u32(at);
+    const uint32_t high = raw_u32(at + d_bytes);
+    raw_nibbles(at + d_bytes + 4, block.q);
+    for (int i = 0; i < 32; i++) block.q[i] |= (high >> i & 1) << 4;
+  } else if constexpr (kType == M40_TYPE_Q8_0) {
+    block.scale = raw_u16(at);
+    for (int i = 0; i < 32; i++) block.q[i] = static_cast<uint8_t>(at[2 + i] ^ 128);
+  } else if constexpr (kType == M40_TYPE_Q2_K) {
+    block.scale = raw_u16(at + 2 * group);
+    for (int i = 0; i < 32; i++) block.q[i] = at[16 + group / 4 * 32 + i] >> (group % 4 * 2) & 3;
+  } else if constexpr (kType == M40_TYPE_Q3_K) {
+    for (int i = 0; i < 32; i++) {
+      block.q[i] = (at[32 + group / 4 * 32 + i] >> (group % 4 * 2) & 3) | (at[i] >> group & 1) << 2;
+    }
+  } else if constexpr (kType == M40_TYPE_Q4_K) {
+    for (int i = 0; i < 32; i++) block.q[i] = at[16 + group / 2 * 32 + i] >> (group % 2 * 4) & 15;
+  } else if constexpr (kType == M40_TYPE_Q5_K) {
+    for (int i = 0; i < 32; i++) {
+      block.q[i] = (at[48 + group / 2 * 32 + i] >> (group % 2 * 4) & 15) | (at[16 + i] >> group & 1) << 4;
+    }
+  } else if constexpr (kType == M40_TYPE_Q6_K) {
+    block.scale = raw_u16(at + 192 + 2 * group);
+    for (int i = 0; i < 32; i++) {
+      block.q[i] = (at[group / 4 * 64 + group % 2 * 32 + i] >> (group % 4 / 2 * 4) & 15) |
+                   (at[128 + group / 4 * 32 + i] >> (group % 4 * 2) & 3) << 4;
+    }
+  } else if constexpr (kType == M40_TYPE_IQ4_XS) {
+    raw_nibbles(at + 8 + 16 * group, block.q);
+  }
+}
+
+// A super block's entry in plane 3.
+template <uint32_t kType>
+__device__ typename Format<kType>::StoredSuper pack_super(const uint8_t* at) {
+  if constexpr (kType == M40_TYPE_Q2_K) {
+    return raw_u32(at + 80);
+  } else if constexpr (kType == M40_TYPE_Q6_K) {
+    return static_cast<unsigned short>(raw_u16(at + 208));
+  } else if constexpr (kType == M40_TYPE_IQ4_XS) {
+    uint64_t bits = uint64_t{raw_u16(at)} << 48;
+    for (int g = 0; g < 8; g++) {
+      const uint64_t scale = (at[4 + g / 2] >> (g % 2 * 4) & 15) | (raw_u16(at + 2) >> (2 * g) & 3) << 4;
+      bits |= scale << (6 * g);
+    }
+    return make_uint2(static_cast<uint32_t>(bits), static_cast<uint32_t>(bits >> 32));
+  } else if constexpr (Format<kType>::kHasSuper) {
+    uint32_t words[3] = {};
+    for (int g = 0; g < 8; g++) {
+      const uint32_t pair = kType == M40_TYPE_Q3_K ? raw_q3_scale(at + 96, 2 * g) | raw_q3_scale(at + 96, 2 * g + 1) << 6 : raw_pair(at + 4, g);
+      const int bit = 12 * g;
+      words[bit / 32] |= pair << bit % 32;
+      if (bit % 32 > 20) words[bit / 32 + 1] |= pair >> (32 - bit % 32);
+    }
+    return make_uint4(kType == M40_TYPE_Q3_K ? raw_u16(at + 108) : raw_u32(at), words[0], words[1], words[2]);
+  } else {
+    return {};
+  }
+}
+
+// The bits of quants that a type packs by, 0 for those that are stored otherwise.
+__host__ __device__ constexpr int field_bits(uint32_t type) {
+  switch (type) {
+    case M40_TYPE_Q2_K: return 2;
+    case M40_TYPE_Q3_K: return 3;
+    case M40_TYPE_Q4_0: case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: return 4;
+    case M40_TYPE_Q5_0: case M40_TYPE_Q5_1: case M40_TYPE_Q5_K: return 5;
+    case M40_TYPE_Q6_K: return 6;
+    case M40_TYPE_Q8_0: return 8;
+    default: return 0;
+  }
+}
+
+template <uint32_t kType>
+__device__ void pack_quants(const uint8_t* q, uint32_t* words) {
+  for (int i = 0; i < 8; i++) words[i] = 0;
+  constexpr int bits = field_bits(kType);
+  if constexpr (bits == 0) {
+    for (int i = 0; i < 32; i++) words[i / 8] |= uint32_t{q[i]} << (4 * (i % 8));
+  } else if constexpr (bits == 8) {
+    for (int i = 0; i < 32; i++) Packing<8>::put(words + i / 16 * 4, i % 16, q[i]);
+  } else {
+    for (int i = 0; i < 32; i++) Packing<bits>::put(words, i, q[i]);
+  }
+}
+
+// Rows from first_row on, counted over all experts, [row_begin, row_end) of them given; the padding below an expert's last row is filled with zeros.
+template <uint32_t kType>
+__global__ void repack(const uint8_t* __restrict__ raw, uint64_t row_bytes, PackedWeight weight, uint64_t first_row, uint64_t n_rows) {
+  using F = Format<kType>;
+  constexpr uint32_t kRaw = F::kColumns == 8 ? 0 : F::kHasSuper ? 256 : 32;  // columns of a raw block; 0: single values
+  const uint32_t block = blockIdx.y;
+  const uint32_t n_blocks = packed_blocks(weight.columns);
+  const uint64_t given = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (given >= n_rows) return;
+  const uint32_t expert = static_cast<uint32_t>((first_row + given) / weight.rows);
+  const uint32_t row = static_cast<uint32_t>((first_row + given) % weight.rows);
+  const PackedWeight own = packed_expert(weight, expert);
+  const uint8_t* raw_row = raw + given * row_bytes;
+
+  constexpr int kBlockWords = F::kLoads * F::kWords;
+  uint32_t words[kBlockWords < 8 ? 8 : kBlockWords];
+  RawBlock values = {};
+  typename F::StoredSuper super = {};
+  if constexpr (kRaw == 0) {
+    constexpr uint32_t kBytes = kType == M40_TYPE_F32 ? 4 : 2;
+    for (int i = 0; i < kBlockWords; i++) words[i] = 0;
+    for (uint32_t i = 0; i < 32 && block * 32 + i < weight.columns; i++) {
+      const uint8_t* at = raw_row + (uint64_t{block} * 32 + i) * kBytes;
+      if (kBytes == 4) {
+        words[i] = raw_u32(at);
+      } else {
+        words[i / 2] |= raw_u16(at) << i % 2 * 16;
+      }
+    }
+  } else {
+    constexpr uint32_t kPerBlock = kRaw / 32;
+    const uint64_t raw_block_bytes = row_bytes / (weight.columns / kRaw);
+    const uint8_t* at = raw_row + block / kPerBlock * raw_block_bytes;
+    unpack_raw<kType>(at, block % kPerBlock, values);
+    pack_quants<kType>(values.q, words);
+    if (F::kHasSuper && block % 8 == 0) super = pack_super<kType>(at);
+  }
+
+  // The padding below the expert's last row goes with that row.
+  const uint32_t end = row + 1 == weight.rows ? packed_tiles(weight.rows) * packed_tile_rows : row + 1;
+  for (uint32_t r = row; r < end; r++) {
+    if (r == row + 1) {
+      for (uint32_t& word : words) word = 0;
+      values.scale = 0;
+      super = {};
+    }
+    using First = typename F::First;
+    using More = typename F::More;
+    const uint32_t tile = r / packed_tile_rows, in_tile = r % packed_tile_rows;
+    const size_t at = size_t{tile} * n_blocks + block;
+    constexpr int kFirstWords = F::kFirstWords, kFirstLoads = F::kLoads * F::kFirstLoads;
+    for (int i = 0; i < kFirstLoads; i++) {
+      First* to = static_cast<First*>(const_cast<void*>(own.planes[0])) + (at * kFirstLoads + i) * packed_tile_rows + in_tile;
+      for (int k = 0; k < kFirstWords; k++) reinterpret_cast<uint32_t*>(to)[k] = words[i * kFirstWords + k];
+    }
+    if constexpr (F::kHasMore) {
+      More* to = static_cast<More*>(const_cast<void*>(own.planes[1])) + at * packed_tile_rows + in_tile;
+      for (size_t k = 0; k < sizeof(More) / 4; k++) reinterpret_cast<uint32_t*>(to)[k] = words[kFirstWords + k];
+    }
+    if constexpr (F::kHasScale) {
+      static_cast<typename F::Scale*>(const_cast<void*>(own.planes[2]))[at * packed_tile_rows + in_tile] = static_cast<typename F::Scale>(values.scale);
+    }
+    if constexpr (F::kHasSuper) {
+      if (block % 8 == 0) {
+        const size_t super_at = size_t{tile} * packed_supers(weight.columns) + block / 8;
+        static_cast<typename F::StoredSuper*>(const_cast<void*>(own.planes[3]))[super_at * packed_tile_rows + in_tile] = super;
+      }
+    }
+  }
+}
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,149 @@
+// Plans products: which weights go in one launch, how the columns are split, where partial sums lie.
+#include "ops.h"
+
+#include "matmul_launch.cuh"
+
+namespace m40::cuda {
+
+namespace {
+
+constexpr uint32_t decode_pass = 32;  // tokens
+
+// Calls f with the type as a template argument.
+template <class Function>
+void for_type(uint32_t type, const Function& f) {
+  switch (type) {
+#define M40_TYPE(name) case M40_TYPE_##name: return f(std::integral_constant<uint32_t, M40_TYPE_##name>());
+    M40_TYPE(F32) M40_TYPE(F16) M40_TYPE(BF16) M40_TYPE(Q4_0) M40_TYPE(Q4_1) M40_TYPE(Q5_0) M40_TYPE(Q5_1) M40_TYPE(Q8_0)
+    M40_TYPE(Q2_K) M40_TYPE(Q3_K) M40_TYPE(Q4_K) M40_TYPE(Q5_K) M40_TYPE(Q6_K) M40_TYPE(IQ4_NL) M40_TYPE(IQ4_XS)
+#undef M40_TYPE
+    default: return;
+  }
+}
+
+uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
+  const uint64_t splits = decode_splits(rows, columns);
+  return splits == 1 ? 0 : splits * rows * n_tokens;
+}
+
+// Calls f with the indices of the weights of each type.
+template <class Function>
+void for_each_type(const MatmulArgs& args, const Function& f) {
+  bool done[M40_MAX_MATMUL_WEIGHTS] = {};
+  for (uint32_t i = 0; i < args.n_weights; i++) {
+    if (done[i]) continue;
+    uint32_t indices[M40_MAX_MATMUL_WEIGHTS], n = 0;
+    for (uint32_t k = i; k < args.n_weights; k++) {
+      if (done[k] || args.weights[k].weight.type != args.weights[i].weight.type) continue;
+      indices[n++] = k;
+      done[k] = true;
+    }
+    f(args.weights[i].weight.type, indices, n);
+  }
+}
+
+void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
+  const uint32_t tokens = decode_tokens(n_tokens), token_blocks = (n_tokens + tokens - 1) / tokens;
+  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
+    DecodeArgs decode = {};
+    decode.input = args.input + size_t{first} * args.input_stride;
+    decode.input_stride = args.input_stride;
+    decode.output = args.output + size_t{first} * args.output_stride;
+    decode.output_stride = args.output_stride;
+    decode.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
+    decode.n_tokens = n_tokens;
+    decode.columns = args.columns;
+    decode.n_weights = n;
+    decode.partials = static_cast<float*>(args.scratch.memory);
+    decode.counters = args.scratch.counters;
+    uint32_t n_blocks = 0, n_counters = 0;
+    uint64_t n_partials = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      const MatmulWeight& from = args.weights[indices[i]];
+      DecodeWeight& to = decode.weights[i];
+      const uint32_t set_rows = 32 * decode_row_groups(tokens);
+      to.weight = from.weight;
+      to.bias = from.bias;
+      to.output_column = from.output_column;
+      to.splits = decode_splits(from.weight.rows, args.columns);
+      to.row_sets = (from.weight.rows + set_rows - 1) / set_rows;
+      to.first_block = n_blocks;
+      to.first_counter = n_counters;
+      to.partials = n_partials;
+      n_blocks += to.row_sets * to.splits * token_blocks;
+      if (to.splits > 1) n_counters += to.row_sets * token_blocks;
+      n_partials += partial_floats(from.weight.rows, args.columns, n_tokens);
+    }
+    for_type(type, [&](auto t) { launch_decode<decltype(t)::value>(decode, tokens, n_blocks, stream); });
+  });
+}
+
+void launch_prefill_pass(const MatmulArgs& args, cudaStream_t stream) {
+  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
+    PrefillArgs prefill = {};
+    prefill.input = args.input;
+    prefill.input_stride = args.input_stride;
+    prefill.output = args.output;
+    prefill.output_stride = args.output_stride;
+    prefill.residual = args.residual;
+    prefill.n_tokens = args.n_rows;
+    prefill.columns = args.columns;
+    prefill.n_weights = n;
+    prefill.aligned = args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
+    uint32_t n_tiles = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      const MatmulWeight& from = args.weights[indices[i]];
+      prefill.weights[i] = {from.weight, from.bias, from.output_column, n_tiles};
+      n_tiles += packed_tiles(from.weight.rows);
+    }
+    for_type(type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, n_tiles, stream); });
+  });
+}
+
+}  // namespace
+
+uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
+  uint64_t floats = 0;
+  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], columns, max_rows < decode_pass ? max_rows : decode_pass);
+  return floats * sizeof(float);
+}
+
+bool matmul_fuses(const MatmulArgs&) { return false; }
+
+void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
+  if (args.n_rows == 0) return;
+  if (args.prefill) return launch_prefill_pass(args, stream);
+  for (uint32_t first = 0; first < args.n_rows; first += decode_pass) {
+    launch_decode_pass(args, first, args.n_rows - first < decode_pass ? args.n_rows - first : decode_pass, stream);
+  }
+}
+
+void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
+  constexpr uint32_t most_slots = 65535;  // of a grid's second dimension
+  const uint32_t slots_a_launch = most_slots / args.n_used * args.n_used;
+  for (uint32_t i = 0; i < args.n_weights; i++) {
+    const PackedWeight& weight = args.weights[i];
+    for (uint64_t first = 0; first < uint64_t{args.n_tokens} * args.n_used; first += slots_a_launch) {
+      const uint64_t left = uint64_t{args.n_tokens} * args.n_used - first;
+      const uint64_t first_token = first / args.n_used;
+      ExpertArgs expert = {};
+      expert.experts = args.experts + first_token * args.experts_stride;
+      expert.experts_stride = args.experts_stride;
+      expert.n_used = args.n_used;
+      expert.input_per_slot = args.input_per_slot;
+      DecodeArgs& decode = expert.decode;
+      decode.input = args.input + (args.input_per_slot ? first : first_token) * args.input_stride;
+      decode.input_stride = args.input_stride;
+      decode.output = args.output + first * args.output_stride;
+      decode.output_stride = args.output_stride;
+      decode.n_tokens = static_cast<uint32_t>(left < slots_a_launch ? left : slots_a_launch);
+      decode.columns = args.columns;
+      decode.n_weights = 1;
+      const uint32_t row_sets = (weight.rows + 32 * expert_row_groups - 1) / (32 * expert_row_groups);
+      decode.weights[0] = {weight, nullptr, args.output_column[i], 1, row_sets, 0, 0, 0};
+      for_type(weight.type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_sets, stream); });
+    }
+  }
+}
+
+}  // namespace m40::cuda

@@ -1,0 +1,126 @@
+// The KV cache: its pages, and their way to the host and back.
+#include "device_objects.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+using m40::cuda::check;
+using m40::cuda::placed_bytes;
+
+namespace {
+
+struct CacheSize {
+  uint64_t page_bytes;
+  uint64_t n_bytes;
+};
+
+CacheSize cache_size(const m40_cache_desc& desc) {
+  const uint64_t page_bytes = m40::cuda::align_up(m40::checked_page_bytes(desc));
+  uint64_t n_bytes;
+  if (__builtin_mul_overflow(page_bytes, uint64_t{desc.n_pages}, &n_bytes) || n_bytes > uint64_t{1} << 52) {
+    fail(M40_INVALID_ARGUMENT, "a KV cache of %u pages of %llu bytes: more than 2^52 bytes", desc.n_pages,
+         static_cast<unsigned long long>(page_bytes));
+  }
+  return {page_bytes, n_bytes};
+}
+
+void check_cache(const m40_cache* cache) {
+  require(cache, "cache");
+  if (!cache->arena->alive()) fail(M40_INVALID_ARGUMENT, "the cache's arena has been destroyed");
+}
+
+void check_pages(const m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const char* name) {
+  if (n_pages != 0) require(pages, name);
+  for (uint32_t i = 0; i < n_pages; i++) {
+    if (pages[i] >= cache->desc.n_pages) {
+      fail(M40_INVALID_ARGUMENT, "%s[%u] is page %u: the KV cache has %u pages", name, i, pages[i], cache->desc.n_pages);
+    }
+  }
+}
+
+void check_memory(const m40_cache* cache, const void* memory, uint64_t n_bytes, uint32_t n_pages) {
+  if (n_pages != 0) require(memory, "memory");
+  if (n_bytes != n_pages * cache->page_bytes) {
+    fail(M40_INVALID_ARGUMENT, "%llu bytes for %u pages: wanted %llu a page", static_cast<unsigned long long>(n_bytes), n_pages,
+         static_cast<unsigned long long>(cache->page_bytes));
+  }
+}
+
+// Copies the pages in their order and waits.
+template <class CopyPage>
+void copy_pages(const m40_cache* cache, uint32_t n_pages, const CopyPage& copy_page) {
+  const m40_context* context = cache->arena->context;
+  context->use();
+  for (uint32_t i = 0; i < n_pages; i++) check(copy_page(i, context->stream), "pages of the KV cache");
+  check(cudaStreamSynchronize(context->stream), "pages of the KV cache");
+}
+
+}  // namespace
+
+extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes,
+                                      m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(desc, "desc");
+    const CacheSize size = cache_size(*desc);
+    if (n_bytes != nullptr) *n_bytes = placed_bytes(size.n_bytes);
+    if (page_bytes != nullptr) *page_bytes = size.page_bytes;
+  });
+}
+
+extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* desc, m40_cache** cache, m40_error* error) {
+  return guarded(error, [&] {
+    require(arena, "arena");
+    require(desc, "desc");
+    require(cache, "cache");
+    const CacheSize size = cache_size(*desc);
+    uint8_t* memory = arena->next(placed_bytes(size.n_bytes), "a KV cache");
+    auto& caches = arena->context->caches;
+    caches.reserve(caches.size() + 1);
+    arena->context->use();
+    m40::cuda::permit(memory, size.n_bytes);
+    check(cudaMemsetAsync(memory, 0, size.n_bytes, arena->context->stream), "a KV cache");
+    caches.emplace_back(new m40_cache{arena, *desc, memory, size.page_bytes});
+    arena->take(placed_bytes(size.n_bytes));
+    *cache = caches.back().get();
+  });
+}
+
+extern "C" m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages,
+                                           m40_error* error) {
+  return guarded(error, [&] {
+    check_cache(cache);
+    check_pages(cache, from, n_pages, "from");
+    check_pages(cache, to, n_pages, "to");
+    copy_pages(cache, n_pages, [&](uint32_t i, cudaStream_t stream) {
+      if (from[i] == to[i]) return cudaSuccess;
+      return cudaMemcpyAsync(cache->page(to[i]), cache->page(from[i]), cache->page_bytes, cudaMemcpyDeviceToDevice, stream);
+    });
+  });
+}
+
+extern "C" m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, void* memory,
+                                           uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    check_cache(cache);
+    check_pages(cache, pages, n_pages, "pages");
+    check_memory(cache, memory, n_bytes, n_pages);
+    copy_pages(cache, n_pages, [&](uint32_t i, cudaStream_t stream) {
+      return cudaMemcpyAsync(static_cast<uint8_t*>(memory) + i * cache->page_bytes, cache->page(pages[i]), cache->page_bytes,
+                             cudaMemcpyDeviceToHost, stream);
+    });
+  });
+}
+
+extern "C" m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const void* memory,
+                                              uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    check_cache(cache);
+    check_pages(cache, pages, n_pages, "pages");
+    check_memory(cache, memory, n_bytes, n_pages);
+    copy_pages(cache, n_pages, [&](uint32_t i, cudaStream_t stream) {
+      return cudaMemcpyAsync(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, cache->page_bytes,
+                             cudaMemcpyHostToDevice, stream);
+    });
+  });
+}

@@ -1,0 +1,146 @@
+// Contexts, arenas and page-locked host memory.
+#include <string.h>
+
+#include <algorithm>
+
+#include "device_objects.h"
+#include "uploader.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+using m40::cuda::check;
+using m40::cuda::HostMemory;
+
+namespace m40::cuda {
+
+void check_usable(uint32_t device);
+
+HostMemory::HostMemory(uint64_t n_bytes) : n_bytes_(n_bytes) {
+  void* memory = nullptr;
+  check(cudaHostAlloc(&memory, n_bytes, cudaHostAllocPortable | cudaHostAllocMapped), "page-locked host memory");
+  data_ = static_cast<uint8_t*>(memory);
+}
+
+HostMemory::~HostMemory() { cudaFreeHost(data_); }
+
+}  // namespace m40::cuda
+
+m40_context::m40_context(uint32_t device_index) : device(device_index), uploader(new m40::cuda::Uploader) {
+  use();
+  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a context");
+}
+
+m40_context::~m40_context() {
+  cudaSetDevice(static_cast<int>(device));
+  if (stream != nullptr) cudaStreamSynchronize(stream);
+  programs.clear();
+  uploader.reset();
+  arenas.clear();
+  host_memory.clear();
+  if (stream != nullptr) cudaStreamDestroy(stream);
+  cudaGetLastError();
+}
+
+void m40_context::use() const { check(cudaSetDevice(static_cast<int>(device)), "a context"); }
+
+extern "C" m40_status m40_context_create(const m40_context_options* options, m40_context** context, m40_error* error) {
+  return guarded(error, [&] {
+    require(options, "options");
+    require(context, "context");
+    m40::cuda::check_usable(options->device);
+    *context = new m40_context(options->device);
+  });
+}
+
+extern "C" void m40_context_destroy(m40_context* context) { delete context; }
+
+// ---- arenas -------------------------------------------------------------------------------------------
+
+m40_arena::~m40_arena() { release(); }
+
+void m40_arena::release() {
+  if (memory == nullptr) return;
+  m40::cuda::release(memory, n_bytes);
+  cudaFree(memory);
+  memory = nullptr;
+}
+
+uint8_t* m40_arena::next(uint64_t placed_bytes, const char* what) const {
+  if (!alive()) fail(M40_INVALID_ARGUMENT, "the arena has been destroyed");
+  if (placed_bytes > n_bytes - used_bytes) {
+    fail(M40_OUT_OF_MEMORY, "%s of %llu bytes does not fit the arena: %llu of its %llu bytes are free", what,
+         static_cast<unsigned long long>(placed_bytes), static_cast<unsigned long long>(n_bytes - used_bytes),
+         static_cast<unsigned long long>(n_bytes));
+  }
+  return memory + used_bytes;
+}
+
+extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_bytes, m40_arena** arena, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(arena, "arena");
+    if (arena_bytes == 0) fail(M40_INVALID_ARGUMENT, "an arena of 0 bytes: wanted at least 1");
+    context->use();
+    size_t free_bytes = 0;
+    size_t total_bytes = 0;
+    check(cudaMemGetInfo(&free_bytes, &total_bytes), "an arena");
+    const auto too_large = [&] {
+      fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes: the device has %llu bytes of memory, of which %llu are free",
+           static_cast<unsigned long long>(arena_bytes), static_cast<unsigned long long>(total_bytes),
+           static_cast<unsigned long long>(free_bytes));
+    };
+    if (arena_bytes > free_bytes) too_large();
+    context->arenas.reserve(context->arenas.size() + 1);
+    std::unique_ptr<m40_arena> created(new m40_arena{context, nullptr, arena_bytes, 0});
+    void* memory = nullptr;
+    const cudaError_t allocated = cudaMalloc(&memory, arena_bytes);
+    if (allocated == cudaErrorMemoryAllocation) {
+      cudaGetLastError();
+      too_large();
+    }
+    check(allocated, "an arena");
+    m40::cuda::forbid(memory, arena_bytes);
+    created->memory = static_cast<uint8_t*>(memory);
+    *arena = created.get();
+    context->arenas.push_back(std::move(created));
+  });
+}
+
+extern "C" void m40_arena_destroy(m40_arena* arena) {
+  if (arena == nullptr) return;
+  cudaSetDevice(static_cast<int>(arena->context->device));
+  // What still runs may use it.
+  cudaDeviceSynchronize();
+  cudaGetLastError();
+  arena->release();
+}
+
+extern "C" uint64_t m40_arena_used_bytes(const m40_arena* arena) { return arena == nullptr ? 0 : arena->used_bytes; }
+
+// ---- host memory --------------------------------------------------------------------------------------
+
+extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(memory, "memory");
+    if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
+    if (n_bytes > SIZE_MAX / 2) {
+      fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be had", static_cast<unsigned long long>(n_bytes));
+    }
+    context->use();
+    std::unique_ptr<HostMemory> allocated(new HostMemory(n_bytes));
+    memset(allocated->data(), 0, n_bytes);
+    context->host_memory.reserve(context->host_memory.size() + 1);
+    *memory = allocated->data();
+    context->host_memory.push_back(std::move(allocated));
+  });
+}
+
+extern "C" void m40_host_free(m40_context* context, void* memory) {
+  if (context == nullptr || memory == nullptr) return;
+  cudaSetDevice(static_cast<int>(context->device));
+  auto& list = context->host_memory;
+  const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
+  if (found != list.end()) list.erase(found);
+}

@@ -1,0 +1,148 @@
+// What stands behind the handles of m40.h on a GPU.
+//
+// A context owns everything: destroying an arena frees its memory, but the records of what was placed in it
+// live on until the context goes, so that a stale handle is answered with an error.
+#ifndef M40_RUNTIME_DEVICE_OBJECTS_H
+#define M40_RUNTIME_DEVICE_OBJECTS_H
+
+#include <stdint.h>
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+#include "../include/m40.h"
+#include "../kernels/packed.cuh"
+#include "cuda_check.h"
+#include "device.h"
+#include "device_memory.h"
+#include "error.h"
+#include "step.h"
+#include "validate.h"
+
+namespace m40::cuda {
+
+struct Tensor {
+  m40_arena* arena;
+  m40_tensor_desc desc;  // as the caller described it
+  float* values;         // of a vector: [columns]; else nullptr
+  PackedWeight packed;   // of a weight
+};
+
+inline bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && desc.n_experts == 1; }
+
+// Where a program's memory lies, relative to its start.
+struct ProgramPlan {
+  std::vector<uint64_t> buffers;
+  std::vector<uint64_t> angles;       // an operation's rope angles; 0 for other operations
+  std::vector<uint64_t> packed_rows;  // an operation's weights of one row, one after the other; 0 for other operations
+  uint64_t input;                     // a step's input: see step_input.h
+  uint64_t input_bytes;
+  uint64_t results;                   // StepResults
+  uint64_t counters;                  // Scratch
+  uint64_t scratch;
+  uint64_t scratch_bytes;
+  uint64_t n_bytes;                   // of all
+};
+
+// What a step gives back in one copy, beside its logits.
+struct StepResults {
+  uint32_t expert_fault_token;  // 1 + the token whose expert does not exist; 0: all do
+  uint32_t expert_fault;
+  uint32_t reserved[2];
+  // uint32_t failures[limits.n_outputs], m40_sample samples[limits.n_outputs] follow.
+  static uint64_t failures_offset() { return sizeof(StepResults); }
+  static uint64_t samples_offset(const m40_limits& limits) { return sizeof(StepResults) + uint64_t{limits.n_outputs} * sizeof(uint32_t); }
+  static uint64_t n_bytes(const m40_limits& limits, uint64_t n_outputs) {
+    return samples_offset(limits) + n_outputs * sizeof(m40_sample);
+  }
+};
+
+ProgramPlan plan_program(const ProgramDescription& program);
+
+// Page-locked host memory.
+class HostMemory {
+ public:
+  explicit HostMemory(uint64_t n_bytes);
+  ~HostMemory();
+  HostMemory(const HostMemory&) = delete;
+  HostMemory& operator=(const HostMemory&) = delete;
+  uint8_t* data() const { return data_; }
+  uint64_t n_bytes() const { return n_bytes_; }
+
+ private:
+  uint8_t* data_ = nullptr;
+  uint64_t n_bytes_ = 0;
+};
+
+class Uploader;
+struct ProgramGraphs;
+
+}  // namespace m40::cuda
+
+struct m40_arena {
+  m40_context* context;
+  uint8_t* memory;  // of the device; nullptr once destroyed
+  uint64_t n_bytes;
+  uint64_t used_bytes;
+
+  ~m40_arena();
+  void release();
+  bool alive() const { return memory != nullptr; }
+  // Whether the next n_bytes (what placed_bytes() gives) are there; they are taken by take() only, so that an upload that
+  // fails leaves the arena as it was.
+  uint8_t* next(uint64_t placed_bytes, const char* what) const;
+  void take(uint64_t placed_bytes) { used_bytes += placed_bytes; }
+};
+
+struct m40_cache {
+  m40_arena* arena;
+  m40_cache_desc desc;
+  uint8_t* memory;
+  uint64_t page_bytes;
+
+  uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+};
+
+struct m40_program {
+  m40_program();
+  ~m40_program();
+
+  m40_context* context;
+  m40_arena* arena;
+  m40_cache* cache;  // nullptr where no operation uses one
+  m40::StepLimits limits;
+  std::vector<m40_buffer_desc> buffers;
+  std::vector<m40_op> ops;
+  std::vector<m40_arena*> arenas;  // of all that the program reads and writes
+  m40::cuda::ProgramPlan plan;
+  uint8_t* memory;
+  std::vector<uint32_t> seen;      // parse_step's scratch
+  std::vector<bool> fuses_with_next;  // a norm or activation whose result only the next operation reads
+  std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in
+  std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
+  std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
+};
+
+struct m40_context final : m40::TensorLookup {
+  explicit m40_context(uint32_t device_index);
+  ~m40_context();
+
+  const m40_tensor_desc* find(uint32_t tensor) const override {
+    return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
+  }
+  // To be called first in every function of the ABI: CUDA's device is the calling thread's.
+  void use() const;
+
+  uint32_t device;
+  cudaStream_t stream = nullptr;
+  std::unique_ptr<m40::cuda::Uploader> uploader;
+  std::vector<std::unique_ptr<m40_arena>> arenas;
+  std::vector<std::unique_ptr<m40_cache>> caches;
+  std::vector<std::unique_ptr<m40_program>> programs;
+  std::vector<m40::cuda::Tensor> tensors;
+  std::vector<std::unique_ptr<m40::cuda::HostMemory>> host_memory;
+};
+
+#endif

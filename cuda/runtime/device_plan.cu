@@ -1,0 +1,73 @@
+// Where a program's buffers and scratch memory lie. m40_program_bytes and m40_program_create both ask here, so they
+// cannot differ.
+#include <algorithm>
+
+#include "../ops/ops.h"
+#include "device_objects.h"
+#include "step_input.h"
+
+namespace m40::cuda {
+
+namespace {
+
+// A weight of one row is uploaded as a vector: a program keeps it packed for its matrix products.
+uint64_t packed_row_bytes(const m40_op& op) {
+  uint64_t bytes = 0;
+  if (op.kind == M40_OP_MATMUL) {
+    for (uint32_t i = 0; i < op.matmul.n_weights; i++) {
+      if (op.matmul.rows[i] == 1) bytes += packed_bytes(M40_TYPE_F32, 1, 1, op.matmul.columns);
+    }
+  } else if (op.kind == M40_OP_EXPERT_MATMUL && op.expert_matmul.n_experts == 1) {
+    for (uint32_t i = 0; i < op.expert_matmul.n_weights; i++) {
+      if (op.expert_matmul.rows[i] == 1) bytes += packed_bytes(M40_TYPE_F32, 1, 1, op.expert_matmul.columns);
+    }
+  }
+  return bytes;
+}
+
+uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
+  const m40_limits& limits = *program.limits;
+  switch (op.kind) {
+    case M40_OP_MATMUL: {
+      const uint64_t rows = buffer_rows(program.buffers[op.matmul.input], limits.n_tokens, limits.n_outputs);
+      if (rows > UINT32_MAX) fail(M40_INVALID_ARGUMENT, "a product of %llu rows", static_cast<unsigned long long>(rows));
+      // Which types its weights have is not known when memory is planned.
+      return matmul_scratch_bytes(nullptr, op.matmul.rows, op.matmul.n_weights, op.matmul.columns, static_cast<uint32_t>(rows));
+    }
+    case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
+    case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample.columns, limits.n_outputs);
+    default: return 0;
+  }
+}
+
+}  // namespace
+
+ProgramPlan plan_program(const ProgramDescription& program) {
+  const m40_limits& limits = *program.limits;
+  ProgramPlan plan = {};
+  // Far below where sums overflow.
+  constexpr uint64_t most = uint64_t{1} << 52;
+  const auto place = [&plan](uint64_t bytes) {
+    const uint64_t offset = plan.n_bytes;
+    if (bytes > most || offset > most) fail(M40_INVALID_ARGUMENT, "the program would take more than 2^52 bytes");
+    plan.n_bytes += placed_bytes(bytes);
+    return offset;
+  };
+  for (uint32_t i = 0; i < program.n_buffers; i++) plan.buffers.push_back(place(checked_buffer_bytes(program.buffers[i], limits)));
+  for (uint32_t i = 0; i < program.n_ops; i++) {
+    const m40_op& op = program.ops[i];
+    const bool rotates = op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE;
+    plan.angles.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(double)) : 0);
+    const uint64_t packed = packed_row_bytes(op);
+    plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
+    plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));
+  }
+  plan.input_bytes = input_bytes(limits);
+  plan.input = place(plan.input_bytes);
+  plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
+  plan.counters = place(scratch_counters * sizeof(uint32_t));
+  plan.scratch = place(plan.scratch_bytes);
+  return plan;
+}
+
+}  // namespace m40::cuda

@@ -1,0 +1,254 @@
+// Programs: placing them, and their buffers.
+#include <string.h>
+
+#include <algorithm>
+
+#include "../ops/ops.h"
+#include "device_objects.h"
+#include "executor.h"
+#include "rope_angles.h"
+#include "uploader.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::ProgramDescription;
+using m40::require;
+using m40::cuda::check;
+using m40::cuda::PackedWeight;
+using m40::cuda::placed_bytes;
+using m40::cuda::Tensor;
+
+namespace {
+
+ProgramDescription describe(const m40_limits* limits, const m40_cache_desc* cache, const m40_buffer_desc* buffers, uint32_t n_buffers,
+                            const m40_op* ops, uint32_t n_ops) {
+  require(limits, "limits");
+  if (n_buffers != 0) require(buffers, "buffers");
+  if (n_ops != 0) require(ops, "ops");
+  return {limits, cache, buffers, n_buffers, ops, n_ops};
+}
+
+bool uses_cache(const m40_op& op) { return op.kind == M40_OP_ROPE || op.kind == M40_OP_ATTENTION; }
+bool samples(const m40_op& op) { return op.kind == M40_OP_SAMPLE; }
+
+void add_arena(m40_program& program, m40_arena* arena) {
+  auto& arenas = program.arenas;
+  if (std::find(arenas.begin(), arenas.end(), arena) == arenas.end()) arenas.push_back(arena);
+}
+
+void add_tensor_arenas(m40_program& program) {
+  const auto add = [&program](uint32_t tensor) {
+    if (tensor != M40_NONE) add_arena(program, program.context->tensors[tensor].arena);
+  };
+  for (const m40_op& op : program.ops) {
+    switch (op.kind) {
+      case M40_OP_EMBED:
+        add(op.embed.table);
+        add(op.embed.position_table);
+        break;
+      case M40_OP_NORM:
+        add(op.norm.weight);
+        add(op.norm.bias);
+        break;
+      case M40_OP_MATMUL:
+        for (uint32_t i = 0; i < op.matmul.n_weights; i++) {
+          add(op.matmul.weight[i]);
+          add(op.matmul.bias[i]);
+        }
+        break;
+      case M40_OP_ROPE:
+        add(op.rope.q_norm);
+        add(op.rope.k_norm);
+        break;
+      case M40_OP_EXPERT_MATMUL:
+        for (uint32_t i = 0; i < op.expert_matmul.n_weights; i++) add(op.expert_matmul.weight[i]);
+        break;
+    }
+  }
+}
+
+void check_tables(const m40_context* context, const m40_op* ops, uint32_t n_ops) {
+  const auto check_table = [&](uint32_t op, uint32_t tensor) {
+    if (tensor != M40_NONE && context->tensors[tensor].values != nullptr) {
+      fail(M40_UNSUPPORTED, "operation %u (embed): a table of one row (tensor %u): wanted at least 2", op, tensor);
+    }
+  };
+  for (uint32_t i = 0; i < n_ops; i++) {
+    if (ops[i].kind != M40_OP_EMBED) continue;
+    check_table(i, ops[i].embed.table);
+    check_table(i, ops[i].embed.position_table);
+  }
+}
+
+void check_alive(const m40_program* program) {
+  require(program, "program");
+  for (const m40_arena* arena : program->arenas) {
+    if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
+  }
+}
+
+// Opens what the program placed, one part after the other, and clears it.
+void open_memory(const m40_program& program, uint64_t begin, uint64_t end) {
+  m40::cuda::permit(program.memory + begin, end - begin);
+  check(cudaMemsetAsync(program.memory + begin, 0, end - begin, program.context->stream), "a program");
+}
+
+void open_all_memory(const m40_program& program) {
+  const m40::cuda::ProgramPlan& plan = program.plan;
+  std::vector<uint64_t> places(plan.buffers);
+  const auto add = [&places](uint64_t place) {
+    if (place != 0) places.push_back(place);
+  };
+  for (uint64_t place : plan.angles) add(place);
+  for (uint64_t place : plan.packed_rows) add(place);
+  for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch}) places.push_back(place);
+  std::sort(places.begin(), places.end());
+  places.push_back(plan.n_bytes);
+  for (size_t i = 0; i + 1 < places.size(); i++) {
+    if (places[i + 1] > places[i]) open_memory(program, places[i], places[i + 1] - m40::cuda::guard_bytes);
+  }
+}
+
+void place_angles(const m40_program& program, size_t i) {
+  const m40_op_rope& op = program.ops[i].rope;
+  std::vector<float> factors;
+  if (op.factors != M40_NONE) {
+    factors.resize(op.rope_dim / 2);
+    check(cudaMemcpy(factors.data(), program.context->tensors[op.factors].values, factors.size() * sizeof(float), cudaMemcpyDeviceToHost),
+          "rope factors");
+  }
+  std::vector<double> angles(op.rope_dim / 2);
+  m40::rope_angles(op, factors.empty() ? nullptr : factors.data(), angles.data());
+  check(cudaMemcpy(program.memory + program.plan.angles[i], angles.data(), angles.size() * sizeof(double), cudaMemcpyHostToDevice),
+        "rope angles");
+}
+
+// Weights of one row were uploaded as vectors; products want them packed.
+void pack_rows(const m40_program& program, const uint32_t* weights, uint32_t n_weights, uint32_t columns, uint64_t place) {
+  for (uint32_t i = 0; i < n_weights; i++) {
+    const Tensor& tensor = program.context->tensors[weights[i]];
+    if (tensor.values == nullptr) continue;
+    const PackedWeight row = m40::cuda::packed_view(M40_TYPE_F32, 1, 1, columns, program.memory + place);
+    m40::cuda::launch_repack(tensor.values, row, 0, 1, program.context->stream);
+    place += m40::cuda::packed_bytes(M40_TYPE_F32, 1, 1, columns);
+  }
+}
+
+void fill_memory(const m40_program& program) {
+  program.context->uploader->wait();
+  open_all_memory(program);
+  check(cudaStreamSynchronize(program.context->stream), "a program");
+  for (size_t i = 0; i < program.ops.size(); i++) {
+    const m40_op& op = program.ops[i];
+    if (op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE) place_angles(program, i);
+    if (program.plan.packed_rows[i] == 0) continue;
+    if (op.kind == M40_OP_MATMUL) {
+      pack_rows(program, op.matmul.weight, op.matmul.n_weights, op.matmul.columns, program.plan.packed_rows[i]);
+    } else {
+      pack_rows(program, op.expert_matmul.weight, op.expert_matmul.n_weights, op.expert_matmul.columns, program.plan.packed_rows[i]);
+    }
+  }
+  m40::cuda::check_launches("a program");
+  check(cudaStreamSynchronize(program.context->stream), "a program");
+}
+
+// The buffer's memory, if it has n_bytes.
+uint8_t* buffer_memory(const m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes) {
+  check_alive(program);
+  if (buffer >= program->buffers.size()) {
+    fail(M40_INVALID_ARGUMENT, "buffer %u: the program has %zu", buffer, program->buffers.size());
+  }
+  const uint64_t has = m40::checked_buffer_bytes(program->buffers[buffer], program->limits.limits);
+  if (n_bytes > has) {
+    fail(M40_INVALID_ARGUMENT, "%llu bytes of buffer %u: it has %llu", static_cast<unsigned long long>(n_bytes), buffer,
+         static_cast<unsigned long long>(has));
+  }
+  if (n_bytes != 0) require(data, "data");
+  program->context->use();
+  return program->memory + program->plan.buffers[buffer];
+}
+
+}  // namespace
+
+m40_program::m40_program() = default;
+m40_program::~m40_program() = default;
+
+extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
+                                        const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,
+                                        uint64_t* n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(n_bytes, "n_bytes");
+    const ProgramDescription description = describe(limits, cache, buffers, n_buffers, ops, n_ops);
+    validate_program(description, nullptr);
+    *n_bytes = m40::cuda::plan_program(description).n_bytes;
+  });
+}
+
+extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers,
+                                         uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program,
+                                         m40_error* error) {
+  return guarded(error, [&] {
+    require(arena, "arena");
+    require(program, "program");
+    m40_context* context = arena->context;
+    if (cache != nullptr && (cache->arena->context != context || !cache->arena->alive())) {
+      fail(M40_INVALID_ARGUMENT, "the KV cache is of another context, or its arena has been destroyed");
+    }
+    const ProgramDescription description = describe(limits, cache == nullptr ? nullptr : &cache->desc, buffers, n_buffers, ops, n_ops);
+    validate_program(description, context);
+    check_tables(context, ops, n_ops);
+    context->use();
+
+    std::unique_ptr<m40_program> created(new m40_program);
+    created->context = context;
+    created->arena = arena;
+    created->cache = std::any_of(ops, ops + n_ops, uses_cache) ? cache : nullptr;
+    created->buffers.assign(buffers, buffers + n_buffers);
+    created->ops.assign(ops, ops + n_ops);
+    created->limits = {};
+    created->limits.limits = *limits;
+    created->limits.n_positions = position_limit(description, *context);
+    created->limits.samples = std::any_of(ops, ops + n_ops, samples);
+    if (created->cache != nullptr) {
+      created->limits.page_tokens = cache->desc.page_tokens;
+      created->limits.n_pages = cache->desc.n_pages;
+      add_arena(*created, cache->arena);
+    }
+    add_arena(*created, arena);
+    add_tensor_arenas(*created);
+    created->seen.resize((uint64_t{limits->n_sequences} + 31) / 32);
+    created->fuses_with_next = m40::cuda::find_fusions(created->ops);
+    created->graphs.reset(new m40::cuda::ProgramGraphs);
+    created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
+    created->plan = m40::cuda::plan_program(description);
+    created->memory = arena->next(created->plan.n_bytes, "a program");
+    fill_memory(*created);
+    context->programs.reserve(context->programs.size() + 1);
+    arena->take(created->plan.n_bytes);
+    *program = created.get();
+    context->programs.push_back(std::move(created));
+  });
+}
+
+extern "C" void m40_program_destroy(m40_program* program) {
+  if (program == nullptr) return;
+  cudaSetDevice(static_cast<int>(program->context->device));
+  auto& programs = program->context->programs;
+  programs.erase(std::remove_if(programs.begin(), programs.end(), [program](const auto& owned) { return owned.get() == program; }),
+                 programs.end());
+}
+
+extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    uint8_t* memory = buffer_memory(program, buffer, data, n_bytes);
+    if (n_bytes != 0) check(cudaMemcpy(memory, data, n_bytes, cudaMemcpyHostToDevice), "a buffer");
+  });
+}
+
+extern "C" m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    const uint8_t* memory = buffer_memory(program, buffer, data, n_bytes);
+    if (n_bytes != 0) check(cudaMemcpy(data, memory, n_bytes, cudaMemcpyDeviceToHost), "a buffer");
+  });
+}

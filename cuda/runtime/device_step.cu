@@ -1,0 +1,139 @@
+// One step: its input in one copy, the program, its results in one copy.
+#include <string.h>
+
+#include <algorithm>
+
+#include "../ops/ops.h"
+#include "device_objects.h"
+#include "executor.h"
+#include "step_input.h"
+#include "uploader.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+using m40::Step;
+using m40::cuda::check;
+using m40::cuda::HostMemory;
+using m40::cuda::StepResults;
+using m40::cuda::StepShape;
+
+namespace {
+
+const m40_op_sample* find_sample(const m40_program& program) {
+  const auto found = std::find_if(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_SAMPLE; });
+  return found == program.ops.end() ? nullptr : &found->sample;
+}
+
+bool has_experts(const m40_program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
+}
+
+void check_alive(const m40_program* program) {
+  require(program, "program");
+  for (const m40_arena* arena : program->arenas) {
+    if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
+  }
+}
+
+void check_results(const m40_op_sample* sample, const Step& step, const m40_sample* results, uint32_t n_samples, const float* logits,
+                   uint64_t n_logits) {
+  if (sample == nullptr) {
+    if (results != nullptr) fail(M40_INVALID_ARGUMENT, "samples are asked for: the program has no sample operation");
+    if (logits != nullptr) fail(M40_INVALID_ARGUMENT, "logits are asked for: the program has no sample operation");
+    return;
+  }
+  if (step.n_outputs != 0) require(results, "samples");
+  if (results != nullptr && n_samples < step.n_outputs) {
+    fail(M40_INVALID_ARGUMENT, "room for %u samples: the step has %u outputs", n_samples, step.n_outputs);
+  }
+  const uint64_t wanted = uint64_t{step.n_outputs} * sample->columns;
+  if (logits != nullptr && n_logits < wanted) {
+    fail(M40_INVALID_ARGUMENT, "room for %llu logits: the step has %u outputs of %u", static_cast<unsigned long long>(n_logits),
+         step.n_outputs, sample->columns);
+  }
+}
+
+// Memory for what this step's input takes; it grows to the largest that comes up.
+uint8_t* input_memory(m40_program& program, uint64_t n_bytes) {
+  if (program.input == nullptr || program.input->n_bytes() < n_bytes) {
+    uint64_t capacity = uint64_t{64} << 10;
+    while (capacity < n_bytes) capacity *= 2;
+    program.input.reset();
+    program.input.reset(new HostMemory(capacity));
+  }
+  return program.input->data();
+}
+
+void check_experts(const m40_program& program, const StepResults& results) {
+  if (results.expert_fault_token == 0) return;
+  for (const m40_op& op : program.ops) {
+    if (op.kind != M40_OP_EXPERT_MATMUL) continue;
+    fail(M40_INVALID_ARGUMENT, "expert_matmul: token %u of the step goes to expert %u: wanted one below %u", results.expert_fault_token - 1,
+         results.expert_fault, op.expert_matmul.n_experts);
+  }
+}
+
+void check_samples(const Step& step, const uint8_t* results) {
+  const uint8_t* failures = results + StepResults::failures_offset();
+  for (uint32_t i = 0; i < step.n_outputs; i++) {
+    uint32_t failure;
+    memcpy(&failure, failures + i * sizeof(failure), sizeof(failure));
+    if (failure == m40::cuda::kNotFinite) {
+      fail(M40_INTERNAL, "output %u (token %u of the step): the logits are not finite", i, step.outputs[i]);
+    }
+    if (failure == m40::cuda::kNothingAllowed) fail(M40_INVALID_ARGUMENT, "output %u: its mask forbids every token", i);
+  }
+}
+
+}  // namespace
+
+extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples,
+                               uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error) {
+  return guarded(error, [&] {
+    check_alive(program);
+    require(block, "block");
+    const Step step = parse_step(block, block_bytes, program->limits, program->seen.data());
+    m40_step_header header;
+    memcpy(&header, block, sizeof(header));
+    const m40_op_sample* sample = find_sample(*program);
+    check_results(sample, step, samples, n_samples, logits, n_logits);
+
+    const m40_context* context = program->context;
+    context->use();
+    if (context->uploader->busy()) context->uploader->wait();
+    const m40_limits& limits = program->limits.limits;
+    const StepShape shape = m40::cuda::shape_of(step, program->limits);
+    const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
+    uint8_t* input = input_memory(*program, n_bytes);
+    m40::cuda::write_input(step, shape, header, input);
+    uint8_t* device_results = program->memory + program->plan.results;
+    check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
+    const bool experts = has_experts(*program);
+    if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
+    m40::cuda::run_program(*program, shape);
+
+    const bool sampled = sample != nullptr && step.n_outputs != 0;
+    uint8_t* results = program->results->data();
+    if (experts || sampled) {
+      const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
+      check(cudaMemcpyAsync(results, device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
+    }
+    if (sampled && logits != nullptr) {
+      const uint64_t stride = uint64_t{program->buffers[sample->logits].columns} * sizeof(float);
+      const uint64_t width = uint64_t{sample->columns} * sizeof(float);
+      check(cudaMemcpy2DAsync(logits, width, program->memory + program->plan.buffers[sample->logits], stride, width, step.n_outputs,
+                              cudaMemcpyDeviceToHost, context->stream),
+            "a step's logits");
+    }
+    check(cudaStreamSynchronize(context->stream), "a step");
+    if (experts) {
+      StepResults fixed;
+      memcpy(&fixed, results, sizeof(fixed));
+      check_experts(*program, fixed);
+    }
+    if (!sampled) return;
+    check_samples(step, results);
+    memcpy(samples, results + StepResults::samples_offset(limits), step.n_outputs * sizeof(m40_sample));
+  });
+}

@@ -1,0 +1,172 @@
+// Tensors: weights in the layout that the kernels read, vectors as floats.
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "../ops/ops.h"
+#include "device_objects.h"
+#include "uploader.h"
+
+using m40::fail;
+using m40::guarded;
+using m40::require;
+using m40::cuda::check;
+using m40::cuda::is_vector;
+using m40::cuda::placed_bytes;
+using m40::cuda::Tensor;
+
+namespace {
+
+uint64_t stored_bytes(const m40_tensor_desc& desc) {
+  m40::checked_tensor_bytes(desc);
+  return is_vector(desc) ? uint64_t{desc.columns} * sizeof(float)
+                         : m40::cuda::packed_bytes(desc.type, desc.n_experts, desc.rows, desc.columns);
+}
+
+class File {
+ public:
+  // Without O_NONBLOCK, opening a pipe would wait for its other end.
+  explicit File(const char* path) : path_(path), descriptor_(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+    if (descriptor_ < 0) fail(M40_IO, "%s cannot be opened: %s", path, strerror(errno));
+  }
+  ~File() { close(descriptor_); }
+  File(const File&) = delete;
+  File& operator=(const File&) = delete;
+
+  void read(uint64_t offset, uint8_t* memory, uint64_t n_bytes) const {
+    if (offset > INT64_MAX || n_bytes > static_cast<uint64_t>(INT64_MAX) - offset) {
+      fail(M40_IO, "%s: no file has %llu bytes from byte %llu on", path_, static_cast<unsigned long long>(n_bytes),
+           static_cast<unsigned long long>(offset));
+    }
+    uint64_t done = 0;
+    while (done < n_bytes) {
+      const ssize_t got = pread(descriptor_, memory + done, n_bytes - done, static_cast<off_t>(offset + done));
+      if (got < 0 && errno == EINTR) continue;
+      if (got < 0) {
+        fail(M40_IO, "%s cannot be read at byte %llu: %s", path_, static_cast<unsigned long long>(offset + done), strerror(errno));
+      }
+      if (got == 0) {
+        fail(M40_IO, "%s ends too early: wanted %llu bytes from byte %llu on, got %llu", path_,
+             static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(offset),
+             static_cast<unsigned long long>(done));
+      }
+      done += static_cast<uint64_t>(got);
+    }
+  }
+
+ private:
+  const char* path_;
+  int descriptor_;
+};
+
+// Places a tensor whose data read() delivers.
+uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const m40::cuda::ReadData& read) {
+  m40_context* context = arena->context;
+  const uint64_t n_bytes = stored_bytes(desc);
+  uint8_t* memory = arena->next(placed_bytes(n_bytes), "a tensor");
+  if (context->tensors.size() >= M40_NONE) fail(M40_INVALID_ARGUMENT, "the context has no tensor index left");
+  context->use();
+  m40::cuda::permit(memory, n_bytes);
+  Tensor tensor = {arena, desc, nullptr, {}};
+  if (is_vector(desc)) {
+    tensor.values = reinterpret_cast<float*>(memory);
+    context->uploader->upload_vector(desc, tensor.values, read);
+  } else {
+    tensor.packed = m40::cuda::packed_view(desc.type, desc.n_experts, desc.rows, desc.columns, memory);
+    context->uploader->upload(desc, tensor.packed, read);
+  }
+  context->tensors.push_back(tensor);
+  arena->take(placed_bytes(n_bytes));
+  return static_cast<uint32_t>(context->tensors.size() - 1);
+}
+
+}  // namespace
+
+extern "C" m40_status m40_tensor_bytes(m40_context* context, const m40_tensor_desc* desc, uint64_t* n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(desc, "desc");
+    require(n_bytes, "n_bytes");
+    *n_bytes = placed_bytes(stored_bytes(*desc));
+  });
+}
+
+extern "C" m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_desc* desc, const char* path, uint64_t offset,
+                                           uint32_t* tensor, m40_error* error) {
+  return guarded(error, [&] {
+    require(arena, "arena");
+    require(desc, "desc");
+    require(path, "path");
+    require(tensor, "tensor");
+    const File file(path);
+    *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t n_bytes) {
+      if (offset > UINT64_MAX - at) fail(M40_IO, "%s: no file has %llu bytes", path, static_cast<unsigned long long>(offset));
+      file.read(offset + at, memory, n_bytes);
+    });
+  });
+}
+
+extern "C" m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_desc* desc, const void* data, uint64_t n_bytes,
+                                             uint32_t* tensor, m40_error* error) {
+  return guarded(error, [&] {
+    require(arena, "arena");
+    require(desc, "desc");
+    require(data, "data");
+    require(tensor, "tensor");
+    const uint64_t wanted = m40::checked_tensor_bytes(*desc);
+    if (n_bytes != wanted) {
+      fail(M40_INVALID_ARGUMENT, "a tensor's data has %llu bytes: wanted %llu for [%u, %u, %u]",
+           static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(wanted), desc->n_experts, desc->rows,
+           desc->columns);
+    }
+    *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t size) {
+      memcpy(memory, static_cast<const uint8_t*>(data) + at, size);
+    });
+  });
+}
+
+extern "C" m40_status m40_upload_finish(m40_context* context, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    context->use();
+    context->uploader->finish();
+  });
+}
+
+extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values,
+                                      m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    const m40_tensor_desc* desc = context->find(tensor);
+    if (desc == nullptr) fail(M40_INVALID_ARGUMENT, "tensor %u does not exist", tensor);
+    const uint64_t rows = uint64_t{desc->n_experts} * desc->rows;
+    if (first_row > rows || n_rows > rows - first_row) {
+      fail(M40_INVALID_ARGUMENT, "%llu rows from row %llu on: the tensor has %llu", static_cast<unsigned long long>(n_rows),
+           static_cast<unsigned long long>(first_row), static_cast<unsigned long long>(rows));
+    }
+    if (n_rows == 0) return;
+    require(values, "values");
+    context->use();
+    context->uploader->wait();
+    const Tensor& stored = context->tensors[tensor];
+    const uint64_t row_bytes = uint64_t{desc->columns} * sizeof(float);
+    if (stored.values != nullptr) {
+      check(cudaMemcpy(values, stored.values, row_bytes, cudaMemcpyDeviceToHost), "a tensor");
+      return;
+    }
+    // By way of page-locked memory, which kernels can write to: this takes none of the device's.
+    const uint64_t chunk = std::clamp<uint64_t>((uint64_t{8} << 20) / row_bytes, 1, n_rows);
+    const m40::cuda::HostMemory host(chunk * row_bytes);
+    for (uint64_t done = 0; done < n_rows; done += chunk) {
+      const uint64_t now = std::min(chunk, n_rows - done);
+      m40::cuda::launch_read_rows(stored.packed, first_row + done, static_cast<uint32_t>(now), reinterpret_cast<float*>(host.data()),
+                                  context->stream);
+      m40::cuda::check_launches("a tensor");
+      check(cudaStreamSynchronize(context->stream), "a tensor");
+      memcpy(values + done * desc->columns, host.data(), now * row_bytes);
+    }
+  });
+}

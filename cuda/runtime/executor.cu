@@ -1,0 +1,331 @@
+#include "executor.h"
+
+namespace m40::cuda {
+
+namespace {
+
+// Steps of a shape before it is worth a graph.
+constexpr uint32_t steps_before_graph = 2;
+constexpr size_t max_graphs = 256;
+constexpr uint32_t max_graph_tokens = 64;
+
+// A program, a step's shape, and where all of it lies.
+class Execution {
+ public:
+  Execution(const m40_program& program, const StepShape& shape)
+      : program_(program),
+        step_(view_input(shape, program.limits.limits, program.memory + program.plan.input)),
+        stream_(program.context->stream) {
+    scratch_ = {reinterpret_cast<uint32_t*>(memory(program.plan.counters)), memory(program.plan.scratch)};
+    results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
+    if (program.cache != nullptr) {
+      const m40_cache& cache = *program.cache;
+      cache_ = {cache.memory,          cache.page_bytes,    cache.desc.type,        cache.desc.n_layers,
+                cache.desc.n_kv_heads, cache.desc.head_dim, cache.desc.page_tokens, cache.desc.n_pages};
+    }
+  }
+
+  void run() const {
+    for (size_t i = 0; i < program_.ops.size(); i++) {
+      if (program_.fuses_with_next[i] && run_fused(i)) {
+        i++;
+        continue;
+      }
+      run_op(i);
+    }
+  }
+
+ private:
+  uint8_t* memory(uint64_t offset) const { return program_.memory + offset; }
+  float* buffer(uint32_t index) const { return reinterpret_cast<float*>(memory(program_.plan.buffers[index])); }
+  uint32_t* indices(uint32_t index) const { return reinterpret_cast<uint32_t*>(memory(program_.plan.buffers[index])); }
+  const float* optional_buffer(uint32_t index) const { return index == M40_NONE ? nullptr : buffer(index); }
+  uint32_t stride(uint32_t index) const { return index == M40_NONE ? 0 : program_.buffers[index].columns; }
+  uint32_t rows(uint32_t index) const {
+    return static_cast<uint32_t>(buffer_rows(program_.buffers[index], step_.n_tokens, step_.n_outputs));
+  }
+  const Tensor& tensor(uint32_t index) const { return program_.context->tensors[index]; }
+  const float* vector(uint32_t index) const { return index == M40_NONE ? nullptr : tensor(index).values; }
+
+  // Weights of one row lie in the program's memory, one after the other.
+  PackedWeight packed(uint32_t index, uint32_t columns, uint64_t* next_row) const {
+    const Tensor& found = tensor(index);
+    if (found.values == nullptr) return found.packed;
+    const PackedWeight row = packed_view(M40_TYPE_F32, 1, 1, columns, memory(*next_row));
+    *next_row += packed_bytes(M40_TYPE_F32, 1, 1, columns);
+    return row;
+  }
+
+  void run_op(size_t i) const {
+    const m40_op& op = program_.ops[i];
+    switch (op.kind) {
+      case M40_OP_EMBED: return embed(op.embed);
+      case M40_OP_NORM: return norm(op.norm);
+      case M40_OP_MATMUL: return matmul(i, {}, nullptr, 0);
+      case M40_OP_ROPE: return rope(i);
+      case M40_OP_ATTENTION: return attention(op.attention);
+      case M40_OP_ACTIVATION: return activation(op.activation);
+      case M40_OP_ADD: return add(op.add);
+      case M40_OP_SELECT: return select(op.select);
+      case M40_OP_SOFTCAP: return softcap(op.softcap);
+      case M40_OP_ROUTE: return route(op.route);
+      case M40_OP_EXPERT_MATMUL: return expert_matmul(i);
+      case M40_OP_EXPERT_SUM: return expert_sum(op.expert_sum);
+      case M40_OP_SAMPLE: return sample(op.sample);
+    }
+  }
+
+  void embed(const m40_op_embed& op) const {
+    EmbedArgs args = {};
+    args.output = buffer(op.output);
+    args.output_stride = stride(op.output);
+    args.table = tensor(op.table).packed;
+    args.has_positions = op.position_table != M40_NONE;
+    if (args.has_positions) args.position_table = tensor(op.position_table).packed;
+    args.columns = op.columns;
+    args.scale = op.scale;
+    launch_embed(args, step_, stream_);
+  }
+
+  void norm(const m40_op_norm& op) const {
+    if (rows(op.input) == 0) return;
+    launch_norm({buffer(op.input), stride(op.input), optional_buffer(op.residual), stride(op.residual), buffer(op.output),
+                 stride(op.output), vector(op.weight), vector(op.bias), rows(op.input), op.columns, op.norm, op.epsilon},
+                stream_);
+  }
+
+  // Products add a residual whose rows are as far apart as their own; other ones are added by a launch of their own.
+  bool adds_residual(const m40_op_matmul& op) const { return op.residual != M40_NONE && stride(op.residual) == stride(op.output); }
+
+  MatmulArgs matmul_args(size_t i) const {
+    const m40_op_matmul& op = program_.ops[i].matmul;
+    MatmulArgs args = {};
+    args.input = buffer(op.input);
+    args.input_stride = stride(op.input);
+    args.output = buffer(op.output);
+    args.output_stride = stride(op.output);
+    if (adds_residual(op)) args.residual = buffer(op.residual);
+    args.n_rows = rows(op.output);
+    args.columns = op.columns;
+    args.n_weights = op.n_weights;
+    uint64_t row = program_.plan.packed_rows[i];
+    for (uint32_t w = 0; w < op.n_weights; w++) {
+      args.weights[w] = {packed(op.weight[w], op.columns, &row), vector(op.bias[w]), op.output_column[w]};
+    }
+    args.scratch = scratch_;
+    return args;
+  }
+
+  // How many of the first rows of a buffer are computed as decode: logits always are.
+  uint32_t decode_rows(uint32_t index) const {
+    const m40_buffer_desc& desc = program_.buffers[index];
+    if (desc.rows == M40_ROWS_OUTPUTS) return rows(index);
+    return desc.rows == M40_ROWS_EXPERTS ? step_.n_decode * desc.rows_factor : step_.n_decode;
+  }
+
+  void matmul(size_t i, const MatmulPrologue& prologue, const float* input, uint32_t input_stride) const {
+    MatmulArgs args = matmul_args(i);
+    if (args.n_rows == 0) return;
+    if (input != nullptr) {
+      args.input = input;
+      args.input_stride = input_stride;
+      args.prologue = prologue;
+    }
+    const uint32_t n_rows = args.n_rows;
+    const uint32_t n_decode = decode_rows(program_.ops[i].matmul.output);
+    if (n_decode != 0) {
+      args.n_rows = n_decode;
+      launch_matmul(args, stream_);
+    }
+    if (n_decode < n_rows) {
+      args.n_rows = n_rows - n_decode;
+      args.input += uint64_t{n_decode} * args.input_stride;
+      args.output += uint64_t{n_decode} * args.output_stride;
+      if (args.residual != nullptr) args.residual += uint64_t{n_decode} * args.output_stride;
+      args.prefill = true;
+      launch_matmul(args, stream_);
+    }
+    const m40_op_matmul& op = program_.ops[i].matmul;
+    if (op.residual == M40_NONE || adds_residual(op)) return;
+    const uint32_t column = op.output_column[0];
+    launch_add({buffer(op.output) + column, stride(op.output), buffer(op.residual) + column, stride(op.residual),
+                buffer(op.output) + column, stride(op.output), n_rows, op.rows[0]},
+               stream_);
+  }
+
+  // The operation and the product after it in one; false where this step's rows do not allow it.
+  bool run_fused(size_t i) const {
+    const m40_op& op = program_.ops[i];
+    MatmulPrologue prologue;
+    uint32_t input;
+    if (op.kind == M40_OP_NORM) {
+      prologue.kind = MatmulPrologue::kNorm;
+      prologue.norm_weight = vector(op.norm.weight);
+      prologue.epsilon = op.norm.epsilon;
+      input = op.norm.input;
+    } else {
+      prologue.kind = MatmulPrologue::kActivation;
+      prologue.activation = op.activation.activation;
+      input = op.activation.input;
+    }
+    MatmulArgs args = matmul_args(i + 1);
+    if (args.n_rows == 0) return true;
+    if (decode_rows(program_.ops[i + 1].matmul.output) != args.n_rows) return false;
+    args.input = buffer(input);
+    args.input_stride = stride(input);
+    args.prologue = prologue;
+    if (!matmul_fuses(args)) return false;
+    matmul(i + 1, prologue, args.input, args.input_stride);
+    return true;
+  }
+
+  void rope(size_t i) const {
+    const m40_op_rope& op = program_.ops[i].rope;
+    RopeArgs args = {};
+    args.qkv = buffer(op.qkv);
+    args.stride = stride(op.qkv);
+    args.angles = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const double*>(memory(program_.plan.angles[i]));
+    args.q_norm = vector(op.q_norm);
+    args.k_norm = vector(op.k_norm);
+    args.op = op;
+    launch_rope(args, step_, cache_, stream_);
+  }
+
+  void attention(const m40_op_attention& op) const {
+    AttentionArgs args = {};
+    args.qkv = buffer(op.qkv);
+    args.qkv_stride = stride(op.qkv);
+    args.output = buffer(op.output);
+    args.output_stride = stride(op.output);
+    const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.page_tokens;
+    args.max_positions = positions > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(positions);
+    args.op = op;
+    args.scratch = scratch_;
+    launch_attention(args, step_, cache_, stream_);
+  }
+
+  void activation(const m40_op_activation& op) const {
+    if (rows(op.input) == 0) return;
+    launch_activation({buffer(op.input), stride(op.input), buffer(op.output), stride(op.output), rows(op.input), op.columns,
+                       op.activation, op.gated != 0},
+                      stream_);
+  }
+
+  void add(const m40_op_add& op) const {
+    if (rows(op.a) == 0) return;
+    launch_add({buffer(op.a), stride(op.a), buffer(op.b), stride(op.b), buffer(op.output), stride(op.output), rows(op.a), op.columns},
+               stream_);
+  }
+
+  void select(const m40_op_select& op) const {
+    if (step_.n_outputs == 0) return;
+    launch_select({buffer(op.input), stride(op.input), buffer(op.output), stride(op.output), op.columns}, step_, stream_);
+  }
+
+  void softcap(const m40_op_softcap& op) const {
+    if (rows(op.input) == 0) return;
+    launch_softcap({buffer(op.input), stride(op.input), buffer(op.output), stride(op.output), rows(op.input), op.columns, op.scale,
+                    op.softcap},
+                   stream_);
+  }
+
+  void route(const m40_op_route& op) const {
+    launch_route({buffer(op.input), stride(op.input), indices(op.experts), stride(op.experts), buffer(op.weights), stride(op.weights),
+                  step_.n_tokens, op.n_experts, op.n_used, op.normalise != 0, op.scale},
+                 stream_);
+  }
+
+  void expert_matmul(size_t i) const {
+    const m40_op_expert_matmul& op = program_.ops[i].expert_matmul;
+    ExpertMatmulArgs args = {};
+    args.input = buffer(op.input);
+    args.input_stride = stride(op.input);
+    args.input_per_slot = program_.buffers[op.input].rows == M40_ROWS_EXPERTS;
+    args.experts = indices(op.experts);
+    args.experts_stride = stride(op.experts);
+    args.output = buffer(op.output);
+    args.output_stride = stride(op.output);
+    args.n_tokens = step_.n_tokens;
+    args.n_used = op.n_used;
+    args.columns = op.columns;
+    args.n_weights = op.n_weights;
+    uint64_t row = program_.plan.packed_rows[i];
+    for (uint32_t w = 0; w < op.n_weights; w++) {
+      args.weights[w] = packed(op.weight[w], op.columns, &row);
+      args.output_column[w] = op.output_column[w];
+    }
+    args.fault = &results_->expert_fault_token;
+    launch_expert_matmul(args, stream_);
+  }
+
+  void expert_sum(const m40_op_expert_sum& op) const {
+    launch_expert_sum({buffer(op.input), stride(op.input), buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
+                       stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns},
+                      stream_);
+  }
+
+  void sample(const m40_op_sample& op) const {
+    if (step_.n_outputs == 0) return;
+    uint8_t* results = reinterpret_cast<uint8_t*>(results_);
+    SampleArgs args = {};
+    args.logits = buffer(op.logits);
+    args.logits_stride = stride(op.logits);
+    args.columns = op.columns;
+    args.failures = reinterpret_cast<uint32_t*>(results + StepResults::failures_offset());
+    args.samples = reinterpret_cast<m40_sample*>(results + StepResults::samples_offset(program_.limits.limits));
+    args.scratch = scratch_;
+    launch_sample(args, step_, stream_);
+  }
+
+  const m40_program& program_;
+  StepView step_;
+  cudaStream_t stream_;
+  CacheView cache_ = {};
+  Scratch scratch_ = {};
+  StepResults* results_ = nullptr;
+};
+
+// The program as a graph; nullptr where the driver cannot make one.
+cudaGraphExec_t capture(const m40_program& program, const StepShape& shape) {
+  cudaStream_t stream = program.context->stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+    Execution(program, shape).run();
+    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != nullptr &&
+        cudaGraphInstantiateWithFlags(&executable, graph, 0) != cudaSuccess) {
+      executable = nullptr;
+    }
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  }
+  cudaGetLastError();  // plain launches will do
+  return executable;
+}
+
+}  // namespace
+
+ProgramGraphs::~ProgramGraphs() {
+  for (auto& entry : entries) {
+    if (entry.second.executable != nullptr) cudaGraphExecDestroy(entry.second.executable);
+  }
+}
+
+void run_program(m40_program& program, const StepShape& shape) {
+  ProgramGraphs& graphs = *program.graphs;
+  const bool decodes = shape.n_decode == shape.n_tokens && shape.n_tokens <= max_graph_tokens;
+  if (decodes && graphs.usable && (graphs.entries.size() < max_graphs || graphs.entries.count(shape) != 0)) {
+    ProgramGraphs::Entry& entry = graphs.entries[shape];
+    if (entry.executable == nullptr && ++entry.n_steps > steps_before_graph) {
+      entry.executable = capture(program, shape);
+      graphs.usable = entry.executable != nullptr;
+    }
+    if (entry.executable != nullptr) {
+      check(cudaGraphLaunch(entry.executable, program.context->stream), "a step");
+      return;
+    }
+  }
+  Execution(program, shape).run();
+  check_launches("a step");
+}
+
+}  // namespace m40::cuda

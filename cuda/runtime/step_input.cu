@@ -1,0 +1,119 @@
+#include "step_input.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+namespace m40::cuda {
+
+namespace {
+
+uint64_t mask_words(const m40_limits& limits) { return (uint64_t{limits.n_vocab} + 31) / 32; }
+
+// Bytes from the input's start.
+struct Places {
+  uint64_t tokens, positions, sequences, page_table, outputs, sampling, rest;
+
+  explicit Places(const StepShape& shape) {
+    tokens = 0;
+    positions = tokens + uint64_t{4} * shape.n_tokens;
+    sequences = positions + uint64_t{4} * shape.n_tokens;
+    page_table = sequences + uint64_t{4} * shape.n_tokens;
+    outputs = page_table + uint64_t{4} * shape.n_sequences * shape.page_stride;
+    sampling = outputs + uint64_t{4} * shape.n_outputs;
+    sampling = (sampling + 15) / 16 * 16;
+    rest = sampling + sizeof(m40_sampling) * shape.n_outputs;
+  }
+};
+
+// Elements of 8 bytes from Places::rest on.
+struct Rest {
+  uint64_t counts, biases, end;
+
+  Rest(const m40_step_header& header, uint64_t words_of_a_mask, bool samples) {
+    counts = samples ? (header.n_masks * words_of_a_mask + 1) / 2 : 0;
+    biases = counts + (samples ? header.n_token_counts : 0);
+    end = biases + (samples ? header.n_token_biases : 0);
+  }
+};
+
+}  // namespace
+
+StepShape shape_of(const Step& step, const StepLimits& limits) {
+  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, 0, 1};
+  if (limits.page_tokens != 0) {
+    uint32_t stride = 16;
+    while (stride < step.page_stride) stride *= 2;
+    shape.page_stride = std::max(step.page_stride, std::min(stride, limits.limits.n_sequence_pages));
+  }
+  uint32_t tokens = 0;
+  for (uint32_t t = 0; t < step.n_tokens; t++) {
+    tokens = t > 0 && step.sequences[t] == step.sequences[t - 1] ? tokens + 1 : 1;
+    shape.most_tokens = std::max(shape.most_tokens, tokens);
+  }
+  return shape;
+}
+
+uint64_t input_bytes(const m40_limits& limits) {
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, limits.n_sequence_pages, 0};
+  return Places(largest).rest + limits.step_bytes + 16;
+}
+
+uint64_t input_bytes(const Step& step, const StepShape& shape, const m40_step_header& header) {
+  return Places(shape).rest + 8 * Rest(header, step.mask_words, step.sampling != nullptr).end;
+}
+
+void write_input(const Step& step, const StepShape& shape, const m40_step_header& header, uint8_t* memory) {
+  const Places places(shape);
+  const auto copy = [memory](uint64_t place, const void* from, uint64_t n_bytes) {
+    if (n_bytes != 0) memcpy(memory + place, from, n_bytes);
+  };
+  copy(places.tokens, step.tokens, uint64_t{4} * step.n_tokens);
+  copy(places.positions, step.positions, uint64_t{4} * step.n_tokens);
+  copy(places.sequences, step.sequences, uint64_t{4} * step.n_tokens);
+  if (shape.page_stride != 0) {
+    for (uint32_t s = 0; s < step.n_sequences; s++) {
+      const uint64_t row = places.page_table + uint64_t{4} * s * shape.page_stride;
+      copy(row, step.page_table + uint64_t{s} * step.page_stride, uint64_t{4} * step.page_stride);
+      memset(memory + row + uint64_t{4} * step.page_stride, 0, uint64_t{4} * (shape.page_stride - step.page_stride));
+    }
+  }
+  copy(places.outputs, step.outputs, uint64_t{4} * step.n_outputs);
+  memset(memory + places.outputs + uint64_t{4} * step.n_outputs, 0, places.sampling - places.outputs - uint64_t{4} * step.n_outputs);
+  if (step.sampling == nullptr) return;
+  const Rest rest(header, step.mask_words, true);
+  for (uint32_t i = 0; i < step.n_outputs; i++) {
+    m40_sampling sampling = step.sampling[i];
+    sampling.first_token_count += static_cast<uint32_t>(rest.counts);
+    sampling.first_token_bias += static_cast<uint32_t>(rest.biases);
+    copy(places.sampling + i * sizeof(sampling), &sampling, sizeof(sampling));
+  }
+  memset(memory + places.rest, 0, 8 * rest.counts);
+  copy(places.rest, step.masks, uint64_t{4} * header.n_masks * step.mask_words);
+  copy(places.rest + 8 * rest.counts, step.token_counts, sizeof(m40_token_count) * header.n_token_counts);
+  copy(places.rest + 8 * rest.biases, step.token_biases, sizeof(m40_token_bias) * header.n_token_biases);
+}
+
+StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* memory) {
+  const Places places(shape);
+  StepView view = {};
+  view.n_tokens = shape.n_tokens;
+  view.n_sequences = shape.n_sequences;
+  view.n_outputs = shape.n_outputs;
+  view.n_decode = shape.n_decode;
+  view.page_stride = shape.page_stride;
+  view.tokens = reinterpret_cast<const int32_t*>(memory + places.tokens);
+  view.positions = reinterpret_cast<const uint32_t*>(memory + places.positions);
+  view.sequences = reinterpret_cast<const uint32_t*>(memory + places.sequences);
+  view.page_table = reinterpret_cast<const uint32_t*>(memory + places.page_table);
+  view.outputs = reinterpret_cast<const uint32_t*>(memory + places.outputs);
+  view.sampling = reinterpret_cast<const m40_sampling*>(memory + places.sampling);
+  view.token_counts = reinterpret_cast<const m40_token_count*>(memory + places.rest);
+  view.token_biases = reinterpret_cast<const m40_token_bias*>(memory + places.rest);
+  view.masks = reinterpret_cast<const uint32_t*>(memory + places.rest);
+  view.mask_words = static_cast<uint32_t>(mask_words(limits));
+  view.most_tokens = shape.most_tokens;
+  return view;
+}
+
+}  // namespace m40::cuda

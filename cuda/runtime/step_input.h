@@ -1,0 +1,45 @@
+// A step's input as the device gets it, in one copy.
+//
+// Where each array stands follows from the step's shape alone, so that a CUDA graph captured for one step of a shape
+// serves all of them: the arrays whose lengths vary (masks, counts, biases) share one base, and the indices in the
+// sampling records are moved to count from there.
+#ifndef M40_RUNTIME_STEP_INPUT_H
+#define M40_RUNTIME_STEP_INPUT_H
+
+#include <tuple>
+
+#include "../ops/ops.h"
+#include "step.h"
+
+namespace m40::cuda {
+
+struct StepShape {
+  uint32_t n_tokens;
+  uint32_t n_sequences;
+  uint32_t n_outputs;
+  uint32_t n_decode;
+  uint32_t page_stride;
+  uint32_t most_tokens;
+
+  auto key() const { return std::make_tuple(n_tokens, n_sequences, n_outputs, n_decode, page_stride, most_tokens); }
+  bool operator<(const StepShape& other) const { return key() < other.key(); }
+};
+
+// The page stride is rounded up, so that few shapes are met as sequences grow.
+StepShape shape_of(const Step& step, const StepLimits& limits);
+
+// Bytes of the input of any step within the limits.
+uint64_t input_bytes(const m40_limits& limits);
+
+// Bytes of this step's.
+uint64_t input_bytes(const Step& step, const StepShape& shape, const m40_step_header& header);
+
+// Writes the input; memory has input_bytes() of it.
+void write_input(const Step& step, const StepShape& shape, const m40_step_header& header, uint8_t* memory);
+
+// The input of a step of that shape at a place of the device's memory.
+StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* memory);
+
+}  // namespace m40::cuda
+
+#endif

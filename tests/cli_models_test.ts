@@ -1,0 +1,117 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { join } from "@std/path";
+import { GOLDEN, Home, m40, TINY } from "./cli_program.ts";
+
+Deno.test("m40 list: names, sizes, what they are; a broken file is listed with what is wrong", async () => {
+  await using home = await Home.make();
+  await Deno.copyFile(TINY, join(home.models, "tiny.gguf"));
+  await Deno.writeTextFile(join(home.models, "broken.gguf"), "not a model\x1b[2J");
+  const { code, stdout, stderr } = await m40(home, ["list"]);
+  assertEquals([code, stderr], [0, ""]);
+  assertMatch(stdout, /^NAME +SIZE +MODEL +PATH\n/);
+  assertMatch(stdout, /\ntiny +547\.6 KiB +llama golden, llama 138K F32 +\/.*\/tiny\.gguf\n/);
+  assertMatch(stdout, /\nbroken +15 B +cannot be read: not a GGUF file/);
+
+  const json = JSON.parse((await m40(home, ["list", "--json"])).stdout) as { name: string }[];
+  const tiny = json.find(({ name }) => name === "tiny");
+  assertEquals(
+    tiny,
+    {
+      name: "tiny",
+      path: join(home.models, "tiny.gguf"),
+      size_bytes: (await Deno.stat(TINY)).size,
+      built_in: false,
+      title: "llama golden",
+      architecture: "llama",
+      parameters: 137664,
+      quantisation: "F32",
+    } as unknown as typeof tiny,
+  );
+});
+
+Deno.test("m40 show: shape, sizes by type, metadata with long arrays cut, what context fits", async () => {
+  await using home = await Home.make();
+  const { code, stdout, stderr } = await m40(home, ["show", TINY]);
+  assertEquals([code, stderr], [0, ""]);
+  assertMatch(stdout, /layers +3\n/);
+  assertMatch(stdout, /heads +4 \(2 KV heads\)\n/);
+  assertMatch(stdout, /context +128 tokens, all that it was trained for\n/);
+  assertMatch(stdout, /F32 +30 +138K +537\.8 KiB +100\.0% +32\.00\n/);
+  assertMatch(stdout, /layer_norm_rms_epsilon +float32 +0\.00001\n/);
+  assertMatch(stdout, /tokens +array of 352 string +\["<unk>", "<s>".{0,60}, …\]\n/);
+
+  const json = JSON.parse((await m40(home, ["show", TINY, "--json", "--kv-type=f32"])).stdout);
+  assertEquals(json.shape.head_dimension, 16);
+  // 2 (keys and values) x 3 layers x 2 KV heads x 16 values of 4 bytes.
+  assertEquals([json.fit.context_tokens, json.fit.token_bytes], [128, 768]);
+  assertEquals(json.metadata["tokenizer.ggml.tokens"].length, 352);
+  assertEquals(json.tensors, undefined);
+});
+
+Deno.test("m40 show: a file that m40 cannot run is shown all the same, with the reason", async () => {
+  await using home = await Home.make();
+  const path = join(GOLDEN, "gpt2.gguf");
+  const known = await m40(home, ["run", path, "hi"]);
+  const { code, stdout } = await m40(home, ["show", path, "--tensors"]);
+  assertEquals(code, 0);
+  assertMatch(stdout, /architecture +gpt2\n/);
+  assertMatch(stdout, /\n {2}token_embd\.weight +F32 +64 x 352 +88\.0 KiB\n/);
+  // Other architectures may be added; then the file is known and runs.
+  if (known.code !== 0) assertMatch(stdout, /architecture "gpt2" is not known; known: .*llama/);
+});
+
+Deno.test("m40 show: text in the metadata cannot steer the terminal", async () => {
+  await using home = await Home.make();
+  const bytes = await Deno.readFile(TINY);
+  const name = new TextEncoder().encode("llama golden");
+  const at = bytes.findIndex((_, i) => name.every((byte, j) => bytes[i + j] === byte));
+  bytes.set(new TextEncoder().encode("\x1b[2J\n\x9b"), at);
+  const path = join(home.path, "rude.gguf");
+  await Deno.writeFile(path, bytes);
+  const { code, stdout } = await m40(home, ["show", path]);
+  assertEquals(code, 0);
+  // deno-lint-ignore no-control-regex
+  assertEquals(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(stdout), false);
+  assertMatch(stdout, /title +\\x1b\[2J\\n/);
+});
+
+Deno.test("commands on a model that is missing, mistyped or broken end with 1 and a line that says why", async () => {
+  await using home = await Home.make();
+  await Deno.copyFile(TINY, join(home.models, "mistral.gguf"));
+  const cut = join(home.path, "cut.gguf");
+  await Deno.writeFile(cut, (await Deno.readFile(TINY)).subarray(0, 5000));
+  for (
+    const [args, wanted] of [
+      [["run", "mistrla", "hi"], /no model "mistrla"\. Did you mean "mistral"\?/],
+      [["bench", "./nowhere.gguf"], /There is no file \.\/nowhere\.gguf/],
+      [["serve", "--model", cut], /cut\.gguf: .*truncated/],
+      [["tokenize", cut, "x"], /cut\.gguf: .*truncated/],
+      [["show", home.path], /is not a file/],
+    ] as const
+  ) {
+    const { code, stdout, stderr } = await m40(home, [...args]);
+    assertEquals([code, stdout], [1, ""], args.join(" "));
+    assertMatch(stderr, wanted);
+    assertEquals(stderr.trimEnd().split("\n").length, 1, stderr);
+  }
+});
+
+Deno.test("m40 bench --json: prefill and decode with their spread", async () => {
+  await using home = await Home.make();
+  const { code, stdout, stderr } = await m40(home, [
+    "bench",
+    TINY,
+    "--json",
+    "--repetitions=2",
+    "--prompt-tokens=50",
+    "--decode-tokens=20",
+  ]);
+  assertEquals([code, stderr], [0, ""]);
+  const result = JSON.parse(stdout);
+  assertEquals([result.prefill.tokens, result.decode.tokens, result.repetitions], [50, 19, 2]);
+  for (const { tokens_per_second, milliseconds } of [result.prefill, result.decode]) {
+    assertEquals(tokens_per_second > 0 && milliseconds > 0, true);
+  }
+  // All of the file's tensors but the embeddings (352 x 64 float32), of which a token reads a row.
+  assertEquals(result.decode_bytes_per_token, 137664 * 4 - 351 * 64 * 4);
+});

@@ -1,0 +1,130 @@
+// Runs the real program for tests, in folders of its own.
+import { fromFileUrl, join } from "@std/path";
+
+export const ROOT: string = fromFileUrl(new URL("..", import.meta.url));
+export const GOLDEN: string = join(ROOT, "tests/data/golden");
+export const TINY: string = join(GOLDEN, "llama.gguf");
+
+/** The program's folders in a temporary folder, removed in the end. */
+export class Home implements AsyncDisposable {
+  private constructor(readonly path: string) {}
+
+  static async make(): Promise<Home> {
+    const home = new Home(await Deno.makeTempDir({ prefix: "m40-test-" }));
+    await Deno.mkdir(home.models);
+    return home;
+  }
+
+  get models(): string {
+    return join(this.path, "models");
+  }
+
+  get history(): string {
+    return join(this.path, ".local/state/m40/history");
+  }
+
+  get env(): Record<string, string> {
+    const kept = ["PATH", "DENO_DIR", "M40_KERNELS", "LD_LIBRARY_PATH", "DENO_TLS_CA_STORE"];
+    const env: Record<string, string> = { HOME: this.path, M40_MODELS: this.models };
+    // Deno's own cache lies under HOME unless it is told.
+    env.DENO_DIR = join(Deno.env.get("HOME") ?? "/root", ".cache/deno");
+    for (const name of kept) {
+      const value = Deno.env.get(name);
+      if (value !== undefined) env[name] = value;
+    }
+    return env;
+  }
+
+  /**
+   * The tiny model with room for a long context, so that answers take long enough to be interrupted:
+   * a copy of the golden file with another number in `llama.context_length`.
+   */
+  async longModel(name = "long"): Promise<string> {
+    const bytes = await Deno.readFile(TINY);
+    const key = new TextEncoder().encode("llama.context_length");
+    const at = bytes.findIndex((_, i) => key.every((byte, j) => bytes[i + j] === byte));
+    if (at < 0) throw new Error("the golden model has no context length");
+    // Behind the key its type, then its value, 4 bytes each.
+    new DataView(bytes.buffer).setUint32(at + key.length + 4, 1 << 20, true);
+    const path = join(this.models, `${name}.gguf`);
+    await Deno.writeFile(path, bytes);
+    return path;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await Deno.remove(this.path, { recursive: true });
+  }
+}
+
+/** How the program ended and what it wrote. */
+export interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+export interface RunOptions {
+  readonly stdin?: string | Uint8Array;
+  readonly env?: Record<string, string>;
+}
+
+const COMMAND = ["run", "-A", "--no-check", "--quiet", join(ROOT, "main.ts")];
+
+/** Starts the program with all three streams piped. */
+export function startM40(home: Home, args: string[], env: Record<string, string> = {}) {
+  return new Deno.Command(Deno.execPath(), {
+    args: [...COMMAND, ...args],
+    env: { ...home.env, ...env },
+    clearEnv: true,
+    cwd: home.path,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "piped",
+  }).spawn();
+}
+
+/** Runs the program to its end. */
+export async function m40(home: Home, args: string[], options: RunOptions = {}): Promise<Ended> {
+  const child = startM40(home, args, options.env);
+  const { stdin = "" } = options;
+  const writer = child.stdin.getWriter();
+  // The program may end without reading.
+  writer.write(typeof stdin === "string" ? new TextEncoder().encode(stdin) : stdin)
+    .then(() => writer.close()).catch(() => {});
+  const { code, stdout, stderr } = await child.output();
+  const decoder = new TextDecoder();
+  return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
+}
+
+/** Reads a stream bit by bit until something has appeared. */
+export class Watched {
+  text = "";
+  readonly #reader: ReadableStreamDefaultReader<string>;
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    this.#reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  }
+
+  /** Waits for a match in what comes from here on, which is then taken off. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.text);
+      if (match) {
+        this.text = this.text.slice(match.index + match[0].length);
+        return match;
+      }
+      const { value, done } = await this.#reader.read();
+      if (done) throw new Error(`ended without ${pattern}; last: ${this.text.slice(-2000)}`);
+      this.text += value;
+    }
+  }
+
+  /** Reads to the end. */
+  async rest(): Promise<string> {
+    for (;;) {
+      const { value, done } = await this.#reader.read();
+      if (done) return this.text;
+      this.text += value;
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
+
+/** Starts `m40 serve` on a free port and waits until it listens. */
+async function startServe(home: Home, args: string[], env: Record<string, string> = {}) {
+  const child = startM40(home, ["serve", "--port", "0", ...args], env);
+  await child.stdin.close();
+  const output = new Watched(child.stdout);
+  const errors = new Response(child.stderr).text();
+  const [before, url] = await output.until(/^[\s\S]*Listening on (http:\S+)\/v1.*\n/);
+  return { child, output, errors, before, url };
+}
+
+for (const signal of ["SIGTERM", "SIGINT"] as const) {
+  Deno.test(`m40 serve: says what it serves, answers, and closes on ${signal} with exit code 0`, async () => {
+    await using home = await Home.make();
+    await Deno.copyFile(TINY, `${home.models}/tiny.gguf`);
+    const server = await startServe(home, ["--model", "tiny", "--threads", "1"]);
+    assertMatch(server.before, /Model +tiny \(llama 138K F32\)\n/);
+    assertMatch(server.before, /Device +.*\(cpu.*1 threads?\)\n/);
+    assertMatch(server.before, /Memory +.*weights 537\.8 KiB, KV cache 48\.0 KiB/);
+    assertMatch(server.before, /Context +128 tokens/);
+    const response = await fetch(`${server.url}/v1/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ model: "tiny", prompt: "hello", max_tokens: 5 }),
+    });
+    assertEquals([response.status, (await response.json()).usage.completion_tokens], [200, 5]);
+    server.child.kill(signal);
+    assertEquals(await server.output.rest(), "Closed.\n");
+    assertEquals([(await server.child.status).code, await server.errors], [0, ""]);
+  });
+}
+
+Deno.test("m40 serve: the key comes from M40_API_KEY or --api-key, and the option is the stronger", async () => {
+  await using home = await Home.make();
+  for (const args of [[], ["--api-key", "beta"]]) {
+    const server = await startServe(home, ["--model", TINY, ...args], { M40_API_KEY: "alpha" });
+    const ask = async (key?: string) => {
+      const headers: HeadersInit = key ? { authorization: `Bearer ${key}` } : {};
+      const response = await fetch(`${server.url}/v1/models`, { headers });
+      await response.body?.cancel();
+      return response.status;
+    };
+    const byOption = args.length > 0;
+    assertEquals([await ask(), await ask("alpha"), await ask("beta")], [
+      401,
+      byOption ? 401 : 200,
+      byOption ? 200 : 401,
+    ]);
+    const health = await fetch(`${server.url}/health`);
+    await health.body?.cancel();
+    assertEquals(health.status, 200);
+    server.child.kill("SIGTERM");
+    await server.output.rest();
+    assertEquals([(await server.child.status).code, await server.errors], [0, ""]);
+  }
+});
+
+Deno.test("m40 serve: warns when it listens beyond this machine without a key", async () => {
+  await using home = await Home.make();
+  const server = await startServe(home, ["--model", TINY, "--host", "0.0.0.0"]);
+  server.child.kill("SIGTERM");
+  await server.output.rest();
+  assertEquals((await server.child.status).code, 0);
+  assertMatch(await server.errors, /^warning: .*M40_API_KEY/);
+});
+
+Deno.test("m40 serve: a port in use and an address that is not ours are said, before the model is loaded", async () => {
+  await using home = await Home.make();
+  using taken = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = taken.addr as Deno.NetAddr;
+  const used = await m40(home, ["serve", "--model", TINY, "--port", `${port}`]);
+  assertEquals([used.code, used.stdout], [1, ""]);
+  assertMatch(used.stderr, new RegExp(`^error: The port is in use: 127.0.0.1:${port}.*--port`));
+  const foreign = await m40(home, ["serve", "--model", TINY, "--host", "192.0.2.1"]);
+  assertEquals([foreign.code, foreign.stdout], [1, ""]);
+  assertMatch(foreign.stderr, /192\.0\.2\.1/);
+});
+
+Deno.test("m40 serve: a second signal ends it at once, although an answer runs", async () => {
+  await using home = await Home.make();
+  const path = await home.longModel();
+  const server = await startServe(home, ["--model", path, "--ctx", "500000"]);
+  const response = await fetch(`${server.url}/v1/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({
+      model: "long",
+      prompt: "hello world",
+      temperature: 0,
+      stream: true,
+      max_tokens: 400000,
+    }),
+  });
+  const reader = response.body!.getReader();
+  assertEquals((await reader.read()).done, false);
+  server.child.kill("SIGINT");
+  // The first signal has been taken when nobody new is let in.
+  const { hostname, port } = new URL(server.url);
+  for (let listening = true; listening;) {
+    listening = await Deno.connect({ hostname, port: Number(port) })
+      .then((connection) => (connection.close(), true), () => false);
+  }
+  server.child.kill("SIGINT");
+  assertEquals((await server.child.status).code, 130);
+  await reader.cancel().catch(() => {});
+  await server.output.rest();
+  assertEquals(await server.errors, "");
+});
