@@ -66,6 +66,8 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
 
   const app = new Hono<ServerEnv>();
   app.use(async (c, next) => {
+    // An app that is called without a server around it has none.
+    c.env ??= {};
     await next();
     metrics.response(c.res.status);
   });
