@@ -21,6 +21,7 @@ import {
   type SchedulerStatus,
   type StepReport,
 } from "./scheduler/scheduler.ts";
+import { TokenTexts } from "./tokenizer/token_texts.ts";
 import { loadTokenizer, type Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** How a model is loaded. */
@@ -108,6 +109,7 @@ export class Engine {
   /** Told of every step and request. */
   observer?: EngineObserver;
   private readonly blocks: BlockManager;
+  private readonly texts: TokenTexts;
   private readonly logitsOutputs: number;
   private closed = false;
   private longestToken?: number;
@@ -127,6 +129,7 @@ export class Engine {
     hostCacheBytes: number,
   ) {
     this.logitsOutputs = options.logitsOutputs;
+    this.texts = new TokenTexts(tokenizer);
     this.blocks = new BlockManager(plan.pages, plan.pageTokens);
     const { pageBytes } = context.cacheBytes(plan.cache);
     const pages = Math.floor(hostCacheBytes / pageBytes);
@@ -232,6 +235,7 @@ export class Engine {
       const generation = new Generation(
         plan,
         this.tokenizer,
+        this.texts,
         this.scheduler,
         this.observer,
         leaders.get(key),

@@ -4,6 +4,7 @@ import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import { StopStrings } from "./stop_strings.ts";
+import type { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
@@ -108,11 +109,13 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   /**
    * @param plan What is generated. It is not queued before {@link start}.
+   * @param texts What the tokenizer's tokens stand for, one by one.
    * @param leader A generation with the same prompt, whose computation of it serves this one too.
    */
   constructor(
     private readonly plan: GenerationPlan,
     private readonly tokenizer: Tokenizer,
+    private readonly texts: TokenTexts,
     private readonly scheduler: Scheduler,
     private readonly observer?: GenerationObserver,
     leader?: Generation,
@@ -267,8 +270,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   private describe(sample: Sample): GeneratedToken {
     // A model may have more logits than its vocabulary has tokens; those stand for nothing.
-    const text = (token: number) =>
-      token < this.tokenizer.vocabSize ? this.tokenizer.decode([token], { continuing: true }) : "";
+    const text = (token: number) => token < this.tokenizer.vocabSize ? this.texts.of(token) : "";
     if (this.plan.topLogprobs === undefined) {
       return { token: sample.token, text: text(sample.token) };
     }

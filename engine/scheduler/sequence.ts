@@ -1,5 +1,6 @@
 import type { Sample } from "../device/program.ts";
 import type { StepSampling } from "../device/step_block.ts";
+import { TokenCounts } from "../device/token_counts.ts";
 import type { SamplingParameters } from "../sampling/parameters.ts";
 import { ROOT_PREFIX } from "./block_manager.ts";
 import type { SavedPages } from "./host_pages.ts";
@@ -56,7 +57,7 @@ export class Sequence {
   complete = false;
   private readonly endTokens: ReadonlySet<number>;
   private readonly step: StepSampling;
-  private readonly counts?: Map<number, number>;
+  private readonly counts?: TokenCounts;
 
   constructor(options: SequenceOptions) {
     const { prompt, sampling, topLogprobs } = options;
@@ -68,7 +69,10 @@ export class Sequence {
     this.tokens = [...prompt];
     const penalised = sampling.repetitionPenalty !== 1 || sampling.frequencyPenalty !== 0 ||
       sampling.presencePenalty !== 0;
-    if (penalised) this.counts = new Map(prompt.map((token) => [token, 0]));
+    if (penalised) {
+      this.counts = new TokenCounts();
+      for (const token of prompt) this.counts.mention(token);
+    }
     this.step = {
       temperature: sampling.temperature,
       topK: sampling.topK,
@@ -114,7 +118,7 @@ export class Sequence {
   /** Takes in a drawn token. */
   append(token: number): void {
     this.tokens.push(token);
-    if (this.counts) this.counts.set(token, (this.counts.get(token) ?? 0) + 1);
+    this.counts?.increment(token);
     this.complete = this.endTokens.has(token) || this.drawn >= this.maxTokens;
   }
 }
