@@ -2,7 +2,7 @@
 const LEAST_TOKENS = 16;
 /** The weight of the newest measurement of a step that only decodes. */
 const NEWEST = 0.25;
-/** The share of the allowed time that a chunk is grown to. */
+/** The share of the allowed time that a chunk is to take. */
 const AIM = 0.9;
 
 /**
@@ -41,7 +41,8 @@ export class ChunkBudget {
       if (promptTokens > this.budget) return;
       this.set(promptTokens * AIM * this.chunkMs / took);
     } else if (promptTokens >= this.budget) {
-      this.set(promptTokens * Math.min(2, Math.max(1, AIM * this.chunkMs / took)));
+      // Down as well as up: the further a prompt is, the longer its chunks take.
+      this.set(promptTokens * Math.min(2, AIM * this.chunkMs / took));
     }
   }
 

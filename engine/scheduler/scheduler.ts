@@ -22,6 +22,8 @@ export interface SchedulerOptions {
   readonly stepTokens: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
+  /** The time in milliseconds, rising; default `performance.now`. */
+  readonly now?: () => number;
 }
 
 /** What a step was, for those who keep count. */
@@ -96,6 +98,7 @@ export class Scheduler {
   private running: Sequence[] = [];
   private deliveries: Delivery[] = [];
   private readonly chunks: ChunkBudget;
+  private readonly now: () => number;
   private arrivals = 0;
   private loop?: Promise<void>;
   private lastResult?: number;
@@ -113,6 +116,7 @@ export class Scheduler {
     private readonly host?: HostPages,
   ) {
     this.chunks = new ChunkBudget(options.chunkMs, options.stepTokens);
+    this.now = options.now ?? (() => performance.now());
   }
 
   status(): SchedulerStatus {
@@ -163,7 +167,7 @@ export class Scheduler {
         `${this.waiting.length} requests wait already, the most that may; try again later`,
       );
     }
-    const now = performance.now();
+    const now = this.now();
     for (const sequence of sequences) {
       sequence.arrival = this.arrivals++;
       sequence.arrivedAt = now;
@@ -194,12 +198,12 @@ export class Scheduler {
       while (true) {
         const turns = this.schedule();
         if (turns.length === 0) break;
-        const start = performance.now();
+        const start = this.now();
         const gapMilliseconds = this.lastResult && start - this.lastResult;
         const step = this.runner.step(turns.map(stepOf));
         this.deliver();
         const { samples } = await step;
-        this.lastResult = performance.now();
+        this.lastResult = this.now();
         this.commit(turns, samples);
         this.report(turns, this.lastResult - start, gapMilliseconds);
       }
@@ -287,7 +291,7 @@ export class Scheduler {
       this.counts.queriedTokens += sequence.tokens.length;
       this.counts.cachedTokens += sequence.computed;
     }
-    sequence.admittedAt ??= performance.now();
+    sequence.admittedAt ??= this.now();
     this.waiting.splice(index, 1);
     this.insert(this.running, sequence);
     return sequence;
