@@ -1,26 +1,21 @@
-import { findLibrary, KernelLibrary, libraryPaths } from "./device/library.ts";
-import type { DeviceInfo } from "./device/library.ts";
 import type { Cache, Context } from "./device/context.ts";
+import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
+import { openDevice } from "./device/open.ts";
 import type { Program, StepResult } from "./device/program.ts";
-import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
-import { Generation, type GenerationObserver, type GenerationPlan } from "./generation.ts";
-import { type Gguf, readGguf } from "./gguf/reader.ts";
+import { Generation, type GenerationObserver } from "./generation.ts";
+import { readGguf } from "./gguf/reader.ts";
 import { type KvType, type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
-import { encodeOperations } from "./program/operation.ts";
-import type { ProgramSource } from "./program/builder.ts";
-import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
+import { place } from "./placement.ts";
+import { type GenerateRequest, RequestChecker } from "./request.ts";
+import { checkRange } from "./sampling/parameters.ts";
 import { BlockManager } from "./scheduler/block_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
-import {
-  Scheduler,
-  type SchedulerCounts,
-  type SchedulerStatus,
-  type StepReport,
-} from "./scheduler/scheduler.ts";
+import { Scheduler, type StepReport } from "./scheduler/scheduler.ts";
+import type { EngineStatus, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
 import { loadTokenizer, type Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -55,25 +50,6 @@ export interface EngineOptions {
   onProgress?: (done: number, total: number) => void;
 }
 
-/** One request for text. */
-export interface GenerateRequest {
-  prompt: string | readonly number[];
-  /** Tokens drawn at most; default: as many as the context has room for. */
-  maxTokens?: number;
-  /** Up to 16 strings that end the output; they are not part of it. */
-  stop?: readonly string[];
-  sampling?: Partial<SamplingParameters>;
-  /** 0 to 20: tokens carry their log-probability and those of so many likeliest tokens. */
-  topLogprobs?: number;
-  /** Whether special tokens in a prompt's text are tokens; default true. */
-  parseSpecial?: boolean;
-  /** Aborting it ends the generation. */
-  signal?: AbortSignal;
-  /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
-  timeoutMs?: number;
-}
-
-const MAX_STOP_STRINGS = 16;
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 
 /** Who is told what happens in an engine. */
@@ -82,24 +58,12 @@ export interface EngineObserver extends GenerationObserver {
   step?(report: StepReport): void;
 }
 
-/** What an engine does at the moment, and has done since it was loaded. */
-export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
-  /** KV pages in all, held by sequences, and kept for prompts that begin alike. */
-  readonly pages: number;
-  readonly usedPages: number;
-  readonly idlePages: number;
-}
-
-/** One sequence, for a person to look at. */
-export interface SlotStatus {
-  readonly id: number;
-  readonly state: "decoding" | "prompt" | "waiting" | "preempted";
-  readonly promptTokens: number;
-  readonly computedTokens: number;
-  readonly generatedTokens: number;
-  readonly pages: number;
-  /** Since it arrived, in milliseconds. */
-  readonly ageMs: number;
+/** The device's own functions, see {@link Engine.exclusive}. */
+export interface ExclusiveDevice {
+  step(sequences: readonly StepSequence[]): Promise<StepResult>;
+  allocate(count: number): number[] | undefined;
+  release(pages: readonly number[]): void;
+  copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): void;
 }
 
 /** A model on a device: text in, tokens out. */
@@ -112,7 +76,7 @@ export class Engine {
   private readonly texts: TokenTexts;
   private readonly logitsOutputs: number;
   private closed = false;
-  private longestToken?: number;
+  private readonly requests: RequestChecker;
 
   private constructor(
     readonly model: ModelInfo,
@@ -124,10 +88,11 @@ export class Engine {
     private readonly library: KernelLibrary,
     private readonly context: Context,
     private readonly program: Program,
-    cache: Cache,
+    private readonly cache: Cache,
     options: Required<Pick<EngineOptions, "maxQueue" | "chunkMs" | "logitsOutputs">>,
     hostCacheBytes: number,
   ) {
+    this.requests = new RequestChecker(tokenizer, model.vocabSize, plan.contextTokens);
     this.logitsOutputs = options.logitsOutputs;
     this.texts = new TokenTexts(tokenizer);
     this.blocks = new BlockManager(plan.pages, plan.pageTokens);
@@ -230,7 +195,7 @@ export class Engine {
     this.assertOpen();
     const leaders = new Map<string, Generation>();
     const generations = requests.map((request) => {
-      const plan = this.planOf(request);
+      const plan = this.requests.plan(request);
       const key = requests.length > 1 ? plan.prompt.join() : "";
       const generation = new Generation(
         plan,
@@ -247,31 +212,6 @@ export class Engine {
     return generations;
   }
 
-  private planOf(request: GenerateRequest): GenerationPlan {
-    const { stop = [], topLogprobs } = request;
-    const sampling = validateSampling(request.sampling ?? {}, this.model.vocabSize);
-    if (topLogprobs !== undefined) {
-      checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
-    }
-    if (stop.length > MAX_STOP_STRINGS || stop.some((text) => text === "")) {
-      throw new M40Error(
-        "invalid_request",
-        stop.length > MAX_STOP_STRINGS
-          ? `stop has ${stop.length} strings; wanted at most ${MAX_STOP_STRINGS}`
-          : "stop has an empty string; wanted strings of at least one character",
-        "stop",
-      );
-    }
-    const prompt = this.promptTokens(request);
-    const room = this.contextTokens - prompt.length;
-    if (room < 1) throw this.promptTooLong(String(prompt.length));
-    if (request.maxTokens !== undefined) {
-      checkRange("max_tokens", request.maxTokens, { min: 1, max: 2 ** 31, integer: true });
-    }
-    const maxTokens = Math.min(request.maxTokens ?? room, room);
-    return { prompt, maxTokens, sampling, stop, topLogprobs, ...limitsOf(request) };
-  }
-
   /**
    * The logits of every position, in order: what the model expects after each token.
    *
@@ -283,7 +223,7 @@ export class Engine {
     options: { signal?: AbortSignal } = {},
   ): AsyncGenerator<{ position: number; logits: Float32Array }> {
     this.assertOpen();
-    const prompt = this.checkTokens(tokens);
+    const prompt = this.requests.checkTokens(tokens);
     if (prompt.length > this.contextTokens) {
       throw new M40Error(
         "context_length_exceeded",
@@ -354,6 +294,29 @@ export class Engine {
     }));
   }
 
+  /**
+   * Steps, pages and copies of one's own making, for measurements; requests wait meanwhile. The pages
+   * must be given back.
+   */
+  async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
+    this.assertOpen();
+    await this.scheduler.idle();
+    const before = this.lock;
+    let done = () => {};
+    this.lock = new Promise<void>((resolve) => done = resolve);
+    await before;
+    try {
+      return await work({
+        step: (sequences) => this.program.step(sequences),
+        allocate: (count) => this.blocks.allocate(count),
+        release: (pages) => this.blocks.release(pages),
+        copyPages: (from, to) => this.cache.copyPages(from, to),
+      });
+    } finally {
+      done();
+    }
+  }
+
   /** Waits for what runs, then frees the device. */
   async close(): Promise<void> {
     if (this.closed) return;
@@ -371,129 +334,9 @@ export class Engine {
     return result;
   }
 
-  private promptTokens(request: GenerateRequest): readonly number[] {
-    if (typeof request.prompt !== "string") return this.checkTokens(request.prompt);
-    // Encoding takes time in proportion to the text; one that cannot fit is refused without it.
-    const { length } = request.prompt;
-    if (length > 16 * this.contextTokens) {
-      this.longestToken ??= longestTokenBytes(this.tokenizer);
-      const least = Math.ceil(length / this.longestToken);
-      if (least > this.contextTokens) throw this.promptTooLong(`at least ${least}`);
-    }
-    const tokens = this.tokenizer.encode(request.prompt, {
-      parseSpecial: request.parseSpecial ?? true,
-    });
-    if (tokens.length === 0) {
-      throw new M40Error("invalid_request", "the prompt is empty; wanted some text", "prompt");
-    }
-    return tokens;
-  }
-
-  private promptTooLong(tokens: string): M40Error {
-    return new M40Error(
-      "context_length_exceeded",
-      `the prompt has ${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
-        `together. Shorten the prompt, or serve with a larger context (--ctx).`,
-      "prompt",
-    );
-  }
-
-  private checkTokens(tokens: readonly number[]): readonly number[] {
-    if (tokens.length === 0) {
-      throw new M40Error("invalid_request", "got no tokens; wanted at least one", "prompt");
-    }
-    const wrong = tokens.find((token) =>
-      !Number.isInteger(token) || token < 0 || token >= this.model.vocabSize
-    );
-    if (wrong !== undefined) {
-      throw new M40Error(
-        "invalid_request",
-        `got token ${wrong}; wanted ids from 0 to ${this.model.vocabSize - 1}`,
-        "prompt",
-      );
-    }
-    return tokens;
-  }
-
   private assertOpen(): void {
     if (this.closed) throw new M40Error("internal", "the engine is closed");
   }
-}
-
-/** Opens the library of a device by its name: auto, cpu, cuda or cuda:N. Close it afterwards. */
-export function openDevice(device: string): { library: KernelLibrary; index: number } {
-  const match = /^(auto|cpu|cuda(?::(\d{1,4}))?)$/.exec(device);
-  if (match === null) {
-    throw new M40Error(
-      "invalid_request",
-      `device ${JSON.stringify(device)} is not known; wanted auto, cpu, cuda or cuda:N`,
-    );
-  }
-  if (device === "cpu") return { library: KernelLibrary.find("cpu"), index: 0 };
-  if (device === "auto" && findLibrary("cuda") === undefined) {
-    if (findLibrary("cpu") === undefined) {
-      throw new M40Error(
-        "unsupported",
-        `no kernel library was found; looked at ` +
-          `${[...libraryPaths("cuda"), ...libraryPaths("cpu")].join(", ")}. Put one beside the ` +
-          `executable, name its folder in M40_KERNELS, or build one: deno task build.`,
-      );
-    }
-    return { library: KernelLibrary.find("cpu"), index: 0 };
-  }
-  try {
-    const library = KernelLibrary.find("cuda");
-    const count = library.devices().length;
-    const index = Number(match[2] ?? 0);
-    if (index < count) return { library, index };
-    library.close();
-    throw new M40Error("device", `there is no device cuda:${index}; found ${count}`);
-  } catch (error) {
-    if (device !== "auto") throw error;
-    return { library: KernelLibrary.find("cpu"), index: 0 };
-  }
-}
-
-/** Puts weights, cache and program on the device. */
-async function place(
-  context: Context,
-  gguf: Gguf,
-  source: ProgramSource,
-  plan: MemoryPlan,
-  onProgress: (done: number, total: number) => void = () => {},
-): Promise<{ program: Program; cache: Cache }> {
-  const weights = context.createArena(plan.weightBytes);
-  const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
-  const tensors: number[] = [];
-  let done = 0;
-  for (const { tensor, desc } of source.weights) {
-    tensors.push(await weights.uploadFile(desc, gguf.path, tensor.offset));
-    onProgress(done += tensor.bytes, total);
-  }
-  await context.finishUploads();
-  const cache = context.createArena(plan.cacheBytes).createCache(plan.cache);
-  const program = context.createArena(plan.programBytes).createProgram({
-    limits: plan.limits,
-    buffers: source.buffers,
-    ops: encodeOperations(source.operations, tensors),
-  }, cache);
-  return { program, cache };
-}
-
-/** What ends a generation from outside. */
-function limitsOf({ signal, timeoutMs }: GenerateRequest) {
-  // Timers take no more than 2^31 - 1 milliseconds, 24 days.
-  if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
-  return { signal, timeoutMs };
-}
-
-/** Bytes of the longest token of a vocabulary. */
-function longestTokenBytes(tokenizer: Tokenizer): number {
-  let longest = 1;
-  for (let token = 0; token < tokenizer.vocabSize; token++) {
-    longest = Math.max(longest, tokenizer.tokenBytes(token).length);
-  }
-  return longest;
 }
 
 function integerOption(name: string, value: number, min: number, max: number): number {

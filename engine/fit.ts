@@ -1,4 +1,4 @@
-import { openDevice } from "./engine.ts";
+import { openDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import { type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
