@@ -1,18 +1,25 @@
+import { benchmark, copyBandwidth, type Engine, type Measurement } from "../engine/mod.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
-import type { Engine } from "../engine/mod.ts";
+import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
 import { loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
 import { Progress } from "./progress.ts";
 import { type Statistics, statistics } from "./statistics.ts";
 import { write } from "./terminal.ts";
-import { integer } from "./values.ts";
+import { integer, integers } from "./values.ts";
 
 const OPTIONS = {
-  "prompt-tokens": option(integer(1), "Tokens of the prompt that prefill is timed with", {
-    default: 512,
-  }),
-  "decode-tokens": option(integer(2), "Tokens that decode is timed with", { default: 128 }),
+  prompts: option(integers(1), "Lengths of prompts, in tokens; default 512 (GPU: 512,2048)"),
+  batches: option(
+    integers(1, 256),
+    "Sequences that decode at a time; default 1,4 (GPU: 1,2,4,8,16,32)",
+  ),
+  depths: option(
+    integers(0),
+    "Tokens that a sequence has before those that are timed; default 0 (GPU: 0,4096)",
+  ),
+  steps: option(integer(1, 10_000), "Decode steps of a repetition", { default: 32 }),
   repetitions: option(integer(1, 1000), "How often each is timed, after one run to warm up", {
     default: 5,
   }),
@@ -20,177 +27,175 @@ const OPTIONS = {
   ...MODEL_OPTIONS,
 };
 
+/** What is measured where nothing is said, on a GPU and on the CPU. */
+const DEFAULTS = {
+  gpu: { prompts: [512, 2048], batches: [1, 2, 4, 8, 16, 32], depths: [0, 4096] },
+  cpu: { prompts: [512], batches: [1, 4], depths: [0] },
+};
+
 /** `m40 bench MODEL`. */
 export const bench: Command = command({
   name: "bench",
   summary: "Measure how fast a model runs here",
   description:
-    "Prefill: a prompt of random tokens until the first token of the answer. Decode: the tokens after the " +
-    "first, one by one, of an answer to one token. Mean and standard deviation over the repetitions.",
+    "Times the device's steps, without server and scheduler. Prefill: a prompt of made-up tokens. Decode: " +
+    "one token of each of so many sequences a step. Mean and standard deviation over the repetitions, the " +
+    "bytes that a step has to read, and their share of the device's own measured bandwidth. What does not " +
+    "fit the context or the KV cache is left out.",
   arguments: [MODEL_ARGUMENT],
   options: OPTIONS,
   examples: [
     { line: "m40 bench demo", about: "Tokens per second" },
+    { line: "m40 bench mistral --batches 1,8,32 --depths 0,4096", about: "Many sequences, deep" },
     { line: "m40 bench demo --threads 4 --repetitions 10 --json", about: "For a script" },
   ],
-  async run([model], options) {
-    const { engine, stored } = await loadModel(model, options);
+  async run([name], options) {
+    const gguf = await readGguf((await resolveModel(name)).path);
+    const { engine, plan } = await load(name, options);
     try {
-      const decodeBytes = bytesPerToken(await readGguf(stored.path));
-      const result = { ...await measure(engine, options), decodeBytes };
-      write(options.json ? JSON.stringify(asJson(engine, result)) + "\n" : asText(engine, result));
+      const bandwidth = await copyBandwidth(engine);
+      const results: Result[] = [];
+      {
+        using progress = new Progress("measuring");
+        const total = plan.prompts.length + plan.batches.length * plan.depths.length;
+        for await (const measured of benchmark(engine, plan)) {
+          results.push(resultOf(gguf, engine, measured, bandwidth));
+          progress.update(results.length, total);
+        }
+      }
+      write(
+        options.json
+          ? JSON.stringify(asJson(engine, results, bandwidth)) + "\n"
+          : asText(engine, results, bandwidth),
+      );
     } finally {
       await engine.close();
     }
   },
 });
 
-/** Durations of one kind of work. */
-interface Timing {
-  readonly tokens: number;
-  /** One for each repetition, in milliseconds. */
-  readonly milliseconds: readonly number[];
+async function load(name: string, options: OptionValues<typeof OPTIONS>) {
+  const { openDevice } = await import("../engine/device/open.ts");
+  const { library } = openDevice(options.device);
+  const defaults = library.backend === "cpu" ? DEFAULTS.cpu : DEFAULTS.gpu;
+  library.close();
+  const plan = {
+    prompts: options.prompts ?? defaults.prompts,
+    batches: options.batches ?? defaults.batches,
+    depths: options.depths ?? defaults.depths,
+    steps: options.steps,
+    repetitions: options.repetitions,
+  };
+  const { engine } = await loadModel(name, options, { parallel: Math.max(...plan.batches) });
+  return { engine, plan };
 }
 
 interface Result {
-  readonly prefill: Timing;
-  readonly decode: Timing;
-  /** Bytes of weights that decode reads for a token. */
-  readonly decodeBytes: number;
+  readonly measured: Measurement;
+  readonly tokensPerSecond: Statistics;
+  /** Of one step. */
+  readonly milliseconds: Statistics;
+  /** Weights, keys and values that a step has to read, at least. */
+  readonly bytesPerStep: number;
+  /** Multiplications and additions that a token takes. */
+  readonly flopPerToken: number;
+  readonly bytesPerSecond: number;
+  readonly flopPerSecond: number;
+  /** Of the device's bandwidth, 0 to 1. */
+  readonly bandwidthShare?: number;
 }
 
-async function measure(
+function resultOf(
+  gguf: Gguf,
   engine: Engine,
-  options: OptionValues<typeof OPTIONS>,
-): Promise<Omit<Result, "decodeBytes">> {
-  using progress = new Progress("measuring");
-  const { repetitions } = options;
-  // What the context has no room for is not measured; the result says how many tokens were.
-  const promptTokens = Math.min(options["prompt-tokens"], engine.contextTokens - 1);
-  const decodeTokens = Math.min(options["decode-tokens"], engine.contextTokens - 1);
-  const prefill: number[] = [];
-  const decode: number[] = [];
-  let timed = 0;
-  for (let repetition = 0; repetition <= repetitions; repetition++) {
-    progress.update(repetition, repetitions + 1);
-    const prompt = randomTokens(engine, promptTokens, repetition);
-    const answer = await time(engine, prompt, 1);
-    const story = await time(engine, prompt.slice(0, 1), decodeTokens);
-    timed = story.tokens - 1;
-    if (repetition === 0) continue;
-    prefill.push(answer.first);
-    decode.push(story.last - story.first);
-  }
+  measured: Measurement,
+  bandwidth: number | undefined,
+): Result {
+  const { model, plan } = engine;
+  const { tokens, steps, milliseconds, kind, size, depth } = measured;
+  const weights = weightsOf(gguf);
+  // A token attends to those before it: in a prompt to half of them on average.
+  const attended = kind === "prefill" ? size / 2 : depth + steps / 2;
+  const kvBytes = plan.cacheBytes / (plan.pages * plan.pageTokens);
+  const sequences = kind === "prefill" ? 1 : size;
+  const bytesPerStep = weights.bytes + sequences * attended * kvBytes;
+  const flopPerToken = 2 * weights.count +
+    4 * model.layers * model.heads * model.headDim * attended;
+  const tokensPerSecond = statistics(milliseconds.map((ms) => tokens / ms * 1000));
+  const stepMs = statistics(milliseconds.map((ms) => ms / steps));
+  const bytesPerSecond = bytesPerStep / stepMs.mean * 1000;
   return {
-    prefill: { tokens: promptTokens, milliseconds: prefill },
-    decode: { tokens: timed, milliseconds: decode },
+    measured,
+    tokensPerSecond,
+    milliseconds: stepMs,
+    bytesPerStep,
+    flopPerToken,
+    bytesPerSecond,
+    flopPerSecond: flopPerToken * tokensPerSecond.mean,
+    bandwidthShare: bandwidth && bytesPerSecond / bandwidth,
   };
-}
-
-/** Milliseconds from the request to the first and to the last token. */
-async function time(
-  engine: Engine,
-  prompt: readonly number[],
-  maxTokens: number,
-): Promise<{ first: number; last: number; tokens: number }> {
-  // Random text ends soon; without its end tokens the answer is as long as was asked for.
-  const logitBias = new Map([...engine.tokenizer.endTokens].map((token) => [token, -100]));
-  const start = performance.now();
-  let first = 0;
-  let last = 0;
-  let tokens = 0;
-  const sampling = { temperature: 0, logitBias };
-  for await (const chunk of engine.generate({ prompt, maxTokens, sampling })) {
-    if (chunk.tokens.length === 0) continue;
-    last = performance.now() - start;
-    if (tokens === 0) first = last;
-    tokens += chunk.tokens.length;
-  }
-  return { first, last, tokens };
-}
-
-/** Tokens drawn by a fixed generator (Numerical Recipes' LCG), the same in every run of the program. */
-function randomTokens(engine: Engine, count: number, seed: number): number[] {
-  const { tokenizer } = engine;
-  const tokens: number[] = [];
-  let state = seed >>> 0;
-  for (let tries = 0; tokens.length < count; tries++) {
-    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
-    const token = Math.floor(state / 2 ** 32 * tokenizer.vocabSize);
-    // A vocabulary of control tokens alone has nothing better.
-    if (!tokenizer.isControl(token) || tries > 100 * count) tokens.push(token);
-  }
-  return tokens;
-}
-
-/** Tokens per second over the repetitions. */
-function rate({ tokens, milliseconds }: Timing): Statistics {
-  return statistics(milliseconds.map((duration) => tokens / duration * 1000));
-}
-
-function asText(engine: Engine, result: Result): string {
-  const { device, model, plan } = engine;
-  const rows = (["prefill", "decode"] as const).map((name) => {
-    const timing = result[name];
-    const speed = rate(timing);
-    const duration = statistics(timing.milliseconds);
-    return [
-      name,
-      String(timing.tokens),
-      `${speed.mean.toFixed(1)} ± ${speed.deviation.toFixed(1)}`,
-      `${duration.mean.toFixed(1)} ± ${duration.deviation.toFixed(1)}`,
-      (duration.mean / timing.tokens).toFixed(3),
-    ];
-  });
-  return `${model.name} (${model.architecture}, ${model.quantisation}, ${
-    formatBytes(plan.weightBytes)
-  } of weights) on ${device.name} (${describeDevice(engine)})\n` +
-    formatTable(
-      [["", "tokens", "tokens/s", "ms", "ms/token"], ...rows],
-      [1, 2, 3, 4],
-    ) +
-    `weights read in decode: ${(weightRate(result) / 1e9).toFixed(2)} GB/s\n`;
-}
-
-function describeDevice({ device }: Engine): string {
-  return [
-    device.backend,
-    ...(device.instructionSet ? [device.instructionSet] : []),
-    ...(device.threads ? [`${device.threads} threads`] : []),
-  ].join(", ");
 }
 
 /**
- * Bytes of weights that a token of a dense model reads, as in the file: all of them, but of the
- * embeddings only a row, unless they are the output's weights as well.
+ * Weights that a token of a dense model is multiplied with, and their bytes as in the file: all, but of
+ * the embeddings a row, unless they are the output's weights as well.
  */
-function bytesPerToken({ tensors }: Gguf): number {
+function weightsOf({ tensors }: Gguf): { count: number; bytes: number } {
+  let count = 0;
   let bytes = 0;
   for (const { name, bytes: size, shape } of tensors.values()) {
-    const isTable = name === "token_embd.weight" && tensors.has("output.weight");
-    bytes += isTable ? size / shape[1] : size;
+    if (name === "token_embd.weight" && tensors.has("output.weight")) {
+      bytes += size / shape[1];
+      continue;
+    }
+    count += shape.reduce((product, n) => product * n, 1);
+    bytes += size;
   }
-  return bytes;
+  return { count, bytes };
 }
 
-/** Bytes of weights that decode read per second. */
-function weightRate({ decode, decodeBytes }: Result): number {
-  return rate(decode).mean * decodeBytes;
+function asText(engine: Engine, results: Result[], bandwidth: number | undefined): string {
+  const { model, plan } = engine;
+  const spread = ({ mean, deviation }: Statistics, digits: number) =>
+    `${mean.toFixed(digits)} ± ${deviation.toFixed(digits)}`;
+  const rows = results.map((result) => [
+    result.measured.kind,
+    String(result.measured.size),
+    String(result.measured.depth),
+    spread(result.tokensPerSecond, 1),
+    spread(result.milliseconds, 2),
+    (result.bytesPerSecond / 1e9).toFixed(1),
+    result.bandwidthShare === undefined ? "" : `${(100 * result.bandwidthShare).toFixed(0)}%`,
+    (result.flopPerSecond / 1e12).toFixed(2),
+  ]);
+  const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s"];
+  return `${model.name} (${model.architecture}, ${model.quantisation}, ` +
+    `${formatBytes(plan.weightBytes)} of weights) on ${describeDevice(engine)}\n` +
+    formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7]) +
+    (bandwidth ? `the device copies ${(bandwidth / 1e9).toFixed(1)} GB/s, read and written\n` : "");
 }
 
-function asJson(engine: Engine, result: Result): unknown {
+function describeDevice({ device }: Engine): string {
+  const facts = [
+    device.backend,
+    ...(device.instructionSet ? [device.instructionSet] : []),
+    ...(device.threads ? [`${device.threads} threads`] : []),
+    ...(device.clockKhz ? [`${Math.round(device.clockKhz / 1000)} MHz`] : []),
+    ...(device.memoryClockKhz ? [`memory ${Math.round(device.memoryClockKhz / 1000)} MHz`] : []),
+    ...(device.backend === "cpu" ? [] : [`ECC ${device.ecc ? "on" : "off"}`]),
+    ...(device.driverVersion
+      ? [
+        `driver for CUDA ${Math.floor(device.driverVersion / 1000)}.${
+          device.driverVersion % 1000 / 10
+        }`,
+      ]
+      : []),
+  ];
+  return `${device.name} (${facts.join(", ")})`;
+}
+
+function asJson(engine: Engine, results: Result[], bandwidth: number | undefined): unknown {
   const { device, model, plan } = engine;
-  const timing = (name: "prefill" | "decode") => {
-    const speed = rate(result[name]);
-    const duration = statistics(result[name].milliseconds);
-    return {
-      tokens: result[name].tokens,
-      tokens_per_second: speed.mean,
-      tokens_per_second_deviation: speed.deviation,
-      milliseconds: duration.mean,
-      milliseconds_deviation: duration.deviation,
-    };
-  };
   return {
     model: model.name,
     architecture: model.architecture,
@@ -205,11 +210,27 @@ function asJson(engine: Engine, result: Result): unknown {
       instruction_set: device.instructionSet,
       threads: device.threads,
       memory_bytes: device.memoryBytes,
+      clock_khz: device.clockKhz,
+      memory_clock_khz: device.memoryClockKhz,
+      ecc: device.ecc,
+      driver_version: device.driverVersion,
+      copy_bytes_per_second: bandwidth,
     },
-    repetitions: result.decode.milliseconds.length,
-    prefill: timing("prefill"),
-    decode: timing("decode"),
-    decode_bytes_per_token: result.decodeBytes,
-    decode_weight_bytes_per_second: weightRate(result),
+    results: results.map((result) => ({
+      kind: result.measured.kind,
+      size: result.measured.size,
+      depth: result.measured.depth,
+      repetitions: result.measured.milliseconds.length,
+      steps: result.measured.steps,
+      tokens_per_second: result.tokensPerSecond.mean,
+      tokens_per_second_deviation: result.tokensPerSecond.deviation,
+      milliseconds_per_step: result.milliseconds.mean,
+      milliseconds_per_step_deviation: result.milliseconds.deviation,
+      bytes_per_step: result.bytesPerStep,
+      flop_per_token: result.flopPerToken,
+      bytes_per_second: result.bytesPerSecond,
+      flop_per_second: result.flopPerSecond,
+      bandwidth_share: result.bandwidthShare,
+    })),
   };
 }

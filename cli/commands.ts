@@ -3,6 +3,7 @@ import { bench } from "./bench.ts";
 import { evaluate } from "./eval.ts";
 import { help } from "./help.ts";
 import { list } from "./list.ts";
+import { ps } from "./ps.ts";
 import { run } from "./run.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
@@ -12,6 +13,7 @@ import { tokenize } from "./tokenize.ts";
 export const COMMANDS: readonly Command[] = [
   serve,
   run,
+  ps,
   list,
   show,
   tokenize,

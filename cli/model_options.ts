@@ -16,7 +16,7 @@ export const DEVICE_OPTIONS = {
   device: option(device(), "Where to compute; auto takes a GPU where there is one", {
     default: "auto",
   }),
-  "kv-type": option(choice<KvType>("f16", "f32"), "How the KV cache holds its values", {
+  "kv-type": option(choice<KvType>("f16", "f32", "q8_0"), "How the KV cache holds its values", {
     default: "f16",
   }),
 };
@@ -41,7 +41,10 @@ export interface LoadedModel {
 export async function loadModel(
   nameOrPath: string,
   options: OptionValues<typeof MODEL_OPTIONS>,
-  extra: Pick<EngineOptions, "maxQueue" | "logitsOutputs"> = {},
+  extra: Omit<
+    EngineOptions,
+    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onProgress"
+  > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
   // Here, not above: commands without a model start faster and need no kernel library.

@@ -4,15 +4,15 @@ import { formatBytes, formatCount } from "./format.ts";
 import { loadModel, MODEL_OPTIONS } from "./model_options.ts";
 import { EndSignals } from "./signals.ts";
 import { style, write, writeError } from "./terminal.ts";
-import { integer, text } from "./values.ts";
+import { integer, number, text } from "./values.ts";
 
 /** `m40 serve --model NAME|PATH`. */
 export const serve: Command = command({
   name: "serve",
   summary: "Serve a model to OpenAI clients over HTTP",
   description:
-    "Answers POST /v1/completions and /v1/generate, GET /v1/models and /health. Ctrl-C lets running " +
-    "answers finish for a few seconds; a second one ends them.",
+    "Answers POST /v1/completions and /v1/generate, GET /v1/models, /health, /ready, /metrics and /slots. " +
+    "Ctrl-C and SIGTERM let running answers finish, up to --drain seconds; a second one ends the program.",
   arguments: [],
   options: {
     model: option(text("MODEL"), "A model's name (m40 list) or the path of a GGUF file", {
@@ -27,9 +27,34 @@ export const serve: Command = command({
       text("KEY"),
       "What clients must send; $M40_API_KEY does the same, unseen by other users of the machine",
     ),
-    "max-queue": option(integer(0, 1_000_000), "Requests that may wait for their turn", {
-      default: 64,
-    }),
+    parallel: option(
+      integer(1, 256),
+      "Sequences that run at the same time; default: 32 on a GPU, 4 on the CPU",
+    ),
+    "max-queue": option(
+      integer(0, 1_000_000),
+      "Requests that may wait for their turn; more are answered with 429",
+      { default: 64 },
+    ),
+    timeout: option(
+      number({ min: 0, max: 2_000_000, above: true }),
+      "Seconds that a request may take, its time in the queue included; default: no limit",
+    ),
+    drain: option(
+      number({ min: 0, max: 2_000_000 }),
+      "Seconds that running answers may take to finish when the server is told to end",
+      { default: 30 },
+    ),
+    "chunk-ms": option(
+      integer(1, 60_000),
+      "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",
+      { default: 50 },
+    ),
+    "host-cache": option(
+      integer(0, 2 ** 24),
+      "MiB of host memory for sequences that give way when the KV cache is full; default: as much as the " +
+        "KV cache has, up to 2048",
+    ),
     ...MODEL_OPTIONS,
   },
   examples: [
@@ -42,6 +67,10 @@ export const serve: Command = command({
       line: "m40 serve --model ./llama-3.2-1b.Q8_0.gguf --ctx 4096",
       about: "A file, with less memory",
     },
+    {
+      line: "m40 serve --model mistral --parallel 16 --max-queue 128 --timeout 300",
+      about: "For many clients",
+    },
   ],
   async run(_words, options) {
     const apiKey = options["api-key"] ?? (Deno.env.get("M40_API_KEY") || undefined);
@@ -53,12 +82,27 @@ export const serve: Command = command({
     // A large model takes a while to load; that the address cannot be had is said before.
     await serve(new Hono(), { ...address, signal: AbortSignal.abort() }).finished;
     const { engine, stored } = await loadModel(options.model, options, {
+      parallel: options.parallel,
       maxQueue: options["max-queue"],
+      chunkMs: options["chunk-ms"],
+      hostCacheBytes: options["host-cache"] && options["host-cache"] * 2 ** 20,
     });
     try {
       using signals = new EndSignals("SIGINT", "SIGTERM");
-      const app = createApp({ engine, modelName: stored.name, apiKey, hostname: options.host });
-      const server = serve(app, { ...address, signal: signals.signal });
+      const app = createApp({
+        engine,
+        modelName: stored.name,
+        apiKey,
+        hostname: options.host,
+        timeoutMs: options.timeout && options.timeout * 1000,
+      });
+      const server = serve(app, {
+        ...address,
+        signal: signals.signal,
+        drainMs: options.drain * 1000,
+        idle: () => engine.idle(),
+      });
+      signals.signal.addEventListener("abort", () => sayDraining(engine, options.drain));
       describeModel(engine);
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
       write(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
@@ -69,6 +113,15 @@ export const serve: Command = command({
     }
   },
 });
+
+function sayDraining(engine: Engine, seconds: number): void {
+  const { running, waiting } = engine.status();
+  if (running + waiting === 0) return;
+  write(
+    `Draining: ${running} running and ${waiting} waiting may take ${seconds} s to finish; a second ` +
+      "Ctrl-C ends them.\n",
+  );
+}
 
 function describeModel({ model, device, plan, contextTokens }: Engine): void {
   const threads = device.threads ? `, ${device.threads} threads` : "";
@@ -89,6 +142,10 @@ function describeModel({ model, device, plan, contextTokens }: Engine): void {
       }`,
     ],
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
+    [
+      "At once",
+      `${plan.limits.n_sequences} sequences; ${plan.pages * plan.pageTokens} tokens of KV cache`,
+    ],
   ];
   for (const [name, value] of lines) write(`${name.padEnd(8)} ${value}\n`);
 }

@@ -36,6 +36,19 @@ export function integer(min: number, max = Number.MAX_SAFE_INTEGER): ValueType<n
   return number({ min, max, integer: true });
 }
 
+/** Whole numbers from `min` to `max`, separated by commas. */
+export function integers(min: number, max = Number.MAX_SAFE_INTEGER): ValueType<number[]> {
+  const one = integer(min, max);
+  return {
+    label: "N,N,...",
+    wanted: `whole numbers ${bothBounds(min, max)}, separated by commas`,
+    parse(text) {
+      const values = text.split(",").map((word) => one.parse(word.trim()));
+      return values.every((value) => value !== undefined) ? values : undefined;
+    },
+  };
+}
+
 /** One of a few words. */
 export function choice<T extends string>(...choices: T[]): ValueType<T> {
   return {

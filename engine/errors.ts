@@ -10,6 +10,7 @@ export type M40ErrorCode =
   | "io"
   | "unsupported"
   | "cancelled"
+  | "timeout"
   | "internal";
 
 /**

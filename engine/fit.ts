@@ -1,4 +1,4 @@
-import { openDevice } from "./engine.ts";
+import { openDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import { type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
@@ -47,7 +47,7 @@ export function fitContext(
         }
       };
       const best = plan(shape.contextLength) ?? largest(plan, shape.contextLength);
-      const valueBytes = kvType === "f16" ? 2 : 4;
+      const valueBytes = { f16: 2, f32: 4, q8_0: 34 / 32 }[kvType];
       return {
         backend: library.backend,
         device: info.name,

@@ -1,8 +1,10 @@
 import type { Sample } from "./device/program.ts";
+import { M40Error } from "./errors.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import { StopStrings } from "./stop_strings.ts";
+import type { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
@@ -51,43 +53,101 @@ export interface GenerationPlan {
   /** Absent: tokens carry no log-probabilities. */
   readonly topLogprobs?: number;
   readonly signal?: AbortSignal;
+  /** Absent: no deadline. */
+  readonly timeoutMs?: number;
+}
+
+/** Who is told how generations go. */
+export interface GenerationObserver {
+  /** After every token but a request's first: milliseconds since the one before it. */
+  token?(milliseconds: number): void;
+  /** After every request, whatever became of it. */
+  generation?(report: GenerationReport): void;
+}
+
+/** What became of a request, for those who keep count. Times are in milliseconds. */
+export interface GenerationReport {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /**
+   * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where
+   * the device failed.
+   */
+  readonly outcome: FinishReason | "cancelled" | "timeout" | "error";
+  /** From the request's arrival until it was first let in; absent where it never was. */
+  readonly queueMs?: number;
+  /** From the request's arrival to its first token; absent where there was none. */
+  readonly firstTokenMs?: number;
+  /** The mean time between its tokens after the first; absent where there was one at most. */
+  readonly tokenMs?: number;
+  /** From the request's arrival to its end. */
+  readonly totalMs: number;
 }
 
 /**
  * The output of one request, as it is drawn: iterate it once. Leaving the loop, {@link cancel} and the
- * request's signal end it and free its place; iteration then ends without a finish reason.
+ * request's signal end it and free its place; iteration then ends without a finish reason. When its
+ * deadline passes, iteration throws the error "timeout" after what was drawn.
  */
 export class Generation implements AsyncIterable<GenerationChunk>, SequenceListener {
   private readonly chunks: GenerationChunk[] = [];
   private readonly decoder: StreamingDecoder;
   private readonly stops: StopStrings;
-  private readonly sequence: Sequence;
+  /** Its place in the scheduler. */
+  readonly sequence: Sequence;
   private readonly abort = () => this.cancel();
+  private readonly arrival = performance.now();
+  private deadline?: number;
+  private firstToken?: number;
+  private lastToken?: number;
+  private finishReason?: FinishReason;
+  /** Tokens taken in; the sequence may be ahead of it. */
+  private drawn = 0;
   private wake?: () => void;
   private ended = false;
   private error?: unknown;
 
-  /** Queues the request; fails as {@link Scheduler.add} does. */
+  /**
+   * @param plan What is generated. It is not queued before {@link start}.
+   * @param texts What the tokenizer's tokens stand for, one by one.
+   * @param leader A generation with the same prompt, whose computation of it serves this one too.
+   */
   constructor(
     private readonly plan: GenerationPlan,
     private readonly tokenizer: Tokenizer,
+    private readonly texts: TokenTexts,
     private readonly scheduler: Scheduler,
+    private readonly observer?: GenerationObserver,
+    leader?: Generation,
   ) {
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
-    this.sequence = new Sequence(
-      plan.prompt,
-      plan.maxTokens,
-      plan.sampling,
-      plan.topLogprobs ?? 0,
-      this,
-    );
-    if (plan.signal?.aborted) {
-      this.end();
-      return;
+    this.sequence = new Sequence({
+      prompt: plan.prompt,
+      maxTokens: plan.maxTokens,
+      sampling: plan.sampling,
+      topLogprobs: plan.topLogprobs ?? 0,
+      endTokens: tokenizer.endTokens,
+      listener: this,
+      leader: leader?.sequence,
+    });
+  }
+
+  /** Queues generations, all or none; fails as {@link Scheduler.add} does. */
+  static start(generations: readonly Generation[], scheduler: Scheduler): void {
+    const wanted = generations.filter(({ plan }) => !plan.signal?.aborted);
+    scheduler.add(...wanted.map(({ sequence }) => sequence));
+    for (const generation of generations) {
+      const { signal, timeoutMs } = generation.plan;
+      if (signal?.aborted) {
+        generation.end();
+        continue;
+      }
+      signal?.addEventListener("abort", generation.abort);
+      if (timeoutMs !== undefined) {
+        generation.deadline = setTimeout(() => generation.expire(timeoutMs), timeoutMs);
+      }
     }
-    scheduler.add(this.sequence);
-    plan.signal?.addEventListener("abort", this.abort);
   }
 
   /** Tokens of the prompt. */
@@ -98,6 +158,25 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   /** Ends the generation, if it has not ended. */
   cancel(): void {
     if (!this.ended) this.scheduler.cancel(this.sequence);
+  }
+
+  /** The deadline has passed. */
+  private expire(timeoutMs: number): void {
+    if (this.ended) return;
+    const seconds = timeoutMs / 1000;
+    const done = this.drawn > 0
+      ? `${this.drawn} of at most ${this.plan.maxTokens} tokens were drawn`
+      : this.sequence.admittedAt === undefined
+      ? "it was still waiting for its turn"
+      : "its prompt was still being computed";
+    this.end(
+      new M40Error(
+        "timeout",
+        `the request was not done after ${seconds} s: ${done}. Ask for fewer tokens (max_tokens), or ` +
+          "serve with a longer --timeout.",
+      ),
+    );
+    this.scheduler.cancel(this.sequence);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
@@ -114,6 +193,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   accept(sample: Sample): boolean {
+    const now = performance.now();
+    if (this.lastToken !== undefined) this.observer?.token?.(now - this.lastToken);
+    this.lastToken = now;
+    this.firstToken ??= now;
+    this.drawn++;
     if (this.tokenizer.endTokens.has(sample.token)) {
       this.finish("stop", [], "");
       return false;
@@ -123,10 +207,10 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       sample.token < this.tokenizer.vocabSize ? this.decoder.push(sample.token) : "",
     );
     if (stopped) {
-      this.emit({ text, tokens: [token], finishReason: "stop", usage: this.usage() });
+      this.emitLast({ text, tokens: [token], finishReason: "stop" });
       return false;
     }
-    if (this.sequence.drawn >= this.plan.maxTokens) {
+    if (this.drawn >= this.plan.maxTokens) {
       this.finish("length", [token], text);
       return false;
     }
@@ -135,8 +219,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   end(error?: unknown): void {
+    if (this.ended) return;
     this.ended = true;
     this.error = error;
+    this.report();
+    clearTimeout(this.deadline);
     this.plan.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
   }
@@ -145,12 +232,19 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private finish(finishReason: FinishReason, tokens: GeneratedToken[], text: string): void {
     const last = this.stops.push(this.decoder.flush());
     const rest = last.stopped ? last.text : last.text + this.stops.flush();
-    this.emit({
+    this.emitLast({
       text: text + rest,
       tokens,
       finishReason: last.stopped ? "stop" : finishReason,
-      usage: this.usage(),
     });
+  }
+
+  /** Emits the last chunk and ends: what the scheduler still has to do concerns nobody. */
+  private emitLast(chunk: GenerationChunk & { finishReason: FinishReason }): void {
+    this.finishReason = chunk.finishReason;
+    const usage = { promptTokens: this.promptTokens, completionTokens: this.drawn };
+    this.emit({ ...chunk, usage });
+    this.end();
   }
 
   private emit(chunk: GenerationChunk): void {
@@ -158,14 +252,25 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.wake?.();
   }
 
-  private usage(): Usage {
-    return { promptTokens: this.promptTokens, completionTokens: this.sequence.drawn };
+  private report(): void {
+    const now = performance.now();
+    const { firstToken, lastToken, arrival, drawn, error } = this;
+    const { admittedAt } = this.sequence;
+    const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
+    this.observer?.generation?.({
+      promptTokens: this.promptTokens,
+      completionTokens: drawn,
+      outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
+      queueMs: admittedAt && admittedAt - arrival,
+      firstTokenMs: firstToken && firstToken - arrival,
+      tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
+      totalMs: now - arrival,
+    });
   }
 
   private describe(sample: Sample): GeneratedToken {
     // A model may have more logits than its vocabulary has tokens; those stand for nothing.
-    const text = (token: number) =>
-      token < this.tokenizer.vocabSize ? this.tokenizer.decode([token], { continuing: true }) : "";
+    const text = (token: number) => token < this.tokenizer.vocabSize ? this.texts.of(token) : "";
     if (this.plan.topLogprobs === undefined) {
       return { token: sample.token, text: text(sample.token) };
     }

@@ -14,12 +14,15 @@ export const STEP_TOKENS = 256;
 const DEFAULT_CONTEXT = 8192;
 /** The least context that is worth having. */
 const LEAST_CONTEXT = 256;
+/** Pages that a plan has at most. */
+const MOST_PAGES = 2 ** 20;
 /** Device memory that is left to others. */
 const RESERVE_BYTES = 256 * 2 ** 20;
 
 /** How the KV cache holds its values. */
-export type KvType = "f16" | "f32";
-const KV_TYPE_NAMES: Record<KvType, string> = { f16: "F16", f32: "F32" };
+export type KvType = "f16" | "f32" | "q8_0";
+/** The types of a KV cache. */
+export const KV_TYPES: readonly KvType[] = ["f16", "f32", "q8_0"];
 
 /** What is asked of a plan. */
 export interface PlanRequest {
@@ -32,6 +35,14 @@ export interface PlanRequest {
   readonly outputs: number;
   /** Bytes of device memory that are free. */
   readonly freeBytes: number;
+  /**
+   * Whether all that is left becomes KV pages, as on a device of one's own; else there are as many as
+   * the running sequences can fill. There is always room for one sequence, and it may be for no more:
+   * sequences that run out of pages take turns.
+   */
+  readonly fill?: boolean;
+  /** KV pages at most. */
+  readonly pages?: number;
 }
 
 /** Where the device's memory goes. */
@@ -77,15 +88,25 @@ export function planMemory(
     );
   }
   const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
-  const planFor = (tokens: number) => planOf(context, program, shape, request, weightBytes, tokens);
+  const planFor = (tokens: number, pages?: number) =>
+    planOf(context, program, shape, request, weightBytes, tokens, pages);
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
 
   const wanted = asked ?? Math.min(shape.contextLength, DEFAULT_CONTEXT);
-  if (fits(wanted)) return planFor(wanted);
+  const grown = (tokens: number) => {
+    const least = planFor(tokens);
+    const { pageBytes } = context.cacheBytes(least.cache);
+    const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
+    const useful = request.fill ? Infinity : request.maxRunning * least.pages;
+    const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
+    const plan = planFor(tokens, Math.min(room, useful, most));
+    return plan.totalBytes <= available ? plan : least;
+  };
+  if (fits(wanted)) return grown(wanted);
   const least = Math.min(LEAST_CONTEXT, wanted);
   const possible = fits(least) ? largest(least, wanted, fits) : 0;
-  if (asked === undefined && possible > 0) return planFor(possible);
+  if (asked === undefined && possible > 0) return grown(possible);
   const needed = planFor(wanted);
   const advice = possible > 0
     ? `a context of ${possible} tokens would fit (--ctx ${possible})`
@@ -116,25 +137,28 @@ function planOf(
   request: PlanRequest,
   weightBytes: number,
   contextTokens: number,
+  pages = Math.ceil(contextTokens / PAGE_TOKENS),
 ): MemoryPlan {
-  const sequencePages = Math.ceil(contextTokens / PAGE_TOKENS);
-  const pages = sequencePages * request.maxRunning;
   const cache: CacheDesc = {
     n_layers: shape.layers,
     n_kv_heads: shape.kvHeads,
     head_dim: shape.headDim,
     page_tokens: PAGE_TOKENS,
     n_pages: pages,
-    type: tensorTypeByName(KV_TYPE_NAMES[request.kvType])!.id,
+    type: tensorTypeByName(request.kvType.toUpperCase())!.id,
   };
   const counts = {
     n_tokens: Math.max(STEP_TOKENS, request.maxRunning),
     n_sequences: request.maxRunning,
     n_outputs: Math.max(request.outputs, request.maxRunning),
-    n_sequence_pages: sequencePages,
+    n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
     n_vocab: shape.vocabSize,
   };
-  const limits: Limits = { ...counts, reserved: 0, step_bytes: BigInt(stepBytes(counts)) };
+  const limits: Limits = {
+    ...counts,
+    reserved: 0,
+    step_bytes: BigInt(stepBytes(counts, contextTokens)),
+  };
   const desc: ProgramDesc = {
     limits,
     buffers: program.buffers,

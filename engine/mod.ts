@@ -13,12 +13,16 @@
  *
  * @module
  */
+export * from "./benchmark.ts";
 export * from "./engine.ts";
 export * from "./errors.ts";
 export * from "./generation.ts";
-export { type KvType, type MemoryPlan } from "./memory_plan.ts";
+export type { GenerateRequest } from "./request.ts";
+export type { EngineStatus, SlotStatus } from "./status.ts";
+export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
 export { type ModelInfo, sizesByType } from "./model_info.ts";
 export { architectureNames, architectureOf, type ModelShape } from "./models/architecture.ts";
+export type { StepReport } from "./scheduler/scheduler.ts";
 export {
   checkRange,
   type Range,

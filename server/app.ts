@@ -5,8 +5,13 @@ import { completionsRoute } from "./completions.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { HttpError, toHttpError } from "./errors.ts";
 import { generateRoute } from "./generate.ts";
-import { healthRoute } from "./health.ts";
+import { refuseWhileDraining } from "./drain.ts";
+import { healthRoutes } from "./health.ts";
+import { Metrics } from "./metrics.ts";
 import { modelsRoutes } from "./models.ts";
+import { route } from "./route.ts";
+import { ServiceRate } from "./service_rate.ts";
+import { slotsRoute } from "./slots.ts";
 import { refuseWebPages } from "./web_pages.ts";
 
 /** What a server serves, and to whom. */
@@ -15,7 +20,7 @@ export interface AppOptions {
   engine: Engine;
   /** The name that clients ask for. */
   modelName: string;
-  /** The key that all requests but those to /health must bring. Default: none is needed. */
+  /** The key that all requests but those to /health and /ready must bring. Default: none is needed. */
   apiKey?: string;
   /**
    * The address that the server listens on. On a loopback address only requests to a loopback name
@@ -24,26 +29,60 @@ export interface AppOptions {
   hostname?: string;
   /** The longest request body that is read, in bytes. Default 4 MiB. */
   maxBodyBytes?: number;
+  /** How long a request may take, waiting included, in milliseconds. Default: as long as it does. */
+  timeoutMs?: number;
 }
 
 /** The paths that answer without a key. */
-const OPEN_PATHS = new Set(["/health"]);
+const OPEN_PATHS = new Set(["/health", "/ready"]);
 
-/** The server's routes as a Hono app: what {@link serve} serves. */
+/**
+ * The server's routes as a Hono app: what {@link serve} serves. The app becomes the engine's observer.
+ */
 export function createApp(options: AppOptions): Hono<ServerEnv> {
   const { engine, modelName, apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
   const created = Math.floor(Date.now() / 1000);
-  const server: ServerContext = { engine, modelName, maxBodyBytes, created };
+  const metrics = new Metrics(engine, modelName);
+  const rate = new ServiceRate();
+  const server: ServerContext = {
+    engine,
+    modelName,
+    maxBodyBytes,
+    timeoutMs: options.timeoutMs,
+    created,
+    rate,
+  };
+  engine.observer = {
+    step(report) {
+      metrics.step(report);
+      rate.step(report);
+    },
+    token: (milliseconds) => metrics.token(milliseconds),
+    generation(report) {
+      metrics.generation(report);
+      rate.generation(report);
+    },
+  };
 
   const app = new Hono<ServerEnv>();
+  app.use(async (c, next) => {
+    // An app that is called without a server around it has none.
+    c.env ??= {};
+    await next();
+    metrics.response(c.res.status);
+  });
   app.use(refuseWebPages(hostname));
   if (apiKey !== undefined && apiKey !== "") app.use(requireKey(apiKey, OPEN_PATHS));
-  healthRoute(app, server);
+  app.use(refuseWhileDraining());
+  healthRoutes(app, server);
+  route(app, "/metrics", { GET: () => metrics.page() });
+  slotsRoute(app, server);
   modelsRoutes(app, server);
   completionsRoute(app, server);
   generateRoute(app, server);
   app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
-  app.onError((error) => toHttpError(error).response());
+  const retryAfterSeconds = () => rate.retryAfterSeconds(engine.status());
+  app.onError((error) => toHttpError(error, retryAfterSeconds).response());
   return app;
 }
 
@@ -51,7 +90,9 @@ function unknownRoute(method: string, path: string): HttpError {
   return new HttpError(
     404,
     "not_found",
-    `There is no ${method} ${path.slice(0, 200)}. There are GET /health, GET /v1/models, ` +
-      "GET /v1/models/{id}, POST /v1/completions and POST /v1/generate.",
+    `There is no ${method} ${
+      path.slice(0, 200)
+    }. There are GET /health, GET /ready, GET /metrics, ` +
+      "GET /slots, GET /v1/models, GET /v1/models/{id}, POST /v1/completions and POST /v1/generate.",
   );
 }

@@ -52,7 +52,10 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
     POST: async (c) => {
       const body = parseBody(CompletionRequest, await readJson(c.req.raw, server.maxBodyBytes));
       requireModel(server, body.model ?? undefined);
-      const requests = requestsOf(body, requestSignal(c.req.raw, c.env));
+      const requests = requestsOf(body, {
+        signal: requestSignal(c.req.raw, c.env),
+        timeoutMs: server.timeoutMs,
+      });
       const head: Omit<Completion, "choices" | "usage"> = {
         id: `cmpl-${crypto.randomUUID().replaceAll("-", "")}`,
         object: "text_completion",
@@ -78,7 +81,10 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
  *
  * @throws {HttpError} 400 for what m40 does not support, by its name.
  */
-function requestsOf(body: CompletionRequest, signal: AbortSignal): GenerateRequest[] {
+function requestsOf(
+  body: CompletionRequest,
+  ends: Pick<GenerateRequest, "signal" | "timeoutMs">,
+): GenerateRequest[] {
   const n = body.n ?? 1;
   if (body.best_of != null && body.best_of !== n) {
     throw unsupported("best_of", "best_of is not supported other than equal to n. Leave it out.");
@@ -104,7 +110,7 @@ function requestsOf(body: CompletionRequest, signal: AbortSignal): GenerateReque
     ...engineRequest(body),
     maxTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
     topLogprobs: body.logprobs ?? undefined,
-    signal,
+    ...ends,
   };
   return body.prompt.flatMap((prompt) =>
     Array.from({ length: n }, (_, i) => ({

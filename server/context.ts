@@ -1,5 +1,7 @@
 import type { Engine } from "../engine/mod.ts";
+import type { Drain } from "./drain.ts";
 import { HttpError } from "./errors.ts";
+import type { ServiceRate } from "./service_rate.ts";
 
 /** What every route works with. */
 export interface ServerContext {
@@ -9,8 +11,12 @@ export interface ServerContext {
   readonly modelName: string;
   /** The longest request body that is read, in bytes. */
   readonly maxBodyBytes: number;
+  /** How long a request may take, in milliseconds; absent: as long as it does. */
+  readonly timeoutMs?: number;
   /** When the server was started, in seconds since 1970. */
   readonly created: number;
+  /** How fast requests are served. */
+  readonly rate: ServiceRate;
 }
 
 /** What {@link serve} gives to the routes beside the request. */
@@ -18,6 +24,8 @@ export interface ServerEnv {
   Bindings: {
     /** Aborted when the server stops and what still runs is to end. */
     shutdown?: AbortSignal;
+    /** Whether the server takes new requests. */
+    drain?: Drain;
   };
 }
 

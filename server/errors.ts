@@ -74,6 +74,7 @@ const STATUS: Record<M40ErrorCode, number> = {
   queue_full: 429,
   // The server stops; or the client has left, and does not see it.
   cancelled: 503,
+  timeout: 504,
   out_of_memory: 503,
   device: 503,
   invalid_model: 500,
@@ -81,15 +82,14 @@ const STATUS: Record<M40ErrorCode, number> = {
   internal: 500,
 };
 
-/** How long a client waits before it tries a full queue again, in seconds. */
-const RETRY_AFTER_SECONDS = 1;
-
 /**
  * What a client is told of an error. An engine's error speaks for itself, but for `internal`; any
  * other error is a fault of the program: it goes to the log with its stack, and the client gets a
  * number to find it by.
+ *
+ * @param retryAfterSeconds When a client that found the queue full may come again; default 1.
  */
-export function toHttpError(error: unknown): HttpError {
+export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpError {
   if (error instanceof HttpError) return error;
   if (error instanceof M40Error && error.code !== "internal") {
     const { code, param } = error;
@@ -97,7 +97,12 @@ export function toHttpError(error: unknown): HttpError {
     const message = named ? error.message : `${param}: ${error.message}`;
     return new HttpError(STATUS[code], code, message, {
       param,
-      headers: code === "queue_full" ? { "Retry-After": String(RETRY_AFTER_SECONDS) } : undefined,
+      headers: code === "queue_full"
+        ? { "Retry-After": String(retryAfterSeconds()) }
+        : code === "timeout"
+        // OpenAI's clients send a 504 again by themselves: it would take as long the next time.
+        ? { "X-Should-Retry": "false" }
+        : undefined,
     });
   }
   const reference = crypto.randomUUID().slice(0, 8);

@@ -21,6 +21,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         ...engineRequest(body),
         prompt: body.prompt,
         signal: requestSignal(c.req.raw, c.env),
+        timeoutMs: server.timeoutMs,
       });
       if (body.stream) return eventStream(events(generation), () => generation.cancel());
       let output = "";

@@ -23,14 +23,7 @@ export interface IndexedChunk {
  * @throws {M40Error} What {@link Engine.generate} throws for the first that cannot be started.
  */
 export function startAll(engine: Engine, requests: readonly GenerateRequest[]): Generation[] {
-  const generations: Generation[] = [];
-  try {
-    for (const request of requests) generations.push(engine.generate(request));
-  } catch (error) {
-    cancelAll(generations);
-    throw error;
-  }
-  return generations;
+  return engine.generateAll(requests);
 }
 
 /** Ends generations and frees their places; those that have ended already stay as they are. */

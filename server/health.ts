@@ -1,17 +1,31 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { route } from "./route.ts";
 
 /**
- * `GET /health`: 200 while the engine can work, 503 with the reason when it cannot, for a load
- * balancer or a service manager. Needs no key, so it tells nothing of what is served.
+ * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they
+ * tell nothing of what is served.
+ *
+ * - `/health` asks whether the server is alive: 200 while the engine can work, also while the server
+ *   drains; 503 when the device was lost, which only a restart can mend.
+ * - `/ready` asks whether it takes requests: 200 while it does; 503 when it drains or has failed.
  */
-export function healthRoute(app: Hono<ServerEnv>, server: ServerContext): void {
+export function healthRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  const state = (c: Context<ServerEnv>) => {
+    const { running, waiting, failed } = server.engine.status();
+    if (failed !== undefined) return { status: "failed", reason: failed } as const;
+    return { status: c.env.drain?.active ? "draining" : "ok", running, waiting } as const;
+  };
   route(app, "/health", {
     GET: (c) => {
-      const { running, waiting, failed } = server.engine.status();
-      if (failed !== undefined) return c.json({ status: "failed", reason: failed }, 503);
-      return c.json({ status: "ok", running, waiting });
+      const body = state(c);
+      return c.json(body, body.status === "failed" ? 503 : 200);
+    },
+  });
+  route(app, "/ready", {
+    GET: (c) => {
+      const body = state(c);
+      return c.json(body, body.status === "ok" ? 200 : 503);
     },
   });
 }

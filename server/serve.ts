@@ -1,6 +1,7 @@
 import type { Hono } from "hono";
 import { M40Error } from "../engine/errors.ts";
 import type { ServerEnv } from "./context.ts";
+import { Drain } from "./drain.ts";
 
 /** Where a server listens and how it ends. */
 export interface ServeOptions {
@@ -10,8 +11,10 @@ export interface ServeOptions {
   port: number;
   /** Aborting it ends the server; see {@link serve}. */
   signal?: AbortSignal;
-  /** How long running answers may go on when the server ends, in milliseconds. Default 5000. */
-  graceMs?: number;
+  /** How long running answers may go on when the server ends, in milliseconds. Default 30,000. */
+  drainMs?: number;
+  /** Resolves when nothing runs. Until then, or the end of that time, an ending server listens. */
+  idle?: () => Promise<void>;
 }
 
 /** A server that listens. */
@@ -28,20 +31,24 @@ export interface Listening {
 const FLUSH_MS = 1000;
 
 /**
- * Serves an app. When the signal aborts, no more connections are accepted; answers that run may
- * finish within the grace time and are ended with an error then.
+ * Serves an app. When the signal aborts, the server drains: it still listens, so that `/health` and
+ * `/ready` can say so, but refuses new generations. Answers that run may finish within the time for it
+ * and are ended with an error then.
  *
  * @throws {M40Error} `io` when the address cannot be listened on, with what to do.
  */
 export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
-  const { hostname, port, signal, graceMs = 5000 } = options;
+  const { hostname, port, signal, drainMs = 30_000, idle } = options;
   const shutdown = new AbortController();
-  const env: ServerEnv["Bindings"] = { shutdown: shutdown.signal };
+  const drain = new Drain();
+  const env: ServerEnv["Bindings"] = { shutdown: shutdown.signal, drain };
   const server = listen(hostname, port, (request) => app.fetch(request, env));
 
   const stop = async () => {
+    drain.begin(drainMs);
+    if (idle !== undefined) await within(drainMs, idle());
     const closed = server.shutdown();
-    await within(graceMs, closed);
+    await within(drain.millisecondsLeft, closed);
     shutdown.abort();
     await within(FLUSH_MS, closed);
   };

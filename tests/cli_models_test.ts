@@ -96,22 +96,33 @@ Deno.test("commands on a model that is missing, mistyped or broken end with 1 an
   }
 });
 
-Deno.test("m40 bench --json: prefill and decode with their spread", async () => {
+Deno.test("m40 bench --json: prefill and decode of several sizes, with their spread", async () => {
   await using home = await Home.make();
   const { code, stdout, stderr } = await m40(home, [
     "bench",
     TINY,
     "--json",
     "--repetitions=2",
-    "--prompt-tokens=50",
-    "--decode-tokens=20",
+    "--prompts=50,100000",
+    "--batches=1,3",
+    "--depths=0,40",
+    "--steps=8",
   ]);
   assertEquals([code, stderr], [0, ""]);
-  const result = JSON.parse(stdout);
-  assertEquals([result.prefill.tokens, result.decode.tokens, result.repetitions], [50, 19, 2]);
-  for (const { tokens_per_second, milliseconds } of [result.prefill, result.decode]) {
-    assertEquals(tokens_per_second > 0 && milliseconds > 0, true);
-  }
-  // All of the file's tensors but the embeddings (352 x 64 float32), of which a token reads a row.
-  assertEquals(result.decode_bytes_per_token, 137664 * 4 - 351 * 64 * 4);
+  const { results } = JSON.parse(stdout);
+  type Row = { kind: string; size: number; depth: number; tokens_per_second: number };
+  assertEquals(
+    results.map(({ kind, size, depth }: Row) => [kind, size, depth]),
+    [
+      ["prefill", 50, 0],
+      ["decode", 1, 0],
+      ["decode", 3, 0],
+      ["decode", 1, 40],
+      ["decode", 3, 40],
+    ],
+  );
+  assertEquals(results.every((row: Row) => row.tokens_per_second > 0), true);
+  // All of the file's tensors but the embeddings (352 x 64 float32), of which a token reads a row;
+  // keys and values (3 layers, 2 heads of 16, as halves) of the four tokens that a step reads on average.
+  assertEquals(results[1].bytes_per_step, 137664 * 4 - 351 * 64 * 4 + 4 * 2 * 3 * 2 * 16 * 2);
 });

@@ -68,7 +68,10 @@ Deno.test("command line: mistakes are answered with what was got and wanted", ()
     /wanted a whole number from 0 to 65535/,
   );
   assertMatch(complaint("serve", "-m", "demo", "--device", "gpu"), /got "gpu", wanted auto, cpu/);
-  assertMatch(complaint("serve", "-m", "demo", "--kv-type", "q8"), /got "q8", wanted f16 or f32/);
+  assertMatch(
+    complaint("serve", "-m", "demo", "--kv-type", "q8"),
+    /got "q8", wanted f16, f32 or q8_0/,
+  );
   assertMatch(complaint("tokenize", "demo", "two", "words"), /got "words" as well/);
   assertMatch(complaint("eval", "demo", "--tokens", "1,x"), /got "1,x", wanted token ids/);
 });

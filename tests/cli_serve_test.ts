@@ -18,8 +18,9 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const server = await startServe(home, ["--model", "tiny", "--threads", "1"]);
     assertMatch(server.before, /Model +tiny \(llama 138K F32\)\n/);
     assertMatch(server.before, /Device +.*\(cpu.*1 threads?\)\n/);
-    assertMatch(server.before, /Memory +.*weights 537\.8 KiB, KV cache 48\.0 KiB/);
+    assertMatch(server.before, /Memory +.*weights 537\.8 KiB, KV cache 192\.0 KiB/);
     assertMatch(server.before, /Context +128 tokens/);
+    assertMatch(server.before, /At once +4 sequences; 512 tokens of KV cache/);
     const response = await fetch(`${server.url}/v1/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
@@ -97,14 +98,14 @@ Deno.test("m40 serve: a second signal ends it at once, although an answer runs",
   assertEquals((await reader.read()).done, false);
   server.child.kill("SIGINT");
   // The first signal has been taken when nobody new is let in.
-  const { hostname, port } = new URL(server.url);
-  for (let listening = true; listening;) {
-    listening = await Deno.connect({ hostname, port: Number(port) })
-      .then((connection) => (connection.close(), true), () => false);
+  for (let status = 200; status !== 503;) {
+    const ready = await fetch(`${server.url}/ready`);
+    await ready.body?.cancel();
+    status = ready.status;
   }
   server.child.kill("SIGINT");
   assertEquals((await server.child.status).code, 130);
   await reader.cancel().catch(() => {});
-  await server.output.rest();
+  assertMatch(await server.output.rest(), /^Draining: 1 running and 0 waiting may take 30 s/);
   assertEquals(await server.errors, "");
 });

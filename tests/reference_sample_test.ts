@@ -1,6 +1,7 @@
 import { assert, assertAlmostEquals, assertEquals, assertLess, assertRejects } from "@std/assert";
 import type { Sample } from "../engine/device/program.ts";
 import { GREEDY, type StepSampling } from "../engine/device/step_block.ts";
+import { TokenCounts } from "../engine/device/token_counts.ts";
 import { M40Error } from "../engine/errors.ts";
 import { BACKEND, outputBuffer, Random, withDevice } from "./device_harness.ts";
 
@@ -128,7 +129,11 @@ Deno.test("temperature 0 takes the largest logit, the lowest id where several ar
   const logits = Float32Array.of(-1, 3, 2, 3, -5, 3);
   const masked = { ...GREEDY, mask: Uint32Array.of(0b111101) };
   const biased = { ...GREEDY, tokenBiases: new Map([[4, 8.5]]) };
-  const penalised = { ...GREEDY, repetitionPenalty: 2, tokenCounts: new Map([[1, 0], [3, 0]]) };
+  const penalised = {
+    ...GREEDY,
+    repetitionPenalty: 2,
+    tokenCounts: new TokenCounts([[1, 0], [3, 0]]),
+  };
   const samples = await sample(new Array(4).fill(logits), [GREEDY, masked, biased, penalised]);
   assertEquals(samples.map(({ token }) => token), [1, 3, 4, 5]);
 });
@@ -146,14 +151,26 @@ const PARAMETERS: Record<string, Partial<StepSampling>> = {
   "min_p 0.1": { minP: 0.1 },
   "min_p 1": { minP: 1 },
   "min_p, top_k and top_p together": { minP: 0.02, topK: 12, topP: 0.8 },
-  "repetition penalty": { repetitionPenalty: 1.5, tokenCounts: new Map([[0, 0], [3, 2], [9, 1]]) },
-  "a repetition penalty below 1": { repetitionPenalty: 0.5, tokenCounts: new Map([[5, 1]]) },
-  "frequency penalty": { frequencyPenalty: 0.7, tokenCounts: new Map([[1, 3], [2, 0], [40, 1]]) },
-  "presence penalty": { presencePenalty: 1.5, tokenCounts: new Map([[1, 3], [2, 0], [40, 1]]) },
+  "repetition penalty": {
+    repetitionPenalty: 1.5,
+    tokenCounts: new TokenCounts([[0, 0], [3, 2], [9, 1]]),
+  },
+  "a repetition penalty below 1": {
+    repetitionPenalty: 0.5,
+    tokenCounts: new TokenCounts([[5, 1]]),
+  },
+  "frequency penalty": {
+    frequencyPenalty: 0.7,
+    tokenCounts: new TokenCounts([[1, 3], [2, 0], [40, 1]]),
+  },
+  "presence penalty": {
+    presencePenalty: 1.5,
+    tokenCounts: new TokenCounts([[1, 3], [2, 0], [40, 1]]),
+  },
   "negative penalties": {
     presencePenalty: -1.5,
     frequencyPenalty: -2,
-    tokenCounts: new Map([[1, 3], [40, 1]]),
+    tokenCounts: new TokenCounts([[1, 3], [40, 1]]),
   },
   "biases": { tokenBiases: new Map([[0, 4], [1, -100], [999, 5]]) },
   "a mask": { mask: new Uint32Array(32).fill(0x00010100) },
@@ -249,7 +266,7 @@ Deno.test("a token does not depend on the other outputs of the step, nor on the 
     temperature: 1,
     topP: 0.9,
     seed: BigInt(i),
-    tokenCounts: new Map([[i, 3]]),
+    tokenCounts: new TokenCounts([[i, 3]]),
     tokenBiases: new Map([[i + 1, 2]]),
     mask: i % 2 ? new Uint32Array(16).fill(0x55555555) : undefined,
     topLogprobs: 2,
@@ -286,7 +303,7 @@ Deno.test("a mask that forbids every token is an error; extreme penalties and bi
       ...GREEDY,
       temperature: 1e-30,
       repetitionPenalty: 1e-38,
-      tokenCounts: new Map([[0, 0], [1, 4e9], [2, 1]]),
+      tokenCounts: new TokenCounts([[0, 0], [1, 4e9], [2, 1]]),
       frequencyPenalty: -huge,
       presencePenalty: huge,
     },

@@ -106,7 +106,7 @@ Deno.test("a server that ends lets short answers finish", async () => {
 });
 
 Deno.test("a server that ends tells clients of long answers, and then ends", async () => {
-  await using server = await startServer({ ...LONG, graceMs: 50 });
+  await using server = await startServer({ ...LONG, drainMs: 50 });
   const streamed = server.post("/v1/completions", { ...ENDLESS, stream: true });
   const whole = server.post("/v1/completions", ENDLESS);
   await until("two are there", () => server.engine.status().waiting === 1);

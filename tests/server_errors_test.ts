@@ -74,7 +74,8 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     assertStringIncludes(error.message, param);
     if (message !== undefined) assertMatch(error.message, message);
   }
-  assertEquals(server.engine.status(), { running: 0, waiting: 0, failed: undefined });
+  const { running, waiting, failed } = server.engine.status();
+  assertEquals({ running, waiting, failed }, { running: 0, waiting: 0, failed: undefined });
 });
 
 Deno.test("a prompt longer than the context is answered with both numbers", async () => {
@@ -224,7 +225,7 @@ Deno.test("an unknown path is answered with 404, a wrong method with 405 and All
   }
 });
 
-Deno.test("with a key all but /health needs it, and only the right one passes", async () => {
+Deno.test("with a key all but /health and /ready needs it, and only the right one passes", async () => {
   await using server = await startServer({ app: { apiKey: " sécret key\n" } });
   const get = (path: string, authorization?: string, method = "GET") => {
     const headers: Record<string, string> = authorization === undefined ? {} : { authorization };
@@ -232,10 +233,13 @@ Deno.test("with a key all but /health needs it, and only the right one passes", 
   };
   const health = await get("/health");
   assertEquals([health.status, (await health.json()).status], [200, "ok"]);
+  const ready = await get("/ready");
+  assertEquals([ready.status, (await ready.json()).status], [200, "ok"]);
   const bytes = new TextEncoder().encode("sécret key");
   const wrong = [undefined, "", "Bearer", "Bearer ", "Bearer x", "Basic c2VjcmV0", "secret"];
   for (const authorization of [...wrong, "Bearer s\u00e9cret ke", "Bearer s\u00e9cret keyy"]) {
-    for (const path of ["/v1/models", "/v1/models/x", "/unknown", "/health/", "//health"]) {
+    const closed = ["/metrics", "/slots", "/v1/models", "/v1/models/x", "/unknown", "/health/"];
+    for (const path of [...closed, "//health"]) {
       const response = await get(path, authorization);
       assertMatch(response.headers.get("www-authenticate") ?? "", /^Bearer/);
       assertEquals((await readError(response, 401)).code, "invalid_api_key");
@@ -345,7 +349,7 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
   }
 });
 
-Deno.test("/health is 503 with the reason when the device was lost", async () => {
+Deno.test("/health and /ready are 503 with the reason when the device was lost", async () => {
   await using server = await startServer();
   // A device cannot be lost on purpose, so the engine's word for it is put in place.
   const lost = createApp({
@@ -357,7 +361,9 @@ Deno.test("/health is 503 with the reason when the device was lost", async () =>
     }),
     modelName: MODEL,
   });
-  const response = await lost.request("/health");
-  assertEquals(response.status, 503);
-  assertEquals(await response.json(), { status: "failed", reason: "fell off the bus" });
+  for (const path of ["/health", "/ready"]) {
+    const response = await lost.request(path);
+    assertEquals(response.status, 503);
+    assertEquals(await response.json(), { status: "failed", reason: "fell off the bus" });
+  }
 });

@@ -21,7 +21,7 @@ export interface TestServer extends AsyncDisposable {
 export interface TestServerOptions {
   engine?: EngineOptions;
   app?: Partial<AppOptions>;
-  graceMs?: number;
+  drainMs?: number;
   /** The model's context is made this long, for generations that would last for minutes. */
   contextLength?: number;
 }
@@ -33,19 +33,26 @@ const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 
 /** Starts a server on a free port. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { engine: engineOptions, app: appOptions, graceMs, contextLength } = options;
+  const { engine: engineOptions, app: appOptions, drainMs, contextLength } = options;
   const path = contextLength === undefined ? GOLDEN : withContextLength(contextLength);
   const engine = await Engine.load(path, {
     device: "cpu",
     threads: 1,
     contextTokens: contextLength,
+    parallel: 1,
     ...engineOptions,
   });
   if (path !== GOLDEN) Deno.removeSync(path);
   const app = createApp({ engine, modelName: MODEL, ...appOptions });
   const controller = new AbortController();
   const { signal } = controller;
-  const { port, finished } = serve(app, { hostname: "127.0.0.1", port: 0, signal, graceMs });
+  const { port, finished } = serve(app, {
+    hostname: "127.0.0.1",
+    port: 0,
+    signal,
+    drainMs,
+    idle: () => engine.idle(),
+  });
   const url = `http://127.0.0.1:${port}`;
   return {
     engine,

@@ -82,7 +82,7 @@ Deno.test("openai client: errors are its own classes, with param and code", asyn
 });
 
 Deno.test("openai client: an error in mid-stream is thrown as an APIError", async () => {
-  await using server = await startServer({ contextLength: 65_536, graceMs: 0 });
+  await using server = await startServer({ contextLength: 65_536, drainMs: 0 });
   const stream = await clientOf(server).completions.create({
     model: MODEL,
     prompt: "Hello",

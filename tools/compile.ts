@@ -63,6 +63,9 @@ export async function compile(output = join(ROOT, "dist", "m40")): Promise<strin
       join(ROOT, "main.ts"),
     ],
     cwd: ROOT,
+    // One of the packages' files is nested so deeply that its analysis takes more than the 2 MiB that
+    // Deno's threads have.
+    env: { RUST_MIN_STACK: String(64 * 2 ** 20) },
     stdin: "null",
   }).spawn().status;
   if (!success) throw new Error("deno compile failed; its message stands above");

@@ -112,6 +112,18 @@ export class Context {
     return Number(bytes[0]);
   }
 
+  /**
+   * Host memory that the device copies from and to without a staging copy, page-locked on a GPU. It is
+   * the context's: the array must not be used after {@link close}.
+   */
+  hostMemory(bytes: number): Uint8Array<ArrayBuffer> {
+    if (bytes === 0) return new Uint8Array(0);
+    const pointer = created((out, error) =>
+      this.library.symbols.m40_host_alloc(this.handle, BigInt(bytes), out, error)
+    );
+    return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer!, bytes));
+  }
+
   /** Waits for all uploads; fails with the first failure among them. */
   finishUploads(): Promise<void> {
     return callAsync((error) => this.library.symbols.m40_upload_finish(this.handle, error));

@@ -1,5 +1,6 @@
 import { M40Error } from "../errors.ts";
 import type { Limits } from "./context.ts";
+import type { TokenCounts } from "./token_counts.ts";
 import { NONE, SAMPLING, STEP_HEADER, TOKEN_BIAS, TOKEN_COUNT } from "./structs.ts";
 
 /** How one token is drawn; see m40_sampling for what each does. */
@@ -19,7 +20,7 @@ export interface StepSampling {
   /** Which number of that stream: the count of tokens drawn before. */
   counter: number;
   /** Tokens of the prompt and the output, and how often the output has each. */
-  tokenCounts?: ReadonlyMap<number, number>;
+  tokenCounts?: TokenCounts;
   /** Added to the logits of these tokens. */
   tokenBiases?: ReadonlyMap<number, number>;
   /** Bit t of word t >> 5 set: token t is allowed. Absent: all are. */
@@ -54,11 +55,26 @@ export const GREEDY: StepSampling = {
   counter: 0,
 };
 
-/** Bytes of the largest input block within limits, for programs whose sequences' counts are bounded. */
-export function stepBytes(limits: Omit<Limits, "step_bytes" | "reserved">): number {
+/** The most tokens that one output may have biases for. */
+export const MAX_TOKEN_BIASES = 1024;
+
+/** Where the fields of a sampling record stand, in words. */
+const FIELD = Object.fromEntries(
+  Object.entries(SAMPLING.fields).map(([name, { offset }]) => [name, offset / 4]),
+) as Record<keyof typeof SAMPLING.fields, number>;
+
+/**
+ * Bytes of the largest input block within limits.
+ *
+ * @param sequenceTokens Tokens of one sequence at most: it has no more different ones to count.
+ */
+export function stepBytes(
+  limits: Omit<Limits, "step_bytes" | "reserved">,
+  sequenceTokens = limits.n_vocab,
+): number {
   const mask = Math.ceil(limits.n_vocab / 32) * 4;
-  const history = limits.n_vocab * TOKEN_COUNT.bytes;
-  const biases = limits.n_vocab * TOKEN_BIAS.bytes;
+  const history = Math.min(limits.n_vocab, sequenceTokens) * TOKEN_COUNT.bytes;
+  const biases = Math.min(limits.n_vocab, MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
     limits.n_outputs * (4 + SAMPLING.bytes) +
@@ -73,11 +89,13 @@ export class StepBlock {
   length = 0;
   private view: DataView;
   private words: Uint32Array;
+  private floats: Float32Array;
 
   constructor(private readonly limits: Limits) {
     this.bytes = new Uint8Array(4096);
     this.view = new DataView(this.bytes.buffer);
     this.words = new Uint32Array(this.bytes.buffer);
+    this.floats = new Float32Array(this.bytes.buffer);
   }
 
   /**
@@ -140,52 +158,55 @@ export class StepBlock {
         words[at.positions + row + i] = sequence.position + i;
         words[at.sequences + row + i] = index;
       }
-      words.set(sequence.pages as ArrayLike<number>, at.pageTable + index * size.pages);
-      words.fill(
-        NONE,
-        at.pageTable + index * size.pages + sequence.pages.length,
-        at.pageTable + (index + 1) * size.pages,
-      );
+      const { pages } = sequence;
+      const table = at.pageTable + index * size.pages;
+      for (let i = 0; i < pages.length; i++) words[table + i] = pages[i];
+      words.fill(NONE, table + pages.length, table + size.pages);
       for (const output of sequence.outputs) {
         const sampling = output.sampling ?? GREEDY;
-        const first = { counts, biases };
-        for (const [token, count] of sampling.tokenCounts ?? []) {
-          words[at.counts + 2 * counts] = token;
-          words[at.counts + 2 * counts + 1] = count;
-          counts++;
+        const firstCount = counts;
+        const firstBias = biases;
+        if (sampling.tokenCounts) {
+          words.set(sampling.tokenCounts.words, at.counts + 2 * counts);
+          counts += sampling.tokenCounts.size;
         }
         for (const [token, bias] of sampling.tokenBiases ?? []) {
           words[at.biases + 2 * biases] = token;
-          this.view.setFloat32((at.biases + 2 * biases + 1) * 4, bias, true);
+          this.floats[at.biases + 2 * biases + 1] = bias;
           biases++;
         }
         if (sampling.mask) words.set(sampling.mask, at.masks + masks * size.maskWords);
         const n = topLogprobs.length;
         words[at.outputs + n] = row + output.row;
-        SAMPLING.write(this.view, at.sampling * 4 + n * SAMPLING.bytes, {
-          temperature: sampling.temperature,
-          top_p: sampling.topP,
-          min_p: sampling.minP,
-          repetition_penalty: sampling.repetitionPenalty,
-          frequency_penalty: sampling.frequencyPenalty,
-          presence_penalty: sampling.presencePenalty,
-          top_k: sampling.topK,
-          n_top_logprobs: sampling.topLogprobs,
-          seed_low: Number(sampling.seed & 0xFFFFFFFFn),
-          seed_high: Number((sampling.seed >> 32n) & 0xFFFFFFFFn),
-          counter: sampling.counter,
-          mask: sampling.mask ? masks++ : NONE,
-          first_token_count: first.counts,
-          n_token_counts: counts - first.counts,
-          first_token_bias: first.biases,
-          n_token_biases: biases - first.biases,
-        });
+        const record = at.sampling + n * SAMPLING.bytes / 4;
+        this.writeSampling(record, sampling);
+        words[record + FIELD.mask] = sampling.mask ? masks++ : NONE;
+        words[record + FIELD.first_token_count] = firstCount;
+        words[record + FIELD.n_token_counts] = counts - firstCount;
+        words[record + FIELD.first_token_bias] = firstBias;
+        words[record + FIELD.n_token_biases] = biases - firstBias;
         topLogprobs.push(sampling.topLogprobs);
       }
       row += sequence.tokens.length;
     });
     this.length = size.bytes;
     return topLogprobs;
+  }
+
+  /** Writes the parameters; by hand, because it is done for every token of every sequence. */
+  private writeSampling(record: number, sampling: StepSampling): void {
+    const { words, floats } = this;
+    floats[record + FIELD.temperature] = sampling.temperature;
+    floats[record + FIELD.top_p] = sampling.topP;
+    floats[record + FIELD.min_p] = sampling.minP;
+    floats[record + FIELD.repetition_penalty] = sampling.repetitionPenalty;
+    floats[record + FIELD.frequency_penalty] = sampling.frequencyPenalty;
+    floats[record + FIELD.presence_penalty] = sampling.presencePenalty;
+    words[record + FIELD.top_k] = sampling.topK;
+    words[record + FIELD.n_top_logprobs] = sampling.topLogprobs;
+    // The low word, then the high one.
+    this.view.setBigUint64((record + FIELD.seed_low) * 4, sampling.seed, true);
+    words[record + FIELD.counter] = sampling.counter;
   }
 
   private measure(sequences: readonly StepSequence[]) {
@@ -235,5 +256,6 @@ export class StepBlock {
     this.bytes = new Uint8Array(capacity);
     this.view = new DataView(this.bytes.buffer);
     this.words = new Uint32Array(this.bytes.buffer);
+    this.floats = new Float32Array(this.bytes.buffer);
   }
 }

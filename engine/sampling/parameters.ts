@@ -1,3 +1,4 @@
+import { MAX_TOKEN_BIASES } from "../device/step_block.ts";
 import { M40Error } from "../errors.ts";
 
 /** How tokens are drawn from a model's logits; see m40_sampling for the order in which these act. */
@@ -78,6 +79,13 @@ export function validateSampling(
   checkRange("frequency_penalty", all.frequencyPenalty, SAMPLING_RANGES.frequency_penalty);
   checkRange("presence_penalty", all.presencePenalty, SAMPLING_RANGES.presence_penalty);
   if (all.seed !== undefined) checkRange("seed", all.seed, SAMPLING_RANGES.seed);
+  if (all.logitBias.size > MAX_TOKEN_BIASES) {
+    throw new M40Error(
+      "invalid_request",
+      `logit_bias has ${all.logitBias.size} tokens; wanted at most ${MAX_TOKEN_BIASES}`,
+      "logit_bias",
+    );
+  }
   for (const [token, bias] of all.logitBias) {
     if (!Number.isInteger(token) || token < 0 || token >= vocabSize) {
       throw new M40Error(

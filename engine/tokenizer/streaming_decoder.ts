@@ -20,8 +20,11 @@ const SPACE = 0x20;
  */
 export class StreamingDecoder {
   readonly #tokens: TokenBytes;
-  readonly #utf8 = new TextDecoder("utf-8", { ignoreBOM: true });
+  /** Made when the first token comes that is not plain ASCII. */
+  #utf8?: TextDecoder;
   #atStart = true;
+  /** Whether the decoder may hold bytes of a character that is not complete. */
+  #mayHold = false;
 
   constructor(tokens: TokenBytes) {
     this.#tokens = tokens;
@@ -42,12 +45,32 @@ export class StreamingDecoder {
       }
       this.#atStart = false;
     }
+    if (bytes.length === 0) return "";
+    if (!this.#mayHold) {
+      const text = asciiText(bytes);
+      if (text !== undefined) return text;
+    }
+    // After a byte of ASCII nothing can be incomplete.
+    this.#mayHold = bytes[bytes.length - 1] >= 0x80;
+    this.#utf8 ??= new TextDecoder("utf-8", { ignoreBOM: true });
     return this.#utf8.decode(bytes, { stream: true });
   }
 
   /** What is still held, at the end of the tokens: U+FFFD for a character that stayed incomplete. */
   flush(): string {
     this.#atStart = true;
-    return this.#utf8.decode();
+    if (!this.#mayHold) return "";
+    this.#mayHold = false;
+    return this.#utf8!.decode();
   }
+}
+
+/** Most tokens by far are plain ASCII; for those `TextDecoder`, which leaves JavaScript, is slow. */
+function asciiText(bytes: Uint8Array): string | undefined {
+  let text = "";
+  for (let i = 0; i < bytes.length; i++) {
+    if (bytes[i] >= 0x80) return undefined;
+    text += String.fromCharCode(bytes[i]);
+  }
+  return text;
 }

@@ -1,0 +1,155 @@
+/**
+ * What a step costs the host: 32 sequences decode on a device that does nothing, so that all the time is
+ * the scheduler's own: choosing who takes part, writing the step's block, taking the tokens in and
+ * delivering them. `deno run -A bench/scheduler.ts`
+ *
+ * @module
+ */
+import { fromFileUrl } from "@std/path";
+import type { Sample, StepResult } from "../engine/device/program.ts";
+import { StepBlock, stepBytes, type StepSequence } from "../engine/device/step_block.ts";
+import { Generation } from "../engine/generation.ts";
+import { readGguf } from "../engine/gguf/reader.ts";
+import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
+import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { Scheduler } from "../engine/scheduler/scheduler.ts";
+import { Sequence } from "../engine/scheduler/sequence.ts";
+import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
+import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+
+const SEQUENCES = 32;
+const PROMPT_TOKENS = 512;
+const DRAWN_TOKENS = 1500;
+const PAGE_TOKENS = 32;
+const VOCABULARY = 32_000;
+const ROUNDS = 5;
+/** What a step may cost, in milliseconds. */
+const TARGET_MS = 0.2;
+
+const path = fromFileUrl(new URL("../tests/data/golden/llama.gguf", import.meta.url));
+const tokenizer = loadTokenizer((await readGguf(path)).metadata);
+const texts = new TokenTexts(tokenizer);
+/** A token that is a whole character. */
+const TOKEN = tokenizer.encode("a").at(-1)!;
+
+/** Writes the block as the device's program does, and has drawn at once. */
+class IdleDevice {
+  private readonly block: StepBlock;
+  private readonly sample: Sample = { token: TOKEN, logprob: 0, top: [] };
+  /** Milliseconds of steps that decode only, and how many there were. */
+  writing = 0;
+  steps = 0;
+
+  constructor(pages: number) {
+    const limits = {
+      n_tokens: 4096,
+      n_sequences: SEQUENCES,
+      n_outputs: SEQUENCES,
+      n_sequence_pages: pages,
+      n_vocab: VOCABULARY,
+    };
+    this.block = new StepBlock({ ...limits, reserved: 0, step_bytes: BigInt(stepBytes(limits)) });
+  }
+
+  step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    const start = performance.now();
+    const outputs = this.block.write(sequences);
+    this.writing += performance.now() - start;
+    this.steps++;
+    return Promise.resolve({ samples: outputs.map(() => this.sample) });
+  }
+}
+
+/** How the drawn tokens are taken in. */
+type Listening = "counted" | "text";
+
+/** The mean cost of a decoding step and of writing its block, in milliseconds. */
+async function run(listening: Listening, sampling: Partial<SamplingParameters>) {
+  const sequencePages = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / PAGE_TOKENS);
+  const device = new IdleDevice(sequencePages);
+  const blocks = new BlockManager(SEQUENCES * sequencePages, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, blocks, { copyPages() {} }, {
+    maxRunning: SEQUENCES,
+    maxWaiting: SEQUENCES,
+    stepTokens: 4096,
+    chunkMs: 50,
+  });
+  let drawn = 0;
+  let start = 0;
+  const parameters = { ...SAMPLING_DEFAULTS, temperature: 0.8, topP: 0.95, ...sampling };
+  /** Time is taken from the first step in which all decode to the last. */
+  const count = () => {
+    if (++drawn !== 8 * SEQUENCES) return;
+    start = performance.now();
+    device.writing = device.steps = 0;
+  };
+  const prompts = Array.from(
+    { length: SEQUENCES },
+    (_, i) => Array.from({ length: PROMPT_TOKENS }, (_, at) => 3 + (i * 31 + at) % 300),
+  );
+  let ended: Promise<unknown>;
+  if (listening === "text") {
+    const generations = prompts.map((prompt) =>
+      new Generation(
+        { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] },
+        tokenizer,
+        texts,
+        scheduler,
+      )
+    );
+    Generation.start(generations, scheduler);
+    ended = Promise.all(generations.map(async (generation) => {
+      for await (const { tokens } of generation) tokens.forEach(count);
+    }));
+  } else {
+    const sequences = prompts.map((prompt) =>
+      new Sequence({
+        prompt,
+        maxTokens: DRAWN_TOKENS,
+        sampling: parameters,
+        topLogprobs: 0,
+        endTokens: new Set(),
+        listener: {
+          accept() {
+            count();
+            return true;
+          },
+          end() {},
+        },
+      })
+    );
+    scheduler.add(...sequences);
+    ended = scheduler.idle();
+  }
+  await ended;
+  const elapsed = performance.now() - start;
+  if (drawn !== SEQUENCES * DRAWN_TOKENS) throw new Error(`${drawn} tokens were delivered`);
+  return { step: elapsed / device.steps, writing: device.writing / device.steps };
+}
+
+function median(values: number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1];
+}
+
+console.log(
+  `${SEQUENCES} sequences, ${PROMPT_TOKENS} tokens of prompt, ${DRAWN_TOKENS} drawn; medians of ${ROUNDS} runs`,
+);
+const cases: [string, Listening, Partial<SamplingParameters>][] = [
+  ["tokens counted", "counted", {}],
+  ["tokens made text", "text", {}],
+  ["tokens made text, repetition penalty", "text", { repetitionPenalty: 1.1 }],
+];
+for (const [name, listening, sampling] of cases) {
+  await run(listening, sampling); // Warms up.
+  const results = [];
+  for (let round = 0; round < ROUNDS; round++) results.push(await run(listening, sampling));
+  const step = median(results.map((result) => result.step));
+  const writing = median(results.map((result) => result.writing));
+  console.log(
+    `${name.padEnd(38)} ${(step * 1000).toFixed(0).padStart(6)} µs a step, ${
+      (writing * 1000).toFixed(0)
+    } µs of them for the block; target ${TARGET_MS * 1000} µs ${
+      step <= TARGET_MS ? "met" : "missed"
+    }`,
+  );
+}

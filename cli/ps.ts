@@ -1,0 +1,110 @@
+import type { SlotsObject } from "../server/mod.ts";
+import { M40Error } from "../engine/errors.ts";
+import { type Command, command, flag, option } from "./command.ts";
+import { formatTable } from "./format.ts";
+import { printable, style, write } from "./terminal.ts";
+import { integer, text } from "./values.ts";
+
+/** How long a server may take to answer, in milliseconds. */
+const TIMEOUT_MS = 5000;
+
+/** `m40 ps`. */
+export const ps: Command = command({
+  name: "ps",
+  summary: "Show what a running server is doing",
+  description:
+    "The sequences that a server computes and those that wait, in the order in which they are served, and " +
+    "how full its KV cache is.",
+  arguments: [],
+  options: {
+    host: option(text("ADDRESS"), "Where the server listens", { default: "127.0.0.1" }),
+    port: option(integer(1, 65535), "Its port", { default: 11434 }),
+    "api-key": option(text("KEY"), "The server's key, where it has one; default $M40_API_KEY"),
+    json: flag("Write a JSON object"),
+  },
+  examples: [
+    { line: "m40 ps", about: "What the server on this machine does" },
+    { line: "m40 ps --json | jq .tokens_per_second", about: "For a script" },
+  ],
+  async run(_words, options) {
+    const key = options["api-key"] ?? (Deno.env.get("M40_API_KEY") || undefined);
+    const slots = await ask(options.host, options.port, key);
+    write(options.json ? JSON.stringify(slots, null, 2) + "\n" : asText(slots));
+  },
+});
+
+/** Asks a server; fails with what to do. */
+async function ask(host: string, port: number, key: string | undefined): Promise<SlotsObject> {
+  const address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+  const headers = key === undefined ? undefined : { Authorization: `Bearer ${key}` };
+  let response: Response;
+  let body: string;
+  try {
+    const signal = AbortSignal.timeout(TIMEOUT_MS);
+    response = await fetch(`${address}/slots`, { headers, signal });
+    body = await response.text();
+  } catch (error) {
+    if (error instanceof DOMException && error.name === "TimeoutError") {
+      throw new M40Error("io", `${address} did not answer within ${TIMEOUT_MS / 1000} s.`);
+    }
+    throw new M40Error(
+      "io",
+      `No server answers at ${address}. Start one with \`m40 serve --model NAME\`, or say where it is ` +
+        "with --host and --port.",
+    );
+  }
+  if (response.status === 401) {
+    throw new M40Error(
+      "invalid_request",
+      `The server at ${address} wants its API key: pass --api-key KEY, or set M40_API_KEY.`,
+    );
+  }
+  const slots = response.ok ? parse(body) : undefined;
+  if (slots === undefined) {
+    throw new M40Error(
+      "io",
+      `${address}/slots answered with status ${response.status} and not as a server of this version of ` +
+        "m40 does. Is another program listening there?",
+    );
+  }
+  return slots;
+}
+
+/** The answer, where it is one. */
+function parse(body: string): SlotsObject | undefined {
+  try {
+    const value = JSON.parse(body) as SlotsObject | null;
+    return typeof value === "object" && Array.isArray(value?.slots) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function asText(slots: SlotsObject): string {
+  const { running, waiting, kv_pages, kv_pages_used, prefix_tokens_queried } = slots;
+  const found = prefix_tokens_queried === 0
+    ? "none asked for yet"
+    : `${percent(slots.prefix_tokens_found / prefix_tokens_queried)} of tokens found`;
+  const summary = `${printable(slots.model)}: ${running} running, ${waiting} waiting; KV cache ` +
+    `${
+      percent(kv_pages_used / kv_pages)
+    } (${kv_pages_used} of ${kv_pages} pages); prefixes: ${found}; ` +
+    `${slots.tokens_per_second.toFixed(1)} tokens/s${slots.draining ? "; draining" : ""}\n`;
+  if (slots.slots.length === 0) return summary;
+  const rows = slots.slots.map((slot) => [
+    String(slot.id),
+    printable(slot.state),
+    String(slot.prompt_tokens),
+    String(slot.computed_tokens),
+    String(slot.generated_tokens),
+    String(slot.pages),
+    `${slot.age_seconds.toFixed(1)} s`,
+  ]);
+  const head = ["ID", "STATE", "PROMPT", "COMPUTED", "GENERATED", "PAGES", "AGE"];
+  const [heading, ...lines] = formatTable([head, ...rows], [0, 2, 3, 4, 5, 6]).split("\n");
+  return [style(Deno.stdout, "bold", heading), ...lines].join("\n") + summary;
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(0)}%`;
+}

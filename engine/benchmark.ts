@@ -1,0 +1,167 @@
+import type { Engine } from "./engine.ts";
+
+/** Bytes that a copy has at least for its speed to be that of the memory. */
+const LEAST_COPY_BYTES = 128 * 2 ** 20;
+
+/** What is measured. */
+export interface BenchmarkPlan {
+  /** Lengths of prompts, in tokens. */
+  readonly prompts: readonly number[];
+  /** Sequences that decode at the same time. */
+  readonly batches: readonly number[];
+  /** Tokens that each sequence has before those that are timed. */
+  readonly depths: readonly number[];
+  /** Steps that a repetition of decode times. */
+  readonly steps: number;
+  /** Repetitions of each measurement, after one to warm up. */
+  readonly repetitions: number;
+}
+
+/** One line of the result. */
+export interface Measurement {
+  readonly kind: "prefill" | "decode";
+  /** Tokens of the prompt, or sequences that decode. */
+  readonly size: number;
+  /** Tokens that a sequence had before. */
+  readonly depth: number;
+  /** Tokens that a repetition computed. */
+  readonly tokens: number;
+  /** Device steps that it took. */
+  readonly steps: number;
+  /** Milliseconds of each repetition. */
+  readonly milliseconds: readonly number[];
+}
+
+/**
+ * Times an engine's steps without scheduler, tokenizer or server. Tokens are made up; attention reads
+ * pages that were computed from such tokens. What does not fit the context or the KV cache is left out.
+ */
+export async function* benchmark(engine: Engine, plan: BenchmarkPlan): AsyncGenerator<Measurement> {
+  for (const size of plan.prompts) {
+    if (size > engine.contextTokens) continue;
+    const measured = await measurePrefill(engine, size, plan.repetitions);
+    if (measured) yield measured;
+  }
+  for (const depth of plan.depths) {
+    for (const size of plan.batches) {
+      const measured = await measureDecode(engine, size, depth, plan);
+      if (measured) yield measured;
+    }
+  }
+}
+
+/** Bytes a second that the device reads and writes when it copies, or undefined where it has no room to try. */
+export function copyBandwidth(engine: Engine): Promise<number | undefined> {
+  return engine.exclusive((device) => {
+    const { pages: all, cacheBytes } = engine.plan;
+    const pageBytes = cacheBytes / all;
+    const count = Math.min(Math.floor(all / 2), Math.ceil(2 ** 30 / pageBytes));
+    // What fits a cache says nothing of the memory.
+    if (count * pageBytes < LEAST_COPY_BYTES) return Promise.resolve(undefined);
+    const pages = device.allocate(2 * count);
+    if (pages === undefined) return Promise.resolve(undefined);
+    try {
+      const from = Uint32Array.from(pages.slice(0, count));
+      const to = Uint32Array.from(pages.slice(count));
+      let best = Infinity;
+      for (let i = 0; i < 6; i++) {
+        const start = performance.now();
+        device.copyPages(from, to);
+        best = Math.min(best, performance.now() - start);
+      }
+      return Promise.resolve(2 * count * pageBytes / (best / 1000));
+    } finally {
+      device.release(pages);
+    }
+  });
+}
+
+async function measurePrefill(
+  engine: Engine,
+  size: number,
+  repetitions: number,
+): Promise<Measurement | undefined> {
+  return await engine.exclusive(async (device) => {
+    const pages = device.allocate(Math.ceil(size / engine.plan.pageTokens));
+    if (pages === undefined) return undefined;
+    const milliseconds: number[] = [];
+    const chunk = engine.plan.limits.n_tokens;
+    try {
+      for (let i = 0; i <= repetitions; i++) {
+        const start = performance.now();
+        for (let position = 0; position < size; position += chunk) {
+          const tokens = madeUp(engine, i, position, Math.min(chunk, size - position));
+          const last = position + tokens.length === size;
+          await device.step([{
+            tokens,
+            position,
+            pages,
+            outputs: last ? [{ row: tokens.length - 1 }] : [],
+          }]);
+        }
+        if (i > 0) milliseconds.push(performance.now() - start);
+      }
+    } finally {
+      device.release(pages);
+    }
+    const steps = Math.ceil(size / chunk);
+    return { kind: "prefill", size, depth: 0, tokens: size, steps, milliseconds };
+  });
+}
+
+async function measureDecode(
+  engine: Engine,
+  size: number,
+  depth: number,
+  plan: BenchmarkPlan,
+): Promise<Measurement | undefined> {
+  const { pageTokens, limits } = engine.plan;
+  const length = depth + plan.steps + 1;
+  if (length > engine.contextTokens || size > limits.n_sequences) return undefined;
+  return await engine.exclusive(async (device) => {
+    const each = Math.ceil(length / pageTokens);
+    const pages = device.allocate(size * each);
+    if (pages === undefined) return undefined;
+    const sequences = Array.from({ length: size }, (_, i) => pages.slice(i * each, (i + 1) * each));
+    try {
+      for (let position = 0; position < depth; position += limits.n_tokens) {
+        const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
+        await device.step([{ tokens, position, pages: sequences[0], outputs: [] }]);
+      }
+      for (const others of sequences.slice(1)) {
+        device.copyPages(Uint32Array.from(sequences[0]), Uint32Array.from(others));
+      }
+      const milliseconds: number[] = [];
+      for (let i = 0; i <= plan.repetitions; i++) {
+        let tokens = sequences.map((_, n) => madeUp(engine, n, depth, 1)[0]);
+        const start = performance.now();
+        for (let step = 0; step < plan.steps; step++) {
+          const { samples } = await device.step(sequences.map((pages, n) => ({
+            tokens: [tokens[n]],
+            position: depth + step,
+            pages,
+            decode: true,
+            outputs: [{ row: 0 }],
+          })));
+          tokens = samples.map(({ token }) => token);
+        }
+        if (i > 0) milliseconds.push(performance.now() - start);
+      }
+      const tokens = size * plan.steps;
+      return { kind: "decode", size, depth, tokens, steps: plan.steps, milliseconds };
+    } finally {
+      device.release(pages);
+    }
+  });
+}
+
+/** Tokens by a fixed rule, the same in every run, none of the first few, which steer models. */
+function madeUp(engine: Engine, seed: number, position: number, count: number): number[] {
+  const { vocabSize } = engine.model;
+  return Array.from(
+    { length: count },
+    (_, i) =>
+      Math.min(300, vocabSize >> 1) + (Math.imul(position + i + 17 * seed, 2654435761) >>> 8) %
+        Math.max(1, vocabSize - Math.min(300, vocabSize >> 1)),
+  );
+}

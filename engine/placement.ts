@@ -1,0 +1,36 @@
+import type { Cache, Context } from "./device/context.ts";
+import type { Program } from "./device/program.ts";
+import type { Gguf } from "./gguf/reader.ts";
+import type { MemoryPlan } from "./memory_plan.ts";
+import type { ProgramSource } from "./program/builder.ts";
+import { encodeOperations } from "./program/operation.ts";
+
+/**
+ * Puts weights, cache and program on the device, as planned.
+ *
+ * @param onProgress Told the bytes of weights that are uploaded, and how many there are.
+ */
+export async function place(
+  context: Context,
+  gguf: Gguf,
+  source: ProgramSource,
+  plan: MemoryPlan,
+  onProgress: (done: number, total: number) => void = () => {},
+): Promise<{ program: Program; cache: Cache }> {
+  const weights = context.createArena(plan.weightBytes);
+  const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
+  const tensors: number[] = [];
+  let done = 0;
+  for (const { tensor, desc } of source.weights) {
+    tensors.push(await weights.uploadFile(desc, gguf.path, tensor.offset));
+    onProgress(done += tensor.bytes, total);
+  }
+  await context.finishUploads();
+  const cache = context.createArena(plan.cacheBytes).createCache(plan.cache);
+  const program = context.createArena(plan.programBytes).createProgram({
+    limits: plan.limits,
+    buffers: source.buffers,
+    ops: encodeOperations(source.operations, tensors),
+  }, cache);
+  return { program, cache };
+}

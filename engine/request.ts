@@ -1,0 +1,131 @@
+import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
+import { M40Error } from "./errors.ts";
+import type { GenerationPlan } from "./generation.ts";
+import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+
+/** One request for text. */
+export interface GenerateRequest {
+  prompt: string | readonly number[];
+  /** Tokens drawn at most; default: as many as the context has room for. */
+  maxTokens?: number;
+  /** Up to 16 strings that end the output; they are not part of it. */
+  stop?: readonly string[];
+  sampling?: Partial<SamplingParameters>;
+  /** 0 to 20: tokens carry their log-probability and those of so many likeliest tokens. */
+  topLogprobs?: number;
+  /** Whether special tokens in a prompt's text are tokens; default true. */
+  parseSpecial?: boolean;
+  /** Aborting it ends the generation. */
+  signal?: AbortSignal;
+  /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
+  timeoutMs?: number;
+}
+
+const MAX_STOP_STRINGS = 16;
+
+/** Checks requests and turns them into plans of what is generated. */
+export class RequestChecker {
+  private longestToken?: number;
+
+  /**
+   * @param vocabSize Tokens that the model knows; the tokenizer may know fewer.
+   * @param contextTokens Tokens of one sequence at most, prompt and output together.
+   */
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly vocabSize: number,
+    private readonly contextTokens: number,
+  ) {}
+
+  /**
+   * What is to be generated.
+   *
+   * @throws {M40Error} "invalid_request" naming the parameter; "context_length_exceeded".
+   */
+  plan(request: GenerateRequest): GenerationPlan {
+    const { stop = [], topLogprobs } = request;
+    const sampling = validateSampling(request.sampling ?? {}, this.vocabSize);
+    if (topLogprobs !== undefined) {
+      checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
+    }
+    if (stop.length > MAX_STOP_STRINGS || stop.some((text) => text === "")) {
+      throw new M40Error(
+        "invalid_request",
+        stop.length > MAX_STOP_STRINGS
+          ? `stop has ${stop.length} strings; wanted at most ${MAX_STOP_STRINGS}`
+          : "stop has an empty string; wanted strings of at least one character",
+        "stop",
+      );
+    }
+    const prompt = this.promptTokens(request);
+    const room = this.contextTokens - prompt.length;
+    if (room < 1) throw this.promptTooLong(String(prompt.length));
+    if (request.maxTokens !== undefined) {
+      checkRange("max_tokens", request.maxTokens, { min: 1, max: 2 ** 31, integer: true });
+    }
+    const maxTokens = Math.min(request.maxTokens ?? room, room);
+    return { prompt, maxTokens, sampling, stop, topLogprobs, ...limitsOf(request) };
+  }
+
+  private promptTokens(request: GenerateRequest): readonly number[] {
+    if (typeof request.prompt !== "string") return this.checkTokens(request.prompt);
+    // Encoding takes time in proportion to the text; one that cannot fit is refused without it.
+    const { length } = request.prompt;
+    if (length > 16 * this.contextTokens) {
+      this.longestToken ??= longestTokenBytes(this.tokenizer);
+      const least = Math.ceil(length / this.longestToken);
+      if (least > this.contextTokens) throw this.promptTooLong(`at least ${least}`);
+    }
+    const tokens = this.tokenizer.encode(request.prompt, {
+      parseSpecial: request.parseSpecial ?? true,
+    });
+    if (tokens.length === 0) {
+      throw new M40Error("invalid_request", "the prompt is empty; wanted some text", "prompt");
+    }
+    return tokens;
+  }
+
+  private promptTooLong(tokens: string): M40Error {
+    return new M40Error(
+      "context_length_exceeded",
+      `the prompt has ${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
+        `together. Shorten the prompt, or serve with a larger context (--ctx).`,
+      "prompt",
+    );
+  }
+
+  /** Checks token ids that come from outside. */
+  checkTokens(tokens: readonly number[]): readonly number[] {
+    if (tokens.length === 0) {
+      throw new M40Error("invalid_request", "got no tokens; wanted at least one", "prompt");
+    }
+    const wrong = tokens.find((token) =>
+      !Number.isInteger(token) || token < 0 || token >= this.vocabSize
+    );
+    if (wrong !== undefined) {
+      throw new M40Error(
+        "invalid_request",
+        `got token ${wrong}; wanted ids from 0 to ${this.vocabSize - 1}`,
+        "prompt",
+      );
+    }
+    return tokens;
+  }
+}
+
+/** What ends a generation from outside. */
+function limitsOf({ signal, timeoutMs }: GenerateRequest) {
+  // Timers take no more than 2^31 - 1 milliseconds, 24 days.
+  if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
+  return { signal, timeoutMs };
+}
+
+/** Bytes of the longest token of a vocabulary. */
+function longestTokenBytes(tokenizer: Tokenizer): number {
+  let longest = 1;
+  for (let token = 0; token < tokenizer.vocabSize; token++) {
+    longest = Math.max(longest, tokenizer.tokenBytes(token).length);
+  }
+  return longest;
+}

@@ -1,0 +1,21 @@
+import type { SchedulerCounts, SchedulerStatus } from "./scheduler/scheduler.ts";
+
+/** What an engine does at the moment, and has done since it was loaded. */
+export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
+  /** KV pages in all, held by sequences, and kept for prompts that begin alike. */
+  readonly pages: number;
+  readonly usedPages: number;
+  readonly idlePages: number;
+}
+
+/** One sequence, for a person to look at. */
+export interface SlotStatus {
+  readonly id: number;
+  readonly state: "decoding" | "prompt" | "waiting" | "preempted";
+  readonly promptTokens: number;
+  readonly computedTokens: number;
+  readonly generatedTokens: number;
+  readonly pages: number;
+  /** Since it arrived, in milliseconds. */
+  readonly ageMs: number;
+}

@@ -1,0 +1,64 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { Home, m40 } from "./cli_program.ts";
+import { MODEL, NO_END, openRequest, startServer, until } from "./server_fixture.ts";
+
+Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", async () => {
+  await using home = await Home.make();
+  await using server = await startServer({ contextLength: 65_536 });
+  const port = ["--port", String(server.port)];
+  const idle = await m40(home, ["ps", ...port]);
+  assertEquals([idle.code, idle.stderr], [0, ""]);
+  assertMatch(
+    idle.stdout,
+    /^golden: 0 running, 0 waiting; KV cache 0% \(0 of \d+ pages\); prefixes: none asked for yet; 0\.0 tokens\/s\n$/,
+  );
+  const body = { prompt: "Hello", max_tokens: 60_000, ...NO_END, stream: true };
+  const clients = [await openRequest(server.port, "/v1/completions", body)];
+  await until("one decodes", () => server.engine.slots()[0]?.state === "decoding");
+  clients.push(await openRequest(server.port, "/v1/completions", body));
+  await until("one waits", () => server.engine.status().waiting === 1);
+  const { code, stdout, stderr } = await m40(home, ["ps", ...port]);
+  assertEquals([code, stderr], [0, ""]);
+  const [head, running, waiting, summary, end] = stdout.split("\n");
+  assertMatch(head, /^ID +STATE +PROMPT +COMPUTED +GENERATED +PAGES +AGE$/);
+  const { length } = server.engine.tokenizer.encode("Hello");
+  assertMatch(running, new RegExp(`^ 0 +decoding +${length} +\\d+ +\\d+ +\\d+ +\\d+\\.\\d s$`));
+  assertMatch(waiting, new RegExp(`^ 1 +waiting +${length} +0 +0 +0 +\\d+\\.\\d s$`));
+  assertMatch(
+    summary,
+    /^golden: 1 running, 1 waiting; KV cache \d+% .* tokens found; [\d.]+ tokens\/s$/,
+  );
+  assertEquals(end, "");
+  const json = JSON.parse((await m40(home, ["ps", "--json", ...port])).stdout);
+  assertEquals([json.model, json.running, json.waiting], [MODEL, 1, 1]);
+  assert(json.slots[0].generated_tokens > 0 && json.tokens_per_second > 0);
+  for (const client of clients) client.close();
+});
+
+Deno.test("m40 ps: says what to do where no server is, where a key is wanted, and where another program answers", async () => {
+  await using home = await Home.make();
+  const free = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = free.addr as Deno.NetAddr;
+  free.close();
+  const none = await m40(home, ["ps", "--port", String(port)]);
+  assertEquals([none.code, none.stdout], [1, ""]);
+  assertMatch(
+    none.stderr,
+    new RegExp(`^error: No server answers at http://127.0.0.1:${port}.*m40 serve`),
+  );
+
+  await using server = await startServer({ app: { apiKey: "secret" } });
+  const args = ["ps", "--port", String(server.port)];
+  const keyless = await m40(home, args);
+  assertMatch(keyless.stderr, /--api-key.*M40_API_KEY/);
+  assert(keyless.code !== 0);
+  assertEquals((await m40(home, [...args, "--api-key", "secret"])).code, 0);
+  assertEquals((await m40(home, args, { env: { M40_API_KEY: "secret" } })).code, 0);
+
+  for (const answer of ["<html>", "{}", "null", '{"slots": 7}']) {
+    await using other = Deno.serve({ port: 0, onListen() {} }, () => new Response(answer));
+    const wrong = await m40(home, ["ps", "--port", String(other.addr.port)]);
+    assertEquals([wrong.code, wrong.stdout], [1, ""]);
+    assertMatch(wrong.stderr, /another program/);
+  }
+});

@@ -1,0 +1,117 @@
+import { assert, assertEquals } from "@std/assert";
+import type { StepResult } from "../engine/device/program.ts";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
+import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { Scheduler } from "../engine/scheduler/scheduler.ts";
+import { Sequence } from "../engine/scheduler/sequence.ts";
+
+const PAGE_TOKENS = 32;
+const STREAMS = 7;
+const PROMPT = 4000;
+const CHUNK_MS = 50;
+/** What a step costs beside prompts, in simulated milliseconds. */
+const DECODE_MS = 12;
+
+/** What a chunk of a prompt costs, in milliseconds. */
+type Cost = (tokens: number, position: number) => number;
+
+/** Devices on which a chunk's time depends on its size in different ways. */
+const COSTS: Record<string, Cost> = {
+  "as many times as it has tokens": (tokens) => 0.4 * tokens,
+  "hardly more than that of one token": (tokens) => 20 + 0.02 * tokens,
+  "more with every token before it": (tokens, position) => tokens * (0.2 + position / 20_000),
+};
+
+/** A device with a clock of its own: a step takes as long as its work is said to. */
+class TimedDevice {
+  now = 1000;
+  readonly steps: { streams: number; promptTokens: number; chunkMs: number }[] = [];
+  /** Called in the middle of a step, with the steps that there were before. */
+  during = (_steps: number) => {};
+
+  constructor(private readonly cost: Cost) {}
+
+  step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    const prompts = sequences.filter(({ decode }) => !decode);
+    const chunkMs = prompts.reduce(
+      (sum, { tokens, position }) => sum + this.cost(tokens.length, position),
+      0,
+    );
+    this.during(this.steps.length);
+    this.steps.push({
+      streams: sequences.length - prompts.length,
+      promptTokens: prompts.reduce((sum, { tokens }) => sum + tokens.length, 0),
+      chunkMs,
+    });
+    this.now += DECODE_MS + chunkMs;
+    const samples = sequences.flatMap(({ outputs }) => outputs)
+      .map(() => ({ token: 1, logprob: 0, top: [] }));
+    return Promise.resolve({ samples });
+  }
+}
+
+function sequence(promptTokens: number, maxTokens: number, first: number): Sequence {
+  return new Sequence({
+    prompt: Array.from({ length: promptTokens }, (_, i) => first + i),
+    maxTokens,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end() {} },
+  });
+}
+
+for (const [name, cost] of Object.entries(COSTS)) {
+  Deno.test(`a prompt of 4,000 tokens holds up seven streams by one chunk's time at most: a chunk takes ${name}`, async () => {
+    const device = new TimedDevice(cost);
+    const blocks = new BlockManager(1000, PAGE_TOKENS);
+    const scheduler = new Scheduler(device, blocks, { copyPages() {} }, {
+      maxRunning: 8,
+      maxWaiting: 8,
+      stepTokens: 2048,
+      chunkMs: CHUNK_MS,
+      now: () => device.now,
+    });
+    const streams = Array.from({ length: STREAMS }, (_, i) => sequence(4, 2000, 10_000 * (i + 1)));
+    const long = sequence(PROMPT, 10, 5);
+    scheduler.add(...streams);
+    device.during = (steps) => {
+      if (steps === 20) scheduler.add(long);
+      if (long.complete) streams.forEach((stream) => scheduler.cancel(stream));
+    };
+    await scheduler.idle();
+    const chunks = device.steps.slice(21).filter(({ promptTokens }) => promptTokens > 0);
+    assertEquals(chunks.reduce((sum, { promptTokens }) => sum + promptTokens, 0), PROMPT);
+    for (const { streams, chunkMs } of chunks) {
+      assertEquals(streams, STREAMS, "a stream was left out");
+      assert(chunkMs <= CHUNK_MS, `a chunk took ${chunkMs} ms`);
+    }
+    // A budget that never grew from its first 16 tokens would keep the limit too, and take 250 steps.
+    assert(chunks.length < 80, `the prompt took ${chunks.length} steps`);
+  });
+}
+
+Deno.test("who is cancelled in the middle of a step has no part in the next, and its pages are free by then", async () => {
+  const device = new TimedDevice(() => 1);
+  const blocks = new BlockManager(100, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, blocks, { copyPages() {} }, {
+    maxRunning: 2,
+    maxWaiting: 2,
+    stepTokens: 256,
+    chunkMs: CHUNK_MS,
+    now: () => device.now,
+  });
+  const [first, second] = [sequence(40, 500, 10), sequence(40, 500, 1000)];
+  scheduler.add(first, second);
+  const free: number[] = [];
+  device.during = (steps) => {
+    free.push(blocks.freePages);
+    if (steps === 4) scheduler.cancel(first);
+    if (steps === 8) scheduler.cancel(second);
+  };
+  await scheduler.idle();
+  assertEquals(device.steps.map(({ streams }) => streams), [0, 2, 2, 2, 2, 1, 1, 1, 1]);
+  assertEquals(free, [96, 96, 96, 96, 96, 98, 98, 98, 98]);
+  assertEquals(blocks.freePages, 100);
+});

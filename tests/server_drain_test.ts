@@ -1,0 +1,107 @@
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { Home, startM40, Watched } from "./cli_program.ts";
+import {
+  NO_END,
+  openRequest,
+  readError,
+  readEvents,
+  startServer,
+  until,
+} from "./server_fixture.ts";
+
+/** Two seconds of work: tokens that a slow machine draws in a minute. */
+const TOKENS = 6000;
+
+/** Starts `m40 serve` with a long context on a free port, and a stream of so many tokens. */
+async function startServe(home: Home, maxTokens: number, args: string[]) {
+  const model = await home.longModel();
+  const all = ["serve", "--model", model, "--port", "0", "--ctx", "500000", "--threads", "1"];
+  const child = startM40(home, [...all, ...args]);
+  await child.stdin.close();
+  const output = new Watched(child.stdout);
+  const errors = new Response(child.stderr).text();
+  const [, url] = await output.until(/Listening on (http:\S+)\/v1.*\n/);
+  const body = { prompt: "hello", max_tokens: maxTokens, ...NO_END, stream: true };
+  const stream = await post(url, body);
+  assertEquals(stream.status, 200);
+  return { child, output, errors, url, stream };
+}
+
+function post(url: string, body: unknown): Promise<Response> {
+  return fetch(`${url}/v1/completions`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+}
+
+async function get(url: string): Promise<[number, { status: string }]> {
+  const response = await fetch(url);
+  return [response.status, await response.json()];
+}
+
+Deno.test("m40 serve: told to end, it finishes what runs, says that it drains, takes nothing new, exits with 0", async () => {
+  await using home = await Home.make();
+  const { child, output, errors, url, stream } = await startServe(home, TOKENS, []);
+  assertEquals((await get(`${url}/ready`))[0], 200);
+  child.kill("SIGTERM");
+  await output.until(/Draining: 1 running and 0 waiting may take 30 s[^\n]*\n/);
+  const [health, state] = await get(`${url}/health`);
+  assertEquals([health, state.status], [200, "draining"]);
+  const [ready, why] = await get(`${url}/ready`);
+  assertEquals([ready, why.status], [503, "draining"]);
+  const refused = await post(url, { prompt: "hello" });
+  assertMatch(refused.headers.get("retry-after")!, /^([1-9]|[12]\d|30)$/);
+  assertEquals((await readError(refused, 503)).code, "draining");
+  const events = await readEvents(stream);
+  assertEquals(events.at(-1).choices[0].finish_reason, "length");
+  assertEquals(await output.rest(), "Closed.\n");
+  assertEquals([(await child.status).code, await errors], [0, ""]);
+});
+
+Deno.test("m40 serve --drain: an answer that takes longer is ended with an error, and the exit code is 0", async () => {
+  await using home = await Home.make();
+  const { child, output, errors, stream } = await startServe(home, 400_000, ["--drain", "0.3"]);
+  child.kill("SIGTERM");
+  const events = (await stream.text()).trimEnd().split("\n\n");
+  assertEquals(JSON.parse(events.at(-1)!.slice("data: ".length)).error.code, "cancelled");
+  assertMatch(
+    await output.rest(),
+    /Draining: 1 running and 0 waiting may take 0.3 s.*\nClosed.\n$/,
+  );
+  assertEquals([(await child.status).code, await errors], [0, ""]);
+});
+
+Deno.test("m40 serve: a second SIGTERM ends it at once, whatever runs", async () => {
+  await using home = await Home.make();
+  const { child, output, errors, stream } = await startServe(home, 400_000, ["--drain", "3600"]);
+  child.kill("SIGTERM");
+  await output.until(/Draining[^\n]*\n/);
+  child.kill("SIGTERM");
+  assertEquals((await child.status).code, 128 + 15);
+  await stream.text().catch(() => {});
+  await output.rest();
+  assertEquals(await errors, "");
+});
+
+Deno.test("a server that drains closes the connections of those whom it refuses, and answers all else", async () => {
+  await using server = await startServer({ contextLength: 65_536, drainMs: 60_000 });
+  const body = { prompt: "Hello", max_tokens: 60_000, ...NO_END, stream: true };
+  const client = await openRequest(server.port, "/v1/completions", body);
+  await until("it runs", () => server.engine.status().running === 1);
+  server.stop();
+  for (const path of ["/v1/completions", "/v1/generate"]) {
+    // The answer is read until the server closes the connection.
+    const connection = await openRequest(server.port, path, { prompt: "a" });
+    const text = await new Response(connection.readable).text();
+    assert(text.startsWith("HTTP/1.1 503 "), text);
+    assertMatch(text, /\r\nconnection: close\r\n/i);
+  }
+  for (const path of ["/v1/models", "/metrics", "/slots", "/health"]) {
+    const response = await fetch(server.url + path);
+    assertEquals(response.status, 200, await response.text());
+  }
+  assertEquals((await (await fetch(server.url + "/slots")).json()).draining, true);
+  client.close();
+  await server.finished;
+});
