@@ -16,7 +16,7 @@ export async function place(
   source: ProgramSource,
   plan: MemoryPlan,
   onProgress: (done: number, total: number) => void = () => {},
-): Promise<{ program: Program; cache: Cache }> {
+): Promise<{ program: Program; cache: Cache; tensors: readonly number[] }> {
   const weights = context.createArena(plan.weightBytes);
   const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
   const tensors: number[] = [];
@@ -32,5 +32,5 @@ export async function place(
     buffers: source.buffers,
     ops: encodeOperations(source.operations, tensors),
   }, cache);
-  return { program, cache };
+  return { program, cache, tensors };
 }
