@@ -222,9 +222,9 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
     created->seen.resize((uint64_t{limits->n_sequences} + 31) / 32);
     created->fuses_with_next = m40::cuda::find_fusions(created->ops);
     created->graphs.reset(new m40::cuda::ProgramGraphs);
-    created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
     created->plan = m40::cuda::plan_program(description);
     created->memory = arena->next(created->plan.n_bytes, "a program");
+    created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
     fill_memory(*created);
     context->programs.reserve(context->programs.size() + 1);
     arena->take(created->plan.n_bytes);

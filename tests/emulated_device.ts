@@ -1,0 +1,91 @@
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import { KernelLibrary } from "../engine/device/library.ts";
+import { M40Error } from "../engine/errors.ts";
+import { plainSequence, TestDevice, tokenBuffer } from "./device_harness.ts";
+
+// A GPU that is missing, too small or lost in the middle of a step. Run by emulated_test.ts: these tests need
+// the emulated library, whose device fails as environment variables tell it to (cuda/emulation/runtime_api.cpp).
+
+/** Runs a test with environment variables set. */
+async function withEnvironment(
+  variables: Record<string, string>,
+  test: () => Promise<void> | void,
+): Promise<void> {
+  for (const [name, value] of Object.entries(variables)) Deno.env.set(name, value);
+  try {
+    await test();
+  } finally {
+    for (const name of Object.keys(variables)) Deno.env.delete(name);
+  }
+}
+
+const ABSENCES: [Record<string, string>, RegExp][] = [
+  [{ M40_EMULATION_DEVICES: "0" }, /^no NVIDIA driver is installed, or it is not loaded$/],
+  [
+    { M40_EMULATION_DRIVER: "10020" },
+    /^the NVIDIA driver is too old: it supports CUDA 10\.2, this library was built with CUDA 11\.8; install driver 450 or newer/,
+  ],
+];
+
+for (const [variables, message] of ABSENCES) {
+  Deno.test(`without a device the reason is one sentence: ${JSON.stringify(variables)}`, async () => {
+    await withEnvironment(variables, () => {
+      const library = KernelLibrary.find("emulated");
+      try {
+        const { count, absence } = library.countDevices();
+        assertEquals(count, 0);
+        assertMatch(absence, message);
+        const error = assertThrows(() => library.createContext(), M40Error);
+        assertEquals(error.code, "unsupported");
+        assertMatch(error.message, message);
+      } finally {
+        library.close();
+      }
+    });
+  });
+}
+
+Deno.test("an arena that is larger than the device's memory says how much there is", async () => {
+  const device = new TestDevice({ arenaBytes: 4096 });
+  await withEnvironment({ M40_EMULATION_MEMORY_BYTES: "1000000" }, () => {
+    const error = assertThrows(() => device.context.createArena(2_000_000), M40Error);
+    assertEquals(error.code, "out_of_memory");
+    assertMatch(error.message, /an arena of 2000000 bytes: the device has 1000000 bytes of memory/);
+  });
+  device.close();
+});
+
+Deno.test("a device that is there is described", () => {
+  const library = KernelLibrary.find("emulated");
+  try {
+    const [device] = library.devices();
+    assertEquals(device.computeCapability, 52);
+    assertEquals(device.instructionSet, "sm_52");
+    assert(device.freeBytes <= device.memoryBytes && device.freeBytes > 0);
+    assertThrows(() => library.device(1), M40Error, "device 1: there are 1, wanted 0 to 0");
+  } finally {
+    library.close();
+  }
+});
+
+// The last: a device that is lost stays lost for the process.
+Deno.test("a device that is lost in mid-step fails the step, and every one after it", async () => {
+  const device = new TestDevice();
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 0, output: 0, columns: 8 }],
+    buffers: [tokenBuffer(8)],
+  });
+  program.writeBuffer(0, new Float32Array(8));
+  await program.step([plainSequence(1)], { sample: false });
+  await withEnvironment({ M40_EMULATION_FAIL_AFTER: "1" }, async () => {
+    for (let i = 0; i < 2; i++) {
+      const error = await assertRejects(
+        () => program.step([plainSequence(1)], { sample: false }),
+        M40Error,
+      );
+      assertEquals(error.code, "device");
+      assertMatch(error.message, /: cudaErrorLaunchFailure \(/);
+    }
+  });
+  device.close();
+});

@@ -1,0 +1,61 @@
+import { assert, assertEquals, AssertionError } from "@std/assert";
+import { KernelLibrary } from "../../engine/device/library.ts";
+import { runFile, SUITE } from "../suite.ts";
+
+// The CUDA library on a GPU of this machine: the tests that the CPU library passes and the goldens through the
+// whole engine, each file twice, for equal bits. Run by `deno task test:gpu`. M40_TEST_SANITIZER=1 runs the files
+// once more under compute-sanitizer, which takes minutes.
+
+const library = KernelLibrary.find("cuda");
+const { count, absence } = library.countDevices();
+if (count === 0) throw new Error(`no GPU to test on: ${absence}`);
+const device = library.device(0);
+library.close();
+console.log(
+  `${device.name}, ${device.instructionSet}, ${device.multiprocessors} multiprocessors, ` +
+    `driver ${device.driverVersion}`,
+);
+
+for (const file of SUITE) {
+  Deno.test(`cuda: ${file}`, async (t) => {
+    const digests: string[] = [];
+    for (let i = 0; i < 2; i++) {
+      const digest = await Deno.makeTempFile();
+      try {
+        const results = await runFile(file, { M40_TEST_BACKEND: "cuda", M40_TEST_DIGEST: digest });
+        digests.push(await Deno.readTextFile(digest));
+        for (const { name, failure } of i === 0 ? results : []) {
+          await t.step(name, () => {
+            if (failure !== undefined) throw new AssertionError(failure);
+          });
+        }
+      } finally {
+        await Deno.remove(digest);
+      }
+    }
+    await t.step("computes the same bits again", () => {
+      const [first, second] = digests.map((text) => text.split("\n"));
+      assert(first.length > 1 || /dequantize|steps|fuzz/.test(file), "no result was recorded");
+      const at = first.findIndex((line, i) => line !== second[i]);
+      assertEquals(at, -1, `result ${at} is ${first[at]}, then ${second[at]}`);
+    });
+  });
+}
+
+const SANITIZED = ["reference_operations_test.ts", "reference_attention_test.ts", "decode_test.ts"];
+
+for (const file of SANITIZED) {
+  const ignore = !Deno.env.get("M40_TEST_SANITIZER");
+  Deno.test({
+    name: `cuda under compute-sanitizer: ${file}`,
+    ignore,
+    async fn(t) {
+      const under = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86"];
+      for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" }, under)) {
+        await t.step(name, () => {
+          if (failure !== undefined) throw new AssertionError(failure);
+        });
+      }
+    },
+  });
+}
