@@ -20,8 +20,7 @@
 
 namespace m40::cuda {
 
-constexpr uint32_t decode_warps = 4;
-constexpr uint32_t decode_chunk = 64;        // positions of the smallest chunk
+constexpr uint32_t decode_chunk = 128;       // positions of the smallest chunk
 constexpr uint32_t decode_most_chunks = 32;  // of a sequence: chunks double with its length
 
 struct AttentionArgsDecode {
@@ -94,33 +93,35 @@ __device__ __forceinline__ void spread_sums(float* values, uint32_t lane) {
 template <uint32_t Type, int Lanes, int Heads>
 struct DecodeShape {
   static constexpr int rows = 32 / Lanes;                        // of K that a warp reads at a time
-  static constexpr int batch = Type == M40_TYPE_F32 ? 4 : 8;     // of those, in flight
+  static constexpr int batch = (Type == M40_TYPE_F32 ? 4 : 8) / (Heads >= 4 ? 2 : 1);  // of those, in flight
   static constexpr int keys = rows * batch;                      // positions of a run
-  static constexpr int part = Heads >= 8 ? 4 : batch;            // rows whose products are added together
+  static constexpr int part = Heads >= 8 || (Heads == 4 && Type == M40_TYPE_Q8_0) ? 2 : batch;            // rows whose products are added together
+  static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
   static constexpr int head_dim = Lanes * 8;                     // at most
+  static constexpr int warps = Heads * head_dim >= 2048 ? 4 : 8; // of a block: their sums must fit in shared memory
   static constexpr int score_floats = keys * Heads + Heads;      // a warp: weights [keys][Heads], shrinks [Heads]
   static constexpr int query_floats = Heads * head_dim;
   // Warps' sums at the end of a chunk: [warps][Heads][head_dim], then largest and sum [warps][Heads][2].
-  static constexpr int sum_floats = decode_warps * Heads * (head_dim + 2);
-  static constexpr int work_floats = sum_floats > static_cast<int>(decode_warps) * score_floats ? sum_floats : static_cast<int>(decode_warps) * score_floats;
+  static constexpr int sum_floats = warps * Heads * (head_dim + 2);
+  static constexpr int work_floats = sum_floats > warps * score_floats ? sum_floats : warps * score_floats;
 };
 
-// Adds the warps' sums [decode_warps][Heads][head_dim] in their order, where `statistics` has each warp's and head's
-// largest score and sum of weights: the result of a chunk, or (whole) the token's.
-template <int Heads>
+// Adds the warps' sums [Warps][Heads][stride] in their order, where `statistics` has each warp's and head's largest
+// score and sum of weights: the result of a chunk, or (whole) the token's.
+template <int Warps, int Heads>
 __device__ __forceinline__ void combine_warps(const float* sums, const float* statistics, uint32_t stride, uint32_t n_heads, uint32_t head_dim,
                                               bool whole, float* output, uint32_t output_stride, float* output_statistics) {
   const uint32_t total = n_heads * head_dim;
-  for (uint32_t i = threadIdx.x; i < total; i += decode_warps * 32) {
+  for (uint32_t i = threadIdx.x; i < total; i += Warps * 32) {
     const uint32_t head = i / head_dim;
     const uint32_t d = i - head * head_dim;
     float largest = -INFINITY;
 #pragma unroll
-    for (uint32_t w = 0; w < decode_warps; w++) largest = fmaxf(largest, statistics[(w * Heads + head) * 2]);
+    for (int w = 0; w < Warps; w++) largest = fmaxf(largest, statistics[(w * Heads + head) * 2]);
     float value = 0;
     float sum = 0;
 #pragma unroll
-    for (uint32_t w = 0; w < decode_warps; w++) {
+    for (int w = 0; w < Warps; w++) {
       const float factor = attention_shrink(statistics[(w * Heads + head) * 2], largest);
       sum = __fmaf_rn(statistics[(w * Heads + head) * 2 + 1], factor, sum);
       value = __fmaf_rn(sums[(w * Heads + head) * stride + d], factor, value);
@@ -138,20 +139,20 @@ __device__ __forceinline__ void combine_warps(const float* sums, const float* st
 }
 
 // Adds the chunks' partial results in their order. work: [Heads][decode_most_chunks + 1] floats.
-template <int Heads>
+template <int Warps, int Heads>
 __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n_chunks, uint32_t n_heads, uint32_t head_dim, uint32_t padded,
                                                float* work, float* output) {
   static_assert(decode_most_chunks == 32, "a lane has a chunk");
   const uint32_t partial_floats = Heads * (padded + 2);
   const uint32_t lane = threadIdx.x % 32;
-  for (uint32_t h = threadIdx.x / 32; h < n_heads; h += decode_warps) {
+  for (uint32_t h = threadIdx.x / 32; h < n_heads; h += Warps) {
     const float* statistics = partials + lane * partial_floats + Heads * padded + h * 2;
     const float chunk_largest = lane < n_chunks ? __ldcg(statistics) : -INFINITY;
     const float chunk_sum = lane < n_chunks ? __ldcg(statistics + 1) : 0;
     float largest = chunk_largest;
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, offset));
-    const float factor = attention_shrink(chunk_largest, largest);
+    const float factor = lane < n_chunks ? attention_shrink(chunk_largest, largest) : 0;
     float sum = __fmul_rn(chunk_sum, factor);
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
@@ -159,33 +160,46 @@ __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n
     if (lane == 0) work[h * (decode_most_chunks + 1) + 32] = sum;
   }
   __syncthreads();
-  const uint32_t total = n_heads * head_dim;
-  for (uint32_t i = threadIdx.x; i < total; i += decode_warps * 32) {
-    const uint32_t head = i / head_dim;
-    const uint32_t d = i - head * head_dim;
+  // Two values a thread at a time, eight chunks in flight; those that there are not count 0 times the last.
+  const uint32_t total = n_heads * padded / 2;
+  for (uint32_t i = threadIdx.x; i < total; i += Warps * 32) {
+    const uint32_t head = 2 * i / padded;
+    const uint32_t d = 2 * i - head * padded;
     const float* factors = work + head * (decode_most_chunks + 1);
     const float* values = partials + head * padded + d;
-    float value = 0;
-#pragma unroll 16
-    for (uint32_t c = 0; c < n_chunks; c++) value = __fmaf_rn(__ldcg(values + c * partial_floats), factors[c], value);
-    output[i] = __fdiv_rn(value, factors[32]);
+    float x = 0;
+    float y = 0;
+    for (uint32_t c = 0; c < n_chunks; c += 8) {
+      float2 loaded[8];
+#pragma unroll
+      for (uint32_t j = 0; j < 8; j++) loaded[j] = __ldcg(reinterpret_cast<const float2*>(values + min(c + j, n_chunks - 1) * partial_floats));
+#pragma unroll
+      for (uint32_t j = 0; j < 8; j++) {
+        x = __fmaf_rn(loaded[j].x, factors[c + j], x);
+        y = __fmaf_rn(loaded[j].y, factors[c + j], y);
+      }
+    }
+    if (d < head_dim) output[head * head_dim + d] = __fdiv_rn(x, factors[32]);
+    if (d + 1 < head_dim) output[head * head_dim + d + 1] = __fdiv_rn(y, factors[32]);
   }
 }
 
 // Grid: blocks along the chunks, KV heads * head_tiles, decoded tokens.
 template <uint32_t Type, int Lanes, int Heads>
-__global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attention_decode_kernel(AttentionArgsDecode args) {
+__global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, Heads >= 8 ? 1 : 2) attention_decode_kernel(AttentionArgsDecode args) {
   using Shape = DecodeShape<Type, Lanes, Heads>;
   constexpr int rows = Shape::rows;
   constexpr int batch = Shape::batch;
   constexpr int keys = Shape::keys;
   constexpr int part = Shape::part;
+  constexpr int warps = Shape::warps;
   __shared__ __align__(16) float queries[Shape::query_floats];
   __shared__ __align__(16) float work[Shape::work_floats];
   __shared__ uint32_t is_last;
 
   const uint32_t token = blockIdx.z;
   const uint32_t position = args.positions[token];
+  const uint32_t sequence = args.sequences[token];
   const uint32_t end = position + 1;
   const uint32_t start = args.window != 0 && args.window < end ? end - args.window : 0;
   const uint32_t first = start / decode_chunk * decode_chunk;
@@ -201,22 +215,22 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t head_dim = args.cache.head_dim;
   const uint32_t padded = padded_head_dim(head_dim);
-  const uint32_t* pages = args.page_table + uint64_t{args.sequences[token]} * args.page_stride;
+  const uint32_t* pages = args.page_table + uint64_t{sequence} * args.page_stride;
   const float* qkv = args.qkv + uint64_t{token} * args.qkv_stride;
 
   // The queries, with zeros where there is no head and beyond head_dim.
   if (args.rotates) {
     float* table = work;                         // [rope_dim]
     float* rotated = work + args.rope.rope_dim;  // K or V, a warp: [head_dim] each
-    rope_table(args.rope, position, table, threadIdx.x, decode_warps * 32);
-    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += decode_warps * 32) queries[i] = 0;
+    rope_table(args.rope, position, table, threadIdx.x, static_cast<uint32_t>(warps) * 32);
+    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += static_cast<uint32_t>(warps) * 32) queries[i] = 0;
     __syncthreads();
-    for (uint32_t h = warp; h < n_heads; h += decode_warps) {
+    for (uint32_t h = warp; h < n_heads; h += static_cast<uint32_t>(warps)) {
       rotate_head(args.rope, args.rope.q_norm, qkv + (first_head + h) * head_dim, queries + h * Shape::head_dim, table, lane);
     }
     // Who computes the last chunk writes the token's K and V, before it reads them.
-    if ((n_chunks - 1) % gridDim.x == blockIdx.x && warp >= decode_warps - 2) {
-      const bool is_value = warp == decode_warps - 1;
+    if ((n_chunks - 1) % gridDim.x == blockIdx.x && warp >= static_cast<uint32_t>(warps) - 2) {
+      const bool is_value = warp == static_cast<uint32_t>(warps) - 1;
       const float* input = qkv + (args.n_heads + kv_head + (is_value ? args.n_kv_heads : 0)) * head_dim;
       if (!is_value) {
         rotate_head(args.rope, args.rope.k_norm, input, rotated, table, lane);
@@ -227,7 +241,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
       __threadfence_block();
     }
   } else {
-    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += decode_warps * 32) {
+    for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += static_cast<uint32_t>(warps) * 32) {
       const uint32_t h = i / Shape::head_dim;
       const uint32_t d = i % Shape::head_dim;
       queries[i] = h < n_heads && d < head_dim ? qkv[(first_head + h) * head_dim + d] : 0;
@@ -238,8 +252,8 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   const uint32_t row_of_lane = lane / Lanes;
   const uint32_t d_of_lane = lane % Lanes * 8;
   const bool reads = d_of_lane < padded;
-  float q[Heads <= 4 ? Heads : 1][8];
-  if constexpr (Heads <= 4) {
+  float q[Shape::holds_queries ? Heads : 1][8];
+  if constexpr (Shape::holds_queries) {
 #pragma unroll
     for (int h = 0; h < Heads; h++) {
 #pragma unroll
@@ -248,7 +262,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   }
   float* weights = work + warp * Shape::score_floats;
   float* shrinks = weights + keys * Heads;
-  float* statistics = work + decode_warps * Shape::query_floats;
+  float* statistics = work + warps * Shape::query_floats;
   const bool run_in_page = args.cache.page_tokens >= static_cast<uint32_t>(keys);
   const uint64_t slot = uint64_t{token} * gridDim.y + blockIdx.y;
   const uint32_t partial_floats = Heads * (padded + 2);
@@ -265,7 +279,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
     float largest = -INFINITY;  // of head lane % Heads; the same in all its lanes
     float sum = 0;              // of this lane's weights
 
-    for (uint32_t run = first + c * chunk + warp * keys; run < chunk_end; run += decode_warps * keys) {
+    for (uint32_t run = first + c * chunk + warp * keys; run < chunk_end; run += warps * keys) {
       if (run + keys <= start) continue;  // before the window: its pages may be another sequence's by now
       KvValues<Type> k[batch];
       KvValues<Type> v[batch];
@@ -293,7 +307,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
 #pragma unroll
       for (int p = 0; p < batch / part; p++) {
         float products[part * Heads];  // [part][Heads]
-        if constexpr (Heads <= 4) {
+        if constexpr (Shape::holds_queries) {
 #pragma unroll
           for (int u = 0; u < part; u++) {
             float values[8];
@@ -417,11 +431,11 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
     __syncthreads();
     if (n_chunks == 1) {
       float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
-      combine_warps<Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, true, output, head_dim, nullptr);
+      combine_warps<warps, Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, true, output, head_dim, nullptr);
       return;
     }
     float* partial = partials + uint64_t{c} * partial_floats;
-    combine_warps<Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, false, partial, padded, partial + Heads * padded);
+    combine_warps<warps, Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, false, partial, padded, partial + Heads * padded);
     __syncthreads();  // the sums lie where the next chunk's weights go
   }
 
@@ -438,7 +452,7 @@ __global__ void __launch_bounds__(decode_warps * 32, Heads >= 8 ? 2 : 3) attenti
   if (!is_last) return;
   __threadfence();
   float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
-  combine_chunks<Heads>(partials, n_chunks, n_heads, head_dim, padded, work, output);
+  combine_chunks<warps, Heads>(partials, n_chunks, n_heads, head_dim, padded, work, output);
 }
 
 }  // namespace m40::cuda

@@ -4,8 +4,9 @@
 // exponentials, and the largest after penalties, biases and mask (which go to a copy). The last block of an output
 // adds the slices up. A greedy output is done then. For the others it finds, by histograms of the logits' bits, a
 // bound that at least as many tokens pass as the draw can need and at most sample_most do, sorts those, and walks
-// them in float64. A draw that goes further than they reach (a flat distribution without top_k) is found by
-// bisection over the logits' bits instead, with sums in whole numbers, which no order of adding changes.
+// them in float64. A draw that goes further than they reach (a flat distribution without top_k) first finds, by a
+// histogram of weights over the logits, the stretch of logits that it falls into, and walks that; the sums are of
+// whole numbers, which no order of adding changes.
 #ifndef M40_KERNELS_SAMPLE_CUH
 #define M40_KERNELS_SAMPLE_CUH
 
@@ -125,11 +126,18 @@ __device__ __forceinline__ T block_prefix(T value, T* shared) {
 // ---- the last block's work -----------------------------------------------------------------------------------------
 
 struct SampleShared {
-  uint32_t bins[sample_bins];
-  unsigned long long sorted[sample_most];
+  // sums: of weights a bin, in three parts of 14 bits.
+  union {
+    struct {
+      uint32_t bins[sample_bins];
+      unsigned long long sorted[sample_most];
+    };
+    uint32_t parts[3][sample_bins];
+  };
   double sums[sample_warps];
   double sum;
   unsigned long long words[sample_warps];
+  unsigned long long word;
   uint32_t counts[sample_warps];
   uint32_t n;
   uint32_t found;
@@ -137,60 +145,67 @@ struct SampleShared {
   uint32_t above;
 };
 
-// Sorts into shared.sorted, likeliest first, all candidates of `logits` that pass a bound which at least `wanted`
-// (or all there are) pass and at most sample_most. Returns how many. wanted <= sample_most.
-__device__ __forceinline__ uint32_t sort_likeliest(const float* logits, uint32_t columns, uint32_t n_allowed, uint32_t wanted, SampleShared& shared) {
-  // The bound grows digit by digit: first of the logit's bits, then, among equal logits, of the token's.
-  unsigned long long bound = static_cast<unsigned long long>(0x00800000u) << 32;  // all that are allowed
-  if (n_allowed > sample_most) {
-    constexpr uint32_t digits[6] = {53, 42, 32, 21, 10, 0};  // lowest bit of each digit
-    unsigned long long prefix = 0;                           // what the digits so far are
-    uint32_t above = 0;                                      // candidates beyond the prefix
-    for (uint32_t level = 0; level < 6; level++) {
-      const uint32_t shift = digits[level];
-      const uint32_t top = level == 0 ? 64 : digits[level - 1];
-      const uint32_t n_bins = 1u << (top - shift);
-      __syncthreads();
-      for (uint32_t i = threadIdx.x; i < sample_bins; i += sample_threads) shared.bins[i] = 0;
-      __syncthreads();
-      for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
-        const unsigned long long candidate = likeliness(rising_bits(logits[i]), i);
-        if (candidate < static_cast<unsigned long long>(0x00800000u) << 32) continue;
-        if (level > 0 && candidate >> top != prefix >> top) continue;
-        atomicAdd(&shared.bins[static_cast<uint32_t>(candidate >> shift) & (n_bins - 1)], 1u);
-      }
-      __syncthreads();
-      // The lowest bin that is wanted: candidates in it and above reach the wanted number. Thread 0 has the top bins.
-      constexpr uint32_t each = sample_bins / sample_threads;
-      uint32_t mine = 0;
-      for (uint32_t j = 0; j < each; j++) mine += shared.bins[sample_bins - 1 - (threadIdx.x * each + j)];
-      const uint32_t upto = above + block_prefix(mine, shared.counts);
-      if (upto >= wanted && upto - mine < wanted) {
-        uint32_t count = upto - mine;
-        for (uint32_t j = 0; j < each; j++) {
-          const uint32_t bin = sample_bins - 1 - (threadIdx.x * each + j);
-          if (count + shared.bins[bin] >= wanted) {
-            shared.bin = bin;
-            shared.above = count;
-            break;
-          }
-          count += shared.bins[bin];
-        }
-      }
-      __syncthreads();
-      prefix |= static_cast<unsigned long long>(shared.bin) << shift;
-      above = shared.above;
-      const bool fits = above + shared.bins[shared.bin] <= sample_most;
-      bound = prefix;
-      if (fits) break;
+// A candidate's number is at least this where it is allowed: what is forbidden has the logit -infinity.
+constexpr unsigned long long least_allowed = 0x0080000000000000ull;
+
+// A bound that at least `wanted` candidates from `least` on pass, and no more than sample_most, or (exact) just as many.
+// There must be so many; of these `least` to all the block has the same.
+__device__ __forceinline__ unsigned long long bound_of_likeliest(const float* logits, uint32_t columns, uint32_t wanted, bool exact, SampleShared& shared) {
+  // It grows digit by digit: first of the logit's bits, then, among equal logits, of the token's.
+  constexpr uint32_t digits[6] = {53, 42, 32, 21, 10, 0};  // lowest bit of each digit
+  unsigned long long prefix = 0;                           // what the digits so far are
+  uint32_t above = 0;                                      // candidates beyond the prefix
+  for (uint32_t level = 0; level < 6; level++) {
+    const uint32_t shift = digits[level];
+    const uint32_t top = level == 0 ? 64 : digits[level - 1];
+    const uint32_t n_bins = 1u << (top - shift);
+    __syncthreads();
+    for (uint32_t i = threadIdx.x; i < sample_bins; i += sample_threads) shared.bins[i] = 0;
+    __syncthreads();
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
+      const unsigned long long candidate = likeliness(rising_bits(logits[i]), i);
+      if (candidate < least_allowed) continue;
+      if (level > 0 && candidate >> top != prefix >> top) continue;
+      atomicAdd(&shared.bins[static_cast<uint32_t>(candidate >> shift) & (n_bins - 1)], 1u);
     }
+    __syncthreads();
+    // The lowest bin that is wanted: candidates in it and above reach the wanted number. Thread 0 has the top bins.
+    constexpr uint32_t each = sample_bins / sample_threads;
+    uint32_t mine = 0;
+    for (uint32_t j = 0; j < each; j++) mine += shared.bins[sample_bins - 1 - (threadIdx.x * each + j)];
+    const uint32_t upto = above + block_prefix(mine, shared.counts);
+    if (upto >= wanted && upto - mine < wanted) {
+      uint32_t count = upto - mine;
+      for (uint32_t j = 0; j < each; j++) {
+        const uint32_t bin = sample_bins - 1 - (threadIdx.x * each + j);
+        if (count + shared.bins[bin] >= wanted) {
+          shared.bin = bin;
+          shared.above = count;
+          break;
+        }
+        count += shared.bins[bin];
+      }
+    }
+    __syncthreads();
+    prefix |= static_cast<unsigned long long>(shared.bin) << shift;
+    above = shared.above;
+    const uint32_t count = above + shared.bins[shared.bin];
+    if (exact ? count == wanted : count <= sample_most) break;
   }
+  return prefix;
+}
+
+// Sorts the candidates from `low` on and before `high` into shared.sorted, likeliest first. Returns how many; they must
+// be no more than sample_most.
+__device__ __forceinline__ uint32_t sort_range(const float* logits, uint32_t columns, unsigned long long low, unsigned long long high, SampleShared& shared) {
   __syncthreads();
   if (threadIdx.x == 0) shared.n = 0;
   __syncthreads();
+#pragma unroll 4
   for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
     const unsigned long long candidate = likeliness(rising_bits(logits[i]), i);
-    if (candidate >= bound) shared.sorted[atomicAdd(&shared.n, 1u)] = candidate;
+    if (candidate >= low && candidate < high) shared.sorted[atomicAdd(&shared.n, 1u)] = candidate;
   }
   __syncthreads();
   const uint32_t n = shared.n;
@@ -202,7 +217,7 @@ __device__ __forceinline__ uint32_t sort_likeliest(const float* logits, uint32_t
   for (uint32_t run = 2; run <= size; run *= 2) {
     for (uint32_t distance = run / 2; distance > 0; distance /= 2) {
       for (uint32_t pair = threadIdx.x; pair < size / 2; pair += sample_threads) {
-        const uint32_t a = pair / distance * distance * 2 + pair % distance;
+        const uint32_t a = 2 * pair - (pair & (distance - 1));
         const uint32_t b = a + distance;
         const unsigned long long x = shared.sorted[a];
         const unsigned long long y = shared.sorted[b];
@@ -217,7 +232,16 @@ __device__ __forceinline__ uint32_t sort_likeliest(const float* logits, uint32_t
   return n;
 }
 
+// Sorts into shared.sorted, likeliest first, at least `wanted` (or all) of the n_allowed candidates, and at most
+// sample_most. Returns how many. wanted <= sample_most.
+__device__ __forceinline__ uint32_t sort_likeliest(const float* logits, uint32_t columns, uint32_t n_allowed, uint32_t wanted, SampleShared& shared) {
+  const unsigned long long low = n_allowed <= sample_most ? least_allowed : bound_of_likeliest(logits, columns, wanted, false, shared);
+  return sort_range(logits, columns, low, ~0ull, shared);
+}
+
 // Proportional to the probability; 1 for the likeliest. In float64, as the description's order of sums is not ours.
+constexpr double weight_unit = 2199023255552.0;  // 2^41
+
 struct SampleWeights {
   double best;
   double temperature;
@@ -225,8 +249,8 @@ struct SampleWeights {
 
   __device__ __forceinline__ double of(float logit) const { return exp((static_cast<double>(logit) - best) / temperature); }
 
-  // As a whole number of 2^-44ths. What is below e^-8 takes a float's exponential: its error is as far below what float64's
-  // would be felt for in the others.
+  // As a whole number of 2^-41sts; 0 for what min_p drops. What is below e^-8 takes a float's exponential: its error is
+  // as far below what float64's would be felt for in the others.
   __device__ __forceinline__ unsigned long long fixed(float logit) const {
     const float exponent = __fdiv_rn(logit - static_cast<float>(best), static_cast<float>(temperature));
     const bool small = exponent < -8;
@@ -234,9 +258,9 @@ struct SampleWeights {
     const bool near_min_p = min_p > 0 && fabsf(rough - static_cast<float>(min_p)) <= 1e-4f * static_cast<float>(min_p);
     const double weight = small && !near_min_p ? static_cast<double>(rough) : of(logit);
     if (weight < min_p) return 0;
-    return __double2ull_rn(weight * 17592186044416.0);
+    return __double2ull_rn(weight * weight_unit);
   }
-  // Whether min_p keeps it. A weight of less than a 2^-45th does not count, but is kept.
+  // Whether min_p keeps it.
   __device__ __forceinline__ bool keeps(float logit) const { return min_p == 0 || of(logit) >= min_p; }
 };
 
@@ -285,64 +309,156 @@ struct SortedWeights {
 
 // ---- walks over all ---------------------------------------------------------------------------------------------------
 
-// The sum of the weights of all candidates from `bound` on, in 2^-44ths.
-__device__ __forceinline__ unsigned long long sum_from(const float* logits, uint32_t columns, const SampleWeights& weights, unsigned long long bound,
-                                                       SampleShared& shared) {
-  unsigned long long sum = 0;
+// The weights of all candidates from `low` on, by their logits: bins of equal width from the likeliest down, of which
+// each thread has some that follow one another, and what came before them.
+struct WeightHistogram {
+  static constexpr uint32_t each = sample_bins / sample_threads;
+  static constexpr uint32_t round = 1u << 18;  // candidates whose parts add up in 32 bits
+  unsigned long long mine[each];
+  unsigned long long before;
+  unsigned long long total;
+  float best;
+  float bins_a_unit;
+
+  // Falls as the logit does. The last bin has all that is left: less than e^-32 each.
+  __device__ __forceinline__ uint32_t bin_of(float logit) const {
+    return static_cast<uint32_t>(fminf(__fmul_rn(best - logit, bins_a_unit), static_cast<float>(sample_bins - 1)));
+  }
+
+  __device__ __forceinline__ WeightHistogram(const float* logits, uint32_t columns, const SampleWeights& weights, unsigned long long low, SampleShared& shared)
+      : best(static_cast<float>(weights.best)), bins_a_unit(static_cast<float>(sample_bins / 32) / static_cast<float>(weights.temperature)) {
+    for (uint32_t j = 0; j < each; j++) mine[j] = 0;
+    for (uint32_t start = 0; start < columns; start += round) {
+      __syncthreads();
+      for (uint32_t i = threadIdx.x; i < 3 * sample_bins; i += sample_threads) shared.parts[i / sample_bins][i % sample_bins] = 0;
+      __syncthreads();
+      const uint32_t end = min(columns - start, round) + start;
+      for (uint32_t i = start + threadIdx.x; i < end; i += sample_threads) {
+        const float logit = logits[i];
+        const unsigned long long candidate = likeliness(rising_bits(logit), i);
+        if (candidate < low) continue;
+        const unsigned long long weight = weights.fixed(logit);
+        const uint32_t bin = bin_of(logit);
+        const uint32_t middle = static_cast<uint32_t>(weight >> 14) & 0x3FFF;
+        const uint32_t high = static_cast<uint32_t>(weight >> 28);
+        atomicAdd(&shared.parts[0][bin], static_cast<uint32_t>(weight) & 0x3FFF);
+        if (middle != 0) atomicAdd(&shared.parts[1][bin], middle);
+        if (high != 0) atomicAdd(&shared.parts[2][bin], high);
+      }
+      __syncthreads();
+      for (uint32_t j = 0; j < each; j++) {
+        const uint32_t bin = threadIdx.x * each + j;
+        mine[j] += shared.parts[0][bin] + (static_cast<unsigned long long>(shared.parts[1][bin]) << 14) +
+                   (static_cast<unsigned long long>(shared.parts[2][bin]) << 28);
+      }
+    }
+    unsigned long long sum = 0;
+    for (uint32_t j = 0; j < each; j++) sum += mine[j];
+    const unsigned long long upto = block_prefix(sum, shared.words);
+    before = upto - sum;
+    __syncthreads();
+    if (threadIdx.x == sample_threads - 1) shared.word = upto;
+    __syncthreads();
+    total = shared.word;
+  }
+
+  // The first bin with which the sum is more than `target` (or reaches it); the last that has any weight where none is.
+  // upto_bin: the sum before it.
+  __device__ __forceinline__ uint32_t find(unsigned long long target, bool reach, SampleShared& shared, unsigned long long* upto_bin) const {
+    unsigned long long passed = before;
+    uint32_t found = sample_bins;
+    for (uint32_t j = 0; j < each; j++) {
+      passed += mine[j];
+      const bool enough = passed == total || (reach ? passed >= target : passed > target);
+      if (enough && found == sample_bins) found = threadIdx.x * each + j;
+    }
+    const uint32_t first = block_reduce(found, shared.counts, [](uint32_t a, uint32_t b) { return a < b ? a : b; });
+    if (threadIdx.x == first / each) {
+      unsigned long long sum = before;
+      for (uint32_t j = 0; j < first % each; j++) sum += mine[j];
+      shared.word = sum;
+    }
+    __syncthreads();
+    *upto_bin = shared.word;
+    return first;
+  }
+};
+
+// The candidate with which the weights, added from the likeliest on, come to more than `target` (or reach it). sum: of
+// the weights up to and with it. low: candidates before it do not count.
+__device__ __forceinline__ unsigned long long walk_all(const float* logits, uint32_t columns, const SampleWeights& weights, const WeightHistogram& histogram,
+                                                       unsigned long long low, double target, bool reach, SampleShared& shared, double* sum) {
+  unsigned long long upto_bin;
+  const double fixed_target = target * weight_unit;
+  const uint32_t bin = histogram.find(reach ? static_cast<unsigned long long>(ceil(fixed_target)) : static_cast<unsigned long long>(fixed_target), reach, shared, &upto_bin);
+  double passed = static_cast<double>(upto_bin) / weight_unit;
+  // The logits of the bin, as rising bits, and how many they are.
+  uint32_t least = 0xFFFFFFFFu;
+  uint32_t most = 0;
+  uint32_t count = 0;
   for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
     const float logit = logits[i];
-    if (logit != -INFINITY && likeliness(rising_bits(logit), i) >= bound) sum += weights.fixed(logit);
+    const uint32_t rising = rising_bits(logit);
+    if (likeliness(rising, i) < low || histogram.bin_of(logit) != bin) continue;
+    least = min(least, rising);
+    most = max(most, rising);
+    count++;
   }
-  return block_sum(sum, shared.words);
-}
-
-// The candidate with which the weights from the likeliest on come to more than `target` (or reach it): the largest
-// bound from which the sum does. Its sum is returned in *sum. The bounds [low, high]: the sum from low is enough.
-__device__ __forceinline__ unsigned long long walk_all(const float* logits, uint32_t columns, const SampleWeights& weights, unsigned long long target,
-                                                       bool reach, SampleShared& shared, unsigned long long* sum) {
-  uint32_t low = 0x00800000u;
-  uint32_t high = rising_bits(static_cast<float>(weights.best));
-  *sum = 0;
-  // The logit first: the largest whose candidates, with all likelier ones, are enough.
-  while (low < high) {
-    const uint32_t middle = low + (high - low + 1) / 2;
-    const unsigned long long from = sum_from(logits, columns, weights, static_cast<unsigned long long>(middle) << 32, shared);
-    if (reach ? from >= target : from > target) {
-      low = middle;
+  least = block_reduce(least, shared.counts, [](uint32_t a, uint32_t b) { return min(a, b); });
+  most = block_reduce(most, shared.counts, [](uint32_t a, uint32_t b) { return max(a, b); });
+  count = block_sum(count, shared.counts);
+  // Too many to sort: of half of the logits, whichever the target is in.
+  while (count > sample_most && least < most) {
+    const uint32_t middle = least + (most - least + 1) / 2;
+    unsigned long long upper_sum = 0;
+    uint32_t upper = 0;
+    for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
+      const uint32_t rising = rising_bits(logits[i]);
+      if (likeliness(rising, i) < low || rising < middle || rising > most) continue;
+      upper_sum += weights.fixed(logits[i]);
+      upper++;
+    }
+    upper = block_sum(upper, shared.counts);
+    const double with_upper = passed + static_cast<double>(block_sum(upper_sum, shared.words)) / weight_unit;
+    if (reach ? with_upper >= target : with_upper > target) {
+      least = middle;
+      count = upper;
     } else {
-      high = middle - 1;
+      most = middle - 1;
+      count -= upper;
+      passed = with_upper;
     }
   }
-  // Then, of the equal ones, how many: they are passed in the order of their tokens.
-  const unsigned long long above =
-      low == 0xFFFFFFFFu ? 0 : sum_from(logits, columns, weights, static_cast<unsigned long long>(low + 1) << 32, shared);
-  const unsigned long long each = weights.fixed(logit_of(low));
-  const unsigned long long missing = target < above ? 0 : target - above;
-  // 1 + how many equal ones come before.
-  const unsigned long long count = each == 0 ? 1 : reach ? (missing + each - 1) / each : missing / each + 1;
+  const unsigned long long range_low = max(low, static_cast<unsigned long long>(least) << 32);
+  if (count <= sample_most) {
+    const unsigned long long range_high = static_cast<unsigned long long>(most) + 1 << 32;
+    const uint32_t n = sort_range(logits, columns, range_low, most == 0xFFFFFFFFu ? ~0ull : range_high, shared);
+    const SortedWeights sorted(weights, n, shared);
+    double upto;
+    const uint32_t found = sorted.find(n, target - passed, reach, shared, &upto);
+    *sum = passed + upto;
+    const unsigned long long candidate = shared.sorted[min(found, n - 1)];
+    __syncthreads();
+    return candidate;
+  }
+  // All have the same logit: how many of them, in the order of their tokens.
+  const double weight = weights.of(logit_of(least));
+  const double steps = (target - passed) / weight;
+  const uint32_t wanted = static_cast<uint32_t>(fmin(fmax(reach ? ceil(steps) : floor(steps) + 1, 1.0), static_cast<double>(count)));
+  *sum = passed + wanted * weight;
   // Each thread has the tokens of a stretch.
   const uint32_t stretch = (columns + sample_threads - 1) / sample_threads;
   const uint32_t first = min(threadIdx.x * stretch, columns);
   const uint32_t end = min(first + stretch, columns);
-  uint32_t mine = 0;
-  for (uint32_t i = first; i < end; i++) mine += rising_bits(logits[i]) == low;
-  uint32_t passed = block_prefix(mine, shared.counts) - mine;
-  __syncthreads();
-  if (threadIdx.x == 0) shared.found = 0;
-  __syncthreads();
-  uint32_t last = 0;
+  const auto is_one = [&](uint32_t i) { return rising_bits(logits[i]) == least && likeliness(least, i) >= low; };
+  uint32_t here = 0;
+  for (uint32_t i = first; i < end; i++) here += is_one(i);
+  uint32_t before = block_prefix(here, shared.counts) - here;
   for (uint32_t i = first; i < end; i++) {
-    if (rising_bits(logits[i]) != low) continue;
-    passed++;
-    last = i + 1;
-    if (passed == count) shared.found = i + 1;
+    if (is_one(i) && ++before == wanted) shared.found = i;
   }
   __syncthreads();
-  uint32_t token = shared.found;
-  // Where rounding left it short: the last of the equal ones.
-  if (token == 0) token = block_reduce(last, shared.counts, [](uint32_t a, uint32_t b) { return a > b ? a : b; });
-  *sum = above + each * count;
-  return likeliness(low, token - 1);
+  return likeliness(least, shared.found);
 }
 
 // Steps 3 and 4 of m40_sampling for a temperature above 0.
@@ -352,11 +468,13 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
                                  static_cast<double>(sampling.min_p)};
   const double uniform = philox(sampling.seed_low, sampling.seed_high, sampling.counter) / 4294967296.0;
   const bool limited = sampling.top_k != 0 && sampling.top_k <= sample_most;
-  const uint32_t wanted = limited ? sampling.top_k : sample_enough;
-  uint32_t n = sort_likeliest(logits, columns, n_allowed, wanted, shared);
+  uint32_t n = 0;
   // Whether what is not sorted may be kept too.
-  bool more = n < n_allowed && !limited;
-  if (limited) n = min(n, sampling.top_k);
+  bool more = n_allowed > sample_most && !limited;
+  if (!more || sampling.min_p > 0) {
+    n = sort_likeliest(logits, columns, n_allowed, limited ? sampling.top_k : sample_enough, shared);
+    if (sampling.top_k != 0) n = min(n, sampling.top_k);
+  }
   if (sampling.min_p > 0) {
     // Weights fall: those that are kept are the first.
     uint32_t kept = 0;
@@ -366,9 +484,9 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
     n = n_kept;
   }
 
-  const SortedWeights sorted(weights, n, shared);
   double kept = 0;
   if (!more) {
+    const SortedWeights sorted(weights, n, shared);
     uint32_t n_kept = n;
     sorted.find(n, INFINITY, false, shared, &kept);
     if (sampling.top_p < 1) n_kept = min(sorted.find(n, kept * static_cast<double>(sampling.top_p), true, shared, &kept) + 1, n);
@@ -377,54 +495,24 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
     return token_of(shared.sorted[min(drawn, n_kept - 1)]);
   }
 
-  // The kept are too many to sort. With top_k they are those from a bound on.
-  constexpr double unit = 17592186044416.0;  // 2^44
-  unsigned long long kept_sum;
-  if (sampling.top_k != 0 && sampling.top_k < n_allowed) {
-    // The bound: bisect over candidates' numbers by counting.
-    unsigned long long low = 0;
-    unsigned long long high = best;
-    while (low < high) {
-      const unsigned long long middle = low + (high - low + 1) / 2;
-      uint32_t count = 0;
-      for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
-        if (logits[i] != -INFINITY) count += likeliness(rising_bits(logits[i]), i) >= middle;
-      }
-      if (block_sum(count, shared.counts) >= sampling.top_k) {
-        low = middle;
-      } else {
-        high = middle - 1;
-      }
-    }
-    kept_sum = sum_from(logits, columns, weights, low, shared);
-  } else {
-    kept_sum = sum_from(logits, columns, weights, 0, shared);
-  }
-  kept = static_cast<double>(kept_sum) / unit;
-  if (sampling.top_p < 1) {
-    const double wanted_sum = kept * static_cast<double>(sampling.top_p);
-    double sum;
-    if (sorted.find(n, wanted_sum, true, shared, &sum) < n) {
-      kept = sum;
-    } else {
-      unsigned long long whole_sum;
-      walk_all(logits, columns, weights, static_cast<unsigned long long>(ceil(wanted_sum * unit)), true, shared, &whole_sum);
-      kept = static_cast<double>(whole_sum) / unit;
-    }
-  }
-  const double target = kept * uniform;
+  // The kept are too many to sort.
+  const bool bounded = sampling.top_k != 0 && sampling.top_k < n_allowed;
+  unsigned long long low = least_allowed;
+  if (bounded) low = bound_of_likeliest(logits, columns, sampling.top_k, true, shared);
+  const WeightHistogram histogram(logits, columns, weights, low, shared);
+  kept = static_cast<double>(histogram.total) / weight_unit;
   double sum;
-  const uint32_t drawn = sorted.find(n, target, false, shared, &sum);
-  if (drawn < n) return token_of(shared.sorted[drawn]);
-  unsigned long long whole_sum;
-  return token_of(walk_all(logits, columns, weights, static_cast<unsigned long long>(target * unit), false, shared, &whole_sum));
+  if (sampling.top_p < 1) walk_all(logits, columns, weights, histogram, low, kept * static_cast<double>(sampling.top_p), true, shared, &kept);
+  return token_of(walk_all(logits, columns, weights, histogram, low, kept * uniform, false, shared, &sum));
 }
 
-// Goes through a list of entries {token, value} and calls apply(token, value) for those of tokens in [first, end):
+// Goes through a list of entries {token, value} and calls apply(entry) for those of tokens in [first, end), a slice:
 // entries that name the same token in their order, others in parallel.
 template <class Entry, class Apply>
 __device__ __forceinline__ void for_each_entry(const Entry* entries, uint32_t n_entries, uint32_t first, uint32_t end, SampleShared& shared,
                                                const Apply& apply) {
+  uint32_t* named = shared.bins;  // a bit a token of the slice
+  static_assert(sample_slice / 32 <= sample_bins, "a bit a token");
   Entry* taken = reinterpret_cast<Entry*>(shared.sorted);
   for (uint32_t start = 0; start < n_entries; start += sample_threads) {
     const uint32_t i = start + threadIdx.x;
@@ -432,11 +520,23 @@ __device__ __forceinline__ void for_each_entry(const Entry* entries, uint32_t n_
     if (i < n_entries) entry = entries[i];
     const uint32_t token = static_cast<uint32_t>(entry.token);
     const bool inside = i < n_entries && token >= first && token < end;
+    for (uint32_t word = threadIdx.x; word < sample_slice / 32; word += sample_threads) named[word] = 0;
+    __syncthreads();
+    bool again = false;
+    if (inside) {
+      const uint32_t bit = 1u << ((token - first) % 32);
+      again = atomicOr(&named[(token - first) / 32], bit) & bit;
+    }
+    if (!__syncthreads_or(again)) {
+      if (inside) apply(entry);
+      __syncthreads();
+      continue;
+    }
+    // A token named twice: its entries belong to the thread of the first of them.
     const uint32_t upto = block_prefix(static_cast<uint32_t>(inside), shared.counts);
     if (inside) taken[upto - 1] = entry;
     if (threadIdx.x == sample_threads - 1) shared.n = upto;
     __syncthreads();
-    // Each token's entries belong to the thread of the first of them.
     const uint32_t n = shared.n;
     if (threadIdx.x < n) {
       const Entry mine = taken[threadIdx.x];
@@ -493,42 +593,41 @@ __global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelA
     const uint32_t end = min(first + sample_slice, args.columns);
     constexpr uint32_t each = sample_slice / sample_threads;
     float values[each];
-    float largest = -INFINITY;
     bool finite = true;
     unsigned long long best = 0;
-    uint32_t n_allowed = 0;
 #pragma unroll
     for (uint32_t j = 0; j < each; j++) {
       const uint32_t i = first + j * sample_threads + threadIdx.x;
       values[j] = i < end ? logits[i] : -INFINITY;
-      if (i < end) {
-        finite = finite && fabsf(values[j]) <= FLT_MAX;
-        const unsigned long long candidate = likeliness(rising_bits(values[j]), i);
-        if (candidate > best) best = candidate;
-        n_allowed++;
-      }
-      largest = fmaxf(largest, values[j]);
     }
-    const auto larger = [](float a, float b) { return fmaxf(a, b); };
-    largest = block_reduce(largest, reinterpret_cast<float*>(shared.counts), larger);
+#pragma unroll
+    for (uint32_t j = 0; j < each; j++) {
+      const uint32_t i = first + j * sample_threads + threadIdx.x;
+      if (i >= end) continue;
+      finite = finite && fabsf(values[j]) <= FLT_MAX;
+      best = max(best, likeliness(rising_bits(values[j]), i));
+    }
+    const auto larger = [](unsigned long long a, unsigned long long b) { return max(a, b); };
+    best = block_reduce(best, shared.words, larger);
+    const float largest = logit_of_candidate(best);
     float sum = 0;
 #pragma unroll
     for (uint32_t j = 0; j < each; j++) sum += expf(values[j] - largest);
-    sum = block_sum(sum, reinterpret_cast<float*>(shared.counts));
     const uint32_t all_finite = __syncthreads_and(finite);
+    sum = block_sum(sum, reinterpret_cast<float*>(shared.counts));
+    uint32_t n_allowed = end - first;
     if (adjusts) {
       adjust_slice(args, sampling, logits, copy, first, end, shared);
       best = 0;
       n_allowed = 0;
       for (uint32_t i = first + threadIdx.x; i < end; i += sample_threads) {
         if (copy[i] == -INFINITY) continue;
-        const unsigned long long candidate = likeliness(rising_bits(copy[i]), i);
-        if (candidate > best) best = candidate;
+        best = max(best, likeliness(rising_bits(copy[i]), i));
         n_allowed++;
       }
+      best = block_reduce(best, shared.words, larger);
+      n_allowed = block_sum(n_allowed, shared.counts);
     }
-    best = block_reduce(best, shared.words, [](unsigned long long a, unsigned long long b) { return a > b ? a : b; });
-    n_allowed = block_sum(n_allowed, shared.counts);
     if (threadIdx.x == 0) slices[blockIdx.x] = {largest, sum, all_finite, n_allowed, best};
   }
 
@@ -543,27 +642,35 @@ __global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelA
   if (!is_last) return;
   __threadfence();
 
+  // Each warp for itself, a slice a lane.
+  const uint32_t lane = threadIdx.x % 32;
   float largest = -INFINITY;
-  bool finite = true;
+  uint32_t not_finite = 0;
   unsigned long long best = 0;
   uint32_t n_allowed = 0;
-  for (uint32_t s = 0; s < args.n_slices; s++) {
-    const volatile SampleSlice& slice = slices[s];
-    largest = fmaxf(largest, slice.largest);
-    finite = finite && slice.finite;
-    const unsigned long long slice_best = slice.best;
-    if (slice_best > best) best = slice_best;
-    n_allowed += slice.n_allowed;
+  for (uint32_t s = lane; s < args.n_slices; s += 32) {
+    largest = fmaxf(largest, __ldcg(&slices[s].largest));
+    not_finite |= __ldcg(&slices[s].finite) == 0;
+    best = max(best, __ldcg(&slices[s].best));
+    n_allowed += __ldcg(&slices[s].n_allowed);
   }
-  if (!finite || n_allowed == 0) {
-    if (threadIdx.x == 0) args.failures[output] = finite ? 2 : 1;
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, offset));
+    not_finite |= __shfl_xor_sync(~0u, not_finite, offset);
+    best = max(best, __shfl_xor_sync(~0u, best, offset));
+    n_allowed += __shfl_xor_sync(~0u, n_allowed, offset);
+  }
+  if (not_finite || n_allowed == 0) {
+    if (threadIdx.x == 0) args.failures[output] = not_finite ? 1 : 2;
     return;
   }
   double sum = 0;
-  for (uint32_t s = 0; s < args.n_slices; s++) {
-    const volatile SampleSlice& slice = slices[s];
-    sum += static_cast<double>(slice.sum) * exp(static_cast<double>(slice.largest) - static_cast<double>(largest));
+  for (uint32_t s = lane; s < args.n_slices; s += 32) {
+    sum += static_cast<double>(__ldcg(&slices[s].sum)) * exp(static_cast<double>(__ldcg(&slices[s].largest)) - static_cast<double>(largest));
   }
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
   const double log_sum = static_cast<double>(largest) + log(sum);
 
   uint32_t token = token_of(best);

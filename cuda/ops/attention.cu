@@ -30,7 +30,7 @@ struct DecodeLaunch {
 
   template <uint32_t Type, int Lanes, int Heads>
   void run() const {
-    M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, decode_warps * 32, 0, stream, args);
+    M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, (DecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
   }
   template <uint32_t Type, int Lanes>
   void with_heads() const {
