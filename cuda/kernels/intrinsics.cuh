@@ -73,14 +73,6 @@ __device__ __forceinline__ float half_bits_to_float(uint32_t bits) {
   return __half2float(__half(raw));
 }
 
-// Loads from shared memory stay on their side of this. The compiler would otherwise start so many of them ahead of their
-// use that registers run out.
-__device__ __forceinline__ void keep_loads_here() {
-#ifndef M40_EMULATED
-  __syncwarp();
-#endif
-}
-
 // A constant that the compiler cannot see through: it stays in a register, where an instruction with two of them
 // would otherwise be split into two with one literal each.
 __device__ __forceinline__ uint32_t in_register(uint32_t value) {

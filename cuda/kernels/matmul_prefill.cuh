@@ -26,7 +26,7 @@ struct PrefillArgs {
   uint32_t n_tokens;
   uint32_t columns;
   uint32_t n_weights;
-  bool aligned;  // four columns of the input can be loaded at once
+  bool aligned;  // columns are a multiple of 32, and four of the input can be loaded at once
   PrefillWeight weights[3];
 };
 
@@ -75,7 +75,7 @@ struct PrefillLoader {
   }
 };
 
-template <uint32_t kType>
+template <uint32_t kType, bool kAligned>
 __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs args) {
   constexpr int kStride = prefill_rows + 4;
   __shared__ __align__(16) float weights[2][prefill_columns][kStride];
@@ -104,7 +104,7 @@ __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs
     column += in_column;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
-      if (args.aligned && column + 4 <= args.columns) {
+      if (kAligned) {
         x[i] = __ldg(reinterpret_cast<const float4*>(in[i] + column));
       } else {
         x[i].x = column + 0 < args.columns ? __ldg(in[i] + column + 0) : 0.0f;

@@ -44,14 +44,6 @@ void for_each_type(const MatmulArgs& args, const Function& f) {
   }
 }
 
-// Where the warps of a thread block share all parts, they have to do so evenly.
-uint32_t narrow_warps(const DecodeArgs& args) {
-  for (uint32_t i = 0; i < args.n_weights; i++) {
-    if (args.weights[i].splits % 2 != 0) return decode_split_parts;
-  }
-  return 2 * decode_split_parts;
-}
-
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
   for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
     uint64_t all_rows = 0;
@@ -59,7 +51,6 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     DecodeLaunch launch = {};
     launch.tokens = decode_tokens(n_tokens);
     launch.row_groups = decode_row_groups(launch.tokens, all_rows);
-    const bool narrow = decode_is_narrow(launch.tokens);
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     DecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
@@ -78,12 +69,10 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
       const MatmulWeight& from = args.weights[indices[i]];
       const uint32_t rows = from.weight.rows, splits = decode_splits(rows, args.columns), row_sets = (rows + set_rows - 1) / set_rows;
       decode.weights[i] = {from.weight, from.bias, from.output_column, splits, launch.n_blocks, n_counters, n_partials};
-      launch.n_blocks += narrow ? row_sets : row_sets * splits * token_blocks;
-      if (splits > launch.most_splits) launch.most_splits = splits;
+      launch.n_blocks += row_sets * splits * token_blocks;
       if (splits > 1) n_counters += row_sets * token_blocks;
       n_partials += partial_floats(rows, args.columns, n_tokens);
     }
-    launch.n_warps = narrow_warps(decode);
     for_type(type, [&](auto t) { launch_decode<decltype(t)::value>(decode, launch, stream); });
   });
 }
@@ -99,7 +88,7 @@ void launch_prefill_pass(const MatmulArgs& args, cudaStream_t stream) {
     prefill.n_tokens = args.n_rows;
     prefill.columns = args.columns;
     prefill.n_weights = n;
-    prefill.aligned = args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
+    prefill.aligned = args.columns % 32 == 0 && args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
     uint32_t n_tiles = 0;
     for (uint32_t i = 0; i < n; i++) {
       const MatmulWeight& from = args.weights[indices[i]];
@@ -149,12 +138,10 @@ void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
       decode.n_tokens = static_cast<uint32_t>(left < slots_a_launch ? left : slots_a_launch);
       decode.columns = args.columns;
       decode.n_weights = 1;
-      DecodeLaunch launch = {};
-      launch.most_splits = decode_splits(weight.rows, args.columns);
-      launch.n_blocks = (weight.rows + 31) / 32;
-      decode.weights[0] = {weight, nullptr, args.output_column[i], launch.most_splits, 0, 0, 0};
-      launch.n_warps = narrow_warps(decode);
-      for_type(weight.type, [&](auto t) { launch_experts<decltype(t)::value>(expert, launch, stream); });
+      // A row set's splits are done by one thread block, so that no scratch is needed.
+      decode.weights[0] = {weight, nullptr, args.output_column[i], decode_splits(weight.rows, args.columns), 0, 0, 0};
+      const uint32_t row_sets = (weight.rows + 32 * expert_row_groups - 1) / (32 * expert_row_groups);
+      for_type(weight.type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_sets, stream); });
     }
   }
 }
