@@ -15,7 +15,8 @@ function assertSame(got: Float32Array, wanted: ArrayLike<number>, what: string):
   const exact = BACKEND === "cpu" || /^B?F\d/.test(what);
   const largest = exact ? 0 : Array.from(wanted).reduce((a, b) => Math.max(a, Math.abs(b)), 0);
   for (let i = 0; i < wanted.length; i++) {
-    const same = got[i] === wanted[i] || Math.abs(got[i] - wanted[i]) < 4e-6 * largest || (Number.isNaN(got[i]) && Number.isNaN(wanted[i]));
+    const same = got[i] === wanted[i] || Math.abs(got[i] - wanted[i]) < 4e-6 * largest ||
+      (Number.isNaN(got[i]) && Number.isNaN(wanted[i]));
     assert(same, `${what}: value ${i} is ${got[i]}, wanted ${wanted[i]}`);
   }
 }
