@@ -1,0 +1,145 @@
+/**
+ * Checks the M40's machine code in dist/libm40_cuda.so against budgets, and prints what each kernel uses:
+ * registers, shared memory, local memory (spills), and what the instruction rate of its hot loop allows of the
+ * M40's bandwidth or arithmetic. Fails where a budget of tools/sass/budgets.ts is broken.
+ *
+ * `deno task sass [--all] [LIBRARY]`: --all prints kernels without a budget, too.
+ *
+ * @module
+ */
+import { parseArgs } from "@std/cli/parse-args";
+import { fromFileUrl } from "@std/path";
+import { BuildError } from "./build/build_error.ts";
+import { findCudaToolkit } from "./build/cuda_toolkit.ts";
+import {
+  bandwidthBudget,
+  isDecode,
+  isHot,
+  isPrefill,
+  MULTIPLY_ADD_SHARE,
+  WEIGHT_TYPES,
+} from "./sass/budgets.ts";
+import { clocks } from "./sass/instructions.ts";
+import {
+  addResources,
+  hotLoop,
+  type Kernel,
+  localAccesses,
+  multiplyAdds,
+  SassParser,
+} from "./sass/kernels.ts";
+
+/** Tesla M40: multiprocessors, GHz (boost), GB/s. */
+const M40 = { multiprocessors: 24, ghz: 1.114, bandwidth: 288 };
+const LIBRARY = fromFileUrl(new URL("../dist/libm40_cuda.so", import.meta.url));
+
+/** A line of the report. */
+interface Finding {
+  readonly kernel: Kernel;
+  /** What its hot loop allows, in words. */
+  readonly allows: string;
+  /** Budgets that it breaks. */
+  readonly broken: readonly string[];
+  readonly budgeted: boolean;
+}
+
+const percent = (share: number) => `${Math.round(share * 100)}%`;
+
+/** What one kernel's code allows, against its budgets. */
+export function examine(kernel: Kernel): Finding {
+  const broken: string[] = [];
+  const local = localAccesses(kernel);
+  if (isHot(kernel) && local > 0) broken.push(`${local} accesses of local memory`);
+  const loop = hotLoop(kernel);
+  let allows = "";
+  let budgeted = false;
+  if (loop && isDecode(kernel)) {
+    const type = WEIGHT_TYPES[kernel.args[0]];
+    const tokens = kernel.args[1];
+    // Each weight takes a multiply-add to unpack and one a token; a lane's loads are of 8 columns at least.
+    const weights = Math.floor(multiplyAdds(loop) / (tokens + type.unpackAdds) / 8) * 8;
+    const bytesAClock = weights * 32 * type.bytes / clocks(loop);
+    const share = bytesAClock * M40.multiprocessors * M40.ghz / M40.bandwidth;
+    const budget = bandwidthBudget(type, tokens);
+    budgeted = budget !== undefined;
+    allows = `${type.name}, ${tokens} tokens: ${weights} weights a lane in ${loop.length} ` +
+      `instructions, ${percent(share)} of 288 GB/s`;
+    if (budget !== undefined && share < budget) {
+      broken.push(`wanted ${percent(budget)} of 288 GB/s`);
+    }
+  } else if (loop && isPrefill(kernel)) {
+    const share = multiplyAdds(loop) / loop.length;
+    budgeted = true;
+    allows = `${WEIGHT_TYPES[kernel.args[0]].name}: ${percent(share)} of ${loop.length} ` +
+      `instructions are multiply-adds`;
+    if (share < MULTIPLY_ADD_SHARE) broken.push(`wanted ${percent(MULTIPLY_ADD_SHARE)}`);
+  } else if (loop) {
+    allows = `${multiplyAdds(loop)} multiply-adds in ${loop.length} instructions`;
+  }
+  return { kernel, allows, broken, budgeted };
+}
+
+/** Runs cuobjdump and gives its output's lines. */
+async function* cuobjdump(program: string, args: string[]): AsyncGenerator<string> {
+  const process = new Deno.Command(program, { args, stdout: "piped", stderr: "null" }).spawn();
+  let rest = "";
+  for await (const text of process.stdout.pipeThrough(new TextDecoderStream())) {
+    const lines = (rest + text).split("\n");
+    rest = lines.pop()!;
+    yield* lines;
+  }
+  if (rest) yield rest;
+  const { success } = await process.status;
+  if (!success) throw new BuildError(`${program} ${args.join(" ")} failed`);
+}
+
+/** The kernels of a library in its machine code for sm_52. */
+export async function kernelsOf(library: string): Promise<Kernel[]> {
+  const { nvcc } = await findCudaToolkit();
+  const program = nvcc.replace(/nvcc$/, "cuobjdump");
+  const parser = new SassParser();
+  for await (const line of cuobjdump(program, ["-sass", "-arch", "sm_52", library])) {
+    parser.push(line);
+  }
+  let usage = "";
+  for await (const line of cuobjdump(program, ["-res-usage", "-arch", "sm_52", library])) {
+    usage += line + "\n";
+  }
+  addResources(parser.kernels, usage);
+  return [...parser.kernels.values()].sort((a, b) =>
+    a.base.localeCompare(b.base) || compareLists(a.args, b.args)
+  );
+}
+
+function compareLists(a: readonly number[], b: readonly number[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    if (a[i] !== b[i]) return a[i] - b[i];
+  }
+  return a.length - b.length;
+}
+
+async function main(): Promise<number> {
+  const args = parseArgs(Deno.args, { boolean: ["all"] });
+  const kernels = await kernelsOf(String(args._[0] ?? LIBRARY));
+  if (kernels.length === 0) throw new BuildError("the library has no machine code for sm_52");
+  const findings = kernels.map(examine);
+  for (const { kernel, allows, broken, budgeted } of findings) {
+    if (!args.all && !budgeted && broken.length === 0) continue;
+    const resources = `${kernel.registers} registers, ${kernel.shared} bytes shared`;
+    console.log(`${kernel.name}: ${resources}${allows ? "; " + allows : ""}`);
+    for (const reason of broken) console.log(`  BROKEN: ${reason}`);
+  }
+  const failed = findings.filter(({ broken }) => broken.length > 0).length;
+  console.log(`${kernels.length} kernels, ${failed} break a budget`);
+  return failed > 0 ? 1 : 0;
+}
+
+if (import.meta.main) {
+  try {
+    Deno.exit(await main());
+  } catch (error) {
+    if (!(error instanceof BuildError)) throw error;
+    console.error(error.message);
+    Deno.exit(1);
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * What the machine code of each kernel has to allow on an M40.
+ *
+ * @module
+ */
+import type { Kernel } from "./kernels.ts";
+
+/** Bytes a weight and the multiply-adds that turn its quant into a float, by tensor type. */
+export interface WeightType {
+  readonly name: string;
+  readonly bytes: number;
+  readonly unpackAdds: 0 | 1;
+}
+
+export const WEIGHT_TYPES: Record<number, WeightType> = {
+  0: { name: "F32", bytes: 4, unpackAdds: 0 },
+  1: { name: "F16", bytes: 2, unpackAdds: 0 },
+  2: { name: "Q4_0", bytes: 18 / 32, unpackAdds: 1 },
+  3: { name: "Q4_1", bytes: 20 / 32, unpackAdds: 1 },
+  6: { name: "Q5_0", bytes: 22 / 32, unpackAdds: 1 },
+  7: { name: "Q5_1", bytes: 24 / 32, unpackAdds: 1 },
+  8: { name: "Q8_0", bytes: 34 / 32, unpackAdds: 1 },
+  10: { name: "Q2_K", bytes: 84 / 256, unpackAdds: 1 },
+  11: { name: "Q3_K", bytes: 110 / 256, unpackAdds: 1 },
+  12: { name: "Q4_K", bytes: 144 / 256, unpackAdds: 1 },
+  13: { name: "Q5_K", bytes: 176 / 256, unpackAdds: 1 },
+  14: { name: "Q6_K", bytes: 210 / 256, unpackAdds: 1 },
+  20: { name: "IQ4_NL", bytes: 18 / 32, unpackAdds: 1 },
+  23: { name: "IQ4_XS", bytes: 136 / 256, unpackAdds: 1 },
+  30: { name: "BF16", bytes: 2, unpackAdds: 0 },
+};
+
+/** Products of decoded tokens: template arguments start with the tensor type and the tokens of a pass. */
+export function isDecode(kernel: Kernel): boolean {
+  return /^matmul_(?!prefill|expert)/.test(kernel.base) && kernel.args.length >= 2;
+}
+
+/** Products of prompts. */
+export function isPrefill(kernel: Kernel): boolean {
+  return kernel.base === "matmul_prefill";
+}
+
+/** Kernels that take a share of a step worth the word: they may not use local memory. */
+export function isHot(kernel: Kernel): boolean {
+  return /^(matmul|attention|rope|norm|sample)/.test(kernel.base);
+}
+
+/** The types that the M40's users run. */
+const BUDGETED = ["Q4_K", "Q6_K", "Q8_0", "Q4_0", "F16"];
+/** By tokens of a pass: the share of 288 GB/s that the instruction rate has to allow. */
+const BANDWIDTH_SHARE: Record<number, number> = { 1: 1.3, 8: 0.5 };
+/** Of the instructions of a prefill loop, those that have to be multiply-adds. */
+export const MULTIPLY_ADD_SHARE = 0.85;
+
+/** The share of the M40's bandwidth that a decode kernel has to allow, or undefined where none is asked. */
+export function bandwidthBudget(type: WeightType, tokens: number): number | undefined {
+  return BUDGETED.includes(type.name) ? BANDWIDTH_SHARE[tokens] : undefined;
+}

@@ -1,0 +1,142 @@
+/**
+ * The kernels of a library, out of what cuobjdump prints of it.
+ *
+ * @module
+ */
+
+/** One instruction. */
+export interface Instruction {
+  readonly address: number;
+  /** With modifiers: "LDG.E.128". */
+  readonly name: string;
+  readonly operands: string;
+}
+
+/** A kernel in the machine code of one architecture. */
+export interface Kernel {
+  /** "matmul_decode<12, 1>" */
+  readonly name: string;
+  readonly base: string;
+  /** Template arguments that are integers. */
+  readonly args: readonly number[];
+  readonly instructions: Instruction[];
+  registers: number;
+  /** Bytes of shared memory that are fixed at compile time. */
+  shared: number;
+}
+
+/** The name and template arguments of a mangled function of namespace m40::cuda. */
+export function parseName(mangled: string): { name: string; base: string; args: number[] } {
+  // _ZN 3m40 4cuda [12_GLOBAL__N_1 or another] 13matmul_narrow I Lj12E Li1E E ...
+  let rest = mangled.replace(/^_ZN/, "");
+  let base = mangled;
+  for (let match = /^(\d+)/.exec(rest); match; match = /^(\d+)/.exec(rest)) {
+    const start = match[1].length;
+    base = rest.slice(start, start + Number(match[1]));
+    rest = rest.slice(start + Number(match[1]));
+  }
+  const list = /^I((?:L\w\w*?E)+)E/.exec(rest)?.[1] ?? "";
+  const args = [...list.matchAll(/L[a-z](n?\d+)E/g)].map(([, n]) => Number(n.replace("n", "-")));
+  return { name: args.length > 0 ? `${base}<${args.join(", ")}>` : base, base, args };
+}
+
+/** Reads `cuobjdump -sass`, a line at a time. */
+export class SassParser {
+  readonly kernels = new Map<string, Kernel>();
+  private current?: Kernel;
+
+  push(line: string): void {
+    const start = /Function : (\S+)/.exec(line);
+    if (start) {
+      const { name, base, args } = parseName(start[1]);
+      this.current = { name, base, args, instructions: [], registers: 0, shared: 0 };
+      this.kernels.set(start[1], this.current);
+      return;
+    }
+    const match =
+      /^\s*\/\*([0-9a-f]{4,})\*\/\s+(?:\{\s*)?(?:@!?P\d\s+)?([A-Z0-9][A-Z0-9_.]*)([^;]*)/.exec(
+        line,
+      );
+    if (match && this.current) {
+      this.current.instructions.push({
+        address: parseInt(match[1], 16),
+        name: match[2],
+        operands: match[3],
+      });
+    }
+  }
+}
+
+/** Adds what `cuobjdump -res-usage` says: registers and shared memory. */
+export function addResources(kernels: Map<string, Kernel>, usage: string): void {
+  for (
+    const [, name, registers, shared] of usage.matchAll(
+      /Function (\S+?):\s+REG:(\d+).*?SHARED:(\d+)/g,
+    )
+  ) {
+    const kernel = kernels.get(name);
+    if (kernel) [kernel.registers, kernel.shared] = [Number(registers), Number(shared)];
+  }
+}
+
+/** Loads and stores of local memory: registers that did not suffice, or arrays that cannot be in them. */
+export function localAccesses(kernel: Kernel): number {
+  return kernel.instructions.filter(({ name }) => /^(LDL|STL)/.test(name)).length;
+}
+
+/** The names of the instructions of a loop. */
+export type Loop = readonly string[];
+
+/** A loop: what lies between a jump back and where it goes. */
+interface Range {
+  readonly from: number;
+  readonly to: number;
+}
+
+function loopRanges(kernel: Kernel): Range[] {
+  const ends = new Map<number, number>();
+  for (const { address, name, operands } of kernel.instructions) {
+    const target = name.startsWith("BRA") ? /0x([0-9a-f]+)/.exec(operands) : null;
+    if (!target) continue;
+    const to = parseInt(target[1], 16);
+    // A jump to itself ends a kernel.
+    if (to < address) ends.set(to, Math.max(ends.get(to) ?? 0, address));
+  }
+  return [...ends].map(([from, to]) => ({ from, to }));
+}
+
+/** How many of these are 32-bit floating-point multiply-adds. */
+export function multiplyAdds(loop: Loop): number {
+  return loop.filter((name) => name.startsWith("FFMA")).length;
+}
+
+/**
+ * The loop that a kernel spends its time in: the smallest one that has most of its multiply-adds. Loops inside it
+ * that have none (which look something up now and then) are left out.
+ */
+export function hotLoop(kernel: Kernel): Loop | undefined {
+  const inside = ({ from, to }: Range, address: number) => address >= from && address <= to;
+  const ranges = loopRanges(kernel).map((range) => {
+    const loop = kernel.instructions.filter(({ address }) => inside(range, address));
+    return { range, loop, work: multiplyAdds(loop.map(({ name }) => name)) };
+  });
+  const most = Math.max(0, ...ranges.map(({ work }) => work));
+  const hot = ranges.filter(({ work }) => work > 0 && work >= most / 2)
+    .sort((a, b) => a.loop.length - b.loop.length)[0];
+  const idle = ranges.filter(({ work }) => work === 0).map(({ range }) => range);
+  return hot?.loop.filter(({ address }) => !idle.some((range) => inside(range, address)))
+    .map(({ name }) => name);
+}
+
+/** Blocks of so many threads that a multiprocessor of the M40 holds at a time. */
+export function residentBlocks(kernel: Kernel, threads: number, dynamicShared = 0): number {
+  const warps = Math.ceil(threads / 32);
+  const registers = Math.ceil(kernel.registers * 32 / 256) * 256 * warps;
+  const shared = Math.ceil((kernel.shared + dynamicShared) / 256) * 256;
+  return Math.min(
+    32,
+    Math.floor(64 / warps),
+    registers > 0 ? Math.floor(65536 / registers) : 32,
+    shared > 0 ? Math.floor(98304 / shared) : 32,
+  );
+}
