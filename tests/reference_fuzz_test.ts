@@ -6,7 +6,7 @@ import { HEADER, validStep, withParts } from "./spoiled_program.ts";
 // Random damage to steps and programs: thousands of cases, none of which may end the process.
 
 /** Of each kind; the emulation is slow. */
-const CASES = BACKEND === "emulated" ? 600 : 4000;
+const CASES = BACKEND === "emulated" ? 200 : 4000;
 
 /** A value that a careless check would let through. */
 function nasty(random: Random, before: number): number {

@@ -14,6 +14,7 @@ export const SUITE = [
   "reference_sample_test.ts",
   "reference_determinism_test.ts",
   "reference_steps_test.ts",
+  "reference_errors_test.ts",
   "reference_fuzz_test.ts",
   "decode_test.ts",
   "golden_test.ts",

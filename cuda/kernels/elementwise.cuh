@@ -77,6 +77,17 @@ __global__ inline void expert_sum(const float* input, uint32_t input_stride, con
   }
 }
 
+__global__ inline void check_experts(uint32_t* experts, uint32_t stride, uint32_t n_rows, uint32_t columns, uint32_t n_experts,
+                                     uint32_t* fault) {
+  M40_FOR_EACH_VALUE(row, i) {
+    uint32_t* at = experts + row * stride + i;
+    if (*at < n_experts) continue;
+    // The first to come is told of; which one that is does not matter.
+    if (atomicCAS(fault, 0u, static_cast<uint32_t>(row) + 1) == 0) fault[1] = *at;
+    *at = 0;
+  }
+}
+
 #undef M40_FOR_EACH_VALUE
 
 }  // namespace m40::cuda

@@ -32,6 +32,12 @@ void launch_softcap(const SoftcapArgs& args, cudaStream_t stream) {
              args.output, args.output_stride, args.n_rows, args.columns, args.scale, args.softcap);
 }
 
+void launch_check_experts(uint32_t* experts, uint32_t stride, uint32_t n_tokens, uint32_t n_used, uint32_t n_experts, uint32_t* fault,
+                          cudaStream_t stream) {
+  M40_LAUNCH((check_experts), grid_of(n_tokens, n_used), dim3(elementwise_threads), 0, stream, experts, stride, n_tokens, n_used, n_experts,
+             fault);
+}
+
 void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream) {
   M40_LAUNCH((expert_sum), grid_of(args.n_tokens, args.columns), dim3(elementwise_threads), 0, stream, args.input, args.input_stride,
              args.weights, args.weights_stride, args.residual, args.residual_stride, args.output, args.output_stride, args.n_tokens,

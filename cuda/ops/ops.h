@@ -118,11 +118,14 @@ struct ExpertMatmulArgs {
   uint32_t n_weights;
   PackedWeight weights[2];
   uint32_t output_column[2];
-  // Where an expert does not exist, its row is left as it is, and fault[0] becomes 1 + the row's token, fault[1] the expert.
-  uint32_t* fault;
 };
 
+// Every expert has to exist: launch_check_experts sees to it where they did not come from launch_route.
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
+
+// Puts 0 for experts that do not exist, and says of one of them: fault[0] = 1 + its token, fault[1] = the expert.
+void launch_check_experts(uint32_t* experts, uint32_t stride, uint32_t n_tokens, uint32_t n_used, uint32_t n_experts, uint32_t* fault,
+                          cudaStream_t stream);
 
 // ---- embed.cu -------------------------------------------------------------------------------------------
 

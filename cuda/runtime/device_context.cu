@@ -48,6 +48,9 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
   return guarded(error, [&] {
     require(options, "options");
     require(context, "context");
+    if (memchr(options->instruction_set, '\0', sizeof(options->instruction_set)) == nullptr) {
+      fail(M40_INVALID_ARGUMENT, "instruction_set has no terminating zero in its 32 bytes");
+    }
     m40::cuda::check_usable(options->device);
     *context = new m40_context(options->device);
   });
@@ -125,7 +128,7 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     require(context, "context");
     require(memory, "memory");
     if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
-    if (n_bytes > SIZE_MAX / 2) {
+    if (n_bytes > uint64_t{1} << 48) {
       fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be had", static_cast<unsigned long long>(n_bytes));
     }
     context->use();

@@ -242,6 +242,14 @@ class Execution {
                  stream_);
   }
 
+  // Whether an operation before number i chose the experts.
+  bool routed(size_t i, uint32_t experts) const {
+    for (size_t k = 0; k < i; k++) {
+      if (program_.ops[k].kind == M40_OP_ROUTE && program_.ops[k].route.experts == experts) return true;
+    }
+    return false;
+  }
+
   void expert_matmul(size_t i) const {
     const m40_op_expert_matmul& op = program_.ops[i].expert_matmul;
     ExpertMatmulArgs args = {};
@@ -261,7 +269,10 @@ class Execution {
       args.weights[w] = packed(op.weight[w], op.columns, &row);
       args.output_column[w] = op.output_column[w];
     }
-    args.fault = &results_->expert_fault_token;
+    if (!routed(i, op.experts)) {
+      launch_check_experts(indices(op.experts), args.experts_stride, args.n_tokens, op.n_used, op.n_experts, &results_->expert_fault_token,
+                           stream_);
+    }
     launch_expert_matmul(args, stream_);
   }
 
