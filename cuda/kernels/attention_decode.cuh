@@ -93,12 +93,14 @@ __device__ __forceinline__ void spread_sums(float* values, uint32_t lane) {
 template <uint32_t Type, int Lanes, int Heads>
 struct DecodeShape {
   static constexpr int rows = 32 / Lanes;                        // of K that a warp reads at a time
-  static constexpr int batch = (Type == M40_TYPE_F32 ? 4 : 8) / (Heads >= 4 ? 2 : 1);  // of those, in flight
+  static constexpr int batch = (Type == M40_TYPE_F32 ? 4 : 8) / (Heads == 2 || Heads == 4 || (Heads == 8 && Type == M40_TYPE_F32) ? 2 : 1);  // of those, in flight
   static constexpr int keys = rows * batch;                      // positions of a run
-  static constexpr int part = Heads >= 8 || (Heads == 4 && Type == M40_TYPE_Q8_0) ? 2 : batch;            // rows whose products are added together
+  static constexpr int part = Heads == 8 ? batch / 2 : Heads == 4 && Type != M40_TYPE_F16 ? 2 : batch;            // rows whose products are added together
   static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
+  // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
+  static constexpr bool reads_ahead = !holds_queries;
   static constexpr int head_dim = Lanes * 8;                     // at most
-  static constexpr int warps = Heads * head_dim >= 2048 ? 4 : 8; // of a block: their sums must fit in shared memory
+  static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block
   static constexpr int score_floats = keys * Heads + Heads;      // a warp: weights [keys][Heads], shrinks [Heads]
   static constexpr int query_floats = Heads * head_dim;
   // Warps' sums at the end of a chunk: [warps][Heads][head_dim], then largest and sum [warps][Heads][2].
@@ -186,7 +188,7 @@ __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n
 
 // Grid: blocks along the chunks, KV heads * head_tiles, decoded tokens.
 template <uint32_t Type, int Lanes, int Heads>
-__global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, Heads >= 8 ? 1 : 2) attention_decode_kernel(AttentionArgsDecode args) {
+__global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, 2) attention_decode_kernel(AttentionArgsDecode args) {
   using Shape = DecodeShape<Type, Lanes, Heads>;
   constexpr int rows = Shape::rows;
   constexpr int batch = Shape::batch;
@@ -197,9 +199,8 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
   __shared__ __align__(16) float work[Shape::work_floats];
   __shared__ uint32_t is_last;
 
-  const uint32_t token = blockIdx.z;
-  const uint32_t position = args.positions[token];
-  const uint32_t sequence = args.sequences[token];
+  const uint32_t position = args.positions[blockIdx.z];
+  const uint32_t sequence = args.sequences[blockIdx.z];
   const uint32_t end = position + 1;
   const uint32_t start = args.window != 0 && args.window < end ? end - args.window : 0;
   const uint32_t first = start / decode_chunk * decode_chunk;
@@ -208,30 +209,30 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
   if (blockIdx.x >= n_chunks) return;
 
   const uint32_t kv_head = blockIdx.y / args.head_tiles;
-  const uint32_t tile = blockIdx.y % args.head_tiles;
-  const uint32_t first_head = kv_head * args.group + tile * Heads;
-  const uint32_t n_heads = min(static_cast<uint32_t>(Heads), args.group - tile * Heads);
+  // Computed where they are needed, for want of registers.
+  const auto tile = [&] { return blockIdx.y % args.head_tiles; };
+  const auto first_head = [&] { return blockIdx.y / args.head_tiles * args.group + tile() * Heads; };
+  const auto n_heads = [&] { return min(static_cast<uint32_t>(Heads), args.group - tile() * Heads); };
   const uint32_t warp = threadIdx.x / 32;
   const uint32_t lane = threadIdx.x % 32;
-  const uint32_t head_dim = args.cache.head_dim;
-  const uint32_t padded = padded_head_dim(head_dim);
+  const uint32_t padded = padded_head_dim(args.cache.head_dim);
   const uint32_t* pages = args.page_table + uint64_t{sequence} * args.page_stride;
-  const float* qkv = args.qkv + uint64_t{token} * args.qkv_stride;
+  const float* qkv = args.qkv + uint64_t{blockIdx.z} * args.qkv_stride;
 
-  // The queries, with zeros where there is no head and beyond head_dim.
+  // The queries, with zeros where there is no head and beyond args.cache.head_dim.
   if (args.rotates) {
     float* table = work;                         // [rope_dim]
-    float* rotated = work + args.rope.rope_dim;  // K or V, a warp: [head_dim] each
+    float* rotated = work + args.rope.rope_dim;  // K or V, a warp: [args.cache.head_dim] each
     rope_table(args.rope, position, table, threadIdx.x, static_cast<uint32_t>(warps) * 32);
     for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += static_cast<uint32_t>(warps) * 32) queries[i] = 0;
     __syncthreads();
-    for (uint32_t h = warp; h < n_heads; h += static_cast<uint32_t>(warps)) {
-      rotate_head(args.rope, args.rope.q_norm, qkv + (first_head + h) * head_dim, queries + h * Shape::head_dim, table, lane);
+    for (uint32_t h = warp; h < n_heads(); h += static_cast<uint32_t>(warps)) {
+      rotate_head(args.rope, args.rope.q_norm, qkv + (first_head() + h) * args.cache.head_dim, queries + h * Shape::head_dim, table, lane);
     }
     // Who computes the last chunk writes the token's K and V, before it reads them.
     if ((n_chunks - 1) % gridDim.x == blockIdx.x && warp >= static_cast<uint32_t>(warps) - 2) {
       const bool is_value = warp == static_cast<uint32_t>(warps) - 1;
-      const float* input = qkv + (args.n_heads + kv_head + (is_value ? args.n_kv_heads : 0)) * head_dim;
+      const float* input = qkv + (args.n_heads + kv_head + (is_value ? args.n_kv_heads : 0)) * args.cache.head_dim;
       if (!is_value) {
         rotate_head(args.rope, args.rope.k_norm, input, rotated, table, lane);
         input = rotated;
@@ -244,14 +245,15 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
     for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += static_cast<uint32_t>(warps) * 32) {
       const uint32_t h = i / Shape::head_dim;
       const uint32_t d = i % Shape::head_dim;
-      queries[i] = h < n_heads && d < head_dim ? qkv[(first_head + h) * head_dim + d] : 0;
+      queries[i] = h < n_heads() && d < args.cache.head_dim ? qkv[(first_head() + h) * args.cache.head_dim + d] : 0;
     }
   }
   __syncthreads();
 
   const uint32_t row_of_lane = lane / Lanes;
   const uint32_t d_of_lane = lane % Lanes * 8;
-  const bool reads = d_of_lane < padded;
+  // Lanes beyond the row read its start: their queries are 0.
+  const uint32_t d_read = d_of_lane < padded ? d_of_lane : 0;
   float q[Shape::holds_queries ? Heads : 1][8];
   if constexpr (Shape::holds_queries) {
 #pragma unroll
@@ -263,10 +265,10 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
   float* weights = work + warp * Shape::score_floats;
   float* shrinks = weights + keys * Heads;
   float* statistics = work + warps * Shape::query_floats;
-  const bool run_in_page = args.cache.page_tokens >= static_cast<uint32_t>(keys);
-  const uint64_t slot = uint64_t{token} * gridDim.y + blockIdx.y;
+  const uint32_t run_keys = min(static_cast<uint32_t>(keys), args.cache.page_tokens);  // a run is inside a page
   const uint32_t partial_floats = Heads * (padded + 2);
-  float* partials = args.partials + slot * decode_most_chunks * partial_floats;
+  const auto slot = [&] { return blockIdx.z * gridDim.y + blockIdx.y; };
+  const auto partials = [&] { return args.partials + uint64_t{slot()} * decode_most_chunks * partial_floats; };
 
   for (uint32_t c = blockIdx.x; c < n_chunks; c += gridDim.x) {
     const uint32_t chunk_end = min(first + (c + 1) * chunk, end);
@@ -279,31 +281,54 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
     float largest = -INFINITY;  // of head lane % Heads; the same in all its lanes
     float sum = 0;              // of this lane's weights
 
-    for (uint32_t run = first + c * chunk + warp * keys; run < chunk_end; run += warps * keys) {
-      if (run + keys <= start) continue;  // before the window: its pages may be another sequence's by now
-      KvValues<Type> k[batch];
-      KvValues<Type> v[batch];
-      uint32_t page = 0;
-      if (run_in_page) page = pages[run >> args.cache.page_shift];
+    KvValues<Type> k[batch];
+    KvValues<Type> v[batch];
+    // visit(u, row, scales of the row) for the rows of K that this lane reads in a run. Positions that are not attended to
+    // read the row of one that is. Rows of V are args.cache.values behind.
+    const auto for_each_row = [&](uint32_t run, const uint8_t* page, const auto& visit) {
+      const uint32_t row = cache_row(args.cache, kv_head, run);
+      const uint32_t least = max(start, run) - run;
+      const uint32_t most = min(run_keys, end - run) - 1;
+      const uint8_t* at = page + row * args.cache.row_bytes;
+      const uint8_t* scales = page + args.cache.scales + row * args.cache.scale_row_bytes;
+      uint32_t offset = row_of_lane * args.cache.row_bytes;
+      uint32_t scale_offset = row_of_lane * args.cache.scale_row_bytes;
 #pragma unroll
       for (int u = 0; u < batch; u++) {
-        // What is masked reads what is not.
-        const uint32_t at = max(start, min(run + u * rows + row_of_lane, end - 1));
-        if (!run_in_page) page = pages[at >> args.cache.page_shift];
-        // In the page of the run, whatever the position: rows of one page are all there.
-        const uint32_t row = cache_row(args.cache, kv_head, at);
-        const uint8_t* region = args.cache.keys + page * args.cache.page_bytes;
-        if (reads) {
-          const uint8_t* values = region + row * args.cache.row_bytes;
-          const uint8_t* scales = region + args.cache.scales + row * args.cache.scale_row_bytes;
-          k[u].load(values, scales, d_of_lane);
-          v[u].load(values + args.cache.values, scales + args.cache.values, d_of_lane);
-        } else {
-          k[u].clear();
-          v[u].clear();
-        }
+        const uint32_t here = max(min(offset, most * args.cache.row_bytes), least * args.cache.row_bytes);
+        const uint32_t scales_here = max(min(scale_offset, most * args.cache.scale_row_bytes), least * args.cache.scale_row_bytes);
+        visit(u, at + here, scales + scales_here);
+        offset += rows * args.cache.row_bytes;
+        scale_offset += rows * args.cache.scale_row_bytes;
       }
-
+    };
+    const auto load_keys = [&](uint32_t run, const uint8_t* page) {
+      for_each_row(run, page, [&](int u, const uint8_t* row, const uint8_t* scales) { k[u].load(row, scales, d_read); });
+    };
+    const auto load_values = [&](uint32_t run, const uint8_t* page) {
+      for_each_row(run, page, [&](int u, const uint8_t* row, const uint8_t* scales) { v[u].load(row + args.cache.values, scales + args.cache.values, d_read); });
+    };
+    const auto page_of = [&](uint32_t run) { return args.cache.keys + pages[run >> args.cache.page_shift] * args.cache.page_bytes; };
+    const uint32_t stride = warps * run_keys;
+    uint32_t run = first + c * chunk + warp * run_keys;
+    // Runs before the window are passed over: their pages may be another sequence's by now.
+    while (run + run_keys <= start) run += stride;
+    const uint8_t* page = nullptr;
+    if (Shape::reads_ahead && run < chunk_end) {
+      page = page_of(run);
+      load_keys(run, page);
+      load_values(run, page);
+    }
+    while (run < chunk_end) {
+      const uint32_t next = run + stride;
+      if (!Shape::reads_ahead) {
+        for_each_row(run, page_of(run), [&](int u, const uint8_t* row, const uint8_t* scales) {
+          k[u].load(row, scales, d_read);
+          v[u].load(row + args.cache.values, scales + args.cache.values, d_read);
+        });
+      } else if (next < chunk_end) {
+        page = page_of(next);
+      }
 #pragma unroll
       for (int p = 0; p < batch / part; p++) {
         float products[part * Heads];  // [part][Heads]
@@ -355,6 +380,8 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
       }
       __syncwarp();
 
+      // On its way while this run is finished.
+      if (Shape::reads_ahead && next < chunk_end) load_keys(next, page);
       constexpr int entries = keys * Heads;
       constexpr int per_lane = (entries + 31) / 32;
       float scores[per_lane];
@@ -363,7 +390,7 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
       for (int i = 0; i < per_lane; i++) {
         const uint32_t entry = i * 32 + lane;
         const uint32_t at = run + entry / Heads;
-        const bool attended = entry < static_cast<uint32_t>(entries) && at >= start && at < end;
+        const bool attended = entry < run_keys * Heads && at >= start && at < end;
         scores[i] = attended ? attention_score(weights[entry], args.scale, args.softcap) : -INFINITY;
         now = fmaxf(now, scores[i]);
       }
@@ -401,6 +428,8 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
           for (int i = 0; i < 8; i++) sums[h][i] = __fmaf_rn(weight, values[i], sums[h][i]);
         }
       }
+      if (Shape::reads_ahead && next < chunk_end) load_values(next, page);
+      run = next;
       __syncwarp();
     }
 
@@ -430,12 +459,12 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
     }
     __syncthreads();
     if (n_chunks == 1) {
-      float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
-      combine_warps<warps, Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, true, output, head_dim, nullptr);
+      float* output = args.output + uint64_t{blockIdx.z} * args.output_stride + uint64_t{first_head()} * args.cache.head_dim;
+      combine_warps<warps, Heads>(work, statistics, Shape::head_dim, n_heads(), args.cache.head_dim, true, output, args.cache.head_dim, nullptr);
       return;
     }
-    float* partial = partials + uint64_t{c} * partial_floats;
-    combine_warps<warps, Heads>(work, statistics, Shape::head_dim, n_heads, head_dim, false, partial, padded, partial + Heads * padded);
+    float* partial = partials() + c * partial_floats;
+    combine_warps<warps, Heads>(work, statistics, Shape::head_dim, n_heads(), args.cache.head_dim, false, partial, padded, partial + Heads * padded);
     __syncthreads();  // the sums lie where the next chunk's weights go
   }
 
@@ -444,15 +473,15 @@ __global__ void __launch_bounds__(DecodeShape<Type, Lanes, Heads>::warps * 32, H
   __syncthreads();
   if (threadIdx.x == 0) {
     const uint32_t n_blocks = min(gridDim.x, n_chunks);
-    const uint32_t before = atomicAdd(args.counters + slot, 1u);
+    const uint32_t before = atomicAdd(args.counters + slot(), 1u);
     is_last = before == n_blocks - 1;
-    if (is_last) args.counters[slot] = 0;
+    if (is_last) args.counters[slot()] = 0;
   }
   __syncthreads();
   if (!is_last) return;
   __threadfence();
-  float* output = args.output + uint64_t{token} * args.output_stride + uint64_t{first_head} * head_dim;
-  combine_chunks<warps, Heads>(partials, n_chunks, n_heads, head_dim, padded, work, output);
+  float* output = args.output + uint64_t{blockIdx.z} * args.output_stride + uint64_t{first_head()} * args.cache.head_dim;
+  combine_chunks<warps, Heads>(partials(), n_chunks, n_heads(), args.cache.head_dim, padded, work, output);
 }
 
 }  // namespace m40::cuda

@@ -123,6 +123,21 @@ __device__ __forceinline__ T block_prefix(T value, T* shared) {
   return before + value;
 }
 
+// apply(logit, token) for each, several of a thread's on their way at once.
+template <class Apply>
+__device__ __forceinline__ void for_each_logit(const float* logits, uint32_t first, uint32_t end, const Apply& apply) {
+  constexpr uint32_t batch = 8;
+  for (uint32_t start = first + threadIdx.x; start < end; start += batch * sample_threads) {
+    float values[batch];
+#pragma unroll
+    for (uint32_t j = 0; j < batch; j++) values[j] = start + j * sample_threads < end ? logits[start + j * sample_threads] : 0;
+#pragma unroll
+    for (uint32_t j = 0; j < batch; j++) {
+      if (start + j * sample_threads < end) apply(values[j], start + j * sample_threads);
+    }
+  }
+}
+
 // ---- the last block's work -----------------------------------------------------------------------------------------
 
 struct SampleShared {
@@ -152,23 +167,20 @@ constexpr unsigned long long least_allowed = 0x0080000000000000ull;
 // There must be so many; of these `least` to all the block has the same.
 __device__ __forceinline__ unsigned long long bound_of_likeliest(const float* logits, uint32_t columns, uint32_t wanted, bool exact, SampleShared& shared) {
   // It grows digit by digit: first of the logit's bits, then, among equal logits, of the token's.
-  constexpr uint32_t digits[6] = {53, 42, 32, 21, 10, 0};  // lowest bit of each digit
   unsigned long long prefix = 0;                           // what the digits so far are
   uint32_t above = 0;                                      // candidates beyond the prefix
-  for (uint32_t level = 0; level < 6; level++) {
-    const uint32_t shift = digits[level];
-    const uint32_t top = level == 0 ? 64 : digits[level - 1];
+  for (uint32_t level = 0, top = 64; level < 6; level++) {
+    // The lowest bit of the digit: 53, 42, 32; 21, 10, 0.
+    const uint32_t shift = top - (level % 3 == 2 ? 10 : 11);
     const uint32_t n_bins = 1u << (top - shift);
     __syncthreads();
     for (uint32_t i = threadIdx.x; i < sample_bins; i += sample_threads) shared.bins[i] = 0;
     __syncthreads();
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
-      const unsigned long long candidate = likeliness(rising_bits(logits[i]), i);
-      if (candidate < least_allowed) continue;
-      if (level > 0 && candidate >> top != prefix >> top) continue;
+    for_each_logit(logits, 0, columns, [&](float logit, uint32_t token) {
+      const unsigned long long candidate = likeliness(rising_bits(logit), token);
+      if (candidate < least_allowed || (level > 0 && candidate >> top != prefix >> top)) return;
       atomicAdd(&shared.bins[static_cast<uint32_t>(candidate >> shift) & (n_bins - 1)], 1u);
-    }
+    });
     __syncthreads();
     // The lowest bin that is wanted: candidates in it and above reach the wanted number. Thread 0 has the top bins.
     constexpr uint32_t each = sample_bins / sample_threads;
@@ -192,6 +204,7 @@ __device__ __forceinline__ unsigned long long bound_of_likeliest(const float* lo
     above = shared.above;
     const uint32_t count = above + shared.bins[shared.bin];
     if (exact ? count == wanted : count <= sample_most) break;
+    top = shift;
   }
   return prefix;
 }
@@ -202,11 +215,10 @@ __device__ __forceinline__ uint32_t sort_range(const float* logits, uint32_t col
   __syncthreads();
   if (threadIdx.x == 0) shared.n = 0;
   __syncthreads();
-#pragma unroll 4
-  for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
-    const unsigned long long candidate = likeliness(rising_bits(logits[i]), i);
+  for_each_logit(logits, 0, columns, [&](float logit, uint32_t token) {
+    const unsigned long long candidate = likeliness(rising_bits(logit), token);
     if (candidate >= low && candidate < high) shared.sorted[atomicAdd(&shared.n, 1u)] = candidate;
-  }
+  });
   __syncthreads();
   const uint32_t n = shared.n;
   uint32_t size = 1;
@@ -327,16 +339,16 @@ struct WeightHistogram {
 
   __device__ __forceinline__ WeightHistogram(const float* logits, uint32_t columns, const SampleWeights& weights, unsigned long long low, SampleShared& shared)
       : best(static_cast<float>(weights.best)), bins_a_unit(static_cast<float>(sample_bins / 32) / static_cast<float>(weights.temperature)) {
+#pragma unroll
     for (uint32_t j = 0; j < each; j++) mine[j] = 0;
     for (uint32_t start = 0; start < columns; start += round) {
       __syncthreads();
       for (uint32_t i = threadIdx.x; i < 3 * sample_bins; i += sample_threads) shared.parts[i / sample_bins][i % sample_bins] = 0;
       __syncthreads();
       const uint32_t end = min(columns - start, round) + start;
-      for (uint32_t i = start + threadIdx.x; i < end; i += sample_threads) {
-        const float logit = logits[i];
-        const unsigned long long candidate = likeliness(rising_bits(logit), i);
-        if (candidate < low) continue;
+      for_each_logit(logits, start, end, [&](float logit, uint32_t token) {
+        const unsigned long long candidate = likeliness(rising_bits(logit), token);
+        if (candidate < low) return;
         const unsigned long long weight = weights.fixed(logit);
         const uint32_t bin = bin_of(logit);
         const uint32_t middle = static_cast<uint32_t>(weight >> 14) & 0x3FFF;
@@ -344,8 +356,9 @@ struct WeightHistogram {
         atomicAdd(&shared.parts[0][bin], static_cast<uint32_t>(weight) & 0x3FFF);
         if (middle != 0) atomicAdd(&shared.parts[1][bin], middle);
         if (high != 0) atomicAdd(&shared.parts[2][bin], high);
-      }
+      });
       __syncthreads();
+#pragma unroll
       for (uint32_t j = 0; j < each; j++) {
         const uint32_t bin = threadIdx.x * each + j;
         mine[j] += shared.parts[0][bin] + (static_cast<unsigned long long>(shared.parts[1][bin]) << 14) +
@@ -353,6 +366,7 @@ struct WeightHistogram {
       }
     }
     unsigned long long sum = 0;
+#pragma unroll
     for (uint32_t j = 0; j < each; j++) sum += mine[j];
     const unsigned long long upto = block_prefix(sum, shared.words);
     before = upto - sum;
@@ -367,6 +381,7 @@ struct WeightHistogram {
   __device__ __forceinline__ uint32_t find(unsigned long long target, bool reach, SampleShared& shared, unsigned long long* upto_bin) const {
     unsigned long long passed = before;
     uint32_t found = sample_bins;
+#pragma unroll
     for (uint32_t j = 0; j < each; j++) {
       passed += mine[j];
       const bool enough = passed == total || (reach ? passed >= target : passed > target);
@@ -375,7 +390,8 @@ struct WeightHistogram {
     const uint32_t first = block_reduce(found, shared.counts, [](uint32_t a, uint32_t b) { return a < b ? a : b; });
     if (threadIdx.x == first / each) {
       unsigned long long sum = before;
-      for (uint32_t j = 0; j < first % each; j++) sum += mine[j];
+#pragma unroll
+      for (uint32_t j = 0; j < each; j++) sum += j < first % each ? mine[j] : 0;
       shared.word = sum;
     }
     __syncthreads();
@@ -396,14 +412,13 @@ __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint
   uint32_t least = 0xFFFFFFFFu;
   uint32_t most = 0;
   uint32_t count = 0;
-  for (uint32_t i = threadIdx.x; i < columns; i += sample_threads) {
-    const float logit = logits[i];
+  for_each_logit(logits, 0, columns, [&](float logit, uint32_t token) {
     const uint32_t rising = rising_bits(logit);
-    if (likeliness(rising, i) < low || histogram.bin_of(logit) != bin) continue;
+    if (likeliness(rising, token) < low || histogram.bin_of(logit) != bin) return;
     least = min(least, rising);
     most = max(most, rising);
     count++;
-  }
+  });
   least = block_reduce(least, shared.counts, [](uint32_t a, uint32_t b) { return min(a, b); });
   most = block_reduce(most, shared.counts, [](uint32_t a, uint32_t b) { return max(a, b); });
   count = block_sum(count, shared.counts);
