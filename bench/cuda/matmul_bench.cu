@@ -133,7 +133,7 @@ void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bo
   std::vector<float> biases;
   uint32_t total = 0;
   for (uint32_t r : rows) matrices.push_back(make_matrix(type, 1, r, columns)), total += r;
-  const uint32_t in_stride = columns + 3, out_stride = total + 5;
+  const uint32_t in_stride = columns + (residual ? 4 : 3), out_stride = total + 5;
   std::vector<float> input(size_t{most} * in_stride), added(size_t{most} * out_stride);
   for (float& v : input) v = random_float();
   for (float& v : added) v = random_float();

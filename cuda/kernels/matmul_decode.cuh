@@ -36,7 +36,7 @@ struct DecodeWeight {
 };
 
 struct DecodeArgs {
-  const float* input;
+  const float* input;  // n_tokens * input_stride is below 2^32
   uint32_t input_stride;
   float* output;
   uint32_t output_stride;
@@ -49,11 +49,11 @@ struct DecodeArgs {
   uint32_t* counters;  // 0 before and after
 };
 
-__device__ __forceinline__ const DecodeWeight& decode_weight_of(const DecodeArgs& args) {
-  int which = 0;
+__device__ __forceinline__ uint32_t decode_weight_of(const DecodeArgs& args) {
+  uint32_t which = 0;
   if (args.n_weights > 1 && blockIdx.x >= args.weights[1].first_block) which = 1;
   if (args.n_weights > 2 && blockIdx.x >= args.weights[2].first_block) which = 2;
-  return args.weights[which];
+  return which;
 }
 
 __device__ __forceinline__ void decode_finish(const DecodeArgs& args, const DecodeWeight& w, uint32_t row, uint32_t token, float value) {
@@ -79,7 +79,7 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   using F = Format<kType>;
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
   // enough, and registers are short.
-  constexpr int kRefill = T >= 8 && F::kColumns > 8 ? F::kColumns - 8 : 0;
+  constexpr int kRefill = T >= 4 && F::kColumns > 8 ? F::kColumns - 8 : 0;
   constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits>();
@@ -89,16 +89,39 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   typename F::Scale scale[R];
   typename F::StoredSuper stored[R];
   typename F::Super super[R];
-  float ahead[T];  // this lane's column of the block to come
-  const float* const input = args.input + size_t{first_token} * args.input_stride + lane;
+  // Activations of the block to come. One or two tokens: this lane's column of each. From four on: four columns of
+  // every fourth token, which wants columns that can be loaded four at a time.
+  constexpr bool kFours = T >= 4;
+  constexpr int kAhead = kFours ? T / 4 : T;
+  float ahead[kAhead][kFours ? 4 : 1];
+  const uint32_t my_token = kFours ? lane / 8 : 0, my_column = kFours ? lane % 8 * 4 : lane;
+  uint32_t inputs[kAhead];  // where they start, from args.input
+#pragma unroll
+  for (int i = 0; i < kAhead; i++) {
+    const uint32_t token = first_token + my_token + (kFours ? 4 : 1) * i;
+    inputs[i] = (T == 1 || token < args.n_tokens ? token : args.n_tokens - 1) * args.input_stride + my_column;
+  }
 
   const auto load_input = [&](uint32_t b) {
-    const bool inside = b * 32 + lane < args.columns;
-    const float* at = input + b * 32;
 #pragma unroll
-    for (int t = 0; t < T; t++) {
-      ahead[t] = inside && (T == 1 || first_token + t < args.n_tokens) ? __ldg(at) : 0.0f;
-      at += args.input_stride;
+    for (int i = 0; i < kAhead; i++) {
+      const float* const at = args.input + (inputs[i] + b * 32);
+      if constexpr (kFours) {
+        const float4 x = __ldg(reinterpret_cast<const float4*>(at));
+        ahead[i][0] = x.x, ahead[i][1] = x.y, ahead[i][2] = x.z, ahead[i][3] = x.w;
+      } else {
+        ahead[i][0] = b * 32 + lane < args.columns ? __ldg(at) : 0.0f;
+      }
+    }
+  };
+  const auto store_input = [&](float* buffer) {
+#pragma unroll
+    for (int i = 0; i < kAhead; i++) {
+      if constexpr (kFours) {
+        *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(ahead[i][0], ahead[i][1], ahead[i][2], ahead[i][3]);
+      } else {
+        buffer[i * 32 + lane] = ahead[i][0];
+      }
     }
   };
   const auto load_quants = [&](int load) {
@@ -139,8 +162,7 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
     // No lane reads this buffer any more: all have been through the barrier since.
     float* const buffer = shared + odd * (T * 32);
     odd ^= 1;
-#pragma unroll
-    for (int t = 0; t < T; t++) buffer[t * 32 + lane] = ahead[t];
+    store_input(buffer);
     __syncwarp();
     typename F::Factors factors[R];
 #pragma unroll
@@ -244,46 +266,51 @@ __device__ __forceinline__ void decode_split(const DecodeArgs& args, const Packe
   }
 }
 
-template <uint32_t kType, int T, int R, int kResidency>
-__global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode(DecodeArgs args) {
-  __shared__ __align__(16) float shared[DecodeShared<kType, T, R>::kFloats];
-  __shared__ bool is_last;
-  const DecodeWeight& w = decode_weight_of(args);
-  const PackedWeight& weight = w.weight;
-  const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
-  uint32_t rest = blockIdx.x - w.first_block;
-  const uint32_t token_block = rest % token_blocks;
-  rest /= token_blocks;
-  const uint32_t split = rest % w.splits, row_set = rest / w.splits;
-  const uint32_t first_row = row_set * (32 * R), first_token = token_block * T, rows = weight.rows;
-  float* const partials = args.partials + w.partials;
+// Which piece of a launch a thread block does.
+struct DecodeTile {
+  uint32_t which, row_set, split, token_block;
+};
 
-  decode_split<kType, T, R>(args, weight, first_row, first_token, split, w.splits, shared, [&](uint32_t i, float sum) {
-    const uint32_t row = first_row + i / (32 * T) * 32 + i % 32, token = first_token + i / 32 % T;
-    if (row >= rows || token >= args.n_tokens) return;
-    if (w.splits == 1) {
-      decode_finish(args, w, row, token, sum);
-    } else {
-      partials[(size_t{split} * args.n_tokens + token) * rows + row] = sum;
-    }
-  });
+__device__ __forceinline__ DecodeTile decode_tile_of(const DecodeArgs& args, uint32_t token_blocks) {
+  const uint32_t which = decode_weight_of(args);
+  const DecodeWeight& w = args.weights[which];
+  const uint32_t at = blockIdx.x - w.first_block, rest = at / token_blocks;
+  return {which, rest / w.splits, rest % w.splits, at % token_blocks};
+}
+
+// A split's sum: to the output where there is one split, else to scratch.
+__device__ __forceinline__ void decode_take(const DecodeArgs& args, const DecodeWeight& w, uint32_t split, uint32_t row, uint32_t token, float sum) {
+  const uint32_t rows = w.weight.rows;
+  if (row >= rows || token >= args.n_tokens) return;
+  if (w.splits == 1) {
+    decode_finish(args, w, row, token, sum);
+  } else {
+    args.partials[w.partials + (size_t{split} * args.n_tokens + token) * rows + row] = sum;
+  }
+}
+
+// The last thread block of a tile to get here adds the splits' sums.
+template <int kRows, int kTokens>
+__device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const DecodeWeight& w, const DecodeTile& tile, uint32_t token_blocks, bool* is_last) {
   if (w.splits == 1) return;
-
   __threadfence();
   __syncthreads();
   if (threadIdx.x == 0) {
-    uint32_t* const counter = args.counters + w.first_counter + row_set * token_blocks + token_block;
-    is_last = atomicAdd(counter, 1u) == w.splits - 1;
-    if (is_last) *counter = 0;
+    uint32_t* const counter = args.counters + w.first_counter + tile.row_set * token_blocks + tile.token_block;
+    *is_last = atomicAdd(counter, 1u) == w.splits - 1;
+    if (*is_last) *counter = 0;
   }
   __syncthreads();
-  if (!is_last) return;
+  if (!*is_last) return;
   __threadfence();
-  // All loads of an output are under way at once, and those of several outputs: a chain of them would cost more than the sums' own work.
+  const uint32_t rows = w.weight.rows, first_row = tile.row_set * kRows, first_token = tile.token_block * kTokens;
+  const float* const partials = args.partials + w.partials;
   const size_t stride = size_t{args.n_tokens} * rows;
+  // All loads of a sum are under way at once, and those of several sums: one after the other, they would cost more
+  // time than all else here.
 #pragma unroll 4
-  for (uint32_t i = threadIdx.x; i < R * 32 * T; i += decode_split_parts * 32) {
-    const uint32_t row = first_row + i % (R * 32), token = first_token + i / (R * 32);
+  for (uint32_t i = threadIdx.x; i < kRows * kTokens; i += decode_split_parts * 32) {
+    const uint32_t row = first_row + i % kRows, token = first_token + i / kRows;
     if (row >= rows || token >= args.n_tokens) continue;
     const float* const at = partials + size_t{token} * rows + row;
     float split_sums[decode_max_splits];
@@ -296,6 +323,23 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
     }
     decode_finish(args, w, row, token, sum);
   }
+}
+
+template <uint32_t kType, int T, int R, int kResidency>
+__global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode(DecodeArgs args) {
+  __shared__ __align__(16) float shared[DecodeShared<kType, T, R>::kFloats];
+  __shared__ bool is_last;
+  __shared__ DecodeTile tile;  // what is needed again after the walk waits in shared memory, for registers are short
+  const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
+  if (threadIdx.x == 0) tile = decode_tile_of(args, token_blocks);
+  __syncthreads();
+  const auto take = [&](uint32_t i, float sum) {
+    const uint32_t row = tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = tile.token_block * T + i / 32 % T;
+    decode_take(args, args.weights[tile.which], tile.split, row, token, sum);
+  };
+  decode_split<kType, T, R>(args, args.weights[tile.which].weight, tile.row_set * (32 * R), tile.token_block * T, tile.split,
+                            args.weights[tile.which].splits, shared, take);
+  decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
 }
 
 // ---- experts --------------------------------------------------------------------------------------------------

@@ -44,12 +44,17 @@ void for_each_type(const MatmulArgs& args, const Function& f) {
   }
 }
 
+// Whether four columns of the input can be loaded at once, wherever a block of 32 starts.
+bool can_load_four(const MatmulArgs& args) {
+  return args.columns % 32 == 0 && args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
+}
+
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
   for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
     uint64_t all_rows = 0;
     for (uint32_t i = 0; i < n; i++) all_rows += args.weights[indices[i]].weight.rows;
     DecodeLaunch launch = {};
-    launch.tokens = decode_tokens(n_tokens);
+    launch.tokens = decode_tokens(n_tokens, can_load_four(args), type);
     launch.row_groups = decode_row_groups(launch.tokens, all_rows);
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     DecodeArgs decode = {};
@@ -88,7 +93,7 @@ void launch_prefill_pass(const MatmulArgs& args, cudaStream_t stream) {
     prefill.n_tokens = args.n_rows;
     prefill.columns = args.columns;
     prefill.n_weights = n;
-    prefill.aligned = args.columns % 32 == 0 && args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
+    prefill.aligned = can_load_four(args);
     uint32_t n_tiles = 0;
     for (uint32_t i = 0; i < n; i++) {
       const MatmulWeight& from = args.weights[indices[i]];

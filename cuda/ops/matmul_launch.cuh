@@ -3,15 +3,21 @@
 #ifndef M40_OPS_MATMUL_LAUNCH_CUH
 #define M40_OPS_MATMUL_LAUNCH_CUH
 
-#include "../kernels/matmul_decode.cuh"
+#include "../kernels/matmul_decode_tiled.cuh"
 #include "../kernels/matmul_prefill.cuh"
 
 namespace m40::cuda {
 
-// Tokens that a thread block of the decode kernels takes, of those compiled: for as many as there are.
-inline uint32_t decode_tokens(uint32_t n_tokens) { return n_tokens <= 1 ? 1 : n_tokens <= 2 ? 2 : n_tokens <= 4 ? 4 : 8; }
+// Tokens that a thread block of the decode kernels takes, of those compiled: for as many as there are. More than two want
+// columns that can be loaded four at a time. The tiled kernel (32) pays where unpacking takes more than a conversion.
+inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned, uint32_t type) {
+  const bool floats = type == M40_TYPE_F32 || type == M40_TYPE_F16 || type == M40_TYPE_BF16;
+  if (n_tokens <= 1) return 1;
+  if (n_tokens <= 2 || !aligned) return 2;
+  return n_tokens <= 4 ? 4 : n_tokens <= 16 || floats ? 8 : 32;
+}
 // Groups of 32 rows that a warp takes: four share the most work, two make more warps of a small weight.
-inline uint32_t decode_row_groups(uint32_t tokens, uint64_t all_rows) { return tokens <= 2 && all_rows < 6144 ? 2 : 4; }
+inline uint32_t decode_row_groups(uint32_t tokens, uint64_t all_rows) { return tokens == 32 || (tokens <= 2 && all_rows < 6144) ? 2 : 4; }
 
 struct DecodeLaunch {
   uint32_t tokens;      // decode_tokens()
@@ -43,7 +49,11 @@ void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStrea
     case 2 * 8 + 2: return launch_decode_as<kType, 2, 2, 3>(args, launch, stream);
     case 2 * 8 + 4: return launch_decode_as<kType, 2, 4, 2>(args, launch, stream);
     case 4 * 8 + 4: return launch_decode_as<kType, 4, 4, 2>(args, launch, stream);
-    default: return launch_decode_as<kType, 8, 4, 2>(args, launch, stream);
+    case 8 * 8 + 4: return launch_decode_as<kType, 8, 4, 2>(args, launch, stream);
+    default:
+      if constexpr (Format<kType>::kColumns > 8) {
+        M40_LAUNCH((matmul_decode_tiled<kType>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+      }
   }
 }
 
