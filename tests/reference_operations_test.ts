@@ -74,7 +74,7 @@ for (const kind of ["rms", "layer"] as const) {
   Deno.test(`norm ${kind}: any number of columns, with and without bias and residual, in place too`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const random = new Random(2);
-      for (const columns of [1, 7, 64, 257, 1000]) {
+      for (const columns of [1, 7, 64, 257, 1000, 4097, 9000]) {
         for (const [biased, residual, inPlace] of [[0, 0, 0], [1, 0, 0], [0, 1, 0], [1, 1, 1]]) {
           const tokens = 9;
           const weight = random.floats(columns);

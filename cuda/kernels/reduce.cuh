@@ -18,14 +18,12 @@ __device__ __forceinline__ float warp_sum(float value) {
 // All threads get the sum. parts: kWarps floats of shared memory, free to be used again after the next barrier.
 template <int kWarps>
 __device__ __forceinline__ float block_sum(float value, float* parts) {
+  static_assert(kWarps <= 32, "a warp adds the warps' sums");
   const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   value = warp_sum(value);
   if (lane == 0) parts[warp] = value;
   __syncthreads();
-  float sum = 0;
-#pragma unroll
-  for (int i = 0; i < kWarps; i++) sum += parts[i];
-  return sum;
+  return warp_sum(lane < kWarps ? parts[lane] : 0.0f);
 }
 
 }  // namespace m40::cuda

@@ -10,10 +10,15 @@
 
 #include "../emulation/cuda.h"
 
+// __noinline__ by a name that the C++ library's own headers do not use.
+#define M40_NOINLINE __attribute__((noinline))
+
 #else
 
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
+
+#define M40_NOINLINE __noinline__
 
 #define M40_UNPARENTHESISED(...) __VA_ARGS__
 #define M40_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
