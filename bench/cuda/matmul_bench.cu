@@ -268,24 +268,30 @@ int check() {
 
 #ifndef M40_EMULATED
 
-// Random planes: what is timed need not mean anything, but must be numbers that are not zero.
-__global__ void fill(uint32_t* words, size_t n, uint32_t seed, uint32_t keep, uint32_t set) {
+// Random blocks: what is timed need not mean anything, but must be numbers that are not zero. An entry of entry_words
+// words is quants up to quant_words, and scales after.
+__global__ void fill(uint32_t* words, size_t n, uint32_t seed, uint32_t entry_words, uint32_t quant_words, uint32_t quant_keep, uint32_t quant_set, uint32_t keep,
+                     uint32_t set) {
   for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n; i += size_t{gridDim.x} * blockDim.x) {
     uint32_t h = static_cast<uint32_t>(i) * 2654435761u + seed;
     h ^= h >> 15, h *= 2246822519u, h ^= h >> 13;
-    words[i] = (h & keep) | set;
+    words[i] = i % entry_words < quant_words ? (h & quant_keep) | quant_set : (h & keep) | set;
   }
 }
 
 PackedWeight random_weight(uint32_t type, uint32_t rows, uint32_t columns, void* memory) {
   const PackedWeight w = packed_view(type, 1, rows, columns, memory);
+  const PackedLayout layout = packed_layout(type);
   const bool floats = type == M40_TYPE_F16 || type == M40_TYPE_BF16 || type == M40_TYPE_F32;
-  for (int p = 0; p < 4; p++) {
-    const uint64_t n = packed_plane_bytes(type, 1, rows, columns, p) / 4;
-    // Halves near 2^-10 of either sign; scales of 8 bits below 64.
-    const uint32_t keep = floats ? 0x83FF83FF : p < 2 ? 0xFFFFFFFF : type == M40_TYPE_Q6_K && p == 2 ? 0x3F3F3F3F : 0x03FF03FF;
-    const uint32_t set = floats ? 0x14001400 : p < 2 || (type == M40_TYPE_Q6_K && p == 2) ? 0 : 0x14001400;
-    if (n != 0) fill<<<1024, 256>>>(static_cast<uint32_t*>(const_cast<void*>(w.planes[p])), n, rows * 7 + columns + p, keep, set);
+  // Halves near 2^-10 of either sign for values; scales of 8 bits below 64, or positive halves.
+  const uint32_t quants = (layout.bytes[0] + layout.bytes[1]) * packed_tile_rows / 4, scales = layout.bytes[2] * packed_tile_rows / 4;
+  const bool bytes = type == M40_TYPE_Q6_K || type == M40_TYPE_Q2_K;
+  fill<<<1024, 256>>>(static_cast<uint32_t*>(const_cast<void*>(w.planes[0])), packed_plane_bytes(type, 1, rows, columns, 0) / 4, rows * 7 + columns, quants + scales, quants,
+                      floats ? 0x83FF83FF : 0xFFFFFFFF, floats ? 0x14001400 : 0, bytes ? 0x3F3F3F3F : 0x03FF03FF, bytes ? 0 : 0x14001400);
+  if (w.planes[1] != nullptr) {
+    // The bytes that make d and dmin are the highest of each word; 0x14 makes halves near 2^-10.
+    fill<<<1024, 256>>>(static_cast<uint32_t*>(const_cast<void*>(w.planes[1])), packed_plane_bytes(type, 1, rows, columns, 1) / 4, rows * 5 + columns, 1, 0, 0, 0, 0x00FFFFFF,
+                        0x14000000);
   }
   return w;
 }

@@ -5,7 +5,7 @@
 //   kColumns           columns that one load of quants covers; kLoads of them make a block of 32
 //   Quants             what such a load leaves in registers
 //   Cursor             pointers into the planes at a row and a block; rows 32, 64 and 96 below it are at r = 1, 2, 3
-//   StoredSuper, Super a super block's entry of plane 3, and what of it all its blocks need
+//   StoredSuper, Super a super block's entry, and what of it all its blocks need
 //   kSuperWords        words of that entry that hold scales of 8 / kSuperWords blocks each
 //   Scale, Factors     a block's scales as they are stored, and as floats ready to multiply
 //   weight(...)        weight i of the columns that a load covers
@@ -53,32 +53,38 @@ struct Planes {
   using Scale = Scale_;
   using StoredSuper = Super_;
 
+  // Where the arrays of a block start, in bytes from the block, and what a row has in each.
+  static constexpr int kMoreAt = kLoads * kFirst * static_cast<int>(sizeof(First_)) * packed_tile_rows;
+  static constexpr int kScaleAt = kMoreAt + (kHasMore ? static_cast<int>(sizeof(More_)) * packed_tile_rows : 0);
+  static constexpr int kBlockBytes = kScaleAt + (kHasScale ? static_cast<int>(sizeof(Scale_)) * packed_tile_rows : 0);
+
   struct Cursor {
-    const First_* quants_at;
-    const More_* more_at;
-    const Scale_* scale_at;
+    const uint8_t* block_at;  // this row's place among 128 is added where a size is known
     const Super_* super_at;
+    uint32_t in_tile;
 
     __device__ __forceinline__ Cursor(const PackedWeight& weight, uint32_t row, uint32_t block) {
-      const uint32_t n_blocks = packed_blocks(weight.columns), n_supers = packed_supers(weight.columns);
-      const size_t tile = row / packed_tile_rows, in_tile = row % packed_tile_rows;
-      const size_t at = tile * n_blocks + block;
-      quants_at = static_cast<const First_*>(weight.planes[0]) + at * (kLoads * kFirst * packed_tile_rows) + in_tile;
-      if (kHasMore) more_at = static_cast<const More_*>(weight.planes[1]) + at * packed_tile_rows + in_tile;
-      if (kHasScale) scale_at = static_cast<const Scale_*>(weight.planes[2]) + at * packed_tile_rows + in_tile;
-      if (kHasSuper) super_at = static_cast<const Super_*>(weight.planes[3]) + (tile * n_supers + block / 8) * packed_tile_rows + in_tile;
+      const size_t tile = row / packed_tile_rows;
+      in_tile = row % packed_tile_rows;
+      block_at = static_cast<const uint8_t*>(weight.planes[0]) + (tile * packed_blocks(weight.columns) + block) * kBlockBytes + in_tile * sizeof(First_);
+      if (kHasSuper) super_at = static_cast<const Super_*>(weight.planes[1]) + (tile * packed_supers(weight.columns) + block / 8) * packed_tile_rows + in_tile;
     }
-    // Load number `load` from the cursor's block on, of the row at r; scales `ahead` blocks on.
+    // block_at is at the row's first array; another array has smaller values, or greater ones.
+    template <class T>
+    __device__ __forceinline__ const T* array(int at, int r) const {
+      return reinterpret_cast<const T*>(block_at + at - static_cast<int>(in_tile) * (static_cast<int>(sizeof(First_)) - static_cast<int>(sizeof(T)))) + r * 32;
+    }
+    // Load number `load` of the cursor's block, of the row at r.
     __device__ __forceinline__ Quants quants(int load, int r) const {
       Quants q;
 #pragma unroll
-      for (int i = 0; i < kFirst; i++) load_words(q.w + i * kFirstWords, quants_at + (load * kFirst + i) * packed_tile_rows + r * 32);
-      if (kHasMore) load_words(q.w + kFirst * kFirstWords, more_at + load * packed_tile_rows + r * 32);
+      for (int i = 0; i < kFirst; i++) load_words(q.w + i * kFirstWords, reinterpret_cast<const First_*>(block_at) + (load * kFirst + i) * packed_tile_rows + r * 32);
+      if constexpr (kHasMore) load_words(q.w + kFirst * kFirstWords, array<More_>(kMoreAt, r));
       return q;
     }
-    __device__ __forceinline__ Scale scale(int ahead, int r) const {
+    __device__ __forceinline__ Scale scale(int r) const {
       if constexpr (kHasScale) {
-        return __ldg(scale_at + ahead * packed_tile_rows + r * 32);
+        return __ldg(array<Scale_>(kScaleAt, r));
       } else {
         return {};
       }
@@ -92,11 +98,7 @@ struct Planes {
     }
     // Word i of the super block's entry.
     __device__ __forceinline__ uint32_t super_word(int r, uint32_t i) const { return __ldg(reinterpret_cast<const uint32_t*>(super_at + r * 32) + i); }
-    __device__ __forceinline__ void next_block() {
-      quants_at += kLoads * kFirst * packed_tile_rows;
-      if (kHasMore) more_at += packed_tile_rows;
-      if (kHasScale) scale_at += packed_tile_rows;
-    }
+    __device__ __forceinline__ void next_block() { block_at += kBlockBytes; }
     __device__ __forceinline__ void next_super() {
       if (kHasSuper) super_at += packed_tile_rows;
     }
@@ -384,7 +386,7 @@ __device__ __forceinline__ void unpack_block(const PackedWeight& weight, uint32_
   const Bases bases = make_bases<F::kBits>();
   uint32_t word = 0;
   if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
-  const typename F::Factors factors = F::factors(F::open(cursor.super(0)), cursor.scale(0, 0), word, block);
+  const typename F::Factors factors = F::factors(F::open(cursor.super(0)), cursor.scale(0), word, block);
 #pragma unroll
   for (int load = 0; load < F::kLoads; load++) {
     const typename F::Quants quants = cursor.quants(load, 0);

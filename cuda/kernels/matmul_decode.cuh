@@ -130,7 +130,7 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   };
   const auto load_scale = [&]() {
 #pragma unroll
-    for (int r = 0; r < R; r++) scale[r] = cursor.scale(0, r);
+    for (int r = 0; r < R; r++) scale[r] = cursor.scale(r);
   };
   const auto load_super = [&]() {
 #pragma unroll

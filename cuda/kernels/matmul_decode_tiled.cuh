@@ -48,7 +48,7 @@ struct DecodeTiled {
     const auto load_scales = [&](uint32_t b) {
 #pragma unroll
       for (int r = 0; r < R; r++) {
-        scale[r] = cursor.scale(0, r);
+        scale[r] = cursor.scale(r);
         word[r] = 0;
         if constexpr (F::kSuperWords != 0) word[r] = cursor.super_word(r, b % 8 / (8 / F::kSuperWords));
       }

@@ -18,7 +18,7 @@ struct PrefillWeight {
 };
 
 struct PrefillArgs {
-  const float* input;
+  const float* input;  // n_tokens * input_stride is below 2^32
   uint32_t input_stride;
   float* output;
   uint32_t output_stride;
@@ -60,7 +60,7 @@ struct PrefillLoader {
         super = F::open(cursor.super(0));
       }
       if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
-      scale = cursor.scale(0, 0);
+      scale = cursor.scale(0);
     } else {
       cursor.next_block();
       block++;
@@ -76,7 +76,7 @@ struct PrefillLoader {
 };
 
 template <uint32_t kType, bool kAligned>
-__global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs args) {
+__global__ __launch_bounds__(prefill_threads, kAligned ? 2 : 1) void matmul_prefill(PrefillArgs args) {
   constexpr int kStride = prefill_rows + 4;
   __shared__ __align__(16) float weights[2][prefill_columns][kStride];
   __shared__ __align__(16) float inputs[2][prefill_columns][kStride];
@@ -92,25 +92,24 @@ __global__ __launch_bounds__(prefill_threads, 2) void matmul_prefill(PrefillArgs
   const int half = thread / 128;
   // Four columns of two tokens.
   const int in_column = thread % 4 * 4, in_token = thread / 4;
-  const float* in[2];
+  uint32_t in[2];  // from args.input
 #pragma unroll
   for (int i = 0; i < 2; i++) {
     uint32_t token = first_token + in_token + 64 * i;
     if (token >= args.n_tokens) token = args.n_tokens - 1;
-    in[i] = args.input + size_t{token} * args.input_stride;
+    in[i] = token * args.input_stride + in_column;
   }
   float4 x[2];
   const auto load_input = [&](uint32_t column) {
-    column += in_column;
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       if (kAligned) {
-        x[i] = __ldg(reinterpret_cast<const float4*>(in[i] + column));
+        x[i] = __ldg(reinterpret_cast<const float4*>(args.input + (in[i] + column)));
       } else {
-        x[i].x = column + 0 < args.columns ? __ldg(in[i] + column + 0) : 0.0f;
-        x[i].y = column + 1 < args.columns ? __ldg(in[i] + column + 1) : 0.0f;
-        x[i].z = column + 2 < args.columns ? __ldg(in[i] + column + 2) : 0.0f;
-        x[i].w = column + 3 < args.columns ? __ldg(in[i] + column + 3) : 0.0f;
+        x[i].x = in_column + column + 0 < args.columns ? __ldg(args.input + (in[i] + column + 0)) : 0.0f;
+        x[i].y = in_column + column + 1 < args.columns ? __ldg(args.input + (in[i] + column + 1)) : 0.0f;
+        x[i].z = in_column + column + 2 < args.columns ? __ldg(args.input + (in[i] + column + 2)) : 0.0f;
+        x[i].w = in_column + column + 3 < args.columns ? __ldg(args.input + (in[i] + column + 3)) : 0.0f;
       }
     }
   };

@@ -1,7 +1,8 @@
-// Weights as the kernels read them. An upload repacks GGUF's blocks into up to four planes, each
-// [experts][rows / 128][columns / 32][128 rows]: a warp whose lanes are rows reads contiguous memory, and the rows that
-// a lane owns beside its first lie at constant distances. Rows are padded to 128, columns to 32 (with zeros). The
-// planes hold, for 32 columns ("block") or 256 columns ("super block") of a row:
+// Weights as the kernels read them. An upload repacks GGUF's blocks into two planes, of blocks of 32 columns and of super
+// blocks of 256: [experts][rows / 128][columns / 32 (or 256)]. What stands there for 128 rows is one array after the
+// other, each [128 rows], so that a warp whose lanes are rows reads contiguous memory, and all that a lane reads of a
+// block, of its first row and of those 32, 64 and 96 below it, lies at constant distances from one pointer. Rows are
+// padded to 128, columns to 32 (with zeros). The arrays of a block, and of a super block, have for a row:
 //
 //   type           quants       more quants  scale a block    super block
 //   F32 F16 BF16   the values   -            -                -
@@ -17,8 +18,9 @@
 //   Q6_K           16 bytes     8 bytes      two bytes        d
 //   IQ4_XS         16 bytes     -            -                8 bytes: d, 8 scales of 6 bits
 //
-// so a weight takes the bytes that it takes in the file (Q3_K: 2% more), and every value is the file's. How the bits of
-// quants lie in their words is fields.cuh's; how they become floats, formats.cuh's.
+// so a weight takes the bytes that it takes in the file (Q3_K: 2% more), and every value is the file's. (Quants of more
+// than 16 bytes are several arrays of 16 bytes a row.) How the bits of quants lie in their words is fields.cuh's; how they
+// become floats, formats.cuh's.
 #ifndef M40_KERNELS_PACKED_CUH
 #define M40_KERNELS_PACKED_CUH
 
@@ -32,14 +34,14 @@ namespace m40::cuda {
 
 struct PackedWeight {
   uint32_t type, n_experts, rows, columns;
-  const void* planes[4];  // quants, more quants, scales, super blocks; nullptr where the type has none
+  const void* planes[2];  // blocks, super blocks (nullptr where the type has none)
 };
 
 constexpr uint32_t packed_tile_rows = 128;
 constexpr uint32_t packed_block_columns = 32;
 constexpr uint32_t packed_super_columns = 256;
 
-// Bytes of a row in each plane: for a block of 32 columns in planes 0 to 2, for a super block in plane 3.
+// Bytes of a row: of a block's quants, more quants and scale, and of a super block.
 struct PackedLayout {
   uint32_t bytes[4];
 };
@@ -70,47 +72,38 @@ __host__ __device__ inline uint32_t packed_tiles(uint32_t rows) { return rows / 
 __host__ __device__ inline uint32_t packed_blocks(uint32_t columns) { return columns / packed_block_columns + (columns % packed_block_columns != 0); }
 __host__ __device__ inline uint32_t packed_supers(uint32_t columns) { return columns / packed_super_columns + (columns % packed_super_columns != 0); }
 
+// Bytes of one plane of one expert.
+__host__ __device__ inline uint64_t packed_expert_bytes(uint32_t type, uint32_t rows, uint32_t columns, int plane) {
+  const PackedLayout layout = packed_layout(type);
+  const uint64_t tile = uint64_t{packed_tiles(rows)} * packed_tile_rows;
+  return plane == 0 ? tile * packed_blocks(columns) * (layout.bytes[0] + layout.bytes[1] + layout.bytes[2]) : tile * packed_supers(columns) * layout.bytes[3];
+}
+
 // Bytes of one plane of all experts, a multiple of 256.
-__host__ __device__ inline uint64_t packed_plane_bytes(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, int plane) {
-  const uint64_t across = plane == 3 ? packed_supers(columns) : packed_blocks(columns);
-  const uint64_t bytes = uint64_t{n_experts} * packed_tiles(rows) * packed_tile_rows * across * packed_layout(type).bytes[plane];
-  return (bytes + 255) / 256 * 256;
+inline uint64_t packed_plane_bytes(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, int plane) {
+  return (n_experts * packed_expert_bytes(type, rows, columns, plane) + 255) / 256 * 256;
 }
 
 // Bytes of the whole weight; its memory has to be 256-byte aligned.
 inline uint64_t packed_bytes(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns) {
-  uint64_t bytes = 0;
-  for (int plane = 0; plane < 4; plane++) bytes += packed_plane_bytes(type, n_experts, rows, columns, plane);
-  return bytes;
+  return packed_plane_bytes(type, n_experts, rows, columns, 0) + packed_plane_bytes(type, n_experts, rows, columns, 1);
 }
 
 inline PackedWeight packed_view(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, void* memory) {
-  PackedWeight weight = {type, n_experts, rows, columns, {}};
-  uint8_t* next = static_cast<uint8_t*>(memory);
-  for (int plane = 0; plane < 4; plane++) {
-    const uint64_t bytes = packed_plane_bytes(type, n_experts, rows, columns, plane);
-    weight.planes[plane] = bytes != 0 ? next : nullptr;
-    next += bytes;
-  }
-  return weight;
+  uint8_t* const blocks = static_cast<uint8_t*>(memory);
+  uint8_t* const supers = blocks + packed_plane_bytes(type, n_experts, rows, columns, 0);
+  return {type, n_experts, rows, columns, {blocks, packed_layout(type).bytes[3] != 0 ? supers : nullptr}};
 }
 
 // One expert's weight as a weight of its own.
 __host__ __device__ inline PackedWeight packed_expert(const PackedWeight& weight, uint32_t expert) {
   PackedWeight one = weight;
   one.n_experts = 1;
-  const PackedLayout layout = packed_layout(weight.type);
-  for (int plane = 0; plane < 4; plane++) {
-    const uint64_t across = plane == 3 ? packed_supers(weight.columns) : packed_blocks(weight.columns);
-    const uint64_t bytes = uint64_t{packed_tiles(weight.rows)} * packed_tile_rows * across * layout.bytes[plane];
-    if (weight.planes[plane] != nullptr) one.planes[plane] = static_cast<const uint8_t*>(weight.planes[plane]) + bytes * expert;
+  for (int plane = 0; plane < 2; plane++) {
+    if (weight.planes[plane] == nullptr) continue;
+    one.planes[plane] = static_cast<const uint8_t*>(weight.planes[plane]) + expert * packed_expert_bytes(weight.type, weight.rows, weight.columns, plane);
   }
   return one;
-}
-
-// Where the values of a row and a block (or super block) stand in a plane, counted in what the plane holds for one row.
-__host__ __device__ inline size_t packed_index(uint32_t row, uint32_t across, uint32_t n_across) {
-  return (size_t{row / packed_tile_rows} * n_across + across) * packed_tile_rows + row % packed_tile_rows;
 }
 
 // Repacks n_rows rows of GGUF's blocks (device memory; rows counted over all experts, from first_row on).

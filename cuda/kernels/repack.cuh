@@ -75,7 +75,7 @@ __device__ void unpack_raw(const uint8_t* at, int group, RawBlock& block) {
   }
 }
 
-// A super block's entry in plane 3.
+// A super block's entry.
 template <uint32_t kType>
 __device__ typename Format<kType>::StoredSuper pack_super(const uint8_t* at) {
   if constexpr (kType == M40_TYPE_Q2_K) {
@@ -178,23 +178,23 @@ __global__ void repack(const uint8_t* __restrict__ raw, uint64_t row_bytes, Pack
     using First = typename F::First;
     using More = typename F::More;
     const uint32_t tile = r / packed_tile_rows, in_tile = r % packed_tile_rows;
-    const size_t at = size_t{tile} * n_blocks + block;
+    uint8_t* const at = static_cast<uint8_t*>(const_cast<void*>(own.planes[0])) + (size_t{tile} * n_blocks + block) * F::kBlockBytes;
     constexpr int kFirstWords = F::kFirstWords, kFirstLoads = F::kLoads * F::kFirstLoads;
     for (int i = 0; i < kFirstLoads; i++) {
-      First* to = static_cast<First*>(const_cast<void*>(own.planes[0])) + (at * kFirstLoads + i) * packed_tile_rows + in_tile;
-      for (int k = 0; k < kFirstWords; k++) reinterpret_cast<uint32_t*>(to)[k] = words[i * kFirstWords + k];
+      uint32_t* to = reinterpret_cast<uint32_t*>(reinterpret_cast<First*>(at) + i * packed_tile_rows + in_tile);
+      for (int k = 0; k < kFirstWords; k++) to[k] = words[i * kFirstWords + k];
     }
     if constexpr (F::kHasMore) {
-      More* to = static_cast<More*>(const_cast<void*>(own.planes[1])) + at * packed_tile_rows + in_tile;
-      for (size_t k = 0; k < sizeof(More) / 4; k++) reinterpret_cast<uint32_t*>(to)[k] = words[kFirstWords + k];
+      uint32_t* to = reinterpret_cast<uint32_t*>(reinterpret_cast<More*>(at + F::kMoreAt) + in_tile);
+      for (size_t k = 0; k < sizeof(More) / 4; k++) to[k] = words[kFirstWords + k];
     }
     if constexpr (F::kHasScale) {
-      static_cast<typename F::Scale*>(const_cast<void*>(own.planes[2]))[at * packed_tile_rows + in_tile] = static_cast<typename F::Scale>(values.scale);
+      reinterpret_cast<typename F::Scale*>(at + F::kScaleAt)[in_tile] = static_cast<typename F::Scale>(values.scale);
     }
     if constexpr (F::kHasSuper) {
       if (block % 8 == 0) {
         const size_t super_at = size_t{tile} * packed_supers(weight.columns) + block / 8;
-        static_cast<typename F::StoredSuper*>(const_cast<void*>(own.planes[3]))[super_at * packed_tile_rows + in_tile] = super;
+        static_cast<typename F::StoredSuper*>(const_cast<void*>(own.planes[1]))[super_at * packed_tile_rows + in_tile] = super;
       }
     }
   }

@@ -36,20 +36,31 @@ constexpr uint32_t expert_row_groups = 1;
 
 #ifdef M40_MATMUL_INSTANTIATE
 
-template <uint32_t kType, int T, int R, int kResidency>
+// Thread blocks a processor that the compiler is to leave registers for: as many as it can without spilling.
+template <uint32_t kType>
+constexpr int decode_residency(int tokens, int row_groups) {
+  constexpr bool many = Format<kType>::kWords > 5 && kType != M40_TYPE_Q8_0;  // registers a load
+  constexpr bool costly = kType == M40_TYPE_Q2_K || kType == M40_TYPE_Q3_K || kType == M40_TYPE_Q5_K || kType == M40_TYPE_IQ4_NL || kType == M40_TYPE_IQ4_XS;
+  if (row_groups == 2) return tokens == 1 && kType != M40_TYPE_F32 ? 4 : kType == M40_TYPE_F32 ? 2 : 3;
+  if (kType == M40_TYPE_F32) return tokens == 2 ? 2 : 1;
+  if (tokens == 8) return many || costly ? 1 : 2;
+  return tokens == 4 && costly ? 1 : 2;
+}
+
+template <uint32_t kType, int T, int R>
 void launch_decode_as(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
-  M40_LAUNCH((matmul_decode<kType, T, R, kResidency>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+  M40_LAUNCH((matmul_decode<kType, T, R, decode_residency<kType>(T, R)>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
 template <uint32_t kType>
 void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
   switch (launch.tokens * 8 + launch.row_groups) {
-    case 1 * 8 + 2: return launch_decode_as<kType, 1, 2, 4>(args, launch, stream);
-    case 1 * 8 + 4: return launch_decode_as<kType, 1, 4, 2>(args, launch, stream);
-    case 2 * 8 + 2: return launch_decode_as<kType, 2, 2, 3>(args, launch, stream);
-    case 2 * 8 + 4: return launch_decode_as<kType, 2, 4, 2>(args, launch, stream);
-    case 4 * 8 + 4: return launch_decode_as<kType, 4, 4, 2>(args, launch, stream);
-    case 8 * 8 + 4: return launch_decode_as<kType, 8, 4, 2>(args, launch, stream);
+    case 1 * 8 + 2: return launch_decode_as<kType, 1, 2>(args, launch, stream);
+    case 1 * 8 + 4: return launch_decode_as<kType, 1, 4>(args, launch, stream);
+    case 2 * 8 + 2: return launch_decode_as<kType, 2, 2>(args, launch, stream);
+    case 2 * 8 + 4: return launch_decode_as<kType, 2, 4>(args, launch, stream);
+    case 4 * 8 + 4: return launch_decode_as<kType, 4, 4>(args, launch, stream);
+    case 8 * 8 + 4: return launch_decode_as<kType, 8, 4>(args, launch, stream);
     default:
       if constexpr (Format<kType>::kColumns > 8) {
         M40_LAUNCH((matmul_decode_tiled<kType>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
