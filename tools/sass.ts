@@ -12,7 +12,11 @@ import { fromFileUrl } from "@std/path";
 import { BuildError } from "./build/build_error.ts";
 import { findCudaToolkit } from "./build/cuda_toolkit.ts";
 import {
+  ATTENTION_ADD_SHARE,
   bandwidthBudget,
+  CACHE_SHARE,
+  isAttentionDecode,
+  isAttentionPrefill,
   isDecode,
   isHot,
   isPrefill,
@@ -22,10 +26,13 @@ import {
 import { clocks } from "./sass/instructions.ts";
 import {
   addResources,
+  globalBytes,
   hotLoop,
   type Kernel,
   localAccesses,
   multiplyAdds,
+  PtxReader,
+  residentBlocks,
   SassParser,
 } from "./sass/kernels.ts";
 
@@ -45,6 +52,11 @@ interface Finding {
 
 const percent = (share: number) => `${Math.round(share * 100)}%`;
 
+/** The share of the M40's bandwidth that a loop can take in, if it takes so many bytes an iteration. */
+function bandwidthShare(bytes: number, loop: readonly string[]): number {
+  return bytes / clocks(loop) * M40.multiprocessors * M40.ghz / M40.bandwidth;
+}
+
 /** What one kernel's code allows, against its budgets. */
 export function examine(kernel: Kernel): Finding {
   const broken: string[] = [];
@@ -58,8 +70,7 @@ export function examine(kernel: Kernel): Finding {
     const tokens = kernel.args[1];
     // Each weight takes a multiply-add to unpack and one a token; a lane's loads are of 8 columns at least.
     const weights = Math.floor(multiplyAdds(loop) / (tokens + type.unpackAdds) / 8) * 8;
-    const bytesAClock = weights * 32 * type.bytes / clocks(loop);
-    const share = bytesAClock * M40.multiprocessors * M40.ghz / M40.bandwidth;
+    const share = bandwidthShare(weights * 32 * type.bytes, loop);
     const budget = bandwidthBudget(type, tokens);
     budgeted = budget !== undefined;
     allows = `${type.name}, ${tokens} tokens: ${weights} weights a lane in ${loop.length} ` +
@@ -73,6 +84,19 @@ export function examine(kernel: Kernel): Finding {
     allows = `${WEIGHT_TYPES[kernel.args[0]].name}: ${percent(share)} of ${loop.length} ` +
       `instructions are multiply-adds`;
     if (share < MULTIPLY_ADD_SHARE) broken.push(`wanted ${percent(MULTIPLY_ADD_SHARE)}`);
+  } else if (loop && isAttentionDecode(kernel)) {
+    const share = bandwidthShare(globalBytes(loop), loop);
+    const wanted = CACHE_SHARE[kernel.args[0]];
+    budgeted = true;
+    allows = `a cache of ${WEIGHT_TYPES[kernel.args[0]].name}, ${kernel.args[2]} query heads: ` +
+      `${globalBytes(loop)} bytes in ${loop.length} instructions, ${percent(share)} of 288 GB/s`;
+    if (share < wanted) broken.push(`wanted ${percent(wanted)} of 288 GB/s`);
+  } else if (loop && isAttentionPrefill(kernel)) {
+    const share = multiplyAdds(loop) / loop.length;
+    budgeted = true;
+    allows = `a cache of ${WEIGHT_TYPES[kernel.args[0]].name}: ${percent(share)} of ` +
+      `${loop.length} instructions are multiply-adds`;
+    if (share < ATTENTION_ADD_SHARE) broken.push(`wanted ${percent(ATTENTION_ADD_SHARE)}`);
   } else if (loop) {
     allows = `${multiplyAdds(loop)} multiply-adds in ${loop.length} instructions`;
   }
@@ -106,6 +130,8 @@ export async function kernelsOf(library: string): Promise<Kernel[]> {
     usage += line + "\n";
   }
   addResources(parser.kernels, usage);
+  const ptx = new PtxReader(parser.kernels);
+  for await (const line of cuobjdump(program, ["-ptx", library])) ptx.push(line);
   return [...parser.kernels.values()].sort((a, b) =>
     a.base.localeCompare(b.base) || compareLists(a.args, b.args)
   );
@@ -125,7 +151,9 @@ async function main(): Promise<number> {
   const findings = kernels.map(examine);
   for (const { kernel, allows, broken, budgeted } of findings) {
     if (!args.all && !budgeted && broken.length === 0) continue;
-    const resources = `${kernel.registers} registers, ${kernel.shared} bytes shared`;
+    const blocks = residentBlocks(kernel);
+    const resources = `${kernel.registers} registers, ${kernel.shared} bytes shared` +
+      (blocks === undefined ? "" : `, ${blocks} x ${kernel.threads} threads a multiprocessor`);
     console.log(`${kernel.name}: ${resources}${allows ? "; " + allows : ""}`);
     for (const reason of broken) console.log(`  BROKEN: ${reason}`);
   }

@@ -53,10 +53,15 @@ __device__ __forceinline__ uint32_t chunk_positions(uint32_t length) {
   return chunk;
 }
 
-// The score of a product in base-2 logarithms. tanh is that of m40.h's cap.
+// m40.h's cap, in base-2 logarithms. A call: it is rare, and long.
+__device__ M40_NOINLINE inline float capped_score(float score, float softcap) {
+  return __fmul_rn(__fmul_rn(softcap, tanhf(__fdiv_rn(score, softcap))), 1.4426950408889634f);
+}
+
+// The score of a product, in base-2 logarithms.
 __device__ __forceinline__ float attention_score(float product, float scale, float softcap) {
-  if (softcap == 0) return __fmul_rn(product, scale);
-  return __fmul_rn(__fmul_rn(softcap, tanhf(__fdiv_rn(__fmul_rn(product, scale), softcap))), 1.4426950408889634f);
+  const float score = __fmul_rn(product, scale);
+  return softcap == 0 ? score : capped_score(score, softcap);
 }
 
 // 2^(score - largest); 0 for what is masked, also where all is.
@@ -95,7 +100,7 @@ struct DecodeShape {
   static constexpr int rows = 32 / Lanes;                        // of K that a warp reads at a time
   static constexpr int batch = (Type == M40_TYPE_F32 ? 4 : 8) / (Heads == 2 || Heads == 4 || (Heads == 8 && Type == M40_TYPE_F32) ? 2 : 1);  // of those, in flight
   static constexpr int keys = rows * batch;                      // positions of a run
-  static constexpr int part = Heads == 8 ? batch / 2 : Heads == 4 && Type != M40_TYPE_F16 ? 2 : batch;            // rows whose products are added together
+  static constexpr int part = Heads == 8 ? batch / 2 : Heads == 4 && (Type != M40_TYPE_F16 || Lanes == 8) ? 2 : batch;            // rows whose products are added together
   static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
   // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
   static constexpr bool reads_ahead = !holds_queries;

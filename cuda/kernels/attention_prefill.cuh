@@ -19,6 +19,7 @@ namespace m40::cuda {
 
 constexpr uint32_t prefill_threads = 128;
 constexpr uint32_t prefill_keys = 64;    // positions of a tile
+constexpr uint64_t no_place = ~uint64_t{0};
 constexpr uint32_t prefill_slice = 16;   // dimensions of K, or positions of V, that are staged at a time
 
 struct AttentionArgsPrefill {
@@ -57,53 +58,61 @@ struct PrefillShape {
 
 // Grid: tiles of tokens (the last first: it has the most to do), KV heads * head_tiles.
 template <uint32_t Type, int Rows, int Groups>
-__global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attention_prefill_kernel(AttentionArgsPrefill args) {
+__global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(AttentionArgsPrefill args) {
   using Shape = PrefillShape<Rows, Groups>;
   constexpr uint32_t rows = Shape::rows;
   __shared__ __align__(16) float stages[2][Shape::stage_floats];
   __shared__ __align__(16) float weights[prefill_keys * rows];  // [position][row]
+  __shared__ uint32_t queries[rows];                            // elements from args.qkv to a row's query, or to another's
   __shared__ uint2 bounds[rows];                                // the positions that a row attends to: from x to before y
   __shared__ float2 running[rows];                              // a row's largest score, and its sum of weights
-  __shared__ uint64_t places[prefill_keys];                    // bytes from page 0's K to the rows of a tile's positions
+  // Bytes from page 0's K to the rows of a tile's positions, and to their scales.
+  // Of this tile and of the next, in turn.
+  __shared__ uint64_t places[2][prefill_keys];
+  __shared__ uint64_t scale_places[2][KvValues<Type>::scaled ? prefill_keys : 1];
+  __shared__ struct {
+    uint32_t sequence;
+    uint32_t begin, end;  // positions that are read: from begin to before end
+    uint32_t next;        // the next segment's first token
+  } segment_of_tile;
 
   const uint32_t thread = threadIdx.x;
   const uint32_t x = thread % 16;
   const uint32_t y = thread / 16;
-  const uint32_t head_dim = args.cache.head_dim;
-  const uint32_t padded = padded_head_dim(head_dim);
-  const uint32_t kv_head = blockIdx.y / args.head_tiles;
-  const uint32_t head_tile = blockIdx.y % args.head_tiles;
-  const uint32_t first_head = kv_head * args.group + head_tile * args.tile_heads;
-  const uint32_t n_heads = min(args.tile_heads, args.group - head_tile * args.tile_heads);
-  const uint32_t first_token = (gridDim.x - 1 - blockIdx.x) * args.tile_tokens;
-  const uint32_t end_token = min(first_token + args.tile_tokens, args.n_tokens);
+  // Computed where they are needed, for want of registers.
+  const auto head_dim = [&] { return args.cache.head_dim; };
+  const auto padded = [&] { return padded_head_dim(args.cache.head_dim); };
+  const auto kv_head = [&] { return blockIdx.y / args.head_tiles; };
+  const auto first_in_group = [&] { return blockIdx.y % args.head_tiles * args.tile_heads; };
+  const auto first_head = [&] { return kv_head() * args.group + first_in_group(); };
+  const auto n_heads = [&] { return min(args.tile_heads, args.group - first_in_group()); };
+  const auto first_token = [&] { return (gridDim.x - 1 - blockIdx.x) * args.tile_tokens; };
+  const auto end_token = [&] { return min(first_token() + args.tile_tokens, args.n_tokens); };
 
-  // The row that this thread stages of the queries.
-  const uint32_t staged_row = thread % rows;
-  const uint32_t staged_d = thread / rows * Shape::query_values;
-  const uint32_t staged_token = first_token + staged_row / args.tile_heads;
-  const uint32_t staged_head = staged_row % args.tile_heads;
-  const bool staged = staged_token < end_token && staged_head < n_heads;
-  const float* query = args.qkv + uint64_t{staged ? staged_token : first_token} * args.qkv_stride + uint64_t{first_head + (staged ? staged_head : 0)} * head_dim;
+  const uint32_t staged_d = thread / rows * Shape::query_values;  // of the queries
+  if (thread < rows) {
+    const uint32_t token = first_token() + thread / args.tile_heads;
+    const uint32_t head = thread % args.tile_heads;
+    const bool is_row = token < end_token() && head < n_heads();
+    queries[thread] = (is_row ? token : first_token()) * args.qkv_stride + (first_head() + (is_row ? head : 0)) * head_dim();
+  }
   // The position of a tile that it stages of K.
   const uint32_t staged_key = thread % prefill_keys;
   const uint32_t key_d = thread / prefill_keys * 8;
-  const uint32_t n_slices = (padded + prefill_slice - 1) / prefill_slice;
 
   // Each sequence with tokens in the tile by itself: what one has that is not a number must not reach another.
-  for (uint32_t segment = first_token; segment < end_token;) {
-    const uint32_t sequence = args.sequences[segment];
-    uint32_t segment_end = segment + 1;
-    while (segment_end < end_token && args.sequences[segment_end] == sequence) segment_end++;
-    const uint32_t* pages = args.page_table + uint64_t{sequence} * args.page_stride;
-    const uint32_t end = args.positions[segment_end - 1] + 1;
-    const uint32_t least = args.positions[segment] + 1;
-    const uint32_t begin = args.window != 0 && args.window < least ? least - args.window : 0;
-
+  for (uint32_t segment = first_token(); segment < end_token(); segment = segment_of_tile.next) {
     __syncthreads();  // the segment before may still read what is written now
+    if (thread == 0) {
+      uint32_t next = segment + 1;
+      while (next < end_token() && args.sequences[next] == args.sequences[segment]) next++;
+      const uint32_t least = args.positions[segment] + 1;
+      segment_of_tile = {args.sequences[segment], args.window != 0 && args.window < least ? least - args.window : 0, args.positions[next - 1] + 1, next};
+    }
+    __syncthreads();
     if (thread < rows) {
-      const uint32_t token = first_token + thread / args.tile_heads;
-      const bool attends = token >= segment && token < segment_end && thread % args.tile_heads < n_heads;
+      const uint32_t token = first_token() + thread / args.tile_heads;
+      const bool attends = token >= segment && token < segment_of_tile.next && thread % args.tile_heads < n_heads();
       const uint32_t row_end = attends ? args.positions[token] + 1 : 0;
       bounds[thread] = make_uint2(args.window != 0 && args.window < row_end ? row_end - args.window : 0, row_end);
       running[thread] = make_float2(-INFINITY, 0);
@@ -122,24 +131,23 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
     key_values.clear();
 #pragma unroll
     for (int i = 0; i < Shape::value_loads; i++) values[i].clear();
-    const uint8_t* key_row = nullptr;
-    const uint8_t* key_scales = nullptr;
-
     const auto find_keys = [&](uint32_t first_key) {
-      const uint32_t at = first_key + staged_key;
-      const bool is_read = at >= begin && at < end;
-      const uint32_t page = is_read ? pages[at >> args.cache.page_shift] : 0;
-      const uint32_t row = cache_row(args.cache, kv_head, at);
-      const uint8_t* region = args.cache.keys + page * args.cache.page_bytes;
-      key_row = is_read ? region + row * args.cache.row_bytes : nullptr;
-      key_scales = region + args.cache.scales + row * args.cache.scale_row_bytes;
-      if (thread < prefill_keys) places[thread] = is_read ? static_cast<uint64_t>(page) << 32 | row : ~uint64_t{0};
+      if (thread >= prefill_keys) return;
+      const uint32_t at = first_key + thread;
+      const uint32_t tile = first_key / prefill_keys % 2;
+      const bool is_read = at >= segment_of_tile.begin && at < segment_of_tile.end;
+      const uint32_t* pages = args.page_table + uint64_t{segment_of_tile.sequence} * args.page_stride;
+      const uint64_t page = is_read ? pages[at >> args.cache.page_shift] * args.cache.page_bytes : 0;
+      const uint32_t row = cache_row(args.cache, kv_head(), at);
+      places[tile][thread] = is_read ? page + row * args.cache.row_bytes : no_place;
+      if (KvValues<Type>::scaled) scale_places[tile][thread] = page + args.cache.scales + row * args.cache.scale_row_bytes;
     };
-    const auto load_product = [&](uint32_t slice) {
+    const auto load_product = [&](uint32_t slice, uint32_t tile) {
       const uint32_t d = slice * prefill_slice + staged_d;
+      const float* query = args.qkv + queries[thread % rows];
 #pragma unroll
       for (int i = 0; i < Shape::query_values; i += 4) {
-        if (args.aligned && d + i + 4 <= head_dim) {
+        if (args.aligned && d + i + 4 <= head_dim()) {
           const float4 four = *reinterpret_cast<const float4*>(query + d + i);
           query_values[i] = four.x;
           query_values[i + 1] = four.y;
@@ -147,19 +155,20 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
           query_values[i + 3] = four.w;
         } else {
 #pragma unroll
-          for (int j = 0; j < 4; j++) query_values[i + j] = d + i + j < head_dim ? query[d + i + j] : 0;
+          for (int j = 0; j < 4; j++) query_values[i + j] = d + i + j < head_dim() ? query[d + i + j] : 0;
         }
       }
       const uint32_t kd = slice * prefill_slice + key_d;
-      if (key_row != nullptr && kd < padded) {
-        key_values.load(key_row, key_scales, kd);
+      const uint64_t place = places[tile][staged_key];
+      if (place != no_place && kd < padded()) {
+        key_values.load(args.cache.keys + place, args.cache.keys + (KvValues<Type>::scaled ? scale_places[tile][staged_key] : 0), kd);
       } else {
         key_values.clear();
       }
     };
     const auto store_product = [&](float* stage) {
 #pragma unroll
-      for (int i = 0; i < Shape::query_values; i++) stage[(staged_d + i) * rows + staged_row] = query_values[i];
+      for (int i = 0; i < Shape::query_values; i++) stage[(staged_d + i) * rows + thread % rows] = query_values[i];
       float k[8];
       key_values.floats(k);
       const float scale = key_values.scale();
@@ -169,15 +178,14 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
     };
     constexpr uint32_t value_columns = Shape::head_dim / 8;  // threads that stage a row of V
     const uint32_t value_d = thread % value_columns * 8;
-    const auto load_values = [&](uint32_t slice) {
+    const auto load_values = [&](uint32_t slice, uint32_t tile) {
 #pragma unroll
       for (int i = 0; i < Shape::value_loads; i++) {
         const uint32_t key = slice * prefill_slice + thread / value_columns + i * (prefill_threads / value_columns);
-        const uint64_t place = places[key];
-        if (place != ~uint64_t{0} && value_d < padded) {
-          const uint32_t row = static_cast<uint32_t>(place);
-          const uint8_t* region = args.cache.keys + (place >> 32) * args.cache.page_bytes + args.cache.values;
-          values[i].load(region + row * args.cache.row_bytes, region + args.cache.scales + row * args.cache.scale_row_bytes, value_d);
+        const uint64_t place = places[tile][key];
+        if (place != no_place && value_d < padded()) {
+          const uint8_t* region = args.cache.keys + args.cache.values;
+          values[i].load(region + place, region + (KvValues<Type>::scaled ? scale_places[tile][key] : 0), value_d);
         } else {
           values[i].clear();
         }
@@ -201,23 +209,26 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
     };
 
     uint32_t stage = 0;
-    const uint32_t begin_tile = begin / prefill_keys * prefill_keys;
-    find_keys(begin_tile);
-    load_product(0);
+    uint32_t first_key = segment_of_tile.begin / prefill_keys * prefill_keys;
+    find_keys(first_key);
+    __syncthreads();
+    load_product(0, first_key / prefill_keys % 2);
     store_product(stages[stage]);
     __syncthreads();
-    for (uint32_t first_key = begin_tile; first_key < end; first_key += prefill_keys) {
+    for (; first_key < segment_of_tile.end; first_key += prefill_keys) {
+      const uint32_t tile = first_key / prefill_keys % 2;
       float scores[Rows][4];
 #pragma unroll
       for (int r = 0; r < Rows; r++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) scores[r][i] = 0;
       }
-      for (uint32_t slice = 0; slice < n_slices; slice++) {
-        if (slice + 1 < n_slices) {
-          load_product(slice + 1);
+#pragma unroll 1
+      for (uint32_t slice = 0; slice * prefill_slice < padded(); slice++) {
+        if ((slice + 1) * prefill_slice < padded()) {
+          load_product(slice + 1, tile);
         } else {
-          load_values(0);
+          load_values(0, tile);
         }
         const float* q = stages[stage] + y * Rows;
         const float* k = stages[stage] + prefill_slice * rows + x * 4;
@@ -242,7 +253,7 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
           }
         }
         stage ^= 1;
-        if (slice + 1 < n_slices) {
+        if ((slice + 1) * prefill_slice < padded()) {
           store_product(stages[stage]);
         } else {
           store_values(stages[stage]);
@@ -289,13 +300,13 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
       __syncthreads();
 
       constexpr uint32_t value_slices = prefill_keys / prefill_slice;
+#pragma unroll 1
       for (uint32_t slice = 0; slice < value_slices; slice++) {
-        const bool more = first_key + prefill_keys < end;
+        const bool goes_on = slice + 1 == value_slices && first_key + prefill_keys < segment_of_tile.end;
         if (slice + 1 < value_slices) {
-          load_values(slice + 1);
-        } else if (more) {
-          find_keys(first_key + prefill_keys);
-          load_product(0);
+          load_values(slice + 1, tile);
+        } else if (goes_on) {
+          load_product(0, tile ^ 1);
         }
         const float* w = weights + slice * prefill_slice * rows + y * Rows;
         const float* v = stages[stage] + x * 4;
@@ -325,9 +336,10 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
         stage ^= 1;
         if (slice + 1 < value_slices) {
           store_values(stages[stage]);
-        } else if (more) {
+        } else if (goes_on) {
           store_product(stages[stage]);
         }
+        if (slice == 0) find_keys(first_key + prefill_keys);
         __syncthreads();
       }
     }
@@ -337,16 +349,15 @@ __global__ void __launch_bounds__(prefill_threads, Groups >= 2 ? 2 : 3) attentio
       const float total = running[y * Rows + r].y;
       if (bounds[y * Rows + r].y != 0) {
         const uint32_t row = y * Rows + r;
-        float* output = args.output + uint64_t{first_token + row / args.tile_heads} * args.output_stride +
-                        uint64_t{first_head + row % args.tile_heads} * head_dim;
+        float* output = args.output + uint64_t{first_token() + row / args.tile_heads} * args.output_stride +
+                        uint64_t{first_head() + row % args.tile_heads} * head_dim();
 #pragma unroll
         for (int i = 0; i < 4 * Groups; i++) {
           const uint32_t d = i / 4 * 64 + x * 4 + i % 4;
-          if (d < head_dim) output[d] = __fdiv_rn(sums[r][i], total);
+          if (d < head_dim()) output[d] = __fdiv_rn(sums[r][i], total);
         }
       }
     }
-    segment = segment_end;
   }
 }
 

@@ -446,7 +446,7 @@ __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint
   }
   const unsigned long long range_low = max(low, static_cast<unsigned long long>(least) << 32);
   if (count <= sample_most) {
-    const unsigned long long range_high = static_cast<unsigned long long>(most) + 1 << 32;
+    const unsigned long long range_high = (static_cast<unsigned long long>(most) + 1) << 32;
     const uint32_t n = sort_range(logits, columns, range_low, most == 0xFFFFFFFFu ? ~0ull : range_high, shared);
     const SortedWeights sorted(weights, n, shared);
     double upto;

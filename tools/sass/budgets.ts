@@ -40,6 +40,24 @@ export function isPrefill(kernel: Kernel): boolean {
   return kernel.base === "matmul_prefill";
 }
 
+/** Attention of decoded tokens: template arguments are the cache's type, lanes a row and query heads a block. */
+export function isAttentionDecode(kernel: Kernel): boolean {
+  return kernel.base === "attention_decode_kernel";
+}
+
+/** Attention of prompts. */
+export function isAttentionPrefill(kernel: Kernel): boolean {
+  return kernel.base === "attention_prefill_kernel";
+}
+
+/**
+ * The share of 288 GB/s that attention has to allow, by the cache's type. A byte of Q8_0 is twice the values of a
+ * byte of F16, so that half the share is the same pace.
+ */
+export const CACHE_SHARE: Record<number, number> = { 0: 1.3, 1: 1.3, 8: 0.65 };
+/** Of the instructions of a prompt's attention, those that have to be multiply-adds. */
+export const ATTENTION_ADD_SHARE = 0.7;
+
 /** Kernels that take a share of a step worth the word: they may not use local memory. */
 export function isHot(kernel: Kernel): boolean {
   return /^(matmul|attention|rope|norm|sample)/.test(kernel.base);

@@ -23,6 +23,8 @@ export interface Kernel {
   registers: number;
   /** Bytes of shared memory that are fixed at compile time. */
   shared: number;
+  /** The most threads that a block may have; 0 where the kernel does not say. */
+  threads: number;
 }
 
 /** The name and template arguments of a mangled function of namespace m40::cuda. */
@@ -49,7 +51,7 @@ export class SassParser {
     const start = /Function : (\S+)/.exec(line);
     if (start) {
       const { name, base, args } = parseName(start[1]);
-      this.current = { name, base, args, instructions: [], registers: 0, shared: 0 };
+      this.current = { name, base, args, instructions: [], registers: 0, shared: 0, threads: 0 };
       this.kernels.set(start[1], this.current);
       return;
     }
@@ -79,9 +81,33 @@ export function addResources(kernels: Map<string, Kernel>, usage: string): void 
   }
 }
 
+/** Reads from `cuobjdump -ptx`, a line at a time, how many threads the blocks of each kernel have. */
+export class PtxReader {
+  private current?: Kernel;
+
+  constructor(private readonly kernels: Map<string, Kernel>) {}
+
+  push(line: string): void {
+    const entry = /\.entry (\w+)/.exec(line);
+    if (entry) this.current = this.kernels.get(entry[1]);
+    const threads = /^\.maxntid (\d+), (\d+), (\d+)/.exec(line);
+    if (threads && this.current) {
+      this.current.threads = threads.slice(1).reduce((product, n) => product * Number(n), 1);
+    }
+  }
+}
+
 /** Loads and stores of local memory: registers that did not suffice, or arrays that cannot be in them. */
 export function localAccesses(kernel: Kernel): number {
   return kernel.instructions.filter(({ name }) => /^(LDL|STL)/.test(name)).length;
+}
+
+/** Bytes that a warp reads from global memory, apart from 4-byte words: those are tables of addresses. */
+export function globalBytes(loop: Loop): number {
+  const bytes = (name: string) =>
+    name.includes(".128") ? 16 : name.includes(".64") ? 8 : name.includes(".U16") ? 2 : 0;
+  return loop.filter((name) => name.startsWith("LDG"))
+    .reduce((sum, name) => sum + 32 * bytes(name), 0);
 }
 
 /** The names of the instructions of a loop. */
@@ -128,11 +154,16 @@ export function hotLoop(kernel: Kernel): Loop | undefined {
     .map(({ name }) => name);
 }
 
-/** Blocks of so many threads that a multiprocessor of the M40 holds at a time. */
-export function residentBlocks(kernel: Kernel, threads: number, dynamicShared = 0): number {
-  const warps = Math.ceil(threads / 32);
+/**
+ * Blocks that a multiprocessor of the M40 holds at a time (64 K registers, 96 KB of shared memory, 64 warps, 32
+ * blocks), apart from shared memory that a launch asks for; undefined where the kernel does not say how many
+ * threads its blocks have.
+ */
+export function residentBlocks(kernel: Kernel): number | undefined {
+  if (kernel.threads === 0) return undefined;
+  const warps = Math.ceil(kernel.threads / 32);
   const registers = Math.ceil(kernel.registers * 32 / 256) * 256 * warps;
-  const shared = Math.ceil((kernel.shared + dynamicShared) / 256) * 256;
+  const shared = Math.ceil(kernel.shared / 256) * 256;
   return Math.min(
     32,
     Math.floor(64 / warps),
