@@ -1,4 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../engine/device/step_block.ts";
 import { NONE } from "../engine/device/structs.ts";
 import {
   assertClose,
@@ -9,6 +10,7 @@ import {
   withDevice,
 } from "./device_harness.ts";
 import { GOLDEN_BLOCKS, type GoldenBlocks, matrixOf } from "./golden_blocks.ts";
+import { smallModelProgram, VOCAB } from "./small_model.ts";
 
 // Decoded tokens, each of a sequence of its own: products with weights of every type, of 1 to 33 tokens, whose
 // bits do not depend on how many there are, nor on prompts in the same step.
@@ -110,5 +112,49 @@ for (const blocks of TYPES) {
         assertClose(row(beside, t, width), row(whole, t, width), 2e-5);
       }
     });
+  });
+}
+
+/** Tokens of sequence s; its pages are s, s + 8, s + 16, ... */
+function part(sequence: number, position: number, n: number): StepSequence {
+  const random = new Random(200 + sequence);
+  const tokens = Array.from({ length: position + n }, () => random.below(VOCAB));
+  return {
+    tokens: tokens.slice(position),
+    position,
+    pages: Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i),
+    outputs: [{ row: n - 1 }],
+    // A prompt of five tokens, and decoded ones after it.
+    decode: position >= 5,
+  };
+}
+
+for (const cacheType of [0, 1]) {
+  Deno.test(`decode: a sequence's logits have the same bits alone and among others (cache type ${cacheType})`, async () => {
+    const follow = async (others: (position: number) => StepSequence[]) => {
+      const seen: Uint32Array[] = [];
+      await withDevice({ threads: 2 }, async (device) => {
+        const { program } = smallModelProgram(device, cacheType);
+        for (let position = 0; position < 20; position += position === 0 ? 5 : 1) {
+          const beside = others(position);
+          const step = [part(3, position, position === 0 ? 5 : 1), ...beside];
+          const decoded = step.filter(({ decode }) => decode);
+          const prompts = step.filter(({ decode }) => !decode);
+          const order = [...decoded, ...prompts];
+          const { logits } = await program.step(order, { logits: true });
+          const at = order.findIndex(({ pages }) => pages[0] === 3) * VOCAB;
+          seen.push(new Uint32Array(logits!.slice(at, at + VOCAB).buffer));
+        }
+      });
+      return seen;
+    };
+    const alone = await follow(() => []);
+    assert(new Set(alone.map((bits) => bits[0])).size > 10, "the logits change with position");
+    const crowded = await follow((position) => {
+      if (position === 0) return [0, 1, 2, 4].map((s) => part(s, 0, 5));
+      const decoded = [0, 1, 2, 4].slice(0, 1 + position % 4).map((s) => part(s, 5, 1));
+      return position % 3 === 0 ? [...decoded, part(5, 0, 5)] : decoded;
+    });
+    assertEquals(crowded, alone);
   });
 }
