@@ -8,8 +8,11 @@ import { encodeOperations } from "./program/operation.ts";
 
 /** Tokens of a KV page. */
 export const PAGE_TOKENS = 32;
-/** The most prompt tokens that one step computes. */
-export const STEP_TOKENS = 256;
+/**
+ * The most prompt tokens that one step computes. A GPU needs many to keep all of its multiprocessors at
+ * work; more than these it gains little from, and their activations take memory.
+ */
+const STEP_TOKENS = { gpu: 1024, cpu: 256 };
 /** The context where none is asked for, if the model was trained for as much. */
 const DEFAULT_CONTEXT = 8192;
 /** The least context that is worth having. */
@@ -148,7 +151,10 @@ function planOf(
     type: tensorTypeByName(request.kvType.toUpperCase())!.id,
   };
   const counts = {
-    n_tokens: Math.max(STEP_TOKENS, request.maxRunning),
+    n_tokens: Math.max(
+      Math.min(STEP_TOKENS[request.fill ? "gpu" : "cpu"], contextTokens),
+      request.maxRunning,
+    ),
     n_sequences: request.maxRunning,
     n_outputs: Math.max(request.outputs, request.maxRunning),
     n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
