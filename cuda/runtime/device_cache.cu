@@ -48,14 +48,21 @@ void check_memory(const m40_cache* cache, const void* memory, uint64_t n_bytes, 
   }
 }
 
-// Copies the pages in their order and waits.
-template <class CopyPage>
-void copy_pages(const m40_cache* cache, uint32_t n_pages, const CopyPage& copy_page) {
+// Copies the pages in their order and waits. Pages that stand side by side go in one copy: continues(first, i) says
+// whether page i can be copied with those from first on.
+template <class Continues, class CopyRun>
+void copy_pages(const m40_cache* cache, uint32_t n_pages, const Continues& continues, const CopyRun& copy_run) {
   const m40_context* context = cache->arena->context;
   context->use();
-  for (uint32_t i = 0; i < n_pages; i++) check(copy_page(i, context->stream), "pages of the KV cache");
+  for (uint32_t first = 0, i = 1; first < n_pages; i++) {
+    if (i < n_pages && continues(first, i)) continue;
+    check(copy_run(first, (i - first) * cache->page_bytes, context->stream), "pages of the KV cache");
+    first = i;
+  }
   check(cudaStreamSynchronize(context->stream), "pages of the KV cache");
 }
+
+bool in_a_row(const uint32_t* pages, uint32_t first, uint32_t i) { return pages[i] == pages[first] + (i - first); }
 
 }  // namespace
 
@@ -94,9 +101,14 @@ extern "C" m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* fro
     check_cache(cache);
     check_pages(cache, from, n_pages, "from");
     check_pages(cache, to, n_pages, "to");
-    copy_pages(cache, n_pages, [&](uint32_t i, cudaStream_t stream) {
+    // Copies are made in their order, so a run must not write what it still has to read.
+    const auto apart = [&](uint32_t i) { return from[i] > to[i] ? from[i] - to[i] : to[i] - from[i]; };
+    const auto continues = [&](uint32_t first, uint32_t i) {
+      return in_a_row(from, first, i) && in_a_row(to, first, i) && i - first < apart(first);
+    };
+    copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
       if (from[i] == to[i]) return cudaSuccess;
-      return cudaMemcpyAsync(cache->page(to[i]), cache->page(from[i]), cache->page_bytes, cudaMemcpyDeviceToDevice, stream);
+      return cudaMemcpyAsync(cache->page(to[i]), cache->page(from[i]), run_bytes, cudaMemcpyDeviceToDevice, stream);
     });
   });
 }
@@ -107,8 +119,9 @@ extern "C" m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pag
     check_cache(cache);
     check_pages(cache, pages, n_pages, "pages");
     check_memory(cache, memory, n_bytes, n_pages);
-    copy_pages(cache, n_pages, [&](uint32_t i, cudaStream_t stream) {
-      return cudaMemcpyAsync(static_cast<uint8_t*>(memory) + i * cache->page_bytes, cache->page(pages[i]), cache->page_bytes,
+    const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(pages, first, i); };
+    copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
+      return cudaMemcpyAsync(static_cast<uint8_t*>(memory) + i * cache->page_bytes, cache->page(pages[i]), run_bytes,
                              cudaMemcpyDeviceToHost, stream);
     });
   });
@@ -120,8 +133,9 @@ extern "C" m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* 
     check_cache(cache);
     check_pages(cache, pages, n_pages, "pages");
     check_memory(cache, memory, n_bytes, n_pages);
-    copy_pages(cache, n_pages, [&](uint32_t i, cudaStream_t stream) {
-      return cudaMemcpyAsync(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, cache->page_bytes,
+    const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(pages, first, i); };
+    copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
+      return cudaMemcpyAsync(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, run_bytes,
                              cudaMemcpyHostToDevice, stream);
     });
   });
