@@ -118,10 +118,25 @@ void expect(bool good, const std::string& what) {
   if (failures < 40) printf("FAILED: %s\n", what.c_str());
 }
 
-double relative_error(const std::vector<float>& got, const std::vector<double>& wanted) {
+// What is wanted, and the size of the terms that it is the sum of: their root of squares. Where terms cancel, the sum's
+// own size says nothing about how well it was computed.
+struct Wanted {
+  double sum, size;
+};
+
+Wanted product_of(const float* a, const float* b, uint32_t n) {
+  double sum = 0, squares = 0;
+  for (uint32_t i = 0; i < n; i++) sum += double{a[i]} * b[i], squares += double{a[i]} * b[i] * a[i] * b[i];
+  return {sum, sqrt(squares)};
+}
+
+double relative_error(const std::vector<float>& got, const std::vector<Wanted>& wanted) {
   double error = 0, norm = 0;
-  for (size_t i = 0; i < wanted.size(); i++) error += (got[i] - wanted[i]) * (got[i] - wanted[i]), norm += wanted[i] * wanted[i];
-  return sqrt(error / norm) * (wanted.size() < 8 ? 0.25 : 1);  // few values may well be near 0
+  for (size_t i = 0; i < got.size(); i++) {
+    error += (got[i] - wanted[i].sum) * (got[i] - wanted[i].sum);
+    norm += wanted[i].size * wanted[i].size;
+  }
+  return sqrt(error / norm);
 }
 
 // One or more weights sharing an input, with bias and residual where asked.
@@ -153,14 +168,15 @@ void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bo
   std::string name = std::string(t.name) + " rows";
   for (uint32_t r : rows) name += " " + std::to_string(r);
   name += " columns " + std::to_string(columns) + (prefill ? " prefill" : " decode");
-  std::vector<double> wanted(size_t{most} * total);
+  std::vector<Wanted> wanted(size_t{most} * total);
   for (uint32_t n = 0; n < most; n++) {
     uint32_t column = 0;
     for (const Matrix& m : matrices) {
       for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
-        double sum = bias ? biases[column] : 0;
-        for (uint32_t c = 0; c < columns; c++) sum += double{m.values[size_t{r} * columns + c]} * input[size_t{n} * in_stride + c];
-        wanted[size_t{n} * total + column] = sum + (residual ? added[size_t{n} * out_stride + column] : 0);
+        Wanted& w = wanted[size_t{n} * total + column];
+        w = product_of(&m.values[size_t{r} * columns], &input[size_t{n} * in_stride], columns);
+        if (bias) w.sum += biases[column];
+        if (residual) w.sum += added[size_t{n} * out_stride + column];
       }
     }
   }
@@ -180,7 +196,7 @@ void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bo
       must(cudaMemcpy(output.data(), d_output, output.size() * 4, cudaMemcpyDeviceToHost), name.c_str());
       std::vector<float> got;
       for (uint32_t i = 0; i < n; i++) got.insert(got.end(), output.begin() + size_t{i} * out_stride, output.begin() + size_t{i} * out_stride + total);
-      const double error = relative_error(got, std::vector<double>(wanted.begin(), wanted.begin() + got.size()));
+      const double error = relative_error(got, wanted);
       worst = std::max(worst, error);
       expect(error < 3e-6, name + ": " + std::to_string(n) + " tokens: relative error " + std::to_string(error * 1e6) + "e-6");
       uint32_t padding = 0;
@@ -215,20 +231,63 @@ void check_experts(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t co
   must(cudaGetLastError(), "launch");
   std::vector<float> got(size_t{slots} * rows);
   must(cudaMemcpy(got.data(), d_output, got.size() * 4, cudaMemcpyDeviceToHost), "copy");
-  std::vector<double> wanted;
+  std::vector<Wanted> wanted;
   for (uint32_t s = 0; s < slots; s++) {
     const float* x = input.data() + size_t{per_slot ? s : s / n_used} * columns;
     for (uint32_t r = 0; r < rows; r++) {
-      const float* v = m.values.data() + (size_t{experts[s]} * rows + r) * columns;
-      double sum = 0;
-      for (uint32_t c = 0; c < columns; c++) sum += double{v[c]} * x[c];
-      wanted.push_back(sum);
+      wanted.push_back(product_of(m.values.data() + (size_t{experts[s]} * rows + r) * columns, x, columns));
     }
   }
   const double error = relative_error(got, wanted);
   expect(error < 3e-6, std::string(find_tensor_type(type)->name) + " experts: relative error " + std::to_string(error * 1e6) + "e-6");
   free_matrix(m);
   cudaFree(d_input), cudaFree(d_experts), cudaFree(d_output);
+}
+
+// A prologue gives the bits of its operation followed by a product.
+void check_prologue(uint32_t type, uint32_t rows, uint32_t columns, uint32_t n_tokens) {
+  Matrix m = make_matrix(type, 1, rows, columns);
+  std::vector<float> input(size_t{n_tokens} * 2 * columns), norm_weight(columns);
+  for (float& v : input) v = 3 * random_float();
+  for (float& v : norm_weight) v = 1 + random_float();
+  float* d_input = static_cast<float*>(device_alloc(input.size() * 4));
+  float* d_between = static_cast<float*>(device_alloc(input.size() * 4));
+  float* d_norm = static_cast<float*>(device_alloc(columns * 4));
+  float* d_output = static_cast<float*>(device_alloc(size_t{n_tokens} * rows * 4));
+  must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(d_norm, norm_weight.data(), columns * 4, cudaMemcpyHostToDevice), "copy");
+  const Scratch scratch = make_scratch(matmul_scratch_bytes(&type, &rows, 1, columns, n_tokens));
+  for (auto kind : {MatmulPrologue::kNorm, MatmulPrologue::kActivation}) {
+    std::vector<float> results[2];
+    for (int fused = 0; fused < 2; fused++) {
+      must(cudaMemset(d_output, 0xFF, size_t{n_tokens} * rows * 4), "poison");
+      MatmulArgs args = {};
+      args.input = d_input, args.input_stride = 2 * columns, args.output = d_output, args.output_stride = rows;
+      args.n_rows = n_tokens, args.columns = columns, args.n_weights = 1, args.scratch = scratch;
+      args.weights[0] = {m.packed, nullptr, 0};
+      args.prologue.kind = kind, args.prologue.norm_weight = d_norm, args.prologue.epsilon = 1e-5f, args.prologue.activation = M40_ACTIVATION_SILU;
+      if (!fused) {
+        if (kind == MatmulPrologue::kNorm) {
+          NormArgs norm = {};
+          norm.input = d_input, norm.input_stride = 2 * columns, norm.output = d_between, norm.output_stride = columns, norm.weight = d_norm;
+          norm.n_rows = n_tokens, norm.columns = columns, norm.norm = M40_NORM_RMS, norm.epsilon = 1e-5f;
+          launch_norm(norm, nullptr);
+        } else {
+          launch_activation({d_input, 2 * columns, d_between, columns, n_tokens, columns, M40_ACTIVATION_SILU, true}, nullptr);
+        }
+        args.input = d_between, args.input_stride = columns, args.prologue = {};
+      }
+      expect(matmul_fuses(args), "a prologue for one or two tokens");
+      launch_matmul(args, nullptr);
+      must(cudaGetLastError(), "launch");
+      results[fused].resize(size_t{n_tokens} * rows);
+      must(cudaMemcpy(results[fused].data(), d_output, results[fused].size() * 4, cudaMemcpyDeviceToHost), "copy");
+    }
+    expect(memcmp(results[0].data(), results[1].data(), results[0].size() * 4) == 0,
+           std::string(find_tensor_type(type)->name) + (kind == MatmulPrologue::kNorm ? " norm" : " activation") + " prologue: other bits than the operation of its own");
+  }
+  free_matrix(m);
+  for (void* p : {(void*)d_input, (void*)d_between, (void*)d_norm, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
 }
 
 int check() {
@@ -253,6 +312,8 @@ int check() {
       check_shape(t.id, {5}, 3, false, false, {2}, true);
     }
     check_experts(t.id, 4, 96, 512, 3, 2, false);
+    check_prologue(t.id, 96, 1280, 1);
+    check_prologue(t.id, 200, 512, 2);
     check_experts(t.id, 4, 40, 256, 3, 2, true);
   }
 #ifndef M40_EMULATED
@@ -261,6 +322,9 @@ int check() {
     check_shape(type, {1024, 512, 512}, 14336, false, false, {1, 2, 4, 8, 16, 32}, false);
     check_shape(type, {1024}, 4096, false, true, {200}, true);
   }
+#endif
+#ifndef M40_EMULATED
+  check_prologue(M40_TYPE_Q4_K, 8192, 4096, 2);
 #endif
   printf("%d checks, %d failed\n", checks, failures);
   return failures != 0;
@@ -349,13 +413,18 @@ Buffers make_buffers() {
   return b;
 }
 
-void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream) {
+void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream, bool prologues = false) {
   MatmulArgs args = {};
   args.input = b.input, args.input_stride = shape.columns, args.output = b.output, args.residual = shape.residual ? b.residual : nullptr;
   args.n_rows = n, args.columns = shape.columns, args.n_weights = static_cast<uint32_t>(weights.size()), args.scratch = b.scratch, args.prefill = prefill;
   uint32_t column = 0;
   for (size_t i = 0; i < weights.size(); i++) args.weights[i] = {weights[i], nullptr, column}, column += weights[i].rows;
   args.output_stride = column;
+  if (prologues && shape.columns == 14336) {
+    args.prologue.kind = MatmulPrologue::kActivation, args.prologue.activation = M40_ACTIVATION_SILU, args.input_stride = 2 * shape.columns;
+  } else if (prologues && !shape.residual) {
+    args.prologue.kind = MatmulPrologue::kNorm, args.prologue.norm_weight = b.residual, args.prologue.epsilon = 1e-5f;
+  }
   launch_matmul(args, stream);
 }
 
@@ -423,6 +492,10 @@ void time_mix(const Buffers& b, const char* name, const std::function<uint32_t(i
   }
   add(logits, {type_of(0, "logits")});
   printf("%-7s %.2f GB", name, bytes / 1e9);
+  for (uint32_t n : {1u, 2u}) {
+    const double us = time_graph([&](cudaStream_t s) { for (const Use& u : uses) product(b, u.shape, u.weights, n, false, s, true); }, 1);
+    printf(" | n=%u with norms and activations %.0f us", n, us);
+  }
   for (uint32_t n : counts) {
     const double us = time_graph([&](cudaStream_t s) { for (const Use& u : uses) product(b, u.shape, u.weights, u.shape.rows[0] == 32000 && n > 32 ? 1 : n, n > 32, s); }, 1);
     printf(" | n=%u %.0f us, %.0f tok/s, %.2f TB/s, %.1f TF", n, us, n / us * 1e6, bytes / us / 1e6, 2 * weights * n / us / 1e6);

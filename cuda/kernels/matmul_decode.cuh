@@ -9,7 +9,9 @@
 #ifndef M40_KERNELS_MATMUL_DECODE_CUH
 #define M40_KERNELS_MATMUL_DECODE_CUH
 
+#include "elementwise.cuh"
 #include "formats.cuh"
+#include "norm.cuh"
 
 namespace m40::cuda {
 
@@ -47,7 +49,48 @@ struct DecodeArgs {
   DecodeWeight weights[3];
   float* partials;     // [splits][tokens][rows] of each weight
   uint32_t* counters;  // 0 before and after
+  // What is done to the input first, by a kernel of that prologue.
+  const float* norm_weight;
+  float epsilon;
+  uint32_t activation;
 };
+
+// As MatmulPrologue's kinds.
+enum : int { no_prologue = 0, norm_prologue = 1, activation_prologue = 2 };
+
+// What a norm multiplies a token's values by. The sum is norm.cuh's, to the bit: each warp here does the work of several
+// of its warps, one after the other.
+template <int T>
+__device__ __forceinline__ void norm_scales(const DecodeArgs& args, uint32_t first_token, float (*sums)[norm_warps], float (&scales)[T]) {
+  constexpr int kParts = norm_warps / static_cast<int>(decode_split_parts);
+  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+  for (int t = 0; t < T; t++) {
+    const uint32_t token = first_token + t < args.n_tokens ? first_token + t : args.n_tokens - 1;
+    const float* const from = args.input + size_t{token} * args.input_stride;
+    float squares[kParts] = {};
+#pragma unroll 4
+    for (uint32_t i = threadIdx.x; i < args.columns; i += norm_threads) {
+#pragma unroll
+      for (int p = 0; p < kParts; p++) {
+        const uint32_t k = i + p * (decode_split_parts * 32);
+        const float value = k < args.columns ? from[k] : 0.0f;
+        squares[p] = fmaf(value, value, squares[p]);
+      }
+    }
+#pragma unroll
+    for (int p = 0; p < kParts; p++) {
+      const float sum = warp_sum(squares[p]);
+      if (lane == 0) sums[t][p * decode_split_parts + warp] = sum;
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int t = 0; t < T; t++) {
+    const float sum = warp_sum(lane < norm_warps ? sums[t][lane] : 0.0f);
+    scales[t] = norm_scale(sum / static_cast<float>(args.columns), args.epsilon);
+  }
+}
 
 __device__ __forceinline__ uint32_t decode_weight_of(const DecodeArgs& args) {
   uint32_t which = 0;
@@ -73,9 +116,10 @@ __host__ __device__ constexpr int walk_floats() {
 }
 
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens from first_token on.
-template <uint32_t kType, int T, int R>
+// scales: of the norm prologue.
+template <uint32_t kType, int T, int R, int kPrologue>
 __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const PackedWeight& weight, uint32_t row, uint32_t first_token, uint32_t block,
-                                            uint32_t end, float* shared, float (&acc)[R][T]) {
+                                            uint32_t end, float* shared, const float (&scales)[T], float (&acc)[R][T]) {
   using F = Format<kType>;
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
   // enough, and registers are short.
@@ -92,9 +136,11 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   // Activations of the block to come. One or two tokens: this lane's column of each. From four on: four columns of
   // every fourth token, which wants columns that can be loaded four at a time.
   constexpr bool kFours = T >= 4;
+  static_assert(!kFours || kPrologue == no_prologue, "prologues are for one or two tokens");
   constexpr int kAhead = kFours ? T / 4 : T;
   float ahead[kAhead][kFours ? 4 : 1];
   const uint32_t my_token = kFours ? lane / 8 : 0, my_column = kFours ? lane % 8 * 4 : lane;
+  float norm_ahead = 0, up_ahead[kAhead];  // of the prologues
   uint32_t inputs[kAhead];  // where they start, from args.input
 #pragma unroll
   for (int i = 0; i < kAhead; i++) {
@@ -110,7 +156,11 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
         const float4 x = __ldg(reinterpret_cast<const float4*>(at));
         ahead[i][0] = x.x, ahead[i][1] = x.y, ahead[i][2] = x.z, ahead[i][3] = x.w;
       } else {
-        ahead[i][0] = b * 32 + lane < args.columns ? __ldg(at) : 0.0f;
+        // Only floating-point rows may end in the middle of a block.
+        const bool inside = F::kColumns > 8 || b * 32 + lane < args.columns;
+        ahead[i][0] = inside ? __ldg(at) : 0.0f;
+        if (kPrologue == activation_prologue) up_ahead[i] = inside ? __ldg(at + args.columns) : 0.0f;
+        if (kPrologue == norm_prologue) norm_ahead = inside ? __ldg(args.norm_weight + b * 32 + lane) : 0.0f;
       }
     }
   };
@@ -120,7 +170,10 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
       if constexpr (kFours) {
         *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(ahead[i][0], ahead[i][1], ahead[i][2], ahead[i][3]);
       } else {
-        buffer[i * 32 + lane] = ahead[i][0];
+        float value = ahead[i][0];
+        if (kPrologue == norm_prologue) value = value * scales[i] * norm_ahead;
+        if (kPrologue == activation_prologue) value = activated(args.activation, value) * up_ahead[i];
+        buffer[i * 32 + lane] = value;
       }
     }
   };
@@ -241,16 +294,16 @@ struct DecodeShared {
 
 // The sums of one split of 32 * R rows and T tokens: take(i, sum) gets sum i, which is of token i / 32 % T and of row
 // i / (32 T) * 32 + i % 32 among them, in the thread of the block that it falls to (the same for all splits).
-template <uint32_t kType, int T, int R, class Take>
+template <uint32_t kType, int T, int R, int kPrologue, class Take>
 __device__ __forceinline__ void decode_split(const DecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t split,
-                                             uint32_t n_splits, float* shared, const Take& take) {
+                                             uint32_t n_splits, float* shared, const float (&scales)[T], const Take& take) {
   using Shared = DecodeShared<kType, T, R>;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t n_blocks = packed_blocks(args.columns), n_parts = n_splits * decode_split_parts, part = split * decode_split_parts + warp;
   const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
   float acc[R][T];
   clear(acc);
-  if (begin < end) decode_walk<kType, T, R>(args, weight, first_row + lane, first_token, begin, end, shared + warp * Shared::kWalk, acc);
+  if (begin < end) decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, first_token, begin, end, shared + warp * Shared::kWalk, scales, acc);
 #pragma unroll
   for (int from = 0; from < R * T; from += Shared::kSlots) {
     __syncthreads();
@@ -325,7 +378,7 @@ __device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const 
   }
 }
 
-template <uint32_t kType, int T, int R, int kResidency>
+template <uint32_t kType, int T, int R, int kPrologue, int kResidency>
 __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode(DecodeArgs args) {
   __shared__ __align__(16) float shared[DecodeShared<kType, T, R>::kFloats];
   __shared__ bool is_last;
@@ -337,8 +390,14 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
     const uint32_t row = tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = tile.token_block * T + i / 32 % T;
     decode_take(args, args.weights[tile.which], tile.split, row, token, sum);
   };
-  decode_split<kType, T, R>(args, args.weights[tile.which].weight, tile.row_set * (32 * R), tile.token_block * T, tile.split,
-                            args.weights[tile.which].splits, shared, take);
+  float scales[T] = {};
+  if constexpr (kPrologue == norm_prologue) {
+    static_assert(norm_warps % decode_split_parts == 0, "a warp does the work of whole warps of norm.cuh");
+    __shared__ float sums[T][norm_warps];
+    norm_scales<T>(args, tile.token_block * T, sums, scales);
+  }
+  decode_split<kType, T, R, kPrologue>(args, args.weights[tile.which].weight, tile.row_set * (32 * R), tile.token_block * T, tile.split,
+                            args.weights[tile.which].splits, shared, scales, take);
   decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
 }
 
@@ -367,7 +426,7 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_ex
   float total = 0;
   for (uint32_t split = 0; split < w.splits; split++) {
     if (split > 0) __syncthreads();
-    decode_split<kType, 1, R>(args.decode, weight, first_row, args.input_per_slot ? slot : token, split, w.splits, shared,
+    decode_split<kType, 1, R, no_prologue>(args.decode, weight, first_row, args.input_per_slot ? slot : token, split, w.splits, shared, {0.0f},
                               [&](uint32_t, float sum) { total = split == 0 ? sum : total + sum; });
   }
   const uint32_t row = first_row + threadIdx.x;

@@ -7,6 +7,8 @@
 
 namespace m40::cuda {
 
+static_assert(static_cast<int>(MatmulPrologue::kNorm) == norm_prologue && static_cast<int>(MatmulPrologue::kActivation) == activation_prologue, "one numbering");
+
 namespace {
 
 constexpr uint32_t decode_pass = 32;  // tokens
@@ -68,6 +70,10 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     decode.n_weights = n;
     decode.partials = static_cast<float*>(args.scratch.memory);
     decode.counters = args.scratch.counters;
+    decode.norm_weight = args.prologue.norm_weight;
+    decode.epsilon = args.prologue.epsilon;
+    decode.activation = args.prologue.activation;
+    launch.prologue = args.prologue.kind;
     uint32_t n_counters = 0;
     uint64_t n_partials = 0;
     for (uint32_t i = 0; i < n; i++) {
@@ -112,7 +118,8 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
   return floats * sizeof(float);
 }
 
-bool matmul_fuses(const MatmulArgs&) { return false; }
+// One or two tokens are few enough for every thread block to do it again.
+bool matmul_fuses(const MatmulArgs& args) { return args.prologue.kind == MatmulPrologue::kNone || (!args.prefill && args.n_rows <= 2); }
 
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   if (args.n_rows == 0) return;
