@@ -13,6 +13,7 @@ import { BuildError } from "./build/build_error.ts";
 import { findCudaToolkit } from "./build/cuda_toolkit.ts";
 import {
   ATTENTION_ADD_SHARE,
+  ATTENTION_LOOP_SHARE,
   bandwidthBudget,
   CACHE_SHARE,
   isAttentionDecode,
@@ -62,7 +63,7 @@ export function examine(kernel: Kernel): Finding {
   const broken: string[] = [];
   const local = localAccesses(kernel);
   if (isHot(kernel) && local > 0) broken.push(`${local} accesses of local memory`);
-  const loop = hotLoop(kernel);
+  const loop = hotLoop(kernel, isAttentionPrefill(kernel) ? ATTENTION_LOOP_SHARE : undefined);
   let allows = "";
   let budgeted = false;
   if (loop && isDecode(kernel)) {

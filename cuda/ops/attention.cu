@@ -15,6 +15,7 @@ namespace {
 
 constexpr uint32_t most_head_dim = 256;
 constexpr uint32_t most_decode_blocks = 2048;  // beyond, blocks take several chunks
+constexpr uint32_t most_fused_tokens = 4;      // beyond, rotating queries in every block costs more than a launch
 
 // Query heads that one block of the decode kernel computes.
 uint32_t decode_heads(uint32_t group) { return group <= 1 ? 1 : group <= 2 ? 2 : group <= 4 ? 4 : 8; }
@@ -157,7 +158,7 @@ void launch_attention(const AttentionArgs& args, const StepView& step, const Cac
 }
 
 bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step) {
-  return step.n_decode == step.n_tokens && rope.qkv == attention.qkv && rope.op.layer == attention.op.layer &&
+  return step.n_decode == step.n_tokens && step.n_tokens <= most_fused_tokens && rope.qkv == attention.qkv && rope.op.layer == attention.op.layer &&
          rope.op.n_heads == attention.op.n_heads && rope.op.n_kv_heads == attention.op.n_kv_heads && rope.op.head_dim == attention.op.head_dim;
 }
 

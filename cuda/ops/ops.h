@@ -260,8 +260,8 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& l
 // The first n_decode tokens as decode, the others as prefill.
 void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
-// Whether launch_rope_attention does both operations in one launch: where the step has decoded tokens alone. The
-// output's and the cache's bits are those of launch_rope and then launch_attention; qkv stays as it was.
+// Whether launch_rope_attention does both operations in one launch: where the step has a few decoded tokens
+// alone. The output's and the cache's bits are those of launch_rope and then launch_attention; qkv stays as it was.
 bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step);
 void launch_rope_attention(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
 

@@ -55,8 +55,13 @@ export function isAttentionPrefill(kernel: Kernel): boolean {
  * byte of F16, so that half the share is the same pace.
  */
 export const CACHE_SHARE: Record<number, number> = { 0: 1.3, 1: 1.3, 8: 0.65 };
-/** Of the instructions of a prompt's attention, those that have to be multiply-adds. */
-export const ATTENTION_ADD_SHARE = 0.7;
+/**
+ * Of the instructions of a prompt's attention, those that have to be multiply-adds. Its loop over positions has one for
+ * q k and one for the weighted sum of v inside; the smaller is looked at. It has instructions that are seldom run.
+ */
+export const ATTENTION_ADD_SHARE = 0.5;
+/** Such an inner loop has at least this share of the multiply-adds of the whole. */
+export const ATTENTION_LOOP_SHARE = 0.25;
 
 /** Kernels that take a share of a step worth the word: they may not use local memory. */
 export function isHot(kernel: Kernel): boolean {

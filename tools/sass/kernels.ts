@@ -102,10 +102,13 @@ export function localAccesses(kernel: Kernel): number {
   return kernel.instructions.filter(({ name }) => /^(LDL|STL)/.test(name)).length;
 }
 
-/** Bytes that a warp reads from global memory, apart from 4-byte words: those are tables of addresses. */
+/**
+ * Bytes that a warp reads from global memory, apart from 4-byte words: those are tables of addresses. Halves are
+ * scales of Q8_0, of which four lanes read the same.
+ */
 export function globalBytes(loop: Loop): number {
   const bytes = (name: string) =>
-    name.includes(".128") ? 16 : name.includes(".64") ? 8 : name.includes(".U16") ? 2 : 0;
+    name.includes(".128") ? 16 : name.includes(".64") ? 8 : name.includes(".U16") ? 2 / 4 : 0;
   return loop.filter((name) => name.startsWith("LDG"))
     .reduce((sum, name) => sum + 32 * bytes(name), 0);
 }
@@ -137,17 +140,17 @@ export function multiplyAdds(loop: Loop): number {
 }
 
 /**
- * The loop that a kernel spends its time in: the smallest one that has most of its multiply-adds. Loops inside it
- * that have none (which look something up now and then) are left out.
+ * The loop that a kernel spends its time in: the smallest one that has a share of its multiply-adds, most of them if
+ * nothing else is said. Loops inside it that have none (which look something up now and then) are left out.
  */
-export function hotLoop(kernel: Kernel): Loop | undefined {
+export function hotLoop(kernel: Kernel, share = 1 / 2): Loop | undefined {
   const inside = ({ from, to }: Range, address: number) => address >= from && address <= to;
   const ranges = loopRanges(kernel).map((range) => {
     const loop = kernel.instructions.filter(({ address }) => inside(range, address));
     return { range, loop, work: multiplyAdds(loop.map(({ name }) => name)) };
   });
   const most = Math.max(0, ...ranges.map(({ work }) => work));
-  const hot = ranges.filter(({ work }) => work > 0 && work >= most / 2)
+  const hot = ranges.filter(({ work }) => work > 0 && work >= most * share)
     .sort((a, b) => a.loop.length - b.loop.length)[0];
   const idle = ranges.filter(({ work }) => work === 0).map(({ range }) => range);
   return hot?.loop.filter(({ address }) => !idle.some((range) => inside(range, address)))

@@ -1,0 +1,95 @@
+import { assertEquals } from "@std/assert";
+import {
+  attended,
+  PLAIN,
+  randomRows,
+  run,
+  type Settings,
+  type Steps,
+} from "./attention_float64.ts";
+import { assertClose, Random, withDevice } from "./device_harness.ts";
+
+// Attention of heads as models have them, at lengths about the borders of pages and of what kernels take at a
+// time: a prompt as a whole and in cuts, then tokens decoded alone, together and beside a prompt. Results are
+// compared with float64, and those of the same tokens bit for bit.
+
+const F32 = 0;
+const F16 = 1;
+const Q8_0 = 8;
+const TOLERANCE: Record<number, number> = { [F32]: 4e-6, [F16]: 2e-3, [Q8_0]: 3e-2 };
+
+interface Case extends Partial<Settings> {
+  type?: number;
+  pageTokens?: number;
+  lengths?: number[];
+}
+
+const CASES: Record<string, Case> = {
+  "4 query heads a KV head, of 128": { heads: 8, kvHeads: 2, headDim: 128, type: F16 },
+  "1 query head a KV head, of 64": { heads: 2, kvHeads: 2, headDim: 64, lengths: [1, 300, 64] },
+  "2 query heads a KV head, of 80": { heads: 4, kvHeads: 2, headDim: 80, rope: "halves" },
+  "7 query heads a KV head, of 128": { heads: 7, kvHeads: 1, headDim: 128, type: Q8_0 },
+  "16 query heads a KV head, of 32": { heads: 16, kvHeads: 1, headDim: 32, lengths: [70, 5] },
+  "a window over 96-wide heads": { heads: 6, kvHeads: 2, headDim: 96, window: 70, type: F16 },
+  "a cap on 256-wide heads": { heads: 4, kvHeads: 2, headDim: 256, softcap: 30, lengths: [66, 9] },
+  "pages of 1 token": { heads: 4, kvHeads: 2, headDim: 64, pageTokens: 1, lengths: [40, 65] },
+  "pages of 512 tokens": { heads: 4, kvHeads: 2, headDim: 64, pageTokens: 512, type: Q8_0 },
+  "q and k norms, part of the head rotated": {
+    heads: 4,
+    kvHeads: 1,
+    headDim: 64,
+    ropeDim: 32,
+    rope: "halves",
+    qNorm: new Random(3).floats(64),
+    kNorm: new Random(4).floats(64),
+  },
+  "a long context": { heads: 1, kvHeads: 1, headDim: 32, type: F16, lengths: [4200] },
+  "a window in a long context": { heads: 1, kvHeads: 1, headDim: 32, window: 900, lengths: [1500] },
+};
+
+for (
+  const [name, { type = F32, pageTokens = 32, lengths = [129, 33, 1], ...changes }] of Object
+    .entries(CASES)
+) {
+  Deno.test(`attention of ${name}: right, with the same bits however steps are made`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const headDim = changes.headDim!;
+      const settings: Settings = {
+        ...PLAIN,
+        ropeDim: headDim,
+        scale: 1 / Math.sqrt(headDim),
+        ...changes,
+      };
+      // Two decoded tokens after each prompt.
+      const rows = randomRows(new Random(20), settings, lengths.map((n) => n + 2));
+      const cache = { type, pageTokens };
+      const decode = (sequence: number): Steps[number][number] => [sequence, 1, true];
+      const all = lengths.map((_, sequence) => sequence);
+      const together = await run(device, settings, rows, [
+        lengths.map((n, sequence) => [sequence, n]),
+        all.map(decode),
+        all.map(decode),
+      ], cache);
+      const random = new Random(21);
+      const pieces = (n: number): number[] => {
+        const piece = Math.min(n, 1 + random.below(Math.max(100, n >> 2)));
+        return piece === n ? [n] : [piece, ...pieces(n - piece)];
+      };
+      // Each by itself, in pieces; the last one's prompt beside the first one's decoded tokens.
+      const cut = await run(device, settings, rows, [
+        ...all.slice(0, -1).flatMap((s) => pieces(lengths[s]).map((n): Steps[number] => [[s, n]])),
+        ...(all.length > 1
+          ? [[decode(0), [all.length - 1, lengths.at(-1)!]] satisfies Steps[number]]
+          : pieces(lengths[0]).map((n): Steps[number] => [[0, n]])),
+        ...all.flatMap((s) => (s === 0 && all.length > 1 ? [1] : [1, 2]).map(() => [decode(s)])),
+      ], cache);
+      all.forEach((s) => {
+        assertEquals(cut[s], together[s], `sequence ${s} has other bits`);
+        // The attended of long prompts take long to compute: of those, the last ones.
+        const wanted = attended(rows[s], settings, lengths[s] > 400 ? 3 : lengths[s] + 2);
+        const chosen = together[s].slice(-wanted.length);
+        wanted.forEach((row, t) => assertClose(chosen[t], row, TOLERANCE[type]));
+      });
+    });
+  });
+}

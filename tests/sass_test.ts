@@ -1,0 +1,136 @@
+import { assertAlmostEquals, assertEquals } from "@std/assert";
+import { examine } from "../tools/sass.ts";
+import { clocks, kindOf } from "../tools/sass/instructions.ts";
+import {
+  addResources,
+  globalBytes,
+  hotLoop,
+  type Kernel,
+  localAccesses,
+  multiplyAdds,
+  parseName,
+  PtxReader,
+  residentBlocks,
+  SassParser,
+} from "../tools/sass/kernels.ts";
+
+// What deno task sass makes of cuobjdump's output, on made-up listings in its form.
+
+const MANGLED = "_ZN3m404cuda23attention_decode_kernelILj1ELi16ELi4EEEvNS0_19AttentionArgsDecodeE";
+
+/** A listing of one function: a line an instruction, from address 8 on, as cuobjdump prints them. */
+function listing(instructions: string[], name = MANGLED): string {
+  const lines = instructions.map((text, i) => {
+    const address = (8 * (i + 1)).toString(16).padStart(4, "0");
+    return `        /*${address}*/                   ${text} ;      /* 0x4c98078000870001 */`;
+  });
+  return [
+    "\tcode for sm_52",
+    `\t\tFunction : ${name}`,
+    '\t.headerflags    @"EF_CUDA_SM52 EF_CUDA_PTX_SM(EF_CUDA_SM52)"',
+    "                                                   /* 0x001c4400fe0007f6 */",
+    ...lines,
+    "\t\t...........",
+  ].join("\n");
+}
+
+function kernelOf(instructions: string[], name?: string): Kernel {
+  const parser = new SassParser();
+  for (const line of listing(instructions, name).split("\n")) parser.push(line);
+  assertEquals(parser.kernels.size, 1);
+  return [...parser.kernels.values()][0];
+}
+
+Deno.test("a mangled name gives the kernel's name and its template arguments", () => {
+  assertEquals(parseName(MANGLED), {
+    name: "attention_decode_kernel<1, 16, 4>",
+    base: "attention_decode_kernel",
+    args: [1, 16, 4],
+  });
+  assertEquals(parseName("_ZN3m404cuda12route_kernelEPKfjPjjPfjjjjbf").name, "route_kernel");
+});
+
+Deno.test("instructions are read with their modifiers, out of pairs and behind predicates too", () => {
+  const parser = new SassParser();
+  for (
+    const line of [
+      "\t\tFunction : f",
+      "        /*0008*/         {         MOV32I R11, 0xff800000 ;     /* 0x010ff8000007f00b */",
+      "        /*0010*/                   LDG.E.128 R4, [R2]         }   /* 0xf0c8000002570017 */",
+      "        /*0018*/              @!P0 BRA 0x8 ;                    /* 0xe2400ffffe000000 */",
+    ]
+  ) parser.push(line);
+  const { instructions } = parser.kernels.get("f")!;
+  assertEquals(instructions.map(({ address, name }) => [address, name]), [
+    [8, "MOV32I"],
+    [16, "LDG.E.128"],
+    [24, "BRA"],
+  ]);
+});
+
+Deno.test("registers, shared memory and threads give the blocks that a multiprocessor holds", () => {
+  const parser = new SassParser();
+  for (const line of listing(["EXIT"]).split("\n")) parser.push(line);
+  const kernel = parser.kernels.get(MANGLED)!;
+  const usage = (registers: number, shared: number) =>
+    `Resource usage:\n Common:\n  GLOBAL:0\n Function ${MANGLED}:\n` +
+    `  REG:${registers} STACK:0 SHARED:${shared} LOCAL:0 CONSTANT[0]:536 TEXTURE:0 SURFACE:0\n`;
+  addResources(parser.kernels, usage(128, 18692));
+  assertEquals([kernel.registers, kernel.shared], [128, 18692]);
+  assertEquals(residentBlocks(kernel), undefined);
+  const ptx = new PtxReader(parser.kernels);
+  ptx.push(`.visible .entry ${MANGLED}(`);
+  ptx.push(".maxntid 256, 1, 1");
+  assertEquals(residentBlocks(kernel), 2); // registers
+  addResources(parser.kernels, usage(32, 41220));
+  assertEquals(residentBlocks(kernel), 2); // shared memory
+  addResources(parser.kernels, usage(32, 0));
+  assertEquals(residentBlocks(kernel), 8); // threads
+});
+
+Deno.test("clocks are those of the pipe that takes longest", () => {
+  assertEquals(kindOf("FFMA.FTZ"), "fp32");
+  assertEquals(kindOf("LDS.U.128"), "memory");
+  assertAlmostEquals(clocks(new Array(8).fill("FFMA")), 2); // four schedulers
+  assertAlmostEquals(clocks(new Array(8).fill("SHL")), 4); // half the rate
+  assertAlmostEquals(clocks(new Array(8).fill("F2F.F32.F16")), 8); // a quarter
+  assertAlmostEquals(clocks(["LDS.U.128", "FFMA"]), 4); // 512 bytes of shared memory
+});
+
+/** A decode attention loop: from 0x18 back to itself, with a look-up loop of no arithmetic inside. */
+function decodeLoop(multiplies: number): string[] {
+  return [
+    "MOV R1, c[0x0][0x20]",
+    "NOP",
+    "LDG.E R0, [R2]", // a table of pages: address 0x18
+    "ISETP.NE.AND P1, PT, R0, RZ, PT",
+    "@P1 BRA 0x20",
+    "LDG.E.128 R4, [R2]",
+    "LDG.E.128 R8, [R2]",
+    ...new Array(multiplies).fill("FFMA R12, R4, R8, R12"),
+    "@P0 BRA 0x18",
+    "EXIT",
+  ];
+}
+
+Deno.test("the hot loop is the smallest with most of the multiply-adds, without loops that have none", () => {
+  const loop = hotLoop(kernelOf(decodeLoop(10)))!;
+  assertEquals(multiplyAdds(loop), 10);
+  assertEquals(loop.length, 14); // 10, two loads, the page's load and the jump back
+  assertEquals(globalBytes(loop), 2 * 32 * 16);
+  assertEquals(hotLoop(kernelOf(["FADD R0, R0, R1", "EXIT"])), undefined);
+});
+
+Deno.test("a decode attention loop is held to a share of the bandwidth, in bytes of the cache", () => {
+  // 1024 bytes an iteration; n instructions take n / 4 clocks; 10.77 bytes a clock are 288 GB/s.
+  const within = examine(kernelOf(decodeLoop(280)));
+  assertEquals([within.broken, within.budgeted], [[], true]);
+  const beyond = examine(kernelOf(decodeLoop(300)));
+  assertEquals(beyond.broken, ["wanted 130% of 288 GB/s"]);
+});
+
+Deno.test("local memory in a hot kernel is a broken budget", () => {
+  const kernel = kernelOf([...decodeLoop(10).slice(0, -1), "STL [R1], R0", "EXIT"]);
+  assertEquals(localAccesses(kernel), 1);
+  assertEquals(examine(kernel).broken, ["1 accesses of local memory"]);
+});
