@@ -116,10 +116,11 @@ __host__ __device__ constexpr int walk_floats() {
 }
 
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens from first_token on.
-// scales: of the norm prologue.
-template <uint32_t kType, int T, int R, int kPrologue>
+// prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
+// prologue, all warps of the thread block come here, also those whose part is empty.
+template <uint32_t kType, int T, int R, int kPrologue, class Prepare>
 __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const PackedWeight& weight, uint32_t row, uint32_t first_token, uint32_t block,
-                                            uint32_t end, float* shared, const float (&scales)[T], float (&acc)[R][T]) {
+                                            uint32_t end, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
   // enough, and registers are short.
@@ -128,7 +129,8 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits>();
   float* const words_at = shared + 2 * T * 32 + lane;  // of the super block, this lane's own
-  typename F::Cursor cursor(weight, row, block);
+  const uint32_t from = kPrologue == no_prologue ? block : min(block, packed_blocks(weight.columns) - 1);
+  typename F::Cursor cursor(weight, row, from);
   typename F::Quants quants[R];
   typename F::Scale scale[R];
   typename F::StoredSuper stored[R];
@@ -136,11 +138,11 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   // Activations of the block to come. One or two tokens: this lane's column of each. From four on: four columns of
   // every fourth token, which wants columns that can be loaded four at a time.
   constexpr bool kFours = T >= 4;
-  static_assert(!kFours || kPrologue == no_prologue, "prologues are for one or two tokens");
+  static_assert(T == 1 || kPrologue == no_prologue, "prologues are for one token");
   constexpr int kAhead = kFours ? T / 4 : T;
   float ahead[kAhead][kFours ? 4 : 1];
   const uint32_t my_token = kFours ? lane / 8 : 0, my_column = kFours ? lane % 8 * 4 : lane;
-  float norm_ahead = 0, up_ahead[kAhead];  // of the prologues
+  float scales[T] = {}, norm_ahead = 0, up_ahead[kAhead];  // of the prologues
   uint32_t inputs[kAhead];  // where they start, from args.input
 #pragma unroll
   for (int i = 0; i < kAhead; i++) {
@@ -199,10 +201,11 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   };
 
   load_quants(0);
-  load_input(block);
+  load_input(from);
   load_scale();
+  if (F::kHasSuper) load_super();
+  prepare(scales);
   if (F::kHasSuper) {
-    load_super();
     open_super();
     if (kSuperAhead && block % 8 > 4 && (block | 7) + 1 < end) {
       cursor.next_super();
@@ -294,16 +297,18 @@ struct DecodeShared {
 
 // The sums of one split of 32 * R rows and T tokens: take(i, sum) gets sum i, which is of token i / 32 % T and of row
 // i / (32 T) * 32 + i % 32 among them, in the thread of the block that it falls to (the same for all splits).
-template <uint32_t kType, int T, int R, int kPrologue, class Take>
+template <uint32_t kType, int T, int R, int kPrologue, class Prepare, class Take>
 __device__ __forceinline__ void decode_split(const DecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t split,
-                                             uint32_t n_splits, float* shared, const float (&scales)[T], const Take& take) {
+                                             uint32_t n_splits, float* shared, const Prepare& prepare, const Take& take) {
   using Shared = DecodeShared<kType, T, R>;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t n_blocks = packed_blocks(args.columns), n_parts = n_splits * decode_split_parts, part = split * decode_split_parts + warp;
   const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
   float acc[R][T];
   clear(acc);
-  if (begin < end) decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, first_token, begin, end, shared + warp * Shared::kWalk, scales, acc);
+  if (kPrologue != no_prologue || begin < end) {
+    decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, first_token, begin, end, shared + warp * Shared::kWalk, prepare, acc);
+  }
 #pragma unroll
   for (int from = 0; from < R * T; from += Shared::kSlots) {
     __syncthreads();
@@ -390,14 +395,15 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
     const uint32_t row = tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = tile.token_block * T + i / 32 % T;
     decode_take(args, args.weights[tile.which], tile.split, row, token, sum);
   };
-  float scales[T] = {};
-  if constexpr (kPrologue == norm_prologue) {
-    static_assert(norm_warps % decode_split_parts == 0, "a warp does the work of whole warps of norm.cuh");
-    __shared__ float sums[T][norm_warps];
-    norm_scales<T>(args, tile.token_block * T, sums, scales);
-  }
+  const auto prepare = [&](float(&scales)[T]) {
+    if constexpr (kPrologue == norm_prologue) {
+      static_assert(norm_warps % decode_split_parts == 0, "a warp does the work of whole warps of norm.cuh");
+      __shared__ float sums[T][norm_warps];
+      norm_scales<T>(args, tile.token_block * T, sums, scales);
+    }
+  };
   decode_split<kType, T, R, kPrologue>(args, args.weights[tile.which].weight, tile.row_set * (32 * R), tile.token_block * T, tile.split,
-                            args.weights[tile.which].splits, shared, scales, take);
+                            args.weights[tile.which].splits, shared, prepare, take);
   decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
 }
 
@@ -426,7 +432,7 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_ex
   float total = 0;
   for (uint32_t split = 0; split < w.splits; split++) {
     if (split > 0) __syncthreads();
-    decode_split<kType, 1, R, no_prologue>(args.decode, weight, first_row, args.input_per_slot ? slot : token, split, w.splits, shared, {0.0f},
+    decode_split<kType, 1, R, no_prologue>(args.decode, weight, first_row, args.input_per_slot ? slot : token, split, w.splits, shared, [](float(&)[1]) {},
                               [&](uint32_t, float sum) { total = split == 0 ? sum : total + sum; });
   }
   const uint32_t row = first_row + threadIdx.x;

@@ -23,7 +23,7 @@ struct DecodeLaunch {
   uint32_t tokens;      // decode_tokens()
   uint32_t row_groups;  // decode_row_groups()
   uint32_t n_blocks;    // thread blocks
-  uint32_t prologue;    // MatmulPrologue::Kind; for one or two tokens
+  uint32_t prologue;    // MatmulPrologue::Kind; for one token
 };
 
 template <uint32_t kType>
@@ -52,8 +52,7 @@ template <uint32_t kType, int T, int R, int kPrologue = no_prologue>
 void launch_decode_as(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
   // A prologue takes some registers more.
   constexpr int kFull = decode_residency<kType>(T, R);
-  constexpr bool kTight = R == 2 ? kFull > 2 : T == 2 && (kType == M40_TYPE_F32 || kType == M40_TYPE_Q5_K);
-  constexpr int kResidency = kPrologue != no_prologue && kTight ? kFull - 1 : kFull;
+  constexpr int kResidency = kPrologue != no_prologue && R == 2 && kFull > 2 ? kFull - 1 : kFull;
   M40_LAUNCH((matmul_decode<kType, T, R, kPrologue, kResidency>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
@@ -71,8 +70,8 @@ void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStrea
   switch (launch.tokens * 8 + launch.row_groups) {
     case 1 * 8 + 2: return launch_with_prologue<kType, 1, 2>(args, launch, stream);
     case 1 * 8 + 4: return launch_with_prologue<kType, 1, 4>(args, launch, stream);
-    case 2 * 8 + 2: return launch_with_prologue<kType, 2, 2>(args, launch, stream);
-    case 2 * 8 + 4: return launch_with_prologue<kType, 2, 4>(args, launch, stream);
+    case 2 * 8 + 2: return launch_decode_as<kType, 2, 2>(args, launch, stream);
+    case 2 * 8 + 4: return launch_decode_as<kType, 2, 4>(args, launch, stream);
     case 4 * 8 + 4: return launch_decode_as<kType, 4, 4>(args, launch, stream);
     case 8 * 8 + 4: return launch_decode_as<kType, 8, 4>(args, launch, stream);
     default:
