@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { Engine, type EngineOptions, type GenerateRequest } from "../engine/mod.ts";
+import { BACKEND } from "./device_harness.ts";
 
 const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 
@@ -40,7 +41,7 @@ async function tokensOf(engine: Engine, asked: GenerateRequest): Promise<number[
 }
 
 async function withEngine<T>(options: EngineOptions, work: (engine: Engine) => Promise<T>) {
-  const engine = await Engine.load(GOLDEN, { device: "cpu", threads: 1, ...options });
+  const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, ...options });
   try {
     return await work(engine);
   } finally {

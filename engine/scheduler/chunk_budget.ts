@@ -1,5 +1,3 @@
-/** The fewest prompt tokens that a step beside decoding sequences computes. */
-const LEAST_TOKENS = 16;
 /** The weight of the newest measurement of a step that only decodes. */
 const NEWEST = 0.25;
 /** The share of the allowed time that a chunk is to take. */
@@ -17,9 +15,15 @@ export class ChunkBudget {
   /**
    * @param chunkMs The longest that a chunk may delay a decoding sequence, in milliseconds.
    * @param stepTokens The most tokens of any step.
+   * @param leastTokens The fewest tokens of a chunk, whatever they take: what costs a device as much as
+   * one token does.
    */
-  constructor(private readonly chunkMs: number, private readonly stepTokens: number) {
-    this.budget = Math.min(LEAST_TOKENS, stepTokens);
+  constructor(
+    private readonly chunkMs: number,
+    private readonly stepTokens: number,
+    private readonly leastTokens: number,
+  ) {
+    this.budget = Math.min(leastTokens, stepTokens);
   }
 
   /** Tokens of prompts in the next step that has decoding sequences as well. */
@@ -47,6 +51,6 @@ export class ChunkBudget {
   }
 
   private set(tokens: number): void {
-    this.budget = Math.min(Math.max(Math.floor(tokens), LEAST_TOKENS), this.stepTokens);
+    this.budget = Math.min(Math.max(Math.floor(tokens), this.leastTokens), this.stepTokens);
   }
 }

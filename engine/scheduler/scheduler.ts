@@ -12,6 +12,9 @@ export interface StepRunner {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
 }
 
+/** The fewest tokens of a chunk of a prompt, where a device does not ask for more. */
+const LEAST_CHUNK_TOKENS = 16;
+
 /** Limits of a {@link Scheduler}. */
 export interface SchedulerOptions {
   /** Sequences that run at the same time. */
@@ -22,6 +25,8 @@ export interface SchedulerOptions {
   readonly stepTokens: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
+  /** The fewest tokens of such a chunk; default 16. */
+  readonly leastChunkTokens?: number;
   /** The time in milliseconds, rising; default `performance.now`. */
   readonly now?: () => number;
 }
@@ -115,7 +120,11 @@ export class Scheduler {
     private readonly options: SchedulerOptions,
     private readonly host?: HostPages,
   ) {
-    this.chunks = new ChunkBudget(options.chunkMs, options.stepTokens);
+    this.chunks = new ChunkBudget(
+      options.chunkMs,
+      options.stepTokens,
+      options.leastChunkTokens ?? LEAST_CHUNK_TOKENS,
+    );
     this.now = options.now ?? (() => performance.now());
   }
 

@@ -70,12 +70,21 @@ export function isHot(kernel: Kernel): boolean {
 
 /** The types that the M40's users run. */
 const BUDGETED = ["Q4_K", "Q6_K", "Q8_0", "Q4_0", "F16"];
+/** What is aimed at, and what is held: code below `least` is a step back, and fails. */
+export interface Budget {
+  readonly aim: number;
+  readonly least: number;
+}
+
 /** By tokens of a pass: the share of 288 GB/s that the instruction rate has to allow. */
-const BANDWIDTH_SHARE: Record<number, number> = { 1: 1.3, 8: 0.5 };
+const BANDWIDTH_SHARE: Record<number, Budget> = {
+  1: { aim: 1.3, least: 1.05 },
+  8: { aim: 0.5, least: 0.5 },
+};
 /** Of the instructions of a prefill loop, those that have to be multiply-adds. */
-export const MULTIPLY_ADD_SHARE = 0.85;
+export const MULTIPLY_ADD_SHARE: Budget = { aim: 0.85, least: 0.8 };
 
 /** The share of the M40's bandwidth that a decode kernel has to allow, or undefined where none is asked. */
-export function bandwidthBudget(type: WeightType, tokens: number): number | undefined {
+export function bandwidthBudget(type: WeightType, tokens: number): Budget | undefined {
   return BUDGETED.includes(type.name) ? BANDWIDTH_SHARE[tokens] : undefined;
 }
