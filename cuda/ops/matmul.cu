@@ -118,7 +118,7 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
   return floats * sizeof(float);
 }
 
-// Every thread block does the prologue again: with one token that is faster than a launch, with two it is not.
+// Every thread block does the prologue again: with one token that costs no more than a launch, with two it does.
 bool matmul_fuses(const MatmulArgs& args) { return args.prologue.kind == MatmulPrologue::kNone || (!args.prefill && args.n_rows == 1); }
 
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
