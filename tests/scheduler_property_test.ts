@@ -255,7 +255,7 @@ class Sharing {
 }
 
 Deno.test("whatever comes and goes, each sequence draws what it would alone, and no page is lost", async () => {
-  const runs = Number(Deno.env.get("M40_SCHEDULER_RUNS") ?? 300);
+  const runs = Number(Deno.env.get("M40_SCHEDULER_RUNS") ?? 12_000);
   const first = Number(Deno.env.get("M40_SCHEDULER_SEED") ?? 1);
   const sums = { steps: 0, preemptions: 0, recomputations: 0, cachedTokens: 0, cancelled: 0 };
   for (let seed = first; seed < first + runs; seed++) {
