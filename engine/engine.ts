@@ -85,7 +85,7 @@ export class Engine {
     readonly device: DeviceInfo & { readonly backend: string; readonly threads?: number },
     /** Where the device's memory went. */
     readonly plan: MemoryPlan,
-    private readonly library: KernelLibrary,
+    private readonly kernels: KernelLibrary,
     private readonly context: Context,
     private readonly program: Program,
     private readonly cache: Cache,
@@ -108,7 +108,7 @@ export class Engine {
       stepTokens: plan.limits.n_tokens,
       chunkMs: options.chunkMs,
       // A GPU's kernels take a prompt's tokens 128 at a time: fewer cost as much.
-      leastChunkTokens: library.backend === "cpu" ? undefined : 128,
+      leastChunkTokens: kernels.backend === "cpu" ? undefined : 128,
     }, host);
     this.scheduler.onStep = (report) => this.observer?.step?.(report);
   }
@@ -271,7 +271,7 @@ export class Engine {
 
   /** Memory of the device, as it is now, in bytes. */
   deviceMemory(): { total: number; free: number } {
-    const { memoryBytes, freeBytes } = this.library.device(this.device.index);
+    const { memoryBytes, freeBytes } = this.kernels.device(this.device.index);
     return { total: memoryBytes, free: freeBytes };
   }
 
@@ -326,7 +326,7 @@ export class Engine {
     await this.scheduler.idle();
     await this.lock;
     this.context.close();
-    this.library.close();
+    this.kernels.close();
   }
 
   /** One step at a time. */

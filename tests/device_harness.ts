@@ -63,15 +63,15 @@ export interface ProgramParts {
 
 /** A context of the library with memory for small tensors and programs. */
 export class TestDevice {
-  readonly library: KernelLibrary;
+  readonly kernels: KernelLibrary;
   readonly context: Context;
   readonly arena: Arena;
   private nTensors = 0;
 
   constructor(options: { threads?: number; instructionSet?: string; arenaBytes?: number } = {}) {
     const { threads = 1, instructionSet, arenaBytes = 512 << 20 } = options;
-    this.library = KernelLibrary.find(BACKEND);
-    this.context = this.library.createContext({ threads, instructionSet });
+    this.kernels = KernelLibrary.find(BACKEND);
+    this.context = this.kernels.createContext({ threads, instructionSet });
     this.arena = this.context.createArena(arenaBytes);
   }
 
@@ -137,7 +137,7 @@ export class TestDevice {
 
   close(): void {
     this.context.close();
-    this.library.close();
+    this.kernels.close();
   }
 }
 

@@ -227,7 +227,7 @@ Deno.test("files: missing, a folder, too short, an offset beyond the end; the ar
   try {
     const path = join(folder, "weights");
     await Deno.writeFile(path, new Uint8Array(1000));
-    const { symbols } = device.library;
+    const { symbols } = device.kernels;
     const arena = (device.arena as unknown as { handle: Deno.PointerValue }).handle;
     const upload = (
       desc: Partial<Record<keyof typeof TENSOR_DESC.fields, number>>,

@@ -44,7 +44,7 @@ export function assertAnswer(got: Answer, status: number, message: RegExp): void
 /** The small model in parts that a test can spoil before they are handed over. */
 export class Parts {
   readonly device = new TestDevice({ threads: 2 });
-  readonly symbols = this.device.library.symbols;
+  readonly symbols = this.device.kernels.symbols;
   readonly handle = this.device.context.handle;
   readonly cache = this.device.cache({ n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 });
   readonly limits: Bytes;

@@ -1,5 +1,4 @@
 import { M40Error } from "../errors.ts";
-import type { KernelLibrary } from "./library.ts";
 import { Program } from "./program.ts";
 import { call, callAsync } from "./status.ts";
 import {
@@ -11,6 +10,7 @@ import {
   type StructOf,
   TENSOR_DESC,
 } from "./structs.ts";
+import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
 export interface ContextOptions {
@@ -43,13 +43,13 @@ export interface ProgramDesc {
 export class Context {
   private pointer: Deno.PointerValue;
 
-  constructor(readonly library: KernelLibrary, options: ContextOptions) {
+  constructor(readonly symbols: Symbols, options: ContextOptions) {
     const encoded = CONTEXT_OPTIONS.encode({
       device: options.device ?? 0,
       n_threads: options.threads ?? 0,
       instruction_set: options.instructionSet ?? "",
     });
-    this.pointer = created((out, error) => library.symbols.m40_context_create(encoded, out, error));
+    this.pointer = created((out, error) => symbols.m40_context_create(encoded, out, error));
   }
 
   /** The C context; for engine/device/ alone. */
@@ -67,7 +67,7 @@ export class Context {
   tensorBytes(desc: TensorDesc): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
-      this.library.symbols.m40_tensor_bytes(
+      this.symbols.m40_tensor_bytes(
         this.handle,
         TENSOR_DESC.encode(desc),
         asBytes(bytes),
@@ -82,7 +82,7 @@ export class Context {
     const bytes = new BigUint64Array(1);
     const pageBytes = new BigUint64Array(1);
     call((error) =>
-      this.library.symbols.m40_cache_bytes(
+      this.symbols.m40_cache_bytes(
         this.handle,
         CACHE_DESC.encode(desc),
         asBytes(bytes),
@@ -97,7 +97,7 @@ export class Context {
   programBytes(desc: ProgramDesc, cache: CacheDesc): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
-      this.library.symbols.m40_program_bytes(
+      this.symbols.m40_program_bytes(
         this.handle,
         LIMITS.encode(desc.limits),
         CACHE_DESC.encode(cache),
@@ -119,21 +119,21 @@ export class Context {
   hostMemory(bytes: number): Uint8Array<ArrayBuffer> {
     if (bytes === 0) return new Uint8Array(0);
     const pointer = created((out, error) =>
-      this.library.symbols.m40_host_alloc(this.handle, BigInt(bytes), out, error)
+      this.symbols.m40_host_alloc(this.handle, BigInt(bytes), out, error)
     );
     return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer!, bytes));
   }
 
   /** Waits for all uploads; fails with the first failure among them. */
   finishUploads(): Promise<void> {
-    return callAsync((error) => this.library.symbols.m40_upload_finish(this.handle, error));
+    return callAsync((error) => this.symbols.m40_upload_finish(this.handle, error));
   }
 
   /** The values of rows of a tensor as floats, [rows, columns] in one array. */
   readTensor(tensor: number, firstRow: number, rows: number, columns: number): Float32Array {
     const values = new Float32Array(rows * columns);
     call((error) =>
-      this.library.symbols.m40_tensor_read(
+      this.symbols.m40_tensor_read(
         this.handle,
         tensor,
         BigInt(firstRow),
@@ -148,7 +148,7 @@ export class Context {
   /** Frees the device's memory. No call may be under way. */
   close(): void {
     if (this.pointer === null) return;
-    this.library.symbols.m40_context_destroy(this.pointer);
+    this.symbols.m40_context_destroy(this.pointer);
     this.pointer = null;
   }
 }
@@ -161,13 +161,13 @@ export class Arena {
   constructor(context: Context, bytes: number) {
     this.context = context;
     this.handle = created((out, error) =>
-      context.library.symbols.m40_arena_create(context.handle, BigInt(bytes), out, error)
+      context.symbols.m40_arena_create(context.handle, BigInt(bytes), out, error)
     );
   }
 
   /** Bytes that are taken. */
   get usedBytes(): number {
-    return Number(this.context.library.symbols.m40_arena_used_bytes(this.handle));
+    return Number(this.context.symbols.m40_arena_used_bytes(this.handle));
   }
 
   /**
@@ -181,7 +181,7 @@ export class Arena {
     const encoded = TENSOR_DESC.encode(desc);
     const cPath = new TextEncoder().encode(path + "\0");
     await callAsync((error) =>
-      this.context.library.symbols.m40_tensor_from_file(
+      this.context.symbols.m40_tensor_from_file(
         this.handle,
         encoded,
         cPath,
@@ -197,7 +197,7 @@ export class Arena {
   upload(desc: TensorDesc, data: Uint8Array<ArrayBuffer>): number {
     const tensor = new Uint32Array(1);
     call((error) =>
-      this.context.library.symbols.m40_tensor_from_memory(
+      this.context.symbols.m40_tensor_from_memory(
         this.handle,
         TENSOR_DESC.encode(desc),
         data,
@@ -212,7 +212,7 @@ export class Arena {
   /** Places a KV cache. */
   createCache(desc: CacheDesc): Cache {
     const handle = created((out, error) =>
-      this.context.library.symbols.m40_cache_create(
+      this.context.symbols.m40_cache_create(
         this.handle,
         CACHE_DESC.encode(desc),
         out,
@@ -225,7 +225,7 @@ export class Arena {
   /** Checks a program's records and places its memory. `cache` may be absent where no operation uses it. */
   createProgram(desc: ProgramDesc, cache?: Cache): Program {
     const handle = created((out, error) =>
-      this.context.library.symbols.m40_program_create(
+      this.context.symbols.m40_program_create(
         this.handle,
         LIMITS.encode(desc.limits),
         cache?.handle ?? null,
@@ -255,7 +255,7 @@ export class Cache {
       throw new M40Error("internal", `got ${from.length} pages to copy to ${to.length} pages`);
     }
     call((error) =>
-      this.context.library.symbols.m40_cache_copy_pages(
+      this.context.symbols.m40_cache_copy_pages(
         this.handle,
         asBytes(from),
         asBytes(to),
@@ -268,7 +268,7 @@ export class Cache {
   /** Copies pages to host memory, bit for bit, in the order given. */
   savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
     call((error) =>
-      this.context.library.symbols.m40_cache_save_pages(
+      this.context.symbols.m40_cache_save_pages(
         this.handle,
         asBytes(pages),
         pages.length,
@@ -282,7 +282,7 @@ export class Cache {
   /** Copies pages back from host memory. */
   restorePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
     call((error) =>
-      this.context.library.symbols.m40_cache_restore_pages(
+      this.context.symbols.m40_cache_restore_pages(
         this.handle,
         asBytes(pages),
         pages.length,

@@ -64,7 +64,7 @@ export class KernelLibrary {
   private constructor(
     readonly path: string,
     readonly backend: Backend,
-    private readonly library: Deno.DynamicLibrary<typeof SYMBOLS>,
+    private readonly opened: Deno.DynamicLibrary<typeof SYMBOLS>,
   ) {}
 
   /**
@@ -107,7 +107,7 @@ export class KernelLibrary {
 
   /** The opened functions; for engine/device/ alone. */
   get symbols(): Symbols {
-    return this.library.symbols;
+    return this.opened.symbols;
   }
 
   /** Sizes and offsets of the structs, as the library was compiled: bytes and [offset, bytes]. */
@@ -155,12 +155,12 @@ export class KernelLibrary {
 
   /** A context on one device. Close it before the library. */
   createContext(options: ContextOptions = {}): Context {
-    return new Context(this, options);
+    return new Context(this.symbols, options);
   }
 
   /** Unloads the library; everything created from it must be closed before. */
   close(): void {
-    this.library.close();
+    this.opened.close();
   }
 }
 

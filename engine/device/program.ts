@@ -53,7 +53,7 @@ export class Program {
     if (wanted > (this.logits?.length ?? 0)) this.logits = new Float32Array(wanted);
     const logits = wanted > 0 ? this.logits!.subarray(0, wanted) : undefined;
     await callAsync((error) =>
-      this.context.library.symbols.m40_step(
+      this.context.symbols.m40_step(
         this.handle,
         this.block.bytes,
         BigInt(this.block.length),
@@ -74,7 +74,7 @@ export class Program {
   writeBuffer(buffer: number, data: ArrayBufferView<ArrayBuffer>): void {
     const bytes = asBytes(data);
     call((error) =>
-      this.context.library.symbols.m40_buffer_write(
+      this.context.symbols.m40_buffer_write(
         this.handle,
         buffer,
         bytes,
@@ -88,7 +88,7 @@ export class Program {
   readBuffer<T extends ArrayBufferView<ArrayBuffer>>(buffer: number, data: T): T {
     const bytes = asBytes(data);
     call((error) =>
-      this.context.library.symbols.m40_buffer_read(
+      this.context.symbols.m40_buffer_read(
         this.handle,
         buffer,
         bytes,
