@@ -1,9 +1,9 @@
 // Plans products: which weights go in one launch, how the columns are split, where partial sums lie.
-#include "ops.h"
-
-#include <type_traits>
+#include <algorithm>
 
 #include "matmul_launch.cuh"
+#include "matmul_plan.h"
+#include "matmul_prefill.h"
 
 namespace m40::cuda {
 
@@ -13,42 +13,9 @@ namespace {
 
 constexpr uint32_t decode_pass = 32;  // tokens
 
-// Calls f with the type as a template argument.
-template <class Function>
-void for_type(uint32_t type, const Function& f) {
-  switch (type) {
-#define M40_TYPE(name) case M40_TYPE_##name: return f(std::integral_constant<uint32_t, M40_TYPE_##name>());
-    M40_TYPE(F32) M40_TYPE(F16) M40_TYPE(BF16) M40_TYPE(Q4_0) M40_TYPE(Q4_1) M40_TYPE(Q5_0) M40_TYPE(Q5_1) M40_TYPE(Q8_0)
-    M40_TYPE(Q2_K) M40_TYPE(Q3_K) M40_TYPE(Q4_K) M40_TYPE(Q5_K) M40_TYPE(Q6_K) M40_TYPE(IQ4_NL) M40_TYPE(IQ4_XS)
-#undef M40_TYPE
-    default: return;
-  }
-}
-
 uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
   const uint64_t splits = decode_splits(rows, columns);
   return splits == 1 ? 0 : splits * rows * n_tokens;
-}
-
-// Calls f with the indices of the weights of each type.
-template <class Function>
-void for_each_type(const MatmulArgs& args, const Function& f) {
-  bool done[M40_MAX_MATMUL_WEIGHTS] = {};
-  for (uint32_t i = 0; i < args.n_weights; i++) {
-    if (done[i]) continue;
-    uint32_t indices[M40_MAX_MATMUL_WEIGHTS], n = 0;
-    for (uint32_t k = i; k < args.n_weights; k++) {
-      if (done[k] || args.weights[k].weight.type != args.weights[i].weight.type) continue;
-      indices[n++] = k;
-      done[k] = true;
-    }
-    f(args.weights[i].weight.type, indices, n);
-  }
-}
-
-// Whether four columns of the input can be loaded at once, wherever a block of 32 starts.
-bool can_load_four(const MatmulArgs& args) {
-  return args.columns % 32 == 0 && args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
 }
 
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
@@ -88,34 +55,12 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
   });
 }
 
-void launch_prefill_pass(const MatmulArgs& args, cudaStream_t stream) {
-  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
-    PrefillArgs prefill = {};
-    prefill.input = args.input;
-    prefill.input_stride = args.input_stride;
-    prefill.output = args.output;
-    prefill.output_stride = args.output_stride;
-    prefill.residual = args.residual;
-    prefill.n_tokens = args.n_rows;
-    prefill.columns = args.columns;
-    prefill.n_weights = n;
-    prefill.aligned = can_load_four(args);
-    uint32_t n_tiles = 0;
-    for (uint32_t i = 0; i < n; i++) {
-      const MatmulWeight& from = args.weights[indices[i]];
-      prefill.weights[i] = {from.weight, from.bias, from.output_column, n_tiles};
-      n_tiles += packed_tiles(from.weight.rows);
-    }
-    for_type(type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, n_tiles, stream); });
-  });
-}
-
 }  // namespace
 
 uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
   uint64_t floats = 0;
   for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], columns, max_rows < decode_pass ? max_rows : decode_pass);
-  return floats * sizeof(float);
+  return std::max(floats * sizeof(float), prefill_scratch_bytes(rows, n_weights, columns, max_rows));
 }
 
 // Every thread block does the prologue again: with one token that costs no more than a launch, with two it does.
@@ -123,7 +68,7 @@ bool matmul_fuses(const MatmulArgs& args) { return args.prologue.kind == MatmulP
 
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   if (args.n_rows == 0) return;
-  if (args.prefill) return launch_prefill_pass(args, stream);
+  if (args.prefill) return launch_prefill_matmul(args, stream);
   for (uint32_t first = 0; first < args.n_rows; first += decode_pass) {
     launch_decode_pass(args, first, args.n_rows - first < decode_pass ? args.n_rows - first : decode_pass, stream);
   }

@@ -1,4 +1,4 @@
-// Matmul kernels of the types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL.
+// Decode kernels of the types Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 IQ4_NL.
 #define M40_MATMUL_INSTANTIATE
 #include "matmul_launch.cuh"
 

@@ -1,4 +1,4 @@
-// Matmul kernels of the types F32 F16 BF16.
+// Decode kernels of the types F32 F16 BF16.
 #define M40_MATMUL_INSTANTIATE
 #include "matmul_launch.cuh"
 

@@ -1,4 +1,4 @@
-// Matmul kernels of the types Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
+// Decode kernels of the types Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_XS.
 #define M40_MATMUL_INSTANTIATE
 #include "matmul_launch.cuh"
 

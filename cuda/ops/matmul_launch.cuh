@@ -1,10 +1,9 @@
-// The kernels that a tensor type's products are made of. Each type is instantiated in one of matmul_*.cu, so that
-// compilers can share the work.
+// The kernels that a tensor type's products of decoded tokens are made of. Each type is instantiated in one of
+// matmul_{blocks,k,float}.cu, so that compilers can share the work.
 #ifndef M40_OPS_MATMUL_LAUNCH_CUH
 #define M40_OPS_MATMUL_LAUNCH_CUH
 
 #include "../kernels/matmul_decode_tiled.cuh"
-#include "../kernels/matmul_prefill.cuh"
 
 namespace m40::cuda {
 
@@ -28,8 +27,6 @@ struct DecodeLaunch {
 
 template <uint32_t kType>
 void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream);
-template <uint32_t kType>
-void launch_prefill(const PrefillArgs& args, uint32_t n_tiles, cudaStream_t stream);
 template <uint32_t kType>
 void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stream);
 
@@ -82,23 +79,12 @@ void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStrea
 }
 
 template <uint32_t kType>
-void launch_prefill(const PrefillArgs& args, uint32_t n_tiles, cudaStream_t stream) {
-  const dim3 grid(n_tiles, (args.n_tokens + prefill_tokens - 1) / prefill_tokens);
-  if (args.aligned) {
-    M40_LAUNCH((matmul_prefill<kType, true>), grid, dim3(prefill_threads), 0, stream, args);
-  } else {
-    M40_LAUNCH((matmul_prefill<kType, false>), grid, dim3(prefill_threads), 0, stream, args);
-  }
-}
-
-template <uint32_t kType>
 void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stream) {
   M40_LAUNCH((matmul_experts<kType, expert_row_groups, 3>), dim3(n_blocks, args.decode.n_tokens), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
 #define M40_MATMUL_TYPE(name)                                                                              \
   template void launch_decode<M40_TYPE_##name>(const DecodeArgs&, const DecodeLaunch&, cudaStream_t);         \
-  template void launch_prefill<M40_TYPE_##name>(const PrefillArgs&, uint32_t, cudaStream_t);                 \
   template void launch_experts<M40_TYPE_##name>(const ExpertArgs&, uint32_t, cudaStream_t);
 
 #endif
