@@ -1,4 +1,10 @@
-import { benchmark, copyBandwidth, type Engine, type Measurement } from "../engine/mod.ts";
+import {
+  benchmark,
+  copyBandwidth,
+  type DeviceState,
+  type Engine,
+  type Measurement,
+} from "../engine/mod.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
@@ -59,7 +65,9 @@ export const bench: Command = command({
         using progress = new Progress("measuring");
         const total = plan.prompts.length + plan.batches.length * plan.depths.length;
         for await (const measured of benchmark(engine, plan)) {
-          results.push(resultOf(gguf, engine, measured, bandwidth));
+          // At once, while the device is as warm and as fast as it was.
+          const state = await engine.deviceState();
+          results.push(resultOf(gguf, engine, measured, bandwidth, state));
           progress.update(results.length, total);
         }
       }
@@ -103,6 +111,8 @@ interface Result {
   readonly flopPerSecond: number;
   /** Of the device's bandwidth, 0 to 1. */
   readonly bandwidthShare?: number;
+  /** The device at the end of it. */
+  readonly state: DeviceState;
 }
 
 function resultOf(
@@ -110,6 +120,7 @@ function resultOf(
   engine: Engine,
   measured: Measurement,
   bandwidth: number | undefined,
+  state: DeviceState,
 ): Result {
   const { model, plan } = engine;
   const { tokens, steps, milliseconds, kind, size, depth } = measured;
@@ -133,6 +144,7 @@ function resultOf(
     bytesPerSecond,
     flopPerSecond: flopPerToken * tokensPerSecond.mean,
     bandwidthShare: bandwidth && bytesPerSecond / bandwidth,
+    state,
   };
 }
 
@@ -172,7 +184,31 @@ function asText(engine: Engine, results: Result[], bandwidth: number | undefined
   return `${model.name} (${model.architecture}, ${model.quantisation}, ` +
     `${formatBytes(plan.weightBytes)} of weights) on ${describeDevice(engine)}\n` +
     formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7]) +
-    (bandwidth ? `the device copies ${(bandwidth / 1e9).toFixed(1)} GB/s, read and written\n` : "");
+    (bandwidth
+      ? `the device copies ${(bandwidth / 1e9).toFixed(1)} GB/s, read and written\n`
+      : "") +
+    describeStates(results.map(({ state }) => state));
+}
+
+/** How warm the device became, what it drew and how fast it ran, as far as it is known. */
+function describeStates(states: readonly DeviceState[]): string {
+  const range = (of: (state: DeviceState) => number | undefined, unit: string) => {
+    const values = states.map(of).filter((value) => value !== undefined).map(Math.round);
+    if (values.length === 0) return [];
+    const [least, most] = [Math.min(...values), Math.max(...values)];
+    return [`${least === most ? "" : `${least} to `}${most} ${unit}`];
+  };
+  const facts = [
+    ...range(({ temperatureCelsius }) => temperatureCelsius, "°C"),
+    ...range(({ powerWatts }) => powerWatts, "W"),
+    ...range(({ clockKhz }) => clockKhz && clockKhz / 1000, "MHz"),
+  ];
+  const limit = states[0]?.powerLimitWatts;
+  return facts.length === 0
+    ? ""
+    : `at the end of each: ${facts.join(", ")}${
+      limit === undefined ? "" : `; its limit is ${limit.toFixed(0)} W`
+    }\n`;
 }
 
 function describeDevice({ device }: Engine): string {
@@ -183,15 +219,15 @@ function describeDevice({ device }: Engine): string {
     ...(device.clockKhz ? [`${Math.round(device.clockKhz / 1000)} MHz`] : []),
     ...(device.memoryClockKhz ? [`memory ${Math.round(device.memoryClockKhz / 1000)} MHz`] : []),
     ...(device.backend === "cpu" ? [] : [`ECC ${device.ecc ? "on" : "off"}`]),
-    ...(device.driverVersion
-      ? [
-        `driver for CUDA ${Math.floor(device.driverVersion / 1000)}.${
-          device.driverVersion % 1000 / 10
-        }`,
-      ]
-      : []),
+    ...(device.driverVersion ? [describeDriver(device.driver, device.driverVersion)] : []),
   ];
   return `${device.name} (${facts.join(", ")})`;
+}
+
+/** @param cuda The newest CUDA that it knows: 11080 for 11.8. */
+function describeDriver(version: string, cuda: number): string {
+  const newest = `${Math.floor(cuda / 1000)}.${cuda % 1000 / 10}`;
+  return version === "" ? `driver for CUDA ${newest}` : `driver ${version} for CUDA ${newest}`;
 }
 
 function asJson(engine: Engine, results: Result[], bandwidth: number | undefined): unknown {
@@ -214,6 +250,7 @@ function asJson(engine: Engine, results: Result[], bandwidth: number | undefined
       memory_clock_khz: device.memoryClockKhz,
       ecc: device.ecc,
       driver_version: device.driverVersion,
+      driver: device.driver || undefined,
       copy_bytes_per_second: bandwidth,
     },
     results: results.map((result) => ({
@@ -231,6 +268,11 @@ function asJson(engine: Engine, results: Result[], bandwidth: number | undefined
       bytes_per_second: result.bytesPerSecond,
       flop_per_second: result.flopPerSecond,
       bandwidth_share: result.bandwidthShare,
+      temperature_celsius: result.state.temperatureCelsius,
+      power_watts: result.state.powerWatts,
+      power_limit_watts: result.state.powerLimitWatts,
+      clock_khz: result.state.clockKhz,
+      memory_clock_khz: result.state.memoryClockKhz,
     })),
   };
 }

@@ -1,7 +1,7 @@
-import type { SlotsObject } from "../server/mod.ts";
+import type { DeviceObject, SlotsObject } from "../server/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import { type Command, command, flag, option } from "./command.ts";
-import { formatTable } from "./format.ts";
+import { formatBytes, formatTable } from "./format.ts";
 import { printable, style, write } from "./terminal.ts";
 import { integer, text } from "./values.ts";
 
@@ -13,8 +13,8 @@ export const ps: Command = command({
   name: "ps",
   summary: "Show what a running server is doing",
   description:
-    "The sequences that a server computes and those that wait, in the order in which they are served, and " +
-    "how full its KV cache is.",
+    "The sequences that a server computes and those that wait, in the order in which they are served, how " +
+    "full its KV cache is, and what its device is doing.",
   arguments: [],
   options: {
     host: option(text("ADDRESS"), "Where the server listens", { default: "127.0.0.1" }),
@@ -89,7 +89,8 @@ function asText(slots: SlotsObject): string {
     `${
       percent(kv_pages_used / kv_pages)
     } (${kv_pages_used} of ${kv_pages} pages); prefixes: ${found}; ` +
-    `${slots.tokens_per_second.toFixed(1)} tokens/s${slots.draining ? "; draining" : ""}\n`;
+    `${slots.tokens_per_second.toFixed(1)} tokens/s${slots.draining ? "; draining" : ""}\n` +
+    describeDevice(slots.device);
   if (slots.slots.length === 0) return summary;
   const rows = slots.slots.map((slot) => [
     String(slot.id),
@@ -103,6 +104,24 @@ function asText(slots: SlotsObject): string {
   const head = ["ID", "STATE", "PROMPT", "COMPUTED", "GENERATED", "PAGES", "AGE"];
   const [heading, ...lines] = formatTable([head, ...rows], [0, 2, 3, 4, 5, 6]).split("\n");
   return [style(Deno.stdout, "bold", heading), ...lines].join("\n") + summary;
+}
+
+/** A line for the device, of what is known of it. */
+function describeDevice(device: DeviceObject | undefined): string {
+  if (device === undefined) return "";
+  const { temperature_celsius, power_watts, power_limit_watts, clock_khz, utilisation } = device;
+  const { memory_bytes, memory_used_bytes } = device;
+  const limit = power_limit_watts === undefined ? "" : ` of ${power_limit_watts.toFixed(0)}`;
+  const facts: string[] = [];
+  if (memory_bytes !== undefined && memory_used_bytes !== undefined) {
+    facts.push(`${formatBytes(memory_used_bytes)} of ${formatBytes(memory_bytes)} in use`);
+  }
+  if (temperature_celsius !== undefined) facts.push(`${temperature_celsius} °C`);
+  if (power_watts !== undefined) facts.push(`${power_watts.toFixed(0)}${limit} W`);
+  if (clock_khz !== undefined) facts.push(`${Math.round(clock_khz / 1000)} MHz`);
+  if (utilisation !== undefined) facts.push(`${percent(utilisation)} busy`);
+  const state = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
+  return `${printable(device.name)} (${printable(device.backend)})${state}\n`;
 }
 
 function percent(share: number): string {

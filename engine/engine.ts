@@ -1,5 +1,5 @@
 import type { Cache, Context } from "./device/context.ts";
-import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
+import type { DeviceInfo, DeviceState, KernelLibrary } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
 import type { Program, StepResult } from "./device/program.ts";
 import type { StepSequence } from "./device/step_block.ts";
@@ -76,6 +76,8 @@ export class Engine {
   private readonly texts: TokenTexts;
   private readonly logitsOutputs: number;
   private closed = false;
+  /** The call for the device's state that is under way: whoever asks meanwhile shares its answer. */
+  private asked?: Promise<DeviceState>;
   private readonly requests: RequestChecker;
 
   private constructor(
@@ -269,10 +271,15 @@ export class Engine {
     };
   }
 
-  /** Memory of the device, as it is now, in bytes. */
-  deviceMemory(): { total: number; free: number } {
-    const { memoryBytes, freeBytes } = this.kernels.device(this.device.index);
-    return { total: memoryBytes, free: freeBytes };
+  /**
+   * The device's memory, temperature, power and clocks, as they are now. It asks the driver, not the
+   * device: steps go on meanwhile.
+   */
+  async deviceState(): Promise<DeviceState> {
+    this.assertOpen();
+    this.asked ??= this.kernels.deviceState(this.device.index)
+      .finally(() => this.asked = undefined);
+    return await this.asked;
   }
 
   /** Resolves when nothing runs or waits. */
@@ -325,6 +332,7 @@ export class Engine {
     this.closed = true;
     await this.scheduler.idle();
     await this.lock;
+    await this.asked?.catch(() => {});
     this.context.close();
     this.kernels.close();
   }

@@ -59,6 +59,8 @@ export interface GenerationPlan {
 
 /** Who is told how generations go. */
 export interface GenerationObserver {
+  /** When a request's first token is there: milliseconds since the request's arrival. */
+  firstToken?(milliseconds: number): void;
   /** After every token but a request's first: milliseconds since the one before it. */
   token?(milliseconds: number): void;
   /** After every request, whatever became of it. */
@@ -69,6 +71,8 @@ export interface GenerationObserver {
 export interface GenerationReport {
   readonly promptTokens: number;
   readonly completionTokens: number;
+  /** Tokens that might have been drawn. */
+  readonly maxTokens: number;
   /**
    * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where
    * the device failed.
@@ -78,6 +82,8 @@ export interface GenerationReport {
   readonly queueMs?: number;
   /** From the request's arrival to its first token; absent where there was none. */
   readonly firstTokenMs?: number;
+  /** From its first token to its last; absent where there was none. */
+  readonly decodeMs?: number;
   /** The mean time between its tokens after the first; absent where there was one at most. */
   readonly tokenMs?: number;
   /** From the request's arrival to its end. */
@@ -194,7 +200,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   accept(sample: Sample): boolean {
     const now = performance.now();
-    if (this.lastToken !== undefined) this.observer?.token?.(now - this.lastToken);
+    if (this.lastToken === undefined) this.observer?.firstToken?.(now - this.arrival);
+    else this.observer?.token?.(now - this.lastToken);
     this.lastToken = now;
     this.firstToken ??= now;
     this.drawn++;
@@ -260,9 +267,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.observer?.generation?.({
       promptTokens: this.promptTokens,
       completionTokens: drawn,
+      maxTokens: this.plan.maxTokens,
       outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
       queueMs: admittedAt && admittedAt - arrival,
       firstTokenMs: firstToken && firstToken - arrival,
+      decodeMs: firstToken && lastToken! - firstToken,
       tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
       totalMs: now - arrival,
     });

@@ -14,6 +14,7 @@
  * @module
  */
 export * from "./benchmark.ts";
+export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";
 export * from "./errors.ts";
 export * from "./generation.ts";

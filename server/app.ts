@@ -57,6 +57,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
       metrics.step(report);
       rate.step(report);
     },
+    firstToken: (milliseconds) => metrics.firstToken(milliseconds),
     token: (milliseconds) => metrics.token(milliseconds),
     generation(report) {
       metrics.generation(report);

@@ -1,5 +1,6 @@
 import type { Hono } from "hono";
 import type { ServerContext, ServerEnv } from "./context.ts";
+import { knownState } from "./device_metrics.ts";
 import { route } from "./route.ts";
 
 /** One sequence, as `GET /slots` shows it. */
@@ -13,6 +14,21 @@ export interface SlotObject {
   generated_tokens: number;
   pages: number;
   age_seconds: number;
+}
+
+/** The device as it is now; what is not known is absent. */
+export interface DeviceObject {
+  name: string;
+  backend: string;
+  memory_bytes?: number;
+  memory_used_bytes?: number;
+  temperature_celsius?: number;
+  power_watts?: number;
+  power_limit_watts?: number;
+  clock_khz?: number;
+  memory_clock_khz?: number;
+  /** The share of the time in which kernels ran, 0 to 1. */
+  utilisation?: number;
 }
 
 /** The answer of `GET /slots`. */
@@ -31,6 +47,7 @@ export interface SlotsObject {
   preemptions: number;
   /** Tokens that all sequences together decoded, a second, in the last ten seconds. */
   tokens_per_second: number;
+  device: DeviceObject;
   /** Those running first, in the order in which they are served. */
   slots: SlotObject[];
 }
@@ -38,8 +55,9 @@ export interface SlotsObject {
 /** `GET /slots`: what the engine is doing, for a person to look at; `m40 ps` prints it. */
 export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/slots", {
-    GET: (c) => {
+    GET: async (c) => {
       const { engine } = server;
+      const device = await knownState(engine);
       const status = engine.status();
       const body: SlotsObject = {
         model: server.modelName,
@@ -53,6 +71,18 @@ export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
         prefix_tokens_found: status.cachedTokens,
         preemptions: status.preemptions,
         tokens_per_second: server.rate.tokensPerSecond(),
+        device: {
+          name: engine.device.name,
+          backend: engine.device.backend,
+          memory_bytes: device.memoryBytes,
+          memory_used_bytes: device.usedBytes,
+          temperature_celsius: device.temperatureCelsius,
+          power_watts: device.powerWatts,
+          power_limit_watts: device.powerLimitWatts,
+          clock_khz: device.clockKhz,
+          memory_clock_khz: device.memoryClockKhz,
+          utilisation: device.utilisation,
+        },
         slots: engine.slots().map((slot) => ({
           id: slot.id,
           state: slot.state,

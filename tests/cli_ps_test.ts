@@ -10,7 +10,7 @@ Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", 
   assertEquals([idle.code, idle.stderr], [0, ""]);
   assertMatch(
     idle.stdout,
-    /^golden: 0 running, 0 waiting; KV cache 0% \(0 of \d+ pages\); prefixes: none asked for yet; 0\.0 tokens\/s\n$/,
+    /^golden: 0 running, 0 waiting; KV cache 0% \(0 of \d+ pages\); prefixes: none asked for yet; 0\.0 tokens\/s\n.+ \(cpu\): [\d.]+ .iB of [\d.]+ .iB in use\n$/,
   );
   const body = { prompt: "Hello", max_tokens: 60_000, ...NO_END, stream: true };
   const clients = [await openRequest(server.port, "/v1/completions", body)];
@@ -19,7 +19,7 @@ Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", 
   await until("one waits", () => server.engine.status().waiting === 1);
   const { code, stdout, stderr } = await m40(home, ["ps", ...port]);
   assertEquals([code, stderr], [0, ""]);
-  const [head, running, waiting, summary, end] = stdout.split("\n");
+  const [head, running, waiting, summary, device, end] = stdout.split("\n");
   assertMatch(head, /^ID +STATE +PROMPT +COMPUTED +GENERATED +PAGES +AGE$/);
   const { length } = server.engine.tokenizer.encode("Hello");
   assertMatch(running, new RegExp(`^ 0 +decoding +${length} +\\d+ +\\d+ +\\d+ +\\d+\\.\\d s$`));
@@ -28,9 +28,12 @@ Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", 
     summary,
     /^golden: 1 running, 1 waiting; KV cache \d+% .* tokens found; [\d.]+ tokens\/s$/,
   );
+  assertMatch(device, / \(cpu\): [\d.]+ .iB of [\d.]+ .iB in use$/);
   assertEquals(end, "");
   const json = JSON.parse((await m40(home, ["ps", "--json", ...port])).stdout);
   assertEquals([json.model, json.running, json.waiting], [MODEL, 1, 1]);
+  assert(json.device.memory_bytes > json.device.memory_used_bytes);
+  assertEquals([json.device.backend, json.device.temperature_celsius], ["cpu", undefined]);
   assert(json.slots[0].generated_tokens > 0 && json.tokens_per_second > 0);
   for (const client of clients) client.close();
 });

@@ -68,6 +68,47 @@ Deno.test("a device that is there is described", () => {
   }
 });
 
+const STATE = {
+  memoryBytes: 24 * 2 ** 30,
+  usedBytes: 2 ** 30,
+  freeBytes: 23 * 2 ** 30,
+  temperatureCelsius: undefined,
+  powerWatts: 182.5,
+  powerLimitWatts: 250,
+  clockKhz: 1_114_000,
+  memoryClockKhz: 3_004_000,
+  utilisation: undefined,
+};
+
+Deno.test("a device's temperature and power are the management library's, and what that lacks is absent", async () => {
+  const library = KernelLibrary.find("emulated");
+  try {
+    assertEquals(library.device(0).driver, "450.248.02");
+    assertEquals(await library.deviceState(0), STATE);
+    await withEnvironment({ M40_EMULATION_TEMPERATURE: "0" }, async () => {
+      assertEquals(await library.deviceState(0), { ...STATE, temperatureCelsius: 0 });
+    });
+    const error = await assertRejects(() => library.deviceState(1), M40Error);
+    assertEquals(error.message, "device 1: there are 1, wanted 0 to 0");
+  } finally {
+    library.close();
+  }
+});
+
+Deno.test("a device's state can be asked for while a step runs", async () => {
+  const device = new TestDevice();
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 0, output: 0, columns: 4096 }],
+    buffers: [tokenBuffer(4096)],
+  });
+  program.writeBuffer(0, new Float32Array(4096));
+  let running = true;
+  const step = program.step([plainSequence(1)], { sample: false }).finally(() => running = false);
+  do assertEquals(await device.kernels.deviceState(0), STATE); while (running);
+  await step;
+  device.close();
+});
+
 // The last: a device that is lost stays lost for the process.
 Deno.test("a device that is lost in mid-step fails the step, and every one after it", async () => {
   const device = new TestDevice();
@@ -86,6 +127,8 @@ Deno.test("a device that is lost in mid-step fails the step, and every one after
       assertEquals(error.code, "device");
       assertMatch(error.message, /: cudaErrorLaunchFailure \(/);
     }
+    // How hot it was when that happened is what one wants to know.
+    assertEquals((await device.kernels.deviceState(0)).powerWatts, STATE.powerWatts);
   });
   device.close();
 });

@@ -1,4 +1,5 @@
 import { assert, AssertionError } from "@std/assert";
+import { dirname, fromFileUrl, join } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
 import { type Result, runFile, SUITE } from "./suite.ts";
 
@@ -47,11 +48,24 @@ async function build(): Promise<Record<string, string>> {
     M40_TEST_BACKEND: "emulated",
     M40_KERNELS: path,
     LD_PRELOAD: await preloaded(),
+    LD_LIBRARY_PATH: await buildManagement(dirname(path)),
     // Deno keeps much until it ends; it handles some signals itself.
     ASAN_OPTIONS:
       "detect_leaks=0:handle_segv=0:detect_stack_use_after_return=0:allocator_may_return_null=1",
     UBSAN_OPTIONS: "print_stacktrace=1",
   };
+}
+
+/** Builds the emulated device's management library; the folder in which it is found. */
+async function buildManagement(dist: string): Promise<string> {
+  const folder = join(dist, "objects", "emulated_management");
+  await Deno.mkdir(folder, { recursive: true });
+  const source = fromFileUrl(new URL("../cuda/emulation/management/nvml.cpp", import.meta.url));
+  const { success, stderr } = await new Deno.Command(Deno.env.get("CXX") ?? "g++", {
+    args: ["-shared", "-fPIC", "-Wall", "-Wextra", source, "-o", join(folder, "libnvidia-ml.so.1")],
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
+  return folder;
 }
 
 /** The results of a file, which is run as soon as a processor is free. */

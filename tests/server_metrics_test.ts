@@ -17,9 +17,12 @@ function parseMetrics(text: string) {
     assert(sample !== null, line);
     const [, name, labels, value] = sample;
     assertMatch(labels, /(^|,)model_name="golden"(,|$)/);
+    // vLLM's have the number of the engine too.
+    assertEquals(/(^|,)engine="0"(,|$)/.test(labels), name.startsWith("vllm:"), line);
     assert(Number.isFinite(Number(value)), line);
     assert(types.has(name) || types.has(name.replace(/_(bucket|sum|count)$/, "")), line);
-    const others = labels.split(",").filter((label) => label !== `model_name="${MODEL}"`);
+    const common = [`model_name="${MODEL}"`, 'engine="0"'];
+    const others = labels.split(",").filter((label) => !common.includes(label));
     const key = others.length === 0 ? name : `${name}{${others.join()}}`;
     assert(!values.has(key), `${key} is there twice`);
     values.set(key, Number(value));
@@ -80,6 +83,10 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
     "vllm:time_to_first_token_seconds_count": 4,
     "vllm:e2e_request_latency_seconds_count": 4,
     "vllm:request_queue_time_seconds_count": 4,
+    "vllm:request_inference_time_seconds_count": 4,
+    "vllm:request_prefill_time_seconds_count": 4,
+    "vllm:request_decode_time_seconds_count": 4,
+    "vllm:request_params_max_tokens_sum": 4 * 10,
     "vllm:request_prompt_tokens_sum": 4 * 65,
     "vllm:request_generation_tokens_sum": 3 * 10 + stoppedTokens,
     // Between ten tokens there are nine times.
@@ -99,7 +106,13 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
   assertEquals(values.get("vllm:iteration_tokens_total_count"), steps);
   assert(values.get("m40_step_gap_seconds_count")! < steps);
   assert(values.get("vllm:e2e_request_latency_seconds_sum")! > 0);
-  assert(values.get("m40_device_memory_total_bytes")! > 0);
+  const memory = ["total", "used", "free"].map((part) =>
+    values.get(`m40_device_memory_${part}_bytes`)!
+  );
+  assert(memory[0] > memory[1] && memory[1] > 0 && memory[2] > 0, String(memory));
+  // What is not known of the device is absent, and not 0.
+  assertEquals(types.get("m40_device_temperature_celsius"), "gauge");
+  assertEquals(values.get("m40_device_temperature_celsius"), undefined);
   const { weightBytes } = server.engine.plan;
   assertEquals(values.get('m40_memory_bytes{part="weights"}'), weightBytes);
   assertEquals(types.get("vllm:num_requests_running"), "gauge");
@@ -120,6 +133,9 @@ Deno.test("GET /metrics and GET /slots show who runs and who waits, and what the
   const { values } = parseMetrics(await (await fetch(server.url + "/metrics")).text());
   assertEquals(values.get("vllm:num_requests_running"), 1);
   assertEquals(values.get("m40_requests_waiting"), 1);
+  // The first token of the one that runs is counted, though the request has not ended.
+  assertEquals(values.get("vllm:time_to_first_token_seconds_count"), 1);
+  assertEquals(values.get("vllm:e2e_request_latency_seconds_count"), 0);
   assert(values.get("vllm:kv_cache_usage_perc")! > 0);
   const slots = await (await fetch(server.url + "/slots")).json();
   assertEquals([slots.model, slots.running, slots.waiting, slots.draining], [MODEL, 1, 1, false]);
@@ -152,7 +168,8 @@ Deno.test("GET /metrics and GET /slots show who runs and who waits, and what the
 Deno.test("a model's name with quotes and line breaks does not spoil the metrics", async () => {
   await using server = await startServer({ app: { modelName: 'a"b\nc\\d' } });
   const text = await (await fetch(server.url + "/metrics")).text();
-  assert(text.includes('vllm:num_requests_running{model_name="a\\"b\\nc\\\\d"} 0\n'), text);
+  const labels = 'model_name="a\\"b\\nc\\\\d",engine="0"';
+  assert(text.includes(`vllm:num_requests_running{${labels}} 0\n`), text);
 });
 
 Deno.test("the rate of tokens counts the last seconds only, and is 0 when nothing runs any more", () => {

@@ -22,7 +22,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 1u
+#define M40_ABI_VERSION 2u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -70,11 +70,29 @@ typedef struct m40_device_info {
   uint32_t driver_version;     // 11080 for 11.8; 0 for the CPU
   uint32_t reserved;
   char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
+  char driver[32];             // the driver's own version ("535.183.01"); "" where unknown
 } m40_device_info;
+
+// A device at this moment, as its driver's management library (NVML) tells. What is not known is M40_NONE, of
+// memory 0: all of it where that library is missing, some of it on some cards; the CPU's memory alone is known.
+typedef struct m40_device_state {
+  uint64_t memory_bytes;
+  uint64_t used_bytes;              // by all programs together
+  uint64_t free_bytes;
+  uint32_t temperature_celsius;
+  uint32_t power_milliwatts;        // a mean over the driver's own period, up to a second
+  uint32_t power_limit_milliwatts;  // at which the driver lowers the clocks
+  uint32_t clock_khz;               // of the multiprocessors
+  uint32_t memory_clock_khz;
+  uint32_t utilisation_percent;     // of the time in which kernels ran, over the driver's own period
+} m40_device_state;
 
 // Where there is no device, *n_devices is 0, the status M40_OK, and error->message says why in one sentence.
 M40_API m40_status m40_device_count(uint32_t* n_devices, m40_error* error);
 M40_API m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error);
+// May be called from any thread at any time: it neither waits for what the device computes nor holds it up, and
+// changes no thread's device. The first call on a device may take some 100 ms, the others a few.
+M40_API m40_status m40_get_device_state(uint32_t device, m40_device_state* state, m40_error* error);
 
 // ---- contexts and memory ----------------------------------------------------------------------------
 

@@ -1,6 +1,8 @@
 // The one device of this library: the host itself.
 #include <string.h>
 
+#include <algorithm>
+
 #include "../runtime/error.h"
 #include "host.h"
 #include "kernels.h"
@@ -17,6 +19,10 @@ void copy_text(char (&field)[N], const char* text) {
   memcpy(field, text, strnlen(text, N - 1));
 }
 
+void check_device(uint32_t device) {
+  if (device != 0) fail(M40_INVALID_ARGUMENT, "device %u: the CPU library has device 0 alone", device);
+}
+
 }  // namespace
 
 extern "C" m40_status m40_device_count(uint32_t* n_devices, m40_error* error) {
@@ -29,7 +35,7 @@ extern "C" m40_status m40_device_count(uint32_t* n_devices, m40_error* error) {
 extern "C" m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error) {
   return guarded(error, [&] {
     require(info, "info");
-    if (device != 0) fail(M40_INVALID_ARGUMENT, "device %u: the CPU library has device 0 alone", device);
+    check_device(device);
     const m40::reference::HostMemory memory = m40::reference::host_memory();
     m40_device_info answer = {};
     copy_text(answer.name, m40::reference::processor_name().c_str());
@@ -40,5 +46,24 @@ extern "C" m40_status m40_get_device_info(uint32_t device, m40_device_info* info
     const m40::reference::Kernels* best = m40::reference::kernels_by_name("");
     copy_text(answer.instruction_set, best == nullptr ? "none" : best->name);
     *info = answer;
+  });
+}
+
+extern "C" m40_status m40_get_device_state(uint32_t device, m40_device_state* state, m40_error* error) {
+  return guarded(error, [&] {
+    require(state, "state");
+    check_device(device);
+    const m40::reference::HostMemory memory = m40::reference::host_memory();
+    m40_device_state answer = {};
+    answer.memory_bytes = memory.total_bytes;
+    answer.free_bytes = memory.available_bytes;
+    answer.used_bytes = memory.total_bytes - std::min(memory.available_bytes, memory.total_bytes);
+    answer.temperature_celsius = M40_NONE;
+    answer.power_milliwatts = M40_NONE;
+    answer.power_limit_milliwatts = M40_NONE;
+    answer.clock_khz = M40_NONE;
+    answer.memory_clock_khz = M40_NONE;
+    answer.utilisation_percent = M40_NONE;
+    *state = answer;
   });
 }

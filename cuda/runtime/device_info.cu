@@ -2,7 +2,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <algorithm>
+#include <string>
+
 #include "device_objects.h"
+#include "management.h"
 
 using m40::fail;
 using m40::guarded;
@@ -123,6 +127,17 @@ extern "C" m40_status m40_get_device_info(uint32_t device, m40_device_info* info
     int driver = 0;
     if (cudaDriverGetVersion(&driver) == cudaSuccess) answer.driver_version = static_cast<uint32_t>(driver);
     snprintf(answer.instruction_set, sizeof(answer.instruction_set), "sm_%u", answer.compute_capability);
+    const std::string version = m40::cuda::driver_version();
+    memcpy(answer.driver, version.data(), std::min(version.size(), sizeof(answer.driver) - 1));
     *info = answer;
+  });
+}
+
+extern "C" m40_status m40_get_device_state(uint32_t device, m40_device_state* state, m40_error* error) {
+  return guarded(error, [&] {
+    require(state, "state");
+    // CUDA is asked the first time alone: of a device that was lost it would no longer say anything.
+    if (!m40::cuda::is_managed(device)) check_device(device);
+    *state = m40::cuda::device_state(device);
   });
 }

@@ -54,6 +54,19 @@ std::string describe() {
     FIELD(driver_version);
     FIELD(reserved);
     FIELD(instruction_set);
+    FIELD(driver);
+  }
+  {
+    STRUCT(m40_device_state);
+    FIELD(memory_bytes);
+    FIELD(used_bytes);
+    FIELD(free_bytes);
+    FIELD(temperature_celsius);
+    FIELD(power_milliwatts);
+    FIELD(power_limit_milliwatts);
+    FIELD(clock_khz);
+    FIELD(memory_clock_khz);
+    FIELD(utilisation_percent);
   }
   {
     STRUCT(m40_context_options);

@@ -1,8 +1,8 @@
 import { dirname, join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { Context, type ContextOptions } from "./context.ts";
-import { call } from "./status.ts";
-import { ABI_VERSION, DEVICE_INFO, ERROR } from "./structs.ts";
+import { call, callAsync } from "./status.ts";
+import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, ERROR, NONE } from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** A kernel library by what it runs on. */
@@ -26,6 +26,26 @@ export interface DeviceInfo {
   /** 11080 for 11.8; 0 for the CPU. */
   readonly driverVersion: number;
   readonly instructionSet: string;
+  /** The driver's own version ("535.183.01"); empty where unknown. */
+  readonly driver: string;
+}
+
+/** A device at a moment; what is not known is absent. */
+export interface DeviceState {
+  /** Bytes of memory in all, used by all programs together, and free. */
+  readonly memoryBytes?: number;
+  readonly usedBytes?: number;
+  readonly freeBytes?: number;
+  readonly temperatureCelsius?: number;
+  /** A mean over the driver's own period, up to a second. */
+  readonly powerWatts?: number;
+  /** Where the driver lowers the clocks. */
+  readonly powerLimitWatts?: number;
+  /** Of the multiprocessors, and of the memory. */
+  readonly clockKhz?: number;
+  readonly memoryClockKhz?: number;
+  /** The share of the time in which kernels ran, 0 to 1. */
+  readonly utilisation?: number;
 }
 
 /** The file name of a backend's library. */
@@ -150,6 +170,27 @@ export class KernelLibrary {
       ecc: info.ecc !== 0,
       driverVersion: info.driver_version,
       instructionSet: info.instruction_set,
+      driver: info.driver,
+    };
+  }
+
+  /** One device as it is now. It may be asked while the device computes; it answers off the event loop. */
+  async deviceState(index: number): Promise<DeviceState> {
+    const bytes = new Uint8Array(DEVICE_STATE.bytes);
+    await callAsync((error) => this.symbols.m40_get_device_state(index, bytes, error));
+    const state = DEVICE_STATE.read(new DataView(bytes.buffer));
+    const known = (value: number, unit = 1) => value === NONE ? undefined : value * unit;
+    const memory = (value: bigint) => state.memory_bytes === 0n ? undefined : Number(value);
+    return {
+      memoryBytes: memory(state.memory_bytes),
+      usedBytes: memory(state.used_bytes),
+      freeBytes: memory(state.free_bytes),
+      temperatureCelsius: known(state.temperature_celsius),
+      powerWatts: known(state.power_milliwatts, 1e-3),
+      powerLimitWatts: known(state.power_limit_milliwatts, 1e-3),
+      clockKhz: known(state.clock_khz),
+      memoryClockKhz: known(state.memory_clock_khz),
+      utilisation: known(state.utilisation_percent, 1e-2),
     };
   }
 

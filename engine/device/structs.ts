@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 1;
+export const ABI_VERSION = 2;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -44,6 +44,19 @@ export const DEVICE_INFO = new Struct("m40_device_info", {
   driver_version: "u32",
   reserved: "u32",
   instruction_set: ["text", 32],
+  driver: ["text", 32],
+});
+
+export const DEVICE_STATE = new Struct("m40_device_state", {
+  memory_bytes: "u64",
+  used_bytes: "u64",
+  free_bytes: "u64",
+  temperature_celsius: "u32",
+  power_milliwatts: "u32",
+  power_limit_milliwatts: "u32",
+  clock_khz: "u32",
+  memory_clock_khz: "u32",
+  utilisation_percent: "u32",
 });
 
 export const CONTEXT_OPTIONS = new Struct("m40_context_options", {
@@ -279,6 +292,7 @@ export const SAMPLE = new Struct("m40_sample", {
 export const STRUCTS = [
   ERROR,
   DEVICE_INFO,
+  DEVICE_STATE,
   CONTEXT_OPTIONS,
   TENSOR_DESC,
   CACHE_DESC,

@@ -17,6 +17,12 @@ export const SYMBOLS = {
   m40_device_count: { parameters: ["buffer", "buffer"], result: "i32" },
   // m40_status m40_get_device_info(uint32_t device, m40_device_info*, m40_error*)
   m40_get_device_info: { parameters: ["u32", "buffer", "buffer"], result: "i32" },
+  // m40_status m40_get_device_state(uint32_t device, m40_device_state*, m40_error*)
+  m40_get_device_state: {
+    parameters: ["u32", "buffer", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
 
   // m40_status m40_context_create(const m40_context_options*, m40_context**, m40_error*)
   m40_context_create: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },

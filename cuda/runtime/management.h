@@ -1,0 +1,23 @@
+// What the driver's management library (NVML) tells of a GPU. It comes with the driver, is looked for at run time, and
+// may be missing: what it would tell is then unknown, and nothing else changes.
+#ifndef M40_RUNTIME_MANAGEMENT_H
+#define M40_RUNTIME_MANAGEMENT_H
+
+#include <string>
+
+#include "../include/m40.h"
+
+namespace m40::cuda {
+
+// "535.183.01", or "" where unknown.
+std::string driver_version();
+
+// Whether a device's state was asked for before and known.
+bool is_managed(uint32_t device);
+
+// By the device's index in CUDA. What is not known is as m40.h says. Any thread may ask.
+m40_device_state device_state(uint32_t device);
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,56 @@
+import type { DeviceState, Engine } from "../engine/mod.ts";
+import type { MetricRegistry } from "./registry.ts";
+
+/** What the device is doing at the moment, in Prometheus's base units. What is not known is absent. */
+const GAUGES: readonly [
+  name: string,
+  help: string,
+  value: (state: DeviceState) => number | undefined,
+][] = [
+  ["memory_total_bytes", "Memory of the device.", (state) => state.memoryBytes],
+  ["memory_used_bytes", "Memory of the device that programs hold.", (state) => state.usedBytes],
+  ["memory_free_bytes", "Memory of the device that no program holds.", (state) => state.freeBytes],
+  ["temperature_celsius", "Temperature of the GPU.", (state) => state.temperatureCelsius],
+  ["power_watts", "Power that the GPU draws.", (state) => state.powerWatts],
+  [
+    "power_limit_watts",
+    "Power at which the driver lowers the GPU's clocks.",
+    (state) => state.powerLimitWatts,
+  ],
+  ["clock_hertz", "Clock of the GPU's multiprocessors.", (state) => hertz(state.clockKhz)],
+  ["memory_clock_hertz", "Clock of the GPU's memory.", (state) => hertz(state.memoryClockKhz)],
+  [
+    "utilisation_ratio",
+    "The share of the time in which kernels ran on the GPU; 1 is all of it.",
+    (state) => state.utilisation,
+  ],
+];
+
+/** The device's own metrics: memory, temperature, power, clocks. */
+export class DeviceMetrics {
+  private state: DeviceState = {};
+
+  constructor(private readonly engine: Engine, registry: MetricRegistry) {
+    for (const [name, help, value] of GAUGES) {
+      registry.gauge([`m40_device_${name}`], help, () => value(this.state));
+    }
+  }
+
+  /** Asks the driver; what is read afterwards is as new as that. */
+  async refresh(): Promise<void> {
+    this.state = await knownState(this.engine);
+  }
+}
+
+/** An engine's device as it is now; nothing of it where the driver cannot be asked, as of a GPU that was lost. */
+export async function knownState(engine: Engine): Promise<DeviceState> {
+  try {
+    return await engine.deviceState();
+  } catch {
+    return {};
+  }
+}
+
+function hertz(khz: number | undefined): number | undefined {
+  return khz === undefined ? undefined : khz * 1000;
+}
