@@ -2,6 +2,7 @@ import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { Progress } from "./progress.ts";
+import { printable, style, writeError } from "./terminal.ts";
 import { choice, device, integer } from "./values.ts";
 
 /** The argument that names a model. */
@@ -37,13 +38,21 @@ export interface LoadedModel {
   readonly stored: StoredModel;
 }
 
+/** Says why the CPU computes, where a GPU might have. */
+function sayFallback(reason: string): void {
+  const label = style(Deno.stderr, "yellow", "warning:");
+  writeError(
+    `${label} No GPU is used: ${printable(reason.replace(/\.$/, ""))}. Computing on the CPU.\n`,
+  );
+}
+
 /** Loads a model by its name or path, with a progress bar. */
 export async function loadModel(
   nameOrPath: string,
   options: OptionValues<typeof MODEL_OPTIONS>,
   extra: Omit<
     EngineOptions,
-    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onProgress"
+    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onFallback" | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
@@ -56,6 +65,7 @@ export async function loadModel(
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
+    onFallback: sayFallback,
     onProgress: (done, total) => progress.update(done, total),
     ...extra,
   });

@@ -46,6 +46,8 @@ export interface EngineOptions {
   logitsOutputs?: number;
   /** What the model is called; default `general.name` or the file's name. */
   name?: string;
+  /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
+  onFallback?: (reason: string) => void;
   /** Told the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;
 }
@@ -135,7 +137,8 @@ export class Engine {
     const chunkMs = integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000);
     const logitsOutputs = integerOption("logits_outputs", options.logitsOutputs ?? 1, 1, 4096);
     const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
-    const { library, index } = openDevice(options.device ?? "auto");
+    const { library, index, fallback } = openDevice(options.device ?? "auto");
+    if (fallback !== undefined) options.onFallback?.(fallback);
     let context: Context | undefined;
     try {
       const info = library.device(index);

@@ -70,10 +70,15 @@ export interface RunOptions {
 
 const COMMAND = ["run", "-A", "--no-check", "--quiet", join(ROOT, "main.ts")];
 
-/** Starts the program with all three streams piped. */
+/** Commands that compute. Tests have them do it on the CPU, whatever is built and whichever machine it is. */
+const COMPUTING = ["run", "serve", "bench", "eval"];
+
+/** Starts the program with all three streams piped; on the CPU, where the arguments name no device. */
 export function startM40(home: Home, args: string[], env: Record<string, string> = {}) {
+  const [command, ...rest] = args;
+  const named = !COMPUTING.includes(command) || rest.includes("--device");
   return new Deno.Command(Deno.execPath(), {
-    args: [...COMMAND, ...args],
+    args: [...COMMAND, ...(named ? args : [command, "--device", "cpu", ...rest])],
     env: { ...home.env, ...env },
     clearEnv: true,
     cwd: home.path,

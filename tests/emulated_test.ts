@@ -16,6 +16,9 @@ const REVERSED = [
   "golden_test.ts",
 ];
 
+/** Those that only an emulated device can be had for. */
+const EMULATED = ["emulated_device.ts", "emulated_choice.ts", "emulated_memory.ts"];
+
 /**
  * What has to be in the process before Deno: the sanitizer's library, of the compiler that built with it, and
  * that of C++, whose exceptions the sanitizer watches.
@@ -101,7 +104,7 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
 });
 
 for (
-  const [files, order] of [[[...SUITE, "emulated_device.ts"], "forward"], [
+  const [files, order] of [[[...SUITE, ...EMULATED], "forward"], [
     REVERSED,
     "reverse",
   ]] as const

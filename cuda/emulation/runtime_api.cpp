@@ -1,6 +1,7 @@
 // The emulated runtime. Environment variables make its device one that fails, for tests of what then happens:
 //   M40_EMULATION_DEVICES=0             no device
 //   M40_EMULATION_DRIVER=11000          a driver that is older than the library's CUDA
+//   M40_EMULATION_CAPABILITY=35         a GPU that is too old
 //   M40_EMULATION_MEMORY_BYTES=...      the device's memory
 //   M40_EMULATION_FAIL_AFTER=N          the N-th grid and all after it fail, as on a device that fell off its bus
 #include "runtime_api.h"
@@ -41,6 +42,7 @@ std::string failure;  // what a kernel did wrong
 uint64_t n_grids = 0;
 std::map<void*, size_t> allocations;
 size_t allocated_bytes = 0;
+uint64_t n_allocations = 0;  // of device memory, since the library was loaded
 
 cudaError_t remember(cudaError_t error) {
   const std::lock_guard<std::mutex> lock(mutex);
@@ -104,6 +106,12 @@ void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes
 
 }  // namespace m40::emulation
 
+// For tests, which look it up themselves: no part of m40.h.
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocations(void) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return n_allocations;
+}
+
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
   if (from_environment("M40_EMULATION_DEVICES", 1) == 0) return remember(cudaErrorNoDevice);
@@ -117,10 +125,11 @@ cudaError_t cudaSetDevice(int device) { return remember(device == 0 ? cudaSucces
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return remember(cudaErrorInvalidDevice);
   *properties = {};
-  strcpy(properties->name, "Emulated compute capability 5.2");
+  const auto capability = static_cast<int>(from_environment("M40_EMULATION_CAPABILITY", 52));
+  snprintf(properties->name, sizeof(properties->name), "Emulated compute capability %d.%d", capability / 10, capability % 10);
   properties->totalGlobalMem = memory_bytes();
-  properties->major = 5;
-  properties->minor = 2;
+  properties->major = capability / 10;
+  properties->minor = capability % 10;
   properties->multiProcessorCount = 24;
   return cudaSuccess;
 }
@@ -202,6 +211,7 @@ cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
   void* allocated = nullptr;
   if (posix_memalign(&allocated, 256, n_bytes) != 0) return last_error = cudaErrorMemoryAllocation;
   allocations[allocated] = n_bytes;
+  n_allocations++;
   allocated_bytes += n_bytes;
   *memory = allocated;
   return cudaSuccess;

@@ -1,11 +1,22 @@
 import { M40Error } from "../errors.ts";
 import { findLibrary, KernelLibrary, libraryPaths } from "./library.ts";
 
+/** A device by its library and its index in it. Close the library afterwards. */
+export interface OpenedDevice {
+  readonly library: KernelLibrary;
+  readonly index: number;
+  /** Why it is the CPU: one sentence, where "auto" found the GPU's library but no GPU that it can use. */
+  readonly fallback?: string;
+}
+
 /**
  * Opens the library of a device by its name: auto, cpu, cuda or cuda:N; emulated (the GPU's kernels on the
- * CPU) is for tests. Close it afterwards.
+ * CPU) is for tests.
+ *
+ * @throws {M40Error} "invalid_request" for another name, "device" where there is no such device, saying which there are or why there is none,
+ * "unsupported" where its library is missing or cannot be loaded.
  */
-export function openDevice(device: string): { library: KernelLibrary; index: number } {
+export function openDevice(device: string): OpenedDevice {
   const match = /^(auto|cpu|emulated|cuda(?::(\d{1,4}))?)$/.exec(device);
   if (match === null) {
     throw new M40Error(
@@ -16,7 +27,8 @@ export function openDevice(device: string): { library: KernelLibrary; index: num
   if (device === "cpu" || device === "emulated") {
     return { library: KernelLibrary.find(device), index: 0 };
   }
-  if (device === "auto" && findLibrary("cuda") === undefined) {
+  if (device !== "auto") return openCuda(Number(match[2] ?? 0));
+  if (findLibrary("cuda") === undefined) {
     if (findLibrary("cpu") === undefined) {
       throw new M40Error(
         "unsupported",
@@ -28,17 +40,41 @@ export function openDevice(device: string): { library: KernelLibrary; index: num
     return { library: KernelLibrary.find("cpu"), index: 0 };
   }
   try {
-    const library = KernelLibrary.find("cuda");
-    const { count, absence } = library.countDevices();
-    const index = Number(match[2] ?? 0);
-    if (index < count) return { library, index };
-    library.close();
-    throw new M40Error(
-      "device",
-      `there is no device cuda:${index}: ${absence || `there are ${count}, from cuda:0 on`}`,
-    );
+    const opened = openCuda(0);
+    assertUsable(opened);
+    return opened;
   } catch (error) {
-    if (device !== "auto") throw error;
-    return { library: KernelLibrary.find("cpu"), index: 0 };
+    if (!(error instanceof M40Error)) throw error;
+    if (findLibrary("cpu") === undefined) throw error;
+    return { library: KernelLibrary.find("cpu"), index: 0, fallback: error.message };
+  }
+}
+
+function openCuda(index: number): OpenedDevice {
+  const library = KernelLibrary.find("cuda");
+  try {
+    const { count, absence } = library.countDevices();
+    if (count === 0) throw new M40Error("device", absence);
+    if (index >= count) {
+      const known = library.devices().map(({ index, name }) => `cuda:${index} (${name})`);
+      throw new M40Error(
+        "device",
+        `there is no device cuda:${index}; there is ${known.join(", ")}`,
+      );
+    }
+    return { library, index };
+  } catch (error) {
+    library.close();
+    throw error;
+  }
+}
+
+/** Fails with the library's reason, and closes it, where its device is one that it cannot compute on. */
+function assertUsable({ library, index }: OpenedDevice): void {
+  try {
+    library.createContext({ device: index }).close();
+  } catch (error) {
+    library.close();
+    throw error;
   }
 }

@@ -1,0 +1,99 @@
+import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
+import { KernelLibrary } from "../engine/device/library.ts";
+import { Engine } from "../engine/mod.ts";
+import { Metadata, type MetadataEntry } from "../engine/gguf/metadata.ts";
+import type { Gguf } from "../engine/gguf/reader.ts";
+import { tensorBytes } from "../engine/gguf/types.ts";
+import { planMemory } from "../engine/memory_plan.ts";
+import { architectureOf } from "../engine/models/architecture.ts";
+import { randomModel } from "../tools/make_model/model.ts";
+import { SHAPES } from "../tools/make_model/shapes.ts";
+
+// The device's memory. Run by emulated_test.ts: only the emulated device counts its allocations.
+
+const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
+
+/** Allocations of device memory so far. */
+function countAllocations(): number {
+  const library = Deno.dlopen(Deno.env.get("M40_KERNELS")!, {
+    m40_emulation_allocations: { parameters: [], result: "u64" },
+  });
+  const count = Number(library.symbols.m40_emulation_allocations());
+  library.close();
+  return count;
+}
+
+Deno.test("nothing is allocated on the device after a model is loaded, whatever is served", async () => {
+  const before = countAllocations();
+  // Few pages, so that sequences give way and come back.
+  const engine = await Engine.load(GOLDEN, { device: "emulated", parallel: 6, kvPages: 6 });
+  try {
+    const loaded = countAllocations();
+    assertGreater(loaded, before);
+    const prompt = (n: number) => Array.from({ length: n }, (_, i) => 30 + (i * 7 + n) % 300);
+    const sampling = { temperature: 0.8, topK: 40, repetitionPenalty: 1.1, seed: 3 };
+    const requests = [1, 2, 17, 33, 40, 65].map((length) => ({
+      prompt: prompt(length),
+      maxTokens: 60,
+      sampling,
+      topLogprobs: length === 17 ? 5 : undefined,
+    }));
+    // Two answers to one prompt copy a page.
+    const generations = engine.generateAll([...requests, requests[3]]);
+    for (const generation of generations) for await (const _ of generation);
+    for await (const _ of engine.evaluate(prompt(50)));
+    await engine.deviceState();
+    const { preemptions, generatedTokens } = engine.status();
+    assert(preemptions > 0 && generatedTokens >= 7 * 10, `${preemptions}, ${generatedTokens}`);
+    assertEquals(countAllocations(), loaded);
+  } finally {
+    await engine.close();
+  }
+});
+
+/** A model's header without its file: what a plan is made from. */
+function headerOf(shape: string, type: string): Gguf {
+  const { metadata, tensors } = randomModel(SHAPES[shape], type, 1);
+  return {
+    path: `${shape}.gguf`,
+    version: 3,
+    metadata: new Metadata(metadata as Iterable<readonly [string, MetadataEntry]>),
+    tensors: new Map(tensors.map(({ name, type, shape }) => {
+      const bytes = tensorBytes(type, shape.reduce((product, n) => product * n, 1));
+      return [name, { name, type, shape: [...shape], offset: 0, bytes }];
+    })),
+    alignment: 32,
+    dataOffset: 0,
+    fileBytes: 0,
+  };
+}
+
+for (const type of ["Q4_K_M", "Q8_0", "F16"]) {
+  Deno.test(`a 7B model in ${type} takes 24 GB for weights, KV cache and at most 400 MB more`, () => {
+    const gguf = headerOf("mistral-7b", type);
+    const fileBytes = gguf.tensors.values().reduce((sum, { bytes }) => sum + bytes, 0);
+    const library = KernelLibrary.find("emulated");
+    const context = library.createContext();
+    try {
+      const { program, shape } = architectureOf(gguf).read(gguf);
+      const freeBytes = 22.5 * 2 ** 30;
+      const plan = planMemory(context, program, shape, {
+        kvType: "f16",
+        maxRunning: 32,
+        outputs: 1,
+        fill: true,
+        freeBytes,
+      });
+      // Repacking may pad, though not by much.
+      assertLess(plan.weightBytes, 1.01 * fileBytes);
+      // The driver's own share (about 100 MB on that card) is in the 400 MB too.
+      assertLess(plan.programBytes, 300e6);
+      assertGreater(plan.pages * plan.pageTokens, 32 * 1024);
+      assertEquals(plan.totalBytes, plan.weightBytes + plan.cacheBytes + plan.programBytes);
+      assert(plan.totalBytes <= freeBytes);
+    } finally {
+      context.close();
+      library.close();
+    }
+  });
+}
