@@ -10,6 +10,7 @@ const BENCHMARKS: Record<string, string> = {
   gguf_header: "header and vocabulary of a GGUF file with 128k tokens",
   tokenizer: "loading a vocabulary, encoding and decoding",
   engine: "prefill, decode and memory of a model of Llama-3.2-1B's shape",
+  load: "how fast a model's weights reach a device, beside reading the file",
   scheduler: "what a step of 32 sequences costs the host",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",

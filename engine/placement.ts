@@ -19,10 +19,14 @@ export async function place(
 ): Promise<{ program: Program; cache: Cache; tensors: readonly number[] }> {
   const weights = context.createArena(plan.weightBytes);
   const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
-  const tensors: number[] = [];
+  const tensors = new Array<number>(source.weights.length);
+  // In the order in which they lie in the file, so that it is read from its beginning to its end.
+  const order = source.weights.map((_, i) => i)
+    .sort((a, b) => source.weights[a].tensor.offset - source.weights[b].tensor.offset);
   let done = 0;
-  for (const { tensor, desc } of source.weights) {
-    tensors.push(await weights.uploadFile(desc, gguf.path, tensor.offset));
+  for (const i of order) {
+    const { tensor, desc } = source.weights[i];
+    tensors[i] = await weights.uploadFile(desc, gguf.path, tensor.offset);
     onProgress(done += tensor.bytes, total);
   }
   await context.finishUploads();

@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { findLibrary, KernelLibrary } from "../engine/device/library.ts";
 import { openDevice } from "../engine/device/open.ts";
 import { M40Error } from "../engine/errors.ts";
-import { Home, m40, ROOT, TINY } from "./cli_program.ts";
+import { Home, m40, TINY } from "./cli_program.ts";
 
 // What --device takes, by the real libraries: the CPU's, and the GPU's where it is built. A driver that is too old and
 // a GPU that can be used are emulated_choice.ts's.

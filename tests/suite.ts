@@ -17,6 +17,7 @@ export const SUITE = [
   "reference_steps_test.ts",
   "reference_errors_test.ts",
   "reference_fuzz_test.ts",
+  "upload_test.ts",
   "decode_test.ts",
   "golden_test.ts",
 ];

@@ -1,11 +1,9 @@
 // Tensors: weights in GGUF's own blocks, vectors as floats.
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <vector>
 
+#include "../runtime/file.h"
 #include "objects.h"
 
 using m40::fail;
@@ -16,51 +14,12 @@ using m40::reference::Tensor;
 
 namespace {
 
-constexpr uint64_t read_bytes = uint64_t{16} << 20;
-
 bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && desc.n_experts == 1; }
 
 uint64_t stored_bytes(const m40_tensor_desc& desc) {
   const uint64_t bytes = m40::checked_tensor_bytes(desc);
   return align_up(is_vector(desc) ? uint64_t{desc.columns} * sizeof(float) : bytes);
 }
-
-class File {
- public:
-  // Without O_NONBLOCK, opening a pipe would wait for its other end.
-  explicit File(const char* path) : path_(path), descriptor_(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) fail(M40_IO, "%s cannot be opened: %s", path, strerror(errno));
-  }
-  ~File() { close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void read(uint64_t offset, uint8_t* memory, uint64_t n_bytes) const {
-    if (offset > INT64_MAX || n_bytes > static_cast<uint64_t>(INT64_MAX) - offset) {
-      fail(M40_IO, "%s: no file has %llu bytes from byte %llu on", path_, static_cast<unsigned long long>(n_bytes),
-           static_cast<unsigned long long>(offset));
-    }
-    uint64_t done = 0;
-    while (done < n_bytes) {
-      const uint64_t rest = n_bytes - done;
-      const ssize_t got = pread(descriptor_, memory + done, rest < read_bytes ? rest : read_bytes, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) {
-        fail(M40_IO, "%s cannot be read at byte %llu: %s", path_, static_cast<unsigned long long>(offset + done), strerror(errno));
-      }
-      if (got == 0) {
-        fail(M40_IO, "%s ends too early: wanted %llu bytes from byte %llu on, got %llu", path_,
-             static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(offset),
-             static_cast<unsigned long long>(done));
-      }
-      done += static_cast<uint64_t>(got);
-    }
-  }
-
- private:
-  const char* path_;
-  int descriptor_;
-};
 
 // Places a tensor whose data fill(memory, n_bytes) delivers.
 template <class Fill>
@@ -102,7 +61,7 @@ extern "C" m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_de
     require(desc, "desc");
     require(path, "path");
     require(tensor, "tensor");
-    const File file(path);
+    const m40::File file(path);
     *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t n_bytes) { file.read(offset, memory, n_bytes); });
   });
 }

@@ -133,7 +133,6 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     }
     context->use();
     std::unique_ptr<HostMemory> allocated(new HostMemory(n_bytes));
-    memset(allocated->data(), 0, n_bytes);
     context->host_memory.reserve(context->host_memory.size() + 1);
     *memory = allocated->data();
     context->host_memory.push_back(std::move(allocated));

@@ -1,13 +1,11 @@
 // Tensors: weights in the layout that the kernels read, vectors as floats.
-#include <errno.h>
-#include <fcntl.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <algorithm>
 
 #include "../ops/ops.h"
 #include "device_objects.h"
+#include "file.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -25,42 +23,6 @@ uint64_t stored_bytes(const m40_tensor_desc& desc) {
   return is_vector(desc) ? uint64_t{desc.columns} * sizeof(float)
                          : m40::cuda::packed_bytes(desc.type, desc.n_experts, desc.rows, desc.columns);
 }
-
-class File {
- public:
-  // Without O_NONBLOCK, opening a pipe would wait for its other end.
-  explicit File(const char* path) : path_(path), descriptor_(open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
-    if (descriptor_ < 0) fail(M40_IO, "%s cannot be opened: %s", path, strerror(errno));
-  }
-  ~File() { close(descriptor_); }
-  File(const File&) = delete;
-  File& operator=(const File&) = delete;
-
-  void read(uint64_t offset, uint8_t* memory, uint64_t n_bytes) const {
-    if (offset > INT64_MAX || n_bytes > static_cast<uint64_t>(INT64_MAX) - offset) {
-      fail(M40_IO, "%s: no file has %llu bytes from byte %llu on", path_, static_cast<unsigned long long>(n_bytes),
-           static_cast<unsigned long long>(offset));
-    }
-    uint64_t done = 0;
-    while (done < n_bytes) {
-      const ssize_t got = pread(descriptor_, memory + done, n_bytes - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) {
-        fail(M40_IO, "%s cannot be read at byte %llu: %s", path_, static_cast<unsigned long long>(offset + done), strerror(errno));
-      }
-      if (got == 0) {
-        fail(M40_IO, "%s ends too early: wanted %llu bytes from byte %llu on, got %llu", path_,
-             static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(offset),
-             static_cast<unsigned long long>(done));
-      }
-      done += static_cast<uint64_t>(got);
-    }
-  }
-
- private:
-  const char* path_;
-  int descriptor_;
-};
 
 // Places a tensor whose data read() delivers.
 uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const m40::cuda::ReadData& read) {
@@ -101,7 +63,7 @@ extern "C" m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_de
     require(desc, "desc");
     require(path, "path");
     require(tensor, "tensor");
-    const File file(path);
+    const m40::File file(path);
     *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t n_bytes) {
       if (offset > UINT64_MAX - at) fail(M40_IO, "%s: no file has %llu bytes", path, static_cast<unsigned long long>(offset));
       file.read(offset + at, memory, n_bytes);
