@@ -27,11 +27,14 @@ const OLDEST_GCC = 7;
  * Looks for nvcc in $CUDA_HOME, in Debian's place, under /usr/local and on the PATH, and takes the first of CUDA
  * 11 or 12.
  *
+ * @param candidates Paths of nvcc, the first choice first.
  * @throws {BuildError} Where there is none, saying which were refused and why.
  */
-export async function findCudaToolkit(): Promise<CudaToolkit> {
+export async function findCudaToolkit(
+  candidates: readonly string[] = nvccCandidates(),
+): Promise<CudaToolkit> {
   const refused: string[] = [];
-  for (const nvcc of nvccCandidates()) {
+  for (const nvcc of candidates) {
     const version = await releaseOf(nvcc);
     if (version === undefined) continue;
     const major = Number(version.split(".")[0]);
@@ -70,6 +73,7 @@ export async function findCudaToolkit(): Promise<CudaToolkit> {
   );
 }
 
+/** Where nvcc is on this machine. */
 function nvccCandidates(): string[] {
   const folders: string[] = [];
   const home = Deno.env.get("CUDA_HOME");
