@@ -23,7 +23,7 @@ export type { EngineStatus, SlotStatus } from "./status.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
 export { type ModelInfo, sizesByType } from "./model_info.ts";
 export { architectureNames, architectureOf, type ModelShape } from "./models/architecture.ts";
-export type { StepReport } from "./scheduler/scheduler.ts";
+export type { StepReport } from "./scheduler/report.ts";
 export {
   checkRange,
   type Range,

@@ -1,4 +1,4 @@
-import type { SchedulerCounts, SchedulerStatus } from "./scheduler/scheduler.ts";
+import type { SchedulerCounts, SchedulerStatus } from "./scheduler/report.ts";
 
 /** What an engine does at the moment, and has done since it was loaded. */
 export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {

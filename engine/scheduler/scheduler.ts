@@ -2,9 +2,11 @@ import type { Cache } from "../device/context.ts";
 import type { Sample, StepResult } from "../device/program.ts";
 import type { StepSequence } from "../device/step_block.ts";
 import { M40Error } from "../errors.ts";
-import type { BlockManager, Match } from "./block_manager.ts";
+import type { BlockManager } from "./block_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import type { HostPages } from "./host_pages.ts";
+import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
+import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 
 /** What runs a step: the device's program. */
@@ -31,39 +33,6 @@ export interface SchedulerOptions {
   readonly now?: () => number;
 }
 
-/** What a step was, for those who keep count. */
-export interface StepReport {
-  readonly promptTokens: number;
-  readonly decodeTokens: number;
-  /** From the call of the step to its result. */
-  readonly milliseconds: number;
-  /** From the result of the step before to the call of this one; absent where nothing ran before. */
-  readonly gapMilliseconds?: number;
-}
-
-/** What a scheduler has done so far, and does now. */
-export interface SchedulerStatus {
-  readonly running: number;
-  readonly waiting: number;
-  /** Of those waiting, the ones that had begun and gave way to others. */
-  readonly preempted: number;
-  /** The device's error, where it was lost. */
-  readonly failed?: string;
-}
-
-/** Sums since the start. */
-export interface SchedulerCounts {
-  promptTokens: number;
-  /** Tokens that were looked for in the cache: prompts, and what is computed again. */
-  queriedTokens: number;
-  /** Of those, the ones that were found. */
-  cachedTokens: number;
-  generatedTokens: number;
-  steps: number;
-  preemptions: number;
-  recomputations: number;
-}
-
 /** One sequence's part in a step: how many of its tokens are computed. */
 interface Turn {
   readonly sequence: Sequence;
@@ -80,9 +49,9 @@ interface Delivery {
 /**
  * Decides who computes what in the next step.
  *
- * Every step takes one token of each sequence that decodes, and chunks of prompts up to a budget. First
- * come, first served: when pages run out, the sequence that came last gives way, and comes back before
- * anyone who came after it. What a step has drawn is delivered while the next one runs.
+ * Every step takes one token of each sequence that decodes, and chunks of prompts up to a budget, first
+ * come, first served; {@link Roster} says who is let in and who gives way. What a step has drawn is
+ * delivered while the next one runs.
  */
 export class Scheduler {
   /** Sums since the start. */
@@ -98,13 +67,10 @@ export class Scheduler {
   /** Told of every step. */
   onStep?: (report: StepReport) => void;
 
-  /** In the order of their arrival, as all lists here. */
-  private waiting: Sequence[] = [];
-  private running: Sequence[] = [];
+  private readonly roster: Roster;
   private deliveries: Delivery[] = [];
   private readonly chunks: ChunkBudget;
   private readonly now: () => number;
-  private arrivals = 0;
   private loop?: Promise<void>;
   private lastResult?: number;
   private failure?: M40Error;
@@ -116,10 +82,11 @@ export class Scheduler {
   constructor(
     private readonly runner: StepRunner,
     private readonly blocks: BlockManager,
-    private readonly cache: Pick<Cache, "copyPages">,
+    cache: Pick<Cache, "copyPages">,
     private readonly options: SchedulerOptions,
-    private readonly host?: HostPages,
+    host?: HostPages,
   ) {
+    this.roster = new Roster(blocks, cache, options.maxRunning, this.counts, host);
     this.chunks = new ChunkBudget(
       options.chunkMs,
       options.stepTokens,
@@ -130,17 +97,18 @@ export class Scheduler {
 
   status(): SchedulerStatus {
     return {
-      running: this.running.length,
-      waiting: this.waiting.length,
-      preempted: this.waiting.filter((sequence) => sequence.computed > 0 || sequence.drawn > 0)
-        .length,
+      running: this.roster.running.length,
+      waiting: this.roster.waiting.length,
+      preempted:
+        this.roster.waiting.filter((sequence) => sequence.computed > 0 || sequence.drawn > 0)
+          .length,
       failed: this.failure?.message,
     };
   }
 
   /** How far each sequence is, those running first. */
   sequences(): readonly Sequence[] {
-    return [...this.running, ...this.waiting];
+    return [...this.roster.running, ...this.roster.waiting];
   }
 
   /**
@@ -169,30 +137,23 @@ export class Scheduler {
           "Ask for fewer (n, prompts).",
       );
     }
-    const room = maxWaiting + Math.max(0, maxRunning - this.running.length) - this.waiting.length;
+    const room = maxWaiting + Math.max(0, maxRunning - this.roster.running.length) -
+      this.roster.waiting.length;
     if (sequences.length > room) {
       throw new M40Error(
         "queue_full",
-        `${this.waiting.length} requests wait already, the most that may; try again later`,
+        `${this.roster.waiting.length} requests wait already, the most that may; try again later`,
       );
     }
     const now = this.now();
-    for (const sequence of sequences) {
-      sequence.arrival = this.arrivals++;
-      sequence.arrivedAt = now;
-      this.waiting.push(sequence);
-    }
+    for (const sequence of sequences) this.roster.arrive(sequence, now);
     this.loop ??= this.run();
   }
 
   /** Lets go of a sequence: at once where it waits, before the next step where it runs. */
   cancel(sequence: Sequence): void {
     sequence.cancelled = true;
-    const place = this.waiting.indexOf(sequence);
-    if (place < 0) return;
-    this.waiting.splice(place, 1);
-    this.dropSaved(sequence);
-    sequence.listener.end();
+    if (this.roster.withdraw(sequence)) sequence.listener.end();
   }
 
   /** Resolves when nothing runs or waits. */
@@ -222,16 +183,16 @@ export class Scheduler {
       this.fail(error);
     } finally {
       this.lastResult = undefined;
-      this.loop = this.waiting.length > 0 ? this.run() : undefined;
+      this.loop = this.roster.waiting.length > 0 ? this.run() : undefined;
     }
   }
 
   /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
   private schedule(): Turn[] {
-    for (const sequence of this.running.filter((one) => one.cancelled)) this.leave(sequence);
+    for (const sequence of this.roster.running.filter((one) => one.cancelled)) this.leave(sequence);
     const turns: Turn[] = [];
-    for (const sequence of this.running.filter((one) => one.decodes)) {
-      if (this.reserve(sequence, 1)) turns.push({ sequence, count: 1 });
+    for (const sequence of this.roster.running.filter((one) => one.decodes)) {
+      if (this.roster.reserve(sequence, 1)) turns.push({ sequence, count: 1 });
     }
     // Giving way is for the youngest, so it can hit one whose turn has been decided.
     const decoding = turns.filter(({ sequence }) => sequence.pages.length > 0);
@@ -242,133 +203,27 @@ export class Scheduler {
     const prompts: Turn[] = [];
     const take = (sequence: Sequence) => {
       const count = Math.min(sequence.left, budget);
-      if (count === 0 || !this.reserve(sequence, count, false)) return;
+      if (count === 0 || !this.roster.reserve(sequence, count, false)) return;
       prompts.push({ sequence, count });
       budget -= count;
     };
-    for (const sequence of this.running.filter((one) => !one.decodes)) take(sequence);
+    for (const sequence of this.roster.running.filter((one) => !one.decodes)) take(sequence);
     while (budget > 0) {
-      const sequence = this.admit();
+      const sequence = this.roster.admit(this.now());
       if (sequence === undefined) break;
       if (sequence.decodes) {
-        if (!this.reserve(sequence, 1, false)) continue;
+        if (!this.roster.reserve(sequence, 1, false)) continue;
         decoding.push({ sequence, count: 1 });
         budget--;
       } else take(sequence);
     }
-    if (decoding.length + prompts.length === 0 && this.running.length > 0) {
+    if (decoding.length + prompts.length === 0 && this.roster.running.length > 0) {
       // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
-      const sequence = this.running[0];
+      const sequence = this.roster.running[0];
       const count = Math.min(sequence.left, stepTokens);
-      if (this.reserve(sequence, count)) prompts.push({ sequence, count });
+      if (this.roster.reserve(sequence, count)) prompts.push({ sequence, count });
     }
     return [...decoding, ...prompts];
-  }
-
-  /** Lets the first of those waiting in, if there is a place and there are pages. */
-  private admit(): Sequence | undefined {
-    if (this.running.length >= this.options.maxRunning) return undefined;
-    const index = this.waiting.findIndex(({ leader }) => leader === undefined || isSettled(leader));
-    if (index < 0) return undefined;
-    const sequence = this.waiting[index];
-    const { blocks } = this;
-    // Those who run get a page each before a new one may come in.
-    const spare = this.running.length;
-    if (sequence.saved) {
-      const pages = this.waitFor(sequence.saved.count, spare);
-      if (pages === undefined) return undefined;
-      this.host!.restore(sequence.saved, pages);
-      sequence.saved = undefined;
-      sequence.pages = pages;
-    } else {
-      const { leader } = sequence;
-      const follows = leader !== undefined && sequence.drawn === 0 &&
-        leader.computed >= sequence.prompt.length && leader.pages.length > 0;
-      const shared = follows ? this.follow(sequence, leader) : blocks.match(sequence.tokens);
-      const needed = Math.ceil(sequence.tokens.length / blocks.pageTokens) - shared.pages.length;
-      if (needed + spare > blocks.freePages && this.running.length > 0) {
-        blocks.release(shared.pages);
-        return undefined;
-      }
-      sequence.pages = shared.pages;
-      sequence.prefix = shared.prefix;
-      sequence.published = shared.published;
-      sequence.computed = Math.min(
-        shared.pages.length * blocks.pageTokens,
-        sequence.tokens.length - 1,
-      );
-      this.counts.queriedTokens += sequence.tokens.length;
-      this.counts.cachedTokens += sequence.computed;
-    }
-    sequence.admittedAt ??= this.now();
-    this.waiting.splice(index, 1);
-    this.insert(this.running, sequence);
-    return sequence;
-  }
-
-  /** The pages of a sequence that has computed the same prompt, the last of them perhaps not full. */
-  private follow(sequence: Sequence, leader: Sequence): Match {
-    const { pageTokens } = this.blocks;
-    const pages = leader.pages.slice(0, Math.ceil(sequence.prompt.length / pageTokens));
-    this.blocks.share(pages);
-    const full = this.blocks.match(sequence.prompt);
-    this.blocks.release(full.pages);
-    return { ...full, pages };
-  }
-
-  private waitFor(count: number, spare: number): number[] | undefined {
-    const wanted = this.running.length > 0 ? count + spare : count;
-    return wanted > this.blocks.freePages ? undefined : this.blocks.allocate(count);
-  }
-
-  /**
-   * Sees to it that a sequence can write its next `count` tokens: gets pages, and copies those that
-   * are shared. Where there are none, the youngest gives way (if `force`, which may be this one).
-   */
-  private reserve(sequence: Sequence, count: number, force = true): boolean {
-    if (!this.running.includes(sequence)) return false;
-    const { pageTokens } = this.blocks;
-    const end = Math.ceil((sequence.computed + count) / pageTokens);
-    const first = Math.floor(sequence.computed / pageTokens);
-    const shared: number[] = [];
-    for (let i = first; i < Math.min(end, sequence.pages.length); i++) {
-      if (!this.blocks.isWritable(sequence.pages[i])) shared.push(i);
-    }
-    const needed = Math.max(0, end - sequence.pages.length) + shared.length;
-    let fresh = this.blocks.allocate(needed);
-    while (fresh === undefined) {
-      if (!force) return false;
-      const youngest = this.running[this.running.length - 1];
-      this.preempt(youngest);
-      if (youngest === sequence) return false;
-      fresh = this.blocks.allocate(needed);
-    }
-    if (shared.length > 0) {
-      const copies = fresh.splice(0, shared.length);
-      const originals = shared.map((i) => sequence.pages[i]);
-      this.cache.copyPages(Uint32Array.from(originals), Uint32Array.from(copies));
-      shared.forEach((i, n) => sequence.pages[i] = copies[n]);
-      this.blocks.release(originals);
-    }
-    sequence.pages.push(...fresh);
-    return true;
-  }
-
-  /** Takes a sequence's pages away; it waits, before all that came after it. */
-  private preempt(sequence: Sequence): void {
-    this.counts.preemptions++;
-    this.running = this.running.filter((one) => one !== sequence);
-    const used = Math.ceil(sequence.computed / this.blocks.pageTokens);
-    if (used > 0) sequence.saved = this.host?.save(sequence.pages.slice(0, used));
-    this.blocks.release(sequence.pages);
-    sequence.pages = [];
-    if (sequence.saved === undefined) {
-      if (sequence.computed > 0) this.counts.recomputations++;
-      sequence.computed = 0;
-      sequence.published = 0;
-      sequence.prefix = 0;
-    }
-    this.insert(this.waiting, sequence);
   }
 
   private commit(turns: readonly Turn[], samples: readonly Sample[]): void {
@@ -378,21 +233,12 @@ export class Scheduler {
       if (sequence.drawn === 0) this.counts.promptTokens += count;
       const sample = sequence.left === 0 ? samples[next++] : undefined;
       if (sequence.cancelled) continue;
-      this.publish(sequence);
+      this.roster.publish(sequence);
       if (sample === undefined) continue;
       sequence.append(sample.token);
       this.counts.generatedTokens++;
       this.deliveries.push({ sequence, sample, last: sequence.complete });
-      if (sequence.complete) this.release(sequence);
-    }
-  }
-
-  private publish(sequence: Sequence): void {
-    const { pageTokens } = this.blocks;
-    while ((sequence.published + 1) * pageTokens <= sequence.computed) {
-      const start = sequence.published * pageTokens;
-      const page = sequence.pages[sequence.published++];
-      sequence.prefix = this.blocks.publish(page, sequence.prefix, sequence.tokens, start);
+      if (sequence.complete) this.roster.release(sequence);
     }
   }
 
@@ -429,43 +275,22 @@ export class Scheduler {
 
   /** A running sequence is let go of; its listener is told. */
   private leave(sequence: Sequence, error?: unknown): void {
-    this.release(sequence);
+    this.roster.release(sequence);
     sequence.listener.end(error);
-  }
-
-  private release(sequence: Sequence): void {
-    this.running = this.running.filter((one) => one !== sequence);
-    this.blocks.release(sequence.pages);
-    sequence.pages = [];
-  }
-
-  private dropSaved(sequence: Sequence): void {
-    if (sequence.saved) this.host!.drop(sequence.saved);
-    sequence.saved = undefined;
   }
 
   private fail(error: unknown): void {
     const known = error instanceof M40Error
       ? error
       : new M40Error("internal", error instanceof Error ? error.message : String(error));
-    for (const sequence of [...this.running]) this.leave(sequence, known);
+    for (const sequence of [...this.roster.running]) this.leave(sequence, known);
     if (known.code !== "device") return;
     this.failure = known;
-    for (const sequence of this.waiting.splice(0)) {
-      this.dropSaved(sequence);
+    for (const sequence of [...this.roster.waiting]) {
+      this.roster.withdraw(sequence);
       sequence.listener.end(known);
     }
   }
-
-  private insert(list: Sequence[], sequence: Sequence): void {
-    const place = list.findIndex(({ arrival }) => arrival > sequence.arrival);
-    list.splice(place < 0 ? list.length : place, 0, sequence);
-  }
-}
-
-/** Whether a sequence has computed its prompt, or never will. */
-function isSettled(leader: Sequence): boolean {
-  return leader.drawn > 0 || leader.cancelled || leader.complete;
 }
 
 function stepOf({ sequence, count }: Turn): StepSequence {

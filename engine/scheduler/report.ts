@@ -1,0 +1,32 @@
+/** What a step was, for those who keep count. */
+export interface StepReport {
+  readonly promptTokens: number;
+  readonly decodeTokens: number;
+  /** From the call of the step to its result. */
+  readonly milliseconds: number;
+  /** From the result of the step before to the call of this one; absent where nothing ran before. */
+  readonly gapMilliseconds?: number;
+}
+
+/** What a scheduler has done so far, and does now. */
+export interface SchedulerStatus {
+  readonly running: number;
+  readonly waiting: number;
+  /** Of those waiting, the ones that had begun and gave way to others. */
+  readonly preempted: number;
+  /** The device's error, where it was lost. */
+  readonly failed?: string;
+}
+
+/** Sums since the start. */
+export interface SchedulerCounts {
+  promptTokens: number;
+  /** Tokens that were looked for in the cache: prompts, and what is computed again. */
+  queriedTokens: number;
+  /** Of those, the ones that were found. */
+  cachedTokens: number;
+  generatedTokens: number;
+  steps: number;
+  preemptions: number;
+  recomputations: number;
+}
