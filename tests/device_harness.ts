@@ -229,3 +229,10 @@ export function assertClose(
 export function row<T extends Float32Array | number[]>(matrix: T, r: number, columns: number): T {
   return matrix.slice(r * columns, (r + 1) * columns) as T;
 }
+
+/** The sum of products, in float64. */
+export function dot(a: ArrayLike<number>, b: ArrayLike<number>): number {
+  let sum = 0;
+  for (let i = 0; i < a.length; i++) sum += a[i] * b[i];
+  return sum;
+}

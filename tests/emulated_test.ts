@@ -10,6 +10,7 @@ import { type Result, runFile, SUITE } from "./suite.ts";
 /** Those whose kernels' threads have most to tell each other are run from the last thread to the first, too. */
 const REVERSED = [
   "reference_operations_test.ts",
+  "reference_products_test.ts",
   "reference_attention_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",

@@ -9,6 +9,7 @@ import { fromFileUrl } from "@std/path";
 export const SUITE = [
   "reference_dequantize_test.ts",
   "reference_operations_test.ts",
+  "reference_products_test.ts",
   "reference_matmul_test.ts",
   "reference_attention_test.ts",
   "attention_shapes_test.ts",
@@ -16,6 +17,7 @@ export const SUITE = [
   "reference_determinism_test.ts",
   "reference_steps_test.ts",
   "reference_errors_test.ts",
+  "reference_resources_test.ts",
   "reference_fuzz_test.ts",
   "upload_test.ts",
   "decode_test.ts",
