@@ -3,6 +3,7 @@
 #include <string.h>
 #include <sys/mman.h>
 
+#include "../runtime/checks.h"
 #include "host.h"
 #include "objects.h"
 
@@ -18,12 +19,7 @@ void m40_arena::release() {
 }
 
 uint8_t* m40_arena::next(uint64_t wanted_bytes, const char* what) const {
-  if (!alive()) fail(M40_INVALID_ARGUMENT, "the arena has been destroyed");
-  if (wanted_bytes > n_bytes - used_bytes) {
-    fail(M40_OUT_OF_MEMORY, "%s of %llu bytes does not fit the arena: %llu of its %llu bytes are free", what,
-         static_cast<unsigned long long>(wanted_bytes), static_cast<unsigned long long>(n_bytes - used_bytes),
-         static_cast<unsigned long long>(n_bytes));
-  }
+  m40::check_room(alive(), n_bytes, used_bytes, wanted_bytes, what);
   return memory + used_bytes;
 }
 

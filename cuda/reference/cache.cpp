@@ -1,6 +1,7 @@
 // The KV cache: its pages, and their way to the host and back.
 #include <string.h>
 
+#include "../runtime/checks.h"
 #include "objects.h"
 
 using m40::fail;
@@ -10,41 +11,11 @@ using m40::reference::align_up;
 
 namespace {
 
-struct CacheSize {
-  uint64_t page_bytes;
-  uint64_t n_bytes;
-};
-
-CacheSize cache_size(const m40_cache_desc& desc) {
-  const uint64_t page_bytes = align_up(m40::checked_page_bytes(desc));
-  uint64_t n_bytes;
-  if (__builtin_mul_overflow(page_bytes, uint64_t{desc.n_pages}, &n_bytes)) {
-    fail(M40_INVALID_ARGUMENT, "a KV cache of %u pages of %llu bytes: more than 2^64 bytes", desc.n_pages,
-         static_cast<unsigned long long>(page_bytes));
-  }
-  return {page_bytes, n_bytes};
-}
+uint64_t padded_page_bytes(const m40_cache_desc& desc) { return align_up(m40::checked_page_bytes(desc)); }
 
 void check_cache(const m40_cache* cache) {
   require(cache, "cache");
   if (!cache->arena->alive()) fail(M40_INVALID_ARGUMENT, "the cache's arena has been destroyed");
-}
-
-void check_pages(const m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const char* name) {
-  if (n_pages != 0) require(pages, name);
-  for (uint32_t i = 0; i < n_pages; i++) {
-    if (pages[i] >= cache->desc.n_pages) {
-      fail(M40_INVALID_ARGUMENT, "%s[%u] is page %u: the KV cache has %u pages", name, i, pages[i], cache->desc.n_pages);
-    }
-  }
-}
-
-void check_memory(const m40_cache* cache, const void* memory, uint64_t n_bytes, uint32_t n_pages) {
-  if (n_pages != 0) require(memory, "memory");
-  if (n_bytes != n_pages * cache->page_bytes) {
-    fail(M40_INVALID_ARGUMENT, "%llu bytes for %u pages: wanted %llu a page", static_cast<unsigned long long>(n_bytes), n_pages,
-         static_cast<unsigned long long>(cache->page_bytes));
-  }
 }
 
 }  // namespace
@@ -54,9 +25,10 @@ extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc
   return guarded(error, [&] {
     require(context, "context");
     require(desc, "desc");
-    const CacheSize size = cache_size(*desc);
-    if (n_bytes != nullptr) *n_bytes = size.n_bytes;
-    if (page_bytes != nullptr) *page_bytes = size.page_bytes;
+    const uint64_t size = padded_page_bytes(*desc);
+    const uint64_t all = m40::checked_cache_bytes(*desc, size);
+    if (n_bytes != nullptr) *n_bytes = all;
+    if (page_bytes != nullptr) *page_bytes = size;
   });
 }
 
@@ -65,12 +37,13 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     require(arena, "arena");
     require(desc, "desc");
     require(cache, "cache");
-    const CacheSize size = cache_size(*desc);
-    uint8_t* memory = arena->next(size.n_bytes, "a KV cache");
+    const uint64_t page_bytes = padded_page_bytes(*desc);
+    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, page_bytes);
+    uint8_t* memory = arena->next(n_bytes, "a KV cache");
     auto& caches = arena->context->caches;
     caches.reserve(caches.size() + 1);
-    caches.emplace_back(new m40_cache{arena, *desc, memory, size.page_bytes, m40::cache_head_bytes(*desc)});
-    arena->commit(size.n_bytes);
+    caches.emplace_back(new m40_cache{arena, *desc, memory, page_bytes, m40::cache_head_bytes(*desc)});
+    arena->commit(n_bytes);
     *cache = caches.back().get();
   });
 }
@@ -79,8 +52,8 @@ extern "C" m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* fro
                                            m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    check_pages(cache, from, n_pages, "from");
-    check_pages(cache, to, n_pages, "to");
+    m40::check_pages(cache->desc, from, n_pages, "from");
+    m40::check_pages(cache->desc, to, n_pages, "to");
     for (uint32_t i = 0; i < n_pages; i++) memmove(cache->page(to[i]), cache->page(from[i]), cache->page_bytes);
   });
 }
@@ -89,8 +62,8 @@ extern "C" m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pag
                                            uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    check_pages(cache, pages, n_pages, "pages");
-    check_memory(cache, memory, n_bytes, n_pages);
+    m40::check_pages(cache->desc, pages, n_pages, "pages");
+    m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
     for (uint32_t i = 0; i < n_pages; i++) {
       memcpy(static_cast<uint8_t*>(memory) + i * cache->page_bytes, cache->page(pages[i]), cache->page_bytes);
     }
@@ -101,8 +74,8 @@ extern "C" m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* 
                                               uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    check_pages(cache, pages, n_pages, "pages");
-    check_memory(cache, memory, n_bytes, n_pages);
+    m40::check_pages(cache->desc, pages, n_pages, "pages");
+    m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
     for (uint32_t i = 0; i < n_pages; i++) {
       memcpy(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, cache->page_bytes);
     }

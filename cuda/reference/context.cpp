@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "../runtime/checks.h"
 #include "host.h"
 #include "objects.h"
 
@@ -16,9 +17,7 @@ namespace {
 constexpr uint32_t max_threads = 1024;
 
 const m40::reference::Kernels& choose_kernels(const char (&name)[32]) {
-  if (memchr(name, '\0', sizeof(name)) == nullptr) {
-    fail(M40_INVALID_ARGUMENT, "instruction_set has no terminating zero in its 32 bytes");
-  }
+  m40::check_text(name, sizeof(name), "instruction_set");
   const m40::reference::Kernels* kernels = m40::reference::kernels_by_name(name);
   if (kernels != nullptr) return *kernels;
   const m40::reference::Kernels* best = m40::reference::kernels_by_name("");

@@ -1,5 +1,6 @@
 // The KV cache: its pages, and their way to the host and back.
 #include "../ops/ops.h"
+#include "checks.h"
 #include "device_objects.h"
 
 using m40::fail;
@@ -10,42 +11,14 @@ using m40::cuda::placed_bytes;
 
 namespace {
 
-struct CacheSize {
-  uint64_t page_bytes;
-  uint64_t n_bytes;
-};
-
-CacheSize cache_size(const m40_cache_desc& desc) {
+uint64_t padded_page_bytes(const m40_cache_desc& desc) {
   m40::checked_page_bytes(desc);
-  const uint64_t page_bytes = m40::cuda::align_up(m40::cuda::cache_page_bytes(desc));
-  uint64_t n_bytes;
-  if (__builtin_mul_overflow(page_bytes, uint64_t{desc.n_pages}, &n_bytes) || n_bytes > uint64_t{1} << 52) {
-    fail(M40_INVALID_ARGUMENT, "a KV cache of %u pages of %llu bytes: more than 2^52 bytes", desc.n_pages,
-         static_cast<unsigned long long>(page_bytes));
-  }
-  return {page_bytes, n_bytes};
+  return m40::cuda::align_up(m40::cuda::cache_page_bytes(desc));
 }
 
 void check_cache(const m40_cache* cache) {
   require(cache, "cache");
   if (!cache->arena->alive()) fail(M40_INVALID_ARGUMENT, "the cache's arena has been destroyed");
-}
-
-void check_pages(const m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const char* name) {
-  if (n_pages != 0) require(pages, name);
-  for (uint32_t i = 0; i < n_pages; i++) {
-    if (pages[i] >= cache->desc.n_pages) {
-      fail(M40_INVALID_ARGUMENT, "%s[%u] is page %u: the KV cache has %u pages", name, i, pages[i], cache->desc.n_pages);
-    }
-  }
-}
-
-void check_memory(const m40_cache* cache, const void* memory, uint64_t n_bytes, uint32_t n_pages) {
-  if (n_pages != 0) require(memory, "memory");
-  if (n_bytes != n_pages * cache->page_bytes) {
-    fail(M40_INVALID_ARGUMENT, "%llu bytes for %u pages: wanted %llu a page", static_cast<unsigned long long>(n_bytes), n_pages,
-         static_cast<unsigned long long>(cache->page_bytes));
-  }
 }
 
 // Copies the pages in their order and waits. Pages that stand side by side go in one copy: continues(first, i) says
@@ -71,9 +44,10 @@ extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc
   return guarded(error, [&] {
     require(context, "context");
     require(desc, "desc");
-    const CacheSize size = cache_size(*desc);
-    if (n_bytes != nullptr) *n_bytes = placed_bytes(size.n_bytes);
-    if (page_bytes != nullptr) *page_bytes = size.page_bytes;
+    const uint64_t size = padded_page_bytes(*desc);
+    const uint64_t all = m40::checked_cache_bytes(*desc, size);
+    if (n_bytes != nullptr) *n_bytes = placed_bytes(all);
+    if (page_bytes != nullptr) *page_bytes = size;
   });
 }
 
@@ -82,15 +56,16 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     require(arena, "arena");
     require(desc, "desc");
     require(cache, "cache");
-    const CacheSize size = cache_size(*desc);
-    uint8_t* memory = arena->next(placed_bytes(size.n_bytes), "a KV cache");
+    const uint64_t page_bytes = padded_page_bytes(*desc);
+    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, page_bytes);
+    uint8_t* memory = arena->next(placed_bytes(n_bytes), "a KV cache");
     auto& caches = arena->context->caches;
     caches.reserve(caches.size() + 1);
     arena->context->use();
-    m40::cuda::permit(memory, size.n_bytes);
-    check(cudaMemsetAsync(memory, 0, size.n_bytes, arena->context->stream), "a KV cache");
-    caches.emplace_back(new m40_cache{arena, *desc, memory, size.page_bytes});
-    arena->take(placed_bytes(size.n_bytes));
+    m40::cuda::permit(memory, n_bytes);
+    check(cudaMemsetAsync(memory, 0, n_bytes, arena->context->stream), "a KV cache");
+    caches.emplace_back(new m40_cache{arena, *desc, memory, page_bytes});
+    arena->take(placed_bytes(n_bytes));
     *cache = caches.back().get();
   });
 }
@@ -99,8 +74,8 @@ extern "C" m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* fro
                                            m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    check_pages(cache, from, n_pages, "from");
-    check_pages(cache, to, n_pages, "to");
+    m40::check_pages(cache->desc, from, n_pages, "from");
+    m40::check_pages(cache->desc, to, n_pages, "to");
     // Copies are made in their order, so a run must not write what it still has to read.
     const auto apart = [&](uint32_t i) { return from[i] > to[i] ? from[i] - to[i] : to[i] - from[i]; };
     const auto continues = [&](uint32_t first, uint32_t i) {
@@ -117,8 +92,8 @@ extern "C" m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pag
                                            uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    check_pages(cache, pages, n_pages, "pages");
-    check_memory(cache, memory, n_bytes, n_pages);
+    m40::check_pages(cache->desc, pages, n_pages, "pages");
+    m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
     const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(pages, first, i); };
     copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
       return cudaMemcpyAsync(static_cast<uint8_t*>(memory) + i * cache->page_bytes, cache->page(pages[i]), run_bytes,
@@ -131,8 +106,8 @@ extern "C" m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* 
                                               uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     check_cache(cache);
-    check_pages(cache, pages, n_pages, "pages");
-    check_memory(cache, memory, n_bytes, n_pages);
+    m40::check_pages(cache->desc, pages, n_pages, "pages");
+    m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
     const auto continues = [&](uint32_t first, uint32_t i) { return in_a_row(pages, first, i); };
     copy_pages(cache, n_pages, continues, [&](uint32_t i, uint64_t run_bytes, cudaStream_t stream) {
       return cudaMemcpyAsync(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, run_bytes,

@@ -1,8 +1,7 @@
 // Contexts, arenas and page-locked host memory.
-#include <string.h>
-
 #include <algorithm>
 
+#include "checks.h"
 #include "device_objects.h"
 #include "uploader.h"
 
@@ -48,9 +47,7 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
   return guarded(error, [&] {
     require(options, "options");
     require(context, "context");
-    if (memchr(options->instruction_set, '\0', sizeof(options->instruction_set)) == nullptr) {
-      fail(M40_INVALID_ARGUMENT, "instruction_set has no terminating zero in its 32 bytes");
-    }
+    m40::check_text(options->instruction_set, sizeof(options->instruction_set), "instruction_set");
     m40::cuda::check_usable(options->device);
     *context = new m40_context(options->device);
   });
@@ -70,12 +67,7 @@ void m40_arena::release() {
 }
 
 uint8_t* m40_arena::next(uint64_t placed_bytes, const char* what) const {
-  if (!alive()) fail(M40_INVALID_ARGUMENT, "the arena has been destroyed");
-  if (placed_bytes > n_bytes - used_bytes) {
-    fail(M40_OUT_OF_MEMORY, "%s of %llu bytes does not fit the arena: %llu of its %llu bytes are free", what,
-         static_cast<unsigned long long>(placed_bytes), static_cast<unsigned long long>(n_bytes - used_bytes),
-         static_cast<unsigned long long>(n_bytes));
-  }
+  m40::check_room(alive(), n_bytes, used_bytes, placed_bytes, what);
   return memory + used_bytes;
 }
 

@@ -30,8 +30,6 @@ struct Tensor {
   PackedWeight packed;   // of a weight
 };
 
-inline bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && desc.n_experts == 1; }
-
 // Where a program's memory lies, relative to its start.
 struct ProgramPlan {
   std::vector<uint64_t> buffers;

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "../ops/ops.h"
+#include "checks.h"
 #include "device_objects.h"
 #include "file.h"
 #include "uploader.h"
@@ -12,7 +13,7 @@ using m40::fail;
 using m40::guarded;
 using m40::require;
 using m40::cuda::check;
-using m40::cuda::is_vector;
+using m40::is_vector;
 using m40::cuda::placed_bytes;
 using m40::cuda::Tensor;
 
@@ -78,12 +79,7 @@ extern "C" m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_
     require(desc, "desc");
     require(data, "data");
     require(tensor, "tensor");
-    const uint64_t wanted = m40::checked_tensor_bytes(*desc);
-    if (n_bytes != wanted) {
-      fail(M40_INVALID_ARGUMENT, "a tensor's data has %llu bytes: wanted %llu for [%u, %u, %u]",
-           static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(wanted), desc->n_experts, desc->rows,
-           desc->columns);
-    }
+    m40::check_tensor_data(*desc, n_bytes);
     *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t size) {
       memcpy(memory, static_cast<const uint8_t*>(data) + at, size);
     });
@@ -103,12 +99,7 @@ extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uin
   return guarded(error, [&] {
     require(context, "context");
     const m40_tensor_desc* desc = context->find(tensor);
-    if (desc == nullptr) fail(M40_INVALID_ARGUMENT, "tensor %u does not exist", tensor);
-    const uint64_t rows = uint64_t{desc->n_experts} * desc->rows;
-    if (first_row > rows || n_rows > rows - first_row) {
-      fail(M40_INVALID_ARGUMENT, "%llu rows from row %llu on: the tensor has %llu", static_cast<unsigned long long>(n_rows),
-           static_cast<unsigned long long>(first_row), static_cast<unsigned long long>(rows));
-    }
+    m40::check_tensor_rows(tensor, desc, first_row, n_rows);
     if (n_rows == 0) return;
     require(values, "values");
     context->use();

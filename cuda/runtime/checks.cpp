@@ -1,0 +1,73 @@
+#include "checks.h"
+
+#include <string.h>
+
+#include "error.h"
+#include "sizes.h"
+
+namespace m40 {
+
+namespace {
+
+// Far below where sums of sizes overflow.
+constexpr uint64_t most_bytes = uint64_t{1} << 52;
+
+using Long = unsigned long long;
+
+}  // namespace
+
+void check_text(const char* text, uint64_t n_bytes, const char* name) {
+  if (memchr(text, '\0', n_bytes) == nullptr) {
+    fail(M40_INVALID_ARGUMENT, "%s has no terminating zero in its %llu bytes", name, Long{n_bytes});
+  }
+}
+
+void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what) {
+  if (!alive) fail(M40_INVALID_ARGUMENT, "the arena has been destroyed");
+  if (wanted_bytes > n_bytes - used_bytes) {
+    fail(M40_OUT_OF_MEMORY, "%s of %llu bytes does not fit the arena: %llu of its %llu bytes are free", what, Long{wanted_bytes},
+         Long{n_bytes - used_bytes}, Long{n_bytes});
+  }
+}
+
+void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes) {
+  const uint64_t wanted = checked_tensor_bytes(desc);
+  if (n_bytes != wanted) {
+    fail(M40_INVALID_ARGUMENT, "a tensor's data has %llu bytes: wanted %llu for [%u, %u, %u]", Long{n_bytes}, Long{wanted}, desc.n_experts,
+         desc.rows, desc.columns);
+  }
+}
+
+void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows) {
+  if (desc == nullptr) fail(M40_INVALID_ARGUMENT, "tensor %u does not exist", tensor);
+  const uint64_t rows = uint64_t{desc->n_experts} * desc->rows;
+  if (first_row > rows || n_rows > rows - first_row) {
+    fail(M40_INVALID_ARGUMENT, "%llu rows from row %llu on: the tensor has %llu", Long{n_rows}, Long{first_row}, Long{rows});
+  }
+}
+
+uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t page_bytes) {
+  uint64_t n_bytes;
+  if (__builtin_mul_overflow(page_bytes, uint64_t{desc.n_pages}, &n_bytes) || n_bytes > most_bytes) {
+    fail(M40_INVALID_ARGUMENT, "a KV cache of %u pages of %llu bytes: more than 2^52 bytes", desc.n_pages, Long{page_bytes});
+  }
+  return n_bytes;
+}
+
+void check_pages(const m40_cache_desc& desc, const uint32_t* pages, uint32_t n_pages, const char* name) {
+  if (n_pages != 0) require(pages, name);
+  for (uint32_t i = 0; i < n_pages; i++) {
+    if (pages[i] >= desc.n_pages) {
+      fail(M40_INVALID_ARGUMENT, "%s[%u] is page %u: the KV cache has %u pages", name, i, pages[i], desc.n_pages);
+    }
+  }
+}
+
+void check_page_memory(uint64_t page_bytes, const void* memory, uint64_t n_bytes, uint32_t n_pages) {
+  if (n_pages != 0) require(memory, "memory");
+  if (n_bytes != n_pages * page_bytes) {
+    fail(M40_INVALID_ARGUMENT, "%llu bytes for %u pages: wanted %llu a page", Long{n_bytes}, n_pages, Long{page_bytes});
+  }
+}
+
+}  // namespace m40

@@ -1,0 +1,38 @@
+// What every library checks alike of the arguments of m40.h, and says in the same words. What is wrong is thrown as
+// Failure (error.h).
+#ifndef M40_RUNTIME_CHECKS_H
+#define M40_RUNTIME_CHECKS_H
+
+#include <stdint.h>
+
+#include "../include/m40.h"
+
+namespace m40 {
+
+// Held as floats, whatever its type in the file.
+inline bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && desc.n_experts == 1; }
+
+// The caller's text ends within its field. name: the field's.
+void check_text(const char* text, uint64_t n_bytes, const char* name);
+
+// wanted_bytes are free in an arena (which is alive or not) of n_bytes. what: what they are for.
+void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what);
+
+// n_bytes are those of the tensor's data.
+void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes);
+
+// The tensor is there (desc is not nullptr), and has these rows, over all its experts.
+void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows);
+
+// Bytes of all pages of a cache.
+uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t page_bytes);
+
+// The cache has these pages. name: the argument's.
+void check_pages(const m40_cache_desc& desc, const uint32_t* pages, uint32_t n_pages, const char* name);
+
+// n_bytes of host memory are those of so many pages.
+void check_page_memory(uint64_t page_bytes, const void* memory, uint64_t n_bytes, uint32_t n_pages);
+
+}  // namespace m40
+
+#endif
