@@ -9,7 +9,7 @@ import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
-import { loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
+import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
 import { Progress } from "./progress.ts";
 import { type Statistics, statistics } from "./statistics.ts";
 import { write } from "./terminal.ts";
@@ -94,7 +94,10 @@ async function load(name: string, options: OptionValues<typeof OPTIONS>) {
     steps: options.steps,
     repetitions: options.repetitions,
   };
-  const { engine } = await loadModel(name, options, { parallel: Math.max(...plan.batches) });
+  const { engine } = await loadModel(name, options, {
+    ...ALONE,
+    parallel: Math.max(...plan.batches),
+  });
   return { engine, plan };
 }
 

@@ -3,7 +3,7 @@ import type { Engine } from "../engine/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { UsageError } from "./errors.ts";
 import { shortestFloat32 } from "./format.ts";
-import { loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
+import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
 import { measurePerplexity } from "./perplexity.ts";
 import { Progress } from "./progress.ts";
 import { write } from "./terminal.ts";
@@ -57,7 +57,10 @@ async function writeLogits(
   tokens: readonly number[],
   options: OptionValues<typeof MODEL_OPTIONS>,
 ): Promise<void> {
-  const { engine } = await loadModel(model, options, { logitsOutputs: STEP_POSITIONS });
+  const { engine } = await loadModel(model, options, {
+    ...ALONE,
+    logitsOutputs: STEP_POSITIONS,
+  });
   try {
     for await (const { logits } of engine.evaluate(tokens)) {
       write("[" + Array.from(logits, shortestFloat32).join(",") + "]\n");
@@ -73,7 +76,10 @@ async function writePerplexity(
   options: OptionValues<typeof OPTIONS>,
 ): Promise<void> {
   const bytes = await readText(path);
-  const { engine } = await loadModel(model, options, { logitsOutputs: STEP_POSITIONS });
+  const { engine } = await loadModel(model, options, {
+    ...ALONE,
+    logitsOutputs: STEP_POSITIONS,
+  });
   try {
     const tokens = engine.tokenizer.encodeBytes(bytes, { addSpecial: false });
     if (tokens.length < 2) {

@@ -32,6 +32,12 @@ export const MODEL_OPTIONS = {
   ...DEVICE_OPTIONS,
 };
 
+/**
+ * For a command that asks one thing after the other: no sequence has to give way to another, so no host memory is set
+ * aside for that, which on a GPU would take most of a second.
+ */
+export const ALONE = { parallel: 1, hostCacheBytes: 0 } as const;
+
 /** A model in memory and the file it came from. */
 export interface LoadedModel {
   readonly engine: Engine;

@@ -4,7 +4,7 @@ import { type Command, command, flag, option, type OptionValues, repeatable } fr
 import { EXIT, reportError, UsageError } from "./errors.ts";
 import { History } from "./history.ts";
 import { readStdin } from "./input.ts";
-import { loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
+import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
 import { askLine } from "./prompt.ts";
 import { EndSignals } from "./signals.ts";
 import { printable, style, write, writeError } from "./terminal.ts";
@@ -100,7 +100,7 @@ export const run: Command = command({
     const prompt = typed ? undefined : words.length > 0 ? words.join(" ") : await pipedPrompt();
     if (prompt === "") throw new UsageError("the prompt is empty; wanted some text", "run");
 
-    const { engine } = await loadModel(model, options);
+    const { engine } = await loadModel(model, options, ALONE);
     try {
       const request = requestOf(options);
       if (prompt === undefined) return await converse(engine, request, options.stats);

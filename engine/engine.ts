@@ -283,7 +283,8 @@ export class Engine {
     this.assertOpen();
     this.asked ??= this.kernels.deviceState(this.device.index)
       .finally(() => this.asked = undefined);
-    return await this.asked;
+    const state = await this.asked;
+    return { ...state, memoryBytes: state.memoryBytes ?? this.device.memoryBytes };
   }
 
   /** Resolves when nothing runs or waits. */
