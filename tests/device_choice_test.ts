@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { findLibrary, KernelLibrary } from "../engine/device/library.ts";
 import { openDevice } from "../engine/device/open.ts";
 import { M40Error } from "../engine/errors.ts";
-import { Home, m40, TINY } from "./cli_program.ts";
+import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
 
 // What --device takes, by the real libraries: the CPU's, and the GPU's where it is built. A driver that is too old and
 // a GPU that can be used are emulated_choice.ts's.
@@ -57,6 +57,14 @@ Deno.test({
     const measured = await m40(home, [...bench, "--repetitions", "1"]);
     assertEquals([measured.code, measured.stderr], [0, warning]);
     assertMatch(measured.stdout, /\(cpu, /);
+    const serve = startM40(home, ["serve", "--device", "auto", "--model", TINY, "--port", "0"]);
+    await serve.stdin.close();
+    const served = new Response(serve.stderr).text();
+    const output = new Watched(serve.stdout);
+    await output.until(/Listening/);
+    serve.kill("SIGTERM");
+    await output.rest();
+    assertEquals([(await serve.status).code, await served], [0, warning]);
     const cpu = await m40(home, ["run", TINY, "Hello", "--max-tokens", "2", "--device", "cpu"]);
     assert(!cpu.stderr.includes("GPU"), cpu.stderr);
   },
