@@ -135,6 +135,7 @@ function describeFit({ shape, fit }: Facts): string {
   return pairs([
     ["context", `${value.contextTokens} tokens${limit}`],
     ["device", where],
+    ...(value.fallback === undefined ? [] : [["no GPU", flat(value.fallback)] as [string, string]]),
     ["weights", formatBytes(value.plan.weightBytes)],
     [
       "KV cache",
@@ -236,6 +237,7 @@ function asJson({ stored, gguf, summary, shape, fit }: Facts, tensors: boolean):
       context_tokens: fit.value.contextTokens,
       backend: fit.value.backend,
       device: fit.value.device,
+      fallback: fit.value.fallback,
       memory_bytes: fit.value.memoryBytes,
       free_bytes: fit.value.freeBytes,
       token_bytes: fit.value.tokenBytes,

@@ -6,7 +6,7 @@ import type { StepSequence } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { Generation, type GenerationObserver } from "./generation.ts";
 import { readGguf } from "./gguf/reader.ts";
-import { type KvType, type MemoryPlan, planMemory } from "./memory_plan.ts";
+import { DEFAULT_PARALLEL, type KvType, type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
 import { place } from "./placement.ts";
@@ -148,7 +148,12 @@ export class Engine {
       const plan = planMemory(context, source, shape, {
         contextTokens: options.contextTokens,
         kvType: options.kvType ?? "f16",
-        maxRunning: integerOption("parallel", options.parallel ?? (onGpu ? 32 : 4), 1, 256),
+        maxRunning: integerOption(
+          "parallel",
+          options.parallel ?? DEFAULT_PARALLEL[onGpu ? "gpu" : "cpu"],
+          1,
+          256,
+        ),
         outputs: logitsOutputs,
         freeBytes: info.freeBytes,
         fill: onGpu,

@@ -1,7 +1,13 @@
 import { openDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
-import { type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
+import {
+  DEFAULT_PARALLEL,
+  type KvType,
+  type MemoryPlan,
+  PAGE_TOKENS,
+  planMemory,
+} from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
 
 /** What of a model fits on a device. */
@@ -9,6 +15,8 @@ export interface Fit {
   readonly backend: string;
   /** The device's name. */
   readonly device: string;
+  /** Why it is the CPU, where there is a library for GPUs but no GPU that it can use. */
+  readonly fallback?: string;
   /** Bytes of its memory in all and free. */
   readonly memoryBytes: number;
   readonly freeBytes: number;
@@ -23,7 +31,8 @@ export interface Fit {
 }
 
 /**
- * Finds the longest context that a device has room for, without loading the weights.
+ * Finds the longest context that a device has room for, as it is served without further options, without
+ * loading the weights.
  *
  * @throws {M40Error} As {@link Engine.load} does, but for memory.
  */
@@ -32,15 +41,24 @@ export function fitContext(
   { device = "auto", kvType = "f16" }: { device?: string; kvType?: KvType } = {},
 ): Fit {
   const { shape, program } = architectureOf(gguf).read(gguf);
-  const { library, index } = openDevice(device);
+  const { library, index, fallback } = openDevice(device);
   try {
     const info = library.device(index);
     const context = library.createContext({ device: index, threads: 1 });
     try {
+      const onGpu = library.backend === "cuda";
       const plan = (contextTokens: number): MemoryPlan | undefined => {
         try {
-          const request = { contextTokens, kvType, maxRunning: 1, outputs: 1 };
-          return planMemory(context, program, shape, { ...request, freeBytes: info.freeBytes });
+          return planMemory(context, program, shape, {
+            contextTokens,
+            kvType,
+            maxRunning: DEFAULT_PARALLEL[onGpu ? "gpu" : "cpu"],
+            outputs: 1,
+            freeBytes: info.freeBytes,
+            fill: onGpu,
+            // As few as the context takes.
+            pages: 1,
+          });
         } catch (error) {
           if (error instanceof M40Error && error.code === "out_of_memory") return undefined;
           throw error;
@@ -51,6 +69,7 @@ export function fitContext(
       return {
         backend: library.backend,
         device: info.name,
+        fallback,
         memoryBytes: info.memoryBytes,
         freeBytes: info.freeBytes,
         trainedTokens: shape.contextLength,

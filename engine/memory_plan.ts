@@ -13,6 +13,8 @@ export const PAGE_TOKENS = 32;
  * work; more than these it gains little from, and their activations take memory.
  */
 const STEP_TOKENS = { gpu: 1024, cpu: 256 };
+/** Sequences that run at the same time, where nothing is said. */
+export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
 /** The context where none is asked for, if the model was trained for as much. */
 const DEFAULT_CONTEXT = 8192;
 /** The least context that is worth having. */

@@ -65,6 +65,8 @@ Deno.test({
     serve.kill("SIGTERM");
     await output.rest();
     assertEquals([(await serve.status).code, await served], [0, warning]);
+    const show = await m40(home, ["show", TINY]);
+    assertMatch(show.stdout, new RegExp(`\n *no GPU +${absence}\n`));
     const cpu = await m40(home, ["run", TINY, "Hello", "--max-tokens", "2", "--device", "cpu"]);
     assert(!cpu.stderr.includes("GPU"), cpu.stderr);
   },
