@@ -152,6 +152,11 @@ export class Metrics implements EngineObserver {
       () => engine.status().promptTokens,
     );
     registry.counter(
+      ["m40_prompt_tokens_cached_total", "vllm:prompt_tokens_cached_total"],
+      "Tokens of prompts that were found in the prefix cache.",
+      () => engine.status().cachedTokens,
+    );
+    registry.counter(
       ["m40_generation_tokens_total", "vllm:generation_tokens_total"],
       "Tokens that were drawn.",
       () => engine.status().generatedTokens,

@@ -72,6 +72,7 @@ Deno.test("GET /metrics counts requests and tokens, under m40's names and vLLM's
     "m40_prompt_tokens_computed_total": 65 + 3 * 1,
     "m40_prompt_tokens_total": 4 * 65,
     "vllm:prompt_tokens_total": 4 * 65,
+    "vllm:prompt_tokens_cached_total": 3 * 64,
     "vllm:prefix_cache_queries_total": 4 * 65,
     "vllm:prefix_cache_hits_total": 3 * 64,
     "vllm:num_requests_running": 0,
