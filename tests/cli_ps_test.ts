@@ -65,3 +65,40 @@ Deno.test("m40 ps: says what to do where no server is, where a key is wanted, an
     assertMatch(wrong.stderr, /another program/);
   }
 });
+
+Deno.test("m40 ps: a line for the GPU, of what is known of it", async () => {
+  await using home = await Home.make();
+  await using server = await startServer();
+  const slots = await (await fetch(server.url + "/slots")).json();
+  const gpu = {
+    name: "Tesla M40 24GB",
+    backend: "cuda",
+    memory_bytes: 24 * 2 ** 30,
+    memory_used_bytes: 21.4 * 2 ** 30,
+    temperature_celsius: 61,
+    power_watts: 182.3,
+    power_limit_watts: 250,
+    clock_khz: 1_114_000,
+    memory_clock_khz: 3_004_000,
+    utilisation: 0.97,
+  };
+  const lines: [device: unknown, line: string][] = [
+    [
+      gpu,
+      "Tesla M40 24GB (cuda): 21.4 GiB of 24.0 GiB in use, 61 °C, 182 of 250 W, 1114 MHz, 97% busy",
+    ],
+    [
+      { ...gpu, power_limit_watts: undefined, temperature_celsius: 0, clock_khz: undefined },
+      "Tesla M40 24GB (cuda): 21.4 GiB of 24.0 GiB in use, 0 °C, 182 W, 97% busy",
+    ],
+    [{ name: "a\x1b[2Jb", backend: "cuda" }, "a\\x1b[2Jb (cuda)"],
+  ];
+  for (const [device, line] of lines) {
+    await using other = Deno.serve(
+      { port: 0, onListen() {} },
+      () => Response.json({ ...slots, device }),
+    );
+    const { stdout } = await m40(home, ["ps", "--port", String(other.addr.port)]);
+    assertEquals(stdout.split("\n").at(-2), line);
+  }
+});
