@@ -139,12 +139,13 @@ function describeModel({ model, device, plan, contextTokens }: Engine): void {
       `${formatBytes(plan.totalBytes)}: weights ${formatBytes(plan.weightBytes)}, KV cache ` +
       `${formatBytes(plan.cacheBytes)} (${plan.kvType}), activations ${
         formatBytes(plan.programBytes)
-      }`,
+      }; ${formatBytes(plan.leftBytes)} left`,
     ],
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
     [
       "At once",
-      `${plan.limits.n_sequences} sequences; ${plan.pages * plan.pageTokens} tokens of KV cache`,
+      `${plan.limits.n_sequences} sequences; ${plan.pages * plan.pageTokens} tokens of KV cache ` +
+      `(${plan.pages} pages)`,
     ],
   ];
   for (const [name, value] of lines) write(`${name.padEnd(8)} ${value}\n`);

@@ -115,13 +115,47 @@ export function planMemory(
   const needed = planFor(wanted);
   const advice = possible > 0
     ? `a context of ${possible} tokens would fit (--ctx ${possible})`
-    : "a smaller quantisation of the model, or a smaller model, is needed";
+    : describeSmaller(context, program, (tokens, bytes) =>
+      planFor(tokens).totalBytes - weightBytes + bytes <= available, [wanted, least]);
   throw new M40Error(
     "out_of_memory",
     `the model needs ${gib(needed.totalBytes)} with a context of ${wanted} tokens: weights ` +
       `${gib(weightBytes)}, KV cache ${gib(needed.cacheBytes)}, activations ` +
       `${gib(needed.programBytes)}; ${gib(Math.max(0, available))} are free; ${advice}`,
   );
+}
+
+/** Quantisations of a model, the largest first. */
+const QUANTISATIONS = ["Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"];
+
+/**
+ * Which quantisation of a model would fit, in words.
+ *
+ * @param fits Whether a context of so many tokens fits beside so many bytes of weights.
+ * @param contexts Tokens, those that are preferred first.
+ */
+function describeSmaller(
+  context: Context,
+  program: ProgramSource,
+  fits: (tokens: number, weightBytes: number) => boolean,
+  contexts: readonly number[],
+): string {
+  for (const tokens of contexts) {
+    for (const name of QUANTISATIONS) {
+      const type = tensorTypeByName(name)!;
+      // No weight becomes larger than it is, and vectors stay what they are.
+      const bytes = program.weights.reduce((sum, { desc }) => {
+        const now = context.tensorBytes(desc);
+        if (desc.rows === 1 || desc.columns % type.blockSize !== 0) return sum + now;
+        return sum + Math.min(now, context.tensorBytes({ ...desc, type: type.id }));
+      }, 0);
+      if (fits(tokens, bytes)) {
+        return `quantised to ${name} (${gib(bytes)} of weights) it would fit, with a context of ` +
+          `${tokens} tokens`;
+      }
+    }
+  }
+  return "no quantisation of it would fit: a smaller model is needed";
 }
 
 /** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole pages. */

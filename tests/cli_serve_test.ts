@@ -18,9 +18,12 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const server = await startServe(home, ["--model", "tiny", "--threads", "1"]);
     assertMatch(server.before, /Model +tiny \(llama 138K F32\)\n/);
     assertMatch(server.before, /Device +.*\(cpu.*1 threads?\)\n/);
-    assertMatch(server.before, /Memory +.*weights 537\.8 KiB, KV cache 192\.0 KiB/);
+    assertMatch(
+      server.before,
+      /Memory +.*weights 537\.8 KiB, KV cache 192\.0 KiB \(f16\), activations [\d.]+ .iB; [\d.]+ .iB left\n/,
+    );
     assertMatch(server.before, /Context +128 tokens/);
-    assertMatch(server.before, /At once +4 sequences; 512 tokens of KV cache/);
+    assertMatch(server.before, /At once +4 sequences; 512 tokens of KV cache \(16 pages\)\n/);
     const response = await fetch(`${server.url}/v1/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },

@@ -1,13 +1,9 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { KernelLibrary } from "../engine/device/library.ts";
 import { Engine } from "../engine/mod.ts";
-import { Metadata, type MetadataEntry } from "../engine/gguf/metadata.ts";
-import type { Gguf } from "../engine/gguf/reader.ts";
-import { tensorBytes } from "../engine/gguf/types.ts";
 import { planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
-import { randomModel } from "../tools/make_model/model.ts";
-import { SHAPES } from "../tools/make_model/shapes.ts";
+import { headerOf } from "./model_header.ts";
 
 // The device's memory. Run by emulated_test.ts: only the emulated device counts its allocations.
 
@@ -50,23 +46,6 @@ Deno.test("nothing is allocated on the device after a model is loaded, whatever 
     await engine.close();
   }
 });
-
-/** A model's header without its file: what a plan is made from. */
-function headerOf(shape: string, type: string): Gguf {
-  const { metadata, tensors } = randomModel(SHAPES[shape], type, 1);
-  return {
-    path: `${shape}.gguf`,
-    version: 3,
-    metadata: new Metadata(metadata as Iterable<readonly [string, MetadataEntry]>),
-    tensors: new Map(tensors.map(({ name, type, shape }) => {
-      const bytes = tensorBytes(type, shape.reduce((product, n) => product * n, 1));
-      return [name, { name, type, shape: [...shape], offset: 0, bytes }];
-    })),
-    alignment: 32,
-    dataOffset: 0,
-    fileBytes: 0,
-  };
-}
 
 for (const type of ["Q4_K_M", "Q8_0", "F16"]) {
   Deno.test(`a 7B model in ${type} takes 24 GB for weights, KV cache and at most 400 MB more`, () => {
