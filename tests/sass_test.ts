@@ -8,6 +8,7 @@ import {
   type Kernel,
   localAccesses,
   multiplyAdds,
+  nestedLoop,
   parseName,
   PtxReader,
   residentBlocks,
@@ -119,6 +120,43 @@ Deno.test("the hot loop is the smallest with most of the multiply-adds, without 
   assertEquals(loop.length, 14); // 10, two loads, the page's load and the jump back
   assertEquals(globalBytes(loop), 2 * 32 * 16);
   assertEquals(hotLoop(kernelOf(["FADD R0, R0, R1", "EXIT"])), undefined);
+});
+
+/** The loops of a product of prompts: multiply-adds of the inner, and what either side of its branch takes. */
+function promptLoop(multiplies: number, sides: [number, number]): string[] {
+  const instructions = ["MOV R1, c[0x0][0x20]", "LDG.E.128 R4, [R2]"];
+  const address = () => 8 * (instructions.length + 1);
+  const hex = (n: number) => "0x" + n.toString(16);
+  const outer = 16;
+  const inner = address();
+  instructions.push(...new Array(multiplies).fill("FFMA R12, R4, R8, R12"));
+  const past = address() + 8 * (sides[0] + sides[1] + 4); // one jump each way, the barrier
+  instructions.push(`@P0 BRA ${hex(past)}`);
+  instructions.push(`@P1 BRA ${hex(address() + 8 * (sides[0] + 2))}`);
+  instructions.push(...new Array(sides[0]).fill("STS [R0], R4"));
+  instructions.push(`BRA ${hex(address() + 8 * (sides[1] + 1))}`);
+  instructions.push(...new Array(sides[1]).fill("STS.128 [R0], R4"));
+  instructions.push("BAR.SYNC 0x0", `@P2 BRA ${hex(inner)}`, `@P3 BRA ${hex(outer)}`, "EXIT");
+  return instructions;
+}
+
+Deno.test("an inner loop counts as often as it runs, what it passes over once, sides of a branch in turn", () => {
+  const loop = nestedLoop(kernelOf(promptLoop(10, [3, 5])), 4)!;
+  const count = (name: string) => loop.filter((one) => one === name).length;
+  assertEquals(multiplyAdds(loop), 2 * 4 * 10);
+  assertEquals([count("LDG.E.128"), count("BAR.SYNC")], [2, 2]);
+  assertEquals([count("STS"), count("STS.128")], [3, 5]);
+  assertEquals(nestedLoop(kernelOf(decodeLoop(10)), 4), undefined);
+});
+
+Deno.test("a product of prompts is held to a share of multiply-adds, by the tokens of its tile", () => {
+  const name = (tokens: number) =>
+    `_ZN3m404cuda14matmul_prefillILj12ELi${tokens}ELb1EEEvNS0_11PrefillArgsE`;
+  const broken = (multiplies: number, tokens: number) =>
+    examine(kernelOf(promptLoop(multiplies, [3, 5]), name(tokens))).broken;
+  assertEquals(broken(100, 128), []);
+  assertEquals(broken(10, 128), ["wanted 85%"]);
+  assertEquals(broken(10, 64), ["wanted 78%"]);
 });
 
 Deno.test("a decode attention loop is held to a share of the bandwidth, in bytes of the cache", () => {

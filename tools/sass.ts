@@ -23,6 +23,7 @@ import {
   isHot,
   isPrefill,
   MULTIPLY_ADD_SHARE,
+  PREFILL_INNER_TURNS,
   WEIGHT_TYPES,
 } from "./sass/budgets.ts";
 import { clocks } from "./sass/instructions.ts";
@@ -33,6 +34,7 @@ import {
   type Kernel,
   localAccesses,
   multiplyAdds,
+  nestedLoop,
   PtxReader,
   residentBlocks,
   SassParser,
@@ -85,12 +87,14 @@ export function examine(kernel: Kernel): Finding {
     allows = `${type.name}, ${tokens} tokens: ${weights} weights a lane in ${loop.length} ` +
       `instructions, ${percent(share)} of 288 GB/s`;
     if (budget !== undefined) judge(share, budget, " of 288 GB/s");
-  } else if (loop && isPrefill(kernel)) {
-    const share = multiplyAdds(loop) / loop.length;
+  } else if (isPrefill(kernel)) {
+    const nested = nestedLoop(kernel, PREFILL_INNER_TURNS) ?? [];
+    const share = nested.length === 0 ? 0 : multiplyAdds(nested) / nested.length;
+    const [type, tokens, whole] = kernel.args;
     budgeted = true;
-    allows = `${WEIGHT_TYPES[kernel.args[0]].name}: ${percent(share)} of ${loop.length} ` +
-      `instructions are multiply-adds`;
-    judge(share, MULTIPLY_ADD_SHARE, "");
+    allows = `${WEIGHT_TYPES[type].name}, a tile of ${tokens} tokens${whole ? "" : ", ragged"}: ` +
+      `${percent(share)} of ${nested.length} instructions are multiply-adds`;
+    judge(share, MULTIPLY_ADD_SHARE[tokens], "");
   } else if (loop && isAttentionDecode(kernel)) {
     const share = bandwidthShare(globalBytes(loop), loop);
     const wanted = CACHE_SHARE[kernel.args[0]];

@@ -1,8 +1,10 @@
 // Checks the products of packed weights against float64 and times them.
 //
-//   matmul_bench check            every tensor type, awkward shapes, 1 to 33 tokens, bit for bit across token counts and runs
+//   matmul_bench check [prompt]   every tensor type, awkward shapes, 1 to 33 tokens, bit for bit across token counts and
+//                                 runs; only the kernels of prompts
 //   matmul_bench time [TYPE...]   the matrices of a 7B layer, in graphs over weights larger than any L2
-//   matmul_bench mix              a whole stack of layers at matmul cost alone, for Q4_K_M, Q8_0 and F16
+//   matmul_bench prompt [TYPE...] the same with the kernels of prompts, from 16 tokens on
+//   matmul_bench mix [TOKENS...]  a whole stack of layers at matmul cost alone, for Q4_K_M, Q8_0 and F16
 //
 // Needs the reference library's unpacking: link kernels.cpp and the four kernels_*.cpp beside it.
 #include <math.h>
@@ -11,8 +13,10 @@
 #include <string.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "../../cuda/ops/ops.h"
@@ -169,17 +173,24 @@ void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bo
   for (uint32_t r : rows) name += " " + std::to_string(r);
   name += " columns " + std::to_string(columns) + (prefill ? " prefill" : " decode");
   std::vector<Wanted> wanted(size_t{most} * total);
-  for (uint32_t n = 0; n < most; n++) {
-    uint32_t column = 0;
-    for (const Matrix& m : matrices) {
-      for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
-        Wanted& w = wanted[size_t{n} * total + column];
-        w = product_of(&m.values[size_t{r} * columns], &input[size_t{n} * in_stride], columns);
-        if (bias) w.sum += biases[column];
-        if (residual) w.sum += added[size_t{n} * out_stride + column];
+  std::atomic<uint32_t> next{0};
+  const auto multiply = [&] {
+    for (uint32_t n; (n = next++) < most;) {
+      uint32_t column = 0;
+      for (const Matrix& m : matrices) {
+        for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
+          Wanted& w = wanted[size_t{n} * total + column];
+          w = product_of(&m.values[size_t{r} * columns], &input[size_t{n} * in_stride], columns);
+          if (bias) w.sum += biases[column];
+          if (residual) w.sum += added[size_t{n} * out_stride + column];
+        }
       }
     }
-  }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); i++) threads.emplace_back(multiply);
+  multiply();
+  for (std::thread& thread : threads) thread.join();
   double worst = 0;
   for (uint32_t n : order) {
     for (int run = 0; run < 2; run++) {
@@ -291,7 +302,33 @@ void check_prologue(uint32_t type, uint32_t rows, uint32_t columns) {
   for (void* p : {(void*)d_input, (void*)d_between, (void*)d_norm, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
 }
 
-int check() {
+// Every tile of tokens (32, 64, 128) alone and behind others, whole and not; one split and two; sums that can be stored
+// four at a time and ones that cannot.
+void check_prompts() {
+  for (const TensorType& t : tensor_types) {
+    check_shape(t.id, {96}, 512, true, true, {1, 7, 40}, true);
+    check_shape(t.id, {130, 40}, 256, true, false, {1, 129, 150}, true);
+    if (t.block_weights == 1) {
+      check_shape(t.id, {33}, 77, false, true, {1, 3, 70}, true);
+      check_shape(t.id, {5}, 3, false, false, {2}, true);
+    }
+#ifdef M40_EMULATED
+    if (t.id == M40_TYPE_Q4_K || t.id == M40_TYPE_F16) check_shape(t.id, {130, 40}, 2048, true, false, {1, 33, 65, 130}, true);
+#else
+    check_shape(t.id, {130, 40}, 2048, true, false, {1, 31, 32, 33, 64, 65, 127, 128, 129, 161, 200, 257, 700}, true);
+    check_shape(t.id, {256}, 4096, true, true, {1, 16, 32, 64, 96, 128, 160, 300}, true);
+#endif
+  }
+#ifndef M40_EMULATED
+  for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_F16}) {
+    check_shape(type, {1024}, 4096, false, true, {200}, true);
+  }
+  // Several passes over the tokens.
+  check_shape(M40_TYPE_Q4_K, {4096}, 8192, false, true, {32, 700}, true);
+#endif
+}
+
+void check_decode() {
   std::vector<uint32_t> all;
   for (uint32_t n = 1; n <= 33; n++) all.push_back(n);
 #ifdef M40_EMULATED
@@ -303,14 +340,10 @@ int check() {
     check_shape(t.id, {96}, 512, true, true, few, false);
     check_shape(t.id, {1}, 256, false, false, {1, 5}, false);
     check_shape(t.id, {130, 40, 7}, 1024 + 256, true, false, {1, 4, 9}, false);
-    check_shape(t.id, {96}, 512, true, true, {1, 7, 40}, true);
-    check_shape(t.id, {130, 40}, 256, true, false, {1, 129, 150}, true);
     if (t.block_weights <= 32) check_shape(t.id, {33}, 96 + 32, false, true, {1, 3, 32}, false);
     if (t.block_weights == 1) {
       check_shape(t.id, {33}, 77, false, true, {1, 3, 32}, false);
-      check_shape(t.id, {33}, 77, false, true, {1, 3, 70}, true);
       check_shape(t.id, {5}, 3, false, false, {2}, false);
-      check_shape(t.id, {5}, 3, false, false, {2}, true);
     }
     check_experts(t.id, 4, 96, 512, 3, 2, false);
     check_prologue(t.id, 96, 1280);
@@ -321,14 +354,11 @@ int check() {
   for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_F16}) {
     check_shape(type, {4096}, 4096, true, true, {1, 2, 4, 8, 16, 32}, false);
     check_shape(type, {1024, 512, 512}, 14336, false, false, {1, 2, 4, 8, 16, 32}, false);
-    check_shape(type, {1024}, 4096, false, true, {200}, true);
   }
 #endif
 #ifndef M40_EMULATED
   check_prologue(M40_TYPE_Q4_K, 8192, 4096);
 #endif
-  printf("%d checks, %d failed\n", checks, failures);
-  return failures != 0;
 }
 
 #ifndef M40_EMULATED
@@ -410,7 +440,7 @@ Buffers make_buffers() {
   for (float& v : host) v = random_float();
   must(cudaMemcpy(b.input, host.data(), n * 4, cudaMemcpyHostToDevice), "copy");
   must(cudaMemcpy(b.residual, host.data(), n * 4, cudaMemcpyHostToDevice), "copy");
-  b.scratch = make_scratch(64 << 20);
+  b.scratch = make_scratch(128 << 20);
   return b;
 }
 
@@ -448,7 +478,7 @@ std::vector<std::vector<PackedWeight>> make_copies(const std::vector<uint32_t>& 
   return copies;
 }
 
-void time_type(const Buffers& b, uint32_t type, const std::vector<uint32_t>& counts) {
+void time_type(const Buffers& b, uint32_t type, const std::vector<uint32_t>& counts, bool prompt) {
   std::vector<Shape> shapes = layer;
   shapes.push_back(logits);
   for (const Shape& shape : shapes) {
@@ -461,7 +491,8 @@ void time_type(const Buffers& b, uint32_t type, const std::vector<uint32_t>& cou
     printf("%-5s %-8s", find_tensor_type(type)->name, shape.name);
     for (uint32_t n : counts) {
       const size_t used = n > 32 ? 2 : copies.size();
-      const double us = time_graph([&](cudaStream_t s) { for (size_t i = 0; i < used; i++) product(b, shape, copies[i], n, n > 32, s); }, static_cast<int>(used));
+      const bool prefill = prompt || n > 32;
+      const double us = time_graph([&](cudaStream_t s) { for (size_t i = 0; i < used; i++) product(b, shape, copies[i], n, prefill, s); }, static_cast<int>(used));
       printf(" | n=%u %.1f us %.2f TB/s %.1f TF", n, us, bytes / us / 1e6, 2.0 * rows * shape.columns * n / us / 1e6);
     }
     printf("\n");
@@ -510,10 +541,17 @@ void time_mix(const Buffers& b, const char* name, const std::function<uint32_t(i
 
 int main(int argc, char** argv) {
   const std::string what = argc > 1 ? argv[1] : "check";
-  if (what == "check") return check();
+  if (what == "check") {
+    check_prompts();
+    if (argc <= 2) check_decode();
+    printf("%d checks, %d failed\n", checks, failures);
+    return failures != 0;
+  }
 #ifndef M40_EMULATED
   const Buffers b = make_buffers();
-  if (what == "time") {
+  if (what == "time" || what == "prompt") {
+    const bool prompt = what == "prompt";
+    const std::vector<uint32_t> counts = prompt ? std::vector<uint32_t>{16, 32, 64, 128, 256, 512, 1024} : std::vector<uint32_t>{1, 2, 4, 8, 16, 32, 512, 2048};
     std::vector<uint32_t> types = {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_Q4_0, M40_TYPE_F16};
     if (argc > 2) types.clear();
     for (int i = 2; i < argc; i++) {
@@ -521,10 +559,12 @@ int main(int argc, char** argv) {
         if (t.name == std::string(argv[i])) types.push_back(t.id);
       }
     }
-    for (uint32_t type : types) time_type(b, type, {1, 2, 4, 8, 16, 32, 512, 2048});
+    for (uint32_t type : types) time_type(b, type, counts, prompt);
   }
   if (what == "mix") {
-    const std::vector<uint32_t> counts = {1, 2, 4, 8, 16, 32, 512};
+    std::vector<uint32_t> counts = {1, 2, 4, 8, 16, 32, 512};
+    if (argc > 2) counts.clear();
+    for (int i = 2; i < argc; i++) counts.push_back(static_cast<uint32_t>(atoi(argv[i])));
     // Q4_K_M keeps attn_v and ffn_down of half the layers, and the logits, in Q6_K.
     time_mix(b, "Q4_K_M", [](int l, const std::string& t) {
       const bool more = l < 4 || l >= 28 || (l - 4) % 3 == 2;

@@ -1,20 +1,38 @@
-// Products of many tokens with packed weights: prefill. A thread block makes 128 rows times 128 tokens, a thread 8 x 8 of
-// them, 16 columns at a time: weights turn into floats on their way into shared memory, which is double-buffered. Columns
-// are added from first to last in one chain, so an output does not depend on how many tokens there are.
+// Products of many tokens with packed weights: prefill.
+//
+// A thread block makes 128 rows times 128, 64 or 32 tokens over a part of the columns, a thread 8 rows times a 16th, 8th
+// or quarter of that: 16 columns at a time, which weights and activations pass through shared memory, double-buffered;
+// weights turn into floats on the way there. The columns of a weight are cut into splits, whose number follows from the
+// weight's shape alone. So an output is summed in one order, whatever the tile and the number of tokens are: over each
+// split from its first column to its last, then the splits. The last thread block of a tile to finish adds the splits'
+// sums, which lie in scratch.
 #ifndef M40_KERNELS_MATMUL_PREFILL_CUH
 #define M40_KERNELS_MATMUL_PREFILL_CUH
 
-#include "formats.cuh"
+#include "prefill_loader.cuh"
 
 namespace m40::cuda {
 
-constexpr int prefill_rows = 128, prefill_tokens = 128, prefill_columns = 16, prefill_threads = 256;
+constexpr uint32_t prefill_rows = 128, prefill_columns = 16, prefill_threads = 128;
+// Tiles of tokens that follow each other share what they read of a weight.
+constexpr uint32_t prefill_token_group = 4;
+constexpr uint32_t prefill_max_splits = 8;
+
+// Splits of the columns of a weight: of few rows, enough that small tiles fill a card; each of 1024 columns at least.
+__host__ __device__ inline uint32_t prefill_splits(uint32_t rows, uint32_t columns) {
+  const uint32_t tiles = packed_tiles(rows), wanted = tiles > 64 ? 1 : 256 / tiles, most = columns / 1024;
+  const uint32_t splits = wanted < most ? wanted : most;
+  return splits < 2 ? 1 : splits < 4 ? 2 : splits < 8 ? 4 : prefill_max_splits;
+}
 
 struct PrefillWeight {
   PackedWeight weight;
   const float* bias;  // or nullptr
   uint32_t output_column;
-  uint32_t first_tile;  // of the launch's tiles of rows
+  uint32_t splits;
+  uint32_t first_tile;     // of the launch's tiles of rows and splits: [splits][tiles of rows]
+  uint32_t first_counter;  // of its tiles of rows and tokens, where splits > 1
+  uint64_t partials;       // where its partial sums start in scratch, in floats
 };
 
 struct PrefillArgs {
@@ -26,179 +44,261 @@ struct PrefillArgs {
   uint32_t n_tokens;
   uint32_t columns;
   uint32_t n_weights;
-  bool aligned;  // columns are a multiple of 32, and four of the input can be loaded at once
+  uint32_t n_tiles;  // of rows and splits, of all weights
+  bool fours;        // four rows of all that is read and written at the end can be loaded at once
   PrefillWeight weights[3];
+  float* partials;     // of each weight [tiles of tokens][tiles of rows][splits][sums of a thread][threads]
+  uint32_t* counters;  // 0 before and after
 };
 
-// A thread's share of a tile's weights: 8 columns of one row, in half `kHalf` of the 16 that a step takes.
-template <uint32_t kType>
-struct PrefillLoader {
-  using F = Format<kType>;
-  typename F::Cursor cursor;
-  typename F::Quants quants;
-  typename F::Scale scale;
-  typename F::Super super;
-  typename F::Factors factors;
-  uint32_t word, block;
-
-  __device__ __forceinline__ PrefillLoader(const PackedWeight& weight, uint32_t row) : cursor(weight, row, 0), word(0), block(0) {
-    super = F::open(cursor.super(0));
-  }
-  // Step 0 of a block takes its columns 0 to 15, step 1 the others.
-  template <int kStep>
-  __device__ __forceinline__ void load(int half) {
-    if (F::kColumns == 32) {
-      if (kStep == 0) quants = cursor.quants(0, 0);
-    } else if (F::kColumns == 16) {
-      quants = cursor.quants(kStep, 0);
-    } else {
-      quants = cursor.quants(2 * kStep + half, 0);
-    }
-    if (kStep == 0) {
-      if (F::kHasSuper && block % 8 == 0 && block != 0) {
-        cursor.next_super();
-        super = F::open(cursor.super(0));
-      }
-      if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
-      scale = cursor.scale(0);
-    } else {
-      cursor.next_block();
-      block++;
-    }
-  }
-  template <int kStep, int kHalf>
-  __device__ __forceinline__ void store(float* to, int stride, const Bases& bases) {
-    constexpr int first = F::kColumns == 32 ? 16 * kStep + 8 * kHalf : F::kColumns == 16 ? 8 * kHalf : 0;
-    if (kStep == 0) factors = F::factors(super, scale, word, block);
-#pragma unroll
-    for (int i = 0; i < 8; i++) to[i * stride] = F::weight(quants, first + i, factors, bases);
-  }
+// Where a thread block's tile is.
+struct PrefillTile {
+  uint32_t which, split, row_tile, token_tile;
 };
 
-template <uint32_t kType, bool kAligned>
-__global__ __launch_bounds__(prefill_threads, kAligned ? 2 : 1) void matmul_prefill(PrefillArgs args) {
-  constexpr int kStride = prefill_rows + 4;
-  __shared__ __align__(16) float weights[2][prefill_columns][kStride];
-  __shared__ __align__(16) float inputs[2][prefill_columns][kStride];
-  const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  int which = 0;
-  if (args.n_weights > 1 && blockIdx.x >= args.weights[1].first_tile) which = 1;
-  if (args.n_weights > 2 && blockIdx.x >= args.weights[2].first_tile) which = 2;
-  const PrefillWeight& w = args.weights[which];
-  const uint32_t first_row = (blockIdx.x - w.first_tile) * prefill_rows, first_token = blockIdx.y * prefill_tokens;
-  const Bases bases = make_bases<Format<kType>::kBits>();
+__device__ __forceinline__ PrefillTile prefill_tile_of(const PrefillArgs& args, uint32_t token_tiles) {
+  const uint32_t a_group = args.n_tiles * prefill_token_group, group = blockIdx.x / a_group, in_group = blockIdx.x % a_group;
+  const uint32_t first = group * prefill_token_group, size = min(prefill_token_group, token_tiles - first);
+  uint32_t at = in_group / size, which = 0;
+  if (args.n_weights > 1 && at >= args.weights[1].first_tile) which = 1;
+  if (args.n_weights > 2 && at >= args.weights[2].first_tile) which = 2;
+  at -= args.weights[which].first_tile;
+  const uint32_t row_tiles = packed_tiles(args.weights[which].weight.rows);
+  return {which, at / row_tiles, at % row_tiles, first + in_group % size};
+}
 
-  PrefillLoader<kType> loader(w.weight, first_row + thread % 128);
-  const int half = thread / 128;
-  // Four columns of two tokens.
-  const int in_column = thread % 4 * 4, in_token = thread / 4;
-  uint32_t in[2];  // from args.input
-#pragma unroll
-  for (int i = 0; i < 2; i++) {
-    uint32_t token = first_token + in_token + 64 * i;
-    if (token >= args.n_tokens) token = args.n_tokens - 1;
-    in[i] = token * args.input_stride + in_column;
+// Four rows of a token are summed up: of rows that cannot be loaded four at a time.
+__device__ __forceinline__ void prefill_finish(const PrefillArgs& args, const PrefillWeight& w, uint32_t row, uint32_t token, float4 sum) {
+  if (token >= args.n_tokens) return;
+  const size_t at = size_t{token} * args.output_stride + w.output_column + row;
+#pragma unroll 1
+  for (uint32_t i = 0; i < 4 && row + i < w.weight.rows; i++) {
+    float value = i == 0 ? sum.x : i == 1 ? sum.y : i == 2 ? sum.z : sum.w;
+    if (w.bias != nullptr) value += __ldg(w.bias + row + i);
+    if (args.residual != nullptr) value += args.residual[at + i];
+    args.output[at + i] = value;
   }
-  float4 x[2];
-  const auto load_input = [&](uint32_t column) {
+}
+
+// Puts the sums of a split into scratch. In the last thread block of a tile to get here, acc is then the sum of all splits,
+// and the result true.
+template <int N>
+__device__ __forceinline__ bool prefill_add_splits(float* partials, uint32_t n_splits, uint32_t split, uint32_t* counter, float (&acc)[8][N], bool* is_last) {
+  const uint32_t thread = threadIdx.x;
+  float* const mine = partials + split * (8 * N * prefill_threads) + thread;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
+  for (int i = 0; i < 8 * N; i++) mine[i * prefill_threads] = acc[i / N][i % N];
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) {
+    *is_last = atomicAdd(counter, 1u) == n_splits - 1;
+    if (*is_last) *counter = 0;
+  }
+  __syncthreads();
+  if (!*is_last) return false;
+  __threadfence();
+#pragma unroll
+  for (int i = 0; i < 8 * N; i++) acc[i / N][i % N] = __ldcg(partials + i * prefill_threads + thread);
+#pragma unroll 1
+  for (uint32_t s = 1; s < n_splits; s++) {
+    const float* const from = partials + s * (8 * N * prefill_threads) + thread;
+#pragma unroll
+    for (int i = 0; i < 8 * N; i++) acc[i / N][i % N] += __ldcg(from + i * prefill_threads);
+  }
+  return true;
+}
+
+// Activations of a tile on their way into shared memory: a thread's four columns of kTokens / 32 neighbouring tokens.
+// There, four columns of all tokens and eight floats more follow each other, so that no two lanes that store meet in a bank.
+template <int kTokens, bool kAligned>
+struct PrefillInput {
+  static constexpr int kEach = kTokens / 32, kFourColumns = 4 * kTokens + 8, kFloats = static_cast<int>(prefill_columns) / 4 * kFourColumns;
+  uint32_t from[kEach];  // of args.input
+  float x[kEach][4];
+
+  __device__ __forceinline__ PrefillInput(const PrefillArgs& args, uint32_t first_token) {
+#pragma unroll
+    for (int i = 0; i < kEach; i++) from[i] = min(first_token + threadIdx.x / 4 * kEach + i, args.n_tokens - 1) * args.input_stride + threadIdx.x % 4 * 4;
+  }
+  __device__ __forceinline__ void load(const PrefillArgs& args, uint32_t column) {
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+      const float* const at = args.input + (from[i] + column);
       if (kAligned) {
-        x[i] = __ldg(reinterpret_cast<const float4*>(args.input + (in[i] + column)));
+        const float4 v = __ldg(reinterpret_cast<const float4*>(at));
+        x[i][0] = v.x, x[i][1] = v.y, x[i][2] = v.z, x[i][3] = v.w;
       } else {
-        x[i].x = in_column + column + 0 < args.columns ? __ldg(args.input + (in[i] + column + 0)) : 0.0f;
-        x[i].y = in_column + column + 1 < args.columns ? __ldg(args.input + (in[i] + column + 1)) : 0.0f;
-        x[i].z = in_column + column + 2 < args.columns ? __ldg(args.input + (in[i] + column + 2)) : 0.0f;
-        x[i].w = in_column + column + 3 < args.columns ? __ldg(args.input + (in[i] + column + 3)) : 0.0f;
+#pragma unroll
+        for (int c = 0; c < 4; c++) x[i][c] = threadIdx.x % 4 * 4 + column + c < args.columns ? __ldg(at + c) : 0.0f;
       }
     }
-  };
-  const auto store_input = [&](int buffer) {
+  }
+  __device__ __forceinline__ void store(float* buffer) const {
+    float* const to = buffer + threadIdx.x % 4 * kFourColumns + threadIdx.x / 4 * kEach;
 #pragma unroll
-    for (int i = 0; i < 2; i++) {
-      float* to = &inputs[buffer][in_column][in_token + 64 * i];
-      to[0] = x[i].x, to[kStride] = x[i].y, to[2 * kStride] = x[i].z, to[3 * kStride] = x[i].w;
+    for (int c = 0; c < 4; c++) {
+      if constexpr (kEach == 4) {
+        *reinterpret_cast<float4*>(to + c * kTokens) = make_float4(x[0][c], x[1][c], x[2][c], x[3][c]);
+      } else if constexpr (kEach == 2) {
+        *reinterpret_cast<float2*>(to + c * kTokens) = make_float2(x[0][c], x[1][c]);
+      } else {
+        to[c * kTokens] = x[0][c];
+      }
     }
-  };
+  }
+};
 
-  // A warp makes 64 rows times 32 tokens: 8 x 4 threads, each with 4 rows and 4 tokens in either half of either.
-  const int row4 = (lane % 8 + warp % 2 * 8) * 4, token4 = (lane / 8 + warp / 2 * 4) * 4;
-  float acc[8][8];
+// Blocks a multiprocessor that the compiler is to leave registers for.
+constexpr int prefill_residency(int tokens) { return tokens == 128 ? 2 : tokens == 64 ? 3 : 4; }
+
+template <uint32_t kType, int kTokens, bool kAligned>
+__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill(PrefillArgs args) {
+  using Input = PrefillInput<kTokens, kAligned>;
+  constexpr int kRows = prefill_rows, kColumns = prefill_columns, kGroups = kTokens / 32;
+  constexpr int kWeights = kColumns * kRows;  // floats of a buffer
+  __shared__ __align__(16) float shared[2 * (kWeights + Input::kFloats)];
+  __shared__ bool is_last;
+  float* const inputs = shared + 2 * kWeights;
+  const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+  const uint32_t token_tiles = (args.n_tokens + kTokens - 1) / kTokens;
+  const PrefillTile tile = prefill_tile_of(args, token_tiles);
+  const PrefillWeight& w = args.weights[tile.which];
+
+  const uint32_t n_blocks = packed_blocks(args.columns);
+  const uint32_t block = n_blocks * tile.split / w.splits;
+  const uint32_t end = n_blocks * (tile.split + 1) / w.splits;
+  const Bases bases = make_bases<Format<kType>::kBits>();
+  PrefillLoader<kType> loader(w.weight, tile.row_tile * kRows + thread, block);
+  Input input(args, tile.token_tile * kTokens);
+
+  // A warp makes 64 rows times half of the tokens: 8 x 4 threads, each with 4 rows in either half of its rows, and 4 tokens
+  // in each 16 of its tokens.
+  const uint32_t row4 = warp % 2 * 64 + lane % 8 * 4, token4 = warp / 2 * (kTokens / 2) + lane / 8 * 4;
+  float acc[8][4 * kGroups];
 #pragma unroll
   for (int i = 0; i < 8; i++) {
 #pragma unroll
-    for (int j = 0; j < 8; j++) acc[i][j] = 0.0f;
+    for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = 0.0f;
   }
-  const auto multiply = [&](int buffer) {
+  // Fragments of two columns: the next one is loaded while one is multiplied.
+  float a[2][8], b[2][4 * kGroups];
+  const float* a_at = shared + row4;
+  const float* b_at = inputs + token4;
+  const auto load_fragment = [&](int to, int column) {
 #pragma unroll
-    for (int k = 0; k < prefill_columns; k++) {
-      const float4 a0 = *reinterpret_cast<const float4*>(&weights[buffer][k][row4]), a1 = *reinterpret_cast<const float4*>(&weights[buffer][k][64 + row4]);
-      const float4 b0 = *reinterpret_cast<const float4*>(&inputs[buffer][k][token4]), b1 = *reinterpret_cast<const float4*>(&inputs[buffer][k][64 + token4]);
-      const float a[8] = {a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w};
-      const float b[8] = {b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w};
+    for (int i = 0; i < 2; i++) {
+      const float4 v = *reinterpret_cast<const float4*>(a_at + column * kRows + 32 * i);
+      a[to][4 * i] = v.x, a[to][4 * i + 1] = v.y, a[to][4 * i + 2] = v.z, a[to][4 * i + 3] = v.w;
+    }
 #pragma unroll
-      for (int i = 0; i < 8; i++) {
-#pragma unroll
-        for (int j = 0; j < 8; j++) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
-      }
+    for (int j = 0; j < kGroups; j++) {
+      const float4 v = *reinterpret_cast<const float4*>(b_at + column * kTokens + 16 * j);
+      b[to][4 * j] = v.x, b[to][4 * j + 1] = v.y, b[to][4 * j + 2] = v.z, b[to][4 * j + 3] = v.w;
     }
   };
-  float* const store_to = &weights[0][8 * half][thread % 128];
-  constexpr int kBuffer = prefill_columns * kStride;
-
-  loader.template load<0>(half);
-  load_input(0);
-  if (half == 0) {
-    loader.template store<0, 0>(store_to, kStride, bases);
-  } else {
-    loader.template store<0, 1>(store_to, kStride, bases);
-  }
-  store_input(0);
-  __syncthreads();
-  const uint32_t n_blocks = packed_blocks(args.columns);
-#pragma unroll 1
-  for (uint32_t block = 0; block < n_blocks; block++) {
-    loader.template load<1>(half);
-    load_input(block * 32 + 16);
-    multiply(0);
-    if (half == 0) {
-      loader.template store<1, 0>(store_to + kBuffer, kStride, bases);
-    } else {
-      loader.template store<1, 1>(store_to + kBuffer, kStride, bases);
-    }
-    store_input(1);
-    __syncthreads();
-    const bool more = block + 1 < n_blocks;
-    if (more) {
-      loader.template load<0>(half);
-      load_input(block * 32 + 32);
-    }
-    multiply(1);
-    if (more) {
-      if (half == 0) {
-        loader.template store<0, 0>(store_to, kStride, bases);
-      } else {
-        loader.template store<0, 1>(store_to, kStride, bases);
-      }
-      store_input(0);
-    }
-    __syncthreads();
-  }
-
-  const uint32_t rows = w.weight.rows;
-#pragma unroll
-  for (int j = 0; j < 8; j++) {
-    const uint32_t token = first_token + j / 4 * 64 + token4 + j % 4;
-    if (token >= args.n_tokens) continue;
+  const auto multiply = [&](int from) {
 #pragma unroll
     for (int i = 0; i < 8; i++) {
-      const uint32_t row = first_row + i / 4 * 64 + row4 + i % 4;
-      if (row >= rows) continue;
-      const size_t at = size_t{token} * args.output_stride + w.output_column + row;
-      float value = acc[i][j];
-      if (w.bias != nullptr) value += __ldg(w.bias + row);
-      if (args.residual != nullptr) value += args.residual[at];
-      args.output[at] = value;
+#pragma unroll
+      for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = fmaf(a[from][i], b[from][j], acc[i][j]);
+    }
+  };
+
+  loader.template load<0>(true);
+  input.load(args, block * 32);
+  loader.template store<0>(shared + thread, kRows, bases);
+  input.store(inputs);
+  __syncthreads();
+  load_fragment(0, 0);
+  uint32_t odd = 1;  // half of the block, and buffer, that is stored next
+#pragma unroll 1
+  for (uint32_t step = 2 * block + 1; step <= 2 * end; step++) {
+    // Columns of the step after this one. After the last, some are loaded once more.
+    const bool more = step < 2 * end;
+    if (odd != 0) {
+      loader.template load<1>(step + 1 < 2 * end);
+    } else {
+      loader.template load<0>(true);
+    }
+    input.load(args, (more ? step : step - 1) * kColumns);
+    // A short loop: longer ones do not fit where instructions are kept close by.
+#pragma unroll 1
+    for (int four = 0; four < kColumns / 4; four++) {
+      load_fragment(1, 1);
+      multiply(0);
+      load_fragment(0, 2);
+      multiply(1);
+      load_fragment(1, 3);
+      multiply(0);
+      a_at += 4 * kRows;
+      b_at += Input::kFourColumns;
+      if (four == kColumns / 4 - 1) {
+        // All of this step is in registers.
+        if (odd != 0) {
+          loader.template store<1>(shared + kWeights + thread, kRows, bases);
+        } else {
+          loader.template store<0>(shared + thread, kRows, bases);
+        }
+        input.store(inputs + odd * Input::kFloats);
+        __syncthreads();
+        a_at = shared + odd * kWeights + row4;
+        b_at = inputs + odd * Input::kFloats + token4;
+      }
+      load_fragment(0, 0);
+      multiply(1);
+    }
+    odd ^= 1;
+  }
+
+  if (w.splits > 1) {
+    const uint32_t row_tiles = packed_tiles(w.weight.rows), at = tile.token_tile * row_tiles + tile.row_tile;
+    if (!prefill_add_splits(args.partials + w.partials + size_t{at} * w.splits * (kTokens * prefill_rows), w.splits, tile.split,
+                            args.counters + w.first_counter + at, acc, &is_last)) {
+      return;
+    }
+  }
+
+  // 32 tokens at a time, 16 of either half, change to lanes whose rows follow each other. Not as fours: those would bind
+  // sums to registers in which they and the activations meet in a bank.
+  constexpr int kEach = 32 * 32 / prefill_threads;  // tokens of a thread
+  const uint32_t row = tile.row_tile * kRows + lane * 4, first_token = tile.token_tile * kTokens;
+  const bool add_bias = w.bias != nullptr, add_residual = args.residual != nullptr;
+  const float4 bias = args.fours && add_bias && row < w.weight.rows ? __ldg(reinterpret_cast<const float4*>(w.bias + row)) : float4{};
+#pragma unroll
+  for (int j = 0; j < kGroups; j++) {
+    const auto token_of = [&](uint32_t t) { return first_token + t / 16 * (kTokens / 2) + 16 * j + t % 16; };
+    const auto at = [&](uint32_t token) { return size_t{token} * args.output_stride + w.output_column + row; };
+    float4 residual[kEach];
+    if (args.fours && add_residual) {
+#pragma unroll
+      for (int i = 0; i < kEach; i++) {
+        const uint32_t token = token_of(warp + i * (prefill_threads / 32));
+        if (row < w.weight.rows && token < args.n_tokens) residual[i] = *reinterpret_cast<const float4*>(args.residual + at(token));
+      }
+    }
+    __syncthreads();
+#pragma unroll
+    for (int t = 0; t < 4; t++) {
+      volatile float* const to = shared + (warp / 2 * 16 + lane / 8 * 4 + t) * kRows + row4;
+#pragma unroll
+      for (int i = 0; i < 8; i++) to[i / 4 * 32 + i % 4] = acc[i][4 * j + t];
+    }
+    __syncthreads();
+    const auto sum_of = [&](uint32_t t) { return *reinterpret_cast<const float4*>(shared + t * kRows + lane * 4); };
+    if (!args.fours) {
+#pragma unroll 1
+      for (uint32_t t = warp; t < 32; t += prefill_threads / 32) prefill_finish(args, w, row, token_of(t), sum_of(t));
+      continue;
+    }
+    if (row >= w.weight.rows) continue;
+#pragma unroll
+    for (int i = 0; i < kEach; i++) {
+      const uint32_t t = warp + i * (prefill_threads / 32), token = token_of(t);
+      if (token >= args.n_tokens) continue;
+      float4 sum = sum_of(t);
+      if (add_bias) sum.x += bias.x, sum.y += bias.y, sum.z += bias.z, sum.w += bias.w;
+      if (add_residual) sum.x += residual[i].x, sum.y += residual[i].y, sum.z += residual[i].z, sum.w += residual[i].w;
+      *reinterpret_cast<float4*>(args.output + at(token)) = sum;
     }
   }
 }

@@ -1,32 +1,96 @@
-// Plans products of prompts.
+// Plans products of prompts: which weights go in one launch, by which tiles, and where partial sums lie.
 #include "matmul_prefill.h"
+
+#include <algorithm>
 
 #include "matmul_plan.h"
 #include "matmul_prefill_launch.cuh"
 
 namespace m40::cuda {
 
-uint64_t prefill_scratch_bytes(const uint32_t*, uint32_t, uint32_t, uint32_t) { return 0; }
+namespace {
+
+constexpr uint32_t whole_tile = 128;   // tokens
+constexpr uint64_t most_partials = uint64_t{16} << 20;  // floats of scratch that a pass over the tokens may take
+
+// Tokens of the tiles for n_tokens, which are a multiple of whole_tile or fewer than that.
+uint32_t tile_tokens(uint32_t n_tokens) { return n_tokens <= 32 ? 32 : n_tokens <= 64 ? 64 : whole_tile; }
+
+uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
+  const uint64_t splits = prefill_splits(rows, columns);
+  if (splits == 1) return 0;
+  return splits * packed_tiles(rows) * prefill_rows * ((n_tokens + whole_tile - 1) / whole_tile * whole_tile);
+}
+
+// Tokens that a pass takes: as many whole tiles as have room in scratch, of four those that share what they read.
+uint32_t pass_tokens(uint64_t floats_a_tile) {
+  if (floats_a_tile == 0) return UINT32_MAX;
+  const uint64_t tiles = most_partials / floats_a_tile;
+  return static_cast<uint32_t>(tiles < 1 ? 1 : tiles < prefill_token_group ? tiles : tiles / prefill_token_group * prefill_token_group) * whole_tile;
+}
+
+bool is_16_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
+// Whether four rows of the output, and of what is added to it, can be loaded and stored at once.
+bool can_finish_four(const MatmulArgs& args, const uint32_t* indices, uint32_t n) {
+  if (args.output_stride % 4 != 0 || !is_16_aligned(args.output) || !is_16_aligned(args.residual)) return false;
+  return std::all_of(indices, indices + n, [&](uint32_t i) {
+    const MatmulWeight& w = args.weights[i];
+    return w.weight.rows % 4 == 0 && w.output_column % 4 == 0 && is_16_aligned(w.bias);
+  });
+}
+
+// Tokens [first, first + n_tokens) of the weights at these indices, all of one type, in tiles of one kind.
+void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
+  PrefillLaunch launch = {};
+  launch.tile_tokens = tile_tokens(n_tokens);
+  launch.aligned = can_load_four(args);
+  const uint32_t token_tiles = (n_tokens + launch.tile_tokens - 1) / launch.tile_tokens;
+  PrefillArgs prefill = {};
+  prefill.input = args.input + size_t{first} * args.input_stride;
+  prefill.input_stride = args.input_stride;
+  prefill.output = args.output + size_t{first} * args.output_stride;
+  prefill.output_stride = args.output_stride;
+  prefill.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
+  prefill.n_tokens = n_tokens;
+  prefill.columns = args.columns;
+  prefill.n_weights = n;
+  prefill.fours = can_finish_four(args, indices, n);
+  prefill.partials = static_cast<float*>(args.scratch.memory);
+  prefill.counters = args.scratch.counters;
+  uint32_t n_counters = 0;
+  uint64_t n_partials = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const MatmulWeight& from = args.weights[indices[i]];
+    const uint32_t row_tiles = packed_tiles(from.weight.rows), splits = prefill_splits(from.weight.rows, args.columns);
+    prefill.weights[i] = {from.weight, from.bias, from.output_column, splits, prefill.n_tiles, n_counters, n_partials};
+    prefill.n_tiles += row_tiles * splits;
+    if (splits > 1) n_counters += row_tiles * token_tiles;
+    n_partials += partial_floats(from.weight.rows, args.columns, n_tokens);
+  }
+  for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, launch, stream); });
+}
+
+}  // namespace
+
+uint64_t prefill_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
+  uint64_t floats = 0;
+  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], columns, whole_tile);
+  const uint64_t tiles = (uint64_t{max_rows} + whole_tile - 1) / whole_tile;
+  return std::min(std::max(most_partials, floats), floats * tiles) * sizeof(float);
+}
 
 void launch_prefill_matmul(const MatmulArgs& args, cudaStream_t stream) {
-  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
-    PrefillArgs prefill = {};
-    prefill.input = args.input;
-    prefill.input_stride = args.input_stride;
-    prefill.output = args.output;
-    prefill.output_stride = args.output_stride;
-    prefill.residual = args.residual;
-    prefill.n_tokens = args.n_rows;
-    prefill.columns = args.columns;
-    prefill.n_weights = n;
-    prefill.aligned = can_load_four(args);
-    uint32_t n_tiles = 0;
-    for (uint32_t i = 0; i < n; i++) {
-      const MatmulWeight& from = args.weights[indices[i]];
-      prefill.weights[i] = {from.weight, from.bias, from.output_column, n_tiles};
-      n_tiles += packed_tiles(from.weight.rows);
+  for_each_type(args, [&](uint32_t, const uint32_t* indices, uint32_t n) {
+    uint64_t floats = 0;
+    for (uint32_t i = 0; i < n; i++) floats += partial_floats(args.weights[indices[i]].weight.rows, args.columns, whole_tile);
+    const uint32_t pass = pass_tokens(floats);
+    uint32_t first = 0;
+    while (first < args.n_rows) {
+      const uint32_t left = std::min(pass, args.n_rows - first), whole = left / whole_tile * whole_tile, n_tokens = whole != 0 ? whole : left;
+      launch_tiles(args, indices, n, first, n_tokens, stream);
+      first += n_tokens;
     }
-    for_type(type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, n_tiles, stream); });
   });
 }
 

@@ -7,22 +7,36 @@
 
 namespace m40::cuda {
 
+struct PrefillLaunch {
+  uint32_t tile_tokens;  // 128, 64 or 32
+  bool aligned;          // columns are a multiple of 32, and four of the input can be loaded at once
+};
+
 template <uint32_t kType>
-void launch_prefill(const PrefillArgs& args, uint32_t n_tiles, cudaStream_t stream);
+void launch_prefill(const PrefillArgs& args, const PrefillLaunch& launch, cudaStream_t stream);
 
 #ifdef M40_MATMUL_INSTANTIATE
 
-template <uint32_t kType>
-void launch_prefill(const PrefillArgs& args, uint32_t n_tiles, cudaStream_t stream) {
-  const dim3 grid(n_tiles, (args.n_tokens + prefill_tokens - 1) / prefill_tokens);
-  if (args.aligned) {
-    M40_LAUNCH((matmul_prefill<kType, true>), grid, dim3(prefill_threads), 0, stream, args);
+template <uint32_t kType, int kTokens>
+void launch_prefill_tiles(const PrefillArgs& args, bool aligned, cudaStream_t stream) {
+  const dim3 grid(args.n_tiles * ((args.n_tokens + kTokens - 1) / kTokens));
+  if (aligned) {
+    M40_LAUNCH((matmul_prefill<kType, kTokens, true>), grid, dim3(prefill_threads), 0, stream, args);
   } else {
-    M40_LAUNCH((matmul_prefill<kType, false>), grid, dim3(prefill_threads), 0, stream, args);
+    M40_LAUNCH((matmul_prefill<kType, kTokens, false>), grid, dim3(prefill_threads), 0, stream, args);
   }
 }
 
-#define M40_MATMUL_TYPE(name) template void launch_prefill<M40_TYPE_##name>(const PrefillArgs&, uint32_t, cudaStream_t);
+template <uint32_t kType>
+void launch_prefill(const PrefillArgs& args, const PrefillLaunch& launch, cudaStream_t stream) {
+  switch (launch.tile_tokens) {
+    case 128: return launch_prefill_tiles<kType, 128>(args, launch.aligned, stream);
+    case 64: return launch_prefill_tiles<kType, 64>(args, launch.aligned, stream);
+    default: return launch_prefill_tiles<kType, 32>(args, launch.aligned, stream);
+  }
+}
+
+#define M40_MATMUL_TYPE(name) template void launch_prefill<M40_TYPE_##name>(const PrefillArgs&, const PrefillLaunch&, cudaStream_t);
 
 #endif
 

@@ -9,6 +9,8 @@ export interface Instruction {
   readonly address: number;
   /** With modifiers: "LDG.E.128". */
   readonly name: string;
+  /** Whether it depends on a predicate. */
+  readonly predicated: boolean;
   readonly operands: string;
 }
 
@@ -55,15 +57,16 @@ export class SassParser {
       this.kernels.set(start[1], this.current);
       return;
     }
-    const match =
-      /^\s*\/\*([0-9a-f]{4,})\*\/\s+(?:\{\s*)?(?:@!?P\d\s+)?([A-Z0-9][A-Z0-9_.]*)([^;]*)/.exec(
+    const match = /^\s*\/\*([0-9a-f]{4,})\*\/\s+(?:\{\s*)?(@!?P\d\s+)?([A-Z0-9][A-Z0-9_.]*)([^;]*)/
+      .exec(
         line,
       );
     if (match && this.current) {
       this.current.instructions.push({
         address: parseInt(match[1], 16),
-        name: match[2],
-        operands: match[3],
+        predicated: match[2] !== undefined,
+        name: match[3],
+        operands: match[4],
       });
     }
   }
@@ -122,12 +125,29 @@ interface Range {
   readonly to: number;
 }
 
+/** Where an instruction jumps to, or undefined. */
+function jumpTarget({ name, operands }: Instruction): number | undefined {
+  const target = name.startsWith("BRA") ? /0x([0-9a-f]+)/.exec(operands) : null;
+  return target ? parseInt(target[1], 16) : undefined;
+}
+
+function forwardJumps(instructions: readonly Instruction[]): Range[] {
+  return instructions.map((instruction) => ({
+    from: instruction.address,
+    to: jumpTarget(instruction) ?? 0,
+  })).filter(({ from, to }) => to > from);
+}
+
+function inside({ from, to }: Range, address: number): boolean {
+  return address >= from && address <= to;
+}
+
 function loopRanges(kernel: Kernel): Range[] {
   const ends = new Map<number, number>();
-  for (const { address, name, operands } of kernel.instructions) {
-    const target = name.startsWith("BRA") ? /0x([0-9a-f]+)/.exec(operands) : null;
-    if (!target) continue;
-    const to = parseInt(target[1], 16);
+  for (const instruction of kernel.instructions) {
+    const { address } = instruction;
+    const to = jumpTarget(instruction);
+    if (to === undefined) continue;
     // A jump to itself ends a kernel.
     if (to < address) ends.set(to, Math.max(ends.get(to) ?? 0, address));
   }
@@ -144,7 +164,6 @@ export function multiplyAdds(loop: Loop): number {
  * nothing else is said. Loops inside it that have none (which look something up now and then) are left out.
  */
 export function hotLoop(kernel: Kernel, share = 1 / 2): Loop | undefined {
-  const inside = ({ from, to }: Range, address: number) => address >= from && address <= to;
   const ranges = loopRanges(kernel).map((range) => {
     const loop = kernel.instructions.filter(({ address }) => inside(range, address));
     return { range, loop, work: multiplyAdds(loop.map(({ name }) => name)) };
@@ -155,6 +174,53 @@ export function hotLoop(kernel: Kernel, share = 1 / 2): Loop | undefined {
   const idle = ranges.filter(({ work }) => work === 0).map(({ range }) => range);
   return hot?.loop.filter(({ address }) => !idle.some((range) => inside(range, address)))
     .map(({ name }) => name);
+}
+
+/**
+ * What two turns of a kernel's outer loop run, where the loop inside it with most of the multiply-adds takes so many
+ * turns: an instruction is named as often as it runs. What a forward jump in the inner loop passes over runs once
+ * a turn of the outer; of the two sides of a branch, either runs in every second turn. Undefined where no loop lies
+ * within another.
+ */
+export function nestedLoop(kernel: Kernel, innerTurns: number): Loop | undefined {
+  const { instructions } = kernel;
+  const within = (range: Range) => instructions.filter(({ address }) => inside(range, address));
+  const loops = loopRanges(kernel)
+    .map((range) => ({ range, work: multiplyAdds(within(range).map(({ name }) => name)) }));
+  const most = Math.max(0, ...loops.map(({ work }) => work));
+  const length = ({ range: { from, to } }: { range: Range }) => to - from;
+  const sorted = loops.filter(({ work }) => work > 0 && work >= most / 2)
+    .sort((a, b) => length(a) - length(b));
+  const inner = sorted[0]?.range;
+  const outer = sorted.find(({ range }) => range.from < inner.from && range.to > inner.to)?.range;
+  if (!outer) return undefined;
+  const passedOver = forwardJumps(within(inner)).filter(({ to }) => to <= inner.to);
+  const sides = branchSides(within(outer));
+  const between = (ranges: Range[], address: number) =>
+    ranges.some(({ from, to }) => address > from && address < to);
+  return within(outer).flatMap(({ address, name }) => {
+    const always = inside(inner, address) && !between(passedOver, address);
+    const times = always ? 2 * innerTurns : between(sides, address) ? 1 : 2;
+    return new Array(times).fill(name);
+  });
+}
+
+/**
+ * What lies between the jump to the other side of a branch and that side, and between that and where both meet: one
+ * side ends with a jump that is always taken, the other begins right after it.
+ */
+function branchSides(instructions: readonly Instruction[]): Range[] {
+  const jumps = forwardJumps(instructions);
+  const unconditional = instructions.filter(({ predicated }) => !predicated)
+    .map(({ address }) => address);
+  return jumps.filter(({ from }) => unconditional.includes(from)).flatMap((end) => {
+    const next = instructions.find(({ address }) => address > end.from)?.address;
+    // A target may be the word before an instruction that says how three are scheduled.
+    const start = next === undefined
+      ? undefined
+      : jumps.find(({ from, to }) => from < end.from && to > end.from && to <= next);
+    return start ? [{ from: start.from, to: start.to }, { from: end.from, to: end.to }] : [];
+  });
 }
 
 /**
