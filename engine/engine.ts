@@ -53,6 +53,8 @@ export interface EngineOptions {
   onProgress?: (done: number, total: number) => void;
 }
 
+/** Tokens of a prompt that a GPU's products take at a time (cuda/ops/matmul_prefill.cu). */
+const GPU_TILE_TOKENS = [32, 64, 128];
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 
 /** Who is told what happens in an engine. */
@@ -112,8 +114,7 @@ export class Engine {
       maxWaiting: options.maxQueue,
       stepTokens: plan.limits.n_tokens,
       chunkMs: options.chunkMs,
-      // A GPU's kernels take a prompt's tokens 128 at a time: fewer cost as much.
-      leastChunkTokens: kernels.backend === "cpu" ? undefined : 128,
+      tileTokens: kernels.backend === "cpu" ? undefined : GPU_TILE_TOKENS,
     }, host);
     this.scheduler.onStep = (report) => this.observer?.step?.(report);
   }

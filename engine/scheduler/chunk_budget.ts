@@ -2,26 +2,42 @@
 const NEWEST = 0.25;
 /** The share of the allowed time that a chunk is to take. */
 const AIM = 0.9;
+/** A size that is larger than what was aimed at by no more than this does. */
+const CLOSE = 1.05;
+/** The least that a token more is taken to cost, as a share of what all cost on average. */
+const LEAST_GROWTH = 0.5;
+
+/** What a chunk took. */
+interface Measured {
+  readonly tokens: number;
+  readonly ms: number;
+}
 
 /**
  * How many tokens of prompts a step may compute beside decoding sequences, so that these do not wait
  * longer than a set time for them. The time that chunks take is measured, and the number follows it: it
- * is not assumed that twice the tokens take twice the time, since on a GPU few cost as much as many.
+ * is not assumed that twice the tokens take twice the time, since few may cost as much as many.
  */
 export class ChunkBudget {
   private budget: number;
   private decodeMs = 0;
+  /** The last chunk that was smaller than those after it. */
+  private smaller?: Measured;
+  private last?: Measured;
 
   /**
    * @param chunkMs The longest that a chunk may delay a decoding sequence, in milliseconds.
    * @param stepTokens The most tokens of any step.
-   * @param leastTokens The fewest tokens of a chunk, whatever they take: what costs a device as much as
-   * one token does.
+   * @param leastTokens The fewest tokens of a chunk, whatever they take.
+   * @param tileTokens The numbers of tokens, rising, that a device computes at a time: a chunk is made of
+   * the largest of them and at most one smaller, as anything between takes as long as the next larger one.
+   * Empty where any number is as good.
    */
   constructor(
     private readonly chunkMs: number,
     private readonly stepTokens: number,
     private readonly leastTokens: number,
+    private readonly tileTokens: readonly number[] = [],
   ) {
     this.budget = Math.min(leastTokens, stepTokens);
   }
@@ -40,17 +56,38 @@ export class ChunkBudget {
     }
     const others = decodeTokens > 0 ? Math.min(this.decodeMs, milliseconds) : 0;
     const took = Math.max(milliseconds - others, 0.001);
-    if (took > this.chunkMs) {
-      // A larger chunk, run when nobody waited for it, says nothing of one of this size.
-      if (promptTokens > this.budget) return;
-      this.set(promptTokens * AIM * this.chunkMs / took);
-    } else if (promptTokens >= this.budget) {
-      // Down as well as up: the further a prompt is, the longer its chunks take.
-      this.set(promptTokens * Math.min(2, AIM * this.chunkMs / took));
+    // A larger chunk, run when nobody waited for it, says nothing of one of this size.
+    if (took > this.chunkMs && promptTokens > this.budget) return;
+    if (took <= this.chunkMs && promptTokens < this.budget) return;
+    const aim = AIM * this.chunkMs;
+    // Down as well as up: the further a prompt is, the longer its chunks take.
+    let tokens = promptTokens * Math.min(2, aim / took);
+    if (took <= this.chunkMs) {
+      const measured = { tokens: promptTokens, ms: took };
+      if (this.last && this.last.tokens < promptTokens) this.smaller = this.last;
+      this.last = measured;
+      tokens = Math.max(tokens, Math.min(2 * promptTokens, this.byLastGrowth(measured, aim)));
     }
+    this.budget = this.sizeUpTo(tokens);
   }
 
-  private set(tokens: number): void {
-    this.budget = Math.min(Math.max(Math.floor(tokens), this.leastTokens), this.stepTokens);
+  /** How many tokens would take so long, if each one more took what the last ones did that were added. */
+  private byLastGrowth({ tokens, ms }: Measured, aim: number): number {
+    if (this.smaller === undefined || this.smaller.tokens >= tokens) return 0;
+    const perToken = (ms - this.smaller.ms) / (tokens - this.smaller.tokens);
+    // A measurement may be of a step that something else held up.
+    return tokens + (aim - ms) / Math.max(perToken, LEAST_GROWTH * ms / tokens);
+  }
+
+  /** The largest size of a chunk that is not more than so many tokens, or hardly more. */
+  private sizeUpTo(tokens: number): number {
+    let size = Math.floor(tokens);
+    if (this.tileTokens.length > 0) {
+      const close = Math.floor(tokens * CLOSE);
+      const largest = this.tileTokens[this.tileTokens.length - 1];
+      const rest = this.tileTokens.findLast((tile) => tile <= close % largest) ?? 0;
+      size = close - close % largest + rest;
+    }
+    return Math.min(Math.max(size, this.leastTokens), this.stepTokens);
   }
 }

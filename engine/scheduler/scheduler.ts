@@ -14,7 +14,7 @@ export interface StepRunner {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
 }
 
-/** The fewest tokens of a chunk of a prompt, where a device does not ask for more. */
+/** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
 
 /** Limits of a {@link Scheduler}. */
@@ -27,8 +27,8 @@ export interface SchedulerOptions {
   readonly stepTokens: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
-  /** The fewest tokens of such a chunk; default 16. */
-  readonly leastChunkTokens?: number;
+  /** The numbers of tokens, rising, that the device computes at a time; default any. */
+  readonly tileTokens?: readonly number[];
   /** The time in milliseconds, rising; default `performance.now`. */
   readonly now?: () => number;
 }
@@ -90,7 +90,8 @@ export class Scheduler {
     this.chunks = new ChunkBudget(
       options.chunkMs,
       options.stepTokens,
-      options.leastChunkTokens ?? LEAST_CHUNK_TOKENS,
+      options.tileTokens?.[0] ?? LEAST_CHUNK_TOKENS,
+      options.tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
   }
