@@ -10,8 +10,8 @@ namespace m40::cuda {
 
 namespace {
 
-constexpr uint32_t whole_tile = 128;   // tokens
-constexpr uint64_t most_partials = uint64_t{16} << 20;  // floats of scratch that a pass over the tokens may take
+constexpr uint32_t whole_tile = 128;  // tokens
+constexpr uint64_t most_partials = uint64_t{8} << 20;  // floats of scratch that a pass over the tokens may take
 
 // Tokens of the tiles for n_tokens, which are a multiple of whole_tile or fewer than that.
 uint32_t tile_tokens(uint32_t n_tokens) { return n_tokens <= 32 ? 32 : n_tokens <= 64 ? 64 : whole_tile; }
@@ -71,6 +71,24 @@ void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, u
   for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, launch, stream); });
 }
 
+// The weights at these indices, in as few passes over the tokens as scratch allows.
+void launch_passes(const MatmulArgs& args, const uint32_t* indices, uint32_t n, cudaStream_t stream) {
+  uint64_t floats = 0;
+  for (uint32_t i = 0; i < n; i++) floats += partial_floats(args.weights[indices[i]].weight.rows, args.columns, whole_tile);
+  const uint32_t pass = pass_tokens(floats);
+  // Weights alone take fewer passes, which fill a card better.
+  if (n > 1 && pass < args.n_rows && pass < prefill_token_group * whole_tile) {
+    for (uint32_t i = 0; i < n; i++) launch_passes(args, indices + i, 1, stream);
+    return;
+  }
+  uint32_t first = 0;
+  while (first < args.n_rows) {
+    const uint32_t left = std::min(pass, args.n_rows - first), whole = left / whole_tile * whole_tile, n_tokens = whole != 0 ? whole : left;
+    launch_tiles(args, indices, n, first, n_tokens, stream);
+    first += n_tokens;
+  }
+}
+
 }  // namespace
 
 uint64_t prefill_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
@@ -81,17 +99,7 @@ uint64_t prefill_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_
 }
 
 void launch_prefill_matmul(const MatmulArgs& args, cudaStream_t stream) {
-  for_each_type(args, [&](uint32_t, const uint32_t* indices, uint32_t n) {
-    uint64_t floats = 0;
-    for (uint32_t i = 0; i < n; i++) floats += partial_floats(args.weights[indices[i]].weight.rows, args.columns, whole_tile);
-    const uint32_t pass = pass_tokens(floats);
-    uint32_t first = 0;
-    while (first < args.n_rows) {
-      const uint32_t left = std::min(pass, args.n_rows - first), whole = left / whole_tile * whole_tile, n_tokens = whole != 0 ? whole : left;
-      launch_tiles(args, indices, n, first, n_tokens, stream);
-      first += n_tokens;
-    }
-  });
+  for_each_type(args, [&](uint32_t, const uint32_t* indices, uint32_t n) { launch_passes(args, indices, n, stream); });
 }
 
 }  // namespace m40::cuda
