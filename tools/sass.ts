@@ -82,7 +82,7 @@ export function examine(kernel: Kernel): Finding {
     // Each weight takes a multiply-add to unpack and one a token; a lane's loads are of 8 columns at least.
     const weights = Math.floor(multiplyAdds(loop) / (tokens + type.unpackAdds) / 8) * 8;
     const share = bandwidthShare(weights * 32 * type.bytes, loop);
-    const budget = bandwidthBudget(type, tokens);
+    const budget = bandwidthBudget(type, tokens, kernel.args[2]);
     budgeted = budget !== undefined;
     allows = `${type.name}, ${tokens} tokens: ${weights} weights a lane in ${loop.length} ` +
       `instructions, ${percent(share)} of 288 GB/s`;

@@ -144,14 +144,17 @@ double relative_error(const std::vector<float>& got, const std::vector<Wanted>& 
 }
 
 // One or more weights sharing an input, with bias and residual where asked.
-void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bool bias, bool residual, const std::vector<uint32_t>& counts, bool prefill) {
+void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bool bias, bool residual, const std::vector<uint32_t>& counts, bool prefill,
+                 uint32_t last_type = ~0u) {
   const TensorType& t = *find_tensor_type(type);
+  std::vector<uint32_t> types(rows.size(), type);
+  if (last_type != ~0u) types.back() = last_type;
   if (columns % t.block_weights != 0) return;
   const uint32_t most = *std::max_element(counts.begin(), counts.end());
   std::vector<Matrix> matrices;
   std::vector<float> biases;
   uint32_t total = 0;
-  for (uint32_t r : rows) matrices.push_back(make_matrix(type, 1, r, columns)), total += r;
+  for (size_t i = 0; i < rows.size(); i++) matrices.push_back(make_matrix(types[i], 1, rows[i], columns)), total += rows[i];
   const uint32_t in_stride = columns + (residual ? 4 : 3), out_stride = total + 5;
   std::vector<float> input(size_t{most} * in_stride), added(size_t{most} * out_stride);
   for (float& v : input) v = random_float();
@@ -164,12 +167,11 @@ void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bo
   must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
   must(cudaMemcpy(d_added, added.data(), added.size() * 4, cudaMemcpyHostToDevice), "copy");
   must(cudaMemcpy(d_bias, biases.data(), biases.size() * 4, cudaMemcpyHostToDevice), "copy");
-  std::vector<uint32_t> types(rows.size(), type);
   Scratch scratch = make_scratch(matmul_scratch_bytes(types.data(), rows.data(), rows.size(), columns, most));
   std::vector<float> first_run;  // of the largest count
   std::vector<uint32_t> order = counts;
   std::sort(order.rbegin(), order.rend());
-  std::string name = std::string(t.name) + " rows";
+  std::string name = std::string(t.name) + (last_type != ~0u ? std::string(" and ") + find_tensor_type(last_type)->name : "") + " rows";
   for (uint32_t r : rows) name += " " + std::to_string(r);
   name += " columns " + std::to_string(columns) + (prefill ? " prefill" : " decode");
   std::vector<Wanted> wanted(size_t{most} * total);
@@ -349,6 +351,10 @@ void check_decode() {
     check_prologue(t.id, 96, 1280);
     check_prologue(t.id, 200, 256);
     check_experts(t.id, 4, 40, 256, 3, 2, true);
+  }
+  for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q5_K, M40_TYPE_Q8_0}) {  // a launch for both, and one for each
+    check_shape(type, {130, 40, 7}, 1024 + 256, true, true, few, false, M40_TYPE_Q6_K);
+    check_shape(type, {64, 33}, 512, false, false, few, false, M40_TYPE_Q6_K);
   }
 #ifndef M40_EMULATED
   for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_F16}) {

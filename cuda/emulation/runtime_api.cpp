@@ -51,6 +51,9 @@ cudaError_t remember(cudaError_t error) {
   return error;
 }
 
+// As many as an M40 has, or as the environment says.
+int multiprocessors() { return static_cast<int>(from_environment("M40_EMULATION_MULTIPROCESSORS", 24)); }
+
 size_t memory_bytes() { return from_environment("M40_EMULATION_MEMORY_BYTES", uint64_t{8} << 30); }
 
 cudaError_t run(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
@@ -122,6 +125,11 @@ cudaError_t cudaGetDeviceCount(int* count) {
 
 cudaError_t cudaSetDevice(int device) { return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
 
+cudaError_t cudaGetDevice(int* device) {
+  *device = 0;
+  return cudaSuccess;
+}
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (device != 0) return remember(cudaErrorInvalidDevice);
   *properties = {};
@@ -130,7 +138,7 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->totalGlobalMem = memory_bytes();
   properties->major = capability / 10;
   properties->minor = capability % 10;
-  properties->multiProcessorCount = 24;
+  properties->multiProcessorCount = multiprocessors();
   return cudaSuccess;
 }
 
@@ -140,8 +148,8 @@ cudaError_t cudaDeviceGetPCIBusId(char* place, int n_bytes, int device) {
   return cudaSuccess;
 }
 
-cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr, int device) {
-  *value = 0;  // unknown
+cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
+  *value = attribute == cudaDevAttrMultiProcessorCount ? multiprocessors() : 0;  // 0: unknown
   return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
 }
 

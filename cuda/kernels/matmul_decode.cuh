@@ -9,88 +9,10 @@
 #ifndef M40_KERNELS_MATMUL_DECODE_CUH
 #define M40_KERNELS_MATMUL_DECODE_CUH
 
-#include "elementwise.cuh"
 #include "formats.cuh"
-#include "norm.cuh"
+#include "matmul_prologue.cuh"
 
 namespace m40::cuda {
-
-constexpr uint32_t decode_split_parts = 8;
-constexpr uint32_t decode_max_splits = 8;
-
-// Splits of the columns of a weight.
-__host__ __device__ inline uint32_t decode_splits(uint32_t rows, uint32_t columns) {
-  const uint32_t groups = (rows + 31) / 32;
-  const uint32_t wanted = (448 + groups - 1) / groups;                      // enough warps for any card
-  const uint32_t most = packed_blocks(columns) / (decode_split_parts * 2);  // a part has two blocks at least
-  const uint32_t splits = wanted < most ? wanted : most;
-  return splits < 2 ? 1 : splits < 4 ? 2 : splits < 8 ? 4 : decode_max_splits;  // a power of two
-}
-
-struct DecodeWeight {
-  PackedWeight weight;
-  const float* bias;  // or nullptr
-  uint32_t output_column;
-  uint32_t splits;
-  uint32_t first_block;    // of the launch's thread blocks
-  uint32_t first_counter;  // of its row sets and token blocks, where splits > 1
-  uint64_t partials;       // where its partial sums start in scratch, in floats
-};
-
-struct DecodeArgs {
-  const float* input;  // n_tokens * input_stride is below 2^32
-  uint32_t input_stride;
-  float* output;
-  uint32_t output_stride;
-  const float* residual;  // or nullptr
-  uint32_t n_tokens;
-  uint32_t columns;
-  uint32_t n_weights;
-  DecodeWeight weights[3];
-  float* partials;     // [splits][tokens][rows] of each weight
-  uint32_t* counters;  // 0 before and after
-  // What is done to the input first, by a kernel of that prologue.
-  const float* norm_weight;
-  float epsilon;
-  uint32_t activation;
-};
-
-// As MatmulPrologue's kinds.
-enum : int { no_prologue = 0, norm_prologue = 1, activation_prologue = 2 };
-
-// What a norm multiplies a token's values by. The sum is norm.cuh's, to the bit: each warp here does the work of several
-// of its warps, one after the other.
-template <int T>
-__device__ __forceinline__ void norm_scales(const DecodeArgs& args, uint32_t first_token, float (*sums)[norm_warps], float (&scales)[T]) {
-  constexpr int kParts = norm_warps / static_cast<int>(decode_split_parts);
-  const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-#pragma unroll
-  for (int t = 0; t < T; t++) {
-    const uint32_t token = first_token + t < args.n_tokens ? first_token + t : args.n_tokens - 1;
-    const float* const from = args.input + size_t{token} * args.input_stride;
-    float squares[kParts] = {};
-#pragma unroll 4
-    for (uint32_t i = threadIdx.x; i < args.columns; i += norm_threads) {
-#pragma unroll
-      for (int p = 0; p < kParts; p++) {
-        const uint32_t k = i + p * (decode_split_parts * 32);
-        const float value = k < args.columns ? from[k] : 0.0f;
-        squares[p] = fmaf(value, value, squares[p]);
-      }
-    }
-#pragma unroll
-    for (int p = 0; p < kParts; p++) {
-      const float sum = warp_sum(squares[p]);
-      if (lane == 0) sums[t][p * decode_split_parts + warp] = sum;
-    }
-  }
-  __syncthreads();
-#pragma unroll
-  for (int t = 0; t < T; t++) {
-    const float sum = warp_sum(lane < norm_warps ? sums[t][lane] : 0.0f);
-    scales[t] = norm_scale(sum / static_cast<float>(args.columns), args.epsilon);
-  }
-}
 
 __device__ __forceinline__ uint32_t decode_weight_of(const DecodeArgs& args) {
   uint32_t which = 0;
@@ -383,9 +305,12 @@ __device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const 
   }
 }
 
-template <uint32_t kType, int T, int R, int kPrologue, int kResidency>
+__host__ __device__ constexpr int larger(int a, int b) { return a > b ? a : b; }
+
+// The weights of a launch are of kType or of kOther.
+template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>
 __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode(DecodeArgs args) {
-  __shared__ __align__(16) float shared[DecodeShared<kType, T, R>::kFloats];
+  __shared__ __align__(16) float shared[larger(DecodeShared<kType, T, R>::kFloats, DecodeShared<kOther, T, R>::kFloats)];
   __shared__ bool is_last;
   __shared__ DecodeTile tile;  // what is needed again after the walk waits in shared memory, for registers are short
   const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
@@ -402,41 +327,14 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
       norm_scales<T>(args, tile.token_block * T, sums, scales);
     }
   };
-  decode_split<kType, T, R, kPrologue>(args, args.weights[tile.which].weight, tile.row_set * (32 * R), tile.token_block * T, tile.split,
-                            args.weights[tile.which].splits, shared, prepare, take);
-  decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
-}
-
-// ---- experts --------------------------------------------------------------------------------------------------
-
-// Each row of the output with the weights of its own expert.
-struct ExpertArgs {
-  DecodeArgs decode;  // n_tokens: rows of the output
-  const uint32_t* experts;
-  uint32_t experts_stride;
-  uint32_t n_used;
-  bool input_per_slot;
-};
-
-// A thread block does all splits of its rows, one after the other.
-template <uint32_t kType, int R, int kResidency>
-__global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_experts(ExpertArgs args) {
-  __shared__ __align__(16) float shared[DecodeShared<kType, 1, R>::kFloats];
-  const DecodeWeight& w = args.decode.weights[0];
-  const uint32_t slot = blockIdx.y, token = slot / args.n_used;
-  const uint32_t expert = __ldg(args.experts + size_t{token} * args.experts_stride + slot % args.n_used);
-  if (expert >= w.weight.n_experts) return;
-  const PackedWeight weight = packed_expert(w.weight, expert);
-  const uint32_t first_row = blockIdx.x * (32 * R);
-  static_assert(R <= static_cast<int>(decode_split_parts), "a thread has one sum at most");
-  float total = 0;
-  for (uint32_t split = 0; split < w.splits; split++) {
-    if (split > 0) __syncthreads();
-    decode_split<kType, 1, R, no_prologue>(args.decode, weight, first_row, args.input_per_slot ? slot : token, split, w.splits, shared, [](float(&)[1]) {},
-                              [&](uint32_t, float sum) { total = split == 0 ? sum : total + sum; });
+  const DecodeWeight& w = args.weights[tile.which];
+  const uint32_t first_row = tile.row_set * (32 * R), first_token = tile.token_block * T;
+  if (kType == kOther || w.weight.type == kType) {
+    decode_split<kType, T, R, kPrologue>(args, w.weight, first_row, first_token, tile.split, w.splits, shared, prepare, take);
+  } else {
+    decode_split<kOther, T, R, kPrologue>(args, w.weight, first_row, first_token, tile.split, w.splits, shared, prepare, take);
   }
-  const uint32_t row = first_row + threadIdx.x;
-  if (threadIdx.x < 32 * R && row < weight.rows) decode_finish(args.decode, w, row, slot, total);
+  decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
 }
 
 }  // namespace m40::cuda

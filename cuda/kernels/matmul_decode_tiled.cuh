@@ -113,8 +113,9 @@ struct DecodeTiled {
   }
 };
 
-// Where columns are a multiple of 32 and four of the input can be loaded at once.
-template <uint32_t kType>
+// Where columns are a multiple of 32 and four of the input can be loaded at once. The weights of a launch are of kType or
+// of kOther.
+template <uint32_t kType, uint32_t kOther>
 __global__ __launch_bounds__(decode_split_parts * 32, 2) void matmul_decode_tiled(DecodeArgs args) {
   using Tiled = DecodeTiled<kType>;
   constexpr int kSlots = Tiled::kSlots, kTokens = Tiled::kTokens;
@@ -131,7 +132,15 @@ __global__ __launch_bounds__(decode_split_parts * 32, 2) void matmul_decode_tile
     const DecodeWeight& w = args.weights[tile.which];
     const uint32_t n_blocks = packed_blocks(args.columns), n_parts = w.splits * decode_split_parts, part = tile.split * decode_split_parts + warp;
     const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
-    if (begin < end) Tiled::walk(args, w.weight, tile.row_set * Tiled::kRows, tile.token_block * kTokens, begin, end, shared + warp * Tiled::kWalk, acc);
+    const uint32_t first_row = tile.row_set * Tiled::kRows, first_token = tile.token_block * kTokens;
+    float* const mine = shared + warp * Tiled::kWalk;
+    if (begin < end) {
+      if (kType == kOther || w.weight.type == kType) {
+        Tiled::walk(args, w.weight, first_row, first_token, begin, end, mine, acc);
+      } else {
+        DecodeTiled<kOther>::walk(args, w.weight, first_row, first_token, begin, end, mine, acc);
+      }
+    }
   }
   const DecodeWeight& w = args.weights[tile.which];
 #pragma unroll

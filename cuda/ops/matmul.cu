@@ -18,13 +18,41 @@ uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
   return splits == 1 ? 0 : splits * rows * n_tokens;
 }
 
+uint32_t multiprocessors() {
+  int device = 0, n = 0;
+  if (cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) == cudaSuccess && n > 0) return static_cast<uint32_t>(n);
+  cudaGetLastError();  // whoever launches next meets the error again
+  return 1;
+}
+
+// Calls f with the indices of the weights of each launch, and the types that they are of.
+template <class Function>
+void for_each_launch(const MatmulArgs& args, const Function& f) {
+  uint32_t types[M40_MAX_MATMUL_WEIGHTS], n_types = 0;
+  for_each_type(args, [&](uint32_t type, const uint32_t*, uint32_t) { types[n_types++] = type; });
+  uint32_t all[M40_MAX_MATMUL_WEIGHTS];
+  for (uint32_t i = 0; i < args.n_weights; i++) all[i] = i;
+  if (n_types == 2 && decode_pair(types[0], types[1])) return f(types[0], types[1], all, args.n_weights);
+  if (n_types == 2 && decode_pair(types[1], types[0])) return f(types[1], types[0], all, args.n_weights);
+  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
+}
+
+void launch_decode_types(uint32_t type, uint32_t other, const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
+  if (type == M40_TYPE_Q4_K && other == M40_TYPE_Q6_K) return launch_decode<M40_TYPE_Q4_K, M40_TYPE_Q6_K>(args, launch, stream);
+  if (type == M40_TYPE_Q5_K && other == M40_TYPE_Q6_K) return launch_decode<M40_TYPE_Q5_K, M40_TYPE_Q6_K>(args, launch, stream);
+  for_type(type, [&](auto t) { launch_decode<decltype(t)::value, decltype(t)::value>(args, launch, stream); });
+}
+
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) {
-    uint64_t all_rows = 0;
-    for (uint32_t i = 0; i < n; i++) all_rows += args.weights[indices[i]].weight.rows;
+  for_each_launch(args, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
+    uint64_t n_fours = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      const uint32_t rows = args.weights[indices[i]].weight.rows;
+      n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
+    }
     DecodeLaunch launch = {};
     launch.tokens = decode_tokens(n_tokens, can_load_four(args), type);
-    launch.row_groups = decode_row_groups(launch.tokens, all_rows);
+    launch.row_groups = decode_row_groups(launch.tokens, n_fours, multiprocessors());
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     DecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
@@ -51,7 +79,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
       if (splits > 1) n_counters += row_sets * token_blocks;
       n_partials += partial_floats(rows, args.columns, n_tokens);
     }
-    for_type(type, [&](auto t) { launch_decode<decltype(t)::value>(decode, launch, stream); });
+    launch_decode_types(type, other, decode, launch, stream);
   });
 }
 

@@ -4,6 +4,7 @@
 #define M40_OPS_MATMUL_LAUNCH_CUH
 
 #include "../kernels/matmul_decode_tiled.cuh"
+#include "../kernels/matmul_experts.cuh"
 
 namespace m40::cuda {
 
@@ -15,8 +16,11 @@ inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned, uint32_t type) {
   if (n_tokens <= 2 || !aligned) return 2;
   return n_tokens <= 4 ? 4 : n_tokens <= 16 || floats ? 8 : 32;
 }
-// Groups of 32 rows that a warp takes: four share the most work, two make more warps of a small weight.
-inline uint32_t decode_row_groups(uint32_t tokens, uint64_t all_rows) { return tokens == 32 || (tokens <= 2 && all_rows < 6144) ? 2 : 4; }
+// Groups of 32 rows that a warp takes, with as many thread blocks as fours of them would make: four share the most work,
+// two make more warps where there would be too few for a card's multiprocessors.
+inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t multiprocessors) {
+  return tokens == 32 || (tokens <= 2 && 2 * n_blocks < 3 * uint64_t{multiprocessors}) ? 2 : 4;
+}
 
 struct DecodeLaunch {
   uint32_t tokens;      // decode_tokens()
@@ -25,10 +29,14 @@ struct DecodeLaunch {
   uint32_t prologue;    // MatmulPrologue::Kind; for one token
 };
 
-template <uint32_t kType>
+// The weights are of kType or of kOther: of a pair that is compiled, or both the same.
+template <uint32_t kType, uint32_t kOther>
 void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream);
 template <uint32_t kType>
 void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stream);
+
+// Types that share a launch: llama.cpp's mixes have v in a finer type than q and k.
+inline bool decode_pair(uint32_t type, uint32_t other) { return (type == M40_TYPE_Q4_K || type == M40_TYPE_Q5_K) && other == M40_TYPE_Q6_K; }
 
 constexpr uint32_t expert_row_groups = 1;
 
@@ -45,35 +53,35 @@ constexpr int decode_residency(int tokens, int row_groups) {
   return tokens == 4 && costly ? 1 : 2;
 }
 
-template <uint32_t kType, int T, int R, int kPrologue = no_prologue>
+template <uint32_t kType, uint32_t kOther, int T, int R, int kPrologue = no_prologue>
 void launch_decode_as(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
   // A prologue takes some registers more.
-  constexpr int kFull = decode_residency<kType>(T, R);
-  constexpr int kResidency = kPrologue != no_prologue && R == 2 && kFull > 2 ? kFull - 1 : kFull;
-  M40_LAUNCH((matmul_decode<kType, T, R, kPrologue, kResidency>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+  constexpr int kEither = decode_residency<kType>(T, R), kFull = kEither < decode_residency<kOther>(T, R) ? kEither : decode_residency<kOther>(T, R);
+  constexpr int kResidency = (kPrologue != no_prologue || kType != kOther) && R == 2 && kFull > 2 ? kFull - 1 : kFull;
+  M40_LAUNCH((matmul_decode<kType, T, R, kPrologue, kResidency, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
-template <uint32_t kType, int T, int R>
+template <uint32_t kType, uint32_t kOther, int T, int R>
 void launch_with_prologue(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
   switch (launch.prologue) {
-    case norm_prologue: return launch_decode_as<kType, T, R, norm_prologue>(args, launch, stream);
-    case activation_prologue: return launch_decode_as<kType, T, R, activation_prologue>(args, launch, stream);
-    default: return launch_decode_as<kType, T, R>(args, launch, stream);
+    case norm_prologue: return launch_decode_as<kType, kOther, T, R, norm_prologue>(args, launch, stream);
+    case activation_prologue: return launch_decode_as<kType, kOther, T, R, activation_prologue>(args, launch, stream);
+    default: return launch_decode_as<kType, kOther, T, R>(args, launch, stream);
   }
 }
 
-template <uint32_t kType>
+template <uint32_t kType, uint32_t kOther>
 void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
   switch (launch.tokens * 8 + launch.row_groups) {
-    case 1 * 8 + 2: return launch_with_prologue<kType, 1, 2>(args, launch, stream);
-    case 1 * 8 + 4: return launch_with_prologue<kType, 1, 4>(args, launch, stream);
-    case 2 * 8 + 2: return launch_decode_as<kType, 2, 2>(args, launch, stream);
-    case 2 * 8 + 4: return launch_decode_as<kType, 2, 4>(args, launch, stream);
-    case 4 * 8 + 4: return launch_decode_as<kType, 4, 4>(args, launch, stream);
-    case 8 * 8 + 4: return launch_decode_as<kType, 8, 4>(args, launch, stream);
+    case 1 * 8 + 2: return launch_with_prologue<kType, kOther, 1, 2>(args, launch, stream);
+    case 1 * 8 + 4: return launch_with_prologue<kType, kOther, 1, 4>(args, launch, stream);
+    case 2 * 8 + 2: return launch_decode_as<kType, kOther, 2, 2>(args, launch, stream);
+    case 2 * 8 + 4: return launch_decode_as<kType, kOther, 2, 4>(args, launch, stream);
+    case 4 * 8 + 4: return launch_decode_as<kType, kOther, 4, 4>(args, launch, stream);
+    case 8 * 8 + 4: return launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
     default:
       if constexpr (Format<kType>::kColumns > 8) {
-        M40_LAUNCH((matmul_decode_tiled<kType>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+        M40_LAUNCH((matmul_decode_tiled<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
       }
   }
 }
@@ -83,8 +91,10 @@ void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stre
   M40_LAUNCH((matmul_experts<kType, expert_row_groups, 3>), dim3(n_blocks, args.decode.n_tokens), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
+#define M40_MATMUL_PAIR(name, other) template void launch_decode<M40_TYPE_##name, M40_TYPE_##other>(const DecodeArgs&, const DecodeLaunch&, cudaStream_t);
+
 #define M40_MATMUL_TYPE(name)                                                                              \
-  template void launch_decode<M40_TYPE_##name>(const DecodeArgs&, const DecodeLaunch&, cudaStream_t);         \
+  template void launch_decode<M40_TYPE_##name, M40_TYPE_##name>(const DecodeArgs&, const DecodeLaunch&, cudaStream_t); \
   template void launch_experts<M40_TYPE_##name>(const ExpertArgs&, uint32_t, cudaStream_t);
 
 #endif

@@ -1,0 +1,51 @@
+// What a product of few tokens is told: which weights, how their columns are split, where sums lie.
+#ifndef M40_KERNELS_MATMUL_DECODE_ARGS_CUH
+#define M40_KERNELS_MATMUL_DECODE_ARGS_CUH
+
+#include "packed.cuh"
+
+namespace m40::cuda {
+
+constexpr uint32_t decode_split_parts = 8;
+constexpr uint32_t decode_max_splits = 8;
+
+// Splits of the columns of a weight.
+__host__ __device__ inline uint32_t decode_splits(uint32_t rows, uint32_t columns) {
+  const uint32_t groups = (rows + 31) / 32;
+  const uint32_t wanted = (448 + groups - 1) / groups;                      // enough warps for any card
+  const uint32_t most = packed_blocks(columns) / (decode_split_parts * 2);  // a part has two blocks at least
+  const uint32_t splits = wanted < most ? wanted : most;
+  return splits < 2 ? 1 : splits < 4 ? 2 : splits < 8 ? 4 : decode_max_splits;  // a power of two
+}
+
+struct DecodeWeight {
+  PackedWeight weight;
+  const float* bias;  // or nullptr
+  uint32_t output_column;
+  uint32_t splits;
+  uint32_t first_block;    // of the launch's thread blocks
+  uint32_t first_counter;  // of its row sets and token blocks, where splits > 1
+  uint64_t partials;       // where its partial sums start in scratch, in floats
+};
+
+struct DecodeArgs {
+  const float* input;  // n_tokens * input_stride is below 2^32
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  const float* residual;  // or nullptr
+  uint32_t n_tokens;
+  uint32_t columns;
+  uint32_t n_weights;
+  DecodeWeight weights[3];
+  float* partials;     // [splits][tokens][rows] of each weight
+  uint32_t* counters;  // 0 before and after
+  // What is done to the input first, by a kernel of that prologue.
+  const float* norm_weight;
+  float epsilon;
+  uint32_t activation;
+};
+
+}  // namespace m40::cuda
+
+#endif
