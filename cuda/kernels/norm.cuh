@@ -1,7 +1,10 @@
 // Root-mean-square and layer normalisation: a block a row.
 //
-// A row is short and a step waits for it, so all of a row's values are asked for at once and kept in registers: kValues
-// a thread. Rows that are too long for that are read anew for each pass (kValues 0).
+// A row is short and a step waits for it, so all of a row's values are asked for at once and kept in registers, four
+// adjacent ones a load where rows are aligned for it. Rows that are too long for that are read anew for each pass.
+//
+// The order of additions is one for all: 512 chains, of the columns that are 512 apart, then their sums 32 at a time, then
+// those. Products that do the norm themselves (matmul_decode.cuh) keep to it.
 #ifndef M40_KERNELS_NORM_CUH
 #define M40_KERNELS_NORM_CUH
 
@@ -99,6 +102,93 @@ __global__ void __launch_bounds__(norm_threads)
     norm_short<kLayer, kValues>(row, epsilon, sums);
   } else {
     norm_long<kLayer>(row, epsilon, sums);
+  }
+}
+
+// ---- four adjacent columns a load ---------------------------------------------------------------------------------
+
+constexpr uint32_t norm_fours_threads = norm_threads / 4;
+
+__device__ __forceinline__ float4 add_across(float4 value, int distance) {
+  value.x += __shfl_xor_sync(0xFFFFFFFFu, value.x, distance);
+  value.y += __shfl_xor_sync(0xFFFFFFFFu, value.y, distance);
+  value.z += __shfl_xor_sync(0xFFFFFFFFu, value.z, distance);
+  value.w += __shfl_xor_sync(0xFFFFFFFFu, value.w, distance);
+  return value;
+}
+
+// block_sum() of 512 chains of which a thread has four: to the same bits. All threads get the sum.
+__device__ __forceinline__ float fours_sum(float4 chains, float* parts) {
+  chains = add_across(add_across(add_across(chains, 4), 2), 1);
+  if (threadIdx.x % 8 == 0) parts[threadIdx.x / 8] = (chains.x + chains.z) + (chains.y + chains.w);
+  __syncthreads();
+  static_assert(norm_warps == 16, "four loads of four");
+  float4 sums[4];
+#pragma unroll
+  for (int i = 0; i < 4; i++) sums[i] = reinterpret_cast<const float4*>(parts)[i];
+  const auto add = [](float4 a, float4 b) { return make_float4(a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w); };
+  const float4 sum = add(add(sums[0], sums[2]), add(sums[1], sums[3]));
+  return (sum.x + sum.z) + (sum.y + sum.w);
+}
+
+// Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns. The input,
+// the residual and the output may be one.
+template <bool kLayer, int kFours>
+__global__ void __launch_bounds__(norm_fours_threads)
+    norm_fours(const float* input, uint32_t input_stride, const float* residual, uint32_t residual_stride, float* output,
+               uint32_t output_stride, const float* weight, const float* bias, uint32_t columns, float epsilon) {
+  __shared__ __align__(16) float parts[2][norm_warps];
+  const uint32_t fours = columns / 4;
+  const float4* from = reinterpret_cast<const float4*>(input + size_t{blockIdx.x} * input_stride);
+  float4 values[kFours], weights[kFours];
+#pragma unroll
+  for (int k = 0; k < kFours; k++) {
+    const uint32_t i = k * norm_fours_threads + threadIdx.x;
+    values[k] = i < fours ? from[i] : make_float4(0, 0, 0, 0);
+    weights[k] = i < fours ? __ldg(reinterpret_cast<const float4*>(weight) + i) : make_float4(0, 0, 0, 0);
+  }
+  const float n = static_cast<float>(columns);
+  if (kLayer) {
+    float4 sum = make_float4(0, 0, 0, 0);
+#pragma unroll
+    for (int k = 0; k < kFours; k++) {
+      sum.x += values[k].x;
+      sum.y += values[k].y;
+      sum.z += values[k].z;
+      sum.w += values[k].w;
+    }
+    const float mean = fours_sum(sum, parts[0]) / n;
+#pragma unroll
+    for (int k = 0; k < kFours; k++) {
+      if (k * norm_fours_threads + threadIdx.x >= fours) continue;
+      values[k] = make_float4(values[k].x - mean, values[k].y - mean, values[k].z - mean, values[k].w - mean);
+    }
+  }
+  float4 squares = make_float4(0, 0, 0, 0);
+#pragma unroll
+  for (int k = 0; k < kFours; k++) {
+    squares.x = fmaf(values[k].x, values[k].x, squares.x);
+    squares.y = fmaf(values[k].y, values[k].y, squares.y);
+    squares.z = fmaf(values[k].z, values[k].z, squares.z);
+    squares.w = fmaf(values[k].w, values[k].w, squares.w);
+  }
+  const float scale = norm_scale(fours_sum(squares, parts[1]) / n, epsilon);
+  float4* to = reinterpret_cast<float4*>(output + size_t{blockIdx.x} * output_stride);
+#pragma unroll
+  for (int k = 0; k < kFours; k++) {
+    const uint32_t i = k * norm_fours_threads + threadIdx.x;
+    if (i >= fours) continue;
+    float4 value = make_float4(values[k].x * scale * weights[k].x, values[k].y * scale * weights[k].y, values[k].z * scale * weights[k].z,
+                               values[k].w * scale * weights[k].w);
+    if (bias != nullptr) {
+      const float4 more = __ldg(reinterpret_cast<const float4*>(bias) + i);
+      value = make_float4(value.x + more.x, value.y + more.y, value.z + more.z, value.w + more.w);
+    }
+    if (residual != nullptr) {
+      const float4 more = reinterpret_cast<const float4*>(residual + size_t{blockIdx.x} * residual_stride)[i];
+      value = make_float4(value.x + more.x, value.y + more.y, value.z + more.z, value.w + more.w);
+    }
+    to[i] = value;
   }
 }
 

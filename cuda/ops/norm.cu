@@ -12,11 +12,24 @@ void launch(const NormArgs& args, cudaStream_t stream) {
              args.residual_stride, args.output, args.output_stride, args.weight, args.bias, args.columns, args.epsilon);
 }
 
+template <bool kLayer, int kFours>
+void launch_fours(const NormArgs& args, cudaStream_t stream) {
+  M40_LAUNCH((norm_fours<kLayer, kFours>), dim3(args.n_rows), dim3(norm_fours_threads), 0, stream, args.input, args.input_stride,
+             args.residual, args.residual_stride, args.output, args.output_stride, args.weight, args.bias, args.columns, args.epsilon);
+}
+
+bool by_fours(const void* pointer, uint32_t stride) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0 && stride % 4 == 0; }
+
+// Which kernel it is follows from the operation alone: rows have the same bits in any number.
 template <bool kLayer>
 void launch_for(const NormArgs& args, cudaStream_t stream) {
-  if (args.columns <= 2 * norm_threads) return launch<kLayer, 2>(args, stream);
-  if (args.columns <= 8 * norm_threads) return launch<kLayer, 8>(args, stream);
-  if (args.columns <= 16 * norm_threads) return launch<kLayer, 16>(args, stream);
+  const uint32_t columns = args.columns;
+  const bool fours = by_fours(args.input, args.input_stride) && by_fours(args.residual, args.residual_stride) &&
+                     by_fours(args.output, args.output_stride) && by_fours(args.weight, columns) && by_fours(args.bias, columns);
+  if (fours && columns <= 2 * norm_threads) return launch_fours<kLayer, 2>(args, stream);
+  if (fours && columns <= 8 * norm_threads) return launch_fours<kLayer, 8>(args, stream);
+  if (fours && columns <= 16 * norm_threads) return launch_fours<kLayer, 16>(args, stream);
+  if (columns <= 8 * norm_threads) return launch<kLayer, 8>(args, stream);
   launch<kLayer, 0>(args, stream);
 }
 
