@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { LIMITS, NONE, SAMPLE, SAMPLING, Status, STEP_HEADER } from "../engine/device/structs.ts";
 import {
+  answer,
   answerAsync,
   assertAnswer,
   AT,
@@ -187,5 +188,55 @@ Deno.test("steps after the arena of the weights was destroyed are refused", asyn
         /an arena that the program uses has been destroyed/,
       );
     });
+  });
+});
+
+Deno.test("steps: three calls give what one gives; calls out of turn are refused, and end nothing", async () => {
+  await withParts(async (parts) => {
+    const { symbols } = parts;
+    const created = await parts.create(async (program) => {
+      const samples = () => new Uint8Array(2 * SAMPLE.bytes);
+      const { bytes } = validStep();
+      const length = BigInt(bytes.length);
+      const begin = () => answer((e) => symbols.m40_step_begin(program, bytes, length, e));
+      const wait = () => answerAsync((e) => symbols.m40_step_wait(program, e));
+      const finish = (into: Uint8Array<ArrayBuffer> | null, n = 2) =>
+        answer((e) => symbols.m40_step_finish(program, into, n, e));
+      const whole = samples();
+      const step = await answerAsync((e) =>
+        symbols.m40_step(program, bytes, length, whole, 2, null, 0n, e)
+      );
+      assertEquals(step.message, "");
+      const none = /no step is under way: wanted m40_step_begin first/;
+      assertAnswer(await wait(), Status.invalidArgument, none);
+      assertAnswer(finish(samples()), Status.invalidArgument, none);
+      for (const waits of [true, true, false, true]) {
+        assertEquals(begin().message, "");
+        assertAnswer(
+          begin(),
+          Status.invalidArgument,
+          /a step is under way: wanted m40_step_finish first/,
+        );
+        assertAnswer(await parts.step(program, bytes), Status.invalidArgument, /is under way/);
+        if (waits) assertEquals((await wait()).message, "");
+        const parted = samples();
+        assertEquals(finish(parted).message, "");
+        assertEquals(parted, whole);
+        assertAnswer(finish(parted), Status.invalidArgument, none);
+      }
+      const spoiled = validStep();
+      spoiled.words[H("n_tokens")] = 0;
+      const refused = answer((e) => symbols.m40_step_begin(program, spoiled.bytes, length, e));
+      assertAnswer(refused, Status.invalidArgument, /a step of 0 tokens/);
+      assertAnswer(await wait(), Status.invalidArgument, none);
+      assertEquals(begin().message, "");
+      assertAnswer(finish(samples(), 1), Status.invalidArgument, /room for 1 samples/);
+      assertAnswer(finish(samples()), Status.invalidArgument, none);
+      assertEquals(begin().message, "");
+      assertAnswer(finish(null, 0), Status.invalidArgument, /samples/);
+      // One that is never finished goes with its program.
+      assertEquals(begin().message, "");
+    });
+    assertEquals(created.message, "");
   });
 });

@@ -435,6 +435,14 @@ typedef struct m40_sample {
 // operation, else NULL; logits: NULL, or [n_outputs, n_vocab] floats, the sample operation's input.
 M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples, uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error);
 
+// The same in three calls, for a thread that has other work while the device computes. begin checks the block and starts
+// the step; wait returns when it is done, or so soon before that a thread which sleeps meanwhile can be awake in time, and
+// may be called on another thread; finish waits for what is left and gives the samples. Until then the block stays as it
+// is, and the program's buffers are left alone. A step is over when one of the three fails.
+M40_API m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error);
+M40_API m40_status m40_step_wait(m40_program* program, m40_error* error);
+M40_API m40_status m40_step_finish(m40_program* program, m40_sample* samples, uint32_t n_samples, m40_error* error);
+
 #ifdef __cplusplus
 }
 #endif

@@ -92,6 +92,9 @@ struct m40_program {
   std::vector<m40_arena*> arenas;  // of all that the program reads and writes
   m40::reference::ProgramPlan plan;
   uint8_t* memory;
+  m40::Step step;              // of m40_step_begin
+  bool step_begun = false;     // and not finished
+  bool step_computed = false;
 };
 
 struct m40_context final : m40::TensorLookup {

@@ -133,6 +133,44 @@ void check_results(const m40_op_sample* sample, const Step& step, const m40_samp
   }
 }
 
+void require_step(const m40_program* program) {
+  check_alive(program);
+  if (!program->step_begun) fail(M40_INVALID_ARGUMENT, "no step is under way: wanted m40_step_begin first");
+}
+
+void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
+  check_alive(program);
+  require(block, "block");
+  if (program->step_begun) fail(M40_INVALID_ARGUMENT, "a step is under way: wanted m40_step_finish first");
+  program->step = parse_step(block, block_bytes, program->limits, reinterpret_cast<uint32_t*>(program->memory + program->plan.seen));
+  program->step_computed = false;
+  program->step_begun = true;
+}
+
+void compute_step(m40_program* program) {
+  if (program->step_computed) return;
+  program->step_begun = false;  // unless all goes well
+  execute({*program, program->step, program->context->kernels, program->context->pool});
+  program->step_computed = true;
+  program->step_begun = true;
+}
+
+void finish_step(m40_program* program, m40_sample* samples_out, uint32_t n_samples, float* logits, uint64_t n_logits) {
+  program->step_begun = false;
+  const m40_op_sample* sample = find_sample(*program);
+  const Step& step = program->step;
+  check_results(sample, step, samples_out, n_samples, logits, n_logits);
+  compute_step(program);
+  program->step_begun = false;
+  if (sample == nullptr || step.n_outputs == 0) return;
+  const Execution execution = {*program, step, program->context->kernels, program->context->pool};
+  memcpy(samples_out, execution.memory(program->plan.samples), step.n_outputs * sizeof(m40_sample));
+  if (logits == nullptr) return;
+  for (uint32_t i = 0; i < step.n_outputs; i++) {
+    memcpy(logits + uint64_t{i} * sample->columns, execution.row(sample->logits, i), uint64_t{sample->columns} * sizeof(float));
+  }
+}
+
 }  // namespace
 
 extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
@@ -215,18 +253,25 @@ extern "C" m40_status m40_buffer_read(m40_program* program, uint32_t buffer, voi
 extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples_out,
                                uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error) {
   return guarded(error, [&] {
-    check_alive(program);
-    require(block, "block");
-    const Step step = parse_step(block, block_bytes, program->limits, reinterpret_cast<uint32_t*>(program->memory + program->plan.seen));
-    const m40_op_sample* sample = find_sample(*program);
-    check_results(sample, step, samples_out, n_samples, logits, n_logits);
-    const Execution execution = {*program, step, program->context->kernels, program->context->pool};
-    execute(execution);
-    if (sample == nullptr || step.n_outputs == 0) return;
-    memcpy(samples_out, execution.memory(program->plan.samples), step.n_outputs * sizeof(m40_sample));
-    if (logits == nullptr) return;
-    for (uint32_t i = 0; i < step.n_outputs; i++) {
-      memcpy(logits + uint64_t{i} * sample->columns, execution.row(sample->logits, i), uint64_t{sample->columns} * sizeof(float));
-    }
+    begin_step(program, block, block_bytes);
+    finish_step(program, samples_out, n_samples, logits, n_logits);
+  });
+}
+
+extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
+  return guarded(error, [&] { begin_step(program, block, block_bytes); });
+}
+
+extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
+  return guarded(error, [&] {
+    require_step(program);
+    compute_step(program);
+  });
+}
+
+extern "C" m40_status m40_step_finish(m40_program* program, m40_sample* samples_out, uint32_t n_samples, m40_error* error) {
+  return guarded(error, [&] {
+    require_step(program);
+    finish_step(program, samples_out, n_samples, nullptr, 0);
   });
 }

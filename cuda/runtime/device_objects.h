@@ -76,6 +76,7 @@ class HostMemory {
 
 class Uploader;
 struct ProgramGraphs;
+struct StepUnderWay;
 
 }  // namespace m40::cuda
 
@@ -121,6 +122,7 @@ struct m40_program {
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
+  std::unique_ptr<m40::cuda::StepUnderWay> step;
 };
 
 struct m40_context final : m40::TensorLookup {

@@ -7,6 +7,7 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "rope_angles.h"
+#include "step_under_way.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -26,6 +27,13 @@ ProgramDescription describe(const m40_limits* limits, const m40_cache_desc* cach
   if (n_buffers != 0) require(buffers, "buffers");
   if (n_ops != 0) require(ops, "ops");
   return {limits, cache, buffers, n_buffers, ops, n_ops};
+}
+
+// Copies, and waits for it: a plain cudaMemcpy of pageable memory may return before the device has the bytes, and a
+// context's stream does not wait for it.
+void copy_to_device(const m40_program& program, uint8_t* to, const void* from, uint64_t n_bytes, const char* what) {
+  check(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, program.context->stream), what);
+  check(cudaStreamSynchronize(program.context->stream), what);
 }
 
 bool uses_cache(const m40_op& op) { return op.kind == M40_OP_ROPE || op.kind == M40_OP_ATTENTION; }
@@ -121,8 +129,7 @@ void place_turns(const m40_program& program, size_t i) {
   m40::rope_angles(op, factors.empty() ? nullptr : factors.data(), angles.data());
   std::vector<uint64_t> turns(angles.size());
   m40::cuda::rope_turns(angles.data(), op.rope_dim / 2, turns.data());
-  check(cudaMemcpy(program.memory + program.plan.turns[i], turns.data(), turns.size() * sizeof(uint64_t), cudaMemcpyHostToDevice),
-        "rope angles");
+  copy_to_device(program, program.memory + program.plan.turns[i], turns.data(), turns.size() * sizeof(uint64_t), "rope angles");
 }
 
 // Weights of one row were uploaded as vectors; products want them packed.
@@ -222,6 +229,7 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
     created->seen.resize((uint64_t{limits->n_sequences} + 31) / 32);
     created->fuses_with_next = m40::cuda::find_fusions(created->ops);
     created->graphs.reset(new m40::cuda::ProgramGraphs);
+    created->step.reset(new m40::cuda::StepUnderWay);
     created->plan = m40::cuda::plan_program(description);
     created->memory = arena->next(created->plan.n_bytes, "a program");
     created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
@@ -236,6 +244,7 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 extern "C" void m40_program_destroy(m40_program* program) {
   if (program == nullptr) return;
   cudaSetDevice(static_cast<int>(program->context->device));
+  if (program->step->active) cudaStreamSynchronize(program->context->stream);
   auto& programs = program->context->programs;
   programs.erase(std::remove_if(programs.begin(), programs.end(), [program](const auto& owned) { return owned.get() == program; }),
                  programs.end());
@@ -244,7 +253,7 @@ extern "C" void m40_program_destroy(m40_program* program) {
 extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     uint8_t* memory = buffer_memory(program, buffer, data, n_bytes);
-    if (n_bytes != 0) check(cudaMemcpy(memory, data, n_bytes, cudaMemcpyHostToDevice), "a buffer");
+    if (n_bytes != 0) copy_to_device(*program, memory, data, n_bytes, "a buffer");
   });
 }
 

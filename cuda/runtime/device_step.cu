@@ -2,11 +2,13 @@
 #include <string.h>
 
 #include <algorithm>
+#include <thread>
 
 #include "../ops/ops.h"
 #include "device_objects.h"
 #include "executor.h"
 #include "step_input.h"
+#include "step_under_way.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -16,7 +18,9 @@ using m40::Step;
 using m40::cuda::check;
 using m40::cuda::HostMemory;
 using m40::cuda::StepResults;
+using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
+using m40::cuda::StepUnderWay;
 
 namespace {
 
@@ -86,54 +90,131 @@ void check_samples(const Step& step, const uint8_t* results) {
   }
 }
 
+// Puts the step on the context's stream.
+void begin_step(m40_program* program, const void* block, const Step& step) {
+  StepUnderWay& under_way = *program->step;
+  m40_step_header header;
+  memcpy(&header, block, sizeof(header));
+  const m40_context* context = program->context;
+  context->use();
+  if (context->uploader->busy()) context->uploader->wait();
+  const m40_limits& limits = program->limits.limits;
+  const StepShape shape = m40::cuda::shape_of(step, program->limits);
+  const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
+  uint8_t* input = input_memory(*program, n_bytes);
+  m40::cuda::write_input(step, shape, header, input);
+  uint8_t* device_results = program->memory + program->plan.results;
+  check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
+  const bool experts = has_experts(*program);
+  if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
+  m40::cuda::run_program(*program, shape);
+  const bool sampled = find_sample(*program) != nullptr && step.n_outputs != 0;
+  if (experts || sampled) {
+    const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
+    check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
+  }
+  under_way.step = step;
+  under_way.shape = shape;
+  under_way.timed = false;
+  under_way.active = true;
+  under_way.begun = StepForecast::Clock::now();
+}
+
+StepUnderWay& step_under_way(m40_program* program) {
+  check_alive(program);
+  if (!program->step->active) fail(M40_INVALID_ARGUMENT, "no step is under way: wanted m40_step_begin first");
+  return *program->step;
+}
+
+void wait_for_step(const m40_program* program) { check(cudaStreamSynchronize(program->context->stream), "a step"); }
+
+Step parse_next_step(m40_program* program, const void* block, uint64_t block_bytes) {
+  check_alive(program);
+  require(block, "block");
+  if (program->step->active) fail(M40_INVALID_ARGUMENT, "a step is under way: wanted m40_step_finish first");
+  return parse_step(block, block_bytes, program->limits, program->seen.data());
+}
+
+// Waits for the step and gives its results.
+void finish_step(m40_program* program, m40_sample* samples, float* logits) {
+  StepUnderWay& under_way = *program->step;
+  under_way.active = false;
+  const Step& step = under_way.step;
+  const m40_op_sample* sample = find_sample(*program);
+  const bool sampled = sample != nullptr && step.n_outputs != 0;
+  if (sampled && logits != nullptr) {
+    const uint64_t stride = uint64_t{program->buffers[sample->logits].columns} * sizeof(float);
+    const uint64_t width = uint64_t{sample->columns} * sizeof(float);
+    check(cudaMemcpy2DAsync(logits, width, program->memory + program->plan.buffers[sample->logits], stride, width, step.n_outputs,
+                            cudaMemcpyDeviceToHost, program->context->stream),
+          "a step's logits");
+  }
+  const auto start = StepForecast::Clock::now();
+  const bool late = !under_way.timed && cudaStreamQuery(program->context->stream) == cudaSuccess;
+  cudaGetLastError();  // of a step that is not done yet
+  wait_for_step(program);
+  if (late) {
+    under_way.forecast.woke_late(under_way.shape);
+  } else if (!under_way.timed) {
+    under_way.forecast.woke_in_time(under_way.shape, under_way.begun, StepForecast::Clock::now() - start);
+  }
+  const uint8_t* results = program->results->data();
+  if (has_experts(*program)) {
+    StepResults fixed;
+    memcpy(&fixed, results, sizeof(fixed));
+    check_experts(*program, fixed);
+  }
+  if (!sampled) return;
+  check_samples(step, results);
+  memcpy(samples, results + StepResults::samples_offset(program->limits.limits), step.n_outputs * sizeof(m40_sample));
+}
+
 }  // namespace
 
 extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples,
                                uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error) {
   return guarded(error, [&] {
-    check_alive(program);
-    require(block, "block");
-    const Step step = parse_step(block, block_bytes, program->limits, program->seen.data());
-    m40_step_header header;
-    memcpy(&header, block, sizeof(header));
-    const m40_op_sample* sample = find_sample(*program);
-    check_results(sample, step, samples, n_samples, logits, n_logits);
+    const Step step = parse_next_step(program, block, block_bytes);
+    check_results(find_sample(*program), step, samples, n_samples, logits, n_logits);
+    begin_step(program, block, step);
+    program->step->timed = true;  // its end with that of the copies of logits is nobody's measure
+    finish_step(program, samples, logits);
+  });
+}
 
-    const m40_context* context = program->context;
-    context->use();
-    if (context->uploader->busy()) context->uploader->wait();
-    const m40_limits& limits = program->limits.limits;
-    const StepShape shape = m40::cuda::shape_of(step, program->limits);
-    const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
-    uint8_t* input = input_memory(*program, n_bytes);
-    m40::cuda::write_input(step, shape, header, input);
-    uint8_t* device_results = program->memory + program->plan.results;
-    check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
-    const bool experts = has_experts(*program);
-    if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
-    m40::cuda::run_program(*program, shape);
+extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    const Step step = parse_next_step(program, block, block_bytes);
+    begin_step(program, block, step);
+  });
+}
 
-    const bool sampled = sample != nullptr && step.n_outputs != 0;
-    uint8_t* results = program->results->data();
-    if (experts || sampled) {
-      const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
-      check(cudaMemcpyAsync(results, device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
+// Sleeps until shortly before the end, where it is known, so that no processor spins meanwhile.
+extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
+  return guarded(error, [&] {
+    StepUnderWay& under_way = step_under_way(program);
+    if (under_way.forecast.knows(under_way.shape)) {
+      std::this_thread::sleep_until(under_way.forecast.wake_time(under_way.shape, under_way.begun));
+      return;
     }
-    if (sampled && logits != nullptr) {
-      const uint64_t stride = uint64_t{program->buffers[sample->logits].columns} * sizeof(float);
-      const uint64_t width = uint64_t{sample->columns} * sizeof(float);
-      check(cudaMemcpy2DAsync(logits, width, program->memory + program->plan.buffers[sample->logits], stride, width, step.n_outputs,
-                              cudaMemcpyDeviceToHost, context->stream),
-            "a step's logits");
+    program->context->use();
+    under_way.active = false;  // where the device fails
+    wait_for_step(program);
+    under_way.forecast.took(under_way.shape, StepForecast::Clock::now() - under_way.begun);
+    under_way.timed = under_way.active = true;
+  });
+}
+
+extern "C" m40_status m40_step_finish(m40_program* program, m40_sample* samples, uint32_t n_samples, m40_error* error) {
+  return guarded(error, [&] {
+    const StepUnderWay& under_way = step_under_way(program);
+    program->context->use();
+    try {
+      check_results(find_sample(*program), under_way.step, samples, n_samples, nullptr, 0);
+    } catch (...) {
+      program->step->active = false;
+      throw;
     }
-    check(cudaStreamSynchronize(context->stream), "a step");
-    if (experts) {
-      StepResults fixed;
-      memcpy(&fixed, results, sizeof(fixed));
-      check_experts(*program, fixed);
-    }
-    if (!sampled) return;
-    check_samples(step, results);
-    memcpy(samples, results + StepResults::samples_offset(limits), step.n_outputs * sizeof(m40_sample));
+    finish_step(program, samples, nullptr);
   });
 }

@@ -52,18 +52,30 @@ export class Program {
     const wanted = options.logits ? outputs.length * this.desc.limits.n_vocab : 0;
     if (wanted > (this.logits?.length ?? 0)) this.logits = new Float32Array(wanted);
     const logits = wanted > 0 ? this.logits!.subarray(0, wanted) : undefined;
-    await callAsync((error) =>
-      this.context.symbols.m40_step(
-        this.handle,
-        this.block.bytes,
-        BigInt(this.block.length),
-        sampled > 0 ? this.samples : null,
-        sampled,
-        logits ? asBytes(logits) : null,
-        BigInt(wanted),
-        error,
-      )
-    );
+    const { symbols } = this.context;
+    const { bytes, length } = this.block;
+    const samples = sampled > 0 ? this.samples : null;
+    if (logits) {
+      const room = asBytes(logits);
+      await callAsync((error) =>
+        symbols.m40_step(
+          this.handle,
+          bytes,
+          BigInt(length),
+          samples,
+          sampled,
+          room,
+          BigInt(wanted),
+          error,
+        )
+      );
+    } else {
+      // To another thread and back takes 100 microseconds and more, in which the device would idle: it is
+      // given its work here, and this thread is woken shortly before the end.
+      call((error) => symbols.m40_step_begin(this.handle, bytes, BigInt(length), error));
+      await callAsync((error) => symbols.m40_step_wait(this.handle, error));
+      call((error) => symbols.m40_step_finish(this.handle, samples, sampled, error));
+    }
     return {
       samples: sampled > 0 ? outputs.map((top, i) => this.readSample(i, top)) : [],
       logits,

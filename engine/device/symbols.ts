@@ -138,6 +138,12 @@ export const SYMBOLS = {
     result: "i32",
     nonblocking: true,
   },
+  // m40_status m40_step_begin(m40_program*, const void* block, uint64_t block_bytes, m40_error*)
+  m40_step_begin: { parameters: ["pointer", "buffer", "u64", "buffer"], result: "i32" },
+  // m40_status m40_step_wait(m40_program*, m40_error*)
+  m40_step_wait: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
+  // m40_status m40_step_finish(m40_program*, m40_sample* samples, uint32_t n_samples, m40_error*)
+  m40_step_finish: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
 /** The opened functions. */

@@ -1,0 +1,22 @@
+// What is kept of a step between m40_step_begin and m40_step_finish.
+#ifndef M40_RUNTIME_STEP_UNDER_WAY_H
+#define M40_RUNTIME_STEP_UNDER_WAY_H
+
+#include "step.h"
+#include "step_forecast.h"
+#include "step_input.h"
+
+namespace m40::cuda {
+
+struct StepUnderWay {
+  bool active = false;
+  Step step;
+  StepShape shape;
+  bool timed = false;  // its end was seen
+  StepForecast::Clock::time_point begun;
+  StepForecast forecast;
+};
+
+}  // namespace m40::cuda
+
+#endif
