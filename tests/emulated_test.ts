@@ -78,7 +78,9 @@ function schedule(file: string, order: string): Promise<Result[]> {
   waiting.push(async () => {
     try {
       // Few multiprocessors make products of one token give a lane more rows.
-      const few = order === "reverse" ? { M40_EMULATION_MULTIPROCESSORS: "1" } : {};
+      const few: Record<string, string> = order === "reverse"
+        ? { M40_EMULATION_MULTIPROCESSORS: "1" }
+        : {};
       resolve(await runFile(file, { ...await environment, M40_EMULATION_ORDER: order, ...few }));
     } catch (error) {
       reject(error);
