@@ -19,6 +19,10 @@ import { formatReport, type Report, Results } from "./load/results.ts";
 /** How long answers may take once no more requests are sent, in seconds. */
 const GRACE_SECONDS = 120;
 
+const USAGE =
+  `usage: deno task load [--clients N] [--seconds S] [--url URL] [--api-key KEY] [--seed N]
+  [--mix short=4,shared=3,long=1] [--streamed 0.7] [--leaving 0.1] [--json]`;
+
 /** A run of the load generator. */
 export interface LoadOptions {
   /** 1 to 1024. */
@@ -91,9 +95,14 @@ async function look(target: Target): Promise<{ contextTokens: number; tokensPerW
 function readOptions(args: string[]): LoadOptions & { json: boolean } {
   const given = parseArgs(args, {
     string: ["clients", "seconds", "url", "api-key", "seed", "mix", "streamed", "leaving"],
-    boolean: ["json"],
+    boolean: ["json", "help"],
+    alias: { h: "help" },
     unknown: (name) => fail(`there is no option ${name}`),
   });
+  if (given.help) {
+    console.log(USAGE);
+    Deno.exit(0);
+  }
   const number = (name: keyof typeof given, fallback: number, min: number, max: number) => {
     const text = given[name] as string | undefined;
     const value = text === undefined ? fallback : text.trim() === "" ? NaN : Number(text);
