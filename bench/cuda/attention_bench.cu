@@ -4,36 +4,15 @@
 //   attention_bench time    decode and prefill of a 7B shape (and others), over more layers than any L2 holds
 //
 // Link with cuda/ops/{attention,rope}.cu.
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <vector>
-
 #include "../../cuda/kernels/kv_cache.cuh"
 #include "../../cuda/ops/ops.h"
+#include "bench.h"
 
 using namespace m40;
 using namespace m40::cuda;
 
 namespace {
 
-void must(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-
-uint64_t random_state = 88172645463325252ull;
-uint32_t random_u32() {
-  random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
-  return static_cast<uint32_t>(random_state >> 32);
-}
-float random_float() { return static_cast<float>(random_u32() >> 8) / 8388608.0f - 1.0f; }
 
 template <class T>
 struct Device {
@@ -54,14 +33,6 @@ struct Device {
     return values;
   }
 };
-
-int failures = 0, checks = 0;
-void expect(bool good, const std::string& what) {
-  checks++;
-  if (good) return;
-  failures++;
-  if (failures < 40) printf("FAILED: %s\n", what.c_str());
-}
 
 struct Shape {
   uint32_t n_heads, n_kv_heads, head_dim, rope_dim, rope, window;

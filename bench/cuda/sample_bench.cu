@@ -5,35 +5,16 @@
 //
 // Link with cuda/ops/sample.cu.
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-#include <algorithm>
-#include <functional>
-#include <string>
-#include <vector>
 
 #include "../../cuda/ops/ops.h"
 #include "../../cuda/reference/philox.h"
+#include "bench.h"
 
 using namespace m40;
 using namespace m40::cuda;
 
 namespace {
 
-void must(cudaError_t error, const char* what) {
-  if (error == cudaSuccess) return;
-  fprintf(stderr, "%s: %s\n", what, cudaGetErrorString(error));
-  exit(2);
-}
-
-uint64_t random_state = 88172645463325252ull;
-uint32_t random_u32() {
-  random_state ^= random_state << 13, random_state ^= random_state >> 7, random_state ^= random_state << 17;
-  return static_cast<uint32_t>(random_state >> 32);
-}
 double uniform() { return (random_u32() + 0.5) / 4294967296.0; }
 float normal() { return static_cast<float>(sqrt(-2 * log(uniform())) * cos(2 * M_PI * uniform())); }
 

@@ -1,0 +1,324 @@
+// Products of packed weights against float64.
+#ifndef M40_BENCH_CUDA_MATMUL_CHECK_H
+#define M40_BENCH_CUDA_MATMUL_CHECK_H
+
+#include <atomic>
+#include <thread>
+
+#include "../../cuda/reference/kernels.h"
+#include "../../cuda/runtime/tensor_types.h"
+#include "matmul_memory.h"
+
+namespace {
+
+// Blocks of random quants, with scales that are numbers.
+std::vector<uint8_t> random_rows(uint32_t type, uint64_t n_weights) {
+  const TensorType& t = *find_tensor_type(type);
+  std::vector<uint8_t> bytes(n_weights / t.block_weights * t.block_bytes);
+  for (size_t i = 0; i < bytes.size(); i++) bytes[i] = static_cast<uint8_t>(random_u32());
+  const auto put_half = [&](uint8_t* at, float value) {
+    const uint16_t half = reference::float_to_half(value);
+    memcpy(at, &half, 2);
+  };
+  for (uint8_t* at = bytes.data(); at < bytes.data() + bytes.size(); at += t.block_bytes) {
+    const float d = 0.001f + 0.002f * fabsf(random_float()), m = 0.002f * random_float();
+    switch (type) {
+      case M40_TYPE_F32: {
+        const float value = random_float();
+        memcpy(at, &value, 4);
+        break;
+      }
+      case M40_TYPE_F16: put_half(at, random_u32() % 64 == 0 ? random_float() * 1e-6f : random_float()); break;
+      case M40_TYPE_BF16: {
+        const float value = random_float();
+        memcpy(at, reinterpret_cast<const uint8_t*>(&value) + 2, 2);
+        break;
+      }
+      case M40_TYPE_Q4_1: case M40_TYPE_Q5_1: case M40_TYPE_Q4_K: case M40_TYPE_Q5_K: put_half(at, d), put_half(at + 2, m); break;
+      case M40_TYPE_Q2_K: put_half(at + 80, d), put_half(at + 82, m); break;
+      case M40_TYPE_Q3_K: put_half(at + 108, d); break;
+      case M40_TYPE_Q6_K: put_half(at + 208, d); break;
+      default: put_half(at, d);
+    }
+  }
+  return bytes;
+}
+
+struct Matrix {
+  PackedWeight packed;
+  std::vector<float> values;  // [rows, columns]
+};
+
+Matrix make_matrix(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns) {
+  const uint64_t n = uint64_t{n_experts} * rows * columns;
+  const std::vector<uint8_t> raw = random_rows(type, n);
+  Matrix matrix;
+  matrix.values.resize(n);
+  reference::kernels_by_name("baseline")->dequantize(type, raw.data(), matrix.values.data(), n / 32 * 32);
+  if (type == M40_TYPE_F32) memcpy(matrix.values.data(), raw.data(), raw.size());
+  if (type == M40_TYPE_F16 || type == M40_TYPE_BF16) {
+    const uint16_t* halves = reinterpret_cast<const uint16_t*>(raw.data());
+    for (uint64_t i = 0; i < n; i++) matrix.values[i] = type == M40_TYPE_F16 ? reference::half_to_float(halves[i]) : reference::bfloat16_to_float(halves[i]);
+  }
+  uint8_t* device_raw = static_cast<uint8_t*>(device_alloc(raw.size()));
+  must(cudaMemcpy(device_raw, raw.data(), raw.size(), cudaMemcpyHostToDevice), "copy");
+  matrix.packed = packed_view(type, n_experts, rows, columns, device_alloc(packed_bytes(type, n_experts, rows, columns), 0xFF));
+  // In two parts, as an upload would.
+  const uint64_t row_bytes = raw_row_bytes(type, columns), all = uint64_t{n_experts} * rows, first = all / 2;
+  launch_repack(device_raw, matrix.packed, 0, first, nullptr);
+  launch_repack(device_raw + first * row_bytes, matrix.packed, first, all - first, nullptr);
+  must(cudaDeviceSynchronize(), "repack");
+  cudaFree(device_raw);
+  return matrix;
+}
+
+void free_matrix(Matrix& matrix) { cudaFree(const_cast<void*>(matrix.packed.planes[0])); }
+
+// What is wanted, and the size of the terms that it is the sum of: their root of squares. Where terms cancel, the sum's
+// own size says nothing about how well it was computed.
+struct Wanted {
+  double sum, size;
+};
+
+Wanted product_of(const float* a, const float* b, uint32_t n) {
+  double sum = 0, squares = 0;
+  for (uint32_t i = 0; i < n; i++) sum += double{a[i]} * b[i], squares += double{a[i]} * b[i] * a[i] * b[i];
+  return {sum, sqrt(squares)};
+}
+
+double relative_error(const std::vector<float>& got, const std::vector<Wanted>& wanted) {
+  double error = 0, norm = 0;
+  for (size_t i = 0; i < got.size(); i++) {
+    error += (got[i] - wanted[i].sum) * (got[i] - wanted[i].sum);
+    norm += wanted[i].size * wanted[i].size;
+  }
+  return sqrt(error / norm);
+}
+
+// One or more weights sharing an input, with bias and residual where asked.
+void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bool bias, bool residual, const std::vector<uint32_t>& counts, bool prefill,
+                 uint32_t last_type = ~0u) {
+  const TensorType& t = *find_tensor_type(type);
+  std::vector<uint32_t> types(rows.size(), type);
+  if (last_type != ~0u) types.back() = last_type;
+  if (columns % t.block_weights != 0) return;
+  const uint32_t most = *std::max_element(counts.begin(), counts.end());
+  std::vector<Matrix> matrices;
+  std::vector<float> biases;
+  uint32_t total = 0;
+  for (size_t i = 0; i < rows.size(); i++) matrices.push_back(make_matrix(types[i], 1, rows[i], columns)), total += rows[i];
+  const uint32_t in_stride = columns + (residual ? 4 : 3), out_stride = total + 5;
+  std::vector<float> input(size_t{most} * in_stride), added(size_t{most} * out_stride);
+  for (float& v : input) v = random_float();
+  for (float& v : added) v = random_float();
+  for (uint32_t i = 0; i < total; i++) biases.push_back(random_float());
+  float* d_input = static_cast<float*>(device_alloc(input.size() * 4));
+  float* d_added = static_cast<float*>(device_alloc(added.size() * 4));
+  float* d_bias = static_cast<float*>(device_alloc(biases.size() * 4));
+  float* d_output = static_cast<float*>(device_alloc(added.size() * 4));
+  must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(d_added, added.data(), added.size() * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(d_bias, biases.data(), biases.size() * 4, cudaMemcpyHostToDevice), "copy");
+  Scratch scratch = make_scratch(matmul_scratch_bytes(types.data(), rows.data(), rows.size(), columns, most));
+  std::vector<float> first_run;  // of the largest count
+  std::vector<uint32_t> order = counts;
+  std::sort(order.rbegin(), order.rend());
+  std::string name = std::string(t.name) + (last_type != ~0u ? std::string(" and ") + find_tensor_type(last_type)->name : "") + " rows";
+  for (uint32_t r : rows) name += " " + std::to_string(r);
+  name += " columns " + std::to_string(columns) + (prefill ? " prefill" : " decode");
+  std::vector<Wanted> wanted(size_t{most} * total);
+  std::atomic<uint32_t> next{0};
+  const auto multiply = [&] {
+    for (uint32_t n; (n = next++) < most;) {
+      uint32_t column = 0;
+      for (const Matrix& m : matrices) {
+        for (uint32_t r = 0; r < m.packed.rows; r++, column++) {
+          Wanted& w = wanted[size_t{n} * total + column];
+          w = product_of(&m.values[size_t{r} * columns], &input[size_t{n} * in_stride], columns);
+          if (bias) w.sum += biases[column];
+          if (residual) w.sum += added[size_t{n} * out_stride + column];
+        }
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  for (unsigned i = 1; i < std::thread::hardware_concurrency(); i++) threads.emplace_back(multiply);
+  multiply();
+  for (std::thread& thread : threads) thread.join();
+  double worst = 0;
+  for (uint32_t n : order) {
+    for (int run = 0; run < 2; run++) {
+      must(cudaMemset(d_output, 0xFF, added.size() * 4), "poison");
+      MatmulArgs args = {};
+      args.input = d_input, args.input_stride = in_stride, args.output = d_output, args.output_stride = out_stride;
+      args.residual = residual ? d_added : nullptr;
+      args.n_rows = n, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size()), args.scratch = scratch, args.prefill = prefill;
+      uint32_t column = 0;
+      for (size_t i = 0; i < rows.size(); i++) args.weights[i] = {matrices[i].packed, bias ? d_bias + column : nullptr, column}, column += rows[i];
+      launch_matmul(args, nullptr);
+      must(cudaGetLastError(), "launch");
+      std::vector<float> output(added.size());
+      must(cudaMemcpy(output.data(), d_output, output.size() * 4, cudaMemcpyDeviceToHost), name.c_str());
+      std::vector<float> got;
+      for (uint32_t i = 0; i < n; i++) got.insert(got.end(), output.begin() + size_t{i} * out_stride, output.begin() + size_t{i} * out_stride + total);
+      const double error = relative_error(got, wanted);
+      worst = std::max(worst, error);
+      expect(error < 3e-6, name + ": " + std::to_string(n) + " tokens: relative error " + std::to_string(error * 1e6) + "e-6");
+      uint32_t padding = 0;
+      memcpy(&padding, &output[total], 4);
+      expect(padding == 0xFFFFFFFF, name + ": wrote beyond its columns");
+      if (first_run.empty()) first_run = got;
+      expect(memcmp(first_run.data(), got.data(), got.size() * 4) == 0, name + ": bits of " + std::to_string(n) + " tokens, run " + std::to_string(run));
+    }
+  }
+  printf("%s%s%s: worst %.2e\n", name.c_str(), bias ? " bias" : "", residual ? " residual" : "", worst);
+  for (Matrix& m : matrices) free_matrix(m);
+  for (void* p : {(void*)d_input, (void*)d_added, (void*)d_bias, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
+}
+
+void check_experts(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, uint32_t n_tokens, uint32_t n_used, bool per_slot) {
+  Matrix m = make_matrix(type, n_experts, rows, columns);
+  const uint32_t slots = n_tokens * n_used, n_inputs = per_slot ? slots : n_tokens;
+  std::vector<float> input(size_t{n_inputs} * columns);
+  std::vector<uint32_t> experts(slots);
+  for (float& v : input) v = random_float();
+  for (uint32_t& e : experts) e = random_u32() % n_experts;
+  float* d_input = static_cast<float*>(device_alloc(input.size() * 4));
+  uint32_t* d_experts = static_cast<uint32_t*>(device_alloc(slots * 4));
+  float* d_output = static_cast<float*>(device_alloc(size_t{slots} * rows * 4, 0xFF));
+  must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(d_experts, experts.data(), slots * 4, cudaMemcpyHostToDevice), "copy");
+  ExpertMatmulArgs args = {};
+  args.input = d_input, args.input_stride = columns, args.input_per_slot = per_slot, args.experts = d_experts, args.experts_stride = n_used;
+  args.output = d_output, args.output_stride = rows, args.n_tokens = n_tokens, args.n_used = n_used, args.columns = columns, args.n_weights = 1;
+  args.weights[0] = m.packed;
+  launch_expert_matmul(args, nullptr);
+  must(cudaGetLastError(), "launch");
+  std::vector<float> got(size_t{slots} * rows);
+  must(cudaMemcpy(got.data(), d_output, got.size() * 4, cudaMemcpyDeviceToHost), "copy");
+  std::vector<Wanted> wanted;
+  for (uint32_t s = 0; s < slots; s++) {
+    const float* x = input.data() + size_t{per_slot ? s : s / n_used} * columns;
+    for (uint32_t r = 0; r < rows; r++) {
+      wanted.push_back(product_of(m.values.data() + (size_t{experts[s]} * rows + r) * columns, x, columns));
+    }
+  }
+  const double error = relative_error(got, wanted);
+  expect(error < 3e-6, std::string(find_tensor_type(type)->name) + " experts: relative error " + std::to_string(error * 1e6) + "e-6");
+  free_matrix(m);
+  cudaFree(d_input), cudaFree(d_experts), cudaFree(d_output);
+}
+
+// A prologue gives the bits of its operation followed by a product.
+void check_prologue(uint32_t type, uint32_t rows, uint32_t columns) {
+  constexpr uint32_t n_tokens = 1;
+  Matrix m = make_matrix(type, 1, rows, columns);
+  std::vector<float> input(size_t{n_tokens} * 2 * columns), norm_weight(columns);
+  for (float& v : input) v = 3 * random_float();
+  for (float& v : norm_weight) v = 1 + random_float();
+  float* d_input = static_cast<float*>(device_alloc(input.size() * 4));
+  float* d_between = static_cast<float*>(device_alloc(input.size() * 4));
+  float* d_norm = static_cast<float*>(device_alloc(columns * 4));
+  float* d_output = static_cast<float*>(device_alloc(size_t{n_tokens} * rows * 4));
+  must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(d_norm, norm_weight.data(), columns * 4, cudaMemcpyHostToDevice), "copy");
+  const Scratch scratch = make_scratch(matmul_scratch_bytes(&type, &rows, 1, columns, n_tokens));
+  for (auto kind : {MatmulPrologue::kNorm, MatmulPrologue::kActivation}) {
+    std::vector<float> results[2];
+    for (int fused = 0; fused < 2; fused++) {
+      must(cudaMemset(d_output, 0xFF, size_t{n_tokens} * rows * 4), "poison");
+      MatmulArgs args = {};
+      args.input = d_input, args.input_stride = 2 * columns, args.output = d_output, args.output_stride = rows;
+      args.n_rows = n_tokens, args.columns = columns, args.n_weights = 1, args.scratch = scratch;
+      args.weights[0] = {m.packed, nullptr, 0};
+      args.prologue.kind = kind, args.prologue.norm_weight = d_norm, args.prologue.epsilon = 1e-5f, args.prologue.activation = M40_ACTIVATION_SILU;
+      if (!fused) {
+        if (kind == MatmulPrologue::kNorm) {
+          NormArgs norm = {};
+          norm.input = d_input, norm.input_stride = 2 * columns, norm.output = d_between, norm.output_stride = columns, norm.weight = d_norm;
+          norm.n_rows = n_tokens, norm.columns = columns, norm.norm = M40_NORM_RMS, norm.epsilon = 1e-5f;
+          launch_norm(norm, nullptr);
+        } else {
+          launch_activation({d_input, 2 * columns, d_between, columns, n_tokens, columns, M40_ACTIVATION_SILU, true}, nullptr);
+        }
+        args.input = d_between, args.input_stride = columns, args.prologue = {};
+      }
+      expect(matmul_fuses(args), "a prologue for one token");
+      launch_matmul(args, nullptr);
+      must(cudaGetLastError(), "launch");
+      results[fused].resize(size_t{n_tokens} * rows);
+      must(cudaMemcpy(results[fused].data(), d_output, results[fused].size() * 4, cudaMemcpyDeviceToHost), "copy");
+    }
+    expect(memcmp(results[0].data(), results[1].data(), results[0].size() * 4) == 0,
+           std::string(find_tensor_type(type)->name) + (kind == MatmulPrologue::kNorm ? " norm" : " activation") + " prologue: other bits than the operation of its own");
+  }
+  free_matrix(m);
+  for (void* p : {(void*)d_input, (void*)d_between, (void*)d_norm, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
+}
+
+// Every tile of tokens (32, 64, 128) alone and behind others, whole and not; one split and two; sums that can be stored
+// four at a time and ones that cannot.
+void check_prompts() {
+  for (const TensorType& t : tensor_types) {
+    check_shape(t.id, {96}, 512, true, true, {1, 7, 40}, true);
+    check_shape(t.id, {130, 40}, 256, true, false, {1, 129, 150}, true);
+    if (t.block_weights == 1) {
+      check_shape(t.id, {33}, 77, false, true, {1, 3, 70}, true);
+      check_shape(t.id, {5}, 3, false, false, {2}, true);
+    }
+#ifdef M40_EMULATED
+    if (t.id == M40_TYPE_Q4_K || t.id == M40_TYPE_F16) check_shape(t.id, {130, 40}, 2048, true, false, {1, 33, 65, 130}, true);
+#else
+    check_shape(t.id, {130, 40}, 2048, true, false, {1, 31, 32, 33, 64, 65, 127, 128, 129, 161, 200, 257, 700}, true);
+    check_shape(t.id, {256}, 4096, true, true, {1, 16, 32, 64, 96, 128, 160, 300}, true);
+#endif
+  }
+#ifndef M40_EMULATED
+  for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_F16}) {
+    check_shape(type, {1024}, 4096, false, true, {200}, true);
+  }
+  // Several passes over the tokens.
+  check_shape(M40_TYPE_Q4_K, {4096}, 8192, false, true, {32, 700}, true);
+#endif
+}
+
+void check_decode() {
+  std::vector<uint32_t> all;
+  for (uint32_t n = 1; n <= 33; n++) all.push_back(n);
+#ifdef M40_EMULATED
+  const std::vector<uint32_t> few = {1, 2, 3, 8, 17};
+#else
+  const std::vector<uint32_t> few = all;
+#endif
+  for (const TensorType& t : tensor_types) {
+    check_shape(t.id, {96}, 512, true, true, few, false);
+    check_shape(t.id, {1}, 256, false, false, {1, 5}, false);
+    check_shape(t.id, {130, 40, 7}, 1024 + 256, true, false, {1, 4, 9}, false);
+    if (t.block_weights <= 32) check_shape(t.id, {33}, 96 + 32, false, true, {1, 3, 32}, false);
+    if (t.block_weights == 1) {
+      check_shape(t.id, {33}, 77, false, true, {1, 3, 32}, false);
+      check_shape(t.id, {5}, 3, false, false, {2}, false);
+    }
+    check_experts(t.id, 4, 96, 512, 3, 2, false);
+    check_prologue(t.id, 96, 1280);
+    check_prologue(t.id, 200, 256);
+    check_experts(t.id, 4, 40, 256, 3, 2, true);
+  }
+  for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q5_K, M40_TYPE_Q8_0}) {  // a launch for both, and one for each
+    check_shape(type, {130, 40, 7}, 1024 + 256, true, true, few, false, M40_TYPE_Q6_K);
+    check_shape(type, {64, 33}, 512, false, false, few, false, M40_TYPE_Q6_K);
+  }
+#ifndef M40_EMULATED
+  for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_F16}) {
+    check_shape(type, {4096}, 4096, true, true, {1, 2, 4, 8, 16, 32}, false);
+    check_shape(type, {1024, 512, 512}, 14336, false, false, {1, 2, 4, 8, 16, 32}, false);
+  }
+#endif
+#ifndef M40_EMULATED
+  check_prologue(M40_TYPE_Q4_K, 8192, 4096);
+#endif
+}
+
+}  // namespace
+
+#endif

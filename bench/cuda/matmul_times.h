@@ -1,0 +1,184 @@
+// Times of products of packed weights: by themselves, and in stacks of layers.
+#ifndef M40_BENCH_CUDA_MATMUL_TIMES_H
+#define M40_BENCH_CUDA_MATMUL_TIMES_H
+
+#include "../../cuda/runtime/tensor_types.h"
+#include "matmul_memory.h"
+
+namespace {
+
+// Random blocks: what is timed need not mean anything, but must be numbers that are not zero. An entry of entry_words
+// words is quants up to quant_words, and scales after.
+__global__ void fill(uint32_t* words, size_t n, uint32_t seed, uint32_t entry_words, uint32_t quant_words, uint32_t quant_keep, uint32_t quant_set, uint32_t keep,
+                     uint32_t set) {
+  for (size_t i = blockIdx.x * size_t{blockDim.x} + threadIdx.x; i < n; i += size_t{gridDim.x} * blockDim.x) {
+    uint32_t h = static_cast<uint32_t>(i) * 2654435761u + seed;
+    h ^= h >> 15, h *= 2246822519u, h ^= h >> 13;
+    words[i] = i % entry_words < quant_words ? (h & quant_keep) | quant_set : (h & keep) | set;
+  }
+}
+
+PackedWeight random_weight(uint32_t type, uint32_t rows, uint32_t columns, void* memory) {
+  const PackedWeight w = packed_view(type, 1, rows, columns, memory);
+  const PackedLayout layout = packed_layout(type);
+  const bool floats = type == M40_TYPE_F16 || type == M40_TYPE_BF16 || type == M40_TYPE_F32;
+  // Halves near 2^-10 of either sign for values; scales of 8 bits below 64, or positive halves.
+  const uint32_t quants = (layout.bytes[0] + layout.bytes[1]) * packed_tile_rows / 4, scales = layout.bytes[2] * packed_tile_rows / 4;
+  const bool bytes = type == M40_TYPE_Q6_K || type == M40_TYPE_Q2_K;
+  fill<<<1024, 256>>>(static_cast<uint32_t*>(const_cast<void*>(w.planes[0])), packed_plane_bytes(type, 1, rows, columns, 0) / 4, rows * 7 + columns, quants + scales, quants,
+                      floats ? 0x83FF83FF : 0xFFFFFFFF, floats ? 0x14001400 : 0, bytes ? 0x3F3F3F3F : 0x03FF03FF, bytes ? 0 : 0x14001400);
+  if (w.planes[1] != nullptr) {
+    // The bytes that make d and dmin are the highest of each word; 0x14 makes halves near 2^-10.
+    fill<<<1024, 256>>>(static_cast<uint32_t*>(const_cast<void*>(w.planes[1])), packed_plane_bytes(type, 1, rows, columns, 1) / 4, rows * 5 + columns, 1, 0, 0, 0, 0x00FFFFFF,
+                        0x14000000);
+  }
+  return w;
+}
+
+struct Shape {
+  const char* name;
+  std::vector<uint32_t> rows;
+  uint32_t columns;
+  bool residual;
+};
+
+// Median microseconds of one product, over `copies` different weights in one graph.
+double time_graph(const std::function<void(cudaStream_t)>& record, int n_products) {
+  static cudaStream_t stream = nullptr;
+  if (stream == nullptr) must(cudaStreamCreate(&stream), "stream");
+  cudaGraph_t graph;
+  cudaGraphExec_t executable;
+  must(cudaStreamBeginCapture(stream, cudaStreamCaptureModeGlobal), "capture");
+  record(stream);
+  must(cudaStreamEndCapture(stream, &graph), "capture");
+  must(cudaGraphInstantiate(&executable, graph, nullptr, nullptr, 0), "instantiate");
+  cudaEvent_t a, b;
+  cudaEventCreate(&a), cudaEventCreate(&b);
+  std::vector<float> times;
+  double spent = 0;
+  for (int i = 0; i < 12 && (i < 5 || spent < 60); i++) {
+    cudaEventRecord(a, stream);
+    must(cudaGraphLaunch(executable, stream), "launch");
+    cudaEventRecord(b, stream);
+    must(cudaEventSynchronize(b), "run");
+    float ms;
+    cudaEventElapsedTime(&ms, a, b);
+    spent += ms;
+    if (i >= 2) times.push_back(ms);
+  }
+  cudaGraphExecDestroy(executable), cudaGraphDestroy(graph), cudaEventDestroy(a), cudaEventDestroy(b);
+  std::sort(times.begin(), times.end());
+  return times[times.size() / 2] * 1000 / n_products;
+}
+
+struct Buffers {
+  float *input, *output, *residual;
+  Scratch scratch;
+};
+
+Buffers make_buffers() {
+  Buffers b;
+  const size_t n = size_t{2048} * 32768;
+  b.input = static_cast<float*>(device_alloc(n * 4)), b.output = static_cast<float*>(device_alloc(n * 4)), b.residual = static_cast<float*>(device_alloc(n * 4));
+  std::vector<float> host(n);
+  for (float& v : host) v = random_float();
+  must(cudaMemcpy(b.input, host.data(), n * 4, cudaMemcpyHostToDevice), "copy");
+  must(cudaMemcpy(b.residual, host.data(), n * 4, cudaMemcpyHostToDevice), "copy");
+  b.scratch = make_scratch(128 << 20);
+  return b;
+}
+
+void product(const Buffers& b, const Shape& shape, const std::vector<PackedWeight>& weights, uint32_t n, bool prefill, cudaStream_t stream, bool prologues = false) {
+  MatmulArgs args = {};
+  args.input = b.input, args.input_stride = shape.columns, args.output = b.output, args.residual = shape.residual ? b.residual : nullptr;
+  args.n_rows = n, args.columns = shape.columns, args.n_weights = static_cast<uint32_t>(weights.size()), args.scratch = b.scratch, args.prefill = prefill;
+  uint32_t column = 0;
+  for (size_t i = 0; i < weights.size(); i++) args.weights[i] = {weights[i], nullptr, column}, column += weights[i].rows;
+  args.output_stride = column;
+  if (prologues && shape.columns == 14336) {
+    args.prologue.kind = MatmulPrologue::kActivation, args.prologue.activation = M40_ACTIVATION_SILU, args.input_stride = 2 * shape.columns;
+  } else if (prologues && !shape.residual) {
+    args.prologue.kind = MatmulPrologue::kNorm, args.prologue.norm_weight = b.residual, args.prologue.epsilon = 1e-5f;
+  }
+  launch_matmul(args, stream);
+}
+
+const std::vector<Shape> layer = {{"qkv", {4096, 1024, 1024}, 4096, false}, {"o", {4096}, 4096, true}, {"gate_up", {14336, 14336}, 4096, false}, {"down", {4096}, 14336, true}};
+const Shape logits = {"logits", {32000}, 4096, false};
+
+std::vector<std::vector<PackedWeight>> make_copies(const std::vector<uint32_t>& types, const Shape& shape, uint64_t wanted_bytes, std::vector<void*>& memory) {
+  uint64_t bytes = 0;
+  for (size_t i = 0; i < shape.rows.size(); i++) bytes += packed_bytes(types[i], 1, shape.rows[i], shape.columns);
+  std::vector<std::vector<PackedWeight>> copies;
+  for (uint64_t have = 0; have < wanted_bytes || copies.size() < 2; have += bytes) {
+    std::vector<PackedWeight> weights;
+    for (size_t i = 0; i < shape.rows.size(); i++) {
+      memory.push_back(device_alloc(packed_bytes(types[i], 1, shape.rows[i], shape.columns)));
+      weights.push_back(random_weight(types[i], shape.rows[i], shape.columns, memory.back()));
+    }
+    copies.push_back(weights);
+  }
+  must(cudaDeviceSynchronize(), "fill");
+  return copies;
+}
+
+void time_type(const Buffers& b, uint32_t type, const std::vector<uint32_t>& counts, bool prompt) {
+  std::vector<Shape> shapes = layer;
+  shapes.push_back(logits);
+  for (const Shape& shape : shapes) {
+    std::vector<void*> memory;
+    uint64_t rows = 0;
+    for (uint32_t r : shape.rows) rows += r;
+    const auto copies = make_copies(std::vector<uint32_t>(shape.rows.size(), type), shape, 400 << 20, memory);
+    double bytes = 0;
+    for (uint32_t r : shape.rows) bytes += packed_bytes(type, 1, r, shape.columns);
+    printf("%-5s %-8s", find_tensor_type(type)->name, shape.name);
+    for (uint32_t n : counts) {
+      const size_t used = n > 32 ? 2 : copies.size();
+      const bool prefill = prompt || n > 32;
+      const double us = time_graph([&](cudaStream_t s) { for (size_t i = 0; i < used; i++) product(b, shape, copies[i], n, prefill, s); }, static_cast<int>(used));
+      printf(" | n=%u %.1f us %.2f TB/s %.1f TF", n, us, bytes / us / 1e6, 2.0 * rows * shape.columns * n / us / 1e6);
+    }
+    printf("\n");
+    fflush(stdout);
+    for (void* m : memory) cudaFree(m);
+  }
+}
+
+// A stack of 32 layers and the logits, as a step would launch them.
+void time_mix(const Buffers& b, const char* name, const std::function<uint32_t(int layer, const std::string& tensor)>& type_of, const std::vector<uint32_t>& counts) {
+  struct Use {
+    Shape shape;
+    std::vector<PackedWeight> weights;
+  };
+  std::vector<void*> memory;
+  std::vector<Use> uses;
+  const char* parts[4][3] = {{"q", "k", "v"}, {"o"}, {"gate", "up"}, {"down"}};
+  double bytes = 0, weights = 0;
+  const auto add = [&](const Shape& shape, const std::vector<uint32_t>& types) {
+    uses.push_back({shape, make_copies(types, shape, 0, memory)[0]});
+    for (size_t i = 0; i < types.size(); i++) bytes += packed_bytes(types[i], 1, shape.rows[i], shape.columns), weights += double(shape.rows[i]) * shape.columns;
+  };
+  for (int l = 0; l < 32; l++) {
+    for (size_t s = 0; s < layer.size(); s++) {
+      std::vector<uint32_t> types;
+      for (size_t i = 0; i < layer[s].rows.size(); i++) types.push_back(type_of(l, parts[s][i]));
+      add(layer[s], types);
+    }
+  }
+  add(logits, {type_of(0, "logits")});
+  printf("%-7s %.2f GB", name, bytes / 1e9);
+  const double fused = time_graph([&](cudaStream_t s) { for (const Use& u : uses) product(b, u.shape, u.weights, 1, false, s, true); }, 1);
+  printf(" | n=1 with norms and activations as prologues %.0f us", fused);
+  for (uint32_t n : counts) {
+    const double us = time_graph([&](cudaStream_t s) { for (const Use& u : uses) product(b, u.shape, u.weights, u.shape.rows[0] == 32000 && n > 32 ? 1 : n, n > 32, s); }, 1);
+    printf(" | n=%u %.0f us, %.0f tok/s, %.2f TB/s, %.1f TF", n, us, n / us * 1e6, bytes / us / 1e6, 2 * weights * n / us / 1e6);
+    fflush(stdout);
+  }
+  printf("\n");
+  for (void* m : memory) cudaFree(m);
+}
+
+}  // namespace
+
+#endif
