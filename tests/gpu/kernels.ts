@@ -45,6 +45,15 @@ for (const file of SUITE) {
   });
 }
 
+// Requests alone and among others, with random ends, giving way and shared prefixes: the whole engine.
+Deno.test("cuda: batching_test.ts", async (t) => {
+  for (const { name, failure } of await runFile("batching_test.ts", { M40_TEST_BACKEND: "cuda" })) {
+    await t.step(name, () => {
+      if (failure !== undefined) throw new AssertionError(failure);
+    });
+  }
+});
+
 const SANITIZED = [
   "reference_operations_test.ts",
   "reference_products_test.ts",
