@@ -12,7 +12,7 @@
 
 #include "../include/m40.h"
 #include "../runtime/device.h"
-#include "attention_decode.cuh"
+#include "attention_score.cuh"
 #include "kv_cache.cuh"
 
 namespace m40::cuda {

@@ -4,7 +4,7 @@
 // adjacent ones a load where rows are aligned for it. Rows that are too long for that are read anew for each pass.
 //
 // The order of additions is one for all: 512 chains, of the columns that are 512 apart, then their sums 32 at a time, then
-// those. Products that do the norm themselves (matmul_decode.cuh) keep to it.
+// those. Products that do the norm themselves (matmul_prologue.cuh) keep to it.
 #ifndef M40_KERNELS_NORM_CUH
 #define M40_KERNELS_NORM_CUH
 

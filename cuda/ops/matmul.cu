@@ -25,6 +25,13 @@ uint32_t multiprocessors() {
   return 1;
 }
 
+bool decode_pair(uint32_t type, uint32_t other) {
+#define M40_PAIR(name, other_name) if (type == M40_TYPE_##name && other == M40_TYPE_##other_name) return true;
+  M40_MATMUL_PAIRS(M40_PAIR)
+#undef M40_PAIR
+  return false;
+}
+
 // Calls f with the indices of the weights of each launch, and the types that they are of.
 template <class Function>
 void for_each_launch(const MatmulArgs& args, const Function& f) {
@@ -38,8 +45,10 @@ void for_each_launch(const MatmulArgs& args, const Function& f) {
 }
 
 void launch_decode_types(uint32_t type, uint32_t other, const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
-  if (type == M40_TYPE_Q4_K && other == M40_TYPE_Q6_K) return launch_decode<M40_TYPE_Q4_K, M40_TYPE_Q6_K>(args, launch, stream);
-  if (type == M40_TYPE_Q5_K && other == M40_TYPE_Q6_K) return launch_decode<M40_TYPE_Q5_K, M40_TYPE_Q6_K>(args, launch, stream);
+#define M40_PAIR(name, other_name) \
+  if (type == M40_TYPE_##name && other == M40_TYPE_##other_name) return launch_decode<M40_TYPE_##name, M40_TYPE_##other_name>(args, launch, stream);
+  M40_MATMUL_PAIRS(M40_PAIR)
+#undef M40_PAIR
   for_type(type, [&](auto t) { launch_decode<decltype(t)::value, decltype(t)::value>(args, launch, stream); });
 }
 

@@ -36,7 +36,7 @@ template <uint32_t kType>
 void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stream);
 
 // Types that share a launch: llama.cpp's mixes have v in a finer type than q and k.
-inline bool decode_pair(uint32_t type, uint32_t other) { return (type == M40_TYPE_Q4_K || type == M40_TYPE_Q5_K) && other == M40_TYPE_Q6_K; }
+#define M40_MATMUL_PAIRS(pair) pair(Q4_K, Q6_K) pair(Q5_K, Q6_K)
 
 constexpr uint32_t expert_row_groups = 1;
 

@@ -4,7 +4,6 @@
 
 namespace m40::cuda {
 
-M40_MATMUL_PAIR(Q4_K, Q6_K)
-M40_MATMUL_PAIR(Q5_K, Q6_K)
+M40_MATMUL_PAIRS(M40_MATMUL_PAIR)
 
 }  // namespace m40::cuda

@@ -33,7 +33,7 @@ export function openDevice(device: string): OpenedDevice {
       throw new M40Error(
         "unsupported",
         `no kernel library was found; looked at ` +
-          `${[...libraryPaths("cuda"), ...libraryPaths("cpu")].join(", ")}. Put one beside the ` +
+          `${libraryPaths("cuda").concat(libraryPaths("cpu")).join(", ")}. Put one beside the ` +
           `executable, name its folder in M40_KERNELS, or build one: deno task build.`,
       );
     }
