@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
+import { NO_END } from "./server_fixture.ts";
 
 /** Starts `m40 serve` on a free port and waits until it listens. */
 async function startServe(home: Home, args: string[], env: Record<string, string> = {}) {
@@ -27,7 +28,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     const response = await fetch(`${server.url}/v1/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },
-      body: JSON.stringify({ model: "tiny", prompt: "hello", max_tokens: 5 }),
+      body: JSON.stringify({ model: "tiny", prompt: "hello", max_tokens: 5, ...NO_END }),
     });
     assertEquals([response.status, (await response.json()).usage.completion_tokens], [200, 5]);
     server.child.kill(signal);
@@ -96,7 +97,7 @@ Deno.test("m40 serve: a second signal ends it at once, although an answer runs",
     body: JSON.stringify({
       model: "long",
       prompt: "hello world",
-      temperature: 0,
+      ...NO_END,
       stream: true,
       max_tokens: 400000,
     }),
