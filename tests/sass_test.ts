@@ -143,10 +143,41 @@ function promptLoop(multiplies: number, sides: [number, number]): string[] {
 Deno.test("an inner loop counts as often as it runs, what it passes over once, sides of a branch in turn", () => {
   const loop = nestedLoop(kernelOf(promptLoop(10, [3, 5])), 4)!;
   const count = (name: string) => loop.filter((one) => one === name).length;
-  assertEquals(multiplyAdds(loop), 2 * 4 * 10);
-  assertEquals([count("LDG.E.128"), count("BAR.SYNC")], [2, 2]);
-  assertEquals([count("STS"), count("STS.128")], [3, 5]);
+  assertEquals(multiplyAdds(loop), 8 * 4 * 10);
+  assertEquals([count("LDG.E.128"), count("BAR.SYNC")], [8, 8]);
+  assertEquals([count("STS"), count("STS.128")], [4 * 3, 4 * 5]);
   assertEquals(nestedLoop(kernelOf(decodeLoop(10)), 4), undefined);
+});
+
+/** A product's loops whose branch has three sides, which end with `leave`, a jump to the place that `name` names. */
+function threeSides(name: string, leave: string): string[] {
+  return [
+    "NOP",
+    "LDG.E.128 R4, [R2]", // address 0x10, the outer loop
+    ...new Array(10).fill("FFMA R12, R4, R8, R12"), // 0x18, the inner loop
+    "@P0 BRA 0xb8", // 0x68
+    `${name} 0xb8`,
+    "@!P1 BRA 0xa8",
+    "@!P2 BRA 0x98",
+    "STS [R0], R4", // 0x88
+    leave,
+    "STS.64 [R0], R4", // 0x98
+    leave,
+    "STS.128 [R0], R4", // 0xa8
+    leave,
+    "@P3 BRA 0x18", // 0xb8
+    "@P4 BRA 0x10",
+    "EXIT",
+  ];
+}
+
+Deno.test("sides of a branch within a side count half as often, also where SYNC and BRK end them", () => {
+  for (const [name, leave] of [["SSY", "SYNC"], ["PBK", "BRK"]]) {
+    const loop = nestedLoop(kernelOf(threeSides(name, leave)), 4)!;
+    const count = (one: string) => loop.filter((other) => one === other).length;
+    assertEquals(multiplyAdds(loop), 8 * 4 * 10);
+    assertEquals([count("STS"), count("STS.64"), count("STS.128")], [2, 2, 4], name);
+  }
 });
 
 Deno.test("a product of prompts is held to a share of multiply-adds, by the tokens of its tile", () => {
@@ -157,6 +188,14 @@ Deno.test("a product of prompts is held to a share of multiply-adds, by the toke
   assertEquals(broken(100, 128), []);
   assertEquals(broken(10, 128), ["wanted 85%"]);
   assertEquals(broken(10, 64), ["wanted 78%"]);
+});
+
+Deno.test("a product of decoded tokens through shared memory is held to a share of multiply-adds", () => {
+  const name = "_ZN3m404cuda19matmul_decode_tiledILj12ELj14EEEvNS0_10DecodeArgsE";
+  const broken = (multiplies: number) =>
+    examine(kernelOf(promptLoop(multiplies, [3, 5]), name)).broken;
+  assertEquals(broken(100), []);
+  assertEquals(broken(10), ["wanted 78%"]);
 });
 
 Deno.test("a decode attention loop is held to a share of the bandwidth, in bytes of the cache", () => {

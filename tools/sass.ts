@@ -22,8 +22,11 @@ import {
   isDecode,
   isHot,
   isPrefill,
+  isTiledDecode,
   MULTIPLY_ADD_SHARE,
   PREFILL_INNER_TURNS,
+  TILED_DECODE_ADD_SHARE,
+  TILED_DECODE_INNER_TURNS,
   WEIGHT_TYPES,
 } from "./sass/budgets.ts";
 import { clocks } from "./sass/instructions.ts";
@@ -95,6 +98,13 @@ export function examine(kernel: Kernel): Finding {
     allows = `${WEIGHT_TYPES[type].name}, a tile of ${tokens} tokens${whole ? "" : ", ragged"}: ` +
       `${percent(share)} of ${nested.length} instructions are multiply-adds`;
     judge(share, MULTIPLY_ADD_SHARE[tokens], "");
+  } else if (isTiledDecode(kernel)) {
+    const nested = nestedLoop(kernel, TILED_DECODE_INNER_TURNS) ?? [];
+    const share = nested.length === 0 ? 0 : multiplyAdds(nested) / nested.length;
+    budgeted = true;
+    allows = `${WEIGHT_TYPES[kernel.args[0]].name}, 32 tokens: ${percent(share)} of ` +
+      `${nested.length} instructions are multiply-adds`;
+    judge(share, TILED_DECODE_ADD_SHARE, "");
   } else if (loop && isAttentionDecode(kernel)) {
     const share = bandwidthShare(globalBytes(loop), loop);
     const wanted = CACHE_SHARE[kernel.args[0]];

@@ -2,7 +2,7 @@
 //
 // There a lane's weights go from registers straight into its sums, eight tokens at a time, and a third of the instructions
 // turn quants into floats. Here a warp puts eight columns of its weights and activations into shared memory of its own,
-// and each lane multiplies 8 rows with 8 tokens of them: a quant is unpacked once for 32 tokens. Parts, splits and
+// and each lane multiplies 8 rows with 16 tokens of them: a quant is unpacked once for 32 tokens. Parts, splits and
 // the order of additions are the same.
 #ifndef M40_KERNELS_MATMUL_DECODE_TILED_CUH
 #define M40_KERNELS_MATMUL_DECODE_TILED_CUH
@@ -11,104 +11,166 @@
 
 namespace m40::cuda {
 
-// A warp makes 64 rows times 32 tokens: 8 x 4 lanes, each with 4 rows and 4 tokens in either half of either.
+// A warp makes 128 rows times 32 tokens: 16 x 2 lanes, each with 8 rows and 16 tokens.
 template <uint32_t kType>
 struct DecodeTiled {
   using F = Format<kType>;
-  static constexpr int kTokens = 32, kRowLanes = 8, kRows = kRowLanes * 8, R = kRows / 32;
-  static constexpr int kStep = 8;  // columns
+  static constexpr int kTokens = 32, kRows = 128, kRowLanes = 16, R = kRows / 32;
+  static constexpr int kStep = 8, kSteps = 32 / kStep;        // columns that are staged at a time; such steps of a block
+  static constexpr int kStepsOfLoad = F::kColumns / kStep;    // that a load of quants lasts
   static constexpr int kWeights = kStep * kRows, kInputs = kStep * kTokens;
   static constexpr int kWalk = kWeights + kInputs;  // floats of a warp
   static constexpr int kSlots = 16;
   static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
+  // Scales as floats take too many registers where there are two for a block: then they are made for each step.
+  static constexpr bool kKeepsFactors = sizeof(typename F::Factors) <= 12;
 
-  // acc[i][j] += blocks [block, end) of rows first_row + row(i) times the activations of tokens first_token + token(j).
+  // Row and token, among those of the warp, of a lane's sum acc[i][j].
+  __device__ static __forceinline__ uint32_t row_of(uint32_t lane, int i) { return i % 4 * 32 + i / 4 * kRowLanes + lane % kRowLanes; }
+  __device__ static __forceinline__ uint32_t token_of(uint32_t lane, int j) { return j / 4 * 8 + lane / kRowLanes * 4 + j % 4; }
+
+  // acc[i][j] += blocks [block, end) of rows first_row + row_of(i) times the activations of tokens first_token + token_of(j).
   __device__ static __forceinline__ void walk(const DecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
-                                              uint32_t end, float* shared, float (&acc)[8][8]) {
+                                              uint32_t end, float* shared, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
     const Bases bases = make_bases<F::kBits>();
-    float* const weights = shared;              // [kStep][kRows]
-    float* const inputs = shared + kWeights;    // [kStep][kTokens]
-    const float* const weights_from = weights + lane % kRowLanes * 4;
-    const float* const inputs_from = inputs + lane / kRowLanes * 4;
+    float* const weights = shared;             // [kStep][lanes][R]: a lane's rows, which lie 32 apart, beside each other
+    float* const inputs = shared + kWeights;   // [kStep][kTokens]
+    const float* const a_from = weights + lane % kRowLanes * 4;
+    const float* const b_from = inputs + lane / kRowLanes * 4;
     typename F::Cursor cursor(weight, first_row + lane, block);
     typename F::Quants quants[R];
     typename F::Scale scale[R];
     typename F::Super super[R];
+    typename F::Factors factors[R];
     uint32_t word[R];
+    float4 ahead[2];
     // A lane stages one token's columns of the step.
     const uint32_t token = first_token + lane < args.n_tokens ? first_token + lane : args.n_tokens - 1;
-    const uint32_t input = token * args.input_stride;
-    float4 ahead[2];
-    const auto load_input = [&](uint32_t column) {
+    uint32_t input = token * args.input_stride + block * 32;
+    const auto load_input = [&]() {
 #pragma unroll
-      for (int i = 0; i < 2; i++) ahead[i] = __ldg(reinterpret_cast<const float4*>(args.input + (input + column + 4 * i)));
+      for (int i = 0; i < 2; i++) ahead[i] = __ldg(reinterpret_cast<const float4*>(args.input + input) + i);
     };
-    // Of block b, where the cursor already is.
-    const auto load_scales = [&](uint32_t b) {
+    const auto load_quants = [&](uint32_t load) {
+#pragma unroll
+      for (int r = 0; r < R; r++) quants[r] = cursor.quants(static_cast<int>(load), r);
+    };
+    // Of the block where the cursor is.
+    const auto load_scales = [&]() {
 #pragma unroll
       for (int r = 0; r < R; r++) {
         scale[r] = cursor.scale(r);
         word[r] = 0;
-        if constexpr (F::kSuperWords != 0) word[r] = cursor.super_word(r, b % 8 / (8 / F::kSuperWords));
+        if constexpr (F::kSuperWords != 0) word[r] = cursor.super_word(r, block % 8 / (8 / F::kSuperWords));
       }
     };
     const auto open_super = [&]() {
 #pragma unroll
       for (int r = 0; r < R; r++) super[r] = F::open(cursor.super(r));
     };
-
-#pragma unroll
-    for (int r = 0; r < R; r++) quants[r] = cursor.quants(0, r);
-    load_scales(block);
-    load_input(block * 32);
-    if (F::kHasSuper) open_super();
-#pragma unroll 1
-    for (; block < end; block++) {
-      const bool more = block + 1 < end;
-      typename F::Factors factors[R];
+    const auto make_factors = [&]() {
 #pragma unroll
       for (int r = 0; r < R; r++) factors[r] = F::factors(super[r], scale[r], word[r], block);
+    };
+    // Columns [first, first + kStep) of a load.
+    const auto store_weights = [&](int first) {
+      if (!kKeepsFactors) make_factors();
 #pragma unroll
-      for (int step = 0; step < 4; step++) {
-        constexpr int kSteps = F::kColumns / kStep;  // of a load
+      for (int k = 0; k < kStep; k++) {
+        float w[R];
 #pragma unroll
-        for (int r = 0; r < R; r++) {
-#pragma unroll
-          for (int k = 0; k < kStep; k++) weights[k * kRows + r * 32 + lane] = F::weight(quants[r], step % kSteps * kStep + k, factors[r], bases);
-        }
-#pragma unroll
-        for (int i = 0; i < 2; i++) {
-          float* const to = inputs + 4 * i * kTokens + lane;
-          to[0] = ahead[i].x, to[kTokens] = ahead[i].y, to[2 * kTokens] = ahead[i].z, to[3 * kTokens] = ahead[i].w;
-        }
-        __syncwarp();
-        // What comes next is on its way while this is multiplied; at the end, the last block is loaded once more.
-        if (step == 3) {
-          if (more) cursor.next_block();
-          if (F::kHasSuper && more && (block + 1) % 8 == 0) cursor.next_super();
-          load_scales(block + 1);
-        }
-        if ((step + 1) % kSteps == 0) {
-#pragma unroll
-          for (int r = 0; r < R; r++) quants[r] = cursor.quants((step + 1) % 4 / kSteps, r);
-        }
-        load_input(step < 3 ? block * 32 + (step + 1) * kStep : more ? block * 32 + 32 : block * 32);
-#pragma unroll
-        for (int k = 0; k < kStep; k++) {
-          const float4 a0 = *reinterpret_cast<const float4*>(weights_from + k * kRows), a1 = *reinterpret_cast<const float4*>(weights_from + k * kRows + kRows / 2);
-          const float4 b0 = *reinterpret_cast<const float4*>(inputs_from + k * kTokens), b1 = *reinterpret_cast<const float4*>(inputs_from + k * kTokens + kTokens / 2);
-          const float a[8] = {a0.x, a0.y, a0.z, a0.w, a1.x, a1.y, a1.z, a1.w};
-          const float b[8] = {b0.x, b0.y, b0.z, b0.w, b1.x, b1.y, b1.z, b1.w};
-#pragma unroll
-          for (int i = 0; i < 8; i++) {
-#pragma unroll
-            for (int j = 0; j < 8; j++) acc[i][j] = fmaf(a[i], b[j], acc[i][j]);
-          }
-        }
-        __syncwarp();
+        for (int r = 0; r < R; r++) w[r] = F::weight(quants[r], first + k, factors[r], bases);
+        *reinterpret_cast<float4*>(weights + k * kRows + lane * 4) = make_float4(w[0], w[1], w[2], w[3]);
       }
-      if (F::kHasSuper && (block + 1) % 8 == 0 && more) open_super();
+    };
+    const auto store_step = [&](uint32_t step) {
+      if (kKeepsFactors && step == 0) make_factors();
+      const uint32_t of_load = step % kStepsOfLoad;
+      if (kStepsOfLoad == 1 || of_load == 0) {
+        store_weights(0);
+      } else if (kStepsOfLoad == 2 || of_load == 1) {
+        store_weights(kStep % F::kColumns);
+      } else if (of_load == 2) {
+        store_weights(2 * kStep % F::kColumns);
+      } else {
+        store_weights(3 * kStep % F::kColumns);
+      }
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        float* const to = inputs + 4 * i * kTokens + lane;
+        to[0] = ahead[i].x, to[kTokens] = ahead[i].y, to[2 * kTokens] = ahead[i].z, to[3 * kTokens] = ahead[i].w;
+      }
+    };
+    // Fragments of two columns: the next one is loaded while one is multiplied.
+    float a[2][8], b[2][16];
+    const float *a_at = a_from, *b_at = b_from;
+    const auto load_fragment = [&](int to, int column) {
+#pragma unroll
+      for (int i = 0; i < 2; i++) {
+        const float4 v = *reinterpret_cast<const float4*>(a_at + column * kRows + kRows / 2 * i);
+        a[to][4 * i] = v.x, a[to][4 * i + 1] = v.y, a[to][4 * i + 2] = v.z, a[to][4 * i + 3] = v.w;
+      }
+#pragma unroll
+      for (int j = 0; j < 4; j++) {
+        const float4 v = *reinterpret_cast<const float4*>(b_at + column * kTokens + 8 * j);
+        b[to][4 * j] = v.x, b[to][4 * j + 1] = v.y, b[to][4 * j + 2] = v.z, b[to][4 * j + 3] = v.w;
+      }
+    };
+    const auto multiply = [&](int from) {
+#pragma unroll
+      for (int i = 0; i < 8; i++) {
+#pragma unroll
+        for (int j = 0; j < 16; j++) acc[i][j] = fmaf(a[from][i], b[from][j], acc[i][j]);
+      }
+    };
+
+    load_quants(0);
+    load_scales();
+    load_input();
+    if (F::kHasSuper) open_super();
+    store_step(0);
+    __syncwarp();
+    load_fragment(0, 0);
+    uint32_t step = 0;  // of its block; the one that is stored next
+#pragma unroll 1
+    for (uint32_t left = (end - block) * kSteps; left > 0; left--) {
+      // What comes next is on its way while this is multiplied; at the end, the last of it is loaded once more.
+      step = (step + 1) % kSteps;
+      if (step == 0 && left > 1) {
+        block++;
+        cursor.next_block();
+        if (F::kHasSuper && block % 8 == 0) {
+          cursor.next_super();
+          open_super();
+        }
+        load_scales();
+      }
+      if (step % kStepsOfLoad == 0) load_quants(step / kStepsOfLoad);
+      if (left > 1) input += kStep;
+      load_input();
+      // A short loop: longer ones do not fit where instructions are kept close by.
+#pragma unroll 1
+      for (int four = 0; four < kStep / 4; four++) {
+        load_fragment(1, 1);
+        multiply(0);
+        load_fragment(0, 2);
+        multiply(1);
+        load_fragment(1, 3);
+        multiply(0);
+        a_at += 4 * kRows;
+        b_at += 4 * kTokens;
+        if (four == kStep / 4 - 1) {
+          // All of this step is in registers.
+          __syncwarp();
+          store_step(step);
+          __syncwarp();
+          a_at = a_from;
+          b_at = b_from;
+        }
+        load_fragment(0, 0);
+        multiply(1);
+      }
     }
   }
 };
@@ -116,7 +178,7 @@ struct DecodeTiled {
 // Where columns are a multiple of 32 and four of the input can be loaded at once. The weights of a launch are of kType or
 // of kOther.
 template <uint32_t kType, uint32_t kOther>
-__global__ __launch_bounds__(decode_split_parts * 32, 2) void matmul_decode_tiled(DecodeArgs args) {
+__global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tiled(DecodeArgs args) {
   using Tiled = DecodeTiled<kType>;
   constexpr int kSlots = Tiled::kSlots, kTokens = Tiled::kTokens;
   __shared__ __align__(16) float shared[Tiled::kFloats];
@@ -126,7 +188,7 @@ __global__ __launch_bounds__(decode_split_parts * 32, 2) void matmul_decode_tile
   const uint32_t token_blocks = (args.n_tokens + kTokens - 1) / kTokens;
   if (threadIdx.x == 0) tile = decode_tile_of(args, token_blocks);
   __syncthreads();
-  float acc[8][8];
+  float acc[8][16];
   clear(acc);
   {
     const DecodeWeight& w = args.weights[tile.which];
@@ -144,19 +206,19 @@ __global__ __launch_bounds__(decode_split_parts * 32, 2) void matmul_decode_tile
   }
   const DecodeWeight& w = args.weights[tile.which];
 #pragma unroll
-  for (int from = 0; from < 64; from += kSlots) {
+  for (int from = 0; from < 8 * 16; from += kSlots) {
     __syncthreads();
+    // One by one: sums that are stored four at a time are bound to registers in which they and the activations meet in a bank.
+    volatile float* const to = shared + warp * kSlots * 32 + lane;
 #pragma unroll
-    for (int s = 0; s < kSlots; s++) shared[(warp * kSlots + s) * 32 + lane] = acc[(from + s) % 8][(from + s) / 8];
+    for (int s = 0; s < kSlots; s++) to[s * 32] = acc[(from + s) % 8][(from + s) / 8];
     __syncthreads();
     for (int s = warp; s < kSlots; s += decode_split_parts) {
       float sum = shared[s * 32 + lane];
 #pragma unroll
       for (int p = 1; p < static_cast<int>(decode_split_parts); p++) sum += shared[(p * kSlots + s) * 32 + lane];
-      const int i = (from + s) % 8, j = (from + s) / 8;
-      const uint32_t row = tile.row_set * Tiled::kRows + i / 4 * (Tiled::kRows / 2) + lane % Tiled::kRowLanes * 4 + i % 4;
-      const uint32_t token = tile.token_block * kTokens + j / 4 * (kTokens / 2) + lane / Tiled::kRowLanes * 4 + j % 4;
-      decode_take(args, w, tile.split, row, token, sum);
+      const uint32_t row = tile.row_set * Tiled::kRows + Tiled::row_of(lane, (from + s) % 8);
+      decode_take(args, w, tile.split, row, tile.token_block * kTokens + Tiled::token_of(lane, (from + s) / 8), sum);
     }
   }
   decode_add_splits<Tiled::kRows, kTokens>(args, w, tile, token_blocks, &is_last);

@@ -60,7 +60,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
       n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
     }
     DecodeLaunch launch = {};
-    launch.tokens = decode_tokens(n_tokens, can_load_four(args), type);
+    launch.tokens = decode_tokens(n_tokens, can_load_four(args));
     launch.row_groups = decode_row_groups(launch.tokens, n_fours, multiprocessors());
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     DecodeArgs decode = {};

@@ -9,17 +9,16 @@
 namespace m40::cuda {
 
 // Tokens that a thread block of the decode kernels takes, of those compiled: for as many as there are. More than two want
-// columns that can be loaded four at a time. The tiled kernel (32) pays where unpacking takes more than a conversion.
-inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned, uint32_t type) {
-  const bool floats = type == M40_TYPE_F32 || type == M40_TYPE_F16 || type == M40_TYPE_BF16;
+// columns that can be loaded four at a time.
+inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned) {
   if (n_tokens <= 1) return 1;
   if (n_tokens <= 2 || !aligned) return 2;
-  return n_tokens <= 4 ? 4 : n_tokens <= 16 || floats ? 8 : 32;
+  return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
 }
 // Groups of 32 rows that a warp takes, with as many thread blocks as fours of them would make: four share the most work,
 // two make more warps where there would be too few for a card's multiprocessors.
 inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t multiprocessors) {
-  return tokens == 32 || (tokens <= 2 && 2 * n_blocks < 3 * uint64_t{multiprocessors}) ? 2 : 4;
+  return tokens <= 2 && 2 * n_blocks < 3 * uint64_t{multiprocessors} ? 2 : 4;
 }
 
 struct DecodeLaunch {
@@ -79,10 +78,7 @@ void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStrea
     case 2 * 8 + 4: return launch_decode_as<kType, kOther, 2, 4>(args, launch, stream);
     case 4 * 8 + 4: return launch_decode_as<kType, kOther, 4, 4>(args, launch, stream);
     case 8 * 8 + 4: return launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
-    default:
-      if constexpr (Format<kType>::kColumns > 8) {
-        M40_LAUNCH((matmul_decode_tiled<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
-      }
+    default: M40_LAUNCH((matmul_decode_tiled<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
   }
 }
 

@@ -43,6 +43,14 @@ export function isPrefill(kernel: Kernel): boolean {
   return kernel.base === "matmul_prefill";
 }
 
+/**
+ * Products of 17 to 32 decoded tokens through shared memory: template arguments are the tensor types of a launch's
+ * weights.
+ */
+export function isTiledDecode(kernel: Kernel): boolean {
+  return kernel.base === "matmul_decode_tiled";
+}
+
 /** Attention of decoded tokens: template arguments are the cache's type, lanes a row and query heads a block. */
 export function isAttentionDecode(kernel: Kernel): boolean {
   return kernel.base === "attention_decode_kernel";
@@ -100,6 +108,11 @@ export const MULTIPLY_ADD_SHARE: Record<number, Budget> = {
   64: { aim: 0.8, least: 0.78 },
   32: { aim: 0.7, least: 0.68 },
 };
+
+/** The same in the product of 17 to 32 decoded tokens. */
+export const TILED_DECODE_INNER_TURNS = 2;
+/** Of its loop's instructions, those that have to be multiply-adds. */
+export const TILED_DECODE_ADD_SHARE: Budget = { aim: 0.8, least: 0.78 };
 
 /** The share of the M40's bandwidth that a decode kernel has to allow, or undefined where none is asked. */
 export function bandwidthBudget(

@@ -131,11 +131,29 @@ function jumpTarget({ name, operands }: Instruction): number | undefined {
   return target ? parseInt(target[1], 16) : undefined;
 }
 
+/** Where a jump goes is named before it, for some: SYNC by SSY, BRK by PBK, the innermost. */
+const NAMED_BEFORE: Record<string, string> = { SYNC: "SSY", BRK: "PBK" };
+
 function forwardJumps(instructions: readonly Instruction[]): Range[] {
+  const named = instructions.filter(({ name }) => Object.values(NAMED_BEFORE).includes(name))
+    .map(({ name, operands, address }) => ({
+      name,
+      address,
+      to: parseInt(/0x([0-9a-f]+)/.exec(operands)?.[1] ?? "0", 16),
+    }));
+  const targetOf = (instruction: Instruction) => {
+    const by = NAMED_BEFORE[instruction.name];
+    if (by === undefined) return jumpTarget(instruction) ?? 0;
+    const { address } = instruction;
+    return Math.min(
+      ...named.filter((place) => place.name === by && place.address < address && place.to > address)
+        .map(({ to }) => to),
+    );
+  };
   return instructions.map((instruction) => ({
     from: instruction.address,
-    to: jumpTarget(instruction) ?? 0,
-  })).filter(({ from, to }) => to > from);
+    to: targetOf(instruction),
+  })).filter(({ from, to }) => to > from && Number.isFinite(to));
 }
 
 function inside({ from, to }: Range, address: number): boolean {
@@ -176,8 +194,11 @@ export function hotLoop(kernel: Kernel, share = 1 / 2): Loop | undefined {
     .map(({ name }) => name);
 }
 
+/** Turns of an outer loop that nestedLoop() looks at: what stands within three branches runs in one of them. */
+const OUTER_TURNS = 8;
+
 /**
- * What two turns of a kernel's outer loop run, where the loop inside it with most of the multiply-adds takes so many
+ * What eight turns of a kernel's outer loop run, where the loop inside it with most of the multiply-adds takes so many
  * turns: an instruction is named as often as it runs. What a forward jump in the inner loop passes over runs once
  * a turn of the outer; of the two sides of a branch, either runs in every second turn. Undefined where no loop lies
  * within another.
@@ -196,18 +217,19 @@ export function nestedLoop(kernel: Kernel, innerTurns: number): Loop | undefined
   if (!outer) return undefined;
   const passedOver = forwardJumps(within(inner)).filter(({ to }) => to <= inner.to);
   const sides = branchSides(within(outer));
-  const between = (ranges: Range[], address: number) =>
-    ranges.some(({ from, to }) => address > from && address < to);
+  const around = (ranges: Range[], address: number) =>
+    ranges.filter(({ from, to }) => address > from && address < to).length;
   return within(outer).flatMap(({ address, name }) => {
-    const always = inside(inner, address) && !between(passedOver, address);
-    const times = always ? 2 * innerTurns : between(sides, address) ? 1 : 2;
-    return new Array(times).fill(name);
+    const always = inside(inner, address) && around(passedOver, address) === 0;
+    const times = OUTER_TURNS * (always ? innerTurns : 2 ** -around(sides, address));
+    return new Array(Math.max(1, times)).fill(name);
   });
 }
 
 /**
  * What lies between the jump to the other side of a branch and that side, and between that and where both meet: one
- * side ends with a jump that is always taken, the other begins right after it.
+ * side ends with a jump that is always taken, the other begins right after it, and ends at the meeting place or with
+ * a jump there.
  */
 function branchSides(instructions: readonly Instruction[]): Range[] {
   const jumps = forwardJumps(instructions);
@@ -216,10 +238,14 @@ function branchSides(instructions: readonly Instruction[]): Range[] {
   return jumps.filter(({ from }) => unconditional.includes(from)).flatMap((end) => {
     const next = instructions.find(({ address }) => address > end.from)?.address;
     // A target may be the word before an instruction that says how three are scheduled.
-    const start = next === undefined
+    const start = next === undefined || end.to <= next
       ? undefined
       : jumps.find(({ from, to }) => from < end.from && to > end.from && to <= next);
-    return start ? [{ from: start.from, to: start.to }, { from: end.from, to: end.to }] : [];
+    if (!start) return [];
+    const other = jumps.find(({ from, to }) =>
+      from > end.from && to === end.to && unconditional.includes(from)
+    );
+    return [{ from: start.from, to: start.to }, { from: end.from, to: other?.from ?? end.to }];
   });
 }
 
