@@ -1,18 +1,18 @@
 import { assertEquals, assertMatch, assertThrows } from "@std/assert";
-import { join } from "@std/path";
 import { openDevice } from "../engine/device/open.ts";
 import { M40Error } from "../engine/errors.ts";
-import { Home, m40, ROOT, TINY } from "./cli_program.ts";
+import { Home, m40, TINY } from "./cli_program.ts";
+import {
+  sanitizerEnvironment,
+  takeEmulatedForCuda,
+  withEnvironment,
+} from "./emulated_environment.ts";
 import { MODEL, startServer } from "./server_fixture.ts";
 
 // What --device takes where there is a GPU, or a driver that is too old for it, and what the program then says of the GPU.
 // Run by emulated_test.ts: the emulated library stands in the GPU's library's place.
 
-const folder = await Deno.makeTempDir();
-await Deno.symlink(Deno.env.get("M40_KERNELS")!, join(folder, "libm40_cuda.so"));
-await Deno.symlink(join(ROOT, "dist", "libm40_cpu.so"), join(folder, "libm40_cpu.so"));
-Deno.env.set("M40_KERNELS", folder);
-globalThis.addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
+await takeEmulatedForCuda();
 
 Deno.test("auto takes the GPU where there is one", () => {
   const { library, index, fallback } = openDevice("auto");
@@ -38,16 +38,13 @@ const ABSENCES: [name: string, value: string, reason: RegExp][] = [
   ],
 ];
 for (const [name, value, reason] of ABSENCES) {
-  Deno.test(`auto takes the CPU and says why: ${name}=${value}`, () => {
-    Deno.env.set(name, value);
-    try {
+  Deno.test(`auto takes the CPU and says why: ${name}=${value}`, async () => {
+    await withEnvironment({ [name]: value }, () => {
       const { library, fallback } = openDevice("auto");
       assertEquals(library.backend, "cpu");
       assertMatch(fallback!, reason);
       library.close();
-    } finally {
-      Deno.env.delete(name);
-    }
+    });
   });
 }
 
@@ -55,10 +52,7 @@ const TEMPERATURE = { M40_EMULATION_TEMPERATURE: "61" };
 
 Deno.test("m40 bench says which GPU it was, by which driver, how warm it became and what it drew", async () => {
   await using home = await Home.make();
-  const env: Record<string, string> = { ...TEMPERATURE };
-  for (const name of ["LD_PRELOAD", "ASAN_OPTIONS", "UBSAN_OPTIONS"]) {
-    env[name] = Deno.env.get(name) ?? "";
-  }
+  const env = { ...TEMPERATURE, ...sanitizerEnvironment() };
   const small = ["--prompts", "4", "--batches", "1", "--depths", "0", "--steps", "1"];
   const args = ["bench", "--device", "cuda", TINY, ...small, "--repetitions", "1"];
   const { code, stdout, stderr } = await m40(home, args, { env });
@@ -96,8 +90,7 @@ Deno.test("metrics and slots have the GPU's temperature, power and clocks, in ba
   for (const [name, value] of Object.entries(expected)) {
     assertEquals(await gauge(name), value, name);
   }
-  Deno.env.set("M40_EMULATION_TEMPERATURE", "61");
-  try {
+  await withEnvironment(TEMPERATURE, async () => {
     assertEquals(await gauge("temperature_celsius"), 61);
     const { device } = await (await fetch(server.url + "/slots")).json();
     assertEquals(device, {
@@ -111,8 +104,6 @@ Deno.test("metrics and slots have the GPU's temperature, power and clocks, in ba
       clock_khz: 1_114_000,
       memory_clock_khz: 3_004_000,
     });
-  } finally {
-    Deno.env.delete("M40_EMULATION_TEMPERATURE");
-  }
+  });
   assertEquals(await gauge("temperature_celsius"), undefined);
 });

@@ -2,22 +2,10 @@ import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "
 import { KernelLibrary } from "../engine/device/library.ts";
 import { M40Error } from "../engine/errors.ts";
 import { plainSequence, TestDevice, tokenBuffer } from "./device_harness.ts";
+import { withEnvironment } from "./emulated_environment.ts";
 
 // A GPU that is missing, too small or lost in the middle of a step. Run by emulated_test.ts: these tests need
 // the emulated library, whose device fails as environment variables tell it to (cuda/emulation/runtime_api.cpp).
-
-/** Runs a test with environment variables set. */
-async function withEnvironment(
-  variables: Record<string, string>,
-  test: () => Promise<void> | void,
-): Promise<void> {
-  for (const [name, value] of Object.entries(variables)) Deno.env.set(name, value);
-  try {
-    await test();
-  } finally {
-    for (const name of Object.keys(variables)) Deno.env.delete(name);
-  }
-}
 
 const ABSENCES: [Record<string, string>, RegExp][] = [
   [{ M40_EMULATION_DEVICES: "0" }, /^no NVIDIA driver is installed, or it is not loaded$/],

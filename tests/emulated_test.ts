@@ -18,7 +18,12 @@ const REVERSED = [
 ];
 
 /** Those that only an emulated device can be had for. */
-const EMULATED = ["emulated_device.ts", "emulated_choice.ts", "emulated_memory.ts"];
+const EMULATED = [
+  "emulated_device.ts",
+  "emulated_choice.ts",
+  "emulated_memory.ts",
+  "emulated_hang.ts",
+];
 
 /**
  * What has to be in the process before Deno: the sanitizer's library, of the compiler that built with it, and

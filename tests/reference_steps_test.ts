@@ -200,8 +200,14 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
       const length = BigInt(bytes.length);
       const begin = () => answer((e) => symbols.m40_step_begin(program, bytes, length, e));
       const wait = () => answerAsync((e) => symbols.m40_step_wait(program, e));
-      const finish = (into: Uint8Array<ArrayBuffer> | null, n = 2) =>
-        answer((e) => symbols.m40_step_finish(program, into, n, e));
+      const finish = async (into: Uint8Array<ArrayBuffer> | null, n = 2) => {
+        while (true) {
+          const got = answer((e) => symbols.m40_step_finish(program, into, n, e));
+          // A device may be slow, above all one that is looked at by a debugger.
+          if (got.status !== Status.notReady) return got;
+          assertEquals((await wait()).message, "");
+        }
+      };
       const whole = samples();
       const step = await answerAsync((e) =>
         symbols.m40_step(program, bytes, length, whole, 2, null, 0n, e)
@@ -209,7 +215,7 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
       assertEquals(step.message, "");
       const none = /no step is under way: wanted m40_step_begin first/;
       assertAnswer(await wait(), Status.invalidArgument, none);
-      assertAnswer(finish(samples()), Status.invalidArgument, none);
+      assertAnswer(await finish(samples()), Status.invalidArgument, none);
       for (const waits of [true, true, false, true]) {
         assertEquals(begin().message, "");
         assertAnswer(
@@ -220,9 +226,9 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
         assertAnswer(await parts.step(program, bytes), Status.invalidArgument, /is under way/);
         if (waits) assertEquals((await wait()).message, "");
         const parted = samples();
-        assertEquals(finish(parted).message, "");
+        assertEquals((await finish(parted)).message, "");
         assertEquals(parted, whole);
-        assertAnswer(finish(parted), Status.invalidArgument, none);
+        assertAnswer(await finish(parted), Status.invalidArgument, none);
       }
       const spoiled = validStep();
       spoiled.words[H("n_tokens")] = 0;
@@ -230,10 +236,10 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
       assertAnswer(refused, Status.invalidArgument, /a step of 0 tokens/);
       assertAnswer(await wait(), Status.invalidArgument, none);
       assertEquals(begin().message, "");
-      assertAnswer(finish(samples(), 1), Status.invalidArgument, /room for 1 samples/);
-      assertAnswer(finish(samples()), Status.invalidArgument, none);
+      assertAnswer(await finish(samples(), 1), Status.invalidArgument, /room for 1 samples/);
+      assertAnswer(await finish(samples()), Status.invalidArgument, none);
       assertEquals(begin().message, "");
-      assertAnswer(finish(null, 0), Status.invalidArgument, /samples/);
+      assertAnswer(await finish(null, 0), Status.invalidArgument, /samples/);
       // One that is never finished goes with its program.
       assertEquals(begin().message, "");
     });

@@ -4,6 +4,9 @@
 //   M40_EMULATION_CAPABILITY=35         a GPU that is too old
 //   M40_EMULATION_MEMORY_BYTES=...      the device's memory
 //   M40_EMULATION_FAIL_AFTER=N          the N-th grid and all after it fail, as on a device that fell off its bus
+//   M40_EMULATION_LATE_MS=N             what is given to a stream is done so many milliseconds later, by the device's clock
+//   M40_EMULATION_HANG_IN=NAME          the next grid of a kernel with that in its name never ends, and nothing after it
+//                                       begins; what waits for it without a bound ends the process
 #include "runtime_api.h"
 
 #include <stdio.h>
@@ -14,8 +17,10 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "clock.h"
 #include "threads.h"
 
 struct M40EmulatedGraph {
@@ -43,12 +48,43 @@ uint64_t n_grids = 0;
 std::map<void*, size_t> allocations;
 size_t allocated_bytes = 0;
 uint64_t n_allocations = 0;  // of device memory, since the library was loaded
+std::map<const void*, size_t> host_allocations;
+using m40::emulation::Clock;
+std::atomic<bool> hangs{false};
+std::atomic<Clock::rep> skipped{0};    // how far the device's clock is ahead of the host's
+std::atomic<Clock::rep> busy_until{0};  // where the device is late
+
+Clock::duration lateness() { return std::chrono::milliseconds(from_environment("M40_EMULATION_LATE_MS", 0)); }
+bool is_late() { return Clock::now().time_since_epoch().count() < busy_until; }
 
 cudaError_t remember(cudaError_t error) {
   const std::lock_guard<std::mutex> lock(mutex);
   if (lost) return last_error;
   if (error != cudaSuccess) last_error = error;
   return error;
+}
+
+// Of what waits for all that the device was given.
+void wait_for_device(const char* function) {
+  if (hangs) {
+    fprintf(stderr, "%s would wait for ever: the emulated device hangs\n", function);
+    abort();
+  }
+  if (is_late()) Clock::sleep_until(Clock::time_point(Clock::duration(busy_until)));
+}
+
+bool is_page_locked(const void* memory) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto after = host_allocations.upper_bound(memory);
+  if (after == host_allocations.begin()) return false;
+  const auto& [begin, n_bytes] = *--after;
+  return static_cast<const uint8_t*>(memory) < static_cast<const uint8_t*>(begin) + n_bytes;
+}
+
+// A copy that CUDA makes by way of memory of its own is over, for the host, when the device has made it.
+void wait_for_copy(const void* to, const void* from, cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToHost && !is_page_locked(to)) wait_for_device("a copy to memory that is not page-locked");
+  if (kind == cudaMemcpyHostToDevice && !is_page_locked(from)) wait_for_device("a copy from memory that is not page-locked");
 }
 
 // As many as an M40 has, or as the environment says.
@@ -67,6 +103,11 @@ cudaError_t run(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, 
       return last_error = cudaErrorLaunchFailure;
     }
   }
+  const char* hanging = getenv("M40_EMULATION_HANG_IN");
+  if (hanging != nullptr && *hanging != '\0' && strstr(kernel, hanging) != nullptr) {
+    hangs = true;
+    return cudaSuccess;
+  }
   const char* wrong = m40::emulation::run_grid(kernel, grid, block, shared_bytes, thread);
   if (wrong == nullptr) return cudaSuccess;
   const std::lock_guard<std::mutex> lock(mutex);
@@ -81,8 +122,14 @@ cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work) {
     stream->capture->work.push_back(std::move(work));
     return cudaSuccess;
   }
-  return remember(work());
+  if (hangs) return cudaSuccess;
+  const cudaError_t error = remember(work());
+  busy_until = (Clock::now() + lateness()).time_since_epoch().count();
+  return error;
 }
+
+// What has been given to a stream is done.
+cudaError_t ask() { return remember(hangs || is_late() ? cudaErrorNotReady : cudaSuccess); }
 
 }  // namespace
 
@@ -105,6 +152,20 @@ void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes
     return;
   }
   submit(stream, [=, thread = std::move(thread)] { return run(kernel, grid, block, shared_bytes, thread); });
+}
+
+Clock::time_point Clock::now() {
+  return time_point(std::chrono::steady_clock::now().time_since_epoch() + duration(skipped));
+}
+
+void Clock::sleep_until(time_point time) {
+  const duration left = time - now();
+  if (left <= duration::zero()) return;
+  if (hangs || lateness() != duration::zero()) {
+    skipped += left.count();
+  } else {
+    std::this_thread::sleep_for(left);
+  }
 }
 
 }  // namespace m40::emulation
@@ -170,7 +231,10 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   return lost ? last_error : cudaSuccess;
 }
 
-cudaError_t cudaDeviceSynchronize() { return remember(cudaSuccess); }
+cudaError_t cudaDeviceSynchronize() {
+  wait_for_device("cudaDeviceSynchronize");
+  return remember(cudaSuccess);
+}
 
 cudaError_t cudaGetLastError() {
   const std::lock_guard<std::mutex> lock(mutex);
@@ -193,6 +257,7 @@ const char* cudaGetErrorName(cudaError_t error) {
     case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
     case cudaErrorNoDevice: return "cudaErrorNoDevice";
     case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
     case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
     default: return "cudaErrorUnknown";
   }
@@ -213,6 +278,7 @@ const char* cudaGetErrorString(cudaError_t error) {
 }
 
 cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
+  wait_for_device("cudaMalloc");
   const std::lock_guard<std::mutex> lock(mutex);
   if (lost) return last_error;
   if (n_bytes > memory_bytes() || allocated_bytes > memory_bytes() - n_bytes) return last_error = cudaErrorMemoryAllocation;
@@ -226,6 +292,7 @@ cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
 }
 
 cudaError_t cudaFree(void* memory) {
+  wait_for_device("cudaFree");
   const std::lock_guard<std::mutex> lock(mutex);
   if (memory == nullptr) return cudaSuccess;
   const auto found = allocations.find(memory);
@@ -237,28 +304,39 @@ cudaError_t cudaFree(void* memory) {
 }
 
 cudaError_t cudaHostAlloc(void** memory, size_t n_bytes, unsigned) {
+  wait_for_device("cudaHostAlloc");
   void* allocated = nullptr;
   if (posix_memalign(&allocated, 64, n_bytes) != 0) return remember(cudaErrorMemoryAllocation);
+  const std::lock_guard<std::mutex> lock(mutex);
+  host_allocations[allocated] = n_bytes;
   *memory = allocated;
   return cudaSuccess;
 }
 
 cudaError_t cudaFreeHost(void* memory) {
+  wait_for_device("cudaFreeHost");
+  const std::lock_guard<std::mutex> lock(mutex);
+  host_allocations.erase(memory);
   free(memory);
   return cudaSuccess;
 }
 
-cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind) { return cudaMemcpyAsync(to, from, n_bytes, kind, nullptr); }
+cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind) {
+  wait_for_device("cudaMemcpy");
+  return cudaMemcpyAsync(to, from, n_bytes, kind, nullptr);
+}
 
-cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t n_bytes, cudaMemcpyKind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  wait_for_copy(to, from, kind);
   return submit(stream, [=] {
     memcpy(to, from, n_bytes);
     return cudaSuccess;
   });
 }
 
-cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind,
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
                               cudaStream_t stream) {
+  wait_for_copy(to, from, kind);
   return submit(stream, [=] {
     for (size_t i = 0; i < height; i++) {
       memcpy(static_cast<uint8_t*>(to) + i * to_pitch, static_cast<const uint8_t*>(from) + i * from_pitch, width);
@@ -286,8 +364,12 @@ cudaError_t cudaStreamDestroy(cudaStream_t stream) {
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t) { return remember(cudaSuccess); }
-cudaError_t cudaStreamQuery(cudaStream_t) { return remember(cudaSuccess); }
+cudaError_t cudaStreamSynchronize(cudaStream_t) {
+  wait_for_device("cudaStreamSynchronize");
+  return remember(cudaSuccess);
+}
+
+cudaError_t cudaStreamQuery(cudaStream_t) { return ask(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return remember(cudaSuccess); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
@@ -301,7 +383,12 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return remember(cudaSuccess); }
-cudaError_t cudaEventSynchronize(cudaEvent_t) { return remember(cudaSuccess); }
+cudaError_t cudaEventQuery(cudaEvent_t) { return ask(); }
+
+cudaError_t cudaEventSynchronize(cudaEvent_t) {
+  wait_for_device("cudaEventSynchronize");
+  return remember(cudaSuccess);
+}
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode) {
   stream->capture = new M40EmulatedGraph;

@@ -1,5 +1,6 @@
 // The part of the CUDA runtime's interface that the library uses, by its own names, on the host's memory. Work on a
-// stream is done at once, in the order it is given; while a stream is captured it is kept for the graph instead.
+// stream is done at once, in the order it is given; while a stream is captured it is kept for the graph instead. Where the
+// environment makes the device late or has it hang, streams and events say so.
 #ifndef M40_EMULATION_RUNTIME_API_H
 #define M40_EMULATION_RUNTIME_API_H
 
@@ -96,6 +97,7 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags);
 cudaError_t cudaEventDestroy(cudaEvent_t event);
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream = nullptr);
+cudaError_t cudaEventQuery(cudaEvent_t event);
 cudaError_t cudaEventSynchronize(cudaEvent_t event);
 
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, cudaStreamCaptureMode mode);

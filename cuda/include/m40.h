@@ -38,6 +38,7 @@ enum {
   M40_UNSUPPORTED = 4,       // a tensor type, operation or device that this library was built without
   M40_DEVICE_LOST = 5,       // the device failed; every context on it is unusable from now on
   M40_INTERNAL = 6,
+  M40_NOT_READY = 7,         // of m40_step_finish alone: the step goes on
 };
 
 typedef struct m40_error {
@@ -437,8 +438,9 @@ M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t bl
 
 // The same in three calls, for a thread that has other work while the device computes. begin checks the block and starts
 // the step; wait returns when it is done, or so soon before that a thread which sleeps meanwhile can be awake in time, and
-// may be called on another thread; finish waits for what is left and gives the samples. Until then the block stays as it
-// is, and the program's buffers are left alone. A step is over when one of the three fails.
+// may be called on another thread; finish waits for what is left, a few milliseconds at most, and gives the samples. Where
+// that is not enough it says M40_NOT_READY: wait is to be called again, then finish. Until then the block stays as it is,
+// and the program's buffers are left alone. A step is over when one of the three fails in any other way.
 M40_API m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error);
 M40_API m40_status m40_step_wait(m40_program* program, m40_error* error);
 M40_API m40_status m40_step_finish(m40_program* program, m40_sample* samples, uint32_t n_samples, m40_error* error);

@@ -32,7 +32,7 @@ void copy_pages(const m40_cache* cache, uint32_t n_pages, const Continues& conti
     check(copy_run(first, (i - first) * cache->page_bytes, context->stream), "pages of the KV cache");
     first = i;
   }
-  check(cudaStreamSynchronize(context->stream), "pages of the KV cache");
+  context->watch.wait(context->stream, "pages of the KV cache");
 }
 
 bool in_a_row(const uint32_t* pages, uint32_t first, uint32_t i) { return pages[i] == pages[first] + (i - first); }

@@ -25,14 +25,12 @@ HostMemory::~HostMemory() { cudaFreeHost(data_); }
 
 }  // namespace m40::cuda
 
-m40_context::m40_context(uint32_t device_index) : device(device_index), uploader(new m40::cuda::Uploader) {
+m40_context::m40_context(uint32_t device_index) : device(device_index), uploader(new m40::cuda::Uploader(watch)) {
   use();
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a context");
 }
 
 m40_context::~m40_context() {
-  cudaSetDevice(static_cast<int>(device));
-  if (stream != nullptr) cudaStreamSynchronize(stream);
   programs.clear();
   uploader.reset();
   arenas.clear();
@@ -41,7 +39,23 @@ m40_context::~m40_context() {
   cudaGetLastError();
 }
 
-void m40_context::use() const { check(cudaSetDevice(static_cast<int>(device)), "a context"); }
+void m40_context::use() const {
+  watch.require_alive();
+  check(cudaSetDevice(static_cast<int>(device)), "a context");
+}
+
+bool m40_context::settle() const {
+  if (watch.hangs()) return false;
+  cudaSetDevice(static_cast<int>(device));
+  try {
+    uploader->wait();
+    watch.wait(stream, "what was under way");
+  } catch (const m40::Failure&) {
+    // A device that was lost has nothing under way any more.
+  }
+  cudaGetLastError();
+  return !watch.hangs();
+}
 
 extern "C" m40_status m40_context_create(const m40_context_options* options, m40_context** context, m40_error* error) {
   return guarded(error, [&] {
@@ -53,7 +67,10 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
   });
 }
 
-extern "C" void m40_context_destroy(m40_context* context) { delete context; }
+extern "C" void m40_context_destroy(m40_context* context) {
+  // Freeing waits for the device. Where it hangs, all is left to the end of the process.
+  if (context != nullptr && context->settle()) delete context;
+}
 
 // ---- arenas -------------------------------------------------------------------------------------------
 
@@ -104,11 +121,12 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
 
 extern "C" void m40_arena_destroy(m40_arena* arena) {
   if (arena == nullptr) return;
-  cudaSetDevice(static_cast<int>(arena->context->device));
   // What still runs may use it.
-  cudaDeviceSynchronize();
-  cudaGetLastError();
-  arena->release();
+  if (arena->context->settle()) {
+    arena->release();
+  } else {
+    arena->memory = nullptr;
+  }
 }
 
 extern "C" uint64_t m40_arena_used_bytes(const m40_arena* arena) { return arena == nullptr ? 0 : arena->used_bytes; }
@@ -132,8 +150,7 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
 }
 
 extern "C" void m40_host_free(m40_context* context, void* memory) {
-  if (context == nullptr || memory == nullptr) return;
-  cudaSetDevice(static_cast<int>(context->device));
+  if (context == nullptr || memory == nullptr || !context->settle()) return;
   auto& list = context->host_memory;
   const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
   if (found != list.end()) list.erase(found);

@@ -17,6 +17,7 @@
 #include "cuda_check.h"
 #include "device.h"
 #include "device_memory.h"
+#include "device_watch.h"
 #include "error.h"
 #include "step.h"
 #include "validate.h"
@@ -119,7 +120,7 @@ struct m40_program {
   uint8_t* memory;
   std::vector<uint32_t> seen;      // parse_step's scratch
   std::vector<bool> fuses_with_next;  // see find_fusions()
-  std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in
+  std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in, plan.input_bytes
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
   std::unique_ptr<m40::cuda::StepUnderWay> step;
@@ -132,10 +133,13 @@ struct m40_context final : m40::TensorLookup {
   const m40_tensor_desc* find(uint32_t tensor) const override {
     return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
   }
-  // To be called first in every function of the ABI: CUDA's device is the calling thread's.
+  // To be called first in every function of the ABI: CUDA's device is the calling thread's. Throws where it hangs.
   void use() const;
+  // Waits for all that is under way. False where the device hangs: what it may still use must be left alone.
+  bool settle() const;
 
   uint32_t device;
+  mutable m40::cuda::DeviceWatch watch;
   cudaStream_t stream = nullptr;
   std::unique_ptr<m40::cuda::Uploader> uploader;
   std::vector<std::unique_ptr<m40_arena>> arenas;

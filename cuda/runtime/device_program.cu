@@ -33,7 +33,7 @@ ProgramDescription describe(const m40_limits* limits, const m40_cache_desc* cach
 // context's stream does not wait for it.
 void copy_to_device(const m40_program& program, uint8_t* to, const void* from, uint64_t n_bytes, const char* what) {
   check(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, program.context->stream), what);
-  check(cudaStreamSynchronize(program.context->stream), what);
+  program.context->watch.wait(program.context->stream, what);
 }
 
 bool uses_cache(const m40_op& op) { return op.kind == M40_OP_ROPE || op.kind == M40_OP_ATTENTION; }
@@ -146,7 +146,7 @@ void pack_rows(const m40_program& program, const uint32_t* weights, uint32_t n_w
 void fill_memory(const m40_program& program) {
   program.context->uploader->wait();
   open_all_memory(program);
-  check(cudaStreamSynchronize(program.context->stream), "a program");
+  program.context->watch.wait(program.context->stream, "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
     if (op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE) place_turns(program, i);
@@ -158,7 +158,7 @@ void fill_memory(const m40_program& program) {
     }
   }
   m40::cuda::check_launches("a program");
-  check(cudaStreamSynchronize(program.context->stream), "a program");
+  program.context->watch.wait(program.context->stream, "a program");
 }
 
 // The buffer's memory, if it has n_bytes.
@@ -242,9 +242,7 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 }
 
 extern "C" void m40_program_destroy(m40_program* program) {
-  if (program == nullptr) return;
-  cudaSetDevice(static_cast<int>(program->context->device));
-  if (program->step->active) cudaStreamSynchronize(program->context->stream);
+  if (program == nullptr || !program->context->settle()) return;
   auto& programs = program->context->programs;
   programs.erase(std::remove_if(programs.begin(), programs.end(), [program](const auto& owned) { return owned.get() == program; }),
                  programs.end());

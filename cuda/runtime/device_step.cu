@@ -2,7 +2,6 @@
 #include <string.h>
 
 #include <algorithm>
-#include <thread>
 
 #include "../ops/ops.h"
 #include "device_objects.h"
@@ -16,6 +15,7 @@ using m40::guarded;
 using m40::require;
 using m40::Step;
 using m40::cuda::check;
+using m40::cuda::Clock;
 using m40::cuda::HostMemory;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
@@ -23,6 +23,9 @@ using m40::cuda::StepShape;
 using m40::cuda::StepUnderWay;
 
 namespace {
+
+// How long the thread that serves may look for a step's end; it was woken shortly before.
+constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
 const m40_op_sample* find_sample(const m40_program& program) {
   const auto found = std::find_if(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_SAMPLE; });
@@ -90,16 +93,12 @@ void check_samples(const Step& step, const uint8_t* results) {
   }
 }
 
-// Puts the step on the context's stream.
-void begin_step(m40_program* program, const void* block, const Step& step) {
-  StepUnderWay& under_way = *program->step;
+// Puts the step's input, the program and the copy of its results on the context's stream.
+void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape) {
   m40_step_header header;
   memcpy(&header, block, sizeof(header));
   const m40_context* context = program->context;
-  context->use();
-  if (context->uploader->busy()) context->uploader->wait();
   const m40_limits& limits = program->limits.limits;
-  const StepShape shape = m40::cuda::shape_of(step, program->limits);
   const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
   uint8_t* input = input_memory(*program, n_bytes);
   m40::cuda::write_input(step, shape, header, input);
@@ -113,11 +112,26 @@ void begin_step(m40_program* program, const void* block, const Step& step) {
     const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
     check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
   }
+}
+
+void begin_step(m40_program* program, const void* block, const Step& step) {
+  StepUnderWay& under_way = *program->step;
+  const m40_context* context = program->context;
+  context->use();
+  if (context->uploader->busy()) context->uploader->wait();
   under_way.step = step;
-  under_way.shape = shape;
+  under_way.shape = m40::cuda::shape_of(step, program->limits);
+  try {
+    launch_step(program, block, step, under_way.shape);
+  } catch (...) {
+    // What has been put on the stream still reads the input's memory.
+    context->settle();
+    throw;
+  }
+  under_way.woken = false;
   under_way.timed = false;
   under_way.active = true;
-  under_way.begun = StepForecast::Clock::now();
+  under_way.begun = Clock::now();
 }
 
 StepUnderWay& step_under_way(m40_program* program) {
@@ -126,7 +140,9 @@ StepUnderWay& step_under_way(m40_program* program) {
   return *program->step;
 }
 
-void wait_for_step(const m40_program* program) { check(cudaStreamSynchronize(program->context->stream), "a step"); }
+void wait_for_step(const m40_program* program) {
+  program->context->watch.wait(program->context->stream, "a step", program->step->begun);
+}
 
 Step parse_next_step(m40_program* program, const void* block, uint64_t block_bytes) {
   check_alive(program);
@@ -135,38 +151,42 @@ Step parse_next_step(m40_program* program, const void* block, uint64_t block_byt
   return parse_step(block, block_bytes, program->limits, program->seen.data());
 }
 
-// Waits for the step and gives its results.
-void finish_step(m40_program* program, m40_sample* samples, float* logits) {
+// Whether the step is done, or so near its end that it is worth looking until then.
+bool ends_soon(const m40_program* program) {
+  const m40_context* context = program->context;
   StepUnderWay& under_way = *program->step;
-  under_way.active = false;
-  const Step& step = under_way.step;
-  const m40_op_sample* sample = find_sample(*program);
-  const bool sampled = sample != nullptr && step.n_outputs != 0;
-  if (sampled && logits != nullptr) {
-    const uint64_t stride = uint64_t{program->buffers[sample->logits].columns} * sizeof(float);
-    const uint64_t width = uint64_t{sample->columns} * sizeof(float);
-    check(cudaMemcpy2DAsync(logits, width, program->memory + program->plan.buffers[sample->logits], stride, width, step.n_outputs,
-                            cudaMemcpyDeviceToHost, program->context->stream),
-          "a step's logits");
+  const Clock::time_point start = Clock::now();
+  if (context->watch.is_done(context->stream, "a step", Clock::duration::zero())) {
+    if (!under_way.timed) under_way.forecast.woke_late(under_way.shape);
+    return true;
   }
-  const auto start = StepForecast::Clock::now();
-  const bool late = !under_way.timed && cudaStreamQuery(program->context->stream) == cudaSuccess;
-  cudaGetLastError();  // of a step that is not done yet
-  wait_for_step(program);
-  if (late) {
-    under_way.forecast.woke_late(under_way.shape);
-  } else if (!under_way.timed) {
-    under_way.forecast.woke_in_time(under_way.shape, under_way.begun, StepForecast::Clock::now() - start);
-  }
+  if (!context->watch.is_done(context->stream, "a step", finish_patience)) return false;
+  under_way.forecast.woke_in_time(under_way.shape, under_way.begun, Clock::now() - start);
+  return true;
+}
+
+// The results of a step that is done.
+void take_results(m40_program* program, m40_sample* samples) {
+  const Step& step = program->step->step;
   const uint8_t* results = program->results->data();
   if (has_experts(*program)) {
     StepResults fixed;
     memcpy(&fixed, results, sizeof(fixed));
     check_experts(*program, fixed);
   }
-  if (!sampled) return;
+  if (find_sample(*program) == nullptr || step.n_outputs == 0) return;
   check_samples(step, results);
   memcpy(samples, results + StepResults::samples_offset(program->limits.limits), step.n_outputs * sizeof(m40_sample));
+}
+
+// Of a step that is done: a copy to memory that is not page-locked waits for the device, however long that takes.
+void read_logits(const m40_program* program, const m40_op_sample& sample, float* logits) {
+  const uint64_t stride = uint64_t{program->buffers[sample.logits].columns} * sizeof(float);
+  const uint64_t width = uint64_t{sample.columns} * sizeof(float);
+  check(cudaMemcpy2DAsync(logits, width, program->memory + program->plan.buffers[sample.logits], stride, width,
+                          program->step->step.n_outputs, cudaMemcpyDeviceToHost, program->context->stream),
+        "a step's logits");
+  program->context->watch.wait(program->context->stream, "a step's logits");
 }
 
 }  // namespace
@@ -175,10 +195,13 @@ extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t
                                uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error) {
   return guarded(error, [&] {
     const Step step = parse_next_step(program, block, block_bytes);
-    check_results(find_sample(*program), step, samples, n_samples, logits, n_logits);
+    const m40_op_sample* sample = find_sample(*program);
+    check_results(sample, step, samples, n_samples, logits, n_logits);
     begin_step(program, block, step);
-    program->step->timed = true;  // its end with that of the copies of logits is nobody's measure
-    finish_step(program, samples, logits);
+    program->step->active = false;  // however it ends
+    wait_for_step(program);
+    take_results(program, samples);
+    if (logits != nullptr && step.n_outputs != 0) read_logits(program, *sample, logits);
   });
 }
 
@@ -189,32 +212,34 @@ extern "C" m40_status m40_step_begin(m40_program* program, const void* block, ui
   });
 }
 
-// Sleeps until shortly before the end, where it is known, so that no processor spins meanwhile.
+// Sleeps until shortly before the end, where it is known, so that no processor spins meanwhile. A step that takes longer
+// than the forecast is watched to its end by the next call.
 extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
   return guarded(error, [&] {
     StepUnderWay& under_way = step_under_way(program);
-    if (under_way.forecast.knows(under_way.shape)) {
-      std::this_thread::sleep_until(under_way.forecast.wake_time(under_way.shape, under_way.begun));
+    if (!under_way.woken && under_way.forecast.knows(under_way.shape)) {
+      under_way.woken = true;
+      Clock::sleep_until(under_way.forecast.wake_time(under_way.shape, under_way.begun));
       return;
     }
-    program->context->use();
     under_way.active = false;  // where the device fails
+    program->context->use();
     wait_for_step(program);
-    under_way.forecast.took(under_way.shape, StepForecast::Clock::now() - under_way.begun);
+    under_way.forecast.took(under_way.shape, Clock::now() - under_way.begun);
     under_way.timed = under_way.active = true;
   });
 }
 
 extern "C" m40_status m40_step_finish(m40_program* program, m40_sample* samples, uint32_t n_samples, m40_error* error) {
   return guarded(error, [&] {
-    const StepUnderWay& under_way = step_under_way(program);
+    StepUnderWay& under_way = step_under_way(program);
+    under_way.active = false;  // however it ends, but for this:
     program->context->use();
-    try {
-      check_results(find_sample(*program), under_way.step, samples, n_samples, nullptr, 0);
-    } catch (...) {
-      program->step->active = false;
-      throw;
+    if (!ends_soon(program)) {
+      under_way.active = true;
+      fail(M40_NOT_READY, "the step goes on: wanted m40_step_wait again");
     }
-    finish_step(program, samples, nullptr);
+    check_results(find_sample(*program), under_way.step, samples, n_samples, nullptr, 0);
+    take_results(program, samples);
   });
 }

@@ -118,7 +118,7 @@ extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uin
       m40::cuda::launch_read_rows(stored.packed, first_row + done, static_cast<uint32_t>(now), reinterpret_cast<float*>(host.data()),
                                   context->stream);
       m40::cuda::check_launches("a tensor");
-      check(cudaStreamSynchronize(context->stream), "a tensor");
+      context->watch.wait(context->stream, "a tensor");
       memcpy(values + done * desc->columns, host.data(), now * row_bytes);
     }
   });

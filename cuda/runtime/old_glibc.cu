@@ -16,6 +16,7 @@
       "  jmp *m40_old_" #name "@GOTPCREL(%rip)\n"        \
       ".size " #name ", .-" #name "\n");
 
+M40_OLD_SYMBOL(dladdr)
 M40_OLD_SYMBOL(dlclose)
 M40_OLD_SYMBOL(dlerror)
 M40_OLD_SYMBOL(dlopen)

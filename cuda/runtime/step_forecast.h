@@ -4,16 +4,15 @@
 #define M40_RUNTIME_STEP_FORECAST_H
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 
+#include "clock.h"
 #include "step_input.h"
 
 namespace m40::cuda {
 
 class StepForecast {
  public:
-  using Clock = std::chrono::steady_clock;
   using Duration = std::chrono::duration<double, std::micro>;
 
   // Whether anything is known of such steps. Only decoding repeats itself from step to step.

@@ -12,8 +12,9 @@ struct StepUnderWay {
   bool active = false;
   Step step;
   StepShape shape;
+  bool woken = false;  // m40_step_wait has returned by the forecast
   bool timed = false;  // its end was seen
-  StepForecast::Clock::time_point begun;
+  Clock::time_point begun;
   StepForecast forecast;
 };
 

@@ -33,7 +33,7 @@ Uploader::Lane& Uploader::next_lane(uint64_t n_bytes) {
     check(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking), "an upload");
     check(cudaEventCreateWithFlags(&lane.done, cudaEventDisableTiming), "an upload");
   }
-  if (lane.used) check(cudaEventSynchronize(lane.done), "an upload");
+  if (lane.used) watch_.wait(lane.done, "an upload");
   lane.used = false;
   if (lane.device_bytes < n_bytes) {
     const uint64_t wanted = std::max(n_bytes, lane_bytes);
@@ -102,7 +102,7 @@ void Uploader::upload_vector(const m40_tensor_desc& desc, float* values, const R
 
 void Uploader::wait() {
   for (Lane& lane : lanes_) {
-    if (lane.stream != nullptr) check(cudaStreamSynchronize(lane.stream), "an upload");
+    if (lane.stream != nullptr) watch_.wait(lane.stream, "an upload");
     lane.used = false;
   }
   busy_ = false;

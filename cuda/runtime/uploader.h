@@ -16,7 +16,7 @@ using ReadData = std::function<void(uint64_t offset, uint8_t* memory, uint64_t n
 // read into. Work may still be under way when upload() returns.
 class Uploader {
  public:
-  Uploader() = default;
+  explicit Uploader(DeviceWatch& watch) : watch_(watch) {}
   ~Uploader();
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
@@ -45,6 +45,7 @@ class Uploader {
   Lane& next_lane(uint64_t n_bytes);
   void free_lane(Lane& lane);
 
+  DeviceWatch& watch_;
   Lane lanes_[2];
   uint32_t next_ = 0;
   bool busy_ = false;

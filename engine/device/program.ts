@@ -1,5 +1,5 @@
 import { asBytes, type Context, type ProgramDesc } from "./context.ts";
-import { call, callAsync } from "./status.ts";
+import { call, callAsync, callUntilReady } from "./status.ts";
 import { MAX_TOP_LOGPROBS, SAMPLE } from "./structs.ts";
 import { StepBlock, type StepSequence } from "./step_block.ts";
 
@@ -71,10 +71,11 @@ export class Program {
       );
     } else {
       // To another thread and back takes 100 microseconds and more, in which the device would idle: it is
-      // given its work here, and this thread is woken shortly before the end.
+      // given its work here, and this thread is woken shortly before the end, or what was the end the last time.
       call((error) => symbols.m40_step_begin(this.handle, bytes, BigInt(length), error));
-      await callAsync((error) => symbols.m40_step_wait(this.handle, error));
-      call((error) => symbols.m40_step_finish(this.handle, samples, sampled, error));
+      const finish = () =>
+        callUntilReady((error) => symbols.m40_step_finish(this.handle, samples, sampled, error));
+      do await callAsync((error) => symbols.m40_step_wait(this.handle, error)); while (!finish());
     }
     return {
       samples: sampled > 0 ? outputs.map((top, i) => this.readSample(i, top)) : [],

@@ -20,6 +20,15 @@ export function call(fn: (error: Uint8Array<ArrayBuffer>) => number): void {
   check(fn(error), error);
 }
 
+/** {@link call} for a function that may have to be called again; returns whether it is done. */
+export function callUntilReady(fn: (error: Uint8Array<ArrayBuffer>) => number): boolean {
+  const error = new Uint8Array(ERROR.bytes);
+  const status = fn(error);
+  if (status === Status.notReady) return false;
+  check(status, error);
+  return true;
+}
+
 /** {@link call} for a function that runs off the event loop. */
 export async function callAsync(
   fn: (error: Uint8Array<ArrayBuffer>) => Promise<number>,

@@ -27,6 +27,7 @@ export const Status = {
   unsupported: 4,
   deviceLost: 5,
   internal: 6,
+  notReady: 7,
 } as const;
 
 export const ERROR = new Struct("m40_error", { status: "i32", message: ["text", 508] });

@@ -1,0 +1,78 @@
+#include "device_watch.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace m40::cuda {
+
+namespace {
+
+using std::chrono::microseconds;
+
+bool is_done(cudaError_t answer, const char* what) {
+  if (answer == cudaErrorNotReady) {
+    cudaGetLastError();  // so that it is not taken for a launch's
+    return false;
+  }
+  check(answer, what);
+  return true;
+}
+
+// Looks all the time at first. Who has waited for long is told a 256th of that too late, and costs no processor.
+void pause(Clock::duration waited) {
+  const Clock::duration wanted = std::min<Clock::duration>(waited / 256, microseconds(200));
+  if (wanted < microseconds(20)) {
+    std::this_thread::yield();
+  } else {
+    Clock::sleep_until(Clock::now() + wanted);
+  }
+}
+
+// Unloading the library would take its kernels off the device, which waits for them.
+void keep_library() {
+  Dl_info info;
+  if (dladdr(reinterpret_cast<void*>(&keep_library), &info) != 0) dlopen(info.dli_fname, RTLD_NOW | RTLD_NOLOAD);
+}
+
+}  // namespace
+
+template <class Query>
+void DeviceWatch::wait_for(const Query& query, const char* what, Clock::time_point begun) {
+  const Clock::time_point start = Clock::now();
+  for (;;) {
+    // Before it is asked, so that time in which this process was stopped is not held against the device.
+    const Clock::time_point now = Clock::now();
+    if (cuda::is_done(query(), what)) return;
+    if (now - begun >= longest_work) break;
+    pause(now - start);
+  }
+  if (!hangs_.exchange(true)) keep_library();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest_work).count();
+  fail(M40_DEVICE_LOST,
+       "%s: the device hangs: it has not finished in %d s; restart the program, and where that does not help, the machine", what,
+       static_cast<int>(seconds));
+}
+
+void DeviceWatch::wait(cudaStream_t stream, const char* what, Clock::time_point begun) {
+  wait_for([stream] { return cudaStreamQuery(stream); }, what, begun);
+}
+
+void DeviceWatch::wait(cudaEvent_t event, const char* what) {
+  wait_for([event] { return cudaEventQuery(event); }, what, Clock::now());
+}
+
+bool DeviceWatch::is_done(cudaStream_t stream, const char* what, Clock::duration patience) const {
+  const Clock::time_point start = Clock::now();
+  while (!cuda::is_done(cudaStreamQuery(stream), what)) {
+    if (Clock::now() - start >= patience) return false;
+  }
+  return true;
+}
+
+void DeviceWatch::require_alive() const {
+  if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: it has not finished what it was given before");
+}
+
+}  // namespace m40::cuda

@@ -1,0 +1,138 @@
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { StepBlock, type StepSequence } from "../engine/device/step_block.ts";
+import { SAMPLE, Status } from "../engine/device/structs.ts";
+import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
+import { outputBuffer, TestDevice } from "./device_harness.ts";
+import {
+  sanitizerEnvironment,
+  takeEmulatedForCuda,
+  withEnvironment,
+} from "./emulated_environment.ts";
+import { NO_END, readError, startServer } from "./server_fixture.ts";
+import { answer, answerAsync } from "./spoiled_program.ts";
+
+// A GPU that is late, or never finishes. Run by emulated_test.ts: the emulated device's clock makes a minute pass at
+// once, and it ends the process where anything waits for it without a bound.
+
+/** Kernels of a step alone: a model is loaded without any. */
+const HANGING = { M40_EMULATION_HANG_IN: "sample" };
+const REASON =
+  /^a step: the device hangs: it has not finished in 60 s; restart the program, and where that does not help, the machine$/;
+
+Deno.test("a step that takes longer than the ones before does not hold up the thread that finishes it", async () => {
+  const device = new TestDevice();
+  const program = device.program({
+    ops: [{ kind: "sample", logits: 0, columns: 8 }],
+    buffers: [outputBuffer(8)],
+    limits: { n_vocab: 8 },
+  });
+  program.writeBuffer(0, Float32Array.of(0, 1, 2, 3, 9, 3, 2, 1));
+  const sequence: StepSequence = {
+    tokens: [0],
+    position: 0,
+    pages: [],
+    outputs: [{ row: 0 }],
+    decode: true,
+  };
+  const { samples: [expected] } = await program.step([sequence]);
+  assertEquals(expected.token, 4);
+
+  const block = new StepBlock(program.desc.limits);
+  block.write([sequence]);
+  const { symbols } = device.kernels;
+  const handle = program["handle"];
+  const samples = new Uint8Array(SAMPLE.bytes);
+  const length = BigInt(block.length);
+  const wait = () => answerAsync((e) => symbols.m40_step_wait(handle, e));
+  const finish = () => answer((e) => symbols.m40_step_finish(handle, samples, 1, e));
+  await withEnvironment({ M40_EMULATION_LATE_MS: "300" }, async () => {
+    const begun = answer((e) => symbols.m40_step_begin(handle, block.bytes, length, e));
+    assertEquals(begun.message, "");
+    // By the step before this one is nearly done.
+    assertEquals((await wait()).message, "");
+    for (let i = 0; i < 2; i++) {
+      const { status, message } = finish();
+      assertEquals([status, message], [
+        Status.notReady,
+        "the step goes on: wanted m40_step_wait again",
+      ]);
+    }
+    assertEquals((await wait()).message, "");
+    assertEquals(finish().message, "");
+    assertEquals(new DataView(samples.buffer).getInt32(0, true), 4);
+    for (let i = 0; i < 3; i++) {
+      assertEquals(await program.step([sequence]), { samples: [expected], logits: undefined });
+    }
+  });
+  device.close();
+});
+
+Deno.test("m40 eval ends with the reason when the device hangs in a step that gives logits", async () => {
+  await using home = await Home.make();
+  const kernels = Deno.env.get("M40_KERNELS")!;
+  await Deno.symlink(kernels, `${home.path}/libm40_cuda.so`);
+  const env = { ...HANGING, ...sanitizerEnvironment(), M40_KERNELS: home.path };
+  const args = ["eval", TINY, "--device", "cuda", "--tokens", "1,2,3"];
+  const { code, stdout, stderr } = await m40(home, args, { env });
+  assertEquals([code, stdout], [1, ""]);
+  assertMatch(stderr, /^error: a step: the device hangs: it has not finished in 60 s; /);
+});
+
+Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
+  await using home = await Home.make();
+  await Deno.symlink(Deno.env.get("M40_KERNELS")!, `${home.path}/libm40_cuda.so`);
+  const env = { ...HANGING, ...sanitizerEnvironment(), M40_KERNELS: home.path };
+  const child = startM40(
+    home,
+    ["serve", "--model", TINY, "--device", "cuda", "--port", "0"],
+    env,
+  );
+  await child.stdin.close();
+  const output = new Watched(child.stdout);
+  const errors = new Response(child.stderr).text();
+  const [, url] = await output.until(/Listening on (http:\S+)\/v1.*\n/);
+  const response = await fetch(`${url}/v1/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "llama", prompt: "hello", max_tokens: 5, ...NO_END }),
+  });
+  assertMatch((await readError(response, 503)).message, REASON);
+  child.kill("SIGTERM");
+  assertEquals(await output.rest(), "Closed.\n");
+  assertEquals([(await child.status).code, await errors], [0, ""]);
+});
+
+// The last: a device that hangs does so until the process ends.
+Deno.test("a device that hangs fails every request with the reason, and the server says so and can be closed", async () => {
+  await takeEmulatedForCuda();
+  await using server = await startServer({ engine: { device: "cuda", parallel: 2, maxQueue: 8 } });
+  const body = { model: "golden", prompt: "hello", max_tokens: 5, ...NO_END };
+  const before = await server.post("/v1/completions", body);
+  assertEquals((await before.json()).usage.completion_tokens, 5);
+
+  await withEnvironment(HANGING, async () => {
+    // Some run, the others wait.
+    const asked = Array.from({ length: 5 }, () => server.post("/v1/completions", body));
+    for (const response of await Promise.all(asked)) {
+      const error = await readError(response, 503);
+      assertEquals(error.code, "device");
+      assertMatch(error.message, REASON);
+    }
+  });
+  const later = await readError(await server.post("/v1/completions", body), 503);
+  assertMatch(later.message, REASON);
+  for (const path of ["/health", "/ready"]) {
+    const response = await fetch(server.url + path);
+    assertEquals(response.status, 503);
+    const { status, reason } = await response.json();
+    assertEquals(status, "failed");
+    assertMatch(reason, REASON);
+  }
+  const metrics = await (await fetch(server.url + "/metrics")).text();
+  assertMatch(metrics, /^m40_device_failed\{.*\} 1$/m);
+  await assertRejects(
+    () => server.engine.evaluate([1, 2]).next(),
+    Error,
+    "the device hangs: it has not finished what it was given before",
+  );
+});
