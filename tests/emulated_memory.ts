@@ -1,5 +1,7 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { KernelLibrary } from "../engine/device/library.ts";
+import { GREEDY, MAX_TOKEN_BIASES, type StepSequence } from "../engine/device/step_block.ts";
+import { TokenCounts } from "../engine/device/token_counts.ts";
 import { Engine } from "../engine/mod.ts";
 import { planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
@@ -9,7 +11,7 @@ import { headerOf } from "./model_header.ts";
 
 const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 
-/** Allocations of device memory so far. */
+/** Allocations of device memory and of page-locked memory so far. */
 function countAllocations(): number {
   const library = Deno.dlopen(Deno.env.get("M40_KERNELS")!, {
     m40_emulation_allocations: { parameters: [], result: "u64" },
@@ -18,6 +20,47 @@ function countAllocations(): number {
   library.close();
   return count;
 }
+
+Deno.test("the largest step that a model is loaded for allocates nothing, though it is the first", async () => {
+  const engine = await Engine.load(GOLDEN, { device: "emulated", parallel: 4 });
+  try {
+    const loaded = countAllocations();
+    const { limits, pageTokens } = engine.plan;
+    const tokens = (n: number) => Array.from({ length: n }, (_, i) => (7 * i) % limits.n_vocab);
+    const sampling = {
+      ...GREEDY,
+      topLogprobs: 20,
+      repetitionPenalty: 1.1,
+      tokenCounts: new TokenCounts(tokens(engine.contextTokens).map((token) => [token, 1])),
+      tokenBiases: new Map(
+        Array.from(
+          { length: Math.min(MAX_TOKEN_BIASES, limits.n_vocab) },
+          (_, token) => [token, 1],
+        ),
+      ),
+      mask: new Uint32Array(Math.ceil(limits.n_vocab / 32)).fill(0xFFFFFFFF),
+    };
+    await engine.exclusive(async (device) => {
+      const pages = device.allocate(limits.n_sequences * limits.n_sequence_pages)!;
+      const sequence = (index: number, n: number): StepSequence => ({
+        tokens: tokens(n),
+        position: limits.n_sequence_pages * pageTokens - n,
+        pages: pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages),
+        outputs: [{ row: n - 1, sampling }],
+        decode: n === 1,
+      });
+      const decoding = Array.from({ length: limits.n_sequences - 1 }, (_, i) => sequence(i, 1));
+      const prompt = sequence(decoding.length, limits.n_tokens - decoding.length);
+      const { samples } = await device.step([...decoding, prompt]);
+      assertEquals(samples.length, limits.n_outputs);
+      assertEquals(engine["program"]["block"].length, Number(limits.step_bytes), "the largest");
+      device.release(pages);
+    });
+    assertEquals(countAllocations(), loaded);
+  } finally {
+    await engine.close();
+  }
+});
 
 Deno.test("nothing is allocated on the device after a model is loaded, whatever is served", async () => {
   const before = countAllocations();

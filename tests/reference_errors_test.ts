@@ -155,6 +155,20 @@ Deno.test("records: unknown kinds, flags, a second sample operation, no operatio
       Status.invalidArgument,
       /positions would not fit 32 bits/,
     ],
+    [
+      ({ limits }) => limits.fill(255, 24, 32),
+      Status.invalidArgument,
+      /step_bytes is 18446744073709551615: wanted at most 2\^48/,
+    ],
+    [
+      ({ limits }) => {
+        // As many sequences as can be, of half as many pages.
+        limits.fill(255, 4, 8);
+        limits.set([255, 255, 255, 127], 12);
+      },
+      Status.invalidArgument,
+      /4294967295 sequences of 2147483647 pages: wanted at most 2\^46 pages in all/,
+    ],
   ];
   for (const [spoil, status, message] of cases) {
     await withParts(async (parts) => {

@@ -48,6 +48,14 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   ],
   [({ words }) => words[H("n_token_biases")] = 0x20000000, /token_biases: 536870912 elements/],
   [({ words }) => words[H("n_masks")] = 0xFFFFFFFF, /masks: 17179869180 elements of 4 bytes/],
+  [
+    // Each of them fits the block, but only where they share bytes.
+    ({ words }) => {
+      words[H("token_counts")] = words[H("token_biases")] = 0;
+      words[H("n_token_counts")] = words[H("n_token_biases")] = WORDS >> 1;
+    },
+    /token counts, token biases and masks take \d+ bytes together: the step block has \d+/,
+  ],
   [({ words }) => words[AT.tokens] = 100, /token 0 of the step is 100: wanted 0 to 99/],
   [({ words }) => words[AT.tokens + 4] = NONE, /token 4 of the step is -1/],
   [

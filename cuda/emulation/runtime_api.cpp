@@ -47,7 +47,7 @@ std::string failure;  // what a kernel did wrong
 uint64_t n_grids = 0;
 std::map<void*, size_t> allocations;
 size_t allocated_bytes = 0;
-uint64_t n_allocations = 0;  // of device memory, since the library was loaded
+uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
 std::map<const void*, size_t> host_allocations;
 using m40::emulation::Clock;
 std::atomic<bool> hangs{false};
@@ -309,6 +309,7 @@ cudaError_t cudaHostAlloc(void** memory, size_t n_bytes, unsigned) {
   if (posix_memalign(&allocated, 64, n_bytes) != 0) return remember(cudaErrorMemoryAllocation);
   const std::lock_guard<std::mutex> lock(mutex);
   host_allocations[allocated] = n_bytes;
+  n_allocations++;
   *memory = allocated;
   return cudaSuccess;
 }

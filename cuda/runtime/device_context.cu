@@ -15,7 +15,7 @@ namespace m40::cuda {
 
 void check_usable(uint32_t device);
 
-HostMemory::HostMemory(uint64_t n_bytes) : n_bytes_(n_bytes) {
+HostMemory::HostMemory(uint64_t n_bytes) {
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, n_bytes, cudaHostAllocPortable | cudaHostAllocMapped), "page-locked host memory");
   data_ = static_cast<uint8_t*>(memory);

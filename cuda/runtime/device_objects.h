@@ -68,11 +68,9 @@ class HostMemory {
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
   uint8_t* data() const { return data_; }
-  uint64_t n_bytes() const { return n_bytes_; }
 
  private:
   uint8_t* data_ = nullptr;
-  uint64_t n_bytes_ = 0;
 };
 
 class Uploader;

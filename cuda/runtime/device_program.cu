@@ -232,6 +232,7 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
     created->step.reset(new m40::cuda::StepUnderWay);
     created->plan = m40::cuda::plan_program(description);
     created->memory = arena->next(created->plan.n_bytes, "a program");
+    created->input.reset(new m40::cuda::HostMemory(created->plan.input_bytes));
     created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
     fill_memory(*created);
     context->programs.reserve(context->programs.size() + 1);

@@ -16,7 +16,6 @@ using m40::require;
 using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
-using m40::cuda::HostMemory;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
@@ -61,17 +60,6 @@ void check_results(const m40_op_sample* sample, const Step& step, const m40_samp
   }
 }
 
-// Memory for what this step's input takes; it grows to the largest that comes up.
-uint8_t* input_memory(m40_program& program, uint64_t n_bytes) {
-  if (program.input == nullptr || program.input->n_bytes() < n_bytes) {
-    uint64_t capacity = uint64_t{64} << 10;
-    while (capacity < n_bytes) capacity *= 2;
-    program.input.reset();
-    program.input.reset(new HostMemory(capacity));
-  }
-  return program.input->data();
-}
-
 void check_experts(const m40_program& program, const StepResults& results) {
   if (results.expert_fault_token == 0) return;
   for (const m40_op& op : program.ops) {
@@ -100,7 +88,9 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   const m40_context* context = program->context;
   const m40_limits& limits = program->limits.limits;
   const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
-  uint8_t* input = input_memory(*program, n_bytes);
+  // parse_step leaves nothing that is larger than the limits.
+  if (n_bytes > program->plan.input_bytes) fail(M40_INTERNAL, "a step's input is larger than what was planned for it");
+  uint8_t* input = program->input->data();
   m40::cuda::write_input(step, shape, header, input);
   uint8_t* device_results = program->memory + program->plan.results;
   check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");

@@ -34,12 +34,18 @@ uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const m40::cuda::R
   context->use();
   m40::cuda::permit(memory, n_bytes);
   Tensor tensor = {arena, desc, nullptr, {}};
-  if (is_vector(desc)) {
-    tensor.values = reinterpret_cast<float*>(memory);
-    context->uploader->upload_vector(desc, tensor.values, read);
-  } else {
-    tensor.packed = m40::cuda::packed_view(desc.type, desc.n_experts, desc.rows, desc.columns, memory);
-    context->uploader->upload(desc, tensor.packed, read);
+  try {
+    if (is_vector(desc)) {
+      tensor.values = reinterpret_cast<float*>(memory);
+      context->uploader->upload_vector(desc, tensor.values, read);
+    } else {
+      tensor.packed = m40::cuda::packed_view(desc.type, desc.n_experts, desc.rows, desc.columns, memory);
+      context->uploader->upload(desc, tensor.packed, read);
+    }
+  } catch (...) {
+    // What is under way writes to memory that the next tensor gets.
+    context->settle();
+    throw;
   }
   context->tensors.push_back(tensor);
   arena->take(placed_bytes(n_bytes));

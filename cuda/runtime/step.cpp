@@ -149,6 +149,8 @@ class StepParser {
     step.token_biases = array<m40_token_bias>("token_biases", header_.token_biases, header_.n_token_biases);
     step.mask_words = limits_.limits.n_vocab / 32 + (limits_.limits.n_vocab % 32 != 0);
     step.masks = array<uint32_t>("masks", header_.masks, uint64_t{header_.n_masks} * step.mask_words);
+    check_apart(uint64_t{header_.n_token_counts} * sizeof(m40_token_count) + uint64_t{header_.n_token_biases} * sizeof(m40_token_bias) +
+                uint64_t{header_.n_masks} * step.mask_words * sizeof(uint32_t));
     for (uint32_t i = 0; i < header_.n_token_counts; i++) check_vocab("count", i, step.token_counts[i].token);
     for (uint32_t i = 0; i < header_.n_token_biases; i++) {
       check_vocab("bias", i, step.token_biases[i].token);
@@ -157,6 +159,13 @@ class StepParser {
       }
     }
     for (uint32_t i = 0; i < step.n_outputs; i++) check_sampling(i, step.sampling[i]);
+  }
+
+  // Arrays may not share their bytes: executors have room for a block's, each of them once.
+  void check_apart(uint64_t n_bytes) const {
+    if (n_bytes <= block_bytes_) return;
+    fail(M40_INVALID_ARGUMENT, "token counts, token biases and masks take %llu bytes together: the step block has %llu",
+         static_cast<unsigned long long>(n_bytes), static_cast<unsigned long long>(block_bytes_));
   }
 
   void check_vocab(const char* what, uint32_t index, int32_t token) const {

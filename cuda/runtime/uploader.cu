@@ -29,10 +29,8 @@ void Uploader::free_lane(Lane& lane) {
 Uploader::Lane& Uploader::next_lane(uint64_t n_bytes) {
   Lane& lane = lanes_[next_];
   next_ = 1 - next_;
-  if (lane.stream == nullptr) {
-    check(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking), "an upload");
-    check(cudaEventCreateWithFlags(&lane.done, cudaEventDisableTiming), "an upload");
-  }
+  if (lane.stream == nullptr) check(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking), "an upload");
+  if (lane.done == nullptr) check(cudaEventCreateWithFlags(&lane.done, cudaEventDisableTiming), "an upload");
   if (lane.used) watch_.wait(lane.done, "an upload");
   lane.used = false;
   if (lane.device_bytes < n_bytes) {

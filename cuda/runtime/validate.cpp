@@ -333,6 +333,13 @@ void validate_limits(const m40_limits& limits, const m40_cache_desc* cache) {
     fail(M40_INVALID_ARGUMENT, "step_bytes is %llu: wanted at least the step header's %zu",
          static_cast<unsigned long long>(limits.step_bytes), sizeof(m40_step_header));
   }
+  // Far below where sums overflow.
+  if (limits.step_bytes > uint64_t{1} << 48) {
+    fail(M40_INVALID_ARGUMENT, "step_bytes is %llu: wanted at most 2^48", static_cast<unsigned long long>(limits.step_bytes));
+  }
+  if (uint64_t{limits.n_sequences} * limits.n_sequence_pages > uint64_t{1} << 46) {
+    fail(M40_INVALID_ARGUMENT, "%u sequences of %u pages: wanted at most 2^46 pages in all", limits.n_sequences, limits.n_sequence_pages);
+  }
   if (cache == nullptr) return;
   checked_page_bytes(*cache);
   if (uint64_t{limits.n_sequence_pages} * cache->page_tokens > uint64_t{1} << 32) {
