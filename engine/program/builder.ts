@@ -1,19 +1,14 @@
-import type { BufferDesc, TensorDesc } from "../device/context.ts";
+import type { BufferDesc } from "../device/context.ts";
 import { Activation, Element, NONE, Norm, Rope, Rows } from "../device/structs.ts";
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
+import { type Weight, WeightTable } from "./weight_table.ts";
 
 /** A buffer of a program: [rows, columns], as many rows as the step has of what they stand for. */
 export interface Buffer {
   readonly index: number;
   readonly columns: number;
-}
-
-/** A tensor of the file that a program uses. */
-export interface Weight {
-  readonly tensor: GgufTensor;
-  readonly desc: TensorDesc;
 }
 
 /** A program before its weights are uploaded. */
@@ -64,15 +59,16 @@ export interface RopeOptions {
 export class ProgramBuilder {
   private readonly operations: Operation[] = [];
   private readonly buffers: BufferDesc[] = [];
-  private readonly weights: Weight[] = [];
-  private readonly weightIndex = new Map<string, number>();
+  private readonly weightTable: WeightTable;
 
   /** @param tensors The tensors of the file by name. */
-  constructor(private readonly tensors: ReadonlyMap<string, GgufTensor>) {}
+  constructor(tensors: ReadonlyMap<string, GgufTensor>) {
+    this.weightTable = new WeightTable(tensors);
+  }
 
   /** Whether the file has a tensor of that name. */
   has(name: string): boolean {
-    return this.tensors.has(name);
+    return this.weightTable.has(name);
   }
 
   /** A new buffer of floats, one row a token of the step. */
@@ -121,10 +117,10 @@ export class ProgramBuilder {
     this.operations.push({
       kind: "embed",
       output: output.index,
-      table: this.matrix(table, undefined, columns),
+      table: this.weightTable.matrix(table, undefined, columns),
       position_table: options.positions === undefined
         ? NONE
-        : this.matrix(options.positions, undefined, columns),
+        : this.weightTable.matrix(options.positions, undefined, columns),
       columns,
       scale: options.scale ?? 1,
     });
@@ -146,8 +142,10 @@ export class ProgramBuilder {
       kind: "norm",
       input: input.index,
       output: output.index,
-      weight: this.vector(options.weight, input.columns),
-      bias: options.bias === undefined ? NONE : this.vector(options.bias, input.columns),
+      weight: this.weightTable.vector(options.weight, input.columns),
+      bias: options.bias === undefined
+        ? NONE
+        : this.weightTable.vector(options.bias, input.columns),
       residual: options.residual?.index ?? NONE,
       norm: Norm[options.kind ?? "rms"],
       columns: input.columns,
@@ -171,8 +169,10 @@ export class ProgramBuilder {
       residual: options.residual?.index ?? NONE,
       n_weights: weights.length,
       columns,
-      weight: weights.map((w) => this.matrix(w.weight, w.rows, columns)),
-      bias: weights.map((w) => w.bias === undefined ? NONE : this.vector(w.bias, w.rows)),
+      weight: weights.map((w) => this.weightTable.matrix(w.weight, w.rows, columns)),
+      bias: weights.map((w) =>
+        w.bias === undefined ? NONE : this.weightTable.vector(w.bias, w.rows)
+      ),
       rows,
       output_column: outputColumns,
     });
@@ -195,9 +195,11 @@ export class ProgramBuilder {
       head_dim: shape.headDim,
       rope_dim: rope.dim,
       rope: Rope[rope.kind],
-      factors: rope.factors === undefined ? NONE : this.vector(rope.factors, rope.dim / 2),
-      q_norm: norms.q === undefined ? NONE : this.vector(norms.q, shape.headDim),
-      k_norm: norms.k === undefined ? NONE : this.vector(norms.k, shape.headDim),
+      factors: rope.factors === undefined
+        ? NONE
+        : this.weightTable.vector(rope.factors, rope.dim / 2),
+      q_norm: norms.q === undefined ? NONE : this.weightTable.vector(norms.q, shape.headDim),
+      k_norm: norms.k === undefined ? NONE : this.weightTable.vector(norms.k, shape.headDim),
       original_context: rope.originalContext,
       norm_epsilon: norms.epsilon,
       freq_base: rope.freqBase,
@@ -296,7 +298,7 @@ export class ProgramBuilder {
       columns,
       n_used: experts.columns,
       n_experts: nExperts,
-      weight: weights.map((w) => this.weight(w.weight, [columns, w.rows, nExperts])),
+      weight: weights.map((w) => this.weightTable.experts(w.weight, nExperts, w.rows, columns)),
       rows,
       output_column: outputColumns,
     });
@@ -332,60 +334,14 @@ export class ProgramBuilder {
    * is only half understood computes nonsense.
    */
   build(): ProgramSource {
-    const unused = [...this.tensors.keys()].filter((name) => !this.weightIndex.has(name));
-    if (unused.length > 0) {
-      const names = unused.slice(0, 5).join(", ") + (unused.length > 5 ? ", ..." : "");
-      throw new M40Error(
-        "invalid_model",
-        `the file has ${unused.length} tensors that its architecture does not use: ${names}`,
-      );
-    }
-    const { operations, buffers, weights } = this;
-    return { operations, buffers, weights };
+    this.weightTable.assertAllUsed();
+    const { operations, buffers, weightTable } = this;
+    return { operations, buffers, weights: weightTable.weights };
   }
 
   private addBuffer(desc: BufferDesc): Buffer {
     this.buffers.push(desc);
     return { index: this.buffers.length - 1, columns: desc.columns };
-  }
-
-  private vector(name: string, columns: number): number {
-    return this.weight(name, [columns]);
-  }
-
-  private matrix(name: string, rows: number | undefined, columns: number): number {
-    return this.weight(name, [columns, rows]);
-  }
-
-  private weight(name: string, shape: readonly (number | undefined)[]): number {
-    const known = this.weightIndex.get(name);
-    const tensor = known === undefined ? this.tensors.get(name) : this.weights[known].tensor;
-    if (tensor === undefined) {
-      throw new M40Error("invalid_model", `the file has no tensor ${name}, which its model needs`);
-    }
-    const got = tensor.shape;
-    const fits =
-      shape.every((n, i) => n === undefined ? got[i] !== undefined : n === (got[i] ?? 1)) &&
-      got.slice(shape.length).every((n) => n === 1);
-    if (!fits) {
-      throw new M40Error(
-        "invalid_model",
-        `tensor ${name} is [${got.join(", ")}], wanted ` +
-          `[${shape.map((n) => n ?? "any").join(", ")}] (columns first)`,
-      );
-    }
-    if (known !== undefined) return known;
-    this.weights.push({
-      tensor,
-      desc: {
-        type: tensor.type.id,
-        n_experts: got[2] ?? 1,
-        rows: got[1] ?? 1,
-        columns: got[0],
-      },
-    });
-    this.weightIndex.set(name, this.weights.length - 1);
-    return this.weights.length - 1;
   }
 }
 
