@@ -78,6 +78,16 @@ Deno.test("records: what is wrong is named with its operation, what was got and 
     ["select", 0, (_, w) => w(1, 1), /output \(buffer 1\) has rows of tokens: wanted outputs/],
     ["softcap", 0, (_, w) => w(2, 101), /has 100 columns: wanted at least 101/],
     ["route", 0, (_, w) => w(4, 5), /5 experts used of 4: wanted 1 to 4/],
+    [
+      "expert_matmul",
+      0,
+      (_, w) => {
+        // A launch takes whole tokens, and has no room for one of so many.
+        w(6, 1 << 20);
+        w(5, 1 << 16);
+      },
+      /65536 experts used of 1048576: wanted 1 to 4096/,
+    ],
     ["route", 0, (_, w) => w(1, 8), /experts \(buffer 8\) has elements F32: wanted U32/],
     ["expert_matmul", 0, (_, w) => w(3, 3), /n_weights is 3: wanted 1 or 2/],
     ["expert_matmul", 0, (_, w) => w(2, 5), /output has rows of tokens x 1: wanted experts x 2/],

@@ -13,8 +13,6 @@ using m40::cuda::HostMemory;
 
 namespace m40::cuda {
 
-void check_usable(uint32_t device);
-
 HostMemory::HostMemory(uint64_t n_bytes) {
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, n_bytes, cudaHostAllocPortable | cudaHostAllocMapped), "page-locked host memory");

@@ -60,6 +60,12 @@ struct StepResults {
 
 ProgramPlan plan_program(const ProgramDescription& program);
 
+// Throws where the program is nullptr, or an arena that it uses has been destroyed.
+void check_alive(const m40_program* program);
+
+// Throws where there is no such device, or it is too old for the kernels.
+void check_usable(uint32_t device);
+
 // Page-locked host memory.
 class HostMemory {
  public:

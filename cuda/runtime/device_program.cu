@@ -15,6 +15,7 @@ using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;
 using m40::cuda::check;
+using m40::cuda::check_alive;
 using m40::cuda::PackedWeight;
 using m40::cuda::placed_bytes;
 using m40::cuda::Tensor;
@@ -85,13 +86,6 @@ void check_tables(const m40_context* context, const m40_op* ops, uint32_t n_ops)
     if (ops[i].kind != M40_OP_EMBED) continue;
     check_table(i, ops[i].embed.table);
     check_table(i, ops[i].embed.position_table);
-  }
-}
-
-void check_alive(const m40_program* program) {
-  require(program, "program");
-  for (const m40_arena* arena : program->arenas) {
-    if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
   }
 }
 
@@ -181,6 +175,13 @@ uint8_t* buffer_memory(const m40_program* program, uint32_t buffer, const void* 
 
 m40_program::m40_program() = default;
 m40_program::~m40_program() = default;
+
+void m40::cuda::check_alive(const m40_program* program) {
+  require(program, "program");
+  for (const m40_arena* arena : program->arenas) {
+    if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
+  }
+}
 
 extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
                                         const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,

@@ -15,6 +15,7 @@ using m40::guarded;
 using m40::require;
 using m40::Step;
 using m40::cuda::check;
+using m40::cuda::check_alive;
 using m40::cuda::Clock;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
@@ -33,13 +34,6 @@ const m40_op_sample* find_sample(const m40_program& program) {
 
 bool has_experts(const m40_program& program) {
   return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
-}
-
-void check_alive(const m40_program* program) {
-  require(program, "program");
-  for (const m40_arena* arena : program->arenas) {
-    if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
-  }
 }
 
 void check_results(const m40_op_sample* sample, const Step& step, const m40_sample* results, uint32_t n_samples, const float* logits,
