@@ -16,6 +16,7 @@ import { BlockManager } from "./scheduler/block_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import type { StepReport } from "./scheduler/report.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
+import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
 import { loadTokenizer, type Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -81,8 +82,7 @@ export class Engine {
   private readonly texts: TokenTexts;
   private readonly logitsOutputs: number;
   private closed = false;
-  /** The call for the device's state that is under way: whoever asks meanwhile shares its answer. */
-  private asked?: Promise<DeviceState>;
+  private readonly state: StateReader;
   private readonly requests: RequestChecker;
 
   private constructor(
@@ -99,6 +99,7 @@ export class Engine {
     options: Required<Pick<EngineOptions, "maxQueue" | "chunkMs" | "logitsOutputs">>,
     hostCacheBytes: number,
   ) {
+    this.state = new StateReader(() => kernels.deviceState(device.index));
     this.requests = new RequestChecker(tokenizer, model.vocabSize, plan.contextTokens);
     this.logitsOutputs = options.logitsOutputs;
     this.texts = new TokenTexts(tokenizer);
@@ -284,12 +285,12 @@ export class Engine {
   /**
    * The device's memory, temperature, power and clocks, as they are now. It asks the driver, not the
    * device: steps go on meanwhile.
+   *
+   * @throws {M40Error} "device" where the driver does not answer.
    */
   async deviceState(): Promise<DeviceState> {
     this.assertOpen();
-    this.asked ??= this.kernels.deviceState(this.device.index)
-      .finally(() => this.asked = undefined);
-    const state = await this.asked;
+    const state = await this.state.read();
     return { ...state, memoryBytes: state.memoryBytes ?? this.device.memoryBytes };
   }
 
@@ -343,9 +344,10 @@ export class Engine {
     this.closed = true;
     await this.scheduler.idle();
     await this.lock;
-    await this.asked?.catch(() => {});
+    const unused = await this.state.settle();
     this.context.close();
-    this.kernels.close();
+    // A call that never returns needs the library.
+    if (unused) this.kernels.close();
   }
 
   /** One step at a time. */

@@ -67,16 +67,29 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
   device.close();
 });
 
-Deno.test("m40 eval ends with the reason when the device hangs in a step that gives logits", async () => {
-  await using home = await Home.make();
-  const kernels = Deno.env.get("M40_KERNELS")!;
-  await Deno.symlink(kernels, `${home.path}/libm40_cuda.so`);
-  const env = { ...HANGING, ...sanitizerEnvironment(), M40_KERNELS: home.path };
-  const args = ["eval", TINY, "--device", "cuda", "--tokens", "1,2,3"];
-  const { code, stdout, stderr } = await m40(home, args, { env });
-  assertEquals([code, stdout], [1, ""]);
-  assertMatch(stderr, /^error: a step: the device hangs: it has not finished in 60 s; /);
-});
+for (
+  const [kernel, what, where] of [
+    ["repack", "an upload", "while the model is loaded"],
+    ["sample", "a step", "in a step that gives logits"],
+  ]
+) {
+  Deno.test(`m40 eval ends with the reason when the device hangs ${where}`, async () => {
+    await using home = await Home.make();
+    await Deno.symlink(Deno.env.get("M40_KERNELS")!, `${home.path}/libm40_cuda.so`);
+    const env = {
+      ...sanitizerEnvironment(),
+      M40_EMULATION_HANG_IN: kernel,
+      M40_KERNELS: home.path,
+    };
+    const args = ["eval", TINY, "--device", "cuda", "--tokens", "1,2,3"];
+    const { code, stdout, stderr } = await m40(home, args, { env });
+    assertEquals([code, stdout], [1, ""]);
+    const reason = new RegExp(
+      `^error: ${what}: the device hangs: it has not finished in 60 s; restart .*\n$`,
+    );
+    assertMatch(stderr, reason);
+  });
+}
 
 Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
   await using home = await Home.make();
@@ -101,6 +114,30 @@ Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
   assertEquals(await output.rest(), "Closed.\n");
   assertEquals([(await child.status).code, await errors], [0, ""]);
 });
+
+const leavesACall = { sanitizeOps: false, sanitizeResources: false };
+
+Deno.test(
+  "a driver that never tells the device's state holds up neither metrics nor the end",
+  leavesACall,
+  async () => {
+    await withEnvironment({ M40_EMULATION_SILENT: "1" }, async () => {
+      await using server = await startServer({ engine: { device: "emulated" } });
+      for (let i = 0; i < 3; i++) {
+        const response = await fetch(server.url + "/metrics");
+        const metrics = await response.text();
+        assertEquals(response.status, 200, metrics);
+        assertMatch(metrics, /^m40_device_failed\{.*\} 0$/m);
+        assertEquals(/^m40_device_power_watts/m.test(metrics), false);
+      }
+      await assertRejects(
+        () => server.engine.deviceState(),
+        Error,
+        "the driver has not told the device's state in 3 s",
+      );
+    });
+  },
+);
 
 // The last: a device that hangs does so until the process ends.
 Deno.test("a device that hangs fails every request with the reason, and the server says so and can be closed", async () => {

@@ -138,7 +138,6 @@ void pack_rows(const m40_program& program, const uint32_t* weights, uint32_t n_w
 }
 
 void fill_memory(const m40_program& program) {
-  program.context->uploader->wait();
   open_all_memory(program);
   program.context->watch.wait(program.context->stream, "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
@@ -233,6 +232,7 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
     created->step.reset(new m40::cuda::StepUnderWay);
     created->plan = m40::cuda::plan_program(description);
     created->memory = arena->next(created->plan.n_bytes, "a program");
+    context->uploader->wait();
     created->input.reset(new m40::cuda::HostMemory(created->plan.input_bytes));
     created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
     fill_memory(*created);

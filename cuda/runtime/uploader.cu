@@ -34,6 +34,8 @@ Uploader::Lane& Uploader::next_lane(uint64_t n_bytes) {
   if (lane.used) watch_.wait(lane.done, "an upload");
   lane.used = false;
   if (lane.device_bytes < n_bytes) {
+    // Allocating and freeing wait for the device themselves, without a bound.
+    wait();
     const uint64_t wanted = std::max(n_bytes, lane_bytes);
     if (lane.device != nullptr) check(cudaFree(lane.device), "an upload");
     lane.device = nullptr;
