@@ -45,6 +45,8 @@ const CASES: Record<string, Case> = {
   },
   "a long context": { heads: 1, kvHeads: 1, headDim: 32, type: F16, lengths: [4200] },
   "a window in a long context": { heads: 1, kvHeads: 1, headDim: 32, window: 900, lengths: [1500] },
+  "256-wide heads in a long context": { heads: 2, kvHeads: 1, headDim: 256, lengths: [1100] },
+  "a cap in a long context": { heads: 3, kvHeads: 1, headDim: 64, softcap: 20, lengths: [1300] },
 };
 
 for (
@@ -89,6 +91,38 @@ for (
         const wanted = attended(rows[s], settings, lengths[s] > 400 ? 3 : lengths[s] + 2);
         const chosen = together[s].slice(-wanted.length);
         wanted.forEach((row, t) => assertClose(chosen[t], row, TOLERANCE[type]));
+      });
+    });
+  });
+}
+
+for (const window of [0, 700]) {
+  Deno.test(`short chunks of two sequences at great depth, window ${window}: the bits of long ones`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const settings: Settings = {
+        ...PLAIN,
+        heads: 4,
+        kvHeads: 2,
+        headDim: 32,
+        ropeDim: 32,
+        window,
+      };
+      const rows = randomRows(new Random(22), settings, [1240, 1100]);
+      const cache = { type: F16, pageTokens: 32 };
+      const whole = await run(device, settings, rows, [[[0, 1240]], [[1, 1100]]], cache);
+      // A tile has 32 tokens: those of both sequences share one, and their positions are cut into spans elsewhere.
+      const cut = await run(device, settings, rows, [
+        [[0, 1000], [1, 500]],
+        [[1, 9], [0, 20]],
+        [[0, 3], [1, 4]],
+        [[1, 511], [0, 1]],
+        [[0, 40], [1, 60]],
+        [[0, 176], [1, 16]],
+      ], cache);
+      assertEquals(cut, whole);
+      rows.forEach((of, s) => {
+        const wanted = attended(of, settings, 3);
+        wanted.forEach((row, t) => assertClose(whole[s].slice(-3)[t], row, TOLERANCE[F16]));
       });
     });
   });

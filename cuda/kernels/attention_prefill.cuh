@@ -3,60 +3,18 @@
 //
 // A tile's rows are the query heads of one KV head of consecutive tokens, so that K and V are staged once for all of
 // them and short chunks fill a tile too. Positions go in tiles of 64 that start at multiples of 64, from the first
-// on: a row's result depends on its own query and position only, however the prompt was cut.
+// on, and the tiles in spans (attention_spans.cuh): a row's result depends on its own query and position only, however
+// the prompt was cut. The spans of a short chunk, which has few tiles, are shared among thread blocks; the last of them
+// to finish adds what they left in scratch.
 #ifndef M40_KERNELS_ATTENTION_PREFILL_CUH
 #define M40_KERNELS_ATTENTION_PREFILL_CUH
 
-#include <math.h>
-#include <stdint.h>
-
-#include "../include/m40.h"
-#include "../runtime/device.h"
-#include "attention_score.cuh"
-#include "kv_cache.cuh"
+#include "attention_prefill_args.cuh"
+#include "attention_spans.cuh"
 
 namespace m40::cuda {
 
-constexpr uint32_t prefill_threads = 128;
-constexpr uint32_t prefill_keys = 64;    // positions of a tile
-constexpr uint64_t no_place = ~uint64_t{0};
-constexpr uint32_t prefill_slice = 16;   // dimensions of K, or positions of V, that are staged at a time
-
-struct AttentionArgsPrefill {
-  CacheLayer cache;
-  const float* qkv;      // row 0 is the first prompt token's
-  uint32_t qkv_stride;
-  float* output;
-  uint32_t output_stride;
-  const uint32_t* positions;
-  const uint32_t* sequences;
-  const uint32_t* page_table;
-  uint32_t page_stride;
-  uint32_t n_tokens;
-  uint32_t group;        // query heads of a KV head
-  uint32_t tile_tokens;  // tokens of a tile: their group heads each are its rows
-  uint32_t tile_heads;   // of group, in a tile
-  uint32_t head_tiles;   // tiles that share a KV head's query heads
-  uint32_t window;
-  float scale;
-  float softcap;
-  bool aligned;          // rows of q and of the output may be read 16 bytes at a time
-};
-
-// 128 threads as 8 x 16: a thread has Rows rows, of the scores 4 positions, of the result 4 * Groups dimensions
-// (4 of each 64).
-template <int Rows, int Groups>
-struct PrefillShape {
-  static constexpr int rows = 8 * Rows;
-  static constexpr int head_dim = 64 * Groups;  // at most
-  static constexpr int query_values = prefill_slice * rows / prefill_threads;  // of a slice, a thread
-  static constexpr int value_loads = prefill_slice * head_dim / 8 / prefill_threads;
-  static constexpr int product_floats = prefill_slice * (rows + prefill_keys);
-  static constexpr int value_floats = prefill_slice * head_dim;
-  static constexpr int stage_floats = product_floats > value_floats ? product_floats : value_floats;
-};
-
-// Grid: tiles of tokens (the last first: it has the most to do), KV heads * head_tiles.
+// Grid: tiles of tokens (the last first: it has the most to do), KV heads * head_tiles, shares of the spans.
 template <uint32_t Type, int Rows, int Groups>
 __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(AttentionArgsPrefill args) {
   using Shape = PrefillShape<Rows, Groups>;
@@ -65,7 +23,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
   __shared__ __align__(16) float weights[prefill_keys * rows];  // [position][row]
   __shared__ uint32_t queries[rows];                            // elements from args.qkv to a row's query, or to another's
   __shared__ uint2 bounds[rows];                                // the positions that a row attends to: from x to before y
-  __shared__ float2 running[rows];                              // a row's largest score, and its sum of weights
+  __shared__ float2 running[rows];                              // of a span, a row's largest score, and its sum of weights
   // Bytes from page 0's K to the rows of a tile's positions, and to their scales.
   // Of this tile and of the next, in turn.
   __shared__ uint64_t places[2][prefill_keys];
@@ -75,6 +33,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
     uint32_t begin, end;  // positions that are read: from begin to before end
     uint32_t next;        // the next segment's first token
   } segment_of_tile;
+  __shared__ bool is_last;
 
   const uint32_t thread = threadIdx.x;
   const uint32_t x = thread % 16;
@@ -100,8 +59,10 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
   const uint32_t staged_key = thread % prefill_keys;
   const uint32_t key_d = thread / prefill_keys * 8;
 
-  // Each sequence with tokens in the tile by itself: what one has that is not a number must not reach another.
-  for (uint32_t segment = first_token(); segment < end_token(); segment = segment_of_tile.next) {
+  const auto slot_of = [&](uint32_t i) {
+    return args.partials + ((blockIdx.y * gridDim.x + blockIdx.x) * args.tile_slots + i) * uint64_t{Shape::slot_floats};
+  };
+  const auto begin_segment = [&](uint32_t segment) {
     __syncthreads();  // the segment before may still read what is written now
     if (thread == 0) {
       uint32_t next = segment + 1;
@@ -117,12 +78,56 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
       bounds[thread] = make_uint2(args.window != 0 && args.window < row_end ? row_end - args.window : 0, row_end);
       running[thread] = make_float2(-INFINITY, 0);
     }
+  };
+  const auto write_row = [&](int r, const float (&sums)[4 * Groups], float total) {
+    const uint32_t row = y * Rows + r;
+    if (bounds[row].y == 0) return;
+    float* output = args.output + uint64_t{first_token() + row / args.tile_heads} * args.output_stride +
+                    uint64_t{first_head() + row % args.tile_heads} * head_dim();
+#pragma unroll
+    for (int i = 0; i < 4 * Groups; i++) {
+      const uint32_t d = i / 4 * 64 + x * 4 + i % 4;
+      if (d < head_dim()) output[d] = __fdiv_rn(sums[i], total);
+    }
+  };
+
+  // Each sequence with tokens in the tile by itself: what one has that is not a number must not reach another.
+  for (uint32_t segment = first_token(); segment < end_token(); segment = segment_of_tile.next) {
+    begin_segment(segment);
+    __syncthreads();
+    const SpanShare share(segment_of_tile.begin, segment_of_tile.end, args.span, blockIdx.z, gridDim.z);
+    if (share.from == share.to) continue;
+    const uint32_t range_end = min(segment_of_tile.end, share.to * args.span);
     float sums[Rows][4 * Groups];
 #pragma unroll
     for (int r = 0; r < Rows; r++) {
 #pragma unroll
       for (int i = 0; i < 4 * Groups; i++) sums[r][i] = 0;
     }
+    // A span is done: its sums go to a slot of its own, or are added to those before it, which lie in the tile's.
+    const auto end_span = [&](uint32_t span) {
+      const bool adds = gridDim.z == 1 && span != share.first;
+      float* const slot = slot_of(gridDim.z == 1 ? 0 : span - share.first);
+#pragma unroll
+      for (int r = 0; r < Rows; r++) {
+        const uint32_t row = y * Rows + r;
+        const bool is_row = bounds[row].y != 0;
+        const SpanFold fold(adds && is_row ? __ldcg(slot_statistics(slot, row)) : make_float2(-INFINITY, 0), running[row]);
+        if (is_row) {
+          float* const at = slot_sums(slot, rows, r, 4 * Groups);
+#pragma unroll
+          for (int i = 0; i < 4 * Groups; i++) at[i * prefill_threads] = adds ? fold.sums(__ldcg(at + i * prefill_threads), sums[r][i]) : sums[r][i];
+        }
+        __syncwarp();
+        if (x == 0) {
+          if (is_row) *slot_statistics(slot, row) = fold.both;
+          running[row] = make_float2(-INFINITY, 0);
+        }
+#pragma unroll
+        for (int i = 0; i < 4 * Groups; i++) sums[r][i] = 0;
+      }
+      __syncwarp();
+    };
 
     // What a thread holds on its way from memory to a stage.
     float query_values[Shape::query_values];
@@ -209,13 +214,17 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
     };
 
     uint32_t stage = 0;
-    uint32_t first_key = segment_of_tile.begin / prefill_keys * prefill_keys;
+    uint32_t first_key = max(segment_of_tile.begin, share.from * args.span) / prefill_keys * prefill_keys;
     find_keys(first_key);
     __syncthreads();
     load_product(0, first_key / prefill_keys % 2);
     store_product(stages[stage]);
     __syncthreads();
-    for (; first_key < segment_of_tile.end; first_key += prefill_keys) {
+    for (uint32_t first_of_span = first_key; first_key < range_end; first_key += prefill_keys) {
+      if (first_key % args.span == 0 && first_key != first_of_span) {
+        end_span(first_of_span / args.span);
+        first_of_span = first_key;
+      }
       const uint32_t tile = first_key / prefill_keys % 2;
       float scores[Rows][4];
 #pragma unroll
@@ -302,7 +311,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
       constexpr uint32_t value_slices = prefill_keys / prefill_slice;
 #pragma unroll 1
       for (uint32_t slice = 0; slice < value_slices; slice++) {
-        const bool goes_on = slice + 1 == value_slices && first_key + prefill_keys < segment_of_tile.end;
+        const bool goes_on = slice + 1 == value_slices && first_key + prefill_keys < range_end;
         if (slice + 1 < value_slices) {
           load_values(slice + 1, tile);
         } else if (goes_on) {
@@ -344,20 +353,42 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
       }
     }
 
+    if (share.n_spans > 1) {
+      end_span(share.to - 1);
+      if (gridDim.z > 1) continue;
+    }
 #pragma unroll
     for (int r = 0; r < Rows; r++) {
-      const float total = running[y * Rows + r].y;
-      if (bounds[y * Rows + r].y != 0) {
-        const uint32_t row = y * Rows + r;
-        float* output = args.output + uint64_t{first_token() + row / args.tile_heads} * args.output_stride +
-                        uint64_t{first_head() + row % args.tile_heads} * head_dim();
-#pragma unroll
-        for (int i = 0; i < 4 * Groups; i++) {
-          const uint32_t d = i / 4 * 64 + x * 4 + i % 4;
-          if (d < head_dim()) output[d] = __fdiv_rn(sums[r][i], total);
-        }
+      float weight = running[y * Rows + r].y;
+      if (share.n_spans > 1) {
+        load_sums(slot_of(0), rows, r, sums[r]);
+        weight = __ldcg(slot_statistics(slot_of(0), y * Rows + r)).y;
       }
+      write_row(r, sums[r], weight);
     }
+  }
+  if (gridDim.z == 1) return;
+
+  // The last share of a tile to get here adds the spans.
+  __threadfence();
+  __syncthreads();
+  if (thread == 0) {
+    uint32_t* const counter = args.counters + blockIdx.y * gridDim.x + blockIdx.x;
+    is_last = atomicAdd(counter, 1u) == gridDim.z - 1;
+    if (is_last) *counter = 0;
+  }
+  __syncthreads();
+  if (!is_last) return;
+  __threadfence();
+  for (uint32_t segment = first_token(); segment < end_token(); segment = segment_of_tile.next) {
+    begin_segment(segment);
+    __syncthreads();
+    const SpanShare all(segment_of_tile.begin, segment_of_tile.end, args.span, 0, 1);
+    if (all.n_spans == 1) continue;
+    float sums[Rows][4 * Groups], weights_of_rows[Rows];
+    add_spans(slot_of(0), Shape::slot_floats, rows, all.n_spans, y * Rows, sums, weights_of_rows);
+#pragma unroll
+    for (int r = 0; r < Rows; r++) write_row(r, sums[r], weights_of_rows[r]);
   }
 }
 

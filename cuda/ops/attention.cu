@@ -6,6 +6,7 @@
 #include "../kernels/attention_prefill.cuh"
 #include "../runtime/error.h"
 #include "cache_layer.h"
+#include "multiprocessors.h"
 #include "ops.h"
 #include "rope_parameters.h"
 
@@ -16,6 +17,7 @@ namespace {
 constexpr uint32_t most_head_dim = 256;
 constexpr uint32_t most_decode_blocks = 2048;  // beyond, blocks take several chunks
 constexpr uint32_t most_fused_tokens = 4;      // beyond, rotating queries in every block costs more than a launch
+constexpr uint64_t most_span_floats = uint64_t{8} << 20;  // of scratch that spans of a prompt's positions may take
 
 // Query heads that one block of the decode kernel computes.
 uint32_t decode_heads(uint32_t group) { return group <= 1 ? 1 : group <= 2 ? 2 : group <= 4 ? 4 : 8; }
@@ -60,6 +62,31 @@ void launch_prefill(const AttentionArgsPrefill& args, dim3 grid, cudaStream_t st
     M40_LAUNCH((attention_prefill_kernel<Type, 4, 4>), grid, prefill_threads, 0, stream, args);
   }
 }
+
+// How the tokens and heads of a prompt's chunk are cut into tiles, and its positions into spans.
+struct PrefillTiles {
+  uint32_t tile_heads, tile_tokens, head_tiles, span;
+  uint32_t most_spans;  // of a tile
+  uint64_t slot_floats;
+
+  PrefillTiles(const m40_op_attention& op, uint32_t max_positions) {
+    const uint32_t group = op.n_heads / op.n_kv_heads, rows = op.head_dim <= 128 ? 64 : 32;
+    tile_heads = std::min(group, rows);
+    tile_tokens = rows / tile_heads;
+    head_tiles = tiles(group, tile_heads);
+    span = span_positions(max_positions);
+    const uint64_t windowed = uint64_t{op.window} + tile_tokens;
+    most_spans = op.window == 0 || windowed >= max_positions ? tiles(max_positions, span) : tiles(static_cast<uint32_t>(windowed), span) + 1;
+    slot_floats = op.head_dim <= 64 ? PrefillShape<8, 1>::slot_floats : op.head_dim <= 128 ? PrefillShape<8, 2>::slot_floats : PrefillShape<4, 4>::slot_floats;
+  }
+  uint64_t count(const m40_op_attention& op, uint32_t n_tokens) const { return uint64_t{tiles(n_tokens, tile_tokens)} * op.n_kv_heads * head_tiles; }
+  // Thread blocks that share the spans of a tile: as many as fill the device, where scratch has room for their sums.
+  uint32_t shares(uint64_t n_tiles) const {
+    const uint64_t wanted = 2 * uint64_t{multiprocessors()} / n_tiles;
+    const bool fits = n_tiles * most_spans * slot_floats <= most_span_floats && n_tiles <= scratch_counters;
+    return fits && wanted > 1 ? static_cast<uint32_t>(std::min<uint64_t>(most_spans, wanted)) : 1;
+  }
+};
 
 // The factor that makes scores of products: in base-2 logarithms, unless a cap comes between.
 float score_scale(const m40_op_attention& op) { return op.softcap == 0 ? op.scale * 1.4426950408889634f : op.scale; }
@@ -121,15 +148,20 @@ void prefill(const AttentionArgs& args, const StepView& step, const CacheView& c
   kernel.page_stride = step.page_stride;
   kernel.n_tokens = step.n_tokens - step.n_decode;
   kernel.group = op.n_heads / op.n_kv_heads;
-  const uint32_t rows = op.head_dim <= 128 ? 64 : 32;
-  kernel.tile_heads = std::min(kernel.group, rows);
-  kernel.tile_tokens = rows / kernel.tile_heads;
-  kernel.head_tiles = tiles(kernel.group, kernel.tile_heads);
+  const PrefillTiles shape(op, args.max_positions);
+  kernel.tile_heads = shape.tile_heads;
+  kernel.tile_tokens = shape.tile_tokens;
+  kernel.head_tiles = shape.head_tiles;
   kernel.window = op.window;
   kernel.scale = score_scale(op);
   kernel.softcap = op.softcap;
   kernel.aligned = op.head_dim % 4 == 0 && args.qkv_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.qkv) % 16 == 0;
-  const dim3 grid(tiles(kernel.n_tokens, kernel.tile_tokens), op.n_kv_heads * kernel.head_tiles);
+  kernel.span = shape.span;
+  kernel.partials = static_cast<float*>(args.scratch.memory);
+  kernel.counters = args.scratch.counters;
+  const uint32_t shares = shape.shares(shape.count(op, kernel.n_tokens));
+  kernel.tile_slots = shares > 1 ? shape.most_spans : 1;
+  const dim3 grid(tiles(kernel.n_tokens, kernel.tile_tokens), op.n_kv_heads * kernel.head_tiles, shares);
   switch (cache.type) {
     case M40_TYPE_F16: launch_prefill<M40_TYPE_F16>(kernel, grid, stream); break;
     case M40_TYPE_F32: launch_prefill<M40_TYPE_F32>(kernel, grid, stream); break;
@@ -148,8 +180,13 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& l
   const uint32_t head_blocks = op.n_kv_heads * tiles(group, heads);
   if (head_blocks > scratch_counters) fail(M40_UNSUPPORTED, "attention with %u KV heads: this library has memory for %u", op.n_kv_heads, scratch_counters);
   const uint64_t n_tokens = std::min({limits.n_tokens, limits.n_sequences, scratch_counters / head_blocks});
-  (void)cache;
-  return n_tokens * head_blocks * slot_floats(heads, op.head_dim) * sizeof(float);
+  const uint64_t decoded = n_tokens * head_blocks * slot_floats(heads, op.head_dim);
+  const uint64_t positions = uint64_t{limits.n_sequence_pages} * cache.page_tokens;
+  const PrefillTiles shape(op, static_cast<uint32_t>(std::min<uint64_t>(positions, UINT32_MAX)));
+  if (shape.most_spans == 1) return decoded * sizeof(float);
+  // A slot a tile, or one for each of its spans.
+  const uint64_t one_each = shape.count(op, limits.n_tokens) * shape.slot_floats;
+  return std::max({decoded, one_each, std::min(most_span_floats, one_each * shape.most_spans)}) * sizeof(float);
 }
 
 void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {

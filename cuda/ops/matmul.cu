@@ -4,6 +4,7 @@
 #include "matmul_launch.cuh"
 #include "matmul_plan.h"
 #include "matmul_prefill.h"
+#include "multiprocessors.h"
 
 namespace m40::cuda {
 
@@ -16,13 +17,6 @@ constexpr uint32_t decode_pass = 32;  // tokens
 uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
   const uint64_t splits = decode_splits(rows, columns);
   return splits == 1 ? 0 : splits * rows * n_tokens;
-}
-
-uint32_t multiprocessors() {
-  int device = 0, n = 0;
-  if (cudaGetDevice(&device) == cudaSuccess && cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device) == cudaSuccess && n > 0) return static_cast<uint32_t>(n);
-  cudaGetLastError();  // whoever launches next meets the error again
-  return 1;
 }
 
 bool decode_pair(uint32_t type, uint32_t other) {
