@@ -12,6 +12,7 @@ const REVERSED = [
   "reference_operations_test.ts",
   "reference_products_test.ts",
   "reference_attention_test.ts",
+  "attention_shapes_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
   "golden_test.ts",
