@@ -85,9 +85,15 @@ export class TestDevice {
   }
 
   /** Uploads blocks of a quantised type. */
-  blocks(type: number, data: Uint8Array<ArrayBuffer>, rows: number, columns: number): number {
+  blocks(
+    type: number,
+    data: Uint8Array<ArrayBuffer>,
+    rows: number,
+    columns: number,
+    n_experts = 1,
+  ): number {
     this.nTensors++;
-    return this.arena.upload({ type, n_experts: 1, rows, columns }, data);
+    return this.arena.upload({ type, n_experts, rows, columns }, data);
   }
 
   cache(desc: Partial<CacheDesc>): Cache {

@@ -11,6 +11,7 @@ export const SUITE = [
   "reference_operations_test.ts",
   "reference_products_test.ts",
   "reference_matmul_test.ts",
+  "expert_matmul_test.ts",
   "reference_attention_test.ts",
   "attention_shapes_test.ts",
   "reference_sample_test.ts",

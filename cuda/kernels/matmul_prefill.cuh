@@ -67,15 +67,27 @@ __device__ __forceinline__ PrefillTile prefill_tile_of(const PrefillArgs& args, 
   return {which, at / row_tiles, at % row_tiles, first + in_group % size};
 }
 
+// The tokens of a tile, from number first on and below end, and which rows of input and output are theirs: here, those of
+// their numbers.
+struct PrefillTokens {
+  static constexpr bool kSplits = true;  // columns may be split
+  static constexpr bool kAdds = true;    // there may be a bias and a residual
+  uint32_t first, end;
+
+  __device__ __forceinline__ uint32_t input_row(uint32_t token) const { return token; }
+  __device__ __forceinline__ uint32_t output_row(uint32_t token) const { return token; }
+};
+
 // Four rows of a token are summed up: of rows that cannot be loaded four at a time.
-__device__ __forceinline__ void prefill_finish(const PrefillArgs& args, const PrefillWeight& w, uint32_t row, uint32_t token, float4 sum) {
-  if (token >= args.n_tokens) return;
-  const size_t at = size_t{token} * args.output_stride + w.output_column + row;
+template <class Tokens>
+__device__ __forceinline__ void prefill_finish(const PrefillArgs& args, const PrefillWeight& w, const Tokens& tokens, uint32_t row, uint32_t token, float4 sum) {
+  if (token >= tokens.end) return;
+  const size_t at = size_t{tokens.output_row(token)} * args.output_stride + w.output_column + row;
 #pragma unroll 1
   for (uint32_t i = 0; i < 4 && row + i < w.weight.rows; i++) {
     float value = i == 0 ? sum.x : i == 1 ? sum.y : i == 2 ? sum.z : sum.w;
-    if (w.bias != nullptr) value += __ldg(w.bias + row + i);
-    if (args.residual != nullptr) value += args.residual[at + i];
+    if (Tokens::kAdds && w.bias != nullptr) value += __ldg(w.bias + row + i);
+    if (Tokens::kAdds && args.residual != nullptr) value += args.residual[at + i];
     args.output[at + i] = value;
   }
 }
@@ -116,9 +128,10 @@ struct PrefillInput {
   uint32_t from[kEach];  // of args.input
   float x[kEach][4];
 
-  __device__ __forceinline__ PrefillInput(const PrefillArgs& args, uint32_t first_token) {
+  template <class Tokens>
+  __device__ __forceinline__ PrefillInput(const PrefillArgs& args, const Tokens& tokens) {
 #pragma unroll
-    for (int i = 0; i < kEach; i++) from[i] = min(first_token + threadIdx.x / 4 * kEach + i, args.n_tokens - 1) * args.input_stride + threadIdx.x % 4 * 4;
+    for (int i = 0; i < kEach; i++) from[i] = tokens.input_row(min(tokens.first + threadIdx.x / 4 * kEach + i, tokens.end - 1)) * args.input_stride + threadIdx.x % 4 * 4;
   }
   __device__ __forceinline__ void load(const PrefillArgs& args, uint32_t column) {
 #pragma unroll
@@ -151,8 +164,9 @@ struct PrefillInput {
 // Blocks a multiprocessor that the compiler is to leave registers for.
 constexpr int prefill_residency(int tokens) { return tokens == 128 ? 2 : tokens == 64 ? 3 : 4; }
 
-template <uint32_t kType, int kTokens, bool kAligned>
-__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill(PrefillArgs args) {
+// One tile: `weight` is the one of args that the tile is of, or an expert's part of it.
+template <uint32_t kType, int kTokens, bool kAligned, class Tokens>
+__device__ __forceinline__ void prefill_product(const PrefillArgs& args, const PrefillTile& tile, const PackedWeight& weight, const Tokens& tokens) {
   using Input = PrefillInput<kTokens, kAligned>;
   constexpr int kRows = prefill_rows, kColumns = prefill_columns, kGroups = kTokens / 32;
   constexpr int kWeights = kColumns * kRows;  // floats of a buffer
@@ -160,16 +174,14 @@ __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void m
   __shared__ bool is_last;
   float* const inputs = shared + 2 * kWeights;
   const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const uint32_t token_tiles = (args.n_tokens + kTokens - 1) / kTokens;
-  const PrefillTile tile = prefill_tile_of(args, token_tiles);
   const PrefillWeight& w = args.weights[tile.which];
 
   const uint32_t n_blocks = packed_blocks(args.columns);
-  const uint32_t block = n_blocks * tile.split / w.splits;
-  const uint32_t end = n_blocks * (tile.split + 1) / w.splits;
+  const uint32_t block = Tokens::kSplits ? n_blocks * tile.split / w.splits : 0;
+  const uint32_t end = Tokens::kSplits ? n_blocks * (tile.split + 1) / w.splits : n_blocks;
   const Bases bases = make_bases<Format<kType>::kBits>();
-  PrefillLoader<kType> loader(w.weight, tile.row_tile * kRows + thread, block);
-  Input input(args, tile.token_tile * kTokens);
+  PrefillLoader<kType> loader(weight, tile.row_tile * kRows + thread, block);
+  Input input(args, tokens);
 
   // A warp makes 64 rows times half of the tokens: 8 x 4 threads, each with 4 rows in either half of its rows, and 4 tokens
   // in each 16 of its tokens.
@@ -250,7 +262,7 @@ __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void m
     odd ^= 1;
   }
 
-  if (w.splits > 1) {
+  if (Tokens::kSplits && w.splits > 1) {
     const uint32_t row_tiles = packed_tiles(w.weight.rows), at = tile.token_tile * row_tiles + tile.row_tile;
     if (!prefill_add_splits(args.partials + w.partials + size_t{at} * w.splits * (kTokens * prefill_rows), w.splits, tile.split,
                             args.counters + w.first_counter + at, acc, &is_last)) {
@@ -261,19 +273,19 @@ __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void m
   // 32 tokens at a time, 16 of either half, change to lanes whose rows follow each other. Not as fours: those would bind
   // sums to registers in which they and the activations meet in a bank.
   constexpr int kEach = 32 * 32 / prefill_threads;  // tokens of a thread
-  const uint32_t row = tile.row_tile * kRows + lane * 4, first_token = tile.token_tile * kTokens;
-  const bool add_bias = w.bias != nullptr, add_residual = args.residual != nullptr;
+  const uint32_t row = tile.row_tile * kRows + lane * 4;
+  const bool add_bias = Tokens::kAdds && w.bias != nullptr, add_residual = Tokens::kAdds && args.residual != nullptr;
   const float4 bias = args.fours && add_bias && row < w.weight.rows ? __ldg(reinterpret_cast<const float4*>(w.bias + row)) : float4{};
 #pragma unroll
   for (int j = 0; j < kGroups; j++) {
-    const auto token_of = [&](uint32_t t) { return first_token + t / 16 * (kTokens / 2) + 16 * j + t % 16; };
-    const auto at = [&](uint32_t token) { return size_t{token} * args.output_stride + w.output_column + row; };
+    const auto token_of = [&](uint32_t t) { return tokens.first + t / 16 * (kTokens / 2) + 16 * j + t % 16; };
+    const auto at = [&](uint32_t token) { return size_t{tokens.output_row(token)} * args.output_stride + w.output_column + row; };
     float4 residual[kEach];
     if (args.fours && add_residual) {
 #pragma unroll
       for (int i = 0; i < kEach; i++) {
         const uint32_t token = token_of(warp + i * (prefill_threads / 32));
-        if (row < w.weight.rows && token < args.n_tokens) residual[i] = *reinterpret_cast<const float4*>(args.residual + at(token));
+        if (row < w.weight.rows && token < tokens.end) residual[i] = *reinterpret_cast<const float4*>(args.residual + at(token));
       }
     }
     __syncthreads();
@@ -287,20 +299,27 @@ __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void m
     const auto sum_of = [&](uint32_t t) { return *reinterpret_cast<const float4*>(shared + t * kRows + lane * 4); };
     if (!args.fours) {
 #pragma unroll 1
-      for (uint32_t t = warp; t < 32; t += prefill_threads / 32) prefill_finish(args, w, row, token_of(t), sum_of(t));
+      for (uint32_t t = warp; t < 32; t += prefill_threads / 32) prefill_finish(args, w, tokens, row, token_of(t), sum_of(t));
       continue;
     }
     if (row >= w.weight.rows) continue;
 #pragma unroll
     for (int i = 0; i < kEach; i++) {
       const uint32_t t = warp + i * (prefill_threads / 32), token = token_of(t);
-      if (token >= args.n_tokens) continue;
+      if (token >= tokens.end) continue;
       float4 sum = sum_of(t);
       if (add_bias) sum.x += bias.x, sum.y += bias.y, sum.z += bias.z, sum.w += bias.w;
       if (add_residual) sum.x += residual[i].x, sum.y += residual[i].y, sum.z += residual[i].z, sum.w += residual[i].w;
       *reinterpret_cast<float4*>(args.output + at(token)) = sum;
     }
   }
+}
+
+template <uint32_t kType, int kTokens, bool kAligned>
+__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill(PrefillArgs args) {
+  const PrefillTile tile = prefill_tile_of(args, (args.n_tokens + kTokens - 1) / kTokens);
+  const PrefillTokens tokens = {tile.token_tile * kTokens, args.n_tokens};
+  prefill_product<kType, kTokens, kAligned>(args, tile, args.weights[tile.which].weight, tokens);
 }
 
 }  // namespace m40::cuda

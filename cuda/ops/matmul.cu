@@ -105,7 +105,11 @@ void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   }
 }
 
+uint64_t expert_matmul_scratch_bytes(uint32_t n_experts, uint64_t max_rows) { return prefill_expert_scratch_bytes(n_experts, max_rows); }
+
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
+  if (args.n_tokens == 0) return;
+  if (args.prefill) return launch_prefill_expert_matmul(args, stream);
   constexpr uint32_t most_slots = 65535;  // of a grid's second dimension
   const uint32_t slots_a_launch = most_slots / args.n_used * args.n_used;
   for (uint32_t i = 0; i < args.n_weights; i++) {

@@ -2,6 +2,7 @@
 #ifndef M40_OPS_MATMUL_PLAN_H
 #define M40_OPS_MATMUL_PLAN_H
 
+#include <algorithm>
 #include <type_traits>
 
 #include "ops.h"
@@ -36,9 +37,20 @@ void for_each_type(const MatmulArgs& args, const Function& f) {
   }
 }
 
+inline bool is_16_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
+
 // Whether four columns of the input can be loaded at once, wherever a block of 32 starts.
 inline bool can_load_four(const MatmulArgs& args) {
-  return args.columns % 32 == 0 && args.input_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.input) % 16 == 0;
+  return args.columns % 32 == 0 && args.input_stride % 4 == 0 && is_16_aligned(args.input);
+}
+
+// Whether four rows of the output, and of what is added to it, can be loaded and stored at once.
+inline bool can_finish_four(const MatmulArgs& args, const uint32_t* indices, uint32_t n) {
+  if (args.output_stride % 4 != 0 || !is_16_aligned(args.output) || !is_16_aligned(args.residual)) return false;
+  return std::all_of(indices, indices + n, [&](uint32_t i) {
+    const MatmulWeight& w = args.weights[i];
+    return w.weight.rows % 4 == 0 && w.output_column % 4 == 0 && is_16_aligned(w.bias);
+  });
 }
 
 }  // namespace m40::cuda

@@ -29,17 +29,6 @@ uint32_t pass_tokens(uint64_t floats_a_tile) {
   return static_cast<uint32_t>(tiles < 1 ? 1 : tiles < prefill_token_group ? tiles : tiles / prefill_token_group * prefill_token_group) * whole_tile;
 }
 
-bool is_16_aligned(const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0; }
-
-// Whether four rows of the output, and of what is added to it, can be loaded and stored at once.
-bool can_finish_four(const MatmulArgs& args, const uint32_t* indices, uint32_t n) {
-  if (args.output_stride % 4 != 0 || !is_16_aligned(args.output) || !is_16_aligned(args.residual)) return false;
-  return std::all_of(indices, indices + n, [&](uint32_t i) {
-    const MatmulWeight& w = args.weights[i];
-    return w.weight.rows % 4 == 0 && w.output_column % 4 == 0 && is_16_aligned(w.bias);
-  });
-}
-
 // Tokens [first, first + n_tokens) of the weights at these indices, all of one type, in tiles of one kind.
 void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
   PrefillLaunch launch = {};

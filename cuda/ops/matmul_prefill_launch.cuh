@@ -3,7 +3,7 @@
 #ifndef M40_OPS_MATMUL_PREFILL_LAUNCH_CUH
 #define M40_OPS_MATMUL_PREFILL_LAUNCH_CUH
 
-#include "../kernels/matmul_prefill.cuh"
+#include "../kernels/matmul_prefill_experts.cuh"
 
 namespace m40::cuda {
 
@@ -14,6 +14,9 @@ struct PrefillLaunch {
 
 template <uint32_t kType>
 void launch_prefill(const PrefillArgs& args, const PrefillLaunch& launch, cudaStream_t stream);
+// Tiles are of 64 tokens or of 32; those whose input is not aligned, of 32.
+template <uint32_t kType>
+void launch_prefill_experts(const PrefillExpertArgs& args, const PrefillLaunch& launch, cudaStream_t stream);
 
 #ifdef M40_MATMUL_INSTANTIATE
 
@@ -36,7 +39,21 @@ void launch_prefill(const PrefillArgs& args, const PrefillLaunch& launch, cudaSt
   }
 }
 
-#define M40_MATMUL_TYPE(name) template void launch_prefill<M40_TYPE_##name>(const PrefillArgs&, const PrefillLaunch&, cudaStream_t);
+template <uint32_t kType>
+void launch_prefill_experts(const PrefillExpertArgs& args, const PrefillLaunch& launch, cudaStream_t stream) {
+  const dim3 grid(args.product.n_tiles * args.groups.n_tiles), block(prefill_threads);
+  if (!launch.aligned) {
+    M40_LAUNCH((matmul_prefill_experts<kType, 32, false>), grid, block, 0, stream, args);
+  } else if (launch.tile_tokens == 32) {
+    M40_LAUNCH((matmul_prefill_experts<kType, 32, true>), grid, block, 0, stream, args);
+  } else {
+    M40_LAUNCH((matmul_prefill_experts<kType, 64, true>), grid, block, 0, stream, args);
+  }
+}
+
+#define M40_MATMUL_TYPE(name)                                                                                  \
+  template void launch_prefill<M40_TYPE_##name>(const PrefillArgs&, const PrefillLaunch&, cudaStream_t); \
+  template void launch_prefill_experts<M40_TYPE_##name>(const PrefillExpertArgs&, const PrefillLaunch&, cudaStream_t);
 
 #endif
 

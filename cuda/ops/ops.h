@@ -102,7 +102,7 @@ uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint3
 bool matmul_fuses(const MatmulArgs& args);
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream);
 
-// ---- expert_matmul.cu -----------------------------------------------------------------------------------
+// ---- matmul.cu, matmul_prefill_experts.cu -----------------------------------------------------------------
 
 struct ExpertMatmulArgs {
   const float* input;
@@ -118,8 +118,14 @@ struct ExpertMatmulArgs {
   uint32_t n_weights;
   PackedWeight weights[2];
   uint32_t output_column[2];
+  Scratch scratch;
+  // Which order of additions the rows get, as in MatmulArgs: that of decode, each row by itself, or that of prefill,
+  // in groups by their experts. Within either it does not depend on the other rows.
+  bool prefill = false;
 };
 
+// max_rows: of the output.
+uint64_t expert_matmul_scratch_bytes(uint32_t n_experts, uint64_t max_rows);
 // Every expert has to exist: launch_check_experts sees to it where they did not come from launch_route.
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
 

@@ -34,6 +34,8 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
       // Which types its weights have is not known when memory is planned.
       return matmul_scratch_bytes(nullptr, op.matmul.rows, op.matmul.n_weights, op.matmul.columns, static_cast<uint32_t>(rows));
     }
+    case M40_OP_EXPERT_MATMUL:
+      return expert_matmul_scratch_bytes(op.expert_matmul.n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used);
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample.columns, limits.n_outputs);
     default: return 0;

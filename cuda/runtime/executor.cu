@@ -269,11 +269,24 @@ class Execution {
       args.weights[w] = packed(op.weight[w], op.columns, &row);
       args.output_column[w] = op.output_column[w];
     }
+    args.scratch = scratch_;
     if (!routed(i, op.experts)) {
       launch_check_experts(indices(op.experts), args.experts_stride, args.n_tokens, op.n_used, op.n_experts, &results_->expert_fault_token,
                            stream_);
     }
-    launch_expert_matmul(args, stream_);
+    const uint32_t n_decode = step_.n_decode, n_tokens = step_.n_tokens;
+    if (n_decode != 0) {
+      args.n_tokens = n_decode;
+      launch_expert_matmul(args, stream_);
+    }
+    if (n_decode < n_tokens) {
+      args.n_tokens = n_tokens - n_decode;
+      args.input += uint64_t{n_decode} * (args.input_per_slot ? args.n_used : 1) * args.input_stride;
+      args.experts += uint64_t{n_decode} * args.experts_stride;
+      args.output += uint64_t{n_decode} * args.n_used * args.output_stride;
+      args.prefill = true;
+      launch_expert_matmul(args, stream_);
+    }
   }
 
   void expert_sum(const m40_op_expert_sum& op) const {

@@ -1,0 +1,38 @@
+// Rows of prompts in groups by their experts, so that products read an expert's weights once a tile of rows.
+//
+// A slot is a row's place in the output: token * n_used + number of the choice. The slots of expert 0 come first, in
+// rising order, then those of expert 1, and so on: the order follows from the choices alone. Groups are cut into tiles.
+// Where an expert's tiles start in the list of all is a bound on how many the experts before it need, which asks for no
+// sum over them: their slots / rows of a tile, and one for each of them (or for each slot, where those are fewer). So
+// some tiles have no rows, and how many tiles there are follows from the numbers of slots and experts.
+#ifndef M40_KERNELS_EXPERT_GROUPS_CUH
+#define M40_KERNELS_EXPERT_GROUPS_CUH
+
+#include <stdint.h>
+
+#include "../runtime/device.h"
+
+namespace m40::cuda {
+
+struct ExpertTile {
+  uint32_t expert;
+  uint32_t first, end;  // places in the list of slots; equal where the tile has no rows
+};
+
+struct ExpertGroups {
+  uint32_t* slots;    // [n_slots]
+  ExpertTile* tiles;  // [n_tiles]
+  uint32_t n_slots, n_tiles;
+  uint32_t tile_rows;
+  uint32_t n_used;
+};
+
+// How many tiles n_slots slots of n_experts experts take at most; where the tiles of the next expert start.
+template <class Count>
+__host__ __device__ inline Count expert_tiles(Count n_slots, uint32_t n_experts, uint32_t tile_rows) {
+  return n_slots / tile_rows + (n_slots < n_experts ? n_slots : n_experts);
+}
+
+}  // namespace m40::cuda
+
+#endif

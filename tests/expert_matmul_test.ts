@@ -1,0 +1,358 @@
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import {
+  expertBuffer,
+  indexBuffer,
+  Random,
+  row,
+  type TestDevice,
+  tokenBuffer,
+  withDevice,
+} from "./device_harness.ts";
+import { GOLDEN_BLOCKS, type GoldenBlocks, matrixOf } from "./golden_blocks.ts";
+
+// Products of rows with the weights of an expert each: tokens of prompts, which kernels put in groups by their experts, and
+// decoded ones. Against float64, and to the bit among whatever other rows.
+
+/** Random floats as blocks of type F32, whose golden values are extreme. */
+const F32: GoldenBlocks = (() => {
+  const values = new Random(1).floats(1024);
+  const bytes = new Uint8Array(values.buffer);
+  return { type: "F32", id: 0, blockSize: 1, typeSize: 4, bytes, values };
+})();
+const TYPES = GOLDEN_BLOCKS.map((blocks) => blocks.type === "F32" ? F32 : blocks);
+const typeNamed = (name: string) => TYPES.find(({ type }) => type === name)!;
+
+/** Columns of the output before those of each weight, which no weight writes, and what they hold. */
+const GAP = 4;
+const BEFORE = -7;
+
+interface Shape {
+  readonly experts: number;
+  readonly used: number;
+  readonly columns: number;
+  /** Of each weight, one or two. */
+  readonly rows: readonly number[];
+  /** Of each weight; all F32 where absent. */
+  readonly types?: readonly GoldenBlocks[];
+  /** Whether the input has a row a token and chosen expert; else a row a token. */
+  readonly inputPerSlot?: boolean;
+  /** Columns of the input beyond those that are multiplied. */
+  readonly inputGap?: number;
+}
+
+/** Tokens of a step: decoded ones, each a sequence of its own, and then a prompt's. */
+interface Part {
+  readonly decoded: readonly number[];
+  readonly prompt: readonly number[];
+}
+
+/** An expert_matmul as a program, with an input and choices of experts for `most` tokens, of which steps take some. */
+class Products {
+  readonly width: number;
+  private readonly starts: number[] = [];
+  private readonly weights: { values: Float32Array<ArrayBuffer> }[] = [];
+  private readonly input: Float32Array<ArrayBuffer>;
+  private readonly program;
+  private readonly stride: number;
+
+  /** chosen: [most, used] */
+  constructor(
+    device: TestDevice,
+    private readonly shape: Shape,
+    private readonly chosen: Uint32Array<ArrayBuffer>,
+    random: Random,
+  ) {
+    const { experts, used, columns, rows, types = rows.map(() => F32), inputGap = 0 } = shape;
+    const most = chosen.length / used;
+    this.stride = columns + inputGap;
+    this.input = random.floats(most * (shape.inputPerSlot ? used : 1) * this.stride);
+    let width = 0;
+    const tensors = rows.map((n, i) => {
+      const { bytes, values } = matrixOf(types[i], experts * n, columns, random);
+      this.weights.push({ values });
+      this.starts.push(width += GAP);
+      width += n;
+      return device.blocks(types[i].id, bytes, n, columns, experts);
+    });
+    this.width = width;
+    const two = (values: readonly number[]) => [values[0], values[1] ?? 0];
+    this.program = device.program({
+      ops: [{
+        kind: "expert_matmul",
+        input: 0,
+        experts: 1,
+        output: 2,
+        n_weights: rows.length,
+        columns,
+        n_used: used,
+        n_experts: experts,
+        weight: two(tensors),
+        rows: two(rows),
+        output_column: two(this.starts),
+      }],
+      buffers: [
+        shape.inputPerSlot ? expertBuffer(this.stride, used) : tokenBuffer(this.stride),
+        indexBuffer(used),
+        expertBuffer(width, used),
+      ],
+      limits: { n_tokens: most, n_sequences: most, n_outputs: 1 },
+    });
+  }
+
+  /** What a step of these tokens makes of each: [used, width] a token, decoded ones first, as bits. */
+  async run({ decoded, prompt }: Part): Promise<Uint32Array<ArrayBuffer>[]> {
+    const { used, inputPerSlot } = this.shape;
+    const tokens = [...decoded, ...prompt];
+    const a = inputPerSlot ? used : 1;
+    const gather = <T extends Float32Array | Uint32Array>(from: T, size: number) =>
+      tokens.map((t) => from.slice(t * size, (t + 1) * size)).flatMap((values) => [...values]);
+    this.program.writeBuffer(0, Float32Array.from(gather(this.input, a * this.stride)));
+    this.program.writeBuffer(1, Uint32Array.from(gather(this.chosen, used)));
+    // One row more than are written, where there is room.
+    const most = this.chosen.length / used;
+    const before = new Float32Array(Math.min(tokens.length + 1, most) * used * this.width).fill(
+      BEFORE,
+    );
+    this.program.writeBuffer(2, before);
+    const sequence = (n: number, decode: boolean): StepSequence => ({
+      tokens: new Array(n).fill(0),
+      position: 0,
+      pages: [],
+      outputs: [],
+      decode,
+    });
+    await this.program.step([
+      ...decoded.map(() => sequence(1, true)),
+      ...(prompt.length > 0 ? [sequence(prompt.length, false)] : []),
+    ], { sample: false });
+    const got = this.program.readBuffer(2, before);
+    const size = used * this.width;
+    assert(got.subarray(tokens.length * size).every((value) => value === BEFORE), "rows too many");
+    return tokens.map((_, i) => new Uint32Array(got.slice(i * size, (i + 1) * size).buffer));
+  }
+
+  /** Fails where the result of a token is not that of float64, or columns were written that are no weight's. */
+  check(token: number, bits: Uint32Array<ArrayBuffer>, what: string): void {
+    const { used, columns, rows, inputPerSlot } = this.shape;
+    const got = new Float32Array(bits.buffer);
+    for (let slot = 0; slot < used; slot++) {
+      const at = inputPerSlot ? token * used + slot : token;
+      const input = this.input.subarray(at * this.stride, at * this.stride + columns);
+      const expert = this.chosen[token * used + slot];
+      const mine = row(got, slot, this.width);
+      rows.forEach((n, w) => {
+        const gap = mine.subarray(this.starts[w] - GAP, this.starts[w]);
+        assert(gap.every((value) => value === BEFORE), `${what}: columns before weight ${w}`);
+        for (let r = 0; r < n; r++) {
+          const first = (expert * n + r) * columns;
+          let wanted = 0;
+          let size = 0;
+          for (let c = 0; c < columns; c++) {
+            const term = this.weights[w].values[first + c] * input[c];
+            wanted += term;
+            size += Math.abs(term);
+          }
+          const value = mine[this.starts[w] + r];
+          assert(
+            Math.abs(value - wanted) <= 1e-6 * size,
+            `${what}: token ${token}, slot ${slot} (expert ${expert}), row ${r} of weight ${w} is ` +
+              `${value}, wanted ${wanted}`,
+          );
+        }
+      });
+    }
+  }
+}
+
+/** Different experts for each token, at random: [tokens, used]. */
+function choose(
+  tokens: number,
+  experts: number,
+  used: number,
+  random: Random,
+): Uint32Array<ArrayBuffer> {
+  const chosen = Array.from({ length: tokens }, () => {
+    const left = range(0, experts);
+    return Array.from({ length: used }, () => left.splice(random.below(left.length), 1)[0]);
+  });
+  return Uint32Array.from(chosen.flat());
+}
+
+const range = (from: number, to: number) => Array.from({ length: to - from }, (_, i) => from + i);
+
+for (const kind of ["decoded", "prompt"] as const) {
+  const tokens = kind === "prompt" ? "a prompt's tokens" : "decoded tokens";
+  const part = (indices: number[]): Part => ({ decoded: [], prompt: [], [kind]: indices });
+
+  Deno.test(`expert_matmul, ${tokens}: few experts and many, one or more a token, inputs by token and by slot`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(20);
+      for (
+        const [experts, used, columns, inputGap] of [
+          [1, 1, 32, 0],
+          [2, 1, 64, 4],
+          [3, 2, 45, 0],
+          [5, 1, 33, 2],
+          [8, 8, 32, 0],
+          [40, 5, 32, 1],
+          [150, 1, 7, 0],
+        ]
+      ) {
+        for (const inputPerSlot of [false, true]) {
+          const rows = inputPerSlot ? [130] : [5, 132];
+          const shape = { experts, used, columns, rows, inputPerSlot, inputGap };
+          const products = new Products(device, shape, choose(70, experts, used, random), random);
+          for (const n of [1, 2, 33, 70]) {
+            const what = `${experts} experts, ${used} used, ${n} tokens`;
+            const results = await products.run(part(range(0, n)));
+            results.forEach((bits, token) => products.check(token, bits, what));
+          }
+        }
+      }
+    });
+  });
+
+  Deno.test(`expert_matmul, ${tokens}: weights of every tensor type, and two of different types`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(21);
+      const columns = (a: GoldenBlocks) => a.blockSize === 1 ? 40 : a.blockSize === 32 ? 96 : 256;
+      const [q4, q6] = ["Q4_K", "Q6_K"].map(typeNamed);
+      const cases = [...TYPES.map((blocks) => [blocks]), [q4, q6]];
+      for (const types of cases) {
+        // Groups of some 50 rows and of some 5.
+        for (const experts of [2, 20]) {
+          const shape = {
+            experts,
+            used: 1,
+            columns: columns(types[0]),
+            rows: types.map((_, i) => 6 + i),
+            types,
+          };
+          const products = new Products(device, shape, choose(100, experts, 1, random), random);
+          const results = await products.run(part(range(0, 100)));
+          const what = types.map(({ type }) => type).join(" and ");
+          results.forEach((bits, token) => products.check(token, bits, what));
+        }
+      }
+    });
+  });
+}
+
+Deno.test("expert_matmul, prompts of 1 to 130 tokens: every row is its own expert's, and the same to the bit in all of them", async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const random = new Random(22);
+    const shape = { experts: 2, used: 1, columns: 32, rows: [9] };
+    const products = new Products(device, shape, choose(130, 2, 1, random), random);
+    const all = await products.run({ decoded: [], prompt: range(0, 130) });
+    all.forEach((bits, token) => products.check(token, bits, "130 tokens"));
+    for (let n = 1; n < 130; n++) {
+      const some = await products.run({ decoded: [], prompt: range(130 - n, 130) });
+      some.forEach((bits, i) => assertEquals(bits, all[130 - n + i], `token ${i} of ${n}`));
+    }
+  });
+});
+
+Deno.test("expert_matmul: all of a prompt's rows go to one expert, or none to some", async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const random = new Random(23);
+    const tokens = 129;
+    const wish: Record<string, (token: number) => number[]> = {
+      "the first": () => [0],
+      "the last": () => [4],
+      "one between": () => [2],
+      "all but the first and the last": (t) => [1 + t % 3],
+      "the first and the last": (t) => [t % 2 * 4],
+      "one row to the last": (t) => [t === 64 ? 4 : 1],
+      "two a token, always the same": () => [3, 1],
+      "all five, the other way round": () => [4, 3, 2, 1, 0],
+      "one expert twice": () => [2, 2],
+    };
+    for (const [what, of] of Object.entries(wish)) {
+      const chosen = Uint32Array.from(range(0, tokens).flatMap(of));
+      const shape = { experts: 5, used: chosen.length / tokens, columns: 32, rows: [7] };
+      const products = new Products(device, shape, chosen, random);
+      for (const n of [1, 31, 32, 64, 65, 128, tokens]) {
+        const results = await products.run({ decoded: [], prompt: range(0, n) });
+        results.forEach((bits, token) => products.check(token, bits, `${what}, ${n} tokens`));
+      }
+    }
+  });
+});
+
+const CUTS = [
+  [1, 129],
+  [32, 32, 32, 34],
+  [64, 66],
+  [100, 30],
+  [7, 1, 50, 2, 70],
+  [31, 33, 65, 1],
+];
+
+for (
+  const [type, input] of [["F32", "slot"], ["F16", "token"], ["Q8_0", "slot"], ["Q4_K", "token"]]
+) {
+  const inputPerSlot = input === "slot";
+  Deno.test(`expert_matmul, ${type}, inputs by ${input}: a prompt has the same bits however it is cut`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(24);
+      const blocks = typeNamed(type);
+      const columns = blocks.blockSize === 256 ? 256 : 96;
+      // Groups of 87 rows on average, and of 6.
+      for (const experts of [3, 40]) {
+        const chosen = choose(130, experts, 2, random);
+        const shape = { experts, used: 2, columns, rows: [20], types: [blocks], inputPerSlot };
+        const products = new Products(device, shape, chosen, random);
+        const whole = await products.run({ decoded: [], prompt: range(0, 130) });
+        for (const cut of CUTS) {
+          let first = 0;
+          for (const n of cut) {
+            const prompt = range(first, first += n);
+            const results = await products.run({ decoded: [], prompt });
+            results.forEach((bits, i) =>
+              assertEquals(bits, whole[prompt[i]], `token ${prompt[i]}, cut ${cut}`)
+            );
+          }
+        }
+        const backwards = await products.run({ decoded: [], prompt: range(0, 130).reverse() });
+        assertEquals(backwards.reverse(), whole, "the last token first");
+      }
+    });
+  });
+
+  Deno.test(`expert_matmul, ${type}, inputs by ${input}: decoded tokens and prompts have the bits that they have alone`, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(25);
+      const blocks = typeNamed(type);
+      const columns = blocks.blockSize === 256 ? 256 : 96;
+      const chosen = choose(100, 4, 2, random);
+      const shape = {
+        experts: 4,
+        used: 2,
+        columns,
+        rows: [36, 20],
+        types: [blocks, blocks],
+        inputPerSlot,
+      };
+      const products = new Products(device, shape, chosen, random);
+      const alone: Uint32Array<ArrayBuffer>[] = [];
+      for (let t = 0; t < 20; t++) {
+        alone.push(...await products.run({ decoded: [t], prompt: [] }));
+      }
+      alone.forEach((bits, token) => products.check(token, bits, "decoded"));
+      const prompt = range(20, 100);
+      const wanted = await products.run({ decoded: [], prompt });
+      wanted.forEach((bits, i) => products.check(prompt[i], bits, "prompt"));
+      for (const [n, from, to] of [[1, 20, 100], [5, 20, 21], [20, 20, 100], [3, 50, 91]]) {
+        const decoded = range(20 - n, 20);
+        const results = await products.run({ decoded, prompt: range(from, to) });
+        decoded.forEach((token, i) => assertEquals(results[i], alone[token], `decoded ${token}`));
+        range(from, to).forEach((token, i) =>
+          assertEquals(results[n + i], wanted[token - 20], `prompt's token ${token}`)
+        );
+      }
+      const batch = await products.run({ decoded: range(0, 20), prompt: [] });
+      assertEquals(batch, alone, "decoded together");
+    });
+  });
+}
