@@ -181,13 +181,17 @@ Deno.test("sides of a branch within a side count half as often, also where SYNC 
 });
 
 Deno.test("a product of prompts is held to a share of multiply-adds, by the tokens of its tile", () => {
-  const name = (tokens: number) =>
+  const plain = (tokens: number) =>
     `_ZN3m404cuda14matmul_prefillILj12ELi${tokens}ELb1EEEvNS0_11PrefillArgsE`;
-  const broken = (multiplies: number, tokens: number) =>
+  const experts = (tokens: number) =>
+    `_ZN3m404cuda22matmul_prefill_expertsILj12ELi${tokens}ELb1EEEvNS0_17PrefillExpertArgsE`;
+  const broken = (multiplies: number, tokens: number, name = plain) =>
     examine(kernelOf(promptLoop(multiplies, [3, 5]), name(tokens))).broken;
   assertEquals(broken(100, 128), []);
   assertEquals(broken(10, 128), ["wanted 85%"]);
   assertEquals(broken(10, 64), ["wanted 78%"]);
+  assertEquals(broken(100, 64, experts), []);
+  assertEquals(broken(10, 64, experts), ["wanted 78%"]);
 });
 
 Deno.test("a product of decoded tokens through shared memory is held to a share of multiply-adds", () => {

@@ -38,9 +38,12 @@ export function isDecode(kernel: Kernel): boolean {
   return kernel.base === "matmul_decode";
 }
 
-/** Products of prompts: template arguments are the tensor type, the tokens of a tile, and whether it is not ragged. */
+/**
+ * Products of prompts, with experts' weights too: template arguments are the tensor type, the tokens of a tile, and
+ * whether it is not ragged.
+ */
 export function isPrefill(kernel: Kernel): boolean {
-  return kernel.base === "matmul_prefill";
+  return kernel.base === "matmul_prefill" || kernel.base === "matmul_prefill_experts";
 }
 
 /**
