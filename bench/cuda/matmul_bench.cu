@@ -4,6 +4,7 @@
 //                                 runs; only the kernels of prompts
 //   matmul_bench time [TYPE...]   the matrices of a 7B layer, in graphs over weights larger than any L2
 //   matmul_bench prompt [TYPE...] the same with the kernels of prompts, from 16 tokens on
+//   matmul_bench experts [TYPE...] prompts' products with the experts of a layer, in groups and row by row
 //   matmul_bench mix [TOKENS...]  a whole stack of layers at matmul cost alone, for Q4_K_M, Q8_0 and F16
 //
 // Needs the reference library's unpacking: link kernels.cpp and the four kernels_*.cpp beside it.
@@ -22,7 +23,7 @@ int main(int argc, char** argv) {
   }
 #ifndef M40_EMULATED
   const Buffers b = make_buffers();
-  if (what == "time" || what == "prompt") {
+  if (what == "time" || what == "prompt" || what == "experts") {
     const bool prompt = what == "prompt";
     const std::vector<uint32_t> counts = prompt ? std::vector<uint32_t>{16, 32, 64, 128, 256, 512, 1024} : std::vector<uint32_t>{1, 2, 4, 8, 16, 32, 512, 2048};
     std::vector<uint32_t> types = {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_Q4_0, M40_TYPE_F16};
@@ -32,7 +33,12 @@ int main(int argc, char** argv) {
         if (t.name == std::string(argv[i])) types.push_back(t.id);
       }
     }
-    for (uint32_t type : types) time_type(b, type, counts, prompt);
+    for (uint32_t type : types) {
+      if (what != "experts") time_type(b, type, counts, prompt);
+      for (const ExpertLayer& l : expert_layers) {
+        if (what == "experts") time_experts(b, type, l, {1, 16, 32, 64, 128, 256, 512, 1024});
+      }
+    }
   }
   if (what == "mix") {
     std::vector<uint32_t> counts = {1, 2, 4, 8, 16, 32, 512};

@@ -176,37 +176,67 @@ void check_shape(uint32_t type, std::vector<uint32_t> rows, uint32_t columns, bo
   for (void* p : {(void*)d_input, (void*)d_added, (void*)d_bias, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
 }
 
-void check_experts(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, uint32_t n_tokens, uint32_t n_used, bool per_slot) {
-  Matrix m = make_matrix(type, n_experts, rows, columns);
-  const uint32_t slots = n_tokens * n_used, n_inputs = per_slot ? slots : n_tokens;
-  std::vector<float> input(size_t{n_inputs} * columns);
+// One or two weights of n_experts experts; as many tokens at a time as counts say, each time the last ones of all.
+void check_experts(uint32_t type, std::vector<uint32_t> rows, uint32_t n_experts, uint32_t n_used, uint32_t columns, bool per_slot, const std::vector<uint32_t>& counts,
+                   bool prefill) {
+  const uint32_t most = *std::max_element(counts.begin(), counts.end()), slots_a_row = per_slot ? 1 : n_used;
+  std::vector<Matrix> matrices;
+  uint32_t total = 0;
+  for (uint32_t r : rows) matrices.push_back(make_matrix(type, n_experts, r, columns)), total += r;
+  const uint32_t slots = most * n_used, out_stride = total + 3;
+  std::vector<float> input(size_t{slots} / slots_a_row * columns);
   std::vector<uint32_t> experts(slots);
   for (float& v : input) v = random_float();
-  for (uint32_t& e : experts) e = random_u32() % n_experts;
+  // More of them go to the first ones, and none to the last but one.
+  for (uint32_t& e : experts) e = std::min(random_u32(), random_u32()) % n_experts, e -= n_experts > 2 && e == n_experts - 2;
   float* d_input = static_cast<float*>(device_alloc(input.size() * 4));
   uint32_t* d_experts = static_cast<uint32_t*>(device_alloc(slots * 4));
-  float* d_output = static_cast<float*>(device_alloc(size_t{slots} * rows * 4, 0xFF));
+  float* d_output = static_cast<float*>(device_alloc(size_t{slots} * out_stride * 4));
   must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
   must(cudaMemcpy(d_experts, experts.data(), slots * 4, cudaMemcpyHostToDevice), "copy");
-  ExpertMatmulArgs args = {};
-  args.input = d_input, args.input_stride = columns, args.input_per_slot = per_slot, args.experts = d_experts, args.experts_stride = n_used;
-  args.output = d_output, args.output_stride = rows, args.n_tokens = n_tokens, args.n_used = n_used, args.columns = columns, args.n_weights = 1;
-  args.weights[0] = m.packed;
-  launch_expert_matmul(args, nullptr);
-  must(cudaGetLastError(), "launch");
-  std::vector<float> got(size_t{slots} * rows);
-  must(cudaMemcpy(got.data(), d_output, got.size() * 4, cudaMemcpyDeviceToHost), "copy");
+  const Scratch scratch = make_scratch(expert_matmul_scratch_bytes(n_experts, slots));
   std::vector<Wanted> wanted;
   for (uint32_t s = 0; s < slots; s++) {
-    const float* x = input.data() + size_t{per_slot ? s : s / n_used} * columns;
-    for (uint32_t r = 0; r < rows; r++) {
-      wanted.push_back(product_of(m.values.data() + (size_t{experts[s]} * rows + r) * columns, x, columns));
+    for (const Matrix& m : matrices) {
+      for (uint32_t r = 0; r < m.packed.rows; r++) {
+        wanted.push_back(product_of(&m.values[(size_t{experts[s]} * m.packed.rows + r) * columns], &input[size_t{s / slots_a_row} * columns], columns));
+      }
     }
   }
-  const double error = relative_error(got, wanted);
-  expect(error < 3e-6, std::string(find_tensor_type(type)->name) + " experts: relative error " + std::to_string(error * 1e6) + "e-6");
-  free_matrix(m);
-  cudaFree(d_input), cudaFree(d_experts), cudaFree(d_output);
+  std::string name = std::string(find_tensor_type(type)->name) + " of " + std::to_string(n_experts) + " experts" + (prefill ? " prefill" : " decode");
+  std::vector<float> first_run(wanted.size());  // of each row: the first that computed it
+  std::vector<bool> has_run(slots);
+  for (uint32_t n : counts) {
+    for (int run = 0; run < 2; run++) {
+      const uint32_t first = most - n, first_slot = first * n_used;
+      must(cudaMemset(d_output, 0xFF, size_t{slots} * out_stride * 4), "poison");
+      ExpertMatmulArgs args = {};
+      args.input = d_input + size_t{first_slot} / slots_a_row * columns, args.input_stride = columns, args.input_per_slot = per_slot;
+      args.experts = d_experts + first_slot, args.experts_stride = n_used, args.output = d_output, args.output_stride = out_stride;
+      args.n_tokens = n, args.n_used = n_used, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size());
+      uint32_t column = 0;
+      for (size_t i = 0; i < rows.size(); i++) args.weights[i] = matrices[i].packed, args.output_column[i] = column, column += rows[i];
+      args.scratch = scratch, args.prefill = prefill;
+      launch_expert_matmul(args, nullptr);
+      must(cudaGetLastError(), "launch");
+      std::vector<float> output(size_t{slots} * out_stride), got;
+      must(cudaMemcpy(output.data(), d_output, output.size() * 4, cudaMemcpyDeviceToHost), name.c_str());
+      bool same = true;
+      for (uint32_t s = 0; s < n * n_used; s++) {
+        const float* row = &output[size_t{s} * out_stride];
+        float* before = &first_run[size_t{first_slot + s} * total];
+        got.insert(got.end(), row, row + total);
+        if (has_run[first_slot + s]) same = same && memcmp(before, row, total * 4) == 0;
+        memcpy(before, row, total * 4);
+        has_run[first_slot + s] = true;
+      }
+      const double error = relative_error(got, {wanted.begin() + size_t{first_slot} * total, wanted.end()});
+      expect(error < 3e-6, name + ": " + std::to_string(n) + " tokens: relative error " + std::to_string(error * 1e6) + "e-6");
+      expect(same, name + ": bits of " + std::to_string(n) + " tokens, run " + std::to_string(run));
+    }
+  }
+  for (Matrix& m : matrices) free_matrix(m);
+  for (void* p : {(void*)d_input, (void*)d_experts, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
 }
 
 // A prologue gives the bits of its operation followed by a product.
@@ -266,6 +296,9 @@ void check_prompts() {
       check_shape(t.id, {33}, 77, false, true, {1, 3, 70}, true);
       check_shape(t.id, {5}, 3, false, false, {2}, true);
     }
+    check_experts(t.id, {130, 41}, 3, 1, 256, false, {150, 40, 1}, true);
+    check_experts(t.id, {96}, 20, 2, 512, true, {70, 9}, true);
+    if (t.block_weights == 1) check_experts(t.id, {33}, 3, 2, 77, false, {100, 5}, true);
 #ifdef M40_EMULATED
     if (t.id == M40_TYPE_Q4_K || t.id == M40_TYPE_F16) check_shape(t.id, {130, 40}, 2048, true, false, {1, 33, 65, 130}, true);
 #else
@@ -276,6 +309,8 @@ void check_prompts() {
 #ifndef M40_EMULATED
   for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q6_K, M40_TYPE_Q8_0, M40_TYPE_F16}) {
     check_shape(type, {1024}, 4096, false, true, {200}, true);
+    check_experts(type, {256, 256}, 32, 8, 2048, false, {200, 32, 1}, true);
+    check_experts(type, {512}, 8, 2, 4096, true, {300, 128, 3}, true);
   }
   // Several passes over the tokens.
   check_shape(M40_TYPE_Q4_K, {4096}, 8192, false, true, {32, 700}, true);
@@ -299,10 +334,10 @@ void check_decode() {
       check_shape(t.id, {33}, 77, false, true, {1, 3, 32}, false);
       check_shape(t.id, {5}, 3, false, false, {2}, false);
     }
-    check_experts(t.id, 4, 96, 512, 3, 2, false);
+    check_experts(t.id, {96}, 4, 2, 512, false, {3, 1}, false);
     check_prologue(t.id, 96, 1280);
     check_prologue(t.id, 200, 256);
-    check_experts(t.id, 4, 40, 256, 3, 2, true);
+    check_experts(t.id, {40}, 4, 2, 256, true, {3, 1}, false);
   }
   for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q5_K, M40_TYPE_Q8_0}) {  // a launch for both, and one for each
     check_shape(type, {130, 40, 7}, 1024 + 256, true, true, few, false, M40_TYPE_Q6_K);

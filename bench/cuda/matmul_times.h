@@ -145,6 +145,52 @@ void time_type(const Buffers& b, uint32_t type, const std::vector<uint32_t>& cou
   }
 }
 
+// Experts of a layer: gate and up, and down.
+struct ExpertLayer {
+  const char* name;
+  uint32_t n_experts, n_used, hidden, inner;
+};
+
+const ExpertLayer expert_layers[] = {{"8 of 14336", 8, 2, 4096, 14336}, {"128 of 768", 128, 8, 2048, 768}};
+
+PackedWeight random_experts(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, std::vector<void*>& memory) {
+  memory.push_back(device_alloc(packed_bytes(type, n_experts, rows, columns)));
+  // With whole tiles of rows, experts lie like the rows of one.
+  PackedWeight weight = random_weight(type, n_experts * rows, columns, memory.back());
+  weight.n_experts = n_experts, weight.rows = rows;
+  return weight;
+}
+
+// The products of a prompt's tokens, routed at random, in groups and row by row.
+void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const std::vector<uint32_t>& counts) {
+  std::vector<void*> memory;
+  const PackedWeight gate = random_experts(type, l.n_experts, l.inner, l.hidden, memory), up = random_experts(type, l.n_experts, l.inner, l.hidden, memory);
+  const PackedWeight down = random_experts(type, l.n_experts, l.hidden, l.inner, memory);
+  const uint32_t most = *std::max_element(counts.begin(), counts.end());
+  std::vector<uint32_t> experts(size_t{most} * l.n_used);
+  for (uint32_t& e : experts) e = random_u32() % l.n_experts;
+  memory.push_back(device_alloc(experts.size() * 4));
+  must(cudaMemcpy(memory.back(), experts.data(), experts.size() * 4, cudaMemcpyHostToDevice), "copy");
+  ExpertMatmulArgs first = {};
+  first.input = b.input, first.input_stride = l.hidden, first.experts = static_cast<uint32_t*>(memory.back()), first.experts_stride = l.n_used;
+  first.output = b.output, first.output_stride = 2 * l.inner, first.n_used = l.n_used, first.columns = l.hidden, first.n_weights = 2;
+  first.weights[0] = gate, first.weights[1] = up, first.output_column[1] = l.inner, first.scratch = b.scratch;
+  ExpertMatmulArgs second = first;
+  second.input_stride = l.inner, second.input_per_slot = true, second.output_stride = l.hidden, second.columns = l.inner, second.n_weights = 1, second.weights[0] = down;
+  for (const bool prefill : {true, false}) {
+    printf("%-5s experts, %s, %s", find_tensor_type(type)->name, l.name, prefill ? "in groups " : "row by row");
+    for (uint32_t n : counts) {
+      first.n_tokens = second.n_tokens = n, first.prefill = second.prefill = prefill;
+      const double flops = 2.0 * n * l.n_used * l.inner * l.hidden;
+      const double us[] = {time_graph([&](cudaStream_t s) { launch_expert_matmul(first, s); }, 1), time_graph([&](cudaStream_t s) { launch_expert_matmul(second, s); }, 1)};
+      printf(" | n=%u gate and up %.0f us %.1f TF, down %.0f us %.1f TF", n, us[0], 2 * flops / us[0] / 1e6, us[1], flops / us[1] / 1e6);
+    }
+    printf("\n");
+    fflush(stdout);
+  }
+  for (void* m : memory) cudaFree(m);
+}
+
 // A stack of 32 layers and the logits, as a step would launch them.
 void time_mix(const Buffers& b, const char* name, const std::function<uint32_t(int layer, const std::string& tensor)>& type_of, const std::vector<uint32_t>& counts) {
   struct Use {
