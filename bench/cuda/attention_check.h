@@ -14,7 +14,7 @@ class ShapeCheck {
         lengths_(lengths),
         n_(static_cast<uint32_t>(lengths.size())),
         longest_(*std::max_element(lengths.begin(), lengths.end()) + 4),
-        world_(shape, n_, longest_, 4096),
+        world_(shape, n_, longest_, n_ * longest_),
         source_(n_) {
     for (std::vector<float>& rows : source_) {
       rows.resize(uint64_t{longest_} * world_.width);

@@ -82,7 +82,7 @@ struct World {
         q_norm(make_norm(s)),
         k_norm(make_norm(s)),
         counters(scratch_counters, 0),
-        limits(make_limits(n_sequences, most_tokens)),
+        limits(make_limits(n_sequences, most_tokens, pages_each)),
         scratch(attention_scratch_bytes(attention_op(0), limits, desc)) {}
 
   static std::vector<uint32_t> make_table(uint32_t n_sequences, uint32_t each) {
@@ -107,10 +107,11 @@ struct World {
     for (float& x : norm) x = 1 + 0.3f * random_float();
     return norm;
   }
-  static m40_limits make_limits(uint32_t n_sequences, uint32_t n_tokens) {
+  static m40_limits make_limits(uint32_t n_sequences, uint32_t n_tokens, uint32_t n_sequence_pages) {
     m40_limits limits = {};
     limits.n_sequences = n_sequences;
     limits.n_tokens = n_tokens;
+    limits.n_sequence_pages = n_sequence_pages;
     return limits;
   }
   uint64_t page_bytes() const { return (cache_page_bytes(desc) + 255) / 256 * 256; }

@@ -183,7 +183,7 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& l
   const uint64_t decoded = n_tokens * head_blocks * slot_floats(heads, op.head_dim);
   const uint64_t positions = uint64_t{limits.n_sequence_pages} * cache.page_tokens;
   const PrefillTiles shape(op, static_cast<uint32_t>(std::min<uint64_t>(positions, UINT32_MAX)));
-  if (shape.most_spans == 1) return decoded * sizeof(float);
+  if (shape.most_spans <= 1) return decoded * sizeof(float);
   // A slot a tile, or one for each of its spans.
   const uint64_t one_each = shape.count(op, limits.n_tokens) * shape.slot_floats;
   return std::max({decoded, one_each, std::min(most_span_floats, one_each * shape.most_spans)}) * sizeof(float);
