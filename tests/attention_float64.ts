@@ -169,13 +169,16 @@ export function operations(device: TestDevice, s: Settings, layer = 0): Operatio
 /** A step: of each sequence that is in it, how many tokens, and whether it is decoded. */
 export type Steps = [sequence: number, tokens: number, decode?: boolean][][];
 
-/** Runs sequences through the operations in the given steps; returns the outputs, [sequence][token]. */
+/**
+ * Runs sequences through the operations in the given steps; returns the outputs, [sequence][token]. A sequence
+ * may have contextTokens, and has as many as rows where nothing is said.
+ */
 export async function run(
   device: TestDevice,
   s: Settings,
   rows: number[][][],
   steps: Steps,
-  cacheOptions: { type?: number; pageTokens?: number } = {},
+  cacheOptions: { type?: number; pageTokens?: number; contextTokens?: number } = {},
 ): Promise<number[][][]> {
   const pageTokens = cacheOptions.pageTokens ?? 4;
   const pagesOf = (length: number) => Math.ceil(length / pageTokens);
@@ -194,7 +197,9 @@ export async function run(
     buffers: [tokenBuffer(width), tokenBuffer(s.heads * s.headDim)],
     cache,
     limits: {
-      n_sequence_pages: Math.max(...rows.map(({ length }) => pagesOf(length))),
+      n_sequence_pages: Math.max(
+        ...rows.map(({ length }) => pagesOf(cacheOptions.contextTokens ?? length)),
+      ),
       n_tokens: Math.max(...steps.map((step) => step.reduce((sum, [, tokens]) => sum + tokens, 0))),
       n_sequences: Math.max(...steps.map(({ length }) => length)),
     },

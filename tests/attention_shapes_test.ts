@@ -96,8 +96,8 @@ for (
   });
 }
 
-for (const window of [0, 700]) {
-  Deno.test(`short chunks of two sequences at great depth, window ${window}: the bits of long ones`, async () => {
+for (const [window, contextTokens] of [[0, 1240], [700, 1240], [0, 20_000]]) {
+  Deno.test(`short chunks of two sequences at great depth, window ${window}, of a context of ${contextTokens}: the bits of long ones`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const settings: Settings = {
         ...PLAIN,
@@ -108,7 +108,7 @@ for (const window of [0, 700]) {
         window,
       };
       const rows = randomRows(new Random(22), settings, [1240, 1100]);
-      const cache = { type: F16, pageTokens: 32 };
+      const cache = { type: F16, pageTokens: 32, contextTokens };
       const whole = await run(device, settings, rows, [[[0, 1240]], [[1, 1100]]], cache);
       // A tile has 32 tokens: those of both sequences share one, and their positions are cut into spans elsewhere.
       const cut = await run(device, settings, rows, [

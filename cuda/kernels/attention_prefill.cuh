@@ -78,6 +78,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
       bounds[thread] = make_uint2(args.window != 0 && args.window < row_end ? row_end - args.window : 0, row_end);
       running[thread] = make_float2(-INFINITY, 0);
     }
+    __syncthreads();
   };
   const auto write_row = [&](int r, const float (&sums)[4 * Groups], float total) {
     const uint32_t row = y * Rows + r;
@@ -94,7 +95,6 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
   // Each sequence with tokens in the tile by itself: what one has that is not a number must not reach another.
   for (uint32_t segment = first_token(); segment < end_token(); segment = segment_of_tile.next) {
     begin_segment(segment);
-    __syncthreads();
     const SpanShare share(segment_of_tile.begin, segment_of_tile.end, args.span, blockIdx.z, gridDim.z);
     if (share.from == share.to) continue;
     const uint32_t range_end = min(segment_of_tile.end, share.to * args.span);
@@ -382,7 +382,6 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
   __threadfence();
   for (uint32_t segment = first_token(); segment < end_token(); segment = segment_of_tile.next) {
     begin_segment(segment);
-    __syncthreads();
     const SpanShare all(segment_of_tile.begin, segment_of_tile.end, args.span, 0, 1);
     if (all.n_spans == 1) continue;
     float sums[Rows][4 * Groups], weights_of_rows[Rows];

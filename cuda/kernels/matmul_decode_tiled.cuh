@@ -8,6 +8,7 @@
 #define M40_KERNELS_MATMUL_DECODE_TILED_CUH
 
 #include "matmul_decode.cuh"
+#include "matmul_fragments.cuh"
 
 namespace m40::cuda {
 
@@ -102,28 +103,7 @@ struct DecodeTiled {
         to[0] = ahead[i].x, to[kTokens] = ahead[i].y, to[2 * kTokens] = ahead[i].z, to[3 * kTokens] = ahead[i].w;
       }
     };
-    // Fragments of two columns: the next one is loaded while one is multiplied.
-    float a[2][8], b[2][16];
-    const float *a_at = a_from, *b_at = b_from;
-    const auto load_fragment = [&](int to, int column) {
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        const float4 v = *reinterpret_cast<const float4*>(a_at + column * kRows + kRows / 2 * i);
-        a[to][4 * i] = v.x, a[to][4 * i + 1] = v.y, a[to][4 * i + 2] = v.z, a[to][4 * i + 3] = v.w;
-      }
-#pragma unroll
-      for (int j = 0; j < 4; j++) {
-        const float4 v = *reinterpret_cast<const float4*>(b_at + column * kTokens + 8 * j);
-        b[to][4 * j] = v.x, b[to][4 * j + 1] = v.y, b[to][4 * j + 2] = v.z, b[to][4 * j + 3] = v.w;
-      }
-    };
-    const auto multiply = [&](int from) {
-#pragma unroll
-      for (int i = 0; i < 8; i++) {
-#pragma unroll
-        for (int j = 0; j < 16; j++) acc[i][j] = fmaf(a[from][i], b[from][j], acc[i][j]);
-      }
-    };
+    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens> fragments;
 
     load_quants(0);
     load_scales();
@@ -131,7 +111,7 @@ struct DecodeTiled {
     if (F::kHasSuper) open_super();
     store_step(0);
     __syncwarp();
-    load_fragment(0, 0);
+    fragments.start(a_from, b_from);
     uint32_t step = 0;  // of its block; the one that is stored next
 #pragma unroll 1
     for (uint32_t left = (end - block) * kSteps; left > 0; left--) {
@@ -152,24 +132,15 @@ struct DecodeTiled {
       // A short loop: longer ones do not fit where instructions are kept close by.
 #pragma unroll 1
       for (int four = 0; four < kStep / 4; four++) {
-        load_fragment(1, 1);
-        multiply(0);
-        load_fragment(0, 2);
-        multiply(1);
-        load_fragment(1, 3);
-        multiply(0);
-        a_at += 4 * kRows;
-        b_at += 4 * kTokens;
-        if (four == kStep / 4 - 1) {
+        fragments.multiply_four(acc, [&] {
+          if (four != kStep / 4 - 1) return;
           // All of this step is in registers.
           __syncwarp();
           store_step(step);
           __syncwarp();
-          a_at = a_from;
-          b_at = b_from;
-        }
-        load_fragment(0, 0);
-        multiply(1);
+          fragments.a_at = a_from;
+          fragments.b_at = b_from;
+        });
       }
     }
   }

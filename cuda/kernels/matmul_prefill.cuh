@@ -9,6 +9,7 @@
 #ifndef M40_KERNELS_MATMUL_PREFILL_CUH
 #define M40_KERNELS_MATMUL_PREFILL_CUH
 
+#include "matmul_fragments.cuh"
 #include "prefill_loader.cuh"
 
 namespace m40::cuda {
@@ -192,36 +193,14 @@ __device__ __forceinline__ void prefill_product(const PrefillArgs& args, const P
 #pragma unroll
     for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = 0.0f;
   }
-  // Fragments of two columns: the next one is loaded while one is multiplied.
-  float a[2][8], b[2][4 * kGroups];
-  const float* a_at = shared + row4;
-  const float* b_at = inputs + token4;
-  const auto load_fragment = [&](int to, int column) {
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-      const float4 v = *reinterpret_cast<const float4*>(a_at + column * kRows + 32 * i);
-      a[to][4 * i] = v.x, a[to][4 * i + 1] = v.y, a[to][4 * i + 2] = v.z, a[to][4 * i + 3] = v.w;
-    }
-#pragma unroll
-    for (int j = 0; j < kGroups; j++) {
-      const float4 v = *reinterpret_cast<const float4*>(b_at + column * kTokens + 16 * j);
-      b[to][4 * j] = v.x, b[to][4 * j + 1] = v.y, b[to][4 * j + 2] = v.z, b[to][4 * j + 3] = v.w;
-    }
-  };
-  const auto multiply = [&](int from) {
-#pragma unroll
-    for (int i = 0; i < 8; i++) {
-#pragma unroll
-      for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = fmaf(a[from][i], b[from][j], acc[i][j]);
-    }
-  };
+  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns> fragments;
 
   loader.template load<0>(true);
   input.load(args, block * 32);
   loader.template store<0>(shared + thread, kRows, bases);
   input.store(inputs);
   __syncthreads();
-  load_fragment(0, 0);
+  fragments.start(shared + row4, inputs + token4);
   uint32_t odd = 1;  // half of the block, and buffer, that is stored next
 #pragma unroll 1
   for (uint32_t step = 2 * block + 1; step <= 2 * end; step++) {
@@ -236,15 +215,8 @@ __device__ __forceinline__ void prefill_product(const PrefillArgs& args, const P
     // A short loop: longer ones do not fit where instructions are kept close by.
 #pragma unroll 1
     for (int four = 0; four < kColumns / 4; four++) {
-      load_fragment(1, 1);
-      multiply(0);
-      load_fragment(0, 2);
-      multiply(1);
-      load_fragment(1, 3);
-      multiply(0);
-      a_at += 4 * kRows;
-      b_at += Input::kFourColumns;
-      if (four == kColumns / 4 - 1) {
+      fragments.multiply_four(acc, [&] {
+        if (four != kColumns / 4 - 1) return;
         // All of this step is in registers.
         if (odd != 0) {
           loader.template store<1>(shared + kWeights + thread, kRows, bases);
@@ -253,11 +225,9 @@ __device__ __forceinline__ void prefill_product(const PrefillArgs& args, const P
         }
         input.store(inputs + odd * Input::kFloats);
         __syncthreads();
-        a_at = shared + odd * kWeights + row4;
-        b_at = inputs + odd * Input::kFloats + token4;
-      }
-      load_fragment(0, 0);
-      multiply(1);
+        fragments.a_at = shared + odd * kWeights + row4;
+        fragments.b_at = inputs + odd * Input::kFloats + token4;
+      });
     }
     odd ^= 1;
   }
