@@ -11,39 +11,18 @@ import { benchmark, Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
 
 const PROMPT = "Once upon a time";
-/** Characters that a text of random weights may have, besides what follows in the event. */
-const decoder = new TextDecoder();
 
-const args = parseArgs(Deno.args, {
-  string: ["device", "clients", "tokens"],
-  default: { device: "auto", clients: "8,32", tokens: "256" },
-});
-const clients = String(args.clients).split(",").map(Number);
-const tokens = Number(args.tokens);
-const path = String(
-  args._[0] ?? fromFileUrl(new URL("../tools/demo_model/demo.gguf", import.meta.url)),
-);
-const engine = await Engine.load(path, {
-  device: args.device,
-  parallel: Math.max(...clients),
-  contextTokens: Math.max(512, tokens + 64),
-});
-const app = createApp({ engine, modelName: "bench" });
-const controller = new AbortController();
-const { port, finished } = serve(app, {
-  hostname: "127.0.0.1",
-  port: 0,
-  signal: controller.signal,
-  drainMs: 0,
-});
-
-/** The times at which a stream's tokens arrived. */
-async function stream(seed: number): Promise<number[]> {
-  // Random weights end a text soon; without their end tokens all are as long as was asked for.
-  const logit_bias = Object.fromEntries([...engine.tokenizer.endTokens].map((t) => [t, -100]));
-  const response = await fetch(`http://127.0.0.1:${port}/v1/completions`, {
+/** Milliseconds of this process at which a stream's tokens arrived. */
+async function stream(
+  url: string,
+  tokens: number,
+  logitBias: Record<string, number>,
+  seed: number,
+): Promise<number[]> {
+  const response = await fetch(`${url}/v1/completions`, {
     method: "POST",
     headers: { "Content-Type": "application/json" },
+    // With log-probabilities, an event comes with every token, whatever it stands for.
     body: JSON.stringify({
       model: "bench",
       prompt: PROMPT,
@@ -51,45 +30,101 @@ async function stream(seed: number): Promise<number[]> {
       stream: true,
       seed,
       logprobs: 0,
-      logit_bias,
+      logit_bias: logitBias,
     }),
   });
+  if (!response.ok) throw new Error(`status ${response.status}: ${await response.text()}`);
+  const decoder = new TextDecoder();
   const times: number[] = [];
   for await (const chunk of response.body!) {
-    const events = decoder.decode(chunk).split("data: {").length - 1;
+    const events = decoder.decode(chunk, { stream: true }).split("data: {").length - 1;
     const now = performance.now();
     for (let i = 0; i < events; i++) times.push(now);
   }
   return times;
 }
 
-for (const n of clients) {
-  await stream(0);
-  const gaps: number[] = [];
-  engine.observer = {
-    ...engine.observer,
-    step: ({ gapMilliseconds, decodeTokens }) => {
-      if (gapMilliseconds !== undefined && decodeTokens === n) gaps.push(gapMilliseconds);
-    },
-  };
-  const streams = await Promise.all(Array.from({ length: n }, (_, i) => stream(i)));
+/** Tokens a second of so many streams while all of them decode. */
+async function throughput(n: number, one: (seed: number) => Promise<number[]>): Promise<number> {
+  await one(0);
+  const streams = await Promise.all(Array.from({ length: n }, (_, i) => one(i)));
   const start = Math.max(...streams.map((times) => times[2]));
   const end = Math.min(...streams.map((times) => times.at(-1)!));
   const arrived = streams.flat().filter((time) => time > start && time <= end).length;
-  const served = arrived / (end - start) * 1000;
-  const depth = tokens >> 1;
-  const plan = { prompts: [], batches: [n], depths: [depth], steps: 32, repetitions: 3 };
-  for await (const { tokens, milliseconds } of benchmark(engine, plan)) {
-    const alone = tokens / Math.min(...milliseconds) * 1000;
-    const gap = gaps.toSorted((a, b) => a - b)[gaps.length >> 1];
-    console.log(
-      `${n} clients: ${served.toFixed(1)} tokens/s served, ${
-        alone.toFixed(1)
-      } by the device alone: ` +
-        `${(100 * served / alone).toFixed(1)}%; median gap between steps ${gap?.toFixed(3)} ms`,
-    );
-  }
+  return arrived / (end - start) * 1000;
 }
-controller.abort();
-await finished;
-await engine.close();
+
+async function measure(): Promise<void> {
+  const args = parseArgs(Deno.args, {
+    string: ["device", "clients", "tokens"],
+    default: { device: "auto", clients: "8,32", tokens: "256" },
+  });
+  const clients = String(args.clients).split(",").map(Number);
+  const tokens = Number(args.tokens);
+  const path = String(
+    args._[0] ?? fromFileUrl(new URL("../tools/demo_model/demo.gguf", import.meta.url)),
+  );
+  const engine = await Engine.load(path, {
+    device: args.device,
+    parallel: Math.max(...clients),
+    contextTokens: Math.max(512, tokens + 64),
+  });
+  const app = createApp({ engine, modelName: "bench" });
+  const controller = new AbortController();
+  const { port, finished } = serve(app, {
+    hostname: "127.0.0.1",
+    port: 0,
+    signal: controller.signal,
+    drainMs: 0,
+  });
+  // Random weights end a text soon; without their end tokens all are as long as was asked for.
+  const logitBias = Object.fromEntries([...engine.tokenizer.endTokens].map((t) => [t, -100]));
+  for (const n of clients) {
+    const gaps: number[] = [];
+    engine.observer = {
+      ...engine.observer,
+      step: ({ gapMilliseconds, decodeTokens }) => {
+        if (gapMilliseconds !== undefined && decodeTokens === n) gaps.push(gapMilliseconds);
+      },
+    };
+    // A process of their own, as clients are: what they do with what they get is not the server's time.
+    const { success, stdout } = await new Deno.Command(Deno.execPath(), {
+      args: [
+        "run",
+        "-A",
+        "--no-check",
+        import.meta.filename!,
+        "--streams",
+        `http://127.0.0.1:${port}`,
+        String(n),
+        String(tokens),
+        JSON.stringify(logitBias),
+      ],
+      stdout: "piped",
+      stderr: "inherit",
+    }).output();
+    if (!success) throw new Error("the clients failed");
+    const served = Number(new TextDecoder().decode(stdout));
+    const plan = { prompts: [], batches: [n], depths: [tokens >> 1], steps: 32, repetitions: 3 };
+    for await (const measured of benchmark(engine, plan)) {
+      const alone = measured.tokens / Math.min(...measured.milliseconds) * 1000;
+      const gap = gaps.toSorted((a, b) => a - b)[gaps.length >> 1];
+      console.log(
+        `${n} clients: ${served.toFixed(1)} tokens/s served, ${alone.toFixed(1)} by the device ` +
+          `alone: ${(100 * served / alone).toFixed(1)}%; median gap between steps ` +
+          `${gap?.toFixed(3)} ms`,
+      );
+    }
+  }
+  controller.abort();
+  await finished;
+  await engine.close();
+}
+
+if (Deno.args[0] === "--streams") {
+  const [url, n, tokens, logitBias] = Deno.args.slice(1);
+  const bias = JSON.parse(logitBias);
+  console.log(await throughput(Number(n), (seed) => stream(url, Number(tokens), bias, seed)));
+} else {
+  await measure();
+}

@@ -28,15 +28,20 @@ struct Words {
   uint32_t w[N];
 };
 
+// kInOrder: a load that the compiler does not move behind the next barrier, as it does with others to save registers.
+template <bool kInOrder>
 __device__ __forceinline__ void load_words(uint32_t* to, const uint4* from) {
-  const uint4 v = __ldg(from);
+  const uint4 v = kInOrder ? __ldcg(from) : __ldg(from);
   to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
 }
+template <bool kInOrder>
 __device__ __forceinline__ void load_words(uint32_t* to, const uint2* from) {
-  const uint2 v = __ldg(from);
+  const uint2 v = kInOrder ? __ldcg(from) : __ldg(from);
   to[0] = v.x, to[1] = v.y;
 }
-__device__ __forceinline__ void load_words(uint32_t* to, const uint32_t* from) { to[0] = __ldg(from); }
+template <bool kInOrder>
+__device__ __forceinline__ void load_words(uint32_t* to, const uint32_t* from) { to[0] = kInOrder ? __ldcg(from) : __ldg(from); }
+template <bool kInOrder>
 __device__ __forceinline__ void load_words(uint32_t*, const Nothing*) {}
 
 // First: what a row's quants are loaded by; kFirst such loads follow each other (in planes of 128 rows); More: from the plane of more quants.
@@ -75,11 +80,12 @@ struct Planes {
       return reinterpret_cast<const T*>(block_at + at - static_cast<int>(in_tile) * (static_cast<int>(sizeof(First_)) - static_cast<int>(sizeof(T)))) + r * 32;
     }
     // Load number `load` of the cursor's block, of the row at r.
+    template <bool kInOrder = false>
     __device__ __forceinline__ Quants quants(int load, int r) const {
       Quants q;
 #pragma unroll
-      for (int i = 0; i < kFirst; i++) load_words(q.w + i * kFirstWords, reinterpret_cast<const First_*>(block_at) + (load * kFirst + i) * packed_tile_rows + r * 32);
-      if constexpr (kHasMore) load_words(q.w + kFirst * kFirstWords, array<More_>(kMoreAt, r));
+      for (int i = 0; i < kFirst; i++) load_words<kInOrder>(q.w + i * kFirstWords, reinterpret_cast<const First_*>(block_at) + (load * kFirst + i) * packed_tile_rows + r * 32);
+      if constexpr (kHasMore) load_words<kInOrder>(q.w + kFirst * kFirstWords, array<More_>(kMoreAt, r));
       return q;
     }
     __device__ __forceinline__ Scale scale(int r) const {

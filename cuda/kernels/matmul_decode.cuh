@@ -47,6 +47,9 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
   // enough, and registers are short.
   constexpr int kRefill = T >= 4 && F::kColumns > 8 ? F::kColumns - 8 : 0;
+  // Few tokens with types whose weights take the most instructions: loads go before the barrier. Left to itself, the
+  // compiler puts them so late that they are waited for.
+  constexpr bool kEarly = T <= 2 && F::kHasSuper && F::kLoads == 1;
   constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits>();
@@ -103,7 +106,7 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   };
   const auto load_quants = [&](int load) {
 #pragma unroll
-    for (int r = 0; r < R; r++) quants[r] = cursor.quants(load, r);
+    for (int r = 0; r < R; r++) quants[r] = cursor.template quants<kEarly>(load, r);
   };
   const auto load_scale = [&]() {
 #pragma unroll
@@ -141,7 +144,7 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
     float* const buffer = shared + odd * (T * 32);
     odd ^= 1;
     store_input(buffer);
-    __syncwarp();
+    if (!kEarly) __syncwarp();
     typename F::Factors factors[R];
 #pragma unroll
     for (int r = 0; r < R; r++) {
@@ -149,27 +152,39 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
       if constexpr (F::kSuperWords != 0) word = float_to_bits(words_at[(block % 8 / (8 / F::kSuperWords) * R + r) * 32]);
       factors[r] = F::factors(super[r], scale[r], word, block);
     }
+    const auto load_block = [&]() {
+      // Without a condition: at the end, the last block is loaded once more. A value that is either loaded or kept would
+      // have to stay in registers beside the one in use.
+      const bool more = block + 1 < end;
+      if (more) cursor.next_block();
+      load_input(more ? block + 1 : block);
+      load_scale();
+    };
+    const auto load_super_ahead = [&]() {
+      if (!kSuperAhead || block % 8 != 4 || (block | 7) + 1 >= end) return;
+      cursor.next_super();
+      load_super();
+    };
+    typename F::Quants early[R];
+    if (kEarly) {
+#pragma unroll
+      for (int r = 0; r < R; r++) early[r] = quants[r];
+      load_block();
+      load_quants(0);
+      load_super_ahead();
+      __syncwarp();
+    }
 #pragma unroll
     for (int load = 0; load < F::kLoads; load++) {
       typename F::Quants now[R];
 #pragma unroll
-      for (int r = 0; r < R; r++) now[r] = quants[r];
+      for (int r = 0; r < R; r++) now[r] = kEarly ? early[r] : quants[r];
 #pragma unroll
       for (int i = 0; i < F::kColumns; i += 4) {
-        if (i == kRefill) {
-          // Without a condition: at the end, the last block is loaded once more. A value that is either loaded or kept
-          // would have to stay in registers beside the one in use.
-          if (load == F::kLoads - 1) {
-            const bool more = block + 1 < end;
-            if (more) cursor.next_block();
-            load_input(more ? block + 1 : block);
-            load_scale();
-          }
+        if (!kEarly && i == kRefill) {
+          if (load == F::kLoads - 1) load_block();
           load_quants((load + 1) % F::kLoads);
-          if (kSuperAhead && load == 0 && block % 8 == 4 && (block | 7) + 1 < end) {
-            cursor.next_super();
-            load_super();
-          }
+          if (load == 0) load_super_ahead();
         }
         float w[R][4];
 #pragma unroll
@@ -269,6 +284,55 @@ __device__ __forceinline__ void decode_take(const DecodeArgs& args, const Decode
   }
 }
 
+// Adds the splits' sums, kWide rows of a thread at a time and kEach such groups. All loads of the groups are under way at
+// once: one after the other, they would cost more time than all else here.
+template <int kWide, int kEach, uint32_t kRows, uint32_t kSums>
+__device__ __forceinline__ void add_split_sums(const DecodeArgs& args, const DecodeWeight& w, uint32_t first_row, uint32_t first_token) {
+  constexpr uint32_t kThreads = decode_split_parts * 32;
+  const uint32_t rows = w.weight.rows;
+  const size_t stride = size_t{args.n_tokens} * rows;
+#pragma unroll 1
+  for (uint32_t from = threadIdx.x * kWide; from < kSums; from += kThreads * kWide * kEach) {
+    float sums[kEach][kWide], added[kEach][kWide];
+    size_t at[kEach];
+    bool inside[kEach];
+#pragma unroll
+    for (int e = 0; e < kEach; e++) {
+      const uint32_t i = from + e * (kThreads * kWide), row = first_row + i % kRows, token = first_token + i / kRows;
+      inside[e] = i < kSums && row < rows && token < args.n_tokens;
+      at[e] = size_t{token} * args.output_stride + w.output_column + row;
+      const float* const partials = args.partials + w.partials + size_t{token} * rows + row;
+      float parts[decode_max_splits][kWide];
+#pragma unroll
+      for (uint32_t s = 0; s < decode_max_splits; s++) {
+        const bool wanted = inside[e] && s < w.splits;
+        if constexpr (kWide == 4) {
+          const float4 v = wanted ? __ldcg(reinterpret_cast<const float4*>(partials + s * stride)) : make_float4(0, 0, 0, 0);
+          parts[s][0] = v.x, parts[s][1] = v.y, parts[s][2] = v.z, parts[s][3] = v.w;
+        } else {
+          parts[s][0] = wanted ? __ldcg(partials + s * stride) : 0.0f;
+        }
+      }
+#pragma unroll
+      for (int k = 0; k < kWide; k++) {
+        added[e][k] = inside[e] && args.residual != nullptr ? args.residual[at[e] + k] : 0.0f;
+        sums[e][k] = parts[0][k];
+#pragma unroll
+        for (uint32_t s = 1; s < decode_max_splits; s++) {
+          if (s < w.splits) sums[e][k] += parts[s][k];
+        }
+        if (inside[e] && w.bias != nullptr) sums[e][k] += __ldg(w.bias + row + k);
+      }
+    }
+#pragma unroll
+    for (int e = 0; e < kEach; e++) {
+      if (!inside[e]) continue;
+#pragma unroll
+      for (int k = 0; k < kWide; k++) args.output[at[e] + k] = args.residual != nullptr ? sums[e][k] + added[e][k] : sums[e][k];
+    }
+  }
+}
+
 // The last thread block of a tile to get here adds the splits' sums.
 template <int kRows, int kTokens>
 __device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const DecodeWeight& w, const DecodeTile& tile, uint32_t token_blocks, bool* is_last) {
@@ -283,25 +347,12 @@ __device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const 
   __syncthreads();
   if (!*is_last) return;
   __threadfence();
-  const uint32_t rows = w.weight.rows, first_row = tile.row_set * kRows, first_token = tile.token_block * kTokens;
-  const float* const partials = args.partials + w.partials;
-  const size_t stride = size_t{args.n_tokens} * rows;
-  // All loads of a sum are under way at once, and those of several sums: one after the other, they would cost more
-  // time than all else here.
-#pragma unroll 4
-  for (uint32_t i = threadIdx.x; i < kRows * kTokens; i += decode_split_parts * 32) {
-    const uint32_t row = first_row + i % kRows, token = first_token + i / kRows;
-    if (row >= rows || token >= args.n_tokens) continue;
-    const float* const at = partials + size_t{token} * rows + row;
-    float split_sums[decode_max_splits];
-#pragma unroll
-    for (uint32_t s = 0; s < decode_max_splits; s++) split_sums[s] = s < w.splits ? __ldcg(at + s * stride) : 0.0f;
-    float sum = split_sums[0];
-#pragma unroll
-    for (uint32_t s = 1; s < decode_max_splits; s++) {
-      if (s < w.splits) sum += split_sums[s];
-    }
-    decode_finish(args, w, row, token, sum);
+  const uint32_t first_row = tile.row_set * kRows, first_token = tile.token_block * kTokens;
+  constexpr uint32_t kSums = kRows * kTokens, kThreads = decode_split_parts * 32, kOnes = (kSums + kThreads - 1) / kThreads;
+  if (kSums >= 4 * kThreads && w.weight.rows % 4 == 0) {
+    add_split_sums<4, (kSums + 4 * kThreads - 1) / (4 * kThreads), kRows, kSums>(args, w, first_row, first_token);
+  } else {
+    add_split_sums<1, kOnes < 4 ? kOnes : 4, kRows, kSums>(args, w, first_row, first_token);
   }
 }
 

@@ -21,7 +21,7 @@ struct DecodeTiled {
   static constexpr int kStepsOfLoad = F::kColumns / kStep;    // that a load of quants lasts
   static constexpr int kWeights = kStep * kRows, kInputs = kStep * kTokens;
   static constexpr int kWalk = kWeights + kInputs;  // floats of a warp
-  static constexpr int kSlots = 16;
+  static constexpr int kSlots = 32;  // of sums that are added at a time
   static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
   // Scales as floats take too many registers where there are two for a block: then they are made for each step.
   static constexpr bool kKeepsFactors = sizeof(typename F::Factors) <= 12;

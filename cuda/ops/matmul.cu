@@ -16,7 +16,7 @@ constexpr uint32_t decode_pass = 32;  // tokens
 
 uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
   const uint64_t splits = decode_splits(rows, columns);
-  return splits == 1 ? 0 : splits * rows * n_tokens;
+  return splits == 1 ? 0 : (splits * rows * n_tokens + 3) / 4 * 4;  // the next weight's can be loaded four at a time
 }
 
 bool decode_pair(uint32_t type, uint32_t other) {
