@@ -47,9 +47,9 @@ __device__ __forceinline__ void decode_walk(const DecodeArgs& args, const Packed
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
   // enough, and registers are short.
   constexpr int kRefill = T >= 4 && F::kColumns > 8 ? F::kColumns - 8 : 0;
-  // Few tokens with types whose weights take the most instructions: loads go before the barrier. Left to itself, the
+  // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
   // compiler puts them so late that they are waited for.
-  constexpr bool kEarly = T <= 2 && F::kHasSuper && F::kLoads == 1;
+  constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
   constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits>();
@@ -269,8 +269,8 @@ struct DecodeTile {
 __device__ __forceinline__ DecodeTile decode_tile_of(const DecodeArgs& args, uint32_t token_blocks) {
   const uint32_t which = decode_weight_of(args);
   const DecodeWeight& w = args.weights[which];
-  const uint32_t at = blockIdx.x - w.first_block, rest = at / token_blocks;
-  return {which, rest / w.splits, rest % w.splits, at % token_blocks};
+  const uint32_t at = blockIdx.x - w.first_block, rest = token_blocks == 1 ? at : at / token_blocks;
+  return {which, rest >> (31 - __clz(w.splits)), rest & (w.splits - 1), at - rest * token_blocks};  // splits: a power of two
 }
 
 // A split's sum: to the output where there is one split, else to scratch.
@@ -349,7 +349,7 @@ __device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const 
   __threadfence();
   const uint32_t first_row = tile.row_set * kRows, first_token = tile.token_block * kTokens;
   constexpr uint32_t kSums = kRows * kTokens, kThreads = decode_split_parts * 32, kOnes = (kSums + kThreads - 1) / kThreads;
-  if (kSums >= 4 * kThreads && w.weight.rows % 4 == 0) {
+  if (kSums > 4 * kThreads && w.weight.rows % 4 == 0) {
     add_split_sums<4, (kSums + 4 * kThreads - 1) / (4 * kThreads), kRows, kSums>(args, w, first_row, first_token);
   } else {
     add_split_sums<1, kOnes < 4 ? kOnes : 4, kRows, kSums>(args, w, first_row, first_token);
@@ -365,8 +365,11 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
   __shared__ bool is_last;
   __shared__ DecodeTile tile;  // what is needed again after the walk waits in shared memory, for registers are short
   const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
-  if (threadIdx.x == 0) tile = decode_tile_of(args, token_blocks);
-  __syncthreads();
+  // With one token, there are registers for every thread to find out for itself, and none waits.
+  const DecodeTile found = T == 1 ? decode_tile_of(args, token_blocks) : DecodeTile{};
+  if (threadIdx.x == 0) tile = T == 1 ? found : decode_tile_of(args, token_blocks);
+  if (T != 1) __syncthreads();
+  const DecodeTile& here = T == 1 ? found : tile;
   const auto take = [&](uint32_t i, float sum) {
     const uint32_t row = tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = tile.token_block * T + i / 32 % T;
     decode_take(args, args.weights[tile.which], tile.split, row, token, sum);
@@ -375,15 +378,15 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
     if constexpr (kPrologue == norm_prologue) {
       static_assert(norm_warps % decode_split_parts == 0, "a warp does the work of whole warps of norm.cuh");
       __shared__ float sums[T][norm_warps];
-      norm_scales<T>(args, tile.token_block * T, sums, scales);
+      norm_scales<T>(args, here.token_block * T, sums, scales);
     }
   };
-  const DecodeWeight& w = args.weights[tile.which];
-  const uint32_t first_row = tile.row_set * (32 * R), first_token = tile.token_block * T;
+  const DecodeWeight& w = args.weights[here.which];
+  const uint32_t first_row = here.row_set * (32 * R), first_token = here.token_block * T;
   if (kType == kOther || w.weight.type == kType) {
-    decode_split<kType, T, R, kPrologue>(args, w.weight, first_row, first_token, tile.split, w.splits, shared, prepare, take);
+    decode_split<kType, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared, prepare, take);
   } else {
-    decode_split<kOther, T, R, kPrologue>(args, w.weight, first_row, first_token, tile.split, w.splits, shared, prepare, take);
+    decode_split<kOther, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared, prepare, take);
   }
   decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
 }

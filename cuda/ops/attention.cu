@@ -16,7 +16,7 @@ namespace {
 
 constexpr uint32_t most_head_dim = 256;
 constexpr uint32_t most_decode_blocks = 2048;  // beyond, blocks take several chunks
-constexpr uint32_t most_fused_tokens = 4;      // beyond, rotating queries in every block costs more than a launch
+constexpr uint32_t most_fused_tokens = 8;      // beyond, rotating queries in every block costs more than a launch
 constexpr uint64_t most_span_floats = uint64_t{8} << 20;  // of scratch that spans of a prompt's positions may take
 
 // Query heads that one block of the decode kernel computes.
