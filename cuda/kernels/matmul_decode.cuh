@@ -266,11 +266,14 @@ struct DecodeTile {
   uint32_t which, row_set, split, token_block;
 };
 
+template <int kTokens>
 __device__ __forceinline__ DecodeTile decode_tile_of(const DecodeArgs& args, uint32_t token_blocks) {
   const uint32_t which = decode_weight_of(args);
   const DecodeWeight& w = args.weights[which];
-  const uint32_t at = blockIdx.x - w.first_block, rest = token_blocks == 1 ? at : at / token_blocks;
-  return {which, rest >> (31 - __clz(w.splits)), rest & (w.splits - 1), at - rest * token_blocks};  // splits: a power of two
+  const uint32_t at = blockIdx.x - w.first_block;
+  if constexpr (kTokens == 1) return {which, at >> (31 - __clz(w.splits)), at & (w.splits - 1), 0};  // splits: a power of two
+  const uint32_t rest = at / token_blocks;
+  return {which, rest / w.splits, rest % w.splits, at % token_blocks};
 }
 
 // A split's sum: to the output where there is one split, else to scratch.
@@ -349,7 +352,7 @@ __device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const 
   __threadfence();
   const uint32_t first_row = tile.row_set * kRows, first_token = tile.token_block * kTokens;
   constexpr uint32_t kSums = kRows * kTokens, kThreads = decode_split_parts * 32, kOnes = (kSums + kThreads - 1) / kThreads;
-  if (kSums > 4 * kThreads && w.weight.rows % 4 == 0) {
+  if (kSums >= 4 * kThreads && w.weight.rows % 4 == 0) {
     add_split_sums<4, (kSums + 4 * kThreads - 1) / (4 * kThreads), kRows, kSums>(args, w, first_row, first_token);
   } else {
     add_split_sums<1, kOnes < 4 ? kOnes : 4, kRows, kSums>(args, w, first_row, first_token);
@@ -365,11 +368,12 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
   __shared__ bool is_last;
   __shared__ DecodeTile tile;  // what is needed again after the walk waits in shared memory, for registers are short
   const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
-  // With one token, there are registers for every thread to find out for itself, and none waits.
-  const DecodeTile found = T == 1 ? decode_tile_of(args, token_blocks) : DecodeTile{};
-  if (threadIdx.x == 0) tile = T == 1 ? found : decode_tile_of(args, token_blocks);
-  if (T != 1) __syncthreads();
-  const DecodeTile& here = T == 1 ? found : tile;
+  // Where there are registers for it, every thread finds out for itself, and none waits.
+  constexpr bool kAlone = T == 1 || (T == 8 && Format<kType>::kHasSuper && kResidency > 1);
+  const DecodeTile found = kAlone ? decode_tile_of<T>(args, token_blocks) : DecodeTile{};
+  if (threadIdx.x == 0) tile = kAlone ? found : decode_tile_of<T>(args, token_blocks);
+  if (!kAlone) __syncthreads();
+  const DecodeTile& here = kAlone ? found : tile;
   const auto take = [&](uint32_t i, float sum) {
     const uint32_t row = tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = tile.token_block * T + i / 32 % T;
     decode_take(args, args.weights[tile.which], tile.split, row, token, sum);

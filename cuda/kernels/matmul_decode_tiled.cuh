@@ -157,7 +157,7 @@ __global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tile
   __shared__ DecodeTile tile;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t token_blocks = (args.n_tokens + kTokens - 1) / kTokens;
-  if (threadIdx.x == 0) tile = decode_tile_of(args, token_blocks);
+  if (threadIdx.x == 0) tile = decode_tile_of<kTokens>(args, token_blocks);
   __syncthreads();
   float acc[8][16];
   clear(acc);

@@ -48,7 +48,7 @@ constexpr int decode_residency(int tokens, int row_groups) {
   constexpr bool costly = kType == M40_TYPE_Q2_K || kType == M40_TYPE_Q3_K || kType == M40_TYPE_Q5_K || kType == M40_TYPE_IQ4_NL || kType == M40_TYPE_IQ4_XS;
   if (row_groups == 2) return tokens == 1 && kType != M40_TYPE_F32 ? 4 : kType == M40_TYPE_F32 ? 2 : 3;
   if (kType == M40_TYPE_F32) return tokens == 2 ? 2 : 1;
-  if (tokens == 8) return many || costly ? 1 : 2;
+  if (tokens == 8) return many || costly || kType == M40_TYPE_Q5_1 ? 1 : 2;
   return tokens == 4 && costly ? 1 : 2;
 }
 
