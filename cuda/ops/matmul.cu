@@ -26,9 +26,10 @@ bool decode_pair(uint32_t type, uint32_t other) {
   return false;
 }
 
-// Calls f with the indices of the weights of each launch, and the types that they are of.
+// Calls f with the indices of the weights of each launch of decode_tokens(), and the types that they are of.
 template <class Function>
-void for_each_launch(const MatmulArgs& args, const Function& f) {
+void for_each_launch(const MatmulArgs& args, uint32_t tokens, const Function& f) {
+  if (!decode_pairs(tokens)) return for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
   uint32_t types[M40_MAX_MATMUL_WEIGHTS], n_types = 0;
   for_each_type(args, [&](uint32_t type, const uint32_t*, uint32_t) { types[n_types++] = type; });
   uint32_t all[M40_MAX_MATMUL_WEIGHTS];
@@ -47,14 +48,15 @@ void launch_decode_types(uint32_t type, uint32_t other, const DecodeArgs& args, 
 }
 
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  for_each_launch(args, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
+  const uint32_t tokens = decode_tokens(n_tokens, can_load_four(args));
+  for_each_launch(args, tokens, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
     uint64_t n_fours = 0;
     for (uint32_t i = 0; i < n; i++) {
       const uint32_t rows = args.weights[indices[i]].weight.rows;
       n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
     }
     DecodeLaunch launch = {};
-    launch.tokens = decode_tokens(n_tokens, can_load_four(args));
+    launch.tokens = tokens;
     launch.row_groups = decode_row_groups(launch.tokens, n_fours, multiprocessors());
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     DecodeArgs decode = {};

@@ -15,6 +15,9 @@ inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned) {
   if (n_tokens <= 2 || !aligned) return 2;
   return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
 }
+// Whether types may share a launch. With eight tokens, a kernel of two types would have the registers of the costlier one,
+// and half the thread blocks: that takes longer than a second launch.
+constexpr bool decode_pairs(uint32_t tokens) { return tokens != 8; }
 // Groups of 32 rows that a warp takes, with as many thread blocks as fours of them would make: four share the most work,
 // two make more warps where there would be too few for a card's multiprocessors.
 inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t multiprocessors) {
@@ -77,7 +80,9 @@ void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStrea
     case 2 * 8 + 2: return launch_decode_as<kType, kOther, 2, 2>(args, launch, stream);
     case 2 * 8 + 4: return launch_decode_as<kType, kOther, 2, 4>(args, launch, stream);
     case 4 * 8 + 4: return launch_decode_as<kType, kOther, 4, 4>(args, launch, stream);
-    case 8 * 8 + 4: return launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
+    case 8 * 8 + 4:
+      if constexpr (kType == kOther || decode_pairs(8)) launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
+      return;
     default: M40_LAUNCH((matmul_decode_tiled<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
   }
 }
