@@ -3,8 +3,8 @@ import { KernelLibrary } from "../../engine/device/library.ts";
 import { runFile, SUITE } from "../suite.ts";
 
 // The CUDA library on a GPU of this machine: the tests that the CPU library passes and the goldens through the
-// whole engine, each file twice, for equal bits. Run by `deno task test:gpu`. M40_TEST_SANITIZER=1 runs the files
-// once more under compute-sanitizer, which takes minutes.
+// whole engine, each file twice, for equal bits. Run by `deno task test:gpu`. Where CUDA's
+// compute-sanitizer is on the PATH, some run once more under it, for two minutes; M40_TEST_SANITIZER=0 leaves that out.
 
 const library = KernelLibrary.find("cuda");
 const { count, absence } = library.countDevices();
@@ -54,6 +54,17 @@ Deno.test("cuda: batching_test.ts", async (t) => {
   }
 });
 
+async function runs(program: string): Promise<boolean> {
+  try {
+    const command = new Deno.Command(program, { args: ["--version"], stdout: "null" });
+    return (await command.output()).success;
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound) return false;
+    throw error;
+  }
+}
+
+const sanitizes = Deno.env.get("M40_TEST_SANITIZER") !== "0" && await runs("compute-sanitizer");
 const SANITIZED = [
   "reference_operations_test.ts",
   "reference_products_test.ts",
@@ -63,10 +74,9 @@ const SANITIZED = [
 ];
 
 for (const file of SANITIZED) {
-  const ignore = !Deno.env.get("M40_TEST_SANITIZER");
   Deno.test({
     name: `cuda under compute-sanitizer: ${file}`,
-    ignore,
+    ignore: !sanitizes,
     async fn(t) {
       const under = ["compute-sanitizer", "--tool", "memcheck", "--error-exitcode", "86"];
       for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" }, under)) {
