@@ -28,7 +28,7 @@ struct Words {
   uint32_t w[N];
 };
 
-// kInOrder: a load that the compiler does not move behind the next barrier, as it does with others to save registers.
+// kInOrder: a load that stays near its place; others are moved to where they are waited for, which saves registers.
 template <bool kInOrder>
 __device__ __forceinline__ void load_words(uint32_t* to, const uint4* from) {
   const uint4 v = kInOrder ? __ldcg(from) : __ldg(from);
