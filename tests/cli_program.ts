@@ -154,6 +154,8 @@ export function onTerminal(home: Home, args: string[], env: Record<string, strin
     stdin: "piped",
     stdout: "piped",
     stderr: "null",
+    // A test that waits for what does not come fails then.
+    signal: AbortSignal.timeout(60_000),
   }).spawn();
   const writer = child.stdin.getWriter();
   const type = (text: string) => writer.write(new TextEncoder().encode(text));
