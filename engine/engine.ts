@@ -19,7 +19,8 @@ import { Scheduler } from "./scheduler/scheduler.ts";
 import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
-import { loadTokenizer, type Tokenizer } from "./tokenizer/tokenizer.ts";
+import { loadTokenizer } from "./tokenizer/load.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** How a model is loaded. */
 export interface EngineOptions {

@@ -2,7 +2,7 @@ import type { CacheDesc, Context, Limits, ProgramDesc } from "./device/context.t
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
-import type { ModelShape } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
 import type { ProgramSource } from "./program/builder.ts";
 import { encodeOperations } from "./program/operation.ts";
 
