@@ -34,7 +34,7 @@ struct SampleKernelArgs {
   const uint32_t* masks;
   uint32_t mask_words;
   m40_sample* samples;
-  uint32_t* failures;
+  uint32_t* statuses;      // M40_OUTPUT_OK, _NOT_FINITE or _NOTHING_ALLOWED
   float* adjusted;         // [outputs][columns]: -infinity where the mask forbids
   SampleSlice* slices;     // [outputs][n_slices]
   uint32_t* counters;      // [outputs]
@@ -196,7 +196,7 @@ __global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelA
     n_allowed += __shfl_xor_sync(~0u, n_allowed, offset);
   }
   if (not_finite || n_allowed == 0) {
-    if (threadIdx.x == 0) args.failures[output] = not_finite ? 1 : 2;
+    if (threadIdx.x == 0) args.statuses[output] = not_finite ? M40_OUTPUT_NOT_FINITE : M40_OUTPUT_NOTHING_ALLOWED;
     return;
   }
   double sum = 0;
@@ -220,7 +220,7 @@ __global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelA
   if (threadIdx.x == 0) {
     sample.token = static_cast<int32_t>(token);
     sample.logprob = static_cast<float>(static_cast<double>(logits[token]) - log_sum);
-    args.failures[output] = 0;
+    args.statuses[output] = M40_OUTPUT_OK;
   }
 }
 

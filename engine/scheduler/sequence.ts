@@ -1,5 +1,5 @@
-import type { Sample } from "../device/step_result.ts";
 import type { StepSampling } from "../device/step_block.ts";
+import type { Sample } from "../device/step_result.ts";
 import { TokenCounts } from "../device/token_counts.ts";
 import type { SamplingParameters } from "../sampling/parameters.ts";
 import type { Match } from "./block_manager.ts";
