@@ -45,7 +45,7 @@ export const show: Command = command({
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
       ),
     };
-    write(
+    await write(
       options.json
         ? JSON.stringify(asJson(facts, options.tensors), null, 2) + "\n"
         : asText(facts, options.tensors),

@@ -43,9 +43,9 @@ export const tokenize: Command = command({
     const tokens = text === undefined
       ? tokenizer.encodeBytes(await readStdin(), how)
       : tokenizer.encode(text, how);
-    if (options.ids) write(tokens.join(",") + "\n");
+    if (options.ids) await write(tokens.join(",") + "\n");
     else if (tokens.length > 0) {
-      write(formatTable(tokens.map((id) => [String(id), describeToken(tokenizer, id)]), [0]));
+      await write(formatTable(tokens.map((id) => [String(id), describeToken(tokenizer, id)]), [0]));
     }
   },
 });

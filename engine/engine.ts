@@ -101,7 +101,13 @@ export class Engine {
     hostCacheBytes: number,
   ) {
     this.state = new StateReader(() => kernels.deviceState(device.index));
-    this.requests = new RequestChecker(tokenizer, model.vocabSize, plan.contextTokens);
+    this.requests = new RequestChecker(
+      tokenizer,
+      model.vocabSize,
+      plan.contextTokens,
+      plan.mostContextTokens,
+      model.contextLength,
+    );
     this.logitsOutputs = options.logitsOutputs;
     this.texts = new TokenTexts(tokenizer);
     this.blocks = new BlockManager(plan.pages, plan.pageTokens);

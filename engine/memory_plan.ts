@@ -55,6 +55,8 @@ export interface PlanRequest {
 /** Where the device's memory goes. */
 export interface MemoryPlan {
   readonly contextTokens: number;
+  /** The most tokens of context that there is memory for, up to those that the model was trained for. */
+  readonly mostContextTokens: number;
   /** Bytes of the weights, of the buffers of the largest step, of the KV cache, of all three. */
   readonly weightBytes: number;
   readonly programBytes: number;
@@ -101,7 +103,13 @@ export function planMemory(
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
 
   const wanted = asked ?? Math.min(shape.contextLength, DEFAULT_CONTEXT);
-  const grown = (tokens: number) => {
+  const grown = (tokens: number): MemoryPlan => {
+    const mostContextTokens = fits(shape.contextLength)
+      ? shape.contextLength
+      : Math.max(tokens, largest(tokens, shape.contextLength, fits));
+    return { ...withPages(tokens), mostContextTokens };
+  };
+  const withPages = (tokens: number) => {
     const least = planFor(tokens);
     const { pageBytes } = context.cacheBytes(least.cache);
     const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
@@ -179,7 +187,7 @@ function planOf(
   weightBytes: number,
   contextTokens: number,
   pages = Math.ceil(contextTokens / PAGE_TOKENS),
-): MemoryPlan {
+): Omit<MemoryPlan, "mostContextTokens"> {
   const cache: CacheDesc = {
     n_layers: shape.layers,
     n_kv_heads: shape.kvHeads,

@@ -31,11 +31,15 @@ export class RequestChecker {
   /**
    * @param vocabSize Tokens that the model knows; the tokenizer may know fewer.
    * @param contextTokens Tokens of one sequence at most, prompt and output together.
+   * @param mostContextTokens What that could be at most here: what memory and the model allow.
+   * @param trainedTokens What the model was trained for.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly vocabSize: number,
     private readonly contextTokens: number,
+    private readonly mostContextTokens: number,
+    private readonly trainedTokens: number,
   ) {}
 
   /**
@@ -90,9 +94,19 @@ export class RequestChecker {
     return new M40Error(
       "context_length_exceeded",
       `the prompt has ${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
-        `together. Shorten the prompt, or serve with a larger context (--ctx).`,
+        `together. Shorten the prompt${this.contextAdvice()}.`,
       "prompt",
     );
+  }
+
+  /** What else to do about a prompt that is too long, or why there is nothing else. */
+  private contextAdvice(): string {
+    if (this.contextTokens < this.mostContextTokens) {
+      return `, or load the model with a larger context (--ctx, up to ${this.mostContextTokens})`;
+    }
+    return this.contextTokens < this.trainedTokens
+      ? `: there is no memory for a larger context (the model was trained for ${this.trainedTokens})`
+      : ": the model was trained for no more";
   }
 
   /** Checks token ids that come from outside. */

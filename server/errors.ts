@@ -5,6 +5,7 @@
  * @module
  */
 import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
+import { standardError } from "./output_stream.ts";
 
 /** The body of every answer that is an error. */
 export interface ErrorBody {
@@ -106,7 +107,7 @@ export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpEr
     });
   }
   const reference = crypto.randomUUID().slice(0, 8);
-  console.error(`m40: internal error ${reference}:`, error);
+  standardError.say(`m40: internal error ${reference}: ${Deno.inspect(error)}\n`);
   return new HttpError(
     500,
     "internal",
