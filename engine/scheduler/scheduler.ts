@@ -1,13 +1,6 @@
-<<<<<<< HEAD
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepOutput, StepResult } from "../device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
-=======
-import type { Cache } from "../device/context.ts";
-import type { StepSequence } from "../device/step_block.ts";
-import type { Sample, StepResult } from "../device/step_result.ts";
-import { M40Error } from "../errors.ts";
->>>>>>> native
 import type { BlockManager } from "./block_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
@@ -173,7 +166,6 @@ export class Scheduler {
   private async run(): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
-<<<<<<< HEAD
     const { withDevice = (work) => work() } = this.options;
     while (
       this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
@@ -182,24 +174,6 @@ export class Scheduler {
         if (await withDevice(() => this.step())) continue;
       } catch (error) {
         this.fail(error);
-=======
-    try {
-      while (true) {
-        const turns = this.schedule();
-        if (turns.length === 0) break;
-        const start = this.now();
-        const gapMilliseconds = this.lastResult && start - this.lastResult;
-        const step = this.runner.step(turns.map(stepOf));
-        this.deliver();
-        const { outputs } = await step;
-        const samples = outputs.map(({ status, sample }) => {
-          if (sample === undefined) throw new M40Error("internal", `an output is ${status}`);
-          return sample;
-        });
-        this.lastResult = this.now();
-        this.commit(turns, samples);
-        this.report(turns, this.lastResult - start, gapMilliseconds);
->>>>>>> native
       }
       this.deliveries.deliver();
       this.lastResult = undefined;
@@ -344,7 +318,10 @@ export class Scheduler {
     // What gave such logits is nothing to be shared.
     if (!failed) this.roster.advance(sequence, count);
     for (const [i, { status, sample }] of outputs.entries()) {
-      if (status !== "ok") return this.conclude(sequence, outputError(status, sequence.drawn));
+      if (status !== "ok") {
+        const place = `token ${sequence.drawn + 1} of the answer`;
+        return this.conclude(sequence, outputError(status, place));
+      }
       const complete = sequence.append(sample!.token);
       this.counts.generatedTokens++;
       this.deliveries.addSample(sequence, sample!);

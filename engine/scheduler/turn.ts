@@ -40,9 +40,12 @@ export function stepOf({ sequence, count, decode, guesses, outputs }: Turn): Ste
   };
 }
 
-/** Why no token could be drawn, for the person who made the request. */
-export function outputError(status: Exclude<OutputStatus, "ok">, drawn: number): M40Error {
-  const place = `token ${drawn + 1} of the answer`;
+/**
+ * Why an output gave nothing, for the person who made the request.
+ *
+ * @param place What it is the output of: "token 5 of the answer".
+ */
+export function outputError(status: Exclude<OutputStatus, "ok">, place: string): M40Error {
   if (status === "nothing_allowed") {
     return new M40Error(
       "nothing_allowed",
@@ -53,6 +56,6 @@ export function outputError(status: Exclude<OutputStatus, "ok">, drawn: number):
   return new M40Error(
     "not_finite",
     `the model's logits for ${place} are not finite numbers. Where keys or values are beyond what F16 ` +
-      "holds (65504), serve with --kv-type f32; else the model's file may be damaged.",
+      "holds (65504), --kv-type f32 helps; else the model's file may be damaged.",
   );
 }
