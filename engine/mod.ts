@@ -16,8 +16,11 @@
 export * from "./benchmark.ts";
 export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";
-export * from "./errors.ts";
+export type { EngineOptions } from "./engine_options.ts";
+export { M40Error, type M40ErrorCode } from "./errors.ts";
+export type { PositionLogits } from "./evaluation.ts";
 export * from "./generation.ts";
+export type { EngineObserver } from "./observer.ts";
 export type { GenerateRequest } from "./request.ts";
 export type { EngineStatus, SlotStatus } from "./status.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
