@@ -1,9 +1,10 @@
 import type { Context } from "./device/context.ts";
+import type { DeviceKind } from "./device/library.ts";
 import type { CacheDesc, Limits, ProgramDesc } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
-import type { ModelShape } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
 import type { ProgramSource } from "./program/builder.ts";
 import { encodeOperations } from "./program/operation.ts";
 
@@ -43,11 +44,11 @@ export interface PlanRequest {
   /** Bytes of device memory that are free. */
   readonly freeBytes: number;
   /**
-   * Whether all that is left becomes KV pages, as on a device of one's own; else there are as many as
-   * the running sequences can fill. There is always room for one sequence, and it may be for no more:
-   * sequences that run out of pages take turns.
+   * On a GPU all memory that is left becomes KV pages; else there are as many as the running sequences
+   * can fill. There is always room for one sequence, and it may be for no more: sequences that run out of
+   * pages take turns.
    */
-  readonly fill?: boolean;
+  readonly device: DeviceKind;
   /** KV pages at most. */
   readonly pages?: number;
 }
@@ -113,7 +114,7 @@ export function planMemory(
     const least = planFor(tokens);
     const { pageBytes } = context.cacheBytes(least.cache);
     const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
-    const useful = request.fill ? Infinity : request.maxRunning * least.pages;
+    const useful = request.device === "gpu" ? Infinity : request.maxRunning * least.pages;
     const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
     const plan = planFor(tokens, Math.min(room, useful, most));
     return plan.totalBytes <= available ? plan : least;
@@ -198,7 +199,7 @@ function planOf(
   };
   const counts = {
     n_tokens: Math.max(
-      Math.min(STEP_TOKENS[request.fill ? "gpu" : "cpu"], contextTokens),
+      Math.min(STEP_TOKENS[request.device], contextTokens),
       request.maxRunning,
     ),
     n_sequences: request.maxRunning,

@@ -71,6 +71,7 @@ const STATUS: Record<M40ErrorCode, number> = {
   invalid_request: 400,
   unsupported: 400,
   context_length_exceeded: 400,
+  nothing_allowed: 400,
   model_not_found: 404,
   queue_full: 429,
   // The server stops; or the client has left, and does not see it.
@@ -79,6 +80,7 @@ const STATUS: Record<M40ErrorCode, number> = {
   out_of_memory: 503,
   device: 503,
   invalid_model: 500,
+  not_finite: 500,
   io: 500,
   internal: 500,
 };

@@ -3,13 +3,16 @@ import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { call, callAsync } from "./status.ts";
-import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, ERROR, NONE } from "./structs.ts";
+import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, DeviceKinds, ERROR, NONE } from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** A kernel library by what it runs on. */
 export type Backend = "cpu" | "cuda" | "emulated";
 
 const BACKENDS: readonly Backend[] = ["cpu", "cuda", "emulated"];
+
+/** What a device is. */
+export type DeviceKind = keyof typeof DeviceKinds;
 
 /** What a library says of one device. */
 export interface DeviceInfo {
@@ -31,6 +34,13 @@ export interface DeviceInfo {
   readonly instructionSet: string;
   /** The driver's own version ("535.183.01"); empty where unknown. */
   readonly driver: string;
+  /** A GPU has memory of its own. */
+  readonly kind: DeviceKind;
+  /**
+   * The numbers of a prompt's tokens, rising, that it computes at a time: any between two of them take as
+   * long as the larger. Empty where any number is as good.
+   */
+  readonly tileTokens: readonly number[];
 }
 
 /** A device at a moment; what is not known is absent. */
@@ -205,6 +215,8 @@ export class KernelLibrary {
       driverVersion: info.driver_version,
       instructionSet: info.instruction_set,
       driver: info.driver,
+      kind: info.kind === DeviceKinds.gpu ? "gpu" : "cpu",
+      tileTokens: info.tile_tokens.filter((tokens) => tokens > 0),
     };
   }
 
