@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { M40Error } from "../engine/mod.ts";
-import { serve } from "../server/mod.ts";
-import { createApp } from "../server/mod.ts";
+import { createApp, serve } from "../server/mod.ts";
+import { standardError } from "../server/output_stream.ts";
 import { MODEL, readError, sendRaw, startServer } from "./server_fixture.ts";
 
 Deno.test("a parameter of a wrong kind or out of range is answered with 400 by its name", async () => {
@@ -329,9 +329,9 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
     }),
     modelName: MODEL,
   });
-  const logged: unknown[][] = [];
-  const log = console.error;
-  console.error = (...args) => logged.push(args);
+  const logged: string[] = [];
+  const { say } = standardError;
+  standardError.say = (text) => logged.push(text);
   try {
     const response = await broken.request("/v1/generate", {
       method: "POST",
@@ -343,9 +343,9 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
     assert(!/secret|TypeError|\.ts|at /.test(error.message.replace("at it", "")), error.message);
     assertEquals(logged.length, 1, "the log has the error");
     const reference = /under ([0-9a-f]{8})/.exec(error.message)![1];
-    assertStringIncludes(String(logged[0][0]), reference);
+    assertStringIncludes(logged[0], reference);
   } finally {
-    console.error = log;
+    standardError.say = say;
   }
 });
 
