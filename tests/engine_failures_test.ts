@@ -141,7 +141,10 @@ Deno.test("answers to a prompt go on where the first of them ends before it has 
       const other = collect(engine.generate(asking(promptOf(30, 5), 20)));
       const controller = new AbortController();
       engine.observer = {
-        step: () => engine.slots()[0]?.id === 1 && controller.abort(),
+        step() {
+          const [{ id, state } = { id: 0, state: "" }] = engine.slots();
+          if (id === 1 && state === "prefilling") controller.abort();
+        },
       };
       const led = { ...request, signal: controller.signal };
       const [first, ...others] = engine.generateAll([led, request, request]);
