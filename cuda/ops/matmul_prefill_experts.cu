@@ -72,7 +72,8 @@ void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t str
   groups.slots = reinterpret_cast<uint32_t*>(memory);
   groups.tiles = reinterpret_cast<ExpertTile*>(memory + padded(uint64_t{n_slots} * sizeof(uint32_t)));
   const dim3 blocks((n_experts + expert_group_warps - 1) / expert_group_warps);
-  M40_LAUNCH((group_by_expert), blocks, dim3(expert_group_warps * 32), 0, stream, args.experts, args.experts_stride, n_experts, groups);
+  const GroupByExpertArgs grouping = {args.experts, args.experts_stride, n_experts, groups};
+  M40_LAUNCH((group_by_expert_kernel), blocks, dim3(expert_group_warps * 32), 0, stream, grouping);
   for_each_type(product, [&](uint32_t, const uint32_t* indices, uint32_t n) { launch_weights(product, indices, n, groups, args.input_per_slot, stream); });
 }
 
