@@ -32,10 +32,10 @@ MatmulArgs as_matmul(const ExpertMatmulArgs& args) {
 
 // The weights at these indices, all of one type.
 void launch_weights(const MatmulArgs& args, const uint32_t* indices, uint32_t n, const ExpertGroups& groups, bool input_per_slot, cudaStream_t stream) {
-  PrefillExpertArgs expert = {};
+  MatmulPrefillExpertArgs expert = {};
   expert.groups = groups;
   expert.input_per_slot = input_per_slot;
-  PrefillArgs& prefill = expert.product;
+  MatmulPrefillArgs& prefill = expert.product;
   prefill.input = args.input;
   prefill.input_stride = args.input_stride;
   prefill.output = args.output;
@@ -49,7 +49,7 @@ void launch_weights(const MatmulArgs& args, const uint32_t* indices, uint32_t n,
     prefill.weights[i] = {from.weight, nullptr, from.output_column, 1, prefill.n_tiles, 0, 0};
     prefill.n_tiles += packed_tiles(from.weight.rows);
   }
-  const PrefillLaunch launch = {groups.tile_rows, can_load_four(args)};
+  const MatmulPrefillLaunch launch = {groups.tile_rows, can_load_four(args)};
   for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill_experts<decltype(t)::value>(expert, launch, stream); });
 }
 
