@@ -52,7 +52,7 @@ for (const without of ["nothing", ...kinds]) {
   );
 }
 
-async function milliseconds(program: Program, sample: boolean, batch: number, prompt: number) {
+async function milliseconds(program: Program, batch: number, prompt: number) {
   const pages = (i: number) => Array.from({ length: pagesEach }, (_, n) => i * pagesEach + n);
   const times: number[] = [];
   for (let step = 0; step < (prompt > 0 ? 6 : STEPS); step++) {
@@ -61,7 +61,7 @@ async function milliseconds(program: Program, sample: boolean, batch: number, pr
       const chunk = plan.limits.n_tokens;
       for (let position = 0; position < prompt; position += chunk) {
         const tokens = new Array(Math.min(chunk, prompt - position)).fill(300);
-        await program.step([{ tokens, position, pages: pages(0), outputs: [] }], { sample });
+        await program.step([{ tokens, position, pages: pages(0), outputs: [] }]);
       }
     } else {
       const sequences = Array.from({ length: batch }, (_, i) => ({
@@ -71,7 +71,7 @@ async function milliseconds(program: Program, sample: boolean, batch: number, pr
         decode: true,
         outputs: [{ row: 0 }],
       }));
-      await program.step(sequences, { sample });
+      await program.step(sequences);
     }
     times.push(performance.now() - start);
   }
@@ -79,11 +79,11 @@ async function milliseconds(program: Program, sample: boolean, batch: number, pr
 }
 
 for (const [batch, prompt] of [...batches.map((n) => [n, 0]), ...prompts.map((n) => [0, n])]) {
-  const all = await milliseconds(programs.get("nothing")!, true, batch, prompt);
+  const all = await milliseconds(programs.get("nothing")!, batch, prompt);
   const title = prompt > 0 ? `prefill ${prompt}` : `decode ${batch} at depth ${depth}`;
   console.log(`${title}: ${all.toFixed(3)} ms`);
   for (const kind of kinds) {
-    const without = await milliseconds(programs.get(kind)!, kind !== "sample", batch, prompt);
+    const without = await milliseconds(programs.get(kind)!, batch, prompt);
     console.log(`  without ${kind.padEnd(12)} ${without.toFixed(3)} ms`);
   }
 }

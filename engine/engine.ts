@@ -1,8 +1,9 @@
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, DeviceState, KernelLibrary } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
-import type { Program, StepResult } from "./device/program.ts";
+import type { Program } from "./device/program.ts";
 import type { StepSequence } from "./device/step_block.ts";
+import type { StepResult } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
 import { Generation, type GenerationObserver } from "./generation.ts";
 import { readGguf } from "./gguf/reader.ts";
@@ -69,7 +70,7 @@ export interface ExclusiveDevice {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
   allocate(count: number): number[] | undefined;
   release(pages: readonly number[]): void;
-  copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): void;
+  copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): Promise<void>;
 }
 
 /** A model on a device: text in, tokens out. */
@@ -109,7 +110,7 @@ export class Engine {
     const host = pages > 0
       ? new HostPages(cache, context.hostMemory(pages * pageBytes), pageBytes)
       : undefined;
-    const runner = { step: (sequences: readonly StepSequence[]) => this.step(sequences, false) };
+    const runner = { step: (sequences: readonly StepSequence[]) => this.step(sequences) };
     this.scheduler = new Scheduler(runner, this.blocks, cache, {
       maxRunning: plan.limits.n_sequences,
       maxWaiting: options.maxQueue,
@@ -250,19 +251,15 @@ export class Engine {
     if (pages === undefined) {
       throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
     }
-    const { vocabSize } = this.model;
     const chunk = Math.min(this.logitsOutputs, this.plan.limits.n_tokens);
     try {
       for (let position = 0; position < prompt.length; position += chunk) {
         options.signal?.throwIfAborted();
         const part = prompt.slice(position, position + chunk);
-        const outputs = part.map((_, row) => ({ row }));
-        const { logits } = await this.step([{ tokens: part, position, pages, outputs }], true);
+        const asked = part.map((_, row) => ({ row, kind: "logits" as const }));
+        const { outputs } = await this.step([{ tokens: part, position, pages, outputs: asked }]);
         for (let row = 0; row < part.length; row++) {
-          yield {
-            position: position + row,
-            logits: logits!.subarray(row * vocabSize, (row + 1) * vocabSize),
-          };
+          yield { position: position + row, logits: outputs[row].values! };
         }
       }
     } finally {
@@ -351,8 +348,8 @@ export class Engine {
   }
 
   /** One step at a time. */
-  private step(sequences: readonly StepSequence[], logits: boolean): Promise<StepResult> {
-    const result = this.lock.then(() => this.program.step(sequences, { logits }));
+  private step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    const result = this.lock.then(() => this.program.step(sequences));
     this.lock = result.catch(() => {});
     return result;
   }

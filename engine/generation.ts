@@ -1,4 +1,4 @@
-import type { Sample } from "./device/program.ts";
+import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";

@@ -1,4 +1,5 @@
-import type { CacheDesc, Context, Limits, ProgramDesc } from "./device/context.ts";
+import type { Context } from "./device/context.ts";
+import type { CacheDesc, Limits, ProgramDesc } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";

@@ -51,8 +51,8 @@ Deno.test("the largest step that a model is loaded for allocates nothing, though
       });
       const decoding = Array.from({ length: limits.n_sequences - 1 }, (_, i) => sequence(i, 1));
       const prompt = sequence(decoding.length, limits.n_tokens - decoding.length);
-      const { samples } = await device.step([...decoding, prompt]);
-      assertEquals(samples.length, limits.n_outputs);
+      const { outputs } = await device.step([...decoding, prompt]);
+      assertEquals(outputs.length, limits.n_outputs);
       assertEquals(engine["program"]["block"].length, Number(limits.step_bytes), "the largest");
       device.release(pages);
     });

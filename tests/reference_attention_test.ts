@@ -107,7 +107,7 @@ Deno.test("rope angles stay exact at position 100,000", async () => {
     const position = 100_000;
     await program.step([
       { tokens: [0], position, pages: new Array(98).fill(0), outputs: [] },
-    ], { sample: false });
+    ]);
     const got = program.readBuffer(0, new Float32Array(8));
     assertClose(got, turned(Array.from(values.slice(0, 8)), position, settings), 3e-7);
   });
@@ -128,20 +128,19 @@ Deno.test("cache pages: copied, saved and restored pages hold the same bits", as
     program.writeBuffer(0, rows.slice(0, 7 * 48));
     await program.step(
       [{ tokens: new Array(7).fill(0), position: 0, pages: [2, 5], outputs: [] }],
-      { sample: false },
     );
     const last = async (pages: number[]) => {
       program.writeBuffer(0, rows.slice(7 * 48));
-      await program.step([{ tokens: [0], position: 7, pages, outputs: [] }], { sample: false });
+      await program.step([{ tokens: [0], position: 7, pages, outputs: [] }]);
       return Array.from(program.readBuffer(1, new Float32Array(16)));
     };
-    cache.copyPages(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
+    await cache.copyPages(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
     const saved = new Uint8Array(2 * pageBytes);
-    cache.savePages(Uint32Array.of(5, 2), saved);
+    await cache.savePages(Uint32Array.of(5, 2), saved);
     const wanted = await last([2, 5]);
     assertEquals(await last([7, 0]), wanted);
     assertNotEquals(await last([3, 4]), wanted);
-    cache.restorePages(Uint32Array.of(4, 3), saved);
+    await cache.restorePages(Uint32Array.of(4, 3), saved);
     assertEquals(await last([3, 4]), wanted);
   });
 });

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import type { Sample, StepResult } from "../engine/device/program.ts";
 import type { StepSequence } from "../engine/device/step_block.ts";
+import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
 import { BlockManager } from "../engine/scheduler/block_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
@@ -75,7 +75,7 @@ class FakeDevice {
     const tokens = sequences.reduce((sum, one) => sum + one.tokens.length, 0);
     assert(tokens <= this.limits.stepTokens, "more tokens than a step may have");
     const written = new Set<number>();
-    const samples: Sample[] = [];
+    const outputs: StepOutput[] = [];
     let prompts = false;
     for (const sequence of sequences) {
       if (sequence.decode) assert(!prompts && sequence.tokens.length === 1, "decoding comes first");
@@ -93,17 +93,18 @@ class FakeDevice {
       }
       assert(pages.length * this.pageTokens >= position + sequence.tokens.length);
       for (const _ of sequence.outputs) {
-        samples.push({ token: drawnAfter(hash, this.endOdds), logprob: 0, top: [] });
+        const sample = { token: drawnAfter(hash, this.endOdds), logprob: 0, top: [] };
+        outputs.push({ status: "ok", sample });
       }
     }
-    return Promise.resolve({ samples });
+    return Promise.resolve({ outputs });
   }
 
-  copyPages(from: Uint32Array, to: Uint32Array): void {
+  async copyPages(from: Uint32Array, to: Uint32Array): Promise<void> {
     from.forEach((page, i) => this.page(to[i]).set(this.page(page)));
   }
 
-  savePages(pages: Uint32Array, memory: Uint8Array): void {
+  async savePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
     pages.forEach((page, i) =>
       memory.set(new Uint8Array(this.page(page).slice().buffer), i * this.pageTokens * 4)
     );
@@ -111,7 +112,7 @@ class FakeDevice {
     for (const page of pages) this.page(page).fill(0xDEADBEEF);
   }
 
-  restorePages(pages: Uint32Array, memory: Uint8Array): void {
+  async restorePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
     const size = this.pageTokens * 4;
     pages.forEach((page, i) =>
       this.page(page).set(new Uint32Array(memory.slice(i * size, (i + 1) * size).buffer))
@@ -236,7 +237,7 @@ async function run(seed: number) {
 /** Saves pages without spoiling those that somebody else holds too. */
 class Sharing {
   constructor(private readonly device: FakeDevice, private readonly blocks: BlockManager) {}
-  savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
+  async savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
     const shared = pages.filter((page) => !this.blocks.isWritable(page));
     const copy = new Uint8Array(memory.length);
     this.device.savePages(pages, memory);
@@ -249,7 +250,10 @@ class Sharing {
       }
     });
   }
-  restorePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
+  async restorePages(
+    pages: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
     this.device.restorePages(pages, memory);
   }
 }

@@ -19,7 +19,8 @@ import {
 
 /** Tokens of the small model's vocabulary. */
 export const VOCAB = 100;
-const HIDDEN = 48;
+/** Values of its hidden states. */
+export const HIDDEN = 48;
 const HEADS = 4;
 const KV_HEADS = 2;
 const HEAD_DIM = 12;
@@ -190,7 +191,13 @@ export function smallModel(device: TestDevice, cache?: Cache): ProgramParts {
     norm(B.selected, B.selected),
     matmul(B.selected, B.logits, HIDDEN, [VOCAB]),
     { kind: "softcap", input: B.logits, output: B.logits, columns: VOCAB, scale: 3, softcap: 30 },
-    { kind: "sample", logits: B.logits, columns: VOCAB },
+    {
+      kind: "sample",
+      logits: B.logits,
+      columns: VOCAB,
+      hidden: B.selected,
+      hidden_columns: HIDDEN,
+    },
   ];
   const buffers = [
     tokenBuffer(HIDDEN),

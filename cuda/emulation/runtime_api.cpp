@@ -27,6 +27,10 @@ struct M40EmulatedGraph {
   std::vector<std::function<cudaError_t()>> work;
 };
 
+// Of graphs that can be launched: how many there are, and how often one was.
+static std::atomic<uint64_t> n_live_graphs{0};
+static std::atomic<uint64_t> n_graph_launches{0};
+
 struct M40EmulatedStream {
   M40EmulatedGraph* capture = nullptr;
 };
@@ -404,10 +408,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   *executable = new M40EmulatedGraph(*graph);
+  n_live_graphs++;
   return remember(cudaSuccess);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  n_graph_launches++;
   for (const auto& work : executable->work) {
     const cudaError_t error = submit(stream, work);
     if (error != cudaSuccess) return error;
@@ -422,5 +428,10 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   delete executable;
+  n_live_graphs--;
   return cudaSuccess;
 }
+
+// For tests, which open the library a second time.
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs() { return n_live_graphs; }
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_graph_launches() { return n_graph_launches; }

@@ -36,7 +36,7 @@ struct SampleKernelArgs {
   const uint32_t* masks;
   uint32_t mask_words;
   m40_sample* samples;
-  uint32_t* failures;
+  uint32_t* statuses;      // M40_OUTPUT_OK, _NOT_FINITE or _NOTHING_ALLOWED
   float* adjusted;         // [outputs][columns]: -infinity where the mask forbids
   SampleSlice* slices;     // [outputs][n_slices]
   uint32_t* counters;      // [outputs]
@@ -224,14 +224,14 @@ __device__ __forceinline__ void sample(const SampleKernelArgs& args, BlockIndex 
 
   const SampleTotals totals(slices, args.n_slices);
   if (totals.not_finite || totals.n_allowed == 0) {
-    if (threadIdx.x == 0) args.failures[output] = totals.not_finite ? 1 : 2;
+    if (threadIdx.x == 0) args.statuses[output] = totals.not_finite ? M40_OUTPUT_NOT_FINITE : M40_OUTPUT_NOTHING_ALLOWED;
     return;
   }
   const double log_sum = totals.log_sum(slices, args.n_slices);
   uint32_t token = token_of(totals.best);
   if (sampling.temperature != 0) token = draw(sampling, adjusted, args.columns, totals.n_allowed, totals.best, shared);
   write_sample(sampling, logits, args.columns, token, log_sum, args.samples[output], shared);
-  if (threadIdx.x == 0) args.failures[output] = 0;
+  if (threadIdx.x == 0) args.statuses[output] = M40_OUTPUT_OK;
 }
 
 __global__ inline void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelArgs args) {

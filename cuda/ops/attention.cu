@@ -117,9 +117,9 @@ void decode(const AttentionArgs& args, const RopeArgs* rope, const StepView& ste
   const uint32_t head_blocks = op.n_kv_heads * kernel.head_tiles;
   const uint32_t most_positions = op.window != 0 ? std::min(args.max_positions, op.window + decode_chunk) : args.max_positions;
   const uint32_t most_chunks = std::min(decode_most_chunks, tiles(most_positions, decode_chunk));
-  const uint32_t most_tokens = scratch_counters / head_blocks;
-  for (uint32_t first = 0; first < step.n_decode; first += most_tokens) {
-    const uint32_t n_tokens = std::min(step.n_decode - first, most_tokens);
+  const uint32_t most_rows = std::min(args.decode_rows, scratch_counters / head_blocks);
+  for (uint32_t first = 0; first < step.n_decode; first += most_rows) {
+    const uint32_t n_tokens = std::min(step.n_decode - first, most_rows);
     kernel.qkv = args.qkv + uint64_t{first} * args.qkv_stride;
     kernel.output = args.output + uint64_t{first} * args.output_stride;
     kernel.positions = step.positions + first;
@@ -171,6 +171,8 @@ void prefill(const AttentionArgs& args, const StepView& step, const CacheView& c
 
 }  // namespace
 
+uint32_t attention_decode_rows(const m40_limits& limits) { return std::min(limits.n_tokens, limits.n_sequences); }
+
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& limits, const m40_cache_desc& cache) {
   if (op.head_dim > most_head_dim) {
     fail(M40_UNSUPPORTED, "attention with a head dimension of %u: this library has kernels up to %u", op.head_dim, most_head_dim);
@@ -179,8 +181,8 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& l
   const uint32_t heads = decode_heads(group);
   const uint32_t head_blocks = op.n_kv_heads * tiles(group, heads);
   if (head_blocks > scratch_counters) fail(M40_UNSUPPORTED, "attention with %u KV heads: this library has memory for %u", op.n_kv_heads, scratch_counters);
-  const uint64_t n_tokens = std::min({limits.n_tokens, limits.n_sequences, scratch_counters / head_blocks});
-  const uint64_t decoded = n_tokens * head_blocks * slot_floats(heads, op.head_dim);
+  const uint64_t decode_rows = std::min(attention_decode_rows(limits), scratch_counters / head_blocks);
+  const uint64_t decoded = decode_rows * head_blocks * slot_floats(heads, op.head_dim);
   const uint64_t positions = uint64_t{limits.n_sequence_pages} * cache.page_tokens;
   const PrefillTiles shape(op, static_cast<uint32_t>(std::min<uint64_t>(positions, UINT32_MAX)));
   if (shape.most_spans <= 1) return decoded * sizeof(float);
@@ -195,7 +197,7 @@ void launch_attention(const AttentionArgs& args, const StepView& step, const Cac
 }
 
 bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step) {
-  return step.n_decode == step.n_tokens && step.n_tokens <= most_fused_tokens && rope.qkv == attention.qkv && rope.op.layer == attention.op.layer &&
+  return step.n_decode == step.n_tokens && step.n_tokens <= most_fused_tokens && step.most_tokens == 1 && rope.qkv == attention.qkv && rope.op.layer == attention.op.layer &&
          rope.op.n_heads == attention.op.n_heads && rope.op.n_kv_heads == attention.op.n_kv_heads && rope.op.head_dim == attention.op.head_dim;
 }
 

@@ -226,6 +226,8 @@ std::string describe() {
     STRUCT(m40_op_sample);
     FIELD(logits);
     FIELD(columns);
+    FIELD(hidden);
+    FIELD(hidden_columns);
   }
   {
     // The members of the union share one place, listed as "payload".
@@ -265,6 +267,11 @@ std::string describe() {
     FIELD(n_masks);
   }
   {
+    STRUCT(m40_output);
+    FIELD(row);
+    FIELD(kind);
+  }
+  {
     STRUCT(m40_sampling);
     FIELD(temperature);
     FIELD(top_p);
@@ -277,6 +284,7 @@ std::string describe() {
     FIELD(seed_low);
     FIELD(seed_high);
     FIELD(counter);
+    FIELD(stream);
     FIELD(mask);
     FIELD(first_token_count);
     FIELD(n_token_counts);
@@ -299,6 +307,12 @@ std::string describe() {
     FIELD(logprob);
     FIELD(top_tokens);
     FIELD(top_logprobs);
+  }
+  {
+    STRUCT(m40_result);
+    FIELD(kind);
+    FIELD(status);
+    FIELD(sample);
   }
   return json + "}";
 }

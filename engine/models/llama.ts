@@ -52,7 +52,7 @@ export const llama: Architecture = {
     program.norm(selected, selected, { weight: "output_norm.weight", epsilon });
     const output = program.has("output.weight") ? "output.weight" : "token_embd.weight";
     program.matmul(selected, logits, [{ weight: output, rows: vocabSize }]);
-    program.sample(logits);
+    program.sample(logits, selected);
     return { shape: parameters, program: program.build() };
   },
 };

@@ -1,6 +1,6 @@
 import type { Cache } from "../device/context.ts";
-import type { Sample, StepResult } from "../device/program.ts";
 import type { StepSequence } from "../device/step_block.ts";
+import type { Sample, StepResult } from "../device/step_result.ts";
 import { M40Error } from "../errors.ts";
 import type { BlockManager } from "./block_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
@@ -173,7 +173,11 @@ export class Scheduler {
         const gapMilliseconds = this.lastResult && start - this.lastResult;
         const step = this.runner.step(turns.map(stepOf));
         this.deliver();
-        const { samples } = await step;
+        const { outputs } = await step;
+        const samples = outputs.map(({ status, sample }) => {
+          if (sample === undefined) throw new M40Error("internal", `an output is ${status}`);
+          return sample;
+        });
         this.lastResult = this.now();
         this.commit(turns, samples);
         this.report(turns, this.lastResult - start, gapMilliseconds);

@@ -1,5 +1,5 @@
-import type { Sample } from "../device/program.ts";
 import type { StepSampling } from "../device/step_block.ts";
+import type { Sample } from "../device/step_result.ts";
 import { TokenCounts } from "../device/token_counts.ts";
 import type { SamplingParameters } from "../sampling/parameters.ts";
 import { ROOT_PREFIX } from "./block_manager.ts";
@@ -83,6 +83,7 @@ export class Sequence {
       presencePenalty: sampling.presencePenalty,
       topLogprobs,
       seed: sampling.seed === undefined ? randomSeed() : BigInt.asUintN(64, BigInt(sampling.seed)),
+      stream: 0,
       counter: 0,
       tokenCounts: this.counts,
       tokenBiases: sampling.logitBias.size > 0 ? sampling.logitBias : undefined,
