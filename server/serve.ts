@@ -17,8 +17,10 @@ export interface ServeOptions {
   drainMs?: number;
   /** Resolves when nothing runs. Until then, or the end of that time, an ending server listens. */
   idle?: () => Promise<void>;
+  /** How many connections may be open at the same time. Default: {@link defaultConnections}. */
+  maxConnections?: number;
   /** What a client may take; those that are absent are {@link defaultLimits}'s. */
-  limits?: Partial<HttpLimits>;
+  limits?: Partial<Omit<HttpLimits, "connections">>;
 }
 
 /** A server that listens. */
@@ -49,7 +51,7 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
   const server = new HttpServer(
     listener,
     (request, { signal, halfClosed }) => app.fetch(request, { signal, halfClosed, drain }),
-    { ...defaultLimits(), ...options.limits },
+    { ...defaultLimits(options.maxConnections), ...options.limits },
   );
 
   const stop = async () => {

@@ -80,10 +80,13 @@ export class Exchange implements Client {
       connection.enter("answering", Infinity);
       this.answered = true;
       this.stopSigns?.();
-      const close = !head.keepAlive || connection.ending || connection.incoming.ended ||
-        !body.skip() || response.headers.get("connection") === "close";
+      const { incoming } = connection;
+      const close = !head.keepAlive || connection.ending || !body.skip() ||
+        (incoming.ended && incoming.length === 0) ||
+        response.headers.get("connection") === "close";
       await this.write(response, close);
-      return !close;
+      // The server may have begun to end since.
+      return !close && !connection.ending;
     } finally {
       this.stopSigns?.();
     }

@@ -7,8 +7,11 @@ import type { HttpLimits } from "./limits.ts";
 /** Connections over the limit that are told so at the same time. */
 const MAX_REFUSED = 8;
 
-/** How often it is tried to accept when the system has no descriptor, in milliseconds. */
-const SHORTAGE_MS = 100;
+/** Connections that give way at a time when the system has no descriptor for a new one. */
+const SHORTAGE_BATCH = 8;
+
+/** How long it is waited then, in milliseconds: a descriptor is free some time after it was closed. */
+const SHORTAGE_MS = 20;
 
 /** How often connections are looked through for those that take too long, in milliseconds. */
 const CHECK_MS = 500;
@@ -95,8 +98,8 @@ export class HttpServer {
         if (this.closing) return;
         const code = error instanceof Error && "code" in error ? String(error.code) : "";
         if (SHORTAGES.has(code)) {
-          this.giveWay();
-          await this.pause();
+          for (let i = 0; i < SHORTAGE_BATCH && this.giveWay(); i++);
+          await new Promise((resolve) => setTimeout(resolve, SHORTAGE_MS));
         } else if (!GONE.has(code)) {
           throw new M40Error(
             "io",
@@ -104,7 +107,7 @@ export class HttpServer {
           );
         }
       }
-      while (this.refused.size >= MAX_REFUSED && !this.closing) await this.pause();
+      while (this.refused.size >= MAX_REFUSED && !this.closing) await this.room.promise;
     }
   }
 
@@ -148,14 +151,6 @@ export class HttpServer {
     chosen.close();
     this.connections.delete(chosen);
     return true;
-  }
-
-  /** Waits until a connection has ended, but not for long. */
-  private async pause(): Promise<void> {
-    let timer: number | undefined;
-    const timeout = new Promise<void>((resolve) => timer = setTimeout(resolve, SHORTAGE_MS));
-    await Promise.race([this.room.promise, timeout]);
-    clearTimeout(timer);
   }
 
   private checkTime(): void {

@@ -29,9 +29,9 @@ const MAX_CONNECTIONS = 1024;
 const RESERVED_DESCRIPTORS = 32;
 
 /** The limits where nobody says otherwise. */
-export function defaultLimits(): HttpLimits {
+export function defaultLimits(connections = defaultConnections()): HttpLimits {
   return {
-    connections: defaultConnections(),
+    connections,
     headMs: 10_000,
     bodyMs: 30_000,
     bodyBytesPerSecond: 16 * 1024,
