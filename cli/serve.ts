@@ -85,13 +85,10 @@ export const serve: Command = command({
   ],
   async run(_words, options) {
     const apiKey = apiKeyOf(options["api-key"], "serve");
-    const [{ createApp, serve }, { Hono }] = await Promise.all([
-      import("../server/mod.ts"),
-      import("hono"),
-    ]);
+    const { assertListenable, createApp, serve } = await import("../server/mod.ts");
     const address = { hostname: options.host, port: options.port };
     // A large model takes a while to load; that the address cannot be had is said before.
-    await serve(new Hono(), { ...address, signal: AbortSignal.abort() }).finished;
+    assertListenable(options.host, options.port);
     const { engine, stored } = await loadModel(options.model, options, {
       parallel: options.parallel,
       maxQueue: options["max-queue"],
