@@ -21,6 +21,7 @@ export class Connection {
   /** When the patience with the client is over. */
   private deadline: number;
   private exchange?: Exchange;
+  private writes = 0;
   private closed = false;
 
   constructor(
@@ -41,8 +42,9 @@ export class Connection {
   /** Answers requests until the client or the server ends the connection. */
   async run(): Promise<void> {
     try {
-      while (await this.serveNext());
-      await this.linger();
+      let then: "again" | "close" | "linger";
+      do then = await this.serveNext(); while (then === "again");
+      if (then === "linger") await this.linger();
     } catch {
       // The connection failed. Whoever works on its request has been told.
     } finally {
@@ -121,11 +123,13 @@ export class Connection {
    * @throws When the connection has failed, or the client reads nothing for too long.
    */
   async write(bytes: Uint8Array): Promise<void> {
+    this.writes++;
     try {
       for (let at = 0; at < bytes.length;) {
         this.deadline = performance.now() + this.limits.writeMs;
         at += await this.socket.write(at === 0 ? bytes : bytes.subarray(at));
       }
+      if (--this.writes > 0) return;
       this.deadline = this.phase === "body" ? this.since + this.limits.bodyMs : Infinity;
     } catch (error) {
       this.close();
@@ -133,8 +137,8 @@ export class Connection {
     }
   }
 
-  /** Reads a request and answers it; false when it was the last. */
-  private async serveNext(): Promise<boolean> {
+  /** Reads a request and answers it, and says what is to become of the connection. */
+  private async serveNext(): Promise<"again" | "close" | "linger"> {
     let head: RequestHead | undefined;
     try {
       head = await this.readHead();
@@ -142,14 +146,14 @@ export class Connection {
       if (!(error instanceof HttpError)) throw error;
       this.enter("answering", Infinity);
       await this.write(await errorBytes(error));
-      return false;
+      return "linger";
     }
-    if (head === undefined) return false;
+    if (head === undefined) return "close";
     this.exchange = new Exchange(this, head, this.handler);
-    const again = await this.exchange.run();
+    const then = await this.exchange.run();
     this.exchange = undefined;
-    if (again) this.enter("idle", this.limits.keepAliveMs);
-    return again;
+    if (then === "again") this.enter("idle", this.limits.keepAliveMs);
+    return then;
   }
 
   /**

@@ -67,11 +67,13 @@ export class Exchange implements Client {
   }
 
   /**
-   * Has the request answered; true when the connection can be used again.
+   * Has the request answered.
    *
+   * @returns Whether the connection is used "again", or is to "close"; or to "linger", where the client
+   * may still be sending.
    * @throws When the connection fails.
    */
-  async run(): Promise<boolean> {
+  async run(): Promise<"again" | "close" | "linger"> {
     const { connection, body, head } = this;
     if (body.complete) this.bodyComplete();
     else connection.enter("body", connection.limits.bodyMs);
@@ -81,12 +83,14 @@ export class Exchange implements Client {
       this.answered = true;
       this.stopSigns?.();
       const { incoming } = connection;
-      const close = !head.keepAlive || connection.ending || !body.skip() ||
+      const read = body.skip();
+      const close = !read || !head.keepAlive || connection.ending ||
         (incoming.ended && incoming.length === 0) ||
         response.headers.get("connection") === "close";
       await this.write(response, close);
+      if (read && (!head.keepAlive || incoming.ended) && incoming.length === 0) return "close";
       // The server may have begun to end since.
-      return !close && !connection.ending;
+      return close || connection.ending ? "linger" : "again";
     } finally {
       this.stopSigns?.();
     }
@@ -124,7 +128,10 @@ export class Exchange implements Client {
     try {
       const takesBody = method !== "GET" && method !== "HEAD" && !this.body.complete;
       const body = takesBody ? this.bodyStream() : undefined;
-      return await this.handler(new Request(url, { method, headers, body }), this);
+      const request = new Request(url, { method, body });
+      // Headers that a request is made with are copied twice, at the cost of all the rest of it.
+      for (const [name, value] of headers) request.headers.append(name, value);
+      return await this.handler(request, this);
     } catch (error) {
       return toHttpError(error).response();
     }
