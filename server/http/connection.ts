@@ -8,6 +8,9 @@ import { errorBytes } from "./response_bytes.ts";
 const LF = 10;
 const CR = 13;
 
+/** What whoever still reads a request of a closed connection gets: one for all, as none is answered. */
+const CLOSED = new HttpError(400, "incomplete_body", "The connection was closed.");
+
 /** A client's connection: one request after the other, each answered before the next is read. */
 export class Connection {
   /** What it is doing. */
@@ -42,9 +45,8 @@ export class Connection {
   /** Answers requests until the client or the server ends the connection. */
   async run(): Promise<void> {
     try {
-      let then: "again" | "close" | "linger";
-      do then = await this.serveNext(); while (then === "again");
-      if (then === "linger") await this.linger();
+      while (await this.serveNext());
+      await this.linger();
     } catch {
       // The connection failed. Whoever works on its request has been told.
     } finally {
@@ -81,7 +83,7 @@ export class Connection {
     if (this.closed) return;
     this.closed = true;
     this.exchange?.clientLeft();
-    this.incoming.fail(new HttpError(400, "incomplete_body", "The connection was closed."));
+    this.incoming.fail(CLOSED);
     this.socket.close();
   }
 
@@ -137,8 +139,8 @@ export class Connection {
     }
   }
 
-  /** Reads a request and answers it, and says what is to become of the connection. */
-  private async serveNext(): Promise<"again" | "close" | "linger"> {
+  /** Reads a request and answers it; false when it was the last. */
+  private async serveNext(): Promise<boolean> {
     let head: RequestHead | undefined;
     try {
       head = await this.readHead();
@@ -146,14 +148,14 @@ export class Connection {
       if (!(error instanceof HttpError)) throw error;
       this.enter("answering", Infinity);
       await this.write(await errorBytes(error));
-      return "linger";
+      return false;
     }
-    if (head === undefined) return "close";
+    if (head === undefined) return false;
     this.exchange = new Exchange(this, head, this.handler);
-    const then = await this.exchange.run();
+    const again = await this.exchange.run();
     this.exchange = undefined;
-    if (then === "again") this.enter("idle", this.limits.keepAliveMs);
-    return then;
+    if (again) this.enter("idle", this.limits.keepAliveMs);
+    return again;
   }
 
   /**

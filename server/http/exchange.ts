@@ -67,13 +67,11 @@ export class Exchange implements Client {
   }
 
   /**
-   * Has the request answered.
+   * Has the request answered; true when the connection can be used again.
    *
-   * @returns Whether the connection is used "again", or is to "close"; or to "linger", where the client
-   * may still be sending.
    * @throws When the connection fails.
    */
-  async run(): Promise<"again" | "close" | "linger"> {
+  async run(): Promise<boolean> {
     const { connection, body, head } = this;
     if (body.complete) this.bodyComplete();
     else connection.enter("body", connection.limits.bodyMs);
@@ -83,14 +81,12 @@ export class Exchange implements Client {
       this.answered = true;
       this.stopSigns?.();
       const { incoming } = connection;
-      const read = body.skip();
-      const close = !read || !head.keepAlive || connection.ending ||
+      const close = !body.skip() || !head.keepAlive || connection.ending ||
         (incoming.ended && incoming.length === 0) ||
         response.headers.get("connection") === "close";
       await this.write(response, close);
-      if (read && (!head.keepAlive || incoming.ended) && incoming.length === 0) return "close";
       // The server may have begun to end since.
-      return close || connection.ending ? "linger" : "again";
+      return !close && !connection.ending;
     } finally {
       this.stopSigns?.();
     }
