@@ -8,7 +8,7 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { openDevice } from "../engine/device/open.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { planMemory } from "../engine/memory_plan.ts";
+import { PAGE_TOKENS, planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import { place } from "../engine/placement.ts";
 import type { Program } from "../engine/device/program.ts";
@@ -28,12 +28,15 @@ const gguf = await readGguf(String(args._[0]));
 const { shape, program: source } = architectureOf(gguf).read(gguf);
 const { library, index } = openDevice(args.device);
 const context = library.createContext({ device: index });
+const info = library.device(index);
 const request = {
   contextTokens: Math.min(shape.contextLength, contextTokens),
   kvType: "f16" as const,
   maxRunning: Math.max(1, ...batches),
   outputs: 1,
-  freeBytes: library.device(index).freeBytes,
+  device: info.kind,
+  freeBytes: info.freeBytes,
+  pages: Math.max(1, ...batches) * Math.ceil(contextTokens / PAGE_TOKENS),
 };
 const plan = planMemory(context, source, shape, request);
 const { cache, tensors } = await place(context, gguf, source, plan);
@@ -52,7 +55,7 @@ for (const without of ["nothing", ...kinds]) {
   );
 }
 
-async function milliseconds(program: Program, sample: boolean, batch: number, prompt: number) {
+async function milliseconds(program: Program, batch: number, prompt: number) {
   const pages = (i: number) => Array.from({ length: pagesEach }, (_, n) => i * pagesEach + n);
   const times: number[] = [];
   for (let step = 0; step < (prompt > 0 ? 6 : STEPS); step++) {
@@ -61,7 +64,7 @@ async function milliseconds(program: Program, sample: boolean, batch: number, pr
       const chunk = plan.limits.n_tokens;
       for (let position = 0; position < prompt; position += chunk) {
         const tokens = new Array(Math.min(chunk, prompt - position)).fill(300);
-        await program.step([{ tokens, position, pages: pages(0), outputs: [] }], { sample });
+        await program.step([{ tokens, position, pages: pages(0), outputs: [] }]);
       }
     } else {
       const sequences = Array.from({ length: batch }, (_, i) => ({
@@ -71,7 +74,7 @@ async function milliseconds(program: Program, sample: boolean, batch: number, pr
         decode: true,
         outputs: [{ row: 0 }],
       }));
-      await program.step(sequences, { sample });
+      await program.step(sequences);
     }
     times.push(performance.now() - start);
   }
@@ -79,11 +82,11 @@ async function milliseconds(program: Program, sample: boolean, batch: number, pr
 }
 
 for (const [batch, prompt] of [...batches.map((n) => [n, 0]), ...prompts.map((n) => [0, n])]) {
-  const all = await milliseconds(programs.get("nothing")!, true, batch, prompt);
+  const all = await milliseconds(programs.get("nothing")!, batch, prompt);
   const title = prompt > 0 ? `prefill ${prompt}` : `decode ${batch} at depth ${depth}`;
   console.log(`${title}: ${all.toFixed(3)} ms`);
   for (const kind of kinds) {
-    const without = await milliseconds(programs.get(kind)!, kind !== "sample", batch, prompt);
+    const without = await milliseconds(programs.get(kind)!, batch, prompt);
     console.log(`  without ${kind.padEnd(12)} ${without.toFixed(3)} ms`);
   }
 }

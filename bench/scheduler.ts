@@ -6,8 +6,8 @@
  * @module
  */
 import { fromFileUrl } from "@std/path";
-import type { Sample, StepResult } from "../engine/device/program.ts";
 import { StepBlock, stepBytes, type StepSequence } from "../engine/device/step_block.ts";
+import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { Generation } from "../engine/generation.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
@@ -15,7 +15,7 @@ import { BlockManager } from "../engine/scheduler/block_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const SEQUENCES = 32;
 const PROMPT_TOKENS = 512;
@@ -35,10 +35,16 @@ const TOKEN = tokenizer.encode("a").at(-1)!;
 /** Writes the block as the device's program does, and has drawn at once. */
 class IdleDevice {
   private readonly block: StepBlock;
-  private readonly sample: Sample = { token: TOKEN, logprob: 0, top: [] };
+  private readonly output: StepOutput = {
+    status: "ok",
+    sample: { token: TOKEN, logprob: 0, top: [] },
+  };
   /** Milliseconds of steps that decode only, and how many there were. */
   writing = 0;
   steps = 0;
+  readonly copyPages = () => Promise.resolve();
+  readonly savePages = () => Promise.resolve();
+  readonly restorePages = () => Promise.resolve();
 
   constructor(pages: number) {
     const limits = {
@@ -56,7 +62,7 @@ class IdleDevice {
     const outputs = this.block.write(sequences);
     this.writing += performance.now() - start;
     this.steps++;
-    return Promise.resolve({ samples: outputs.map(() => this.sample) });
+    return Promise.resolve({ outputs: outputs.map(() => this.output) });
   }
 }
 
@@ -68,7 +74,7 @@ async function run(listening: Listening, sampling: Partial<SamplingParameters>) 
   const sequencePages = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / PAGE_TOKENS);
   const device = new IdleDevice(sequencePages);
   const blocks = new BlockManager(SEQUENCES * sequencePages, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, blocks, { copyPages() {} }, {
+  const scheduler = new Scheduler(device, blocks, {
     maxRunning: SEQUENCES,
     maxWaiting: SEQUENCES,
     stepTokens: 4096,
@@ -89,15 +95,12 @@ async function run(listening: Listening, sampling: Partial<SamplingParameters>) 
   );
   let ended: Promise<unknown>;
   if (listening === "text") {
-    const generations = prompts.map((prompt) =>
-      new Generation(
-        { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] },
-        tokenizer,
-        texts,
-        scheduler,
-      )
+    const generations = Generation.start(
+      prompts.map((prompt) => (
+        { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] }
+      )),
+      { tokenizer, texts, scheduler },
     );
-    Generation.start(generations, scheduler);
     ended = Promise.all(generations.map(async (generation) => {
       for await (const { tokens } of generation) tokens.forEach(count);
     }));

@@ -52,24 +52,24 @@ export async function* benchmark(engine: Engine, plan: BenchmarkPlan): AsyncGene
 
 /** Bytes a second that the device reads and writes when it copies, or undefined where it has no room to try. */
 export function copyBandwidth(engine: Engine): Promise<number | undefined> {
-  return engine.exclusive((device) => {
+  return engine.exclusive(async (device) => {
     const { pages: all, cacheBytes } = engine.plan;
     const pageBytes = cacheBytes / all;
     const count = Math.min(Math.floor(all / 2), Math.ceil(2 ** 30 / pageBytes));
     // What fits a cache says nothing of the memory.
-    if (count * pageBytes < LEAST_COPY_BYTES) return Promise.resolve(undefined);
+    if (count * pageBytes < LEAST_COPY_BYTES) return undefined;
     const pages = device.allocate(2 * count);
-    if (pages === undefined) return Promise.resolve(undefined);
+    if (pages === undefined) return undefined;
     try {
       const from = Uint32Array.from(pages.slice(0, count));
       const to = Uint32Array.from(pages.slice(count));
       let best = Infinity;
       for (let i = 0; i < 6; i++) {
         const start = performance.now();
-        device.copyPages(from, to);
+        await device.copyPages(from, to);
         best = Math.min(best, performance.now() - start);
       }
-      return Promise.resolve(2 * count * pageBytes / (best / 1000));
+      return 2 * count * pageBytes / (best / 1000);
     } finally {
       device.release(pages);
     }
@@ -129,21 +129,21 @@ async function measureDecode(
         await device.step([{ tokens, position, pages: sequences[0], outputs: [] }]);
       }
       for (const others of sequences.slice(1)) {
-        device.copyPages(Uint32Array.from(sequences[0]), Uint32Array.from(others));
+        await device.copyPages(Uint32Array.from(sequences[0]), Uint32Array.from(others));
       }
       const milliseconds: number[] = [];
       for (let i = 0; i <= plan.repetitions; i++) {
         let tokens = sequences.map((_, n) => madeUp(engine, n, depth, 1)[0]);
         const start = performance.now();
         for (let step = 0; step < plan.steps; step++) {
-          const { samples } = await device.step(sequences.map((pages, n) => ({
+          const { outputs } = await device.step(sequences.map((pages, n) => ({
             tokens: [tokens[n]],
             position: depth + step,
             pages,
             decode: true,
             outputs: [{ row: 0 }],
           })));
-          tokens = samples.map(({ token }) => token);
+          tokens = outputs.map(({ sample }, n) => sample?.token ?? tokens[n]);
         }
         if (i > 0) milliseconds.push(performance.now() - start);
       }

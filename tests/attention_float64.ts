@@ -227,7 +227,7 @@ export async function run(
       };
     });
     program.writeBuffer(0, Float32Array.from(batch.flatMap(({ values }) => values.flat())));
-    await program.step(batch, { sample: false });
+    await program.step(batch);
     const n = batch.reduce((sum, { tokens }) => sum + tokens.length, 0);
     const columns = s.heads * s.headDim;
     const got = Array.from(program.readBuffer(1, new Float32Array(n * columns)));

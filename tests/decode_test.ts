@@ -61,7 +61,7 @@ function products(device: TestDevice, blocks: GoldenBlocks, rows: number[], colu
     const prompts = prompt === 0
       ? []
       : [{ tokens: new Array(prompt).fill(0), position: 0, pages: [], outputs: [] }];
-    await program.step([...sequences, ...prompts], { sample: false });
+    await program.step([...sequences, ...prompts]);
     return program.readBuffer(1, new Float32Array((decoded + prompt) * width));
   };
   return { run, values, bias, width };
@@ -123,7 +123,7 @@ function part(sequence: number, position: number, n: number): StepSequence {
     tokens: tokens.slice(position),
     position,
     pages: Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i),
-    outputs: [{ row: n - 1 }],
+    outputs: [{ row: n - 1, kind: "logits" }],
     // A prompt of five tokens, and decoded ones after it.
     decode: position >= 5,
   };
@@ -141,9 +141,9 @@ for (const cacheType of [0, 1]) {
           const decoded = step.filter(({ decode }) => decode);
           const prompts = step.filter(({ decode }) => !decode);
           const order = [...decoded, ...prompts];
-          const { logits } = await program.step(order, { logits: true });
-          const at = order.findIndex(({ pages }) => pages[0] === 3) * VOCAB;
-          seen.push(new Uint32Array(logits!.slice(at, at + VOCAB).buffer));
+          const { outputs } = await program.step(order);
+          const { values } = outputs[order.findIndex(({ pages }) => pages[0] === 3)];
+          seen.push(new Uint32Array(values!.slice().buffer));
         }
       });
       return seen;

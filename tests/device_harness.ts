@@ -5,15 +5,9 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import {
-  type Arena,
-  asBytes,
-  type BufferDesc,
-  type Cache,
-  type CacheDesc,
-  type Context,
-  type Limits,
-} from "../engine/device/context.ts";
+import { asBytes } from "../engine/device/bytes.ts";
+import type { Arena, Cache, Context } from "../engine/device/context.ts";
+import type { BufferDesc, CacheDesc, Limits } from "../engine/device/descriptions.ts";
 import { type Backend, KernelLibrary } from "../engine/device/library.ts";
 import { Program } from "../engine/device/program.ts";
 import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
@@ -42,8 +36,10 @@ function recordResults(path: string): void {
   const { step, readBuffer } = Program.prototype;
   Program.prototype.step = async function (...args) {
     const result = await step.apply(this, args);
-    record("samples", encoder.encode(JSON.stringify(result.samples)));
-    if (result.logits) record("logits", asBytes(result.logits as Float32Array<ArrayBuffer>));
+    for (const { status, sample, values } of result.outputs) {
+      record("output", encoder.encode(JSON.stringify([status, sample ?? null])));
+      if (values) record("values", asBytes(values as Float32Array<ArrayBuffer>));
+    }
     return result;
   };
   Program.prototype.readBuffer = function (buffer, data) {
@@ -137,7 +133,7 @@ export class TestDevice {
     for (const [buffer, values] of Object.entries(inputs)) {
       program.writeBuffer(Number(buffer), values);
     }
-    await program.step([plainSequence(tokens)], { sample: false });
+    await program.step([plainSequence(tokens)]);
     return program.readBuffer(output.buffer, new Float32Array(output.values));
   }
 

@@ -91,7 +91,7 @@ Deno.test("a device's state can be asked for while a step runs", async () => {
   });
   program.writeBuffer(0, new Float32Array(4096));
   let running = true;
-  const step = program.step([plainSequence(1)], { sample: false }).finally(() => running = false);
+  const step = program.step([plainSequence(1)]).finally(() => running = false);
   do assertEquals(await device.kernels.deviceState(0), STATE); while (running);
   await step;
   device.close();
@@ -105,11 +105,11 @@ Deno.test("a device that is lost in mid-step fails the step, and every one after
     buffers: [tokenBuffer(8)],
   });
   program.writeBuffer(0, new Float32Array(8));
-  await program.step([plainSequence(1)], { sample: false });
+  await program.step([plainSequence(1)]);
   await withEnvironment({ M40_EMULATION_FAIL_AFTER: "1" }, async () => {
     for (let i = 0; i < 2; i++) {
       const error = await assertRejects(
-        () => program.step([plainSequence(1)], { sample: false }),
+        () => program.step([plainSequence(1)]),
         M40Error,
       );
       assertEquals(error.code, "device");

@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { StepBlock, type StepSequence } from "../engine/device/step_block.ts";
-import { SAMPLE, Status } from "../engine/device/structs.ts";
+import { NONE, RESULT, Status } from "../engine/device/structs.ts";
 import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
 import { outputBuffer, TestDevice } from "./device_harness.ts";
 import {
@@ -22,7 +22,7 @@ const REASON =
 Deno.test("a step that takes longer than the ones before does not hold up the thread that finishes it", async () => {
   const device = new TestDevice();
   const program = device.program({
-    ops: [{ kind: "sample", logits: 0, columns: 8 }],
+    ops: [{ kind: "sample", logits: 0, columns: 8, hidden: NONE, hidden_columns: 0 }],
     buffers: [outputBuffer(8)],
     limits: { n_vocab: 8 },
   });
@@ -34,17 +34,17 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
     outputs: [{ row: 0 }],
     decode: true,
   };
-  const { samples: [expected] } = await program.step([sequence]);
-  assertEquals(expected.token, 4);
+  const expected = await program.step([sequence]);
+  assertEquals(expected.outputs[0].sample?.token, 4);
 
   const block = new StepBlock(program.desc.limits);
   block.write([sequence]);
   const { symbols } = device.kernels;
   const handle = program["handle"];
-  const samples = new Uint8Array(SAMPLE.bytes);
+  const results = new Uint8Array(RESULT.bytes);
   const length = BigInt(block.length);
   const wait = () => answerAsync((e) => symbols.m40_step_wait(handle, e));
-  const finish = () => answer((e) => symbols.m40_step_finish(handle, samples, 1, e));
+  const finish = () => answer((e) => symbols.m40_step_finish(handle, results, 1, e));
   await withEnvironment({ M40_EMULATION_LATE_MS: "300" }, async () => {
     const begun = answer((e) => symbols.m40_step_begin(handle, block.bytes, length, e));
     assertEquals(begun.message, "");
@@ -59,9 +59,10 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
     }
     assertEquals((await wait()).message, "");
     assertEquals(finish().message, "");
-    assertEquals(new DataView(samples.buffer).getInt32(0, true), 4);
+    const { sample } = RESULT.fields;
+    assertEquals(new DataView(results.buffer).getInt32(sample.offset, true), 4);
     for (let i = 0; i < 3; i++) {
-      assertEquals(await program.step([sequence]), { samples: [expected], logits: undefined });
+      assertEquals(await program.step([sequence]), expected);
     }
   });
   device.close();

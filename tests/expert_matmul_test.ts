@@ -125,7 +125,7 @@ class Products {
     await this.program.step([
       ...decoded.map(() => sequence(1, true)),
       ...(prompt.length > 0 ? [sequence(prompt.length, false)] : []),
-    ], { sample: false });
+    ]);
     const got = this.program.readBuffer(2, before);
     const size = used * this.width;
     assert(got.subarray(tokens.length * size).every((value) => value === BEFORE), "rows too many");

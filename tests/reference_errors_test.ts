@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { asBytes } from "../engine/device/context.ts";
+import { asBytes } from "../engine/device/bytes.ts";
+import type { OutputKind } from "../engine/device/step_result.ts";
 import { BUFFER_DESC, NONE, OP, Status } from "../engine/device/structs.ts";
 import type { Operation } from "../engine/program/operation.ts";
 import { expertBuffer, outputBuffer, TestDevice, tokenBuffer } from "./device_harness.ts";
@@ -229,7 +230,7 @@ Deno.test("an expert index that a buffer was given from outside is checked befor
     });
     program.writeBuffer(1, Uint32Array.of(2));
     let message = "";
-    await program.step([{ tokens: [0], position: 0, pages: [], outputs: [] }], { sample: false })
+    await program.step([{ tokens: [0], position: 0, pages: [], outputs: [] }])
       .catch((error) => message = error.message);
     assertMatch(message, /token 0 of the step goes to expert 2: wanted one below 2/);
   } finally {
@@ -256,23 +257,23 @@ Deno.test("a message that is too long is cut between characters", async () => {
   }
 });
 
-Deno.test("a program without a sample operation refuses to give samples or logits", async () => {
+Deno.test("a program without a sample operation gives nothing, and refuses to give logits or hidden states", async () => {
   const device = new TestDevice();
   try {
     const program = device.program({
       ops: [{ kind: "add", a: 0, b: 0, output: 0, columns: 4 }],
       buffers: [outputBuffer(4)],
     });
-    for (
-      const [options, wanted] of [[{}, /samples are asked for/], [
-        { sample: false, logits: true },
-        /logits are asked for/,
-      ]] as const
-    ) {
+    const step = (kind: OutputKind) =>
+      program.step([{ tokens: [0], position: 0, pages: [], outputs: [{ row: 0, kind }] }]);
+    assertEquals(await step("sample"), { outputs: [] });
+    for (const [kind, number] of [["logits", 1], ["hidden", 2]] as const) {
       let message = "";
-      await program.step([{ tokens: [0], position: 0, pages: [], outputs: [{ row: 0 }] }], options)
-        .catch((error) => message = error.message);
-      assertMatch(message, wanted);
+      await step(kind).catch((error) => message = error.message);
+      assertEquals(
+        message,
+        `output 0 is of kind ${number}: the program has no sample operation that gives it`,
+      );
     }
   } finally {
     device.close();

@@ -43,7 +43,7 @@ function product(
   return async (input) => {
     const tokens = input.length / columns;
     program.writeBuffer(0, input);
-    await program.step([plainSequence(tokens)], { sample: false });
+    await program.step([plainSequence(tokens)]);
     return program.readBuffer(1, new Float32Array(tokens * rows));
   };
 }

@@ -36,7 +36,7 @@ Deno.test("embed takes the rows of the tokens, scaled, and adds those of their p
         { tokens: [31, 0, 7], position: 4, pages: [], outputs: [] },
         { tokens: [7], position: 49, pages: [], outputs: [] },
       ];
-      await program.step(sequences, { sample: false });
+      await program.step(sequences);
       const got = program.readBuffer(0, new Float32Array(4 * columns));
       const wanted = sequences.flatMap(({ tokens, position }) =>
         tokens.flatMap((token, i) =>
@@ -151,7 +151,7 @@ for (const [name, f] of Object.entries(ACTIVATIONS)) {
             position: 0,
             pages: [],
             outputs: [],
-          }], { sample: false });
+          }]);
           const got = program.readBuffer(output, new Float32Array(tokens * 2 * columns));
           for (let t = 0; t < tokens; t++) {
             const values = row(input, t, 2 * columns);
@@ -213,7 +213,7 @@ Deno.test("add, select and softcap: every row and column, and nothing beside the
     await program.step([
       { tokens: [0, 0, 0], position: 0, pages: [], outputs: [{ row: 1 }] },
       { tokens: [0, 0], position: 0, pages: [], outputs: [{ row: 0 }, { row: 1 }] },
-    ], { sample: false });
+    ]);
     const selected = program.readBuffer(1, new Float32Array(3 * columns));
     assertEquals(
       Array.from(selected),

@@ -176,7 +176,6 @@ Deno.test("route: the largest logits, the lower index where equal, weights with 
         program.writeBuffer(0, logits);
         await program.step(
           [{ tokens: new Array(tokens).fill(0), position: 0, pages: [], outputs: [] }],
-          { sample: false },
         );
         const chosen = program.readBuffer(1, new Uint32Array(tokens * used));
         const weights = program.readBuffer(2, new Float32Array(tokens * used));

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { asBytes } from "../engine/device/context.ts";
+import { asBytes } from "../engine/device/bytes.ts";
 import {
   CACHE_DESC,
   CONTEXT_OPTIONS,
@@ -190,12 +190,12 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     );
     const pages = asBytes(Uint32Array.of(1, 64));
     assertAnswer(
-      answer((e) => symbols.m40_cache_copy_pages(cache.handle, pages, pages, 2, e)),
+      await answerAsync((e) => symbols.m40_cache_copy_pages(cache.handle, pages, pages, 2, e)),
       Status.invalidArgument,
       /from\[1\] is page 64: the KV cache has 64 pages/,
     );
     assertAnswer(
-      answer((e) => symbols.m40_cache_save_pages(cache.handle, pages, 1, place, 8n, e)),
+      await answerAsync((e) => symbols.m40_cache_save_pages(cache.handle, pages, 1, place, 8n, e)),
       Status.invalidArgument,
       /8 bytes for 1 pages: wanted \d+ a page/,
     );

@@ -1,8 +1,8 @@
-import { assert, assertAlmostEquals, assertEquals, assertLess, assertRejects } from "@std/assert";
-import type { Sample } from "../engine/device/program.ts";
+import { assert, assertAlmostEquals, assertEquals, assertLess } from "@std/assert";
 import { GREEDY, type StepSampling } from "../engine/device/step_block.ts";
+import type { Sample, StepOutput } from "../engine/device/step_result.ts";
+import { NONE } from "../engine/device/structs.ts";
 import { TokenCounts } from "../engine/device/token_counts.ts";
-import { M40Error } from "../engine/errors.ts";
 import { BACKEND, outputBuffer, Random, withDevice } from "./device_harness.ts";
 
 // The sample operation against what m40_sampling says, written anew with whole sorts.
@@ -51,7 +51,7 @@ function drawn(logits: Float32Array, s: StepSampling): number {
   if (s.topP === 1) kept = order.length;
   order = order.slice(0, kept);
   sum = order.reduce((sum, token) => sum + odds(token), 0);
-  const [word] = philox([s.counter, 0, 0, 0], [
+  const [word] = philox([s.counter, s.stream, 0, 0], [
     Number(s.seed & 0xFFFFFFFFn),
     Number(s.seed >> 32n),
   ]);
@@ -63,32 +63,45 @@ function drawn(logits: Float32Array, s: StepSampling): number {
   return order.at(-1)!;
 }
 
-/** Samples one row of logits an output. */
+/** Samples one row of logits an output, none of which may fail. */
 async function sample(
   rows: Float32Array[],
   samplings: StepSampling[],
   threads = 2,
 ): Promise<readonly Sample[]> {
-  let samples: readonly Sample[] = [];
+  const outputs = await outputsOf(rows, samplings, threads);
+  return outputs.map(({ status, sample }) => {
+    assertEquals(status, "ok");
+    return sample!;
+  });
+}
+
+/** What sampling one row of logits an output gives. */
+async function outputsOf(
+  rows: Float32Array[],
+  samplings: StepSampling[],
+  threads = 2,
+): Promise<readonly StepOutput[]> {
+  let outputs: readonly StepOutput[] = [];
   await withDevice({ threads }, async (device) => {
     const columns = rows[0].length;
     const n = rows.length;
     const program = device.program({
-      ops: [{ kind: "sample", logits: 0, columns }],
+      ops: [{ kind: "sample", logits: 0, columns, hidden: NONE, hidden_columns: 0 }],
       buffers: [outputBuffer(columns)],
       limits: { n_vocab: columns, n_tokens: n, n_outputs: n },
     });
     const all = new Float32Array(n * columns);
     rows.forEach((values, i) => all.set(values, i * columns));
     program.writeBuffer(0, all);
-    ({ samples } = await program.step([{
+    ({ outputs } = await program.step([{
       tokens: new Array(n).fill(0),
       position: 0,
       pages: [],
       outputs: samplings.map((sampling, row) => ({ row, sampling })),
     }]));
   });
-  return samples;
+  return outputs;
 }
 
 Deno.test("Philox4x32-10 gives the paper's known answers, in this file's own version", () => {
@@ -174,6 +187,7 @@ const PARAMETERS: Record<string, Partial<StepSampling>> = {
   },
   "biases": { tokenBiases: new Map([[0, 4], [1, -100], [999, 5]]) },
   "a mask": { mask: new Uint32Array(32).fill(0x00010100) },
+  "another stream of the seed": { stream: 0xFEDCBA98 },
   "a mask with biases and top_p": {
     mask: new Uint32Array(32).fill(0x11111111),
     tokenBiases: new Map([[0, 6], [1, 100]]),
@@ -277,25 +291,35 @@ Deno.test("a token does not depend on the other outputs of the step, nor on the 
   }
 });
 
-Deno.test("logits that are not finite are an error that names the output", async () => {
+Deno.test("logits that are not finite, and a mask that forbids every token, fail their own outputs alone", async () => {
+  const random = new Random(6);
   for (const bad of [NaN, Infinity, -Infinity]) {
-    const rows = [new Float32Array(10), new Float32Array(10), new Float32Array(10)];
-    rows[1][7] = bad;
-    const error = await assertRejects(
-      () => sample(rows, [GREEDY, { ...GREEDY, temperature: 1 }, GREEDY]),
-      M40Error,
-    );
-    assertEquals(error.message, "output 1 (token 1 of the step): the logits are not finite");
+    const rows = Array.from({ length: 5 }, () => random.floats(1500));
+    rows[1][700] = bad;
+    rows[3][0] = bad;
+    const drawing = { ...GREEDY, temperature: 1, topLogprobs: 2 };
+    const nothing = { ...drawing, mask: new Uint32Array(Math.ceil(1500 / 32)) };
+    const samplings = [drawing, drawing, nothing, nothing, GREEDY];
+    const got = await outputsOf(rows, samplings);
+    const healthy = await sample([rows[0], rows[4]], [drawing, GREEDY]);
+    assertEquals(got, [
+      { status: "ok", sample: healthy[0] },
+      { status: "not_finite" },
+      { status: "nothing_allowed" },
+      { status: "not_finite" },
+      { status: "ok", sample: healthy[1] },
+    ]);
   }
 });
 
-Deno.test("a mask that forbids every token is an error; extreme penalties and biases are not", async () => {
+Deno.test("streams of one seed differ; extreme penalties and biases are no failures", async () => {
   const logits = new Random(6).floats(64);
-  await assertRejects(
-    () => sample([logits], [{ ...GREEDY, mask: new Uint32Array(2) }]),
-    M40Error,
-    "its mask forbids every token",
+  const streams = Array.from(
+    { length: 40 },
+    (_, stream) => ({ ...GREEDY, temperature: 1, seed: 7n, stream }),
   );
+  const drawn = await sample(streams.map(() => logits), streams);
+  assert(new Set(drawn.map(({ token }) => token)).size > 10, "the stream changes the token");
   const huge = 3e38;
   const extreme: StepSampling[] = [
     { ...GREEDY, temperature: 1, tokenBiases: new Map([[3, huge], [4, huge], [5, -huge]]) },

@@ -1,5 +1,13 @@
 import { assertEquals } from "@std/assert";
-import { LIMITS, NONE, SAMPLE, SAMPLING, Status, STEP_HEADER } from "../engine/device/structs.ts";
+import {
+  LIMITS,
+  NONE,
+  OutputKind,
+  RESULT,
+  SAMPLING,
+  Status,
+  STEP_HEADER,
+} from "../engine/device/structs.ts";
 import {
   answer,
   answerAsync,
@@ -11,6 +19,7 @@ import {
   withParts,
   WORDS,
 } from "./spoiled_program.ts";
+import { HIDDEN, VOCAB } from "./small_model.ts";
 
 // What is wrong with a step is answered with a message that names it.
 
@@ -23,7 +32,21 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   [({ words }) => words[H("n_sequences")] = 5, /5 sequences: wanted at most 4/],
   [({ words }) => words[H("n_outputs")] = 9, /9 outputs: wanted at most 8/],
   [({ words }) => words[H("n_decode")] = 6, /6 decoded tokens in a step of 5 tokens/],
-  [({ words }) => words[H("n_decode")] = 1, /token 1 of the step is the second of sequence 1/],
+  [
+    ({ words }) => words[H("n_decode")] = 1,
+    /token 1 of the step is of sequence 1, as is the one before it, the last of 1 decoded rows/,
+  ],
+  [
+    ({ words }) => words[H("n_decode")] = 4,
+    /token 4 of the step is of sequence 0, as is the one before it, the last of 4 decoded rows/,
+  ],
+  [
+    ({ words }) => {
+      words[H("n_decode")] = 3;
+      words[AT.positions + 2] = 6;
+    },
+    /token 2 of the step, decoded, has position 6 after 4 of the same sequence: wanted the next one/,
+  ],
   [({ words }) => words[H("page_stride")] = 9, /9 pages a sequence: wanted at most 8/],
   [
     ({ words }) => words[H("page_stride")] = 8,
@@ -41,7 +64,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     ({ words }) => words[H("tokens")] = 0xFFFFFFFC,
     /tokens: 5 elements of 4 bytes from byte 4294967292 on do not fit/,
   ],
-  [({ words }) => words[H("sampling")] = 4 * WORDS, /sampling: 2 elements of 64 bytes/],
+  [({ words }) => words[H("sampling")] = 4 * WORDS, /sampling: 2 elements of 68 bytes/],
   [
     ({ words }) => words[H("n_token_counts")] = 0xFFFFFFFF,
     /token_counts: 4294967295 elements of 8 bytes/,
@@ -80,8 +103,12 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     /page 0 of sequence 1 is 64: the KV cache has 64 pages/,
   ],
   [({ words }) => words[AT.pages + 3] = NONE, /page 1 of sequence 1 is 4294967295/],
-  [({ words }) => words[AT.outputs + 1] = 5, /output 1 is of token 5: the step has 5 tokens/],
-  [({ words }) => words[AT.outputs + 1] = 2, /output 1 is of token 2 after 2: wanted rising ones/],
+  [({ words }) => words[AT.outputs + 2] = 5, /output 1 is of token 5: the step has 5 tokens/],
+  [({ words }) => words[AT.outputs + 2] = 2, /output 1 is of token 2 after 2: wanted rising ones/],
+  [
+    ({ words }) => words[AT.outputs + 1] = 3,
+    /output 0 is of kind 3: wanted 0 \(sample\), 1 \(logits\) or 2 \(hidden\)/,
+  ],
   [({ words }) => words[COUNTS] = 100, /token count 0 is of token 100/],
   [({ words }) => words[BIASES + 2] = NONE, /token bias 1 is of token -1/],
   [
@@ -154,31 +181,37 @@ Deno.test("steps: every wrong count, offset, token, position, page and parameter
           program,
           bytes,
           BigInt(bytes.length),
-          new Uint8Array(SAMPLE.bytes),
+          new Uint8Array(RESULT.bytes),
           1,
           null,
           0n,
           e,
         )
       );
-      assertAnswer(few, Status.invalidArgument, /room for 1 samples: the step has 2 outputs/);
-      const logits = await answerAsync((e) =>
-        symbols.m40_step(
-          program,
-          bytes,
-          BigInt(bytes.length),
-          new Uint8Array(2 * SAMPLE.bytes),
-          2,
-          new Uint8Array(4),
-          1n,
-          e,
-        )
-      );
+      assertAnswer(few, Status.invalidArgument, /room for 1 results: the step has 2 outputs/);
+      const mixed = validStep();
+      mixed.words[AT.outputs + 1] = OutputKind.hidden;
+      mixed.words[AT.outputs + 3] = OutputKind.logits;
+      const valuesOf = (room: number) =>
+        answerAsync((e) =>
+          symbols.m40_step(
+            program,
+            mixed.bytes,
+            BigInt(bytes.length),
+            new Uint8Array(2 * RESULT.bytes),
+            2,
+            room === 0 ? null : new Uint8Array(4 * room),
+            BigInt(room),
+            e,
+          )
+        );
+      assertAnswer(await valuesOf(0), Status.invalidArgument, /values is NULL/);
       assertAnswer(
-        logits,
+        await valuesOf(HIDDEN + VOCAB - 1),
         Status.invalidArgument,
-        /room for 1 logits: the step has 2 outputs of 100/,
+        /room for 147 values: the step's outputs give 148/,
       );
+      assertEquals((await valuesOf(HIDDEN + VOCAB)).status, Status.ok);
       assertEquals((await parts.step(program, bytes)).status, Status.ok, "the program still works");
     });
     assertEquals(created.status, Status.ok, created.message);
@@ -203,7 +236,7 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
   await withParts(async (parts) => {
     const { symbols } = parts;
     const created = await parts.create(async (program) => {
-      const samples = () => new Uint8Array(2 * SAMPLE.bytes);
+      const results = () => new Uint8Array(2 * RESULT.bytes);
       const { bytes } = validStep();
       const length = BigInt(bytes.length);
       const begin = () => answer((e) => symbols.m40_step_begin(program, bytes, length, e));
@@ -216,14 +249,14 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
           assertEquals((await wait()).message, "");
         }
       };
-      const whole = samples();
+      const whole = results();
       const step = await answerAsync((e) =>
         symbols.m40_step(program, bytes, length, whole, 2, null, 0n, e)
       );
       assertEquals(step.message, "");
       const none = /no step is under way: wanted m40_step_begin first/;
       assertAnswer(await wait(), Status.invalidArgument, none);
-      assertAnswer(await finish(samples()), Status.invalidArgument, none);
+      assertAnswer(await finish(results()), Status.invalidArgument, none);
       for (const waits of [true, true, false, true]) {
         assertEquals(begin().message, "");
         assertAnswer(
@@ -233,7 +266,7 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
         );
         assertAnswer(await parts.step(program, bytes), Status.invalidArgument, /is under way/);
         if (waits) assertEquals((await wait()).message, "");
-        const parted = samples();
+        const parted = results();
         assertEquals((await finish(parted)).message, "");
         assertEquals(parted, whole);
         assertAnswer(await finish(parted), Status.invalidArgument, none);
@@ -242,12 +275,19 @@ Deno.test("steps: three calls give what one gives; calls out of turn are refused
       spoiled.words[H("n_tokens")] = 0;
       const refused = answer((e) => symbols.m40_step_begin(program, spoiled.bytes, length, e));
       assertAnswer(refused, Status.invalidArgument, /a step of 0 tokens/);
+      const logits = validStep();
+      logits.words[AT.outputs + 3] = OutputKind.logits;
+      assertAnswer(
+        answer((e) => symbols.m40_step_begin(program, logits.bytes, length, e)),
+        Status.invalidArgument,
+        /output 1 is of kind 1: wanted samples alone, or m40_step/,
+      );
       assertAnswer(await wait(), Status.invalidArgument, none);
       assertEquals(begin().message, "");
-      assertAnswer(await finish(samples(), 1), Status.invalidArgument, /room for 1 samples/);
-      assertAnswer(await finish(samples()), Status.invalidArgument, none);
+      assertAnswer(await finish(results(), 1), Status.invalidArgument, /room for 1 results/);
+      assertAnswer(await finish(results()), Status.invalidArgument, none);
       assertEquals(begin().message, "");
-      assertAnswer(await finish(null, 0), Status.invalidArgument, /samples/);
+      assertAnswer(await finish(null, 0), Status.invalidArgument, /results/);
       // One that is never finished goes with its program.
       assertEquals(begin().message, "");
     });

@@ -4,7 +4,7 @@
  * @module
  */
 import { assertEquals, assertMatch } from "@std/assert";
-import { asBytes } from "../engine/device/context.ts";
+import { asBytes } from "../engine/device/bytes.ts";
 import { stepBytes } from "../engine/device/step_block.ts";
 import {
   BUFFER_DESC,
@@ -12,7 +12,8 @@ import {
   LIMITS,
   NONE,
   OP,
-  SAMPLE,
+  OutputKind,
+  RESULT,
   SAMPLING,
   Status,
   STEP_HEADER,
@@ -114,9 +115,11 @@ export class Parts {
   }
 
   step(program: Deno.PointerValue, block: Bytes, length = block.length): Promise<Answer> {
-    const samples = new Uint8Array(8 * SAMPLE.bytes);
+    const results = new Uint8Array(8 * RESULT.bytes);
+    const values = new Float32Array(8 * VOCAB);
+    const room = BigInt(values.length);
     return answerAsync((e) =>
-      this.symbols.m40_step(program, block, BigInt(length), samples, 8, null, 0n, e)
+      this.symbols.m40_step(program, block, BigInt(length), results, 8, asBytes(values), room, e)
     );
   }
 
@@ -142,9 +145,9 @@ export const AT = {
   sequences: HEADER + 10,
   pages: HEADER + 15,
   outputs: HEADER + 19,
-  sampling: HEADER + 21,
+  sampling: HEADER + 23,
 };
-export const COUNTS = AT.sampling + 32;
+export const COUNTS = AT.sampling + 2 * SAMPLING.bytes / 4;
 export const BIASES = COUNTS + 4;
 export const MASKS = BIASES + 4;
 export const WORDS = MASKS + 4;
@@ -176,7 +179,7 @@ export function validStep(): { bytes: Bytes; words: Uint32Array; view: DataView 
   words.set([3, 4, 5, 0, 1], AT.positions);
   words.set([1, 1, 1, 0, 0], AT.sequences);
   words.set([7, NONE, 63, 0], AT.pages);
-  words.set([2, 4], AT.outputs);
+  words.set([2, OutputKind.sample, 4, OutputKind.sample], AT.outputs);
   for (let i = 0; i < 2; i++) {
     SAMPLING.write(view, 4 * AT.sampling + i * SAMPLING.bytes, {
       temperature: 0.8,

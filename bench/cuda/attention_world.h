@@ -143,7 +143,7 @@ struct World {
     return {qkv, width, turns.data, shape.norms ? q_norm.data : nullptr, shape.norms ? k_norm.data : nullptr, rope_op(at)};
   }
   AttentionArgs attention_args(float* qkv, float* output, uint32_t at) const {
-    return {qkv, width, output, columns, max_positions, attention_op(at), {counters.data, scratch.data}};
+    return {qkv, width, output, columns, max_positions, attention_decode_rows(limits), attention_op(at), {counters.data, scratch.data}};
   }
 
   // A position's K or V as the cache holds it.

@@ -106,7 +106,7 @@ Expected expected(const Batch& batch, uint32_t output) {
       result.margin = std::min(result.margin, fabs(kept - weight(order[m - 1]) - wanted) / whole);
       n = m;
     }
-    const double target = kept * (reference::philox(s.seed_low, s.seed_high, s.counter) / 4294967296.0);
+    const double target = kept * (reference::philox(s.seed_low, s.seed_high, s.counter, s.stream) / 4294967296.0);
     double passed = 0;
     result.token = static_cast<int32_t>(order[n - 1]);
     for (size_t i = 0; i < n; i++) {
@@ -124,7 +124,7 @@ Expected expected(const Batch& batch, uint32_t output) {
 
 struct Run {
   std::vector<m40_sample> samples;
-  std::vector<uint32_t> failures;
+  std::vector<uint32_t> statuses;
 };
 
 struct OnDevice {
@@ -143,14 +143,14 @@ struct OnDevice {
     args.logits = logits;
     args.logits_stride = args.columns = batch.columns;
     args.samples = device_copy(std::vector<m40_sample>(n));
-    args.failures = device_copy(std::vector<uint32_t>(n, 77));
+    args.statuses = device_copy(std::vector<uint32_t>(n, 77));
     args.scratch = {device_copy(std::vector<uint32_t>(scratch_counters, 0)), device_copy(std::vector<uint8_t>(sample_scratch_bytes(batch.columns, n), 0xFF))};
   }
   OnDevice(const OnDevice&) = delete;
   ~OnDevice() {
     for (const void* memory : {static_cast<const void*>(logits), static_cast<const void*>(step.sampling), static_cast<const void*>(step.token_counts),
                                static_cast<const void*>(step.token_biases), static_cast<const void*>(step.masks), static_cast<const void*>(args.samples),
-                               static_cast<const void*>(args.failures), static_cast<const void*>(args.scratch.counters), static_cast<const void*>(args.scratch.memory)}) {
+                               static_cast<const void*>(args.statuses), static_cast<const void*>(args.scratch.counters), static_cast<const void*>(args.scratch.memory)}) {
       cudaFree(const_cast<void*>(memory));
     }
   }
@@ -164,7 +164,7 @@ Run run(const Batch& batch) {
   must(cudaGetLastError(), "launch");
   must(cudaDeviceSynchronize(), "sample");
   must(cudaMemcpy(result.samples.data(), device.args.samples, n * sizeof(m40_sample), cudaMemcpyDeviceToHost), "samples");
-  must(cudaMemcpy(result.failures.data(), device.args.failures, n * 4, cudaMemcpyDeviceToHost), "failures");
+  must(cudaMemcpy(result.statuses.data(), device.args.statuses, n * 4, cudaMemcpyDeviceToHost), "statuses");
   return result;
 }
 
@@ -241,11 +241,11 @@ int check(uint32_t most_columns, uint32_t rounds) {
           const m40_sample& got = first.samples[i];
           const m40_sampling& s = batch.sampling[i];
           if (wanted.forbidden) {
-            expect(first.failures[i] == kNothingAllowed, "%u columns, %s: failure %u where nothing is allowed", columns, distribution_names[distribution], first.failures[i]);
+            expect(first.statuses[i] == M40_OUTPUT_NOTHING_ALLOWED, "%u columns, %s: status %u where nothing is allowed", columns, distribution_names[distribution], first.statuses[i]);
             continue;
           }
-          expect(first.failures[i] == kSampled && memcmp(&got, &second.samples[i], sizeof got) == 0, "%u columns, %s: failure %u, or two runs differ", columns,
-                 distribution_names[distribution], first.failures[i]);
+          expect(first.statuses[i] == M40_OUTPUT_OK && memcmp(&got, &second.samples[i], sizeof got) == 0, "%u columns, %s: status %u, or two runs differ", columns,
+                 distribution_names[distribution], first.statuses[i]);
           if (got.token != wanted.token && wanted.margin < 1e-9) {
             narrow++;
           } else {
@@ -274,7 +274,7 @@ int check(uint32_t most_columns, uint32_t rounds) {
   batch.biases.push_back({});
   batch.masks.push_back(0);
   const Run result = run(batch);
-  for (uint32_t i = 0; i < 4; i++) expect(result.failures[i] == (i < 3 ? uint32_t{kNotFinite} : uint32_t{kSampled}), "output %u with what is not finite: failure %u", i, result.failures[i]);
+  for (uint32_t i = 0; i < 4; i++) expect(result.statuses[i] == (i < 3 ? uint32_t{M40_OUTPUT_NOT_FINITE} : uint32_t{M40_OUTPUT_OK}), "output %u with what is not finite: status %u", i, result.statuses[i]);
   printf("%d checks, %d failed, %d draws within 1e-9 of another token went to it\n", checks, failures, narrow);
   return failures != 0;
 }

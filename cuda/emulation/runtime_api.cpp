@@ -45,6 +45,8 @@ cudaError_t last_error = cudaSuccess;  // of this process: an error that a kerne
 bool lost = false;
 std::string failure;  // what a kernel did wrong
 uint64_t n_grids = 0;
+// Of graphs that can be launched: how many there are, and how often one was.
+std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
 std::map<void*, size_t> allocations;
 size_t allocated_bytes = 0;
 uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
@@ -175,6 +177,10 @@ extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocat
   const std::lock_guard<std::mutex> lock(mutex);
   return n_allocations;
 }
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs(void) { return n_live_graphs; }
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_graph_launches(void) { return n_graph_launches; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
@@ -404,10 +410,12 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
   *executable = new M40EmulatedGraph(*graph);
+  n_live_graphs++;
   return remember(cudaSuccess);
 }
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
+  n_graph_launches++;
   for (const auto& work : executable->work) {
     const cudaError_t error = submit(stream, work);
     if (error != cudaSuccess) return error;
@@ -422,5 +430,6 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   delete executable;
+  n_live_graphs--;
   return cudaSuccess;
 }

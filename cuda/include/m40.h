@@ -10,7 +10,8 @@
 // - Nothing is global: a context may be used from one thread at a time, two contexts from two threads.
 // - Shapes are [rows, columns], tokens first; sizes ending in _bytes are bytes; counts start with n_.
 // - Indices that may be absent are M40_NONE then.
-// - The library copies what it is given; it keeps no pointer of the caller's after a call returns.
+// - The library copies what it is given and keeps no pointer of the caller's after a call returns, but for the
+//   block of m40_step_begin, which it reads until the step is over.
 #ifndef M40_H
 #define M40_H
 
@@ -22,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 3u
+#define M40_ABI_VERSION 4u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -58,6 +59,11 @@ M40_API const char* m40_backend(void);
 // {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}.
 M40_API const char* m40_layout(void);
 
+enum {
+  M40_DEVICE_CPU = 0,  // its memory is the host's, and others live there too
+  M40_DEVICE_GPU = 1,  // its memory is its own
+};
+
 typedef struct m40_device_info {
   char name[128];
   uint64_t memory_bytes;       // of the device; host memory for the CPU
@@ -69,9 +75,12 @@ typedef struct m40_device_info {
   uint32_t memory_bus_bits;
   uint32_t ecc;                // 1 where error correction is on
   uint32_t driver_version;     // 11080 for 11.8; 0 for the CPU
-  uint32_t reserved;
+  uint32_t kind;               // M40_DEVICE_CPU or _GPU; of the emulated library CPU, where it runs
   char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
   char driver[32];             // the driver's own version ("535.183.01"); "" where unknown
+  // The numbers of a prompt's tokens, rising, that are computed at a time: any between two of them take as long as
+  // the larger. 0 after the last; all 0 where any number is as good.
+  uint32_t tile_tokens[4];
 } m40_device_info;
 
 // A device at this moment, as its driver's management library (NVML) tells. What is not known is M40_NONE, of
@@ -176,6 +185,7 @@ typedef struct m40_cache_desc {
 
 M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, m40_error* error);
 M40_API m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* desc, m40_cache** cache, m40_error* error);
+// The three below wait until their copies are made, and may take seconds: no step may be under way on the context.
 // Copies page from[i] to page to[i].
 M40_API m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages, m40_error* error);
 // Copies pages to host memory and back, bit for bit, page_bytes each, in the order given.
@@ -311,9 +321,11 @@ typedef struct m40_op_expert_sum {
   uint32_t input, weights, residual, output, columns, n_used;
 } m40_op_expert_sum;
 
-// Draws one token an output from logits [outputs, columns]. See m40_sampling.
+// What outputs give: a token drawn from logits [outputs, columns] (see m40_sampling), those logits, or the row
+// of hidden [outputs, hidden_columns], the buffer that the logits are a product of. hidden is M40_NONE, and
+// hidden_columns 0, where a program gives no hidden states.
 typedef struct m40_op_sample {
-  uint32_t logits, columns;
+  uint32_t logits, columns, hidden, hidden_columns;
 } m40_op_sample;
 
 typedef struct m40_op {
@@ -362,9 +374,11 @@ M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* 
 // ---- steps ------------------------------------------------------------------------------------------
 
 // One step's input is one block of memory: this header, then the arrays it points to by their offsets in
-// bytes from the block's start (multiples of 4). Tokens of one sequence stand together, in rising positions.
-// The first n_decode tokens are decoded ones, each of a sequence of its own: their results do not depend on
-// what else is in the step. The others are chunks of prompts, whose results do not depend on the cutting.
+// bytes from the block's start (multiples of 4). Tokens of one sequence stand together, in rising positions, and
+// each sees those before it. The first n_decode rows (a row is a token of the step) are computed as decode: their
+// results do not depend on what else is in the step, nor on how many of a sequence's rows a step has; those of a
+// sequence stand at consecutive positions. The others are chunks of prompts, whose results do not depend on the
+// cutting. All of a sequence's rows in a step are of one kind.
 typedef struct m40_step_header {
   uint32_t n_tokens;
   uint32_t n_sequences;
@@ -375,8 +389,8 @@ typedef struct m40_step_header {
   uint32_t positions;        // -> uint32 [n_tokens]
   uint32_t sequences;        // -> uint32 [n_tokens]: row of the page table
   uint32_t page_table;       // -> uint32 [n_sequences, page_stride]
-  uint32_t outputs;          // -> uint32 [n_outputs]: rows of tokens, rising
-  uint32_t sampling;         // -> m40_sampling [n_outputs]
+  uint32_t outputs;          // -> m40_output [n_outputs], their rows rising
+  uint32_t sampling;         // -> m40_sampling [n_outputs]; those of other kinds than sample are not looked at
   uint32_t token_counts;     // -> m40_token_count [n_token_counts]
   uint32_t n_token_counts;
   uint32_t token_biases;     // -> m40_token_bias [n_token_biases]
@@ -385,6 +399,19 @@ typedef struct m40_step_header {
   uint32_t n_masks;
 } m40_step_header;
 
+enum {
+  M40_OUTPUT_SAMPLE = 0,  // a drawn token
+  M40_OUTPUT_LOGITS = 1,  // the logits, [n_vocab]
+  M40_OUTPUT_HIDDEN = 2,  // what the logits are made from, [hidden_columns] of the sample operation
+};
+
+// What is wanted of a row. In a program without a sample operation outputs are of kind sample, and give nothing:
+// they are rows of its buffers of M40_ROWS_OUTPUTS.
+typedef struct m40_output {
+  uint32_t row;
+  uint32_t kind;  // M40_OUTPUT_SAMPLE, _LOGITS or _HIDDEN
+} m40_output;
+
 // How one output draws its token from its logits l:
 // 1. each token of its counts: l = l > 0 ? l / repetition_penalty : l * repetition_penalty, then
 //    l -= count * frequency_penalty + (count > 0) * presence_penalty;
@@ -392,8 +419,8 @@ typedef struct m40_step_header {
 // 3. temperature 0: the largest, the lowest id where equal. Else p = softmax(l / temperature);
 //    tokens with p < min_p * max(p) go, then all but the top_k likeliest (0: no limit), then the likeliest
 //    are kept until their renormalised sum reaches top_p (at least one);
-// 4. one of the kept by the uniform random number of (seed, counter): Philox4x32-10 (Salmon et al. 2011)
-//    with key = seed and counter = (counter, 0, 0, 0), its first word / 2^32, walked from the likeliest on.
+// 4. one of the kept by the uniform random number of (seed, stream, counter): Philox4x32-10 (Salmon et al. 2011)
+//    with key = seed and counter = (counter, stream, 0, 0), its first word / 2^32, walked from the likeliest on.
 // Log-probabilities are those of the model: log softmax of the logits before any of this.
 typedef struct m40_sampling {
   float temperature;
@@ -407,6 +434,7 @@ typedef struct m40_sampling {
   uint32_t seed_low;
   uint32_t seed_high;
   uint32_t counter;
+  uint32_t stream;             // streams of one seed are independent of each other
   uint32_t mask;               // index, or M40_NONE
   uint32_t first_token_count;
   uint32_t n_token_counts;
@@ -432,18 +460,34 @@ typedef struct m40_sample {
   float top_logprobs[M40_MAX_TOP_LOGPROBS];
 } m40_sample;
 
-// Runs the program over the batch in the block. samples: [n_outputs] where the program has a sample
-// operation, else NULL; logits: NULL, or [n_outputs, n_vocab] floats, the sample operation's input.
-M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples, uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error);
+enum {
+  M40_OUTPUT_OK = 0,
+  M40_OUTPUT_NOT_FINITE = 1,       // of the values that the output is, or is drawn from, one is no finite number
+  M40_OUTPUT_NOTHING_ALLOWED = 2,  // its mask forbids every token
+};
 
-// The same in three calls, for a thread that has other work while the device computes. begin checks the block and starts
-// the step; wait returns when it is done, or so soon before that a thread which sleeps meanwhile can be awake in time, and
-// may be called on another thread; finish waits for what is left, a few milliseconds at most, and gives the samples. Where
-// that is not enough it says M40_NOT_READY: wait is to be called again, then finish. Until then the block stays as it is,
-// and the program's buffers are left alone. A step is over when one of the three fails in any other way.
+// What an output gave. A failure of one neither fails the step nor changes a bit of other sequences' outputs.
+typedef struct m40_result {
+  uint32_t kind;      // as it was asked for
+  uint32_t status;    // M40_OUTPUT_OK, _NOT_FINITE or _NOTHING_ALLOWED
+  m40_sample sample;  // of kind sample, where the status is OK; else its token is -1
+} m40_result;
+
+// Runs the program over the batch in the block, any kinds of outputs. results: [n_outputs] where the program has a
+// sample operation, else NULL. values: those of the outputs of kind logits and hidden, one after the other in the
+// order of the outputs, whatever their status; NULL where there is none of them. It fails for what is wrong with the
+// block, and where the device failed.
+M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results, uint32_t n_results, float* values, uint64_t n_values, m40_error* error);
+
+// The same in three calls, for outputs that are all samples and a thread that has other work while the device computes.
+// begin checks the block and starts the step; wait returns when it is done, or so soon before that a thread which sleeps
+// meanwhile can be awake in time, and may be called on another thread; finish waits for what is left, a few milliseconds
+// at most, and gives the results. Where that is not enough it says M40_NOT_READY: wait is to be called again, then finish.
+// Until then the block stays where and as it is, and the program's buffers are left alone. A step is over when wait or
+// finish fails in any other way; a begin that fails starts none, and one while a step is under way leaves that as it is.
 M40_API m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error);
 M40_API m40_status m40_step_wait(m40_program* program, m40_error* error);
-M40_API m40_status m40_step_finish(m40_program* program, m40_sample* samples, uint32_t n_samples, m40_error* error);
+M40_API m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error);
 
 #ifdef __cplusplus
 }

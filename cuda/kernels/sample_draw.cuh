@@ -6,9 +6,9 @@
 
 namespace m40::cuda {
 
-// Philox4x32-10 (Salmon et al. 2011): the first word for counter (counter, 0, 0, 0).
-__device__ __forceinline__ uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter) {
-  uint32_t c0 = counter, c1 = 0, c2 = 0, c3 = 0;
+// Philox4x32-10 (Salmon et al. 2011): the first word for counter (counter, stream, 0, 0).
+__device__ __forceinline__ uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter, uint32_t stream) {
+  uint32_t c0 = counter, c1 = stream, c2 = 0, c3 = 0;
   for (int round = 0; round < 10; round++) {
     const uint32_t a_high = __umulhi(0xD2511F53u, c0), a_low = 0xD2511F53u * c0;
     const uint32_t b_high = __umulhi(0xCD9E8D57u, c2), b_low = 0xCD9E8D57u * c2;
@@ -192,7 +192,7 @@ __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint
   });
   least = block_reduce(least, shared.counts, [](uint32_t a, uint32_t b) { return min(a, b); });
   most = block_reduce(most, shared.counts, [](uint32_t a, uint32_t b) { return max(a, b); });
-  count = block_sum(count, shared.counts);
+  count = block_total(count, shared.counts);
   // Too many to sort: of half of the logits, whichever the target is in.
   while (count > sample_most && least < most) {
     const uint32_t middle = least + (most - least + 1) / 2;
@@ -204,8 +204,8 @@ __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint
       upper_sum += weights.fixed(logits[i]);
       upper++;
     }
-    upper = block_sum(upper, shared.counts);
-    const double with_upper = passed + static_cast<double>(block_sum(upper_sum, shared.words)) / weight_unit;
+    upper = block_total(upper, shared.counts);
+    const double with_upper = passed + static_cast<double>(block_total(upper_sum, shared.words)) / weight_unit;
     if (reach ? with_upper >= target : with_upper > target) {
       least = middle;
       count = upper;
@@ -252,7 +252,7 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
                                          unsigned long long best, SampleShared& shared) {
   const SampleWeights weights = {static_cast<double>(logit_of_candidate(best)), static_cast<double>(sampling.temperature),
                                  static_cast<double>(sampling.min_p)};
-  const double uniform = philox(sampling.seed_low, sampling.seed_high, sampling.counter) / 4294967296.0;
+  const double uniform = philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream) / 4294967296.0;
   const bool limited = sampling.top_k != 0 && sampling.top_k <= sample_most;
   uint32_t n = 0;
   // Whether what is not sorted may be kept too.
@@ -265,7 +265,7 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
     // Weights fall: those that are kept are the first.
     uint32_t kept = 0;
     for (uint32_t i = threadIdx.x; i < n; i += sample_threads) kept += weights.keeps(logit_of_candidate(shared.sorted[i]));
-    const uint32_t n_kept = block_sum(kept, shared.counts);
+    const uint32_t n_kept = block_total(kept, shared.counts);
     if (n_kept < n) more = false;
     n = n_kept;
   }

@@ -10,11 +10,16 @@ namespace m40::cuda {
 
 namespace {
 
-constexpr uint32_t whole_tile = 128;  // tokens
+constexpr uint32_t whole_tile = prefill_tile_tokens[2];
 constexpr uint64_t most_partials = uint64_t{8} << 20;  // floats of scratch that a pass over the tokens may take
 
 // Tokens of the tiles for n_tokens, which are a multiple of whole_tile or fewer than that.
-uint32_t tile_tokens(uint32_t n_tokens) { return n_tokens <= 32 ? 32 : n_tokens <= 64 ? 64 : whole_tile; }
+uint32_t tile_tokens(uint32_t n_tokens) {
+  for (const uint32_t tile : prefill_tile_tokens) {
+    if (n_tokens <= tile) return tile;
+  }
+  return whole_tile;
+}
 
 uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
   const uint64_t splits = prefill_splits(rows, columns);
@@ -31,11 +36,11 @@ uint32_t pass_tokens(uint64_t floats_a_tile) {
 
 // Tokens [first, first + n_tokens) of the weights at these indices, all of one type, in tiles of one kind.
 void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  PrefillLaunch launch = {};
+  MatmulPrefillLaunch launch = {};
   launch.tile_tokens = tile_tokens(n_tokens);
   launch.aligned = can_load_four(args);
   const uint32_t token_tiles = (n_tokens + launch.tile_tokens - 1) / launch.tile_tokens;
-  PrefillArgs prefill = {};
+  MatmulPrefillArgs prefill = {};
   prefill.input = args.input + size_t{first} * args.input_stride;
   prefill.input_stride = args.input_stride;
   prefill.output = args.output + size_t{first} * args.output_stride;

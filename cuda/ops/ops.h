@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
+#include "../kernels/elementwise_args.cuh"
+#include "../kernels/norm_args.cuh"
 #include "../kernels/packed.cuh"
 #include "../runtime/device.h"
 
@@ -30,7 +32,7 @@ struct StepView {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
-  uint32_t n_decode;                    // the first tokens, one a sequence: computed as decode, the others as prefill
+  uint32_t n_decode;                    // the first tokens: computed as decode, the others as prefill
   uint32_t page_stride;                 // entries a row of the page table
   const int32_t* tokens;                // [n_tokens]
   const uint32_t* positions;            // [n_tokens]
@@ -42,7 +44,7 @@ struct StepView {
   const m40_token_bias* token_biases;
   const uint32_t* masks;                // [n_masks, mask_words]
   uint32_t mask_words;
-  // Tokens of the sequence with most of them in this step: 1 where all of them decode.
+  // Tokens of the sequence with most of them in this step.
   uint32_t most_tokens;
 };
 
@@ -150,48 +152,11 @@ void launch_embed(const EmbedArgs& args, const StepView& step, cudaStream_t stre
 // Rows [first_row, first_row + n_rows) of all experts' rows as floats: [n_rows, columns].
 void launch_read_rows(const PackedWeight& weight, uint64_t first_row, uint32_t n_rows, float* values, cudaStream_t stream);
 
-// ---- norm.cu, elementwise.cu, expert_sum.cu -----------------------------------------------------------------
-
-struct NormArgs {
-  const float* input;
-  uint32_t input_stride;
-  const float* residual;  // or nullptr
-  uint32_t residual_stride;
-  float* output;
-  uint32_t output_stride;
-  const float* weight;
-  const float* bias;  // or nullptr
-  uint32_t n_rows;
-  uint32_t columns;
-  uint32_t norm;  // M40_NORM_*
-  float epsilon;
-};
+// ---- norm.cu, elementwise.cu -----------------------------------------------------------------
 
 void launch_norm(const NormArgs& args, cudaStream_t stream);
 
-struct ActivationArgs {
-  const float* input;
-  uint32_t input_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_rows;
-  uint32_t columns;
-  uint32_t activation;  // M40_ACTIVATION_*
-  bool gated;
-};
-
 void launch_activation(const ActivationArgs& args, cudaStream_t stream);
-
-struct AddArgs {
-  const float* a;
-  uint32_t a_stride;
-  const float* b;
-  uint32_t b_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_rows;
-  uint32_t columns;
-};
 
 void launch_add(const AddArgs& args, cudaStream_t stream);
 
@@ -205,32 +170,7 @@ struct SelectArgs {
 
 void launch_select(const SelectArgs& args, const StepView& step, cudaStream_t stream);
 
-struct SoftcapArgs {
-  const float* input;
-  uint32_t input_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_rows;
-  uint32_t columns;
-  float scale;
-  float softcap;
-};
-
 void launch_softcap(const SoftcapArgs& args, cudaStream_t stream);
-
-struct ExpertSumArgs {
-  const float* input;  // [n_tokens * n_used]
-  uint32_t input_stride;
-  const float* weights;
-  uint32_t weights_stride;
-  const float* residual;  // or nullptr
-  uint32_t residual_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_tokens;
-  uint32_t n_used;
-  uint32_t columns;
-};
 
 void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
 
@@ -257,17 +197,20 @@ struct AttentionArgs {
   float* output;
   uint32_t output_stride;
   uint32_t max_positions;  // of a sequence, by the program's limits
+  uint32_t decode_rows;    // that are computed at a time: attention_decode_rows()
   m40_op_attention op;     // its indices are not looked at
   Scratch scratch;
 };
 
+// Decoded rows that a program's scratch has room for at a time; more go in several passes.
+uint32_t attention_decode_rows(const m40_limits& limits);
 // Throws Failure (M40_UNSUPPORTED) where the head dimension is more than 256.
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& limits, const m40_cache_desc& cache);
 // The first n_decode tokens as decode, the others as prefill.
 void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // Whether launch_rope_attention does both operations in one launch: where the step has a few decoded tokens
-// alone. The output's and the cache's bits are those of launch_rope and then launch_attention; qkv stays as it was.
+// alone, one a sequence, as none then waits for another's K and V. The output's and the cache's bits are those of launch_rope and then launch_attention; qkv stays as it was.
 bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step);
 void launch_rope_attention(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
@@ -291,15 +234,12 @@ void launch_route(const RouteArgs& args, cudaStream_t stream);
 
 // ---- sample.cu ------------------------------------------------------------------------------------------------
 
-// What kept an output from getting a token.
-enum SampleFailure : uint32_t { kSampled = 0, kNotFinite = 1, kNothingAllowed = 2 };
-
 struct SampleArgs {
   const float* logits;
   uint32_t logits_stride;
   uint32_t columns;
   m40_sample* samples;   // [n_outputs]; top_tokens beyond n_top_logprobs are -1, their top_logprobs 0
-  uint32_t* failures;    // [n_outputs]: SampleFailure
+  uint32_t* statuses;    // [n_outputs]: M40_OUTPUT_OK, _NOT_FINITE or _NOTHING_ALLOWED
   Scratch scratch;
 };
 

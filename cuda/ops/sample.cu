@@ -39,7 +39,7 @@ void launch_sample(const SampleArgs& args, const StepView& step, cudaStream_t st
     kernel.logits = args.logits + uint64_t{first} * args.logits_stride;
     kernel.sampling = step.sampling + first;
     kernel.samples = args.samples + first;
-    kernel.failures = args.failures + first;
+    kernel.statuses = args.statuses + first;
     M40_LAUNCH((sample_kernel), dim3(kernel.n_slices, n), sample_threads, 0, stream, kernel);
   }
 }

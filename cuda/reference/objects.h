@@ -41,7 +41,7 @@ struct ProgramPlan {
   std::vector<uint64_t> angles;   // an operation's rope angles; 0 for other operations
   uint64_t seen;                  // parse_step's scratch
   uint64_t samples;               // m40_sample [limits.n_outputs]
-  uint64_t sample_failures;       // uint32 [limits.n_outputs]
+  uint64_t statuses;              // of outputs, uint32 [limits.n_outputs]
   uint64_t scratch;               // of the first thread; the others' follow
   uint64_t scratch_bytes;         // a thread
   uint64_t n_bytes;               // of all, a multiple of the alignment

@@ -11,9 +11,6 @@ namespace m40::reference {
 
 namespace {
 
-// What kept an output from getting a token; reported once all threads are done.
-enum SampleFailure : uint32_t { kNone = 0, kNotFinite = 1, kNothingAllowed = 2 };
-
 struct Candidate {
   float logit;
   int32_t token;
@@ -88,7 +85,7 @@ int32_t draw(const m40_sampling& sampling, Candidate* candidates, uint32_t n) {
     kept = 0;
     while (rest > 0 && (rest == n || kept < wanted)) kept += weight(take());
   }
-  const double target = kept * (philox(sampling.seed_low, sampling.seed_high, sampling.counter) / 4294967296.0);
+  const double target = kept * (philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream) / 4294967296.0);
   const uint32_t end = sampling.top_p < 1 ? rest : 0;  // where the kept ones end
   double passed = 0;
   for (uint32_t i = n; i-- > end;) {
@@ -116,26 +113,28 @@ void top_logprobs(const float* logits, uint32_t n_vocab, uint32_t n_top, double 
   }
 }
 
-SampleFailure sample_output(const Execution& execution, const m40_op_sample& op, uint32_t output, Candidate* candidates) {
+// Returns how it went, M40_OUTPUT_*.
+uint32_t sample_output(const Execution& execution, const m40_op_sample& op, uint32_t output, Candidate* candidates) {
   const m40_sampling& sampling = execution.step.sampling[output];
   const float* logits = execution.row(op.logits, output);
   float largest = -INFINITY;
   for (uint32_t i = 0; i < op.columns; i++) {
-    if (!isfinite(logits[i])) return kNotFinite;
+    if (!isfinite(logits[i])) return M40_OUTPUT_NOT_FINITE;
     largest = std::max(largest, logits[i]);
     candidates[i] = {logits[i], static_cast<int32_t>(i)};
   }
+  if (execution.step.outputs[output].kind != M40_OUTPUT_SAMPLE) return M40_OUTPUT_OK;
   double sum = 0;
   for (uint32_t i = 0; i < op.columns; i++) sum += static_cast<double>(expf(logits[i] - largest));
   const double log_sum = static_cast<double>(largest) + log(sum);
 
   const uint32_t n = adjust(execution.step, sampling, candidates, op.columns);
-  if (n == 0) return kNothingAllowed;
+  if (n == 0) return M40_OUTPUT_NOTHING_ALLOWED;
   m40_sample& sample = reinterpret_cast<m40_sample*>(execution.memory(execution.program.plan.samples))[output];
   sample.token = draw(sampling, candidates, n);
   sample.logprob = static_cast<float>(static_cast<double>(logits[sample.token]) - log_sum);
   top_logprobs(logits, op.columns, sampling.n_top_logprobs, log_sum, sample);
-  return kNone;
+  return M40_OUTPUT_OK;
 }
 
 }  // namespace
@@ -143,17 +142,11 @@ SampleFailure sample_output(const Execution& execution, const m40_op_sample& op,
 uint64_t sample_scratch_bytes(const m40_op_sample& op) { return uint64_t{op.columns} * sizeof(Candidate); }
 
 void run_sample(const Execution& execution, const m40_op_sample& op) {
-  uint32_t* failures = reinterpret_cast<uint32_t*>(execution.memory(execution.program.plan.sample_failures));
+  uint32_t* statuses = reinterpret_cast<uint32_t*>(execution.memory(execution.program.plan.statuses));
   execution.pool.parallel(execution.step.n_outputs, 1, [&](uint64_t begin, uint64_t end, uint32_t thread) {
     Candidate* candidates = reinterpret_cast<Candidate*>(execution.scratch(thread));
-    for (uint64_t i = begin; i < end; i++) failures[i] = sample_output(execution, op, static_cast<uint32_t>(i), candidates);
+    for (uint64_t i = begin; i < end; i++) statuses[i] = sample_output(execution, op, static_cast<uint32_t>(i), candidates);
   });
-  for (uint32_t i = 0; i < execution.step.n_outputs; i++) {
-    if (failures[i] == kNotFinite) {
-      fail(M40_INTERNAL, "output %u (token %u of the step): the logits are not finite", i, execution.step.outputs[i]);
-    }
-    if (failures[i] == kNothingAllowed) fail(M40_INVALID_ARGUMENT, "output %u: its mask forbids every token", i);
-  }
 }
 
 }  // namespace m40::reference

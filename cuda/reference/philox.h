@@ -6,10 +6,10 @@
 
 namespace m40::reference {
 
-// The first of the four words for counter (counter, 0, 0, 0).
-inline uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter) {
+// The first of the four words for counter (counter, stream, 0, 0).
+inline uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter, uint32_t stream) {
   uint32_t c0 = counter;
-  uint32_t c1 = 0;
+  uint32_t c1 = stream;
   uint32_t c2 = 0;
   uint32_t c3 = 0;
   for (int round = 0; round < 10; round++) {

@@ -43,7 +43,7 @@ ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) 
   }
   plan.seen = place((uint64_t{limits.n_sequences} + 31) / 32 * sizeof(uint32_t));
   plan.samples = place(uint64_t{limits.n_outputs} * sizeof(m40_sample));
-  plan.sample_failures = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
+  plan.statuses = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
   if (plan.scratch_bytes > most / n_threads) fail(M40_INVALID_ARGUMENT, "the program's scratch would take more than 2^52 bytes");
   plan.scratch = place(plan.scratch_bytes * n_threads);
   return plan;

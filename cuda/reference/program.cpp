@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "../runtime/results.h"
 #include "../runtime/rope_angles.h"
 #include "execution.h"
 
@@ -10,6 +11,7 @@ using m40::fail;
 using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;
+using m40::ResultMemory;
 using m40::Step;
 using m40::reference::Execution;
 using m40::reference::plan_program;
@@ -26,7 +28,6 @@ ProgramDescription describe(const m40_limits* limits, const m40_cache_desc* cach
 }
 
 bool uses_cache(const m40_op& op) { return op.kind == M40_OP_ROPE || op.kind == M40_OP_ATTENTION; }
-bool samples(const m40_op& op) { return op.kind == M40_OP_SAMPLE; }
 
 void add_arena(m40_program& program, m40_arena* arena) {
   auto& arenas = program.arenas;
@@ -109,30 +110,6 @@ void execute(const Execution& execution) {
   }
 }
 
-// The sample operation of a program; nullptr where it has none.
-const m40_op_sample* find_sample(const m40_program& program) {
-  const auto found = std::find_if(program.ops.begin(), program.ops.end(), samples);
-  return found == program.ops.end() ? nullptr : &found->sample;
-}
-
-void check_results(const m40_op_sample* sample, const Step& step, const m40_sample* results, uint32_t n_samples, const float* logits,
-                   uint64_t n_logits) {
-  if (sample == nullptr) {
-    if (results != nullptr) fail(M40_INVALID_ARGUMENT, "samples are asked for: the program has no sample operation");
-    if (logits != nullptr) fail(M40_INVALID_ARGUMENT, "logits are asked for: the program has no sample operation");
-    return;
-  }
-  if (step.n_outputs != 0) require(results, "samples");
-  if (results != nullptr && n_samples < step.n_outputs) {
-    fail(M40_INVALID_ARGUMENT, "room for %u samples: the step has %u outputs", n_samples, step.n_outputs);
-  }
-  const uint64_t wanted = uint64_t{step.n_outputs} * sample->columns;
-  if (logits != nullptr && n_logits < wanted) {
-    fail(M40_INVALID_ARGUMENT, "room for %llu logits: the step has %u outputs of %u", static_cast<unsigned long long>(n_logits),
-         step.n_outputs, sample->columns);
-  }
-}
-
 void require_step(const m40_program* program) {
   check_alive(program);
   if (!program->step_begun) fail(M40_INVALID_ARGUMENT, "no step is under way: wanted m40_step_begin first");
@@ -147,6 +124,12 @@ void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
   program->step_begun = true;
 }
 
+void require_all_samples(m40_program* program) {
+  program->step_begun = false;  // unless all goes well
+  m40::check_all_samples(program->step);
+  program->step_begun = true;
+}
+
 void compute_step(m40_program* program) {
   if (program->step_computed) return;
   program->step_begun = false;  // unless all goes well
@@ -155,20 +138,22 @@ void compute_step(m40_program* program) {
   program->step_begun = true;
 }
 
-void finish_step(m40_program* program, m40_sample* samples_out, uint32_t n_samples, float* logits, uint64_t n_logits) {
+void finish_step(m40_program* program, const ResultMemory& memory) {
   program->step_begun = false;
-  const m40_op_sample* sample = find_sample(*program);
+  const m40_op_sample* sample = m40::find_sample(program->ops);
   const Step& step = program->step;
-  check_results(sample, step, samples_out, n_samples, logits, n_logits);
+  m40::check_result_memory(sample, step, memory);
   compute_step(program);
   program->step_begun = false;
-  if (sample == nullptr || step.n_outputs == 0) return;
+  if (sample == nullptr) return;
   const Execution execution = {*program, step, program->context->kernels, program->context->pool};
-  memcpy(samples_out, execution.memory(program->plan.samples), step.n_outputs * sizeof(m40_sample));
-  if (logits == nullptr) return;
-  for (uint32_t i = 0; i < step.n_outputs; i++) {
-    memcpy(logits + uint64_t{i} * sample->columns, execution.row(sample->logits, i), uint64_t{sample->columns} * sizeof(float));
-  }
+  m40::for_each_run_of_values(*sample, step, memory.values, [&](uint32_t kind, uint32_t first, uint32_t n, float* values) {
+    const uint32_t buffer = kind == M40_OUTPUT_LOGITS ? sample->logits : sample->hidden;
+    const uint64_t columns = m40::output_values(*sample, kind);
+    for (uint32_t i = 0; i < n; i++) memcpy(values + i * columns, execution.row(buffer, first + i), columns * sizeof(float));
+  });
+  m40::write_results(*sample, step, reinterpret_cast<const uint32_t*>(execution.memory(program->plan.statuses)),
+                     reinterpret_cast<const m40_sample*>(execution.memory(program->plan.samples)), memory);
 }
 
 }  // namespace
@@ -206,7 +191,9 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
     if (std::any_of(ops, ops + n_ops, uses_cache)) created->cache = cache;
     created->limits.limits = *limits;
     created->limits.n_positions = position_limit(description, *context);
-    created->limits.samples = std::any_of(ops, ops + n_ops, samples);
+    const m40_op_sample* sample = m40::find_sample(created->ops);
+    created->limits.samples = sample != nullptr;
+    created->limits.hidden = sample != nullptr && sample->hidden != M40_NONE;
     if (created->cache != nullptr) {
       created->limits.page_tokens = cache->desc.page_tokens;
       created->limits.n_pages = cache->desc.n_pages;
@@ -250,16 +237,19 @@ extern "C" m40_status m40_buffer_read(m40_program* program, uint32_t buffer, voi
   });
 }
 
-extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples_out,
-                               uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error) {
+extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,
+                               uint32_t n_results, float* values, uint64_t n_values, m40_error* error) {
   return guarded(error, [&] {
     begin_step(program, block, block_bytes);
-    finish_step(program, samples_out, n_samples, logits, n_logits);
+    finish_step(program, {results, n_results, values, n_values});
   });
 }
 
 extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
-  return guarded(error, [&] { begin_step(program, block, block_bytes); });
+  return guarded(error, [&] {
+    begin_step(program, block, block_bytes);
+    require_all_samples(program);
+  });
 }
 
 extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
@@ -269,9 +259,9 @@ extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
   });
 }
 
-extern "C" m40_status m40_step_finish(m40_program* program, m40_sample* samples_out, uint32_t n_samples, m40_error* error) {
+extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error) {
   return guarded(error, [&] {
     require_step(program);
-    finish_step(program, samples_out, n_samples, nullptr, 0);
+    finish_step(program, {results, n_results, nullptr, 0});
   });
 }

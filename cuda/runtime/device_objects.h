@@ -50,8 +50,8 @@ struct StepResults {
   uint32_t expert_fault_token;  // 1 + the token whose expert does not exist; 0: all do
   uint32_t expert_fault;
   uint32_t reserved[2];
-  // uint32_t failures[limits.n_outputs], m40_sample samples[limits.n_outputs] follow.
-  static uint64_t failures_offset() { return sizeof(StepResults); }
+  // uint32_t statuses[limits.n_outputs], m40_sample samples[limits.n_outputs] follow.
+  static uint64_t statuses_offset() { return sizeof(StepResults); }
   static uint64_t samples_offset(const m40_limits& limits) { return sizeof(StepResults) + uint64_t{limits.n_outputs} * sizeof(uint32_t); }
   static uint64_t n_bytes(const m40_limits& limits, uint64_t n_outputs) {
     return samples_offset(limits) + n_outputs * sizeof(m40_sample);
@@ -80,7 +80,7 @@ class HostMemory {
 };
 
 class Uploader;
-struct ProgramGraphs;
+class ProgramGraphs;
 struct StepUnderWay;
 
 }  // namespace m40::cuda

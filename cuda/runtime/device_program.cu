@@ -6,6 +6,8 @@
 #include "../ops/ops.h"
 #include "device_objects.h"
 #include "executor.h"
+#include "graphs.h"
+#include "results.h"
 #include "rope_angles.h"
 #include "step_under_way.h"
 #include "uploader.h"
@@ -38,7 +40,6 @@ void copy_to_device(const m40_program& program, uint8_t* to, const void* from, u
 }
 
 bool uses_cache(const m40_op& op) { return op.kind == M40_OP_ROPE || op.kind == M40_OP_ATTENTION; }
-bool samples(const m40_op& op) { return op.kind == M40_OP_SAMPLE; }
 
 void add_arena(m40_program& program, m40_arena* arena) {
   auto& arenas = program.arenas;
@@ -218,7 +219,9 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
     created->limits = {};
     created->limits.limits = *limits;
     created->limits.n_positions = position_limit(description, *context);
-    created->limits.samples = std::any_of(ops, ops + n_ops, samples);
+    const m40_op_sample* sample = m40::find_sample(created->ops);
+    created->limits.samples = sample != nullptr;
+    created->limits.hidden = sample != nullptr && sample->hidden != M40_NONE;
     if (created->cache != nullptr) {
       created->limits.page_tokens = cache->desc.page_tokens;
       created->limits.n_pages = cache->desc.n_pages;

@@ -6,6 +6,8 @@
 #include "../ops/ops.h"
 #include "device_objects.h"
 #include "executor.h"
+#include "graphs.h"
+#include "results.h"
 #include "step_input.h"
 #include "step_under_way.h"
 #include "uploader.h"
@@ -13,6 +15,7 @@
 using m40::fail;
 using m40::guarded;
 using m40::require;
+using m40::ResultMemory;
 using m40::Step;
 using m40::cuda::check;
 using m40::cuda::check_alive;
@@ -27,31 +30,8 @@ namespace {
 // How long the thread that serves may look for a step's end; it was woken shortly before.
 constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
-const m40_op_sample* find_sample(const m40_program& program) {
-  const auto found = std::find_if(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_SAMPLE; });
-  return found == program.ops.end() ? nullptr : &found->sample;
-}
-
 bool has_experts(const m40_program& program) {
   return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
-}
-
-void check_results(const m40_op_sample* sample, const Step& step, const m40_sample* results, uint32_t n_samples, const float* logits,
-                   uint64_t n_logits) {
-  if (sample == nullptr) {
-    if (results != nullptr) fail(M40_INVALID_ARGUMENT, "samples are asked for: the program has no sample operation");
-    if (logits != nullptr) fail(M40_INVALID_ARGUMENT, "logits are asked for: the program has no sample operation");
-    return;
-  }
-  if (step.n_outputs != 0) require(results, "samples");
-  if (results != nullptr && n_samples < step.n_outputs) {
-    fail(M40_INVALID_ARGUMENT, "room for %u samples: the step has %u outputs", n_samples, step.n_outputs);
-  }
-  const uint64_t wanted = uint64_t{step.n_outputs} * sample->columns;
-  if (logits != nullptr && n_logits < wanted) {
-    fail(M40_INVALID_ARGUMENT, "room for %llu logits: the step has %u outputs of %u", static_cast<unsigned long long>(n_logits),
-         step.n_outputs, sample->columns);
-  }
 }
 
 void check_experts(const m40_program& program, const StepResults& results) {
@@ -60,18 +40,6 @@ void check_experts(const m40_program& program, const StepResults& results) {
     if (op.kind != M40_OP_EXPERT_MATMUL) continue;
     fail(M40_INVALID_ARGUMENT, "expert_matmul: token %u of the step goes to expert %u: wanted one below %u", results.expert_fault_token - 1,
          results.expert_fault, op.expert_matmul.n_experts);
-  }
-}
-
-void check_samples(const Step& step, const uint8_t* results) {
-  const uint8_t* failures = results + StepResults::failures_offset();
-  for (uint32_t i = 0; i < step.n_outputs; i++) {
-    uint32_t failure;
-    memcpy(&failure, failures + i * sizeof(failure), sizeof(failure));
-    if (failure == m40::cuda::kNotFinite) {
-      fail(M40_INTERNAL, "output %u (token %u of the step): the logits are not finite", i, step.outputs[i]);
-    }
-    if (failure == m40::cuda::kNothingAllowed) fail(M40_INVALID_ARGUMENT, "output %u: its mask forbids every token", i);
   }
 }
 
@@ -90,8 +58,11 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
   const bool experts = has_experts(*program);
   if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
-  m40::cuda::run_program(*program, shape);
-  const bool sampled = find_sample(*program) != nullptr && step.n_outputs != 0;
+  if (!program->graphs->launch(*program, shape)) {
+    m40::cuda::launch_program(*program, shape);
+    m40::cuda::check_launches("a step");
+  }
+  const bool sampled = program->limits.samples && step.n_outputs != 0;
   if (experts || sampled) {
     const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
     check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
@@ -149,8 +120,23 @@ bool ends_soon(const m40_program* program) {
   return true;
 }
 
+// What lies in the device's memory of a step that is done. A copy to memory that is not page-locked waits for the device,
+// however long that takes.
+void read_values(const m40_program* program, const m40_op_sample& sample, float* values) {
+  const Step& step = program->step->step;
+  const m40_context* context = program->context;
+  m40::for_each_run_of_values(sample, step, values, [&](uint32_t kind, uint32_t first, uint32_t n, float* to) {
+    const uint32_t buffer = kind == M40_OUTPUT_LOGITS ? sample.logits : sample.hidden;
+    const uint64_t stride = uint64_t{program->buffers[buffer].columns} * sizeof(float);
+    const uint64_t width = m40::output_values(sample, kind) * sizeof(float);
+    const uint8_t* from = program->memory + program->plan.buffers[buffer] + first * stride;
+    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, context->stream), "a step's values");
+  });
+  context->watch.wait(context->stream, "a step's values");
+}
+
 // The results of a step that is done.
-void take_results(m40_program* program, m40_sample* samples) {
+void take_results(m40_program* program, const ResultMemory& memory) {
   const Step& step = program->step->step;
   const uint8_t* results = program->results->data();
   if (has_experts(*program)) {
@@ -158,40 +144,32 @@ void take_results(m40_program* program, m40_sample* samples) {
     memcpy(&fixed, results, sizeof(fixed));
     check_experts(*program, fixed);
   }
-  if (find_sample(*program) == nullptr || step.n_outputs == 0) return;
-  check_samples(step, results);
-  memcpy(samples, results + StepResults::samples_offset(program->limits.limits), step.n_outputs * sizeof(m40_sample));
-}
-
-// Of a step that is done: a copy to memory that is not page-locked waits for the device, however long that takes.
-void read_logits(const m40_program* program, const m40_op_sample& sample, float* logits) {
-  const uint64_t stride = uint64_t{program->buffers[sample.logits].columns} * sizeof(float);
-  const uint64_t width = uint64_t{sample.columns} * sizeof(float);
-  check(cudaMemcpy2DAsync(logits, width, program->memory + program->plan.buffers[sample.logits], stride, width,
-                          program->step->step.n_outputs, cudaMemcpyDeviceToHost, program->context->stream),
-        "a step's logits");
-  program->context->watch.wait(program->context->stream, "a step's logits");
+  const m40_op_sample* sample = m40::find_sample(program->ops);
+  if (sample == nullptr || step.n_outputs == 0) return;
+  if (memory.values != nullptr) read_values(program, *sample, memory.values);
+  m40::write_results(*sample, step, reinterpret_cast<const uint32_t*>(results + StepResults::statuses_offset()),
+                     reinterpret_cast<const m40_sample*>(results + StepResults::samples_offset(program->limits.limits)), memory);
 }
 
 }  // namespace
 
-extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_sample* samples,
-                               uint32_t n_samples, float* logits, uint64_t n_logits, m40_error* error) {
+extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,
+                               uint32_t n_results, float* values, uint64_t n_values, m40_error* error) {
   return guarded(error, [&] {
     const Step step = parse_next_step(program, block, block_bytes);
-    const m40_op_sample* sample = find_sample(*program);
-    check_results(sample, step, samples, n_samples, logits, n_logits);
+    const ResultMemory memory = {results, n_results, values, n_values};
+    m40::check_result_memory(m40::find_sample(program->ops), step, memory);
     begin_step(program, block, step);
     program->step->active = false;  // however it ends
     wait_for_step(program);
-    take_results(program, samples);
-    if (logits != nullptr && step.n_outputs != 0) read_logits(program, *sample, logits);
+    take_results(program, memory);
   });
 }
 
 extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
   return guarded(error, [&] {
     const Step step = parse_next_step(program, block, block_bytes);
+    m40::check_all_samples(step);
     begin_step(program, block, step);
   });
 }
@@ -214,7 +192,7 @@ extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
   });
 }
 
-extern "C" m40_status m40_step_finish(m40_program* program, m40_sample* samples, uint32_t n_samples, m40_error* error) {
+extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error) {
   return guarded(error, [&] {
     StepUnderWay& under_way = step_under_way(program);
     under_way.active = false;  // however it ends, but for this:
@@ -223,7 +201,8 @@ extern "C" m40_status m40_step_finish(m40_program* program, m40_sample* samples,
       under_way.active = true;
       fail(M40_NOT_READY, "the step goes on: wanted m40_step_wait again");
     }
-    check_results(find_sample(*program), under_way.step, samples, n_samples, nullptr, 0);
-    take_results(program, samples);
+    const ResultMemory memory = {results, n_results, nullptr, 0};
+    m40::check_result_memory(m40::find_sample(program->ops), under_way.step, memory);
+    take_results(program, memory);
   });
 }

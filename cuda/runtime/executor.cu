@@ -1,13 +1,10 @@
 #include "executor.h"
 
+#include "results.h"
+
 namespace m40::cuda {
 
 namespace {
-
-// Steps of a shape before it is worth a graph.
-constexpr uint32_t steps_before_graph = 2;
-constexpr size_t max_graphs = 256;
-constexpr uint32_t max_graph_tokens = 64;
 
 // A program, a step's shape, and where all of it lies.
 class Execution {
@@ -15,7 +12,8 @@ class Execution {
   Execution(const m40_program& program, const StepShape& shape)
       : program_(program),
         step_(view_input(shape, program.limits.limits, program.memory + program.plan.input)),
-        stream_(program.context->stream) {
+        stream_(program.context->stream),
+        wants_hidden_(shape.hidden) {
     scratch_ = {reinterpret_cast<uint32_t*>(memory(program.plan.counters)), memory(program.plan.scratch)};
     results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
     if (program.cache != nullptr) {
@@ -27,7 +25,7 @@ class Execution {
 
   void run() const {
     for (size_t i = 0; i < program_.ops.size(); i++) {
-      if (program_.fuses_with_next[i] && run_fused(i)) {
+      if (program_.fuses_with_next[i] && !keeps_hidden(i) && run_fused(i)) {
         i++;
         continue;
       }
@@ -73,6 +71,14 @@ class Execution {
       case M40_OP_EXPERT_SUM: return expert_sum(op.expert_sum);
       case M40_OP_SAMPLE: return sample(op.sample);
     }
+  }
+
+  // Whether operation i writes hidden states that the step wants: fused, it would keep them to itself.
+  bool keeps_hidden(size_t i) const {
+    if (!wants_hidden_) return false;
+    const m40_op& op = program_.ops[i];
+    const uint32_t hidden = find_sample(program_.ops)->hidden;
+    return (op.kind == M40_OP_NORM && op.norm.output == hidden) || (op.kind == M40_OP_ACTIVATION && op.activation.output == hidden);
   }
 
   void embed(const m40_op_embed& op) const {
@@ -206,6 +212,7 @@ class Execution {
     args.output_stride = stride(op.output);
     const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.page_tokens;
     args.max_positions = positions > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(positions);
+    args.decode_rows = attention_decode_rows(program_.limits.limits);
     args.op = op;
     args.scratch = scratch_;
     return args;
@@ -302,7 +309,7 @@ class Execution {
     args.logits = buffer(op.logits);
     args.logits_stride = stride(op.logits);
     args.columns = op.columns;
-    args.failures = reinterpret_cast<uint32_t*>(results + StepResults::failures_offset());
+    args.statuses = reinterpret_cast<uint32_t*>(results + StepResults::statuses_offset());
     args.samples = reinterpret_cast<m40_sample*>(results + StepResults::samples_offset(program_.limits.limits));
     args.scratch = scratch_;
     launch_sample(args, step_, stream_);
@@ -311,52 +318,14 @@ class Execution {
   const m40_program& program_;
   StepView step_;
   cudaStream_t stream_;
+  bool wants_hidden_;
   CacheView cache_ = {};
   Scratch scratch_ = {};
   StepResults* results_ = nullptr;
 };
 
-// The program as a graph; nullptr where the driver cannot make one.
-cudaGraphExec_t capture(const m40_program& program, const StepShape& shape) {
-  cudaStream_t stream = program.context->stream;
-  cudaGraph_t graph = nullptr;
-  cudaGraphExec_t executable = nullptr;
-  if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
-    Execution(program, shape).run();
-    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != nullptr &&
-        cudaGraphInstantiateWithFlags(&executable, graph, 0) != cudaSuccess) {
-      executable = nullptr;
-    }
-    if (graph != nullptr) cudaGraphDestroy(graph);
-  }
-  cudaGetLastError();  // plain launches will do
-  return executable;
-}
-
 }  // namespace
 
-ProgramGraphs::~ProgramGraphs() {
-  for (auto& entry : entries) {
-    if (entry.second.executable != nullptr) cudaGraphExecDestroy(entry.second.executable);
-  }
-}
-
-void run_program(m40_program& program, const StepShape& shape) {
-  ProgramGraphs& graphs = *program.graphs;
-  const bool decodes = shape.n_decode == shape.n_tokens && shape.n_tokens <= max_graph_tokens;
-  if (decodes && graphs.usable && (graphs.entries.size() < max_graphs || graphs.entries.count(shape) != 0)) {
-    ProgramGraphs::Entry& entry = graphs.entries[shape];
-    if (entry.executable == nullptr && ++entry.n_steps > steps_before_graph) {
-      entry.executable = capture(program, shape);
-      graphs.usable = entry.executable != nullptr;
-    }
-    if (entry.executable != nullptr) {
-      check(cudaGraphLaunch(entry.executable, program.context->stream), "a step");
-      return;
-    }
-  }
-  Execution(program, shape).run();
-  check_launches("a step");
-}
+void launch_program(const m40_program& program, const StepShape& shape) { Execution(program, shape).run(); }
 
 }  // namespace m40::cuda

@@ -2,31 +2,16 @@
 #ifndef M40_RUNTIME_EXECUTOR_H
 #define M40_RUNTIME_EXECUTOR_H
 
-#include <map>
-
 #include "device_objects.h"
 #include "step_input.h"
 
 namespace m40::cuda {
 
-// Graphs of the steps whose shapes came up before.
-struct ProgramGraphs {
-  struct Entry {
-    uint32_t n_steps = 0;
-    cudaGraphExec_t executable = nullptr;
-  };
-
-  ~ProgramGraphs();
-  std::map<StepShape, Entry> entries;
-  bool usable = true;
-};
-
 // For each operation, whether its result is read by the operation after it alone, and that can compute it itself.
 std::vector<bool> find_fusions(const std::vector<m40_op>& ops);
 
-// Puts the whole program on the context's stream, as launches or as a graph of them. The step's input lies in the device's
-// memory already.
-void run_program(m40_program& program, const StepShape& shape);
+// Puts the whole program on the context's stream. The step's input lies in the device's memory already.
+void launch_program(const m40_program& program, const StepShape& shape);
 
 }  // namespace m40::cuda
 

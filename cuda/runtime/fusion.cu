@@ -19,6 +19,7 @@ bool reads(const m40_op& op, uint32_t buffer) {
     case M40_OP_EXPERT_MATMUL: return op.expert_matmul.input == buffer || op.expert_matmul.experts == buffer;
     case M40_OP_EXPERT_SUM:
       return op.expert_sum.input == buffer || op.expert_sum.weights == buffer || op.expert_sum.residual == buffer;
+    // Hidden states are read in steps that want them alone: Execution::run sees to those.
     case M40_OP_SAMPLE: return op.sample.logits == buffer;
     default: return false;
   }

@@ -52,9 +52,10 @@ std::string describe() {
     FIELD(memory_bus_bits);
     FIELD(ecc);
     FIELD(driver_version);
-    FIELD(reserved);
+    FIELD(kind);
     FIELD(instruction_set);
     FIELD(driver);
+    FIELD(tile_tokens);
   }
   {
     STRUCT(m40_device_state);
@@ -226,6 +227,8 @@ std::string describe() {
     STRUCT(m40_op_sample);
     FIELD(logits);
     FIELD(columns);
+    FIELD(hidden);
+    FIELD(hidden_columns);
   }
   {
     // The members of the union share one place, listed as "payload".
@@ -265,6 +268,11 @@ std::string describe() {
     FIELD(n_masks);
   }
   {
+    STRUCT(m40_output);
+    FIELD(row);
+    FIELD(kind);
+  }
+  {
     STRUCT(m40_sampling);
     FIELD(temperature);
     FIELD(top_p);
@@ -277,6 +285,7 @@ std::string describe() {
     FIELD(seed_low);
     FIELD(seed_high);
     FIELD(counter);
+    FIELD(stream);
     FIELD(mask);
     FIELD(first_token_count);
     FIELD(n_token_counts);
@@ -299,6 +308,12 @@ std::string describe() {
     FIELD(logprob);
     FIELD(top_tokens);
     FIELD(top_logprobs);
+  }
+  {
+    STRUCT(m40_result);
+    FIELD(kind);
+    FIELD(status);
+    FIELD(sample);
   }
   return json + "}";
 }

@@ -23,7 +23,7 @@ class StepParser {
     step.tokens = array<int32_t>("tokens", header_.tokens, header_.n_tokens);
     step.positions = array<uint32_t>("positions", header_.positions, header_.n_tokens);
     step.sequences = array<uint32_t>("sequences", header_.sequences, header_.n_tokens);
-    step.outputs = array<uint32_t>("outputs", header_.outputs, header_.n_outputs);
+    step.outputs = array<m40_output>("outputs", header_.outputs, header_.n_outputs);
     if (limits_.page_tokens != 0) {
       if (header_.page_stride > limits_.limits.n_sequence_pages) {
         fail(M40_INVALID_ARGUMENT, "a step with %u pages a sequence: wanted at most %u", header_.page_stride,
@@ -106,9 +106,12 @@ class StepParser {
           fail(M40_INVALID_ARGUMENT, "token %u of the step: the tokens of sequence %u do not stand together", t, sequence);
         }
         seen[sequence / 32] |= bit;
-      } else if (t <= step.n_decode) {
-        fail(M40_INVALID_ARGUMENT, "token %u of the step is the second of sequence %u: wanted one each of the first %u", t,
-             sequence, step.n_decode);
+      } else if (t == step.n_decode) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step is of sequence %u, as is the one before it, the last of %u decoded rows: wanted all or none of a sequence's rows decoded",
+             t, sequence, step.n_decode);
+      } else if (t < step.n_decode && step.positions[t] != step.positions[t - 1] + 1) {
+        fail(M40_INVALID_ARGUMENT, "token %u of the step, decoded, has position %u after %u of the same sequence: wanted the next one", t,
+             step.positions[t], step.positions[t - 1]);
       } else if (step.positions[t] <= step.positions[t - 1]) {
         fail(M40_INVALID_ARGUMENT, "token %u of the step has position %u after %u of the same sequence: wanted a higher one", t,
              step.positions[t], step.positions[t - 1]);
@@ -132,14 +135,25 @@ class StepParser {
     }
   }
 
-  void check_outputs(const Step& step) const {
+  void check_outputs(Step& step) const {
     for (uint32_t i = 0; i < step.n_outputs; i++) {
-      if (step.outputs[i] >= step.n_tokens) {
-        fail(M40_INVALID_ARGUMENT, "output %u is of token %u: the step has %u tokens", i, step.outputs[i], step.n_tokens);
+      const m40_output& output = step.outputs[i];
+      if (output.row >= step.n_tokens) {
+        fail(M40_INVALID_ARGUMENT, "output %u is of token %u: the step has %u tokens", i, output.row, step.n_tokens);
       }
-      if (i > 0 && step.outputs[i] <= step.outputs[i - 1]) {
-        fail(M40_INVALID_ARGUMENT, "output %u is of token %u after %u: wanted rising ones", i, step.outputs[i], step.outputs[i - 1]);
+      if (i > 0 && output.row <= step.outputs[i - 1].row) {
+        fail(M40_INVALID_ARGUMENT, "output %u is of token %u after %u: wanted rising ones", i, output.row, step.outputs[i - 1].row);
       }
+      if (output.kind > M40_OUTPUT_HIDDEN) {
+        fail(M40_INVALID_ARGUMENT, "output %u is of kind %u: wanted 0 (sample), 1 (logits) or 2 (hidden)", i, output.kind);
+      }
+      if (output.kind != M40_OUTPUT_SAMPLE && !limits_.samples) {
+        fail(M40_INVALID_ARGUMENT, "output %u is of kind %u: the program has no sample operation that gives it", i, output.kind);
+      }
+      if (output.kind == M40_OUTPUT_HIDDEN && !limits_.hidden) {
+        fail(M40_INVALID_ARGUMENT, "output %u is a hidden state: the program's sample operation names no buffer of them", i);
+      }
+      step.hidden = step.hidden || output.kind == M40_OUTPUT_HIDDEN;
     }
   }
 
@@ -158,7 +172,9 @@ class StepParser {
         fail(M40_INVALID_ARGUMENT, "token bias %u is %g: wanted a finite number", i, static_cast<double>(step.token_biases[i].bias));
       }
     }
-    for (uint32_t i = 0; i < step.n_outputs; i++) check_sampling(i, step.sampling[i]);
+    for (uint32_t i = 0; i < step.n_outputs; i++) {
+      if (step.outputs[i].kind == M40_OUTPUT_SAMPLE) check_sampling(i, step.sampling[i]);
+    }
   }
 
   // Arrays may not share their bytes: executors have room for a block's, each of them once.

@@ -17,25 +17,27 @@ struct StepLimits {
   uint32_t page_tokens;  // 0: the program has no KV cache
   uint32_t n_pages;
   bool samples;          // the program has a sample operation
+  bool hidden;           // and it names a buffer of hidden states
 };
 
-// The arrays of a step, in the caller's block: valid for the call only.
+// The arrays of a step, in the caller's block: valid as long as that.
 struct Step {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
-  uint32_t n_decode;                 // the first tokens, each of a sequence of its own
+  uint32_t n_decode;                 // the first tokens, which are computed as decode
   uint32_t page_stride;
   const int32_t* tokens;             // [n_tokens]
   const uint32_t* positions;         // [n_tokens]
   const uint32_t* sequences;         // [n_tokens]
   const uint32_t* page_table;        // [n_sequences, page_stride]; nullptr without a KV cache
-  const uint32_t* outputs;           // [n_outputs]
+  const m40_output* outputs;         // [n_outputs]
   const m40_sampling* sampling;      // [n_outputs]; nullptr where the program does not sample
   const m40_token_count* token_counts;
   const m40_token_bias* token_biases;
   const uint32_t* masks;             // [n_masks, mask_words]
   uint32_t mask_words;
+  bool hidden;                       // an output is a hidden state
 };
 
 // seen: scratch of ceil(limits.n_sequences / 32) words. Throws Failure with M40_INVALID_ARGUMENT.

@@ -22,7 +22,7 @@ struct Places {
     outputs = page_table + uint64_t{4} * shape.n_sequences * shape.page_stride;
     sampling = outputs + uint64_t{4} * shape.n_outputs;
     sampling = (sampling + 15) / 16 * 16;
-    rest = sampling + sizeof(m40_sampling) * shape.n_outputs;
+    rest = (sampling + sizeof(m40_sampling) * shape.n_outputs + 15) / 16 * 16;
   }
 };
 
@@ -37,10 +37,17 @@ struct Rest {
   }
 };
 
+m40_sampling greedy() {
+  m40_sampling sampling = {};
+  sampling.top_p = sampling.repetition_penalty = 1;
+  sampling.mask = M40_NONE;
+  return sampling;
+}
+
 }  // namespace
 
 StepShape shape_of(const Step& step, const StepLimits& limits) {
-  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, 0, 1};
+  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, 0, 1, step.hidden};
   if (limits.page_tokens != 0) {
     uint32_t stride = 16;
     while (stride < step.page_stride) stride *= 2;
@@ -55,7 +62,7 @@ StepShape shape_of(const Step& step, const StepLimits& limits) {
 }
 
 uint64_t input_bytes(const m40_limits& limits) {
-  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, limits.n_sequence_pages, 0};
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, limits.n_sequence_pages, 0, false};
   return Places(largest).rest + limits.step_bytes + 16;
 }
 
@@ -78,17 +85,19 @@ void write_input(const Step& step, const StepShape& shape, const m40_step_header
       memset(memory + row + uint64_t{4} * step.page_stride, 0, uint64_t{4} * (shape.page_stride - step.page_stride));
     }
   }
-  copy(places.outputs, step.outputs, uint64_t{4} * step.n_outputs);
+  for (uint32_t i = 0; i < step.n_outputs; i++) copy(places.outputs + uint64_t{4} * i, &step.outputs[i].row, sizeof(uint32_t));
   memset(memory + places.outputs + uint64_t{4} * step.n_outputs, 0, places.sampling - places.outputs - uint64_t{4} * step.n_outputs);
   if (step.sampling == nullptr) return;
   const Rest rest(header, step.mask_words, true);
   for (uint32_t i = 0; i < step.n_outputs; i++) {
-    m40_sampling sampling = step.sampling[i];
+    // What is no sample is looked at, but nothing is drawn from it.
+    m40_sampling sampling = step.outputs[i].kind == M40_OUTPUT_SAMPLE ? step.sampling[i] : greedy();
     sampling.first_token_count += static_cast<uint32_t>(rest.counts);
     sampling.first_token_bias += static_cast<uint32_t>(rest.biases);
     copy(places.sampling + i * sizeof(sampling), &sampling, sizeof(sampling));
   }
-  memset(memory + places.rest, 0, 8 * rest.counts);
+  const uint64_t end = places.sampling + sizeof(m40_sampling) * step.n_outputs;
+  memset(memory + end, 0, places.rest - end + 8 * rest.counts);
   copy(places.rest, step.masks, uint64_t{4} * header.n_masks * step.mask_words);
   copy(places.rest + 8 * rest.counts, step.token_counts, sizeof(m40_token_count) * header.n_token_counts);
   copy(places.rest + 8 * rest.biases, step.token_biases, sizeof(m40_token_bias) * header.n_token_biases);

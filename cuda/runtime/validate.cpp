@@ -314,6 +314,12 @@ class RecordChecker {
       reject("%u columns: wanted the vocabulary's %u", op.columns, program_.limits->n_vocab);
     }
     buffer_of("logits", op.logits, op.columns, M40_ROWS_OUTPUTS);
+    if (op.hidden != M40_NONE) {
+      buffer_of("hidden", op.hidden, op.hidden_columns, M40_ROWS_OUTPUTS);
+      distinct("logits", op.logits, "hidden", op.hidden);
+    } else if (op.hidden_columns != 0) {
+      reject("hidden_columns is %u without a hidden buffer: wanted 0", op.hidden_columns);
+    }
     for (uint32_t i = 0; i < index_; i++) {
       if (program_.ops[i].kind == M40_OP_SAMPLE) reject("operation %u samples already: wanted one a program", i);
     }

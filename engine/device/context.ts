@@ -1,15 +1,10 @@
 import { M40Error } from "../errors.ts";
+import { asBytes } from "./bytes.ts";
+import { Calls } from "./calls.ts";
+import type { BufferDesc, CacheDesc, ProgramDesc, TensorDesc } from "./descriptions.ts";
 import { Program } from "./program.ts";
 import { call, callAsync } from "./status.ts";
-import {
-  BUFFER_DESC,
-  CACHE_DESC,
-  CONTEXT_OPTIONS,
-  LIMITS,
-  OP,
-  type StructOf,
-  TENSOR_DESC,
-} from "./structs.ts";
+import { BUFFER_DESC, CACHE_DESC, CONTEXT_OPTIONS, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
@@ -22,28 +17,14 @@ export interface ContextOptions {
   instructionSet?: string;
 }
 
-/** A weight's type (GGUF id) and shape [experts, rows, columns]. */
-export type TensorDesc = StructOf<typeof TENSOR_DESC>;
-/** The shape of a KV cache. */
-export type CacheDesc = StructOf<typeof CACHE_DESC>;
-/** The largest step that a program will be asked for. */
-export type Limits = StructOf<typeof LIMITS>;
-/** A buffer of a program: see m40_buffer_desc. */
-export type BufferDesc = StructOf<typeof BUFFER_DESC>;
-
-/** A program as it crosses: its limits, buffers and encoded operation records. */
-export interface ProgramDesc {
-  readonly limits: Limits;
-  readonly buffers: readonly BufferDesc[];
-  /** Records of 128 bytes each, see m40_op. */
-  readonly ops: Uint8Array<ArrayBuffer>;
-}
-
 /** A device and the memory on it. */
 export class Context {
   private pointer: Deno.PointerValue;
+  /** For engine/device/ alone. */
+  readonly calls: Calls;
 
-  constructor(readonly symbols: Symbols, options: ContextOptions) {
+  constructor(private readonly symbols: Symbols, options: ContextOptions) {
+    this.calls = new Calls(symbols);
     const encoded = CONTEXT_OPTIONS.encode({
       device: options.device ?? 0,
       n_threads: options.threads ?? 0,
@@ -156,18 +137,18 @@ export class Context {
 /** A block of device memory: tensors, caches and programs are placed in it one after the other. */
 export class Arena {
   private readonly handle: Deno.PointerValue;
-  private readonly context: Context;
+  private readonly symbols: Symbols;
 
-  constructor(context: Context, bytes: number) {
-    this.context = context;
+  constructor(private readonly context: Context, bytes: number) {
+    this.symbols = context.calls.symbols;
     this.handle = created((out, error) =>
-      context.symbols.m40_arena_create(context.handle, BigInt(bytes), out, error)
+      this.symbols.m40_arena_create(context.handle, BigInt(bytes), out, error)
     );
   }
 
   /** Bytes that are taken. */
   get usedBytes(): number {
-    return Number(this.context.symbols.m40_arena_used_bytes(this.handle));
+    return Number(this.symbols.m40_arena_used_bytes(this.handle));
   }
 
   /**
@@ -180,15 +161,20 @@ export class Arena {
     const tensor = new Uint32Array(1);
     const encoded = TENSOR_DESC.encode(desc);
     const cPath = new TextEncoder().encode(path + "\0");
-    await callAsync((error) =>
-      this.context.symbols.m40_tensor_from_file(
-        this.handle,
-        encoded,
-        cPath,
-        BigInt(offset),
-        asBytes(tensor),
-        error,
-      )
+    const index = asBytes(tensor);
+    await callAsync(
+      (error) =>
+        this.symbols.m40_tensor_from_file(
+          this.handle,
+          encoded,
+          cPath,
+          BigInt(offset),
+          index,
+          error,
+        ),
+      encoded,
+      cPath,
+      index,
     );
     return tensor[0];
   }
@@ -197,7 +183,7 @@ export class Arena {
   upload(desc: TensorDesc, data: Uint8Array<ArrayBuffer>): number {
     const tensor = new Uint32Array(1);
     call((error) =>
-      this.context.symbols.m40_tensor_from_memory(
+      this.symbols.m40_tensor_from_memory(
         this.handle,
         TENSOR_DESC.encode(desc),
         data,
@@ -212,20 +198,20 @@ export class Arena {
   /** Places a KV cache. */
   createCache(desc: CacheDesc): Cache {
     const handle = created((out, error) =>
-      this.context.symbols.m40_cache_create(
+      this.symbols.m40_cache_create(
         this.handle,
         CACHE_DESC.encode(desc),
         out,
         error,
       )
     );
-    return new Cache(this.context, handle, desc);
+    return new Cache(this.context.calls, handle, desc);
   }
 
   /** Checks a program's records and places its memory. `cache` may be absent where no operation uses it. */
   createProgram(desc: ProgramDesc, cache?: Cache): Program {
     const handle = created((out, error) =>
-      this.context.symbols.m40_program_create(
+      this.symbols.m40_program_create(
         this.handle,
         LIMITS.encode(desc.limits),
         cache?.handle ?? null,
@@ -237,60 +223,65 @@ export class Arena {
         error,
       )
     );
-    return new Program(this.context, handle, desc);
+    return new Program(this.context.calls, handle, desc);
   }
 }
 
 /** KV pages on the device. */
 export class Cache {
   constructor(
-    private readonly context: Context,
+    private readonly calls: Calls,
     readonly handle: Deno.PointerValue,
     readonly desc: CacheDesc,
   ) {}
 
-  /** Copies page `from[i]` to page `to[i]`. */
-  copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): void {
+  /** Copies page `from[i]` to page `to[i]`; the arrays must stay as they are until it is done. */
+  async copyPages(from: Uint32Array<ArrayBuffer>, to: Uint32Array<ArrayBuffer>): Promise<void> {
     if (from.length !== to.length) {
       throw new M40Error("internal", `got ${from.length} pages to copy to ${to.length} pages`);
     }
-    call((error) =>
-      this.context.symbols.m40_cache_copy_pages(
-        this.handle,
-        asBytes(from),
-        asBytes(to),
-        from.length,
-        error,
-      )
+    const [source, target] = [asBytes(from), asBytes(to)];
+    await this.copy(
+      (symbols, error) =>
+        symbols.m40_cache_copy_pages(this.handle, source, target, from.length, error),
+      [source, target],
     );
   }
 
-  /** Copies pages to host memory, bit for bit, in the order given. */
-  savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
-    call((error) =>
-      this.context.symbols.m40_cache_save_pages(
-        this.handle,
-        asBytes(pages),
-        pages.length,
-        memory,
-        BigInt(memory.byteLength),
-        error,
-      )
+  /** Copies pages to host memory, bit for bit, in the order given; both must stay as they are until it is done. */
+  async savePages(
+    pages: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    const indices = asBytes(pages);
+    const size = BigInt(memory.byteLength);
+    await this.copy(
+      (symbols, error) =>
+        symbols.m40_cache_save_pages(this.handle, indices, pages.length, memory, size, error),
+      [indices, memory],
     );
   }
 
-  /** Copies pages back from host memory. */
-  restorePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): void {
-    call((error) =>
-      this.context.symbols.m40_cache_restore_pages(
-        this.handle,
-        asBytes(pages),
-        pages.length,
-        memory,
-        BigInt(memory.byteLength),
-        error,
-      )
+  /** Copies pages back from host memory; as {@link savePages}. */
+  async restorePages(
+    pages: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    const indices = asBytes(pages);
+    const size = BigInt(memory.byteLength);
+    await this.copy(
+      (symbols, error) =>
+        symbols.m40_cache_restore_pages(this.handle, indices, pages.length, memory, size, error),
+      [indices, memory],
     );
+  }
+
+  private copy(
+    fn: (symbols: Symbols, error: Uint8Array<ArrayBuffer>) => Promise<number>,
+    memory: readonly Uint8Array<ArrayBuffer>[],
+  ): Promise<void> {
+    const { symbols } = this.calls;
+    return this.calls.inTurn(() => callAsync((error) => fn(symbols, error), ...memory));
   }
 }
 
@@ -299,11 +290,6 @@ function encodeBuffers(buffers: readonly BufferDesc[]): Uint8Array<ArrayBuffer> 
   const view = new DataView(bytes.buffer);
   buffers.forEach((buffer, i) => BUFFER_DESC.write(view, i * BUFFER_DESC.bytes, buffer));
   return bytes;
-}
-
-/** The bytes of a typed array, without a copy. */
-export function asBytes(array: ArrayBufferView<ArrayBuffer>): Uint8Array<ArrayBuffer> {
-  return new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
 }
 
 /** Calls a create function and reads the pointer that it left. */

@@ -1,93 +1,63 @@
-import { asBytes, type Context, type ProgramDesc } from "./context.ts";
+import { asBytes } from "./bytes.ts";
+import type { Calls } from "./calls.ts";
+import type { ProgramDesc } from "./descriptions.ts";
 import { call, callAsync, callUntilReady } from "./status.ts";
-import { MAX_TOP_LOGPROBS, SAMPLE } from "./structs.ts";
-import { StepBlock, type StepSequence } from "./step_block.ts";
+import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
+import type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
+import {
+  MAX_TOP_LOGPROBS,
+  OP,
+  OpKind,
+  OPS,
+  OutputStatus as Statuses,
+  RESULT,
+  SAMPLE,
+  type StructOf,
+} from "./structs.ts";
 
-/** A token that the device drew. */
-export interface Sample {
-  readonly token: number;
-  /** Natural logarithm of its probability by the model. */
-  readonly logprob: number;
-  /** The likeliest tokens, likeliest first; as many as were asked for. */
-  readonly top: readonly { readonly token: number; readonly logprob: number }[];
-}
-
-/** What a step gives back. */
-export interface StepResult {
-  /** One an output, in the order of the sequences and of their outputs. */
-  readonly samples: readonly Sample[];
-  /** [outputs, vocabulary], where they were asked for; overwritten by the next step. */
-  readonly logits?: Float32Array;
-}
+/** The names of the statuses by their numbers. */
+const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
 
 /** A program in device memory, ready to run. One step at a time. */
 export class Program {
   private readonly block: StepBlock;
-  private readonly samples: Uint8Array<ArrayBuffer>;
-  private logits?: Float32Array<ArrayBuffer>;
+  /** The sample operation; a program may have none. */
+  private readonly sampleOp?: StructOf<typeof OPS["sample"]>;
+  private readonly results: Uint8Array<ArrayBuffer>;
+  private values = new Float32Array(0);
 
   constructor(
-    private readonly context: Context,
+    private readonly calls: Calls,
     private readonly handle: Deno.PointerValue,
     readonly desc: ProgramDesc,
   ) {
     this.block = new StepBlock(desc.limits);
-    this.samples = new Uint8Array(desc.limits.n_outputs * SAMPLE.bytes);
+    this.sampleOp = findSample(desc.ops);
+    this.results = new Uint8Array(this.sampleOp ? desc.limits.n_outputs * RESULT.bytes : 0);
   }
 
   /**
    * Runs the program over a ragged batch.
    *
-   * @param sequences The tokens of each sequence, and which of them want a token drawn.
-   * @param options.sample Whether the program has a sample operation; default true.
-   * @param options.logits Whether the logits of the outputs are copied back; default false.
-   * @throws {M40Error} "device" where the device failed.
+   * @param sequences The tokens of each sequence, and what is wanted of which of them.
+   * @returns What each output gave, and how it went; nothing where the program has no sample operation.
+   * @throws {M40Error} "device" where the device failed, "internal" where the batch is not one that the
+   * program can take.
    */
-  async step(
-    sequences: readonly StepSequence[],
-    options: { sample?: boolean; logits?: boolean } = {},
-  ): Promise<StepResult> {
-    const outputs = this.block.write(sequences);
-    const sampled = options.sample === false ? 0 : outputs.length;
-    const wanted = options.logits ? outputs.length * this.desc.limits.n_vocab : 0;
-    if (wanted > (this.logits?.length ?? 0)) this.logits = new Float32Array(wanted);
-    const logits = wanted > 0 ? this.logits!.subarray(0, wanted) : undefined;
-    const { symbols } = this.context;
-    const { bytes, length } = this.block;
-    const samples = sampled > 0 ? this.samples : null;
-    if (logits) {
-      const room = asBytes(logits);
-      await callAsync((error) =>
-        symbols.m40_step(
-          this.handle,
-          bytes,
-          BigInt(length),
-          samples,
-          sampled,
-          room,
-          BigInt(wanted),
-          error,
-        )
-      );
-    } else {
-      // To another thread and back takes 100 microseconds and more, in which the device would idle: it is
-      // given its work here, and this thread is woken shortly before the end, or what was the end the last time.
-      call((error) => symbols.m40_step_begin(this.handle, bytes, BigInt(length), error));
-      const finish = () =>
-        callUntilReady((error) => symbols.m40_step_finish(this.handle, samples, sampled, error));
-      do await callAsync((error) => symbols.m40_step_wait(this.handle, error)); while (!finish());
-    }
-    return {
-      samples: sampled > 0 ? outputs.map((top, i) => this.readSample(i, top)) : [],
-      logits,
-    };
+  step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    return this.calls.inTurn(async () => {
+      const wanted = this.block.write(sequences);
+      if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
+      else await this.run(wanted);
+      return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
+    });
   }
 
   /** Writes the first bytes of a buffer. */
   writeBuffer(buffer: number, data: ArrayBufferView<ArrayBuffer>): void {
     const bytes = asBytes(data);
     call((error) =>
-      this.context.symbols.m40_buffer_write(
+      this.calls.symbols.m40_buffer_write(
         this.handle,
         buffer,
         bytes,
@@ -101,7 +71,7 @@ export class Program {
   readBuffer<T extends ArrayBufferView<ArrayBuffer>>(buffer: number, data: T): T {
     const bytes = asBytes(data);
     call((error) =>
-      this.context.symbols.m40_buffer_read(
+      this.calls.symbols.m40_buffer_read(
         this.handle,
         buffer,
         bytes,
@@ -112,16 +82,91 @@ export class Program {
     return data;
   }
 
-  private readSample(index: number, topCount: number): Sample {
-    const view = new DataView(this.samples.buffer, index * SAMPLE.bytes, SAMPLE.bytes);
-    const { token, logprob, top_tokens, top_logprobs } = SAMPLE.fields;
-    return {
-      token: view.getInt32(token.offset, true),
-      logprob: view.getFloat32(logprob.offset, true),
-      top: Array.from({ length: Math.min(topCount, MAX_TOP_LOGPROBS) }, (_, i) => ({
-        token: view.getInt32(top_tokens.offset + 4 * i, true),
-        logprob: view.getFloat32(top_logprobs.offset + 4 * i, true),
-      })),
-    };
+  /** Runs the block's step, whose outputs are all samples. */
+  private async runSampled(nOutputs: number): Promise<void> {
+    const { symbols } = this.calls;
+    const { bytes, length } = this.block;
+    // To another thread and back takes 100 microseconds and more, in which the device would idle: it is
+    // given its work here, and this thread is woken shortly before the end, or what was the end the last time.
+    call((error) => symbols.m40_step_begin(this.handle, bytes, BigInt(length), error));
+    const results = this.sampleOp ? this.results : null;
+    const finish = () =>
+      callUntilReady((error) =>
+        symbols.m40_step_finish(this.handle, results, results ? nOutputs : 0, error)
+      );
+    do {
+      await callAsync((error) => symbols.m40_step_wait(this.handle, error), bytes);
+    } while (!finish());
   }
+
+  /** Runs the block's step, whatever its outputs are. */
+  private async run(wanted: readonly WantedOutput[]): Promise<void> {
+    const { symbols } = this.calls;
+    const { bytes, length } = this.block;
+    const nValues = wanted.reduce((sum, output) => sum + this.valuesOf(output), 0);
+    if (nValues > this.values.length) this.values = new Float32Array(nValues);
+    const results = this.sampleOp ? this.results : null;
+    const values = asBytes(this.values);
+    await callAsync(
+      (error) =>
+        symbols.m40_step(
+          this.handle,
+          bytes,
+          BigInt(length),
+          results,
+          results ? wanted.length : 0,
+          nValues > 0 ? values : null,
+          BigInt(nValues),
+          error,
+        ),
+      bytes,
+      values,
+    );
+  }
+
+  /** Floats that an output gives. */
+  private valuesOf({ kind }: WantedOutput): number {
+    if (kind === "logits") return this.sampleOp?.columns ?? 0;
+    return kind === "hidden" ? this.sampleOp?.hidden_columns ?? 0 : 0;
+  }
+
+  private readOutputs(wanted: readonly WantedOutput[]): StepOutput[] {
+    const view = new DataView(this.results.buffer);
+    const { status: statusField, sample } = RESULT.fields;
+    let firstValue = 0;
+    return wanted.map((output, i) => {
+      const at = i * RESULT.bytes;
+      const status = STATUS_NAMES[view.getUint32(at + statusField.offset, true)];
+      if (output.kind !== "sample") {
+        const values = this.values.subarray(firstValue, firstValue + this.valuesOf(output));
+        firstValue += values.length;
+        return { status, values };
+      }
+      if (status !== "ok") return { status };
+      return { status, sample: readSample(view, at + sample.offset, output.topLogprobs) };
+    });
+  }
+}
+
+function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]> | undefined {
+  const view = new DataView(ops.buffer, ops.byteOffset, ops.byteLength);
+  for (let at = 0; at < ops.length; at += OP.bytes) {
+    if (view.getUint32(at + OP.fields.kind.offset, true) === OpKind.sample) {
+      return OPS.sample.read(view, at + OP.fields.payload.offset);
+    }
+  }
+  return undefined;
+}
+
+/** By hand, because it is done for every token of every sequence. */
+function readSample(view: DataView, at: number, topLogprobs: number): Sample {
+  const { token, logprob, top_tokens, top_logprobs } = SAMPLE.fields;
+  return {
+    token: view.getInt32(at + token.offset, true),
+    logprob: view.getFloat32(at + logprob.offset, true),
+    top: Array.from({ length: Math.min(topLogprobs, MAX_TOP_LOGPROBS) }, (_, i) => ({
+      token: view.getInt32(at + top_tokens.offset + 4 * i, true),
+      logprob: view.getFloat32(at + top_logprobs.offset + 4 * i, true),
+    })),
+  };
 }

@@ -29,12 +29,26 @@ export function callUntilReady(fn: (error: Uint8Array<ArrayBuffer>) => number): 
   return true;
 }
 
-/** {@link call} for a function that runs off the event loop. */
+/** Memory that calls off the event loop read and write, so that it is not collected meanwhile. */
+const inUse = new Set<readonly ArrayBufferView[]>();
+
+/**
+ * {@link call} for a function that runs off the event loop.
+ *
+ * @param memory What the function reads and writes; it must not be changed before the call is over.
+ */
 export async function callAsync(
   fn: (error: Uint8Array<ArrayBuffer>) => Promise<number>,
+  ...memory: readonly ArrayBufferView[]
 ): Promise<void> {
   const error = new Uint8Array(ERROR.bytes);
-  check(await fn(error), error);
+  const held = [error, ...memory];
+  inUse.add(held);
+  try {
+    check(await fn(error), error);
+  } finally {
+    inUse.delete(held);
+  }
 }
 
 function check(status: number, error: Uint8Array<ArrayBuffer>): void {

@@ -1,7 +1,16 @@
 import { M40Error } from "../errors.ts";
-import type { Limits } from "./context.ts";
+import type { Limits } from "./descriptions.ts";
+import type { OutputKind } from "./step_result.ts";
+import {
+  NONE,
+  OUTPUT,
+  OutputKind as Kinds,
+  SAMPLING,
+  STEP_HEADER,
+  TOKEN_BIAS,
+  TOKEN_COUNT,
+} from "./structs.ts";
 import type { TokenCounts } from "./token_counts.ts";
-import { NONE, SAMPLING, STEP_HEADER, TOKEN_BIAS, TOKEN_COUNT } from "./structs.ts";
 
 /** How one token is drawn; see m40_sampling for what each does. */
 export interface StepSampling {
@@ -15,8 +24,10 @@ export interface StepSampling {
   presencePenalty: number;
   /** How many of the likeliest tokens' log-probabilities are wanted, 0 to 20. */
   topLogprobs: number;
-  /** The sequence's random stream: 64 bits. */
+  /** The key of its random numbers: 64 bits. */
   seed: bigint;
+  /** Which of the seed's streams they are, 0 to 2^32 - 1: streams are independent of each other. */
+  stream: number;
   /** Which number of that stream: the count of tokens drawn before. */
   counter: number;
   /** Tokens of the prompt and the output, and how often the output has each. */
@@ -35,10 +46,25 @@ export interface StepSequence {
   readonly position: number;
   /** The sequence's KV pages, in order, up to its last token here at least. */
   readonly pages: ArrayLike<number>;
-  /** For which of `tokens` (rising indices) a token is drawn or logits are wanted. */
-  readonly outputs: readonly { readonly row: number; readonly sampling?: StepSampling }[];
-  /** Whether its one token was drawn before, rather than being part of a prompt; such sequences come first. */
+  /** For which of `tokens` (rising indices) something is wanted, and what: "sample" where that is absent. */
+  readonly outputs: readonly {
+    readonly row: number;
+    readonly kind?: OutputKind;
+    /** Of a sample; the likeliest token where it is absent. */
+    readonly sampling?: StepSampling;
+  }[];
+  /**
+   * Whether its tokens are computed as decoded ones, rather than as part of a prompt: one or more, whose
+   * results have the bits that they would have in steps of their own. Such sequences come first.
+   */
   readonly decode?: boolean;
+}
+
+/** An output, as {@link StepBlock.write} found it. */
+export interface WantedOutput {
+  readonly kind: OutputKind;
+  /** Of a sample: how many of the likeliest tokens' log-probabilities it asks for. */
+  readonly topLogprobs: number;
 }
 
 /** The likeliest token, and nothing else asked. */
@@ -52,6 +78,7 @@ export const GREEDY: StepSampling = {
   presencePenalty: 0,
   topLogprobs: 0,
   seed: 0n,
+  stream: 0,
   counter: 0,
 };
 
@@ -77,8 +104,44 @@ export function stepBytes(
   const biases = Math.min(limits.n_vocab, MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
-    limits.n_outputs * (4 + SAMPLING.bytes) +
+    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes) +
     limits.n_sequences * (mask + history + biases);
+}
+
+/** How much of everything a step has; `pages` of the sequence with most of them. */
+interface StepSize {
+  readonly tokens: number;
+  readonly sequences: number;
+  readonly pages: number;
+  readonly outputs: number;
+  /** Tokens that are computed as decoded ones. */
+  readonly decode: number;
+  readonly counts: number;
+  readonly biases: number;
+  readonly masks: number;
+}
+
+/** Where the arrays of the block start, in words; `end` is behind the last. */
+interface Places {
+  readonly tokens: number;
+  readonly positions: number;
+  readonly sequences: number;
+  readonly pageTable: number;
+  readonly outputs: number;
+  readonly sampling: number;
+  readonly counts: number;
+  readonly biases: number;
+  readonly masks: number;
+  readonly end: number;
+}
+
+/** How many tokens, outputs and so on have been written. */
+interface Written {
+  tokens: number;
+  outputs: number;
+  counts: number;
+  biases: number;
+  masks: number;
 }
 
 /** The input block of a step, written anew for every step in memory that grows to what steps need. */
@@ -87,11 +150,13 @@ export class StepBlock {
   bytes: Uint8Array<ArrayBuffer>;
   /** Bytes that the last {@link write} filled. */
   length = 0;
+  private readonly maskWords: number;
   private view: DataView;
   private words: Uint32Array;
   private floats: Float32Array;
 
   constructor(private readonly limits: Limits) {
+    this.maskWords = Math.ceil(limits.n_vocab / 32);
     this.bytes = new Uint8Array(4096);
     this.view = new DataView(this.bytes.buffer);
     this.words = new Uint32Array(this.bytes.buffer);
@@ -101,35 +166,38 @@ export class StepBlock {
   /**
    * Writes the batch.
    *
-   * @returns For each output the number of top log-probabilities that it asks for.
+   * @returns What the outputs are, in the order of the sequences and of their outputs.
    * @throws {M40Error} "internal" where the batch is larger than the program's limits.
    */
-  write(sequences: readonly StepSequence[]): number[] {
+  write(sequences: readonly StepSequence[]): WantedOutput[] {
     const size = this.measure(sequences);
-    this.reserve(size.bytes);
-    const { words } = this;
-    const at = {
-      tokens: STEP_HEADER.bytes / 4,
-      positions: 0,
-      sequences: 0,
-      pageTable: 0,
-      outputs: 0,
-      sampling: 0,
-      counts: 0,
-      biases: 0,
-      masks: 0,
-    };
-    at.positions = at.tokens + size.tokens;
-    at.sequences = at.positions + size.tokens;
-    at.pageTable = at.sequences + size.tokens;
-    at.outputs = at.pageTable + sequences.length * size.pages;
-    at.sampling = at.outputs + size.outputs;
-    at.counts = at.sampling + size.outputs * SAMPLING.bytes / 4;
-    at.biases = at.counts + 2 * size.counts;
-    at.masks = at.biases + 2 * size.biases;
+    const at = this.places(size);
+    this.within("bytes", 4 * at.end, Number(this.limits.step_bytes));
+    this.reserve(4 * at.end);
+    this.writeHeader(size, at);
+    const written = { tokens: 0, outputs: 0, counts: 0, biases: 0, masks: 0 };
+    const wanted: WantedOutput[] = [];
+    sequences.forEach((sequence, index) => {
+      this.writePages(sequence.pages, at.pageTable + index * size.pages, size.pages);
+      for (const { row, kind = "sample", sampling = GREEDY } of sequence.outputs) {
+        const output = at.outputs + 2 * written.outputs;
+        this.words[output] = written.tokens + row;
+        this.words[output + 1] = Kinds[kind];
+        this.writeSampling(sampling, at, written);
+        written.outputs++;
+        wanted.push({ kind, topLogprobs: sampling.topLogprobs });
+      }
+      this.writeTokens(sequence, index, at, written.tokens);
+      written.tokens += sequence.tokens.length;
+    });
+    this.length = 4 * at.end;
+    return wanted;
+  }
+
+  private writeHeader(size: StepSize, at: Places): void {
     STEP_HEADER.write(this.view, 0, {
       n_tokens: size.tokens,
-      n_sequences: sequences.length,
+      n_sequences: size.sequences,
       n_outputs: size.outputs,
       n_decode: size.decode,
       page_stride: size.pages,
@@ -146,55 +214,47 @@ export class StepBlock {
       masks: at.masks * 4,
       n_masks: size.masks,
     });
-
-    const topLogprobs: number[] = [];
-    let row = 0;
-    let counts = 0;
-    let biases = 0;
-    let masks = 0;
-    sequences.forEach((sequence, index) => {
-      for (let i = 0; i < sequence.tokens.length; i++) {
-        words[at.tokens + row + i] = sequence.tokens[i];
-        words[at.positions + row + i] = sequence.position + i;
-        words[at.sequences + row + i] = index;
-      }
-      const { pages } = sequence;
-      const table = at.pageTable + index * size.pages;
-      for (let i = 0; i < pages.length; i++) words[table + i] = pages[i];
-      words.fill(NONE, table + pages.length, table + size.pages);
-      for (const output of sequence.outputs) {
-        const sampling = output.sampling ?? GREEDY;
-        const firstCount = counts;
-        const firstBias = biases;
-        if (sampling.tokenCounts) {
-          words.set(sampling.tokenCounts.words, at.counts + 2 * counts);
-          counts += sampling.tokenCounts.size;
-        }
-        for (const [token, bias] of sampling.tokenBiases ?? []) {
-          words[at.biases + 2 * biases] = token;
-          this.floats[at.biases + 2 * biases + 1] = bias;
-          biases++;
-        }
-        if (sampling.mask) words.set(sampling.mask, at.masks + masks * size.maskWords);
-        const n = topLogprobs.length;
-        words[at.outputs + n] = row + output.row;
-        const record = at.sampling + n * SAMPLING.bytes / 4;
-        this.writeSampling(record, sampling);
-        words[record + FIELD.mask] = sampling.mask ? masks++ : NONE;
-        words[record + FIELD.first_token_count] = firstCount;
-        words[record + FIELD.n_token_counts] = counts - firstCount;
-        words[record + FIELD.first_token_bias] = firstBias;
-        words[record + FIELD.n_token_biases] = biases - firstBias;
-        topLogprobs.push(sampling.topLogprobs);
-      }
-      row += sequence.tokens.length;
-    });
-    this.length = size.bytes;
-    return topLogprobs;
   }
 
-  /** Writes the parameters; by hand, because it is done for every token of every sequence. */
-  private writeSampling(record: number, sampling: StepSampling): void {
+  private writeTokens(sequence: StepSequence, index: number, at: Places, first: number): void {
+    const { words } = this;
+    for (let i = 0; i < sequence.tokens.length; i++) {
+      words[at.tokens + first + i] = sequence.tokens[i];
+      words[at.positions + first + i] = sequence.position + i;
+      words[at.sequences + first + i] = index;
+    }
+  }
+
+  private writePages(pages: ArrayLike<number>, row: number, stride: number): void {
+    const { words } = this;
+    for (let i = 0; i < pages.length; i++) words[row + i] = pages[i];
+    words.fill(NONE, row + pages.length, row + stride);
+  }
+
+  /** Writes the next output's record, and the lists that it refers to. */
+  private writeSampling(sampling: StepSampling, at: Places, written: Written): void {
+    const { words } = this;
+    const record = at.sampling + written.outputs * SAMPLING.bytes / 4;
+    this.writeParameters(record, sampling);
+    words[record + FIELD.first_token_count] = written.counts;
+    words[record + FIELD.n_token_counts] = sampling.tokenCounts?.size ?? 0;
+    if (sampling.tokenCounts) {
+      words.set(sampling.tokenCounts.words, at.counts + 2 * written.counts);
+      written.counts += sampling.tokenCounts.size;
+    }
+    words[record + FIELD.first_token_bias] = written.biases;
+    words[record + FIELD.n_token_biases] = sampling.tokenBiases?.size ?? 0;
+    for (const [token, bias] of sampling.tokenBiases ?? []) {
+      words[at.biases + 2 * written.biases] = token;
+      this.floats[at.biases + 2 * written.biases + 1] = bias;
+      written.biases++;
+    }
+    words[record + FIELD.mask] = sampling.mask ? written.masks : NONE;
+    if (sampling.mask) words.set(sampling.mask, at.masks + this.maskWords * written.masks++);
+  }
+
+  /** By hand, because it is done for every token of every sequence. */
+  private writeParameters(record: number, sampling: StepSampling): void {
     const { words, floats } = this;
     floats[record + FIELD.temperature] = sampling.temperature;
     floats[record + FIELD.top_p] = sampling.topP;
@@ -207,40 +267,72 @@ export class StepBlock {
     // The low word, then the high one.
     this.view.setBigUint64((record + FIELD.seed_low) * 4, sampling.seed, true);
     words[record + FIELD.counter] = sampling.counter;
+    words[record + FIELD.stream] = sampling.stream;
   }
 
-  private measure(sequences: readonly StepSequence[]) {
-    const maskWords = Math.ceil(this.limits.n_vocab / 32);
-    const size = { tokens: 0, pages: 0, outputs: 0, decode: 0, counts: 0, biases: 0, masks: 0 };
-    for (const sequence of sequences) {
-      if (sequence.decode) size.decode++;
-      size.tokens += sequence.tokens.length;
-      size.pages = Math.max(size.pages, sequence.pages.length);
-      size.outputs += sequence.outputs.length;
-      for (const { sampling } of sequence.outputs) {
+  private places(size: StepSize): Places {
+    const tokens = STEP_HEADER.bytes / 4;
+    const positions = tokens + size.tokens;
+    const sequences = positions + size.tokens;
+    const pageTable = sequences + size.tokens;
+    const outputs = pageTable + size.sequences * size.pages;
+    const sampling = outputs + size.outputs * OUTPUT.bytes / 4;
+    const counts = sampling + size.outputs * SAMPLING.bytes / 4;
+    const biases = counts + size.counts * TOKEN_COUNT.bytes / 4;
+    const masks = biases + size.biases * TOKEN_BIAS.bytes / 4;
+    const end = masks + size.masks * this.maskWords;
+    return {
+      tokens,
+      positions,
+      sequences,
+      pageTable,
+      outputs,
+      sampling,
+      counts,
+      biases,
+      masks,
+      end,
+    };
+  }
+
+  private measure(sequences: readonly StepSequence[]): StepSize {
+    const size = {
+      tokens: 0,
+      sequences: sequences.length,
+      pages: 0,
+      outputs: 0,
+      decode: 0,
+      counts: 0,
+      biases: 0,
+      masks: 0,
+    };
+    for (const { tokens, pages, outputs, decode } of sequences) {
+      if (decode) size.decode += tokens.length;
+      size.tokens += tokens.length;
+      size.pages = Math.max(size.pages, pages.length);
+      size.outputs += outputs.length;
+      for (const { sampling } of outputs) {
         size.counts += sampling?.tokenCounts?.size ?? 0;
         size.biases += sampling?.tokenBiases?.size ?? 0;
         if (sampling?.mask) {
-          if (sampling.mask.length !== maskWords) {
-            throw new M40Error(
-              "internal",
-              `got a token mask of ${sampling.mask.length} words, wanted ${maskWords}`,
-            );
-          }
+          this.checkMask(sampling.mask);
           size.masks++;
         }
       }
     }
     this.within("tokens", size.tokens, this.limits.n_tokens);
-    this.within("sequences", sequences.length, this.limits.n_sequences);
+    this.within("sequences", size.sequences, this.limits.n_sequences);
     this.within("outputs", size.outputs, this.limits.n_outputs);
     this.within("pages of one sequence", size.pages, this.limits.n_sequence_pages);
-    const bytes = STEP_HEADER.bytes + 4 *
-        (3 * size.tokens + sequences.length * size.pages + size.outputs + 2 * size.counts +
-          2 * size.biases + size.masks * maskWords) +
-      size.outputs * SAMPLING.bytes;
-    this.within("bytes", bytes, Number(this.limits.step_bytes));
-    return { ...size, maskWords, bytes };
+    return size;
+  }
+
+  private checkMask(mask: Uint32Array): void {
+    if (mask.length === this.maskWords) return;
+    throw new M40Error(
+      "internal",
+      `got a token mask of ${mask.length} words, wanted ${this.maskWords}`,
+    );
   }
 
   private within(what: string, got: number, most: number): void {

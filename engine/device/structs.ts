@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 3;
+export const ABI_VERSION = 4;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -32,6 +32,9 @@ export const Status = {
 
 export const ERROR = new Struct("m40_error", { status: "i32", message: ["text", 508] });
 
+/** M40_DEVICE_*: what a device is. */
+export const DeviceKinds = { cpu: 0, gpu: 1 } as const;
+
 export const DEVICE_INFO = new Struct("m40_device_info", {
   name: ["text", 128],
   memory_bytes: "u64",
@@ -43,9 +46,10 @@ export const DEVICE_INFO = new Struct("m40_device_info", {
   memory_bus_bits: "u32",
   ecc: "u32",
   driver_version: "u32",
-  reserved: "u32",
+  kind: "u32",
   instruction_set: ["text", 32],
   driver: ["text", 32],
+  tile_tokens: ["u32", 4],
 });
 
 export const DEVICE_STATE = new Struct("m40_device_state", {
@@ -224,7 +228,12 @@ export const OPS = {
     columns: "u32",
     n_used: "u32",
   }),
-  sample: new Struct("m40_op_sample", { logits: "u32", columns: "u32" }),
+  sample: new Struct("m40_op_sample", {
+    logits: "u32",
+    columns: "u32",
+    hidden: "u32",
+    hidden_columns: "u32",
+  }),
 };
 
 /** An operation record: its kind, then a payload of up to 120 bytes. */
@@ -260,6 +269,13 @@ export const STEP_HEADER = new Struct("m40_step_header", {
   n_masks: "u32",
 });
 
+/** M40_OUTPUT_*: what an output is asked for. */
+export const OutputKind = { sample: 0, logits: 1, hidden: 2 } as const;
+/** M40_OUTPUT_*: how it went. */
+export const OutputStatus = { ok: 0, not_finite: 1, nothing_allowed: 2 } as const;
+
+export const OUTPUT = new Struct("m40_output", { row: "u32", kind: "u32" });
+
 export const SAMPLING = new Struct("m40_sampling", {
   temperature: "f32",
   top_p: "f32",
@@ -272,6 +288,7 @@ export const SAMPLING = new Struct("m40_sampling", {
   seed_low: "u32",
   seed_high: "u32",
   counter: "u32",
+  stream: "u32",
   mask: "u32",
   first_token_count: "u32",
   n_token_counts: "u32",
@@ -289,6 +306,13 @@ export const SAMPLE = new Struct("m40_sample", {
   top_logprobs: ["f32", MAX_TOP_LOGPROBS],
 });
 
+/** The sample's fields are those of {@link SAMPLE}. */
+export const RESULT = new Struct("m40_result", {
+  kind: "u32",
+  status: "u32",
+  sample: ["u32", SAMPLE.bytes / 4],
+});
+
 /** Every struct that crosses. */
 export const STRUCTS = [
   ERROR,
@@ -302,8 +326,10 @@ export const STRUCTS = [
   ...Object.values(OPS),
   LIMITS,
   STEP_HEADER,
+  OUTPUT,
   SAMPLING,
   TOKEN_COUNT,
   TOKEN_BIAS,
   SAMPLE,
+  RESULT,
 ];

@@ -76,18 +76,21 @@ export const SYMBOLS = {
   m40_cache_copy_pages: {
     parameters: ["pointer", "buffer", "buffer", "u32", "buffer"],
     result: "i32",
+    nonblocking: true,
   },
   // m40_status m40_cache_save_pages(m40_cache*, const uint32_t* pages, uint32_t n_pages,
   //   void* memory, uint64_t n_bytes, m40_error*)
   m40_cache_save_pages: {
     parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
     result: "i32",
+    nonblocking: true,
   },
   // m40_status m40_cache_restore_pages(m40_cache*, const uint32_t* pages, uint32_t n_pages,
   //   const void* memory, uint64_t n_bytes, m40_error*)
   m40_cache_restore_pages: {
     parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
     result: "i32",
+    nonblocking: true,
   },
 
   // m40_status m40_program_bytes(m40_context*, const m40_limits*, const m40_cache_desc*,
@@ -131,8 +134,8 @@ export const SYMBOLS = {
   // m40_status m40_buffer_read(m40_program*, uint32_t buffer, void* data, uint64_t n_bytes, m40_error*)
   m40_buffer_read: { parameters: ["pointer", "u32", "buffer", "u64", "buffer"], result: "i32" },
 
-  // m40_status m40_step(m40_program*, const void* block, uint64_t block_bytes, m40_sample* samples,
-  //   uint32_t n_samples, float* logits, uint64_t n_logits, m40_error*)
+  // m40_status m40_step(m40_program*, const void* block, uint64_t block_bytes, m40_result* results,
+  //   uint32_t n_results, float* values, uint64_t n_values, m40_error*)
   m40_step: {
     parameters: ["pointer", "buffer", "u64", "buffer", "u32", "buffer", "u64", "buffer"],
     result: "i32",
@@ -142,7 +145,7 @@ export const SYMBOLS = {
   m40_step_begin: { parameters: ["pointer", "buffer", "u64", "buffer"], result: "i32" },
   // m40_status m40_step_wait(m40_program*, m40_error*)
   m40_step_wait: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
-  // m40_status m40_step_finish(m40_program*, m40_sample* samples, uint32_t n_samples, m40_error*)
+  // m40_status m40_step_finish(m40_program*, m40_result* results, uint32_t n_results, m40_error*)
   m40_step_finish: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;
 

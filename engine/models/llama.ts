@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { type Buffer, ProgramBuilder } from "../program/builder.ts";
-import type { Architecture } from "./architecture.ts";
+import type { Architecture } from "./model.ts";
 import { type Hyperparameters, readHyperparameters, readRope } from "./hyperparameters.ts";
 
 /**
@@ -52,7 +52,7 @@ export const llama: Architecture = {
     program.norm(selected, selected, { weight: "output_norm.weight", epsilon });
     const output = program.has("output.weight") ? "output.weight" : "token_embd.weight";
     program.matmul(selected, logits, [{ weight: output, rows: vocabSize }]);
-    program.sample(logits);
+    program.sample(logits, selected);
     return { shape: parameters, program: program.build() };
   },
 };

@@ -1,4 +1,4 @@
-import type { BufferDesc } from "../device/context.ts";
+import type { BufferDesc } from "../device/descriptions.ts";
 import { Activation, Element, NONE, Norm, Rope, Rows } from "../device/structs.ts";
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
@@ -322,9 +322,18 @@ export class ProgramBuilder {
     });
   }
 
-  /** Draws a token from each output's logits. */
-  sample(logits: Buffer): void {
-    this.operations.push({ kind: "sample", logits: logits.index, columns: logits.columns });
+  /**
+   * What outputs give: tokens drawn from their logits, the logits, or rows of `hidden`, the buffer that the
+   * logits are a product of.
+   */
+  sample(logits: Buffer, hidden: Buffer): void {
+    this.operations.push({
+      kind: "sample",
+      logits: logits.index,
+      columns: logits.columns,
+      hidden: hidden.index,
+      hidden_columns: hidden.columns,
+    });
   }
 
   /**

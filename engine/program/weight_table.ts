@@ -1,4 +1,4 @@
-import type { TensorDesc } from "../device/context.ts";
+import type { TensorDesc } from "../device/descriptions.ts";
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 

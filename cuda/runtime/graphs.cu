@@ -1,0 +1,70 @@
+#include "graphs.h"
+
+#include <algorithm>
+
+#include "executor.h"
+
+namespace m40::cuda {
+
+namespace {
+
+constexpr uint32_t steps_before_graph = 2;  // of a shape, before it is worth a graph
+constexpr size_t most_graphs = 256;
+constexpr uint32_t most_graph_tokens = 64;
+
+// The program as a graph; nullptr where the driver cannot make one.
+cudaGraphExec_t capture(const m40_program& program, const StepShape& shape) {
+  cudaStream_t stream = program.context->stream;
+  cudaGraph_t graph = nullptr;
+  cudaGraphExec_t executable = nullptr;
+  if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
+    launch_program(program, shape);
+    if (cudaStreamEndCapture(stream, &graph) == cudaSuccess && graph != nullptr &&
+        cudaGraphInstantiateWithFlags(&executable, graph, 0) != cudaSuccess) {
+      executable = nullptr;
+    }
+    if (graph != nullptr) cudaGraphDestroy(graph);
+  }
+  cudaGetLastError();  // plain launches will do
+  return executable;
+}
+
+}  // namespace
+
+ProgramGraphs::~ProgramGraphs() {
+  for (const auto& entry : entries_) {
+    if (entry.second.executable != nullptr) cudaGraphExecDestroy(entry.second.executable);
+  }
+}
+
+bool ProgramGraphs::launch(const m40_program& program, const StepShape& shape) {
+  // Prompts' chunks seldom have the same shape twice.
+  if (!usable_ || shape.n_decode != shape.n_tokens || shape.n_tokens > most_graph_tokens) return false;
+  Entry& entry = entry_of(shape);
+  entry.last_use = ++n_uses_;
+  if (entry.executable == nullptr) {
+    if (++entry.n_steps <= steps_before_graph) return false;
+    entry.executable = capture(program, shape);
+    usable_ = entry.executable != nullptr;
+    if (!usable_) return false;
+  }
+  check(cudaGraphLaunch(entry.executable, program.context->stream), "a step");
+  return true;
+}
+
+ProgramGraphs::Entry& ProgramGraphs::entry_of(const StepShape& shape) {
+  const auto found = entries_.find(shape);
+  if (found != entries_.end()) return found->second;
+  if (entries_.size() >= most_graphs) evict_least_recent();
+  return entries_[shape];
+}
+
+void ProgramGraphs::evict_least_recent() {
+  const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) {
+    return a.second.last_use < b.second.last_use;
+  });
+  if (oldest->second.executable != nullptr) cudaGraphExecDestroy(oldest->second.executable);
+  entries_.erase(oldest);
+}
+
+}  // namespace m40::cuda

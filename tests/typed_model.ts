@@ -1,0 +1,216 @@
+/**
+ * A model of one layer with experts whose matrices are all of one tensor type, as a program for tests.
+ *
+ * @module
+ */
+import type { Cache } from "../engine/device/context.ts";
+import type { Limits } from "../engine/device/descriptions.ts";
+import type { Program } from "../engine/device/program.ts";
+import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
+import type { Operation } from "../engine/program/operation.ts";
+import {
+  expertBuffer,
+  indexBuffer,
+  outputBuffer,
+  Random,
+  type TestDevice,
+  tokenBuffer,
+} from "./device_harness.ts";
+import { type GoldenBlocks, matrixOf } from "./golden_blocks.ts";
+
+/** Tokens of the model's vocabulary. */
+export const TYPED_VOCAB = 40;
+const HEAD_DIM = 32;
+const KV_HEADS = 1;
+const EXPERTS = 3;
+const USED = 2;
+
+/** Buffers of the program by name. */
+const enum B {
+  hidden,
+  normed,
+  qkv,
+  attended,
+  router,
+  experts,
+  shares,
+  gateUp,
+  gated,
+  down,
+  selected,
+  logits,
+}
+
+/** The model with matrices of the type of `blocks`, over a cache of its own of 96 pages of 4 tokens. */
+export function typedModelProgram(
+  device: TestDevice,
+  blocks: GoldenBlocks,
+  cacheType: number,
+  limits: Partial<Limits>,
+): { program: Program; cache: Cache } {
+  const columns = Math.max(64, blocks.blockSize);
+  const heads = columns / HEAD_DIM;
+  const random = new Random(11);
+  /** Values are as large as the type's blocks make them; norms bring them back. */
+  const matrix = (rows: number, experts = 1) => {
+    if (blocks.type === "F32") {
+      return device.tensor(random.floats(experts * rows * columns), experts, rows, columns);
+    }
+    const { bytes } = matrixOf(blocks, experts * rows, columns, random);
+    return device.blocks(blocks.id, bytes, rows, columns, experts);
+  };
+  const norm = (input: number, output: number): Operation => ({
+    kind: "norm",
+    input,
+    output,
+    weight: device.tensor(random.floats(columns, 0.1).map((value) => 1 + value), columns),
+    bias: NONE,
+    residual: NONE,
+    norm: Norm.rms,
+    columns,
+    epsilon: 1e-5,
+  });
+  const matmul = (
+    input: number,
+    output: number,
+    rows: number[],
+    weight: (rows: number) => number = matrix,
+    residual = NONE,
+  ): Operation => ({
+    kind: "matmul",
+    input,
+    output,
+    residual,
+    n_weights: rows.length,
+    columns,
+    weight: [0, 1, 2].map((i) => rows[i] ? weight(rows[i]) : NONE),
+    bias: [NONE, NONE, NONE],
+    rows: [0, 1, 2].map((i) => rows[i] ?? 0),
+    output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
+  });
+  const floats = (rows: number) =>
+    device.tensor(random.floats(rows * columns, 1 / Math.sqrt(columns)), rows, columns);
+  const shape = { layer: 0, n_heads: heads, n_kv_heads: KV_HEADS, head_dim: HEAD_DIM };
+  const experts = (input: number, output: number, rows: number[]): Operation => ({
+    kind: "expert_matmul",
+    input,
+    experts: B.experts,
+    output,
+    n_weights: rows.length,
+    columns,
+    n_used: USED,
+    n_experts: EXPERTS,
+    weight: [0, 1].map((i) => rows[i] ? matrix(rows[i], EXPERTS) : NONE),
+    rows: [0, 1].map((i) => rows[i] ?? 0),
+    output_column: [0, rows[0]],
+  });
+  const ops: Operation[] = [
+    {
+      kind: "embed",
+      output: B.hidden,
+      table: floats(TYPED_VOCAB),
+      position_table: NONE,
+      columns,
+      scale: 1,
+    },
+    norm(B.hidden, B.normed),
+    matmul(B.normed, B.qkv, [columns, KV_HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM]),
+    {
+      kind: "rope",
+      qkv: B.qkv,
+      ...shape,
+      rope_dim: HEAD_DIM,
+      rope: Rope.interleaved,
+      factors: NONE,
+      q_norm: device.tensor(new Float32Array(HEAD_DIM).fill(1), HEAD_DIM),
+      k_norm: device.tensor(new Float32Array(HEAD_DIM).fill(1), HEAD_DIM),
+      original_context: 0,
+      norm_epsilon: 1e-5,
+      freq_base: 10000,
+      freq_scale: 1,
+      ext_factor: 0,
+      attention_factor: 1,
+      beta_fast: 0,
+      beta_slow: 0,
+    },
+    {
+      kind: "attention",
+      qkv: B.qkv,
+      output: B.attended,
+      ...shape,
+      window: 0,
+      scale: 1 / Math.sqrt(HEAD_DIM),
+      softcap: 0,
+    },
+    norm(B.attended, B.normed),
+    matmul(B.normed, B.hidden, [columns], matrix, B.hidden),
+    norm(B.hidden, B.normed),
+    matmul(B.normed, B.router, [EXPERTS], floats),
+    {
+      kind: "route",
+      input: B.router,
+      experts: B.experts,
+      weights: B.shares,
+      n_experts: EXPERTS,
+      n_used: USED,
+      normalise: 1,
+      scale: 1,
+    },
+    experts(B.normed, B.gateUp, [columns, columns]),
+    {
+      kind: "activation",
+      input: B.gateUp,
+      output: B.gated,
+      activation: Activation.silu,
+      gated: 1,
+      columns,
+    },
+    experts(B.gated, B.down, [columns]),
+    {
+      kind: "expert_sum",
+      input: B.down,
+      weights: B.shares,
+      residual: B.hidden,
+      output: B.hidden,
+      columns,
+      n_used: USED,
+    },
+    { kind: "select", input: B.hidden, output: B.selected, columns },
+    norm(B.selected, B.selected),
+    matmul(B.selected, B.logits, [TYPED_VOCAB]),
+    {
+      kind: "sample",
+      logits: B.logits,
+      columns: TYPED_VOCAB,
+      hidden: B.selected,
+      hidden_columns: columns,
+    },
+  ];
+  const buffers = [
+    tokenBuffer(columns),
+    tokenBuffer(columns),
+    tokenBuffer(columns + 2 * KV_HEADS * HEAD_DIM),
+    tokenBuffer(columns),
+    tokenBuffer(EXPERTS),
+    indexBuffer(USED),
+    tokenBuffer(USED),
+    expertBuffer(2 * columns, USED),
+    expertBuffer(columns, USED),
+    expertBuffer(columns, USED),
+    outputBuffer(columns),
+    outputBuffer(TYPED_VOCAB),
+  ];
+  const cache = device.cache({
+    n_kv_heads: KV_HEADS,
+    head_dim: HEAD_DIM,
+    n_pages: 96,
+    type: cacheType,
+  });
+  const program = device.program({
+    ops,
+    buffers,
+    cache,
+    limits: { ...limits, n_vocab: TYPED_VOCAB },
+  });
+  return { program, cache };
+}
