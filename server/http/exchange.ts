@@ -164,14 +164,20 @@ export class Exchange implements Client {
     if (!isStream || response.body === null || head.method === "HEAD") {
       return await connection.write(await wholeResponse(response, head, close));
     }
-    const framing = head.minor === 0 ? "none" : "chunked";
-    await connection.write(responseHead(response, framing, head.minor, close));
     const events = this.events = response.body.getReader();
-    for (;;) {
-      const { done, value } = await events.read();
-      if (done) break;
-      await connection.write(framing === "chunked" ? chunkOf(value) : value);
+    const framing = head.minor === 0 ? "none" : "chunked";
+    try {
+      await connection.write(responseHead(response, framing, head.minor, close));
+      for (;;) {
+        const { done, value } = await events.read();
+        if (done) break;
+        await connection.write(framing === "chunked" ? chunkOf(value) : value);
+      }
+      if (framing === "chunked") await connection.write(LAST_CHUNK);
+    } catch (error) {
+      // The client left, maybe before the first event: nobody else tells the stream so.
+      this.clientLeft();
+      throw error;
     }
-    if (framing === "chunked") await connection.write(LAST_CHUNK);
   }
 }
