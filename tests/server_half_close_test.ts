@@ -1,10 +1,13 @@
 // A client that closes its sending half and one that leaves send the same packet. The first gets its
 // answer; the second ends what it asked for.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { HttpServer } from "../server/http/http_server.ts";
+import { defaultLimits } from "../server/http/limits.ts";
 import {
   NO_END,
   RawClient,
   rawPost,
+  soon,
   startServer,
   type TestServer,
   until,
@@ -58,6 +61,20 @@ Deno.test("a client that leaves while its stream waits for its turn is noticed, 
   await until("nobody waits", () => server.engine.status().waiting === 0);
   first.close();
   await until("the engine is free", () => idle(server));
+});
+
+Deno.test("a stream that is made for a client that has left meanwhile is ended at once", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const ended = Promise.withResolvers<void>();
+  const server = new HttpServer(listener, async (_request, { signal }) => {
+    await new Promise((left) => signal.addEventListener("abort", left));
+    const stream = new ReadableStream({ cancel: () => ended.resolve() });
+    return new Response(stream, { headers: { "Content-Type": "text/event-stream" } });
+  }, defaultLimits());
+  const request = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  (await RawClient.connect(listener.addr.port, request)).close();
+  await soon("the stream's end", ended.promise);
+  await server.close();
 });
 
 Deno.test("requests that were sent before the client closed its sending half are all answered", async () => {

@@ -202,6 +202,19 @@ Deno.test("a client that waits for 100 Continue gets it, but not where its reque
   assertEquals(answers(refused), ["413"]);
 });
 
+Deno.test("a client that is refused while it sends can finish sending, and is not reset", async () => {
+  await using server = await startServer({ limits: { lingerMs: 60_000 } });
+  const head =
+    "POST /v1/generate HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n" +
+    "Content-Length: 20000000\r\n\r\n";
+  using client = await RawClient.connect(server.port, head);
+  await client.until(/^HTTP\/1\.1 413 [^]*body_too_large/);
+  // On a connection that was reset the first piece would show that, and the second would fail.
+  for (let i = 0; i < 20; i++) await client.send(" ".repeat(1_000_000));
+  await client.endSending();
+  assertEquals(answers(await client.rest()), ["413"]);
+});
+
 Deno.test("clients of HTTP/1.0 get their answers whole and unchunked, and HEAD gets no body", async () => {
   await using server = await startServer();
   const post = rawPost("/v1/generate", { ...BODY, stream: true }).replace("HTTP/1.1", "HTTP/1.0");

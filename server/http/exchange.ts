@@ -154,6 +154,8 @@ export class Exchange implements Client {
   }
 
   private bodyComplete(): void {
+    // A handler that did not wait for it has answered, and the connection may have gone on.
+    if (this.answered) return;
     this.connection.enter("answering", Infinity);
     if (this.connection.incoming.ended) this.halfClose();
   }
