@@ -77,6 +77,25 @@ Deno.test("a stream that is made for a client that has left meanwhile is ended a
   await server.close();
 });
 
+Deno.test("a stream in which nothing happens is ended when its connection is reset", async () => {
+  const listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const asked = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  const server = new HttpServer(listener, ({ url }) => {
+    if (!url.endsWith("/stream")) return new Response("unread");
+    asked.resolve();
+    const stream = new ReadableStream({ cancel: () => ended.resolve() });
+    return new Response(stream, { headers: { "Content-Type": "text/event-stream" } });
+  }, defaultLimits());
+  const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
+  const client = await RawClient.connect(listener.addr.port, get("/") + get("/stream"));
+  await asked.promise;
+  // The first answer has come and was not read: closing sends a reset.
+  client.close();
+  await soon("the stream's end", ended.promise);
+  await server.close();
+});
+
 Deno.test("requests that were sent before the client closed its sending half are all answered", async () => {
   await using server = await startServer(LONG);
   const requests = [2, 1500, 3].map((max_tokens) =>
