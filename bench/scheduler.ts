@@ -15,7 +15,7 @@ import { BlockManager } from "../engine/scheduler/block_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const SEQUENCES = 32;
 const PROMPT_TOKENS = 512;

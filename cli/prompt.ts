@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import process from "node:process";
+import { readInput } from "./input.ts";
 import { EndSignals } from "./signals.ts";
 import { isDumb, write } from "./terminal.ts";
 
@@ -32,13 +33,13 @@ async function typedLine(): Promise<string | undefined> {
 }
 
 /** The lines of standard input; one for all prompts, as several lines may come at once. */
-const lines = linesOf(Deno.stdin);
+const lines = typedLines();
 
-async function* linesOf(stdin: typeof Deno.stdin): AsyncGenerator<string, undefined> {
+async function* typedLines(): AsyncGenerator<string, undefined> {
   const decoder = new TextDecoder();
   const buffer = new Uint8Array(4096);
   let rest = "";
-  for (let count; (count = await stdin.read(buffer)) !== null;) {
+  for (let count; (count = await readInput(buffer)) !== null;) {
     const whole = (rest + decoder.decode(buffer.subarray(0, count), { stream: true })).split("\n");
     rest = whole.pop()!;
     yield* whole;

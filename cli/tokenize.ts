@@ -1,6 +1,7 @@
 import { readGguf } from "../engine/gguf/reader.ts";
 import { resolveModel } from "../engine/store/mod.ts";
-import { loadTokenizer, type Tokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
+import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatTable } from "./format.ts";
 import { readStdin } from "./input.ts";

@@ -12,10 +12,12 @@ import { M40Error } from "./errors.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { DEFAULT_PARALLEL, type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
-import { architectureOf, type ModelShape } from "./models/architecture.ts";
+import { architectureOf } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
 import { place } from "./placement.ts";
 import type { ProgramSource } from "./program/builder.ts";
-import { loadTokenizer, type Tokenizer } from "./tokenizer/tokenizer.ts";
+import { loadTokenizer } from "./tokenizer/load.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** The device that a model is on. */
 export interface ModelDevice extends DeviceInfo {

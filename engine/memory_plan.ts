@@ -4,7 +4,7 @@ import type { CacheDesc, Limits, ProgramDesc } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
-import type { ModelShape } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
 import type { ProgramSource } from "./program/builder.ts";
 import { encodeOperations } from "./program/operation.ts";
 

@@ -25,7 +25,8 @@ export type { GenerateRequest } from "./request.ts";
 export type { EngineStatus, SlotStatus } from "./status.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
 export { type ModelInfo, sizesByType } from "./model_info.ts";
-export { architectureNames, architectureOf, type ModelShape } from "./models/architecture.ts";
+export { architectureNames, architectureOf } from "./models/architecture.ts";
+export type { ModelShape } from "./models/model.ts";
 export type { StepReport } from "./scheduler/report.ts";
 export {
   checkRange,
@@ -36,4 +37,5 @@ export {
   validateSampling,
 } from "./sampling/parameters.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
-export { loadTokenizer, type StreamingDecoder, type Tokenizer } from "./tokenizer/tokenizer.ts";
+export { loadTokenizer } from "./tokenizer/load.ts";
+export type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";

@@ -1,14 +1,10 @@
 import { M40Error } from "../engine/errors.ts";
 import { systemReason } from "../engine/system_error.ts";
+import { LineBufferedOutput, type Sink } from "./line_buffered_output.ts";
 
 /** A stream was closed by its reader, as `m40 … | head` does; a command then ends quietly. */
 export class ClosedOutput extends Error {
   override readonly name = "ClosedOutput";
-}
-
-/** What bytes are written to; takes some of them at a time, and says how many. */
-export interface Sink {
-  write(bytes: Uint8Array): Promise<number>;
 }
 
 /** The most that {@link OutputStream.say} holds for a reader that is slow, in bytes. */
@@ -96,6 +92,9 @@ export class OutputStream {
 }
 
 /** The program's standard output. */
-export const standardOutput: OutputStream = new OutputStream(Deno.stdout, "standard output");
+export const standardOutput: OutputStream = new OutputStream(
+  new LineBufferedOutput(Deno.stdout),
+  "standard output",
+);
 /** The program's standard error. */
 export const standardError: OutputStream = new OutputStream(Deno.stderr, "standard error");

@@ -13,7 +13,7 @@ export function modelsDirectory(): string | undefined {
 
 /** What to do where there is no {@link modelsDirectory}. */
 export const NO_MODELS_DIRECTORY: string =
-  "There is no folder for models, because neither HOME nor M40_MODELS is set.";
+  "There is no folder for models, because none of M40_MODELS, XDG_DATA_HOME and HOME names one.";
 
 /**
  * Where files are kept that can be made again: `$XDG_CACHE_HOME/m40`, else `~/.cache/m40`; undefined
