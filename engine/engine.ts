@@ -97,6 +97,7 @@ export class Engine {
         : undefined,
       withDevice: (work) => lock.run(work),
       onStep: (report) => told.step(report),
+      onListenerError: (error) => told.note(error),
     });
   }
 
