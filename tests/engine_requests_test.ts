@@ -185,6 +185,26 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
   });
 });
 
+Deno.test("evaluations at the same time, and requests beside them, do not change each other's logits", async () => {
+  const texts = [0, 1].map((seed) => promptOf(20, seed));
+  await withEngine({ parallel: 2, logitsOutputs: 7 }, async (engine) => {
+    const evaluate = async (tokens: number[]) => {
+      const all: number[][] = [];
+      for await (const { logits } of engine.evaluate(tokens)) {
+        await sleep(0);
+        all.push([...logits]);
+      }
+      return all;
+    };
+    const alone = [await evaluate(texts[0]), await evaluate(texts[1])];
+    const request = asking(promptOf(30, 5), 20);
+    const expected = await collect(engine.generate(request));
+    const answer = collect(engine.generate(request));
+    assertEquals(await Promise.all(texts.map(evaluate)), alone);
+    assertEquals(await answer, expected);
+  });
+});
+
 Deno.test("a sequence goes from waiting to prefilling to decoding, and is gone when it is finished", async () => {
   await withEngine({ parallel: 1, contextTokens: 128, chunkMs: 1 }, async (engine) => {
     const seen = new Map<number, string[]>();

@@ -225,10 +225,13 @@ export class Scheduler {
 
   /** Moves pages as {@link schedule} has decided; gives the turns that are still possible. */
   private async movePages(turns: readonly Turn[]): Promise<Turn[]> {
-    const lost = await this.moves.run();
+    const moving = this.moves.run();
+    this.deliveries.deliver();
+    const lost = await moving;
     this.roster.recover(lost);
-    if (lost.sequences.size > 0) this.notice();
-    return turns.filter(({ sequence }) => sequence.runs);
+    const possible = turns.filter(({ sequence }) => sequence.runs);
+    if (lost.sequences.size > 0 || possible.length < turns.length) this.notice();
+    return possible;
   }
 
   /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
