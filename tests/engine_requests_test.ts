@@ -68,6 +68,15 @@ Deno.test("one whose text cannot be made ends with an error, and the others lose
   });
 });
 
+Deno.test("a library says of its device what it is, and in what tiles it computes prompts", async () => {
+  await withEngine({}, (engine) => {
+    const { kind, tileTokens } = engine.device;
+    assertEquals(kind, BACKEND === "cuda" ? "gpu" : "cpu");
+    assertEquals(tileTokens, BACKEND === "cpu" ? [] : [32, 64, 128]);
+    return Promise.resolve();
+  });
+});
+
 Deno.test("max_tokens 0 checks the prompt and ends at once, without a step", async () => {
   await withEngine({ contextTokens: 64 }, async (engine) => {
     const reports: GenerationReport[] = [];
