@@ -4,7 +4,7 @@ import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, option } from "./command.ts";
 import { formatBytes, formatCount } from "./format.ts";
-import { loadModel, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
+import { loadModel, MODEL_OPTIONS, sayFallback, sayObserverError } from "./model_options.ts";
 import { EndSignals } from "./signals.ts";
 import { style } from "./terminal.ts";
 import { integer, number, text } from "./values.ts";
@@ -95,6 +95,7 @@ export const serve: Command = command({
       chunkMs: options["chunk-ms"],
       hostCacheBytes: options["host-cache"] && options["host-cache"] * 2 ** 20,
       onFallback: sayFallback,
+      onObserverError: sayObserverError,
     });
     try {
       using signals = new EndSignals("SIGINT", "SIGTERM");
