@@ -41,7 +41,6 @@ ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) 
     plan.angles.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(double)) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(thread_scratch_bytes(program, op)));
   }
-  plan.seen = place((uint64_t{limits.n_sequences} + 31) / 32 * sizeof(uint32_t));
   plan.samples = place(uint64_t{limits.n_outputs} * sizeof(m40_sample));
   plan.statuses = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
   if (plan.scratch_bytes > most / n_threads) fail(M40_INVALID_ARGUMENT, "the program's scratch would take more than 2^52 bytes");

@@ -1,5 +1,6 @@
 #include "executor.h"
 
+#include "operations.h"
 #include "results.h"
 
 namespace m40::cuda {
@@ -76,9 +77,7 @@ class Execution {
   // Whether operation i writes hidden states that the step wants: fused, it would keep them to itself.
   bool keeps_hidden(size_t i) const {
     if (!wants_hidden_) return false;
-    const m40_op& op = program_.ops[i];
-    const uint32_t hidden = find_sample(program_.ops)->hidden;
-    return (op.kind == M40_OP_NORM && op.norm.output == hidden) || (op.kind == M40_OP_ACTIVATION && op.activation.output == hidden);
+    return writes_buffer(program_.ops[i], find_sample(program_.ops)->hidden);
   }
 
   void embed(const m40_op_embed& op) const {

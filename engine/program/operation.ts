@@ -16,8 +16,8 @@ export type Operation = {
   [K in keyof Ops]: { readonly kind: K } & Readonly<StructOf<Ops[K]>>;
 }[keyof Ops];
 
-/** Which fields of an operation are weights. */
-const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = {
+/** Which fields of an operation are weights; a test compares them with the library's description. */
+export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = {
   embed: ["table", "position_table"],
   norm: ["weight", "bias"],
   matmul: ["weight", "bias"],
