@@ -51,6 +51,11 @@ export const serve: Command = command({
       "Seconds that running answers may take to finish when the server is told to end",
       { default: 30 },
     ),
+    "max-connections": option(
+      integer(1, 1_000_000),
+      "Connections that may be open at the same time; default: as many as the system gives descriptors " +
+        "for, up to 1024",
+    ),
     "chunk-ms": option(
       integer(1, 60_000),
       "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",
@@ -108,6 +113,7 @@ export const serve: Command = command({
         signal: signals.signal,
         drainMs: options.drain * 1000,
         idle: () => engine.idle(),
+        maxConnections: options["max-connections"],
       });
       signals.signal.addEventListener("abort", () => sayDraining(engine, options.drain));
       describeModel(engine);

@@ -69,6 +69,7 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
         return eventStream(
           answer.events(JSON.stringify(head), withUsage),
           () => answer.cancel(),
+          { commentMs: server.commentMs, halfClosed: c.env.halfClosed },
         );
       }
       return Response.json({ ...head, ...await answer.whole() });

@@ -32,6 +32,7 @@ export const HOUSE: readonly string[] = [
   "engine/tokenizer",
   "engine/gguf",
   "engine/device",
+  "engine/system_error.ts",
   "engine/errors.ts",
   "types",
   "deno.json",

@@ -16,18 +16,18 @@ namespace m40::cuda {
 
 // Grid: tiles of tokens (the last first: it has the most to do), KV heads * head_tiles, shares of the spans.
 template <uint32_t Type, int Rows, int Groups>
-__global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(AttentionArgsPrefill args) {
-  using Shape = PrefillShape<Rows, Groups>;
+__global__ void __launch_bounds__(attention_prefill_threads, 2) attention_prefill_kernel(AttentionPrefillArgs args) {
+  using Shape = AttentionPrefillShape<Rows, Groups>;
   constexpr uint32_t rows = Shape::rows;
   __shared__ __align__(16) float stages[2][Shape::stage_floats];
-  __shared__ __align__(16) float weights[prefill_keys * rows];  // [position][row]
+  __shared__ __align__(16) float weights[attention_prefill_keys * rows];  // [position][row]
   __shared__ uint32_t queries[rows];                            // elements from args.qkv to a row's query, or to another's
   __shared__ uint2 bounds[rows];                                // the positions that a row attends to: from x to before y
   __shared__ float2 running[rows];                              // of a span, a row's largest score, and its sum of weights
   // Bytes from page 0's K to the rows of a tile's positions, and to their scales.
   // Of this tile and of the next, in turn.
-  __shared__ uint64_t places[2][prefill_keys];
-  __shared__ uint64_t scale_places[2][KvValues<Type>::scaled ? prefill_keys : 1];
+  __shared__ uint64_t places[2][attention_prefill_keys];
+  __shared__ uint64_t scale_places[2][KvValues<Type>::scaled ? attention_prefill_keys : 1];
   __shared__ struct {
     uint32_t sequence;
     uint32_t begin, end;  // positions that are read: from begin to before end
@@ -56,8 +56,8 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
     queries[thread] = (is_row ? token : first_token()) * args.qkv_stride + (first_head() + (is_row ? head : 0)) * head_dim();
   }
   // The position of a tile that it stages of K.
-  const uint32_t staged_key = thread % prefill_keys;
-  const uint32_t key_d = thread / prefill_keys * 8;
+  const uint32_t staged_key = thread % attention_prefill_keys;
+  const uint32_t key_d = thread / attention_prefill_keys * 8;
 
   const auto slot_of = [&](uint32_t i) {
     return args.partials + ((blockIdx.y * gridDim.x + blockIdx.x) * args.tile_slots + i) * uint64_t{Shape::slot_floats};
@@ -116,7 +116,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
         if (is_row) {
           float* const at = slot_sums(slot, rows, r, 4 * Groups);
 #pragma unroll
-          for (int i = 0; i < 4 * Groups; i++) at[i * prefill_threads] = adds ? fold.sums(__ldcg(at + i * prefill_threads), sums[r][i]) : sums[r][i];
+          for (int i = 0; i < 4 * Groups; i++) at[i * attention_prefill_threads] = adds ? fold.sums(__ldcg(at + i * attention_prefill_threads), sums[r][i]) : sums[r][i];
         }
         __syncwarp();
         if (x == 0) {
@@ -137,18 +137,18 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
 #pragma unroll
     for (int i = 0; i < Shape::value_loads; i++) values[i].clear();
     const auto find_keys = [&](uint32_t first_key) {
-      if (thread >= prefill_keys) return;
+      if (thread >= attention_prefill_keys) return;
       const uint32_t at = first_key + thread;
-      const uint32_t tile = first_key / prefill_keys % 2;
+      const uint32_t tile = first_key / attention_prefill_keys % 2;
       const bool is_read = at >= segment_of_tile.begin && at < segment_of_tile.end;
       const uint32_t* pages = args.page_table + uint64_t{segment_of_tile.sequence} * args.page_stride;
       const uint64_t page = is_read ? pages[at >> args.cache.page_shift] * args.cache.page_bytes : 0;
       const uint32_t row = cache_row(args.cache, kv_head(), at);
-      places[tile][thread] = is_read ? page + row * args.cache.row_bytes : no_place;
+      places[tile][thread] = is_read ? page + row * args.cache.row_bytes : not_read;
       if (KvValues<Type>::scaled) scale_places[tile][thread] = page + args.cache.scales + row * args.cache.scale_row_bytes;
     };
     const auto load_product = [&](uint32_t slice, uint32_t tile) {
-      const uint32_t d = slice * prefill_slice + staged_d;
+      const uint32_t d = slice * attention_prefill_slice + staged_d;
       const float* query = args.qkv + queries[thread % rows];
 #pragma unroll
       for (int i = 0; i < Shape::query_values; i += 4) {
@@ -163,9 +163,9 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
           for (int j = 0; j < 4; j++) query_values[i + j] = d + i + j < head_dim() ? query[d + i + j] : 0;
         }
       }
-      const uint32_t kd = slice * prefill_slice + key_d;
+      const uint32_t kd = slice * attention_prefill_slice + key_d;
       const uint64_t place = places[tile][staged_key];
-      if (place != no_place && kd < padded()) {
+      if (place != not_read && kd < padded()) {
         key_values.load(args.cache.keys + place, args.cache.keys + (KvValues<Type>::scaled ? scale_places[tile][staged_key] : 0), kd);
       } else {
         key_values.clear();
@@ -177,18 +177,18 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
       float k[8];
       key_values.floats(k);
       const float scale = key_values.scale();
-      float* place = stage + prefill_slice * rows + key_d * prefill_keys + staged_key;
+      float* place = stage + attention_prefill_slice * rows + key_d * attention_prefill_keys + staged_key;
 #pragma unroll
-      for (int i = 0; i < 8; i++) place[i * prefill_keys] = KvValues<Type>::scaled ? __fmul_rn(k[i], scale) : k[i];
+      for (int i = 0; i < 8; i++) place[i * attention_prefill_keys] = KvValues<Type>::scaled ? __fmul_rn(k[i], scale) : k[i];
     };
     constexpr uint32_t value_columns = Shape::head_dim / 8;  // threads that stage a row of V
     const uint32_t value_d = thread % value_columns * 8;
     const auto load_values = [&](uint32_t slice, uint32_t tile) {
 #pragma unroll
       for (int i = 0; i < Shape::value_loads; i++) {
-        const uint32_t key = slice * prefill_slice + thread / value_columns + i * (prefill_threads / value_columns);
+        const uint32_t key = slice * attention_prefill_slice + thread / value_columns + i * (attention_prefill_threads / value_columns);
         const uint64_t place = places[tile][key];
-        if (place != no_place && value_d < padded()) {
+        if (place != not_read && value_d < padded()) {
           const uint8_t* region = args.cache.keys + args.cache.values;
           values[i].load(region + place, region + (KvValues<Type>::scaled ? scale_places[tile][key] : 0), value_d);
         } else {
@@ -199,7 +199,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
     const auto store_values = [&](float* stage) {
 #pragma unroll
       for (int i = 0; i < Shape::value_loads; i++) {
-        const uint32_t key = thread / value_columns + i * (prefill_threads / value_columns);
+        const uint32_t key = thread / value_columns + i * (attention_prefill_threads / value_columns);
         float v[8];
         values[i].floats(v);
         if (KvValues<Type>::scaled) {
@@ -214,18 +214,18 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
     };
 
     uint32_t stage = 0;
-    uint32_t first_key = max(segment_of_tile.begin, share.from * args.span) / prefill_keys * prefill_keys;
+    uint32_t first_key = max(segment_of_tile.begin, share.from * args.span) / attention_prefill_keys * attention_prefill_keys;
     find_keys(first_key);
     __syncthreads();
-    load_product(0, first_key / prefill_keys % 2);
+    load_product(0, first_key / attention_prefill_keys % 2);
     store_product(stages[stage]);
     __syncthreads();
-    for (uint32_t first_of_span = first_key; first_key < range_end; first_key += prefill_keys) {
+    for (uint32_t first_of_span = first_key; first_key < range_end; first_key += attention_prefill_keys) {
       if (first_key % args.span == 0 && first_key != first_of_span) {
         end_span(first_of_span / args.span);
         first_of_span = first_key;
       }
-      const uint32_t tile = first_key / prefill_keys % 2;
+      const uint32_t tile = first_key / attention_prefill_keys % 2;
       float scores[Rows][4];
 #pragma unroll
       for (int r = 0; r < Rows; r++) {
@@ -233,16 +233,16 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
         for (int i = 0; i < 4; i++) scores[r][i] = 0;
       }
 #pragma unroll 1
-      for (uint32_t slice = 0; slice * prefill_slice < padded(); slice++) {
-        if ((slice + 1) * prefill_slice < padded()) {
+      for (uint32_t slice = 0; slice * attention_prefill_slice < padded(); slice++) {
+        if ((slice + 1) * attention_prefill_slice < padded()) {
           load_product(slice + 1, tile);
         } else {
           load_values(0, tile);
         }
         const float* q = stages[stage] + y * Rows;
-        const float* k = stages[stage] + prefill_slice * rows + x * 4;
+        const float* k = stages[stage] + attention_prefill_slice * rows + x * 4;
 #pragma unroll
-        for (uint32_t d = 0; d < prefill_slice; d++) {
+        for (uint32_t d = 0; d < attention_prefill_slice; d++) {
           float a[Rows];
 #pragma unroll
           for (int r = 0; r < Rows; r += 4) {
@@ -252,7 +252,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
             a[r + 2] = four.z;
             a[r + 3] = four.w;
           }
-          const float4 b = *reinterpret_cast<const float4*>(k + d * prefill_keys);
+          const float4 b = *reinterpret_cast<const float4*>(k + d * attention_prefill_keys);
 #pragma unroll
           for (int r = 0; r < Rows; r++) {
             scores[r][0] = __fmaf_rn(a[r], b.x, scores[r][0]);
@@ -262,7 +262,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
           }
         }
         stage ^= 1;
-        if ((slice + 1) * prefill_slice < padded()) {
+        if ((slice + 1) * attention_prefill_slice < padded()) {
           store_product(stages[stage]);
         } else {
           store_values(stages[stage]);
@@ -308,19 +308,19 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
       }
       __syncthreads();
 
-      constexpr uint32_t value_slices = prefill_keys / prefill_slice;
+      constexpr uint32_t value_slices = attention_prefill_keys / attention_prefill_slice;
 #pragma unroll 1
       for (uint32_t slice = 0; slice < value_slices; slice++) {
-        const bool goes_on = slice + 1 == value_slices && first_key + prefill_keys < range_end;
+        const bool goes_on = slice + 1 == value_slices && first_key + attention_prefill_keys < range_end;
         if (slice + 1 < value_slices) {
           load_values(slice + 1, tile);
         } else if (goes_on) {
           load_product(0, tile ^ 1);
         }
-        const float* w = weights + slice * prefill_slice * rows + y * Rows;
+        const float* w = weights + slice * attention_prefill_slice * rows + y * Rows;
         const float* v = stages[stage] + x * 4;
 #pragma unroll
-        for (uint32_t key = 0; key < prefill_slice; key++) {
+        for (uint32_t key = 0; key < attention_prefill_slice; key++) {
           float a[Rows];
 #pragma unroll
           for (int r = 0; r < Rows; r += 4) {
@@ -348,7 +348,7 @@ __global__ void __launch_bounds__(prefill_threads, 2) attention_prefill_kernel(A
         } else if (goes_on) {
           store_product(stages[stage]);
         }
-        if (slice == 0) find_keys(first_key + prefill_keys);
+        if (slice == 0) find_keys(first_key + attention_prefill_keys);
         __syncthreads();
       }
     }

@@ -4,6 +4,8 @@
 
 #include "../include/m40.h"
 #include "../runtime/device.h"
+#include "block.cuh"
+#include "elementwise_args.cuh"
 
 namespace m40::cuda {
 
@@ -35,60 +37,86 @@ __device__ __forceinline__ float soft_capped(float value, float softcap) {
   return softcap == 0.0f ? value : softcap * tanhf(value / softcap);
 }
 
-// Rows are blockIdx.y and, where there are more than a grid has there, those gridDim.y further on.
-#define M40_FOR_EACH_VALUE(row, i)                                             \
-  const uint32_t i = blockIdx.x * elementwise_threads + threadIdx.x;           \
-  if (i < columns)                                                             \
-    for (size_t row = blockIdx.y; row < n_rows; row += gridDim.y)
-
-__global__ inline void activation(const float* input, uint32_t input_stride, float* output, uint32_t output_stride, uint32_t n_rows,
-                                  uint32_t columns, uint32_t kind, bool gated) {
-  M40_FOR_EACH_VALUE(row, i) {
-    const float* from = input + row * input_stride;
-    const float value = activated(kind, from[i]);
-    output[row * output_stride + i] = gated ? value * from[columns + i] : value;
-  }
+// visit(row, i) for the values of a block. Grid: columns by elementwise_threads, rows; where there are more rows than a grid
+// has, a block goes on with those grid.y further on.
+template <class Visit>
+__device__ __forceinline__ void for_each_value(BlockIndex block, GridSize grid, uint32_t n_rows, uint32_t columns, const Visit& visit) {
+  const uint32_t i = block.x * elementwise_threads + threadIdx.x;
+  if (i >= columns) return;
+  for (size_t row = block.y; row < n_rows; row += grid.y) visit(row, i);
 }
 
-__global__ inline void add(const float* a, uint32_t a_stride, const float* b, uint32_t b_stride, float* output, uint32_t output_stride,
-                           uint32_t n_rows, uint32_t columns) {
-  M40_FOR_EACH_VALUE(row, i) output[row * output_stride + i] = a[row * a_stride + i] + b[row * b_stride + i];
+__device__ __forceinline__ void activation(const ActivationArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
+    const float* from = args.input + row * args.input_stride;
+    const float value = activated(args.activation, from[i]);
+    args.output[row * args.output_stride + i] = args.gated ? value * from[args.columns + i] : value;
+  });
 }
 
-__global__ inline void softcap(const float* input, uint32_t input_stride, float* output, uint32_t output_stride, uint32_t n_rows,
-                               uint32_t columns, float scale, float cap) {
-  M40_FOR_EACH_VALUE(row, i) output[row * output_stride + i] = soft_capped(input[row * input_stride + i] * scale, cap);
+__device__ __forceinline__ void add(const AddArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
+    args.output[row * args.output_stride + i] = args.a[row * args.a_stride + i] + args.b[row * args.b_stride + i];
+  });
 }
 
-__global__ inline void select_rows(const float* input, uint32_t input_stride, float* output, uint32_t output_stride, uint32_t n_rows,
-                                   uint32_t columns, const uint32_t* rows) {
-  M40_FOR_EACH_VALUE(row, i) output[row * output_stride + i] = input[size_t{rows[row]} * input_stride + i];
+__device__ __forceinline__ void softcap(const SoftcapArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
+    args.output[row * args.output_stride + i] = soft_capped(args.input[row * args.input_stride + i] * args.scale, args.softcap);
+  });
 }
 
-__global__ inline void expert_sum(const float* input, uint32_t input_stride, const float* weights, uint32_t weights_stride,
-                                  const float* residual, uint32_t residual_stride, float* output, uint32_t output_stride, uint32_t n_rows,
-                                  uint32_t columns, uint32_t n_used) {
-  M40_FOR_EACH_VALUE(row, i) {
+struct SelectRowsArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;  // of the output
+  uint32_t columns;
+  const uint32_t* rows;  // [n_rows], of the input
+};
+
+__device__ __forceinline__ void select_rows(const SelectRowsArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
+    args.output[row * args.output_stride + i] = args.input[size_t{args.rows[row]} * args.input_stride + i];
+  });
+}
+
+__device__ __forceinline__ void expert_sum(const ExpertSumArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_tokens, args.columns, [&](size_t row, uint32_t i) {
     float sum = 0;
-    for (uint32_t slot = 0; slot < n_used; slot++) {
-      sum = fmaf(weights[row * weights_stride + slot], input[(row * n_used + slot) * input_stride + i], sum);
+    for (uint32_t slot = 0; slot < args.n_used; slot++) {
+      sum = fmaf(args.weights[row * args.weights_stride + slot], args.input[(row * args.n_used + slot) * args.input_stride + i], sum);
     }
-    output[row * output_stride + i] = residual == nullptr ? sum : residual[row * residual_stride + i] + sum;
-  }
+    args.output[row * args.output_stride + i] = args.residual == nullptr ? sum : args.residual[row * args.residual_stride + i] + sum;
+  });
 }
 
-__global__ inline void check_experts(uint32_t* experts, uint32_t stride, uint32_t n_rows, uint32_t columns, uint32_t n_experts,
-                                     uint32_t* fault) {
-  M40_FOR_EACH_VALUE(row, i) {
-    uint32_t* at = experts + row * stride + i;
-    if (*at < n_experts) continue;
+struct CheckExpertsArgs {
+  uint32_t* experts;
+  uint32_t stride;
+  uint32_t n_tokens;
+  uint32_t n_used;
+  uint32_t n_experts;
+  uint32_t* fault;
+};
+
+__device__ __forceinline__ void check_experts(const CheckExpertsArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_tokens, args.n_used, [&](size_t row, uint32_t i) {
+    uint32_t* at = args.experts + row * args.stride + i;
+    if (*at < args.n_experts) return;
     // The first to come is told of; which one that is does not matter.
-    if (atomicCAS(fault, 0u, static_cast<uint32_t>(row) + 1) == 0) fault[1] = *at;
+    if (atomicCAS(args.fault, 0u, static_cast<uint32_t>(row) + 1) == 0) args.fault[1] = *at;
     *at = 0;
-  }
+  });
 }
 
-#undef M40_FOR_EACH_VALUE
+__global__ inline void activation_kernel(ActivationArgs args) { activation(args, launched_block(), launched_grid()); }
+__global__ inline void add_kernel(AddArgs args) { add(args, launched_block(), launched_grid()); }
+__global__ inline void softcap_kernel(SoftcapArgs args) { softcap(args, launched_block(), launched_grid()); }
+__global__ inline void select_rows_kernel(SelectRowsArgs args) { select_rows(args, launched_block(), launched_grid()); }
+__global__ inline void expert_sum_kernel(ExpertSumArgs args) { expert_sum(args, launched_block(), launched_grid()); }
+__global__ inline void check_experts_kernel(CheckExpertsArgs args) { check_experts(args, launched_block(), launched_grid()); }
 
 }  // namespace m40::cuda
 

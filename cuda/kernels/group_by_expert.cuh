@@ -4,25 +4,33 @@
 
 #include <stddef.h>
 
+#include "block.cuh"
 #include "expert_groups.cuh"
 
 namespace m40::cuda {
 
 constexpr uint32_t expert_group_warps = 4;
 
+struct GroupByExpertArgs {
+  const uint32_t* experts;
+  uint32_t experts_stride;
+  uint32_t n_experts;
+  ExpertGroups groups;
+};
+
 // A warp counts its expert's slots and those of the experts before, and then gathers its own. Experts that do not exist
-// are in no group.
-__global__ void __launch_bounds__(expert_group_warps * 32) group_by_expert(const uint32_t* experts, uint32_t experts_stride, uint32_t n_experts,
-                                                                          ExpertGroups groups) {
-  const uint32_t expert = blockIdx.x * expert_group_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (expert >= n_experts) return;
+// are in no group. Grid: experts by expert_group_warps.
+__device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, BlockIndex block) {
+  const ExpertGroups& groups = args.groups;
+  const uint32_t expert = block.x * expert_group_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (expert >= args.n_experts) return;
   // Calls f with each slot and the expert chosen there, 32 lanes at a time: past the last slot, with none that exists.
   const auto for_each_slot = [&](const auto& f) {
     uint32_t token = lane / groups.n_used, choice = lane % groups.n_used;
     const uint32_t tokens = 32 / groups.n_used, choices = 32 % groups.n_used;
 #pragma unroll 4
     for (uint32_t slot = lane; slot - lane < groups.n_slots; slot += 32) {
-      f(slot, slot < groups.n_slots ? __ldg(experts + size_t{token} * experts_stride + choice) : UINT32_MAX);
+      f(slot, slot < groups.n_slots ? __ldg(args.experts + size_t{token} * args.experts_stride + choice) : UINT32_MAX);
       token += tokens, choice += choices;
       if (choice >= groups.n_used) token++, choice -= groups.n_used;
     }
@@ -37,7 +45,7 @@ __global__ void __launch_bounds__(expert_group_warps * 32) group_by_expert(const
 
   const uint32_t end = before + mine, first_tile = expert_tiles(before, expert, groups.tile_rows);
   // The tiles that no expert takes are the last expert's, without rows.
-  const uint32_t end_tile = expert == n_experts - 1 ? groups.n_tiles : expert_tiles(end, expert + 1, groups.tile_rows);
+  const uint32_t end_tile = expert == args.n_experts - 1 ? groups.n_tiles : expert_tiles(end, expert + 1, groups.tile_rows);
   for (uint32_t tile = first_tile + lane; tile < end_tile; tile += 32) {
     const uint32_t first = min(before + (tile - first_tile) * groups.tile_rows, end);
     groups.tiles[tile] = {expert, first, min(first + groups.tile_rows, end)};
@@ -51,6 +59,8 @@ __global__ void __launch_bounds__(expert_group_warps * 32) group_by_expert(const
     next += __popc(lanes);
   });
 }
+
+__global__ inline void __launch_bounds__(expert_group_warps * 32) group_by_expert_kernel(GroupByExpertArgs args) { group_by_expert(args, launched_block()); }
 
 }  // namespace m40::cuda
 

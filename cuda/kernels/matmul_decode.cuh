@@ -9,6 +9,7 @@
 #ifndef M40_KERNELS_MATMUL_DECODE_CUH
 #define M40_KERNELS_MATMUL_DECODE_CUH
 
+#include "block.cuh"
 #include "formats.cuh"
 #include "matmul_prologue.cuh"
 #include "matmul_splits.cuh"
@@ -28,7 +29,7 @@ __host__ __device__ constexpr int walk_floats() {
 // prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
 // prologue, all warps of the thread block come here, also those whose part is empty.
 template <uint32_t kType, int T, int R, int kPrologue, class Prepare>
-__device__ __forceinline__ void decode_walk(const DecodeArgs& args, const PackedWeight& weight, uint32_t row, uint32_t first_token, uint32_t block,
+__device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, uint32_t first_token, uint32_t block,
                                             uint32_t end, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
@@ -213,7 +214,7 @@ __device__ __forceinline__ void clear(float (&acc)[R][T]) {
 
 // Shared memory of a thread block: what its warps need to walk, and afterwards their sums, kSlots of a lane at a time.
 template <uint32_t kType, int T, int R>
-struct DecodeShared {
+struct DecodeSplitShared {
   static constexpr int kSlots = R * T < 16 ? R * T : 16;
   static constexpr int kWalk = walk_floats<kType, T, R>();
   static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
@@ -222,9 +223,9 @@ struct DecodeShared {
 // The sums of one split of 32 * R rows and T tokens: take(i, sum) gets sum i, which is of token i / 32 % T and of row
 // i / (32 T) * 32 + i % 32 among them, in the thread of the block that it falls to (the same for all splits).
 template <uint32_t kType, int T, int R, int kPrologue, class Prepare, class Take>
-__device__ __forceinline__ void decode_split(const DecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t split,
+__device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t split,
                                              uint32_t n_splits, float* shared, const Prepare& prepare, const Take& take) {
-  using Shared = DecodeShared<kType, T, R>;
+  using Shared = DecodeSplitShared<kType, T, R>;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t n_blocks = packed_blocks(args.columns), n_parts = n_splits * decode_split_parts, part = split * decode_split_parts + warp;
   const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
@@ -250,38 +251,48 @@ __device__ __forceinline__ void decode_split(const DecodeArgs& args, const Packe
 
 __host__ __device__ constexpr int larger(int a, int b) { return a > b ? a : b; }
 
-// The weights of a launch are of kType or of kOther.
+template <uint32_t kType, int T, int R, int kPrologue, uint32_t kOther>
+struct MatmulDecodeShared {
+  __align__(16) float split[larger(DecodeSplitShared<kType, T, R>::kFloats, DecodeSplitShared<kOther, T, R>::kFloats)];
+  float norm_sums[T][kPrologue == norm_prologue ? norm_warps : 1];
+  DecodeTile tile;  // what is needed again after the walk waits here, for registers are short
+  bool is_last;
+};
+
+// Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther.
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>
-__global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode(DecodeArgs args) {
-  __shared__ __align__(16) float shared[larger(DecodeShared<kType, T, R>::kFloats, DecodeShared<kOther, T, R>::kFloats)];
-  __shared__ bool is_last;
-  __shared__ DecodeTile tile;  // what is needed again after the walk waits in shared memory, for registers are short
+__device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, BlockIndex block, MatmulDecodeShared<kType, T, R, kPrologue, kOther>& shared) {
   const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
   // Where there are registers for it, every thread finds out for itself, and none waits.
   constexpr bool kAlone = T == 1 || (T == 8 && Format<kType>::kHasSuper && kResidency > 1);
-  const DecodeTile found = kAlone ? decode_tile_of<T>(args, token_blocks) : DecodeTile{};
-  if (threadIdx.x == 0) tile = kAlone ? found : decode_tile_of<T>(args, token_blocks);
+  const DecodeTile found = kAlone ? decode_tile_of<T>(args, block.x, token_blocks) : DecodeTile{};
+  if (threadIdx.x == 0) shared.tile = kAlone ? found : decode_tile_of<T>(args, block.x, token_blocks);
   if (!kAlone) __syncthreads();
-  const DecodeTile& here = kAlone ? found : tile;
+  const DecodeTile& here = kAlone ? found : shared.tile;
   const auto take = [&](uint32_t i, float sum) {
-    const uint32_t row = tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = tile.token_block * T + i / 32 % T;
-    decode_take(args, args.weights[tile.which], tile.split, row, token, sum);
+    const uint32_t row = shared.tile.row_set * (32 * R) + i / (32 * T) * 32 + i % 32, token = shared.tile.token_block * T + i / 32 % T;
+    decode_take(args, args.weights[shared.tile.which], shared.tile.split, row, token, sum);
   };
   const auto prepare = [&](float(&scales)[T]) {
     if constexpr (kPrologue == norm_prologue) {
       static_assert(norm_warps % decode_split_parts == 0, "a warp does the work of whole warps of norm.cuh");
-      __shared__ float sums[T][norm_warps];
-      norm_scales<T>(args, here.token_block * T, sums, scales);
+      norm_scales<T>(args, here.token_block * T, shared.norm_sums, scales);
     }
   };
   const DecodeWeight& w = args.weights[here.which];
   const uint32_t first_row = here.row_set * (32 * R), first_token = here.token_block * T;
   if (kType == kOther || w.weight.type == kType) {
-    decode_split<kType, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared, prepare, take);
+    decode_split<kType, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
   } else {
-    decode_split<kOther, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared, prepare, take);
+    decode_split<kOther, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
   }
-  decode_add_splits<32 * R, T>(args, args.weights[tile.which], tile, token_blocks, &is_last);
+  decode_add_splits<32 * R, T>(args, args.weights[shared.tile.which], shared.tile, token_blocks, shared.is_last);
+}
+
+template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>
+__global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode_kernel(MatmulDecodeArgs args) {
+  __shared__ MatmulDecodeShared<kType, T, R, kPrologue, kOther> shared;
+  matmul_decode<kType, T, R, kPrologue, kResidency, kOther>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

@@ -28,7 +28,7 @@ struct DecodeWeight {
   uint64_t partials;       // where its partial sums start in scratch, in floats
 };
 
-struct DecodeArgs {
+struct MatmulDecodeArgs {
   const float* input;  // n_tokens * input_stride is below 2^32
   uint32_t input_stride;
   float* output;

@@ -31,7 +31,7 @@ struct DecodeTiled {
   __device__ static __forceinline__ uint32_t token_of(uint32_t lane, int j) { return j / 4 * 8 + lane / kRowLanes * 4 + j % 4; }
 
   // acc[i][j] += blocks [block, end) of rows first_row + row_of(i) times the activations of tokens first_token + token_of(j).
-  __device__ static __forceinline__ void walk(const DecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
+  __device__ static __forceinline__ void walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
                                               uint32_t end, float* shared, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
     const Bases bases = make_bases<F::kBits>();
@@ -146,18 +146,23 @@ struct DecodeTiled {
   }
 };
 
-// Where columns are a multiple of 32 and four of the input can be loaded at once. The weights of a launch are of kType or
-// of kOther.
+template <uint32_t kType>
+struct MatmulDecodeTiledShared {
+  __align__(16) float floats[DecodeTiled<kType>::kFloats];
+  DecodeTile tile;
+  bool is_last;
+};
+
+// Grid: pieces, as decode_tile_of() numbers them. Where columns are a multiple of 32 and four of the input can be loaded at
+// once. The weights of a launch are of kType or of kOther.
 template <uint32_t kType, uint32_t kOther>
-__global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tiled(DecodeArgs args) {
+__device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args, BlockIndex block, MatmulDecodeTiledShared<kType>& shared) {
   using Tiled = DecodeTiled<kType>;
   constexpr int kSlots = Tiled::kSlots, kTokens = Tiled::kTokens;
-  __shared__ __align__(16) float shared[Tiled::kFloats];
-  __shared__ bool is_last;
-  __shared__ DecodeTile tile;
+  DecodeTile& tile = shared.tile;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t token_blocks = (args.n_tokens + kTokens - 1) / kTokens;
-  if (threadIdx.x == 0) tile = decode_tile_of<kTokens>(args, token_blocks);
+  if (threadIdx.x == 0) tile = decode_tile_of<kTokens>(args, block.x, token_blocks);
   __syncthreads();
   float acc[8][16];
   clear(acc);
@@ -166,7 +171,7 @@ __global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tile
     const uint32_t n_blocks = packed_blocks(args.columns), n_parts = w.splits * decode_split_parts, part = tile.split * decode_split_parts + warp;
     const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
     const uint32_t first_row = tile.row_set * Tiled::kRows, first_token = tile.token_block * kTokens;
-    float* const mine = shared + warp * Tiled::kWalk;
+    float* const mine = shared.floats + warp * Tiled::kWalk;
     if (begin < end) {
       if (kType == kOther || w.weight.type == kType) {
         Tiled::walk(args, w.weight, first_row, first_token, begin, end, mine, acc);
@@ -180,19 +185,25 @@ __global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tile
   for (int from = 0; from < 8 * 16; from += kSlots) {
     __syncthreads();
     // One by one: sums that are stored four at a time are bound to registers in which they and the activations meet in a bank.
-    volatile float* const to = shared + warp * kSlots * 32 + lane;
+    volatile float* const to = shared.floats + warp * kSlots * 32 + lane;
 #pragma unroll
     for (int s = 0; s < kSlots; s++) to[s * 32] = acc[(from + s) % 8][(from + s) / 8];
     __syncthreads();
     for (int s = warp; s < kSlots; s += decode_split_parts) {
-      float sum = shared[s * 32 + lane];
+      float sum = shared.floats[s * 32 + lane];
 #pragma unroll
-      for (int p = 1; p < static_cast<int>(decode_split_parts); p++) sum += shared[(p * kSlots + s) * 32 + lane];
+      for (int p = 1; p < static_cast<int>(decode_split_parts); p++) sum += shared.floats[(p * kSlots + s) * 32 + lane];
       const uint32_t row = tile.row_set * Tiled::kRows + Tiled::row_of(lane, (from + s) % 8);
       decode_take(args, w, tile.split, row, tile.token_block * kTokens + Tiled::token_of(lane, (from + s) / 8), sum);
     }
   }
-  decode_add_splits<Tiled::kRows, kTokens>(args, w, tile, token_blocks, &is_last);
+  decode_add_splits<Tiled::kRows, kTokens>(args, w, tile, token_blocks, shared.is_last);
+}
+
+template <uint32_t kType, uint32_t kOther>
+__global__ __launch_bounds__(decode_split_parts * 32, 1) void matmul_decode_tiled_kernel(MatmulDecodeArgs args) {
+  __shared__ MatmulDecodeTiledShared<kType> shared;
+  matmul_decode_tiled<kType, kOther>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

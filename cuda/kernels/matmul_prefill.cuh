@@ -9,6 +9,8 @@
 #ifndef M40_KERNELS_MATMUL_PREFILL_CUH
 #define M40_KERNELS_MATMUL_PREFILL_CUH
 
+#include "block.cuh"
+#include "last_block.cuh"
 #include "matmul_fragments.cuh"
 #include "prefill_loader.cuh"
 
@@ -36,7 +38,7 @@ struct PrefillWeight {
   uint64_t partials;       // where its partial sums start in scratch, in floats
 };
 
-struct PrefillArgs {
+struct MatmulPrefillArgs {
   const float* input;  // n_tokens * input_stride is below 2^32
   uint32_t input_stride;
   float* output;
@@ -57,8 +59,8 @@ struct PrefillTile {
   uint32_t which, split, row_tile, token_tile;
 };
 
-__device__ __forceinline__ PrefillTile prefill_tile_of(const PrefillArgs& args, uint32_t token_tiles) {
-  const uint32_t a_group = args.n_tiles * prefill_token_group, group = blockIdx.x / a_group, in_group = blockIdx.x % a_group;
+__device__ __forceinline__ PrefillTile prefill_tile_of(const MatmulPrefillArgs& args, uint32_t block, uint32_t token_tiles) {
+  const uint32_t a_group = args.n_tiles * prefill_token_group, group = block / a_group, in_group = block % a_group;
   const uint32_t first = group * prefill_token_group, size = min(prefill_token_group, token_tiles - first);
   uint32_t at = in_group / size, which = 0;
   if (args.n_weights > 1 && at >= args.weights[1].first_tile) which = 1;
@@ -81,7 +83,7 @@ struct PrefillTokens {
 
 // Four rows of a token are summed up: of rows that cannot be loaded four at a time.
 template <class Tokens>
-__device__ __forceinline__ void prefill_finish(const PrefillArgs& args, const PrefillWeight& w, const Tokens& tokens, uint32_t row, uint32_t token, float4 sum) {
+__device__ __forceinline__ void prefill_finish(const MatmulPrefillArgs& args, const PrefillWeight& w, const Tokens& tokens, uint32_t row, uint32_t token, float4 sum) {
   if (token >= tokens.end) return;
   const size_t at = size_t{tokens.output_row(token)} * args.output_stride + w.output_column + row;
 #pragma unroll 1
@@ -96,20 +98,12 @@ __device__ __forceinline__ void prefill_finish(const PrefillArgs& args, const Pr
 // Puts the sums of a split into scratch. In the last thread block of a tile to get here, acc is then the sum of all splits,
 // and the result true.
 template <int N>
-__device__ __forceinline__ bool prefill_add_splits(float* partials, uint32_t n_splits, uint32_t split, uint32_t* counter, float (&acc)[8][N], bool* is_last) {
+__device__ __forceinline__ bool prefill_add_splits(float* partials, uint32_t n_splits, uint32_t split, uint32_t* counter, float (&acc)[8][N], bool& is_last) {
   const uint32_t thread = threadIdx.x;
   float* const mine = partials + split * (8 * N * prefill_threads) + thread;
 #pragma unroll
   for (int i = 0; i < 8 * N; i++) mine[i * prefill_threads] = acc[i / N][i % N];
-  __threadfence();
-  __syncthreads();
-  if (thread == 0) {
-    *is_last = atomicAdd(counter, 1u) == n_splits - 1;
-    if (*is_last) *counter = 0;
-  }
-  __syncthreads();
-  if (!*is_last) return false;
-  __threadfence();
+  if (!is_last_block(counter, n_splits, is_last)) return false;
 #pragma unroll
   for (int i = 0; i < 8 * N; i++) acc[i / N][i % N] = __ldcg(partials + i * prefill_threads + thread);
 #pragma unroll 1
@@ -130,11 +124,11 @@ struct PrefillInput {
   float x[kEach][4];
 
   template <class Tokens>
-  __device__ __forceinline__ PrefillInput(const PrefillArgs& args, const Tokens& tokens) {
+  __device__ __forceinline__ PrefillInput(const MatmulPrefillArgs& args, const Tokens& tokens) {
 #pragma unroll
     for (int i = 0; i < kEach; i++) from[i] = tokens.input_row(min(tokens.first + threadIdx.x / 4 * kEach + i, tokens.end - 1)) * args.input_stride + threadIdx.x % 4 * 4;
   }
-  __device__ __forceinline__ void load(const PrefillArgs& args, uint32_t column) {
+  __device__ __forceinline__ void load(const MatmulPrefillArgs& args, uint32_t column) {
 #pragma unroll
     for (int i = 0; i < kEach; i++) {
       const float* const at = args.input + (from[i] + column);
@@ -165,14 +159,22 @@ struct PrefillInput {
 // Blocks a multiprocessor that the compiler is to leave registers for.
 constexpr int prefill_residency(int tokens) { return tokens == 128 ? 2 : tokens == 64 ? 3 : 4; }
 
+template <int kTokens, bool kAligned>
+struct MatmulPrefillShared {
+  static constexpr int kWeights = prefill_columns * prefill_rows;  // floats of a buffer
+  // Two buffers of weights, then two of activations; in the end sums.
+  __align__(16) float floats[2 * (kWeights + PrefillInput<kTokens, kAligned>::kFloats)];
+  bool is_last;
+};
+
 // One tile: `weight` is the one of args that the tile is of, or an expert's part of it.
 template <uint32_t kType, int kTokens, bool kAligned, class Tokens>
-__device__ __forceinline__ void prefill_product(const PrefillArgs& args, const PrefillTile& tile, const PackedWeight& weight, const Tokens& tokens) {
+__device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, const PrefillTile& tile, const PackedWeight& weight, const Tokens& tokens,
+                                                MatmulPrefillShared<kTokens, kAligned>& memory) {
   using Input = PrefillInput<kTokens, kAligned>;
   constexpr int kRows = prefill_rows, kColumns = prefill_columns, kGroups = kTokens / 32;
-  constexpr int kWeights = kColumns * kRows;  // floats of a buffer
-  __shared__ __align__(16) float shared[2 * (kWeights + Input::kFloats)];
-  __shared__ bool is_last;
+  constexpr int kWeights = MatmulPrefillShared<kTokens, kAligned>::kWeights;
+  float* const shared = memory.floats;
   float* const inputs = shared + 2 * kWeights;
   const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
   const PrefillWeight& w = args.weights[tile.which];
@@ -235,7 +237,7 @@ __device__ __forceinline__ void prefill_product(const PrefillArgs& args, const P
   if (Tokens::kSplits && w.splits > 1) {
     const uint32_t row_tiles = packed_tiles(w.weight.rows), at = tile.token_tile * row_tiles + tile.row_tile;
     if (!prefill_add_splits(args.partials + w.partials + size_t{at} * w.splits * (kTokens * prefill_rows), w.splits, tile.split,
-                            args.counters + w.first_counter + at, acc, &is_last)) {
+                            args.counters + w.first_counter + at, acc, memory.is_last)) {
       return;
     }
   }
@@ -285,11 +287,18 @@ __device__ __forceinline__ void prefill_product(const PrefillArgs& args, const P
   }
 }
 
+// Grid: tiles, as prefill_tile_of() numbers them.
 template <uint32_t kType, int kTokens, bool kAligned>
-__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill(PrefillArgs args) {
-  const PrefillTile tile = prefill_tile_of(args, (args.n_tokens + kTokens - 1) / kTokens);
+__device__ __forceinline__ void matmul_prefill(const MatmulPrefillArgs& args, BlockIndex block, MatmulPrefillShared<kTokens, kAligned>& shared) {
+  const PrefillTile tile = prefill_tile_of(args, block.x, (args.n_tokens + kTokens - 1) / kTokens);
   const PrefillTokens tokens = {tile.token_tile * kTokens, args.n_tokens};
-  prefill_product<kType, kTokens, kAligned>(args, tile, args.weights[tile.which].weight, tokens);
+  prefill_product<kType, kTokens, kAligned>(args, tile, args.weights[tile.which].weight, tokens, shared);
+}
+
+template <uint32_t kType, int kTokens, bool kAligned>
+__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_kernel(MatmulPrefillArgs args) {
+  __shared__ MatmulPrefillShared<kTokens, kAligned> shared;
+  matmul_prefill<kType, kTokens, kAligned>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

@@ -11,8 +11,8 @@
 
 namespace m40::cuda {
 
-struct PrefillExpertArgs {
-  PrefillArgs product;  // its tokens are slots
+struct MatmulPrefillExpertArgs {
+  MatmulPrefillArgs product;  // its tokens are slots
   ExpertGroups groups;
   bool input_per_slot;  // the input has a row a slot; else a row a token
 };
@@ -29,14 +29,21 @@ struct PrefillSlots {
   __device__ __forceinline__ uint32_t output_row(uint32_t place) const { return __ldg(slots + place); }
 };
 
+// Grid: tiles, as prefill_tile_of() numbers them.
 template <uint32_t kType, int kTokens, bool kAligned>
-__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_experts(PrefillExpertArgs args) {
-  const PrefillTile tile = prefill_tile_of(args.product, args.groups.n_tiles);
+__device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpertArgs& args, BlockIndex block, MatmulPrefillShared<kTokens, kAligned>& shared) {
+  const PrefillTile tile = prefill_tile_of(args.product, block.x, args.groups.n_tiles);
   const ExpertTile rows = args.groups.tiles[tile.token_tile];
   if (rows.first == rows.end) return;
   const PackedWeight weight = packed_expert(args.product.weights[tile.which].weight, rows.expert);
   const PrefillSlots slots = {rows.first, rows.end, args.groups.slots, args.input_per_slot ? 1 : args.groups.n_used};
-  prefill_product<kType, kTokens, kAligned>(args.product, tile, weight, slots);
+  prefill_product<kType, kTokens, kAligned>(args.product, tile, weight, slots, shared);
+}
+
+template <uint32_t kType, int kTokens, bool kAligned>
+__global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_experts_kernel(MatmulPrefillExpertArgs args) {
+  __shared__ MatmulPrefillShared<kTokens, kAligned> shared;
+  matmul_prefill_experts<kType, kTokens, kAligned>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

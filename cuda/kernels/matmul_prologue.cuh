@@ -14,7 +14,7 @@ enum : int { no_prologue = 0, norm_prologue = 1, activation_prologue = 2 };
 // What a norm multiplies a token's values by. The sum is norm.cuh's, to the bit: each warp here does the work of several
 // of its warps, one after the other.
 template <int T>
-__device__ __forceinline__ void norm_scales(const DecodeArgs& args, uint32_t first_token, float (*sums)[norm_warps], float (&scales)[T]) {
+__device__ __forceinline__ void norm_scales(const MatmulDecodeArgs& args, uint32_t first_token, float (*sums)[norm_warps], float (&scales)[T]) {
   constexpr int kParts = norm_warps / static_cast<int>(decode_split_parts);
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
 #pragma unroll

@@ -3,14 +3,15 @@
 #ifndef M40_KERNELS_MATMUL_SPLITS_CUH
 #define M40_KERNELS_MATMUL_SPLITS_CUH
 
+#include "last_block.cuh"
 #include "matmul_decode_args.cuh"
 
 namespace m40::cuda {
 
-__device__ __forceinline__ uint32_t decode_weight_of(const DecodeArgs& args) {
+__device__ __forceinline__ uint32_t decode_weight_of(const MatmulDecodeArgs& args, uint32_t block) {
   uint32_t which = 0;
-  if (args.n_weights > 1 && blockIdx.x >= args.weights[1].first_block) which = 1;
-  if (args.n_weights > 2 && blockIdx.x >= args.weights[2].first_block) which = 2;
+  if (args.n_weights > 1 && block >= args.weights[1].first_block) which = 1;
+  if (args.n_weights > 2 && block >= args.weights[2].first_block) which = 2;
   return which;
 }
 
@@ -20,16 +21,16 @@ struct DecodeTile {
 };
 
 template <int kTokens>
-__device__ __forceinline__ DecodeTile decode_tile_of(const DecodeArgs& args, uint32_t token_blocks) {
-  const uint32_t which = decode_weight_of(args);
+__device__ __forceinline__ DecodeTile decode_tile_of(const MatmulDecodeArgs& args, uint32_t block, uint32_t token_blocks) {
+  const uint32_t which = decode_weight_of(args, block);
   const DecodeWeight& w = args.weights[which];
-  const uint32_t at = blockIdx.x - w.first_block;
+  const uint32_t at = block - w.first_block;
   if constexpr (kTokens == 1) return {which, at >> (31 - __clz(w.splits)), at & (w.splits - 1), 0};  // splits: a power of two
   const uint32_t rest = at / token_blocks;
   return {which, rest / w.splits, rest % w.splits, at % token_blocks};
 }
 
-__device__ __forceinline__ void decode_finish(const DecodeArgs& args, const DecodeWeight& w, uint32_t row, uint32_t token, float value) {
+__device__ __forceinline__ void decode_finish(const MatmulDecodeArgs& args, const DecodeWeight& w, uint32_t row, uint32_t token, float value) {
   const size_t at = size_t{token} * args.output_stride + w.output_column + row;
   if (w.bias != nullptr) value += __ldg(w.bias + row);
   if (args.residual != nullptr) value += args.residual[at];
@@ -37,7 +38,7 @@ __device__ __forceinline__ void decode_finish(const DecodeArgs& args, const Deco
 }
 
 // A split's sum: to the output where there is one split, else to scratch.
-__device__ __forceinline__ void decode_take(const DecodeArgs& args, const DecodeWeight& w, uint32_t split, uint32_t row, uint32_t token, float sum) {
+__device__ __forceinline__ void decode_take(const MatmulDecodeArgs& args, const DecodeWeight& w, uint32_t split, uint32_t row, uint32_t token, float sum) {
   const uint32_t rows = w.weight.rows;
   if (row >= rows || token >= args.n_tokens) return;
   if (w.splits == 1) {
@@ -50,7 +51,7 @@ __device__ __forceinline__ void decode_take(const DecodeArgs& args, const Decode
 // Adds the splits' sums, kWide rows of a thread at a time and kEach such groups. All loads of the groups are under way at
 // once: one after the other, they would cost more time than all else here.
 template <int kWide, int kEach, uint32_t kRows, uint32_t kSums>
-__device__ __forceinline__ void add_split_sums(const DecodeArgs& args, const DecodeWeight& w, uint32_t first_row, uint32_t first_token) {
+__device__ __forceinline__ void add_split_sums(const MatmulDecodeArgs& args, const DecodeWeight& w, uint32_t first_row, uint32_t first_token) {
   constexpr uint32_t kThreads = decode_split_parts * 32;
   const uint32_t rows = w.weight.rows;
   const size_t stride = size_t{args.n_tokens} * rows;
@@ -98,18 +99,9 @@ __device__ __forceinline__ void add_split_sums(const DecodeArgs& args, const Dec
 
 // The last thread block of a tile to get here adds the splits' sums.
 template <int kRows, int kTokens>
-__device__ __forceinline__ void decode_add_splits(const DecodeArgs& args, const DecodeWeight& w, const DecodeTile& tile, uint32_t token_blocks, bool* is_last) {
+__device__ __forceinline__ void decode_add_splits(const MatmulDecodeArgs& args, const DecodeWeight& w, const DecodeTile& tile, uint32_t token_blocks, bool& is_last) {
   if (w.splits == 1) return;
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    uint32_t* const counter = args.counters + w.first_counter + tile.row_set * token_blocks + tile.token_block;
-    *is_last = atomicAdd(counter, 1u) == w.splits - 1;
-    if (*is_last) *counter = 0;
-  }
-  __syncthreads();
-  if (!*is_last) return;
-  __threadfence();
+  if (!is_last_block(args.counters + w.first_counter + tile.row_set * token_blocks + tile.token_block, w.splits, is_last)) return;
   const uint32_t first_row = tile.row_set * kRows, first_token = tile.token_block * kTokens;
   constexpr uint32_t kSums = kRows * kTokens, kThreads = decode_split_parts * 32, kOnes = (kSums + kThreads - 1) / kThreads;
   if (kSums >= 4 * kThreads && w.weight.rows % 4 == 0) {

@@ -8,6 +8,8 @@
 #ifndef M40_KERNELS_NORM_CUH
 #define M40_KERNELS_NORM_CUH
 
+#include "block.cuh"
+#include "norm_args.cuh"
 #include "reduce.cuh"
 
 namespace m40::cuda {
@@ -85,24 +87,31 @@ __device__ __forceinline__ void norm_long(const NormRow& row, float epsilon, flo
   }
 }
 
-// The input, the residual and the output may be one.
+struct NormShared {
+  __align__(16) float sums[2][norm_warps];
+};
+
+// Grid: rows.
 template <bool kLayer, int kValues>
-__global__ void __launch_bounds__(norm_threads)
-    norm(const float* input, uint32_t input_stride, const float* residual, uint32_t residual_stride, float* output, uint32_t output_stride,
-         const float* weight, const float* bias, uint32_t columns, float epsilon) {
-  __shared__ float sums[2][norm_warps];
+__device__ __forceinline__ void norm(const NormArgs& args, BlockIndex block, NormShared& shared) {
   NormRow row = {};
-  row.input = input + size_t{blockIdx.x} * input_stride;
-  row.residual = residual == nullptr ? nullptr : residual + size_t{blockIdx.x} * residual_stride;
-  row.output = output + size_t{blockIdx.x} * output_stride;
-  row.weight = weight;
-  row.bias = bias;
-  row.columns = columns;
+  row.input = args.input + size_t{block.x} * args.input_stride;
+  row.residual = args.residual == nullptr ? nullptr : args.residual + size_t{block.x} * args.residual_stride;
+  row.output = args.output + size_t{block.x} * args.output_stride;
+  row.weight = args.weight;
+  row.bias = args.bias;
+  row.columns = args.columns;
   if constexpr (kValues > 0) {
-    norm_short<kLayer, kValues>(row, epsilon, sums);
+    norm_short<kLayer, kValues>(row, args.epsilon, shared.sums);
   } else {
-    norm_long<kLayer>(row, epsilon, sums);
+    norm_long<kLayer>(row, args.epsilon, shared.sums);
   }
+}
+
+template <bool kLayer, int kValues>
+__global__ void __launch_bounds__(norm_threads) norm_kernel(NormArgs args) {
+  __shared__ NormShared shared;
+  norm<kLayer, kValues>(args, launched_block(), shared);
 }
 
 // ---- four adjacent columns a load ---------------------------------------------------------------------------------
@@ -131,23 +140,19 @@ __device__ __forceinline__ float fours_sum(float4 chains, float* parts) {
   return (sum.x + sum.z) + (sum.y + sum.w);
 }
 
-// Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns. The input,
-// the residual and the output may be one.
+// Grid: rows. Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns.
 template <bool kLayer, int kFours>
-__global__ void __launch_bounds__(norm_fours_threads)
-    norm_fours(const float* input, uint32_t input_stride, const float* residual, uint32_t residual_stride, float* output,
-               uint32_t output_stride, const float* weight, const float* bias, uint32_t columns, float epsilon) {
-  __shared__ __align__(16) float parts[2][norm_warps];
-  const uint32_t fours = columns / 4;
-  const float4* from = reinterpret_cast<const float4*>(input + size_t{blockIdx.x} * input_stride);
+__device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex block, NormShared& shared) {
+  const uint32_t fours = args.columns / 4;
+  const float4* from = reinterpret_cast<const float4*>(args.input + size_t{block.x} * args.input_stride);
   float4 values[kFours], weights[kFours];
 #pragma unroll
   for (int k = 0; k < kFours; k++) {
     const uint32_t i = k * norm_fours_threads + threadIdx.x;
     values[k] = i < fours ? from[i] : make_float4(0, 0, 0, 0);
-    weights[k] = i < fours ? __ldg(reinterpret_cast<const float4*>(weight) + i) : make_float4(0, 0, 0, 0);
+    weights[k] = i < fours ? __ldg(reinterpret_cast<const float4*>(args.weight) + i) : make_float4(0, 0, 0, 0);
   }
-  const float n = static_cast<float>(columns);
+  const float n = static_cast<float>(args.columns);
   if (kLayer) {
     float4 sum = make_float4(0, 0, 0, 0);
 #pragma unroll
@@ -157,7 +162,7 @@ __global__ void __launch_bounds__(norm_fours_threads)
       sum.z += values[k].z;
       sum.w += values[k].w;
     }
-    const float mean = fours_sum(sum, parts[0]) / n;
+    const float mean = fours_sum(sum, shared.sums[0]) / n;
 #pragma unroll
     for (int k = 0; k < kFours; k++) {
       if (k * norm_fours_threads + threadIdx.x >= fours) continue;
@@ -172,24 +177,30 @@ __global__ void __launch_bounds__(norm_fours_threads)
     squares.z = fmaf(values[k].z, values[k].z, squares.z);
     squares.w = fmaf(values[k].w, values[k].w, squares.w);
   }
-  const float scale = norm_scale(fours_sum(squares, parts[1]) / n, epsilon);
-  float4* to = reinterpret_cast<float4*>(output + size_t{blockIdx.x} * output_stride);
+  const float scale = norm_scale(fours_sum(squares, shared.sums[1]) / n, args.epsilon);
+  float4* to = reinterpret_cast<float4*>(args.output + size_t{block.x} * args.output_stride);
 #pragma unroll
   for (int k = 0; k < kFours; k++) {
     const uint32_t i = k * norm_fours_threads + threadIdx.x;
     if (i >= fours) continue;
     float4 value = make_float4(values[k].x * scale * weights[k].x, values[k].y * scale * weights[k].y, values[k].z * scale * weights[k].z,
                                values[k].w * scale * weights[k].w);
-    if (bias != nullptr) {
-      const float4 more = __ldg(reinterpret_cast<const float4*>(bias) + i);
+    if (args.bias != nullptr) {
+      const float4 more = __ldg(reinterpret_cast<const float4*>(args.bias) + i);
       value = make_float4(value.x + more.x, value.y + more.y, value.z + more.z, value.w + more.w);
     }
-    if (residual != nullptr) {
-      const float4 more = reinterpret_cast<const float4*>(residual + size_t{blockIdx.x} * residual_stride)[i];
+    if (args.residual != nullptr) {
+      const float4 more = reinterpret_cast<const float4*>(args.residual + size_t{block.x} * args.residual_stride)[i];
       value = make_float4(value.x + more.x, value.y + more.y, value.z + more.z, value.w + more.w);
     }
     to[i] = value;
   }
+}
+
+template <bool kLayer, int kFours>
+__global__ void __launch_bounds__(norm_fours_threads) norm_fours_kernel(NormArgs args) {
+  __shared__ NormShared shared;
+  norm_fours<kLayer, kFours>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

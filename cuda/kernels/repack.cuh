@@ -2,6 +2,7 @@
 #ifndef M40_KERNELS_REPACK_CUH
 #define M40_KERNELS_REPACK_CUH
 
+#include "block.cuh"
 #include "formats.cuh"
 
 namespace m40::cuda {
@@ -129,19 +130,30 @@ __device__ void pack_quants(const uint8_t* q, uint32_t* words) {
   }
 }
 
-// Rows from first_row on, counted over all experts, [row_begin, row_end) of them given; the padding below an expert's last row is filled with zeros.
+constexpr uint32_t repack_threads = 64;
+
+struct RepackArgs {
+  uint64_t row_bytes;  // of the raw rows
+  PackedWeight weight;
+  uint64_t first_row;  // counted over all experts
+  uint64_t n_rows;
+};
+
+// Rows [first_row, first_row + n_rows); the padding below an expert's last row is filled with zeros. Grid: rows by
+// repack_threads, blocks of columns. raw: [n_rows][row_bytes].
 template <uint32_t kType>
-__global__ void repack(const uint8_t* __restrict__ raw, uint64_t row_bytes, PackedWeight weight, uint64_t first_row, uint64_t n_rows) {
+__device__ __forceinline__ void repack(const uint8_t* __restrict__ raw, const RepackArgs& args, BlockIndex index) {
   using F = Format<kType>;
   constexpr uint32_t kRaw = F::kColumns == 8 ? 0 : F::kHasSuper ? 256 : 32;  // columns of a raw block; 0: single values
-  const uint32_t block = blockIdx.y;
+  const PackedWeight& weight = args.weight;
+  const uint32_t block = index.y;
   const uint32_t n_blocks = packed_blocks(weight.columns);
-  const uint64_t given = uint64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (given >= n_rows) return;
-  const uint32_t expert = static_cast<uint32_t>((first_row + given) / weight.rows);
-  const uint32_t row = static_cast<uint32_t>((first_row + given) % weight.rows);
+  const uint64_t given = uint64_t{index.x} * repack_threads + threadIdx.x;
+  if (given >= args.n_rows) return;
+  const uint32_t expert = static_cast<uint32_t>((args.first_row + given) / weight.rows);
+  const uint32_t row = static_cast<uint32_t>((args.first_row + given) % weight.rows);
   const PackedWeight own = packed_expert(weight, expert);
-  const uint8_t* raw_row = raw + given * row_bytes;
+  const uint8_t* raw_row = raw + given * args.row_bytes;
 
   constexpr int kBlockWords = F::kLoads * F::kWords;
   uint32_t words[kBlockWords < 8 ? 8 : kBlockWords];
@@ -160,7 +172,7 @@ __global__ void repack(const uint8_t* __restrict__ raw, uint64_t row_bytes, Pack
     }
   } else {
     constexpr uint32_t kPerBlock = kRaw / 32;
-    const uint64_t raw_block_bytes = row_bytes / (weight.columns / kRaw);
+    const uint64_t raw_block_bytes = args.row_bytes / (weight.columns / kRaw);
     const uint8_t* at = raw_row + block / kPerBlock * raw_block_bytes;
     unpack_raw<kType>(at, block % kPerBlock, values);
     pack_quants<kType>(values.q, words);
@@ -198,6 +210,11 @@ __global__ void repack(const uint8_t* __restrict__ raw, uint64_t row_bytes, Pack
       }
     }
   }
+}
+
+template <uint32_t kType>
+__global__ void repack_kernel(const uint8_t* __restrict__ raw, RepackArgs args) {
+  repack<kType>(raw, args, launched_block());
 }
 
 }  // namespace m40::cuda

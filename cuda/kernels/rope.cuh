@@ -10,6 +10,7 @@
 
 #include "../include/m40.h"
 #include "../runtime/device.h"
+#include "block.cuh"
 #include "kv_cache.cuh"
 
 namespace m40::cuda {
@@ -109,17 +110,20 @@ struct RopeKernelArgs {
 
 constexpr uint32_t rope_warps = 8;
 
-// Grid: tokens, and the heads of q, k and v by rope_warps; a warp does a head.
+// Floats of shared memory that a block wants: a table [rope_dim], then a head [head_dim] a warp.
+__host__ __device__ inline uint32_t rope_shared_floats(const RopeParameters& rope) { return rope.rope_dim + rope_warps * rope.head_dim; }
+
+// Rotates q and k in place and puts k and v into the cache. Grid: tokens, and the heads of q, k and v by rope_warps; a warp
+// does a head. shared: rope_shared_floats().
 template <uint32_t Type>
-__global__ void __launch_bounds__(rope_warps * 32) rope_kernel(RopeKernelArgs args) {
-  M40_DYNAMIC_SHARED(float, shared);  // table [rope_dim], then a head [head_dim] a warp
-  const uint32_t token = blockIdx.x;
+__device__ __forceinline__ void rope_to_cache(const RopeKernelArgs& args, BlockIndex block, float* shared) {
+  const uint32_t token = block.x;
   const uint32_t warp = threadIdx.x / 32;
   const uint32_t lane = threadIdx.x % 32;
   const uint32_t position = args.positions[token];
   rope_table(args.rope, position, shared, threadIdx.x, rope_warps * 32);
   __syncthreads();
-  const uint32_t h = blockIdx.y * rope_warps + warp;
+  const uint32_t h = block.y * rope_warps + warp;
   if (h >= args.n_heads + 2 * args.n_kv_heads) return;
   float* row = args.qkv + uint64_t{token} * args.stride + uint64_t{h} * args.rope.head_dim;
   const float* head = row;
@@ -138,6 +142,12 @@ __global__ void __launch_bounds__(rope_warps * 32) rope_kernel(RopeKernelArgs ar
   const uint32_t page = args.page_table[uint64_t{args.sequences[token]} * args.page_stride + (position >> args.cache.page_shift)];
   uint8_t* region = args.cache.keys + page * args.cache.page_bytes + (is_value ? args.cache.values : 0);
   store_head<Type>(args.cache, region, cache_row(args.cache, kv_head, position), head, lane);
+}
+
+template <uint32_t Type>
+__global__ void __launch_bounds__(rope_warps * 32) rope_to_cache_kernel(RopeKernelArgs args) {
+  M40_DYNAMIC_SHARED(float, shared);
+  rope_to_cache<Type>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

@@ -7,6 +7,7 @@
 
 #include "../include/m40.h"
 #include "../runtime/device.h"
+#include "block.cuh"
 
 namespace m40::cuda {
 
@@ -23,22 +24,35 @@ __device__ __forceinline__ bool preferred(const ExpertChoice& a, const ExpertCho
   return a.logit != b.logit ? a.logit > b.logit : a.expert < b.expert;
 }
 
-__global__ void __launch_bounds__(route_warps * 32) route_kernel(const float* input, uint32_t input_stride, uint32_t* experts, uint32_t experts_stride,
-                                                                float* weights, uint32_t weights_stride, uint32_t n_tokens, uint32_t n_experts,
-                                                                uint32_t n_used, bool normalise, float scale) {
-  const uint32_t token = blockIdx.x * route_warps + threadIdx.x / 32;
+struct RouteKernelArgs {
+  const float* input;
+  uint32_t input_stride;
+  uint32_t* experts;
+  uint32_t experts_stride;
+  float* weights;
+  uint32_t weights_stride;
+  uint32_t n_tokens;
+  uint32_t n_experts;
+  uint32_t n_used;
+  bool normalise;
+  float scale;
+};
+
+// Grid: tokens by route_warps.
+__device__ __forceinline__ void route(const RouteKernelArgs& args, BlockIndex block) {
+  const uint32_t token = block.x * route_warps + threadIdx.x / 32;
   const uint32_t lane = threadIdx.x % 32;
-  if (token >= n_tokens) return;
-  const float* logits = input + uint64_t{token} * input_stride;
-  experts += uint64_t{token} * experts_stride;
-  weights += uint64_t{token} * weights_stride;
+  if (token >= args.n_tokens) return;
+  const float* logits = args.input + uint64_t{token} * args.input_stride;
+  uint32_t* experts = args.experts + uint64_t{token} * args.experts_stride;
+  float* weights = args.weights + uint64_t{token} * args.weights_stride;
 
   ExpertChoice previous = {0, M40_NONE};
   float largest = 0;
   float chosen_sum = 0;
-  for (uint32_t slot = 0; slot < n_used; slot++) {
+  for (uint32_t slot = 0; slot < args.n_used; slot++) {
     ExpertChoice best = {0, M40_NONE};
-    for (uint32_t e = lane; e < n_experts; e += 32) {
+    for (uint32_t e = lane; e < args.n_experts; e += 32) {
       const float logit = logits[e];
       const ExpertChoice candidate = {logit == logit ? logit : -INFINITY, e};
       if (previous.expert != M40_NONE && !preferred(previous, candidate)) continue;
@@ -60,13 +74,15 @@ __global__ void __launch_bounds__(route_warps * 32) route_kernel(const float* in
     }
   }
   float sum = 0;
-  for (uint32_t e = lane; e < n_experts; e += 32) sum += expf(logits[e] - largest);
+  for (uint32_t e = lane; e < args.n_experts; e += 32) sum += expf(logits[e] - largest);
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
   __syncwarp();
-  const float factor = scale / (normalise ? chosen_sum : sum);
-  for (uint32_t slot = lane; slot < n_used; slot += 32) weights[slot] *= factor;
+  const float factor = args.scale / (args.normalise ? chosen_sum : sum);
+  for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= factor;
 }
+
+__global__ inline void __launch_bounds__(route_warps * 32) route_kernel(RouteKernelArgs args) { route(args, launched_block()); }
 
 }  // namespace m40::cuda
 

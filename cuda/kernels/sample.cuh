@@ -10,6 +10,8 @@
 #ifndef M40_KERNELS_SAMPLE_CUH
 #define M40_KERNELS_SAMPLE_CUH
 
+#include "block.cuh"
+#include "last_block.cuh"
 #include "sample_draw.cuh"
 
 namespace m40::cuda {
@@ -111,107 +113,92 @@ __device__ __forceinline__ void adjust_slice(const SampleKernelArgs& args, const
   __syncthreads();
 }
 
-// Grid: slices, outputs.
-__global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelArgs args) {
-  __shared__ SampleShared shared;
-  const uint32_t output = blockIdx.y;
-  const m40_sampling sampling = args.sampling[output];
-  const float* logits = args.logits + uint64_t{output} * args.logits_stride;
-  const bool adjusts = sampling.n_token_counts != 0 || sampling.n_token_biases != 0 || sampling.mask != M40_NONE;
-  float* copy = args.adjusted + uint64_t{output} * args.columns;
-  const float* adjusted = adjusts ? copy : logits;
-  SampleSlice* slices = args.slices + uint64_t{output} * args.n_slices;
-
-  {
-    const uint32_t first = blockIdx.x * sample_slice;
-    const uint32_t end = min(first + sample_slice, args.columns);
-    constexpr uint32_t each = sample_slice / sample_threads;
-    float values[each];
-    bool finite = true;
-    unsigned long long best = 0;
-#pragma unroll
-    for (uint32_t j = 0; j < each; j++) {
-      const uint32_t i = first + j * sample_threads + threadIdx.x;
-      values[j] = i < end ? logits[i] : -INFINITY;
-    }
-#pragma unroll
-    for (uint32_t j = 0; j < each; j++) {
-      const uint32_t i = first + j * sample_threads + threadIdx.x;
-      if (i >= end) continue;
-      finite = finite && fabsf(values[j]) <= FLT_MAX;
-      best = max(best, likeliness(rising_bits(values[j]), i));
-    }
-    const auto larger = [](unsigned long long a, unsigned long long b) { return max(a, b); };
-    best = block_reduce(best, shared.words, larger);
-    const float largest = logit_of_candidate(best);
-    float sum = 0;
-#pragma unroll
-    for (uint32_t j = 0; j < each; j++) sum += expf(values[j] - largest);
-    const uint32_t all_finite = __syncthreads_and(finite);
-    sum = block_sum(sum, reinterpret_cast<float*>(shared.counts));
-    uint32_t n_allowed = end - first;
-    if (adjusts) {
-      adjust_slice(args, sampling, logits, copy, first, end, shared);
-      best = 0;
-      n_allowed = 0;
-      for (uint32_t i = first + threadIdx.x; i < end; i += sample_threads) {
-        if (copy[i] == -INFINITY) continue;
-        best = max(best, likeliness(rising_bits(copy[i]), i));
-        n_allowed++;
-      }
-      best = block_reduce(best, shared.words, larger);
-      n_allowed = block_sum(n_allowed, shared.counts);
-    }
-    if (threadIdx.x == 0) slices[blockIdx.x] = {largest, sum, all_finite, n_allowed, best};
-  }
-
-  __threadfence();
-  __syncthreads();
-  if (threadIdx.x == 0) {
-    shared.found = atomicAdd(args.counters + output, 1u) == args.n_slices - 1;
-    if (shared.found) args.counters[output] = 0;
-  }
-  __syncthreads();
-  const bool is_last = shared.found;
-  if (!is_last) return;
-  __threadfence();
-
-  // Each warp for itself, a slice a lane.
-  const uint32_t lane = threadIdx.x % 32;
-  float largest = -INFINITY;
-  uint32_t not_finite = 0;
+// What a block leaves of its slice. adjusted: where the output's adjusted logits go, if it
+// adjusts any.
+__device__ __forceinline__ void take_slice(const SampleKernelArgs& args, const m40_sampling& sampling, const float* logits, bool adjusts, float* adjusted,
+                                           uint32_t slice, SampleSlice& summary, SampleShared& shared) {
+  const uint32_t first = slice * sample_slice;
+  const uint32_t end = min(first + sample_slice, args.columns);
+  constexpr uint32_t each = sample_slice / sample_threads;
+  float values[each];
+  bool finite = true;
   unsigned long long best = 0;
-  uint32_t n_allowed = 0;
-  for (uint32_t s = lane; s < args.n_slices; s += 32) {
-    largest = fmaxf(largest, __ldcg(&slices[s].largest));
-    not_finite |= __ldcg(&slices[s].finite) == 0;
-    best = max(best, __ldcg(&slices[s].best));
-    n_allowed += __ldcg(&slices[s].n_allowed);
+#pragma unroll
+  for (uint32_t j = 0; j < each; j++) {
+    const uint32_t i = first + j * sample_threads + threadIdx.x;
+    values[j] = i < end ? logits[i] : -INFINITY;
   }
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) {
-    largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, offset));
-    not_finite |= __shfl_xor_sync(~0u, not_finite, offset);
-    best = max(best, __shfl_xor_sync(~0u, best, offset));
-    n_allowed += __shfl_xor_sync(~0u, n_allowed, offset);
+  for (uint32_t j = 0; j < each; j++) {
+    const uint32_t i = first + j * sample_threads + threadIdx.x;
+    if (i >= end) continue;
+    finite = finite && fabsf(values[j]) <= FLT_MAX;
+    best = max(best, likeliness(rising_bits(values[j]), i));
   }
-  if (not_finite || n_allowed == 0) {
-    if (threadIdx.x == 0) args.statuses[output] = not_finite ? M40_OUTPUT_NOT_FINITE : M40_OUTPUT_NOTHING_ALLOWED;
-    return;
-  }
-  double sum = 0;
-  for (uint32_t s = lane; s < args.n_slices; s += 32) {
-    sum += static_cast<double>(__ldcg(&slices[s].sum)) * exp(static_cast<double>(__ldcg(&slices[s].largest)) - static_cast<double>(largest));
-  }
+  const auto larger = [](unsigned long long a, unsigned long long b) { return max(a, b); };
+  best = block_reduce(best, shared.words, larger);
+  const float largest = logit_of_candidate(best);
+  float sum = 0;
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
-  const double log_sum = static_cast<double>(largest) + log(sum);
+  for (uint32_t j = 0; j < each; j++) sum += expf(values[j] - largest);
+  const uint32_t all_finite = __syncthreads_and(finite);
+  sum = block_total(sum, reinterpret_cast<float*>(shared.counts));
+  uint32_t n_allowed = end - first;
+  if (adjusts) {
+    adjust_slice(args, sampling, logits, adjusted, first, end, shared);
+    best = 0;
+    n_allowed = 0;
+    for (uint32_t i = first + threadIdx.x; i < end; i += sample_threads) {
+      if (adjusted[i] == -INFINITY) continue;
+      best = max(best, likeliness(rising_bits(adjusted[i]), i));
+      n_allowed++;
+    }
+    best = block_reduce(best, shared.words, larger);
+    n_allowed = block_total(n_allowed, shared.counts);
+  }
+  if (threadIdx.x == 0) summary = {largest, sum, all_finite, n_allowed, best};
+}
 
-  uint32_t token = token_of(best);
-  if (sampling.temperature != 0) token = draw(sampling, adjusted, args.columns, n_allowed, best, shared);
-  m40_sample& sample = args.samples[output];
-  const uint32_t n_top = min(sampling.n_top_logprobs, args.columns);
-  if (n_top > 0) sort_likeliest(logits, args.columns, args.columns, n_top, shared);
+// What all slices of an output come to. Each warp finds it for itself, a slice a lane.
+struct SampleTotals {
+  float largest;
+  uint32_t not_finite;
+  unsigned long long best;
+  uint32_t n_allowed;
+
+  __device__ __forceinline__ SampleTotals(const SampleSlice* slices, uint32_t n_slices) : largest(-INFINITY), not_finite(0), best(0), n_allowed(0) {
+    for (uint32_t s = threadIdx.x % 32; s < n_slices; s += 32) {
+      largest = fmaxf(largest, __ldcg(&slices[s].largest));
+      not_finite |= __ldcg(&slices[s].finite) == 0;
+      best = max(best, __ldcg(&slices[s].best));
+      n_allowed += __ldcg(&slices[s].n_allowed);
+    }
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) {
+      largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, offset));
+      not_finite |= __shfl_xor_sync(~0u, not_finite, offset);
+      best = max(best, __shfl_xor_sync(~0u, best, offset));
+      n_allowed += __shfl_xor_sync(~0u, n_allowed, offset);
+    }
+  }
+
+  // The logarithm of the sum of all exponentials.
+  __device__ __forceinline__ double log_sum(const SampleSlice* slices, uint32_t n_slices) const {
+    double sum = 0;
+    for (uint32_t s = threadIdx.x % 32; s < n_slices; s += 32) {
+      sum += static_cast<double>(__ldcg(&slices[s].sum)) * exp(static_cast<double>(__ldcg(&slices[s].largest)) - static_cast<double>(largest));
+    }
+#pragma unroll
+    for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
+    return static_cast<double>(largest) + log(sum);
+  }
+};
+
+// The token with its log-probability, and the likeliest ones with theirs.
+__device__ __forceinline__ void write_sample(const m40_sampling& sampling, const float* logits, uint32_t columns, uint32_t token, double log_sum,
+                                             m40_sample& sample, SampleShared& shared) {
+  const uint32_t n_top = min(sampling.n_top_logprobs, columns);
+  if (n_top > 0) sort_likeliest(logits, columns, columns, n_top, shared);
   if (threadIdx.x < M40_MAX_TOP_LOGPROBS) {
     const bool is_top = threadIdx.x < n_top;
     sample.top_tokens[threadIdx.x] = is_top ? static_cast<int32_t>(token_of(shared.sorted[threadIdx.x])) : -1;
@@ -220,8 +207,36 @@ __global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelA
   if (threadIdx.x == 0) {
     sample.token = static_cast<int32_t>(token);
     sample.logprob = static_cast<float>(static_cast<double>(logits[token]) - log_sum);
-    args.statuses[output] = M40_OUTPUT_OK;
   }
+}
+
+// Grid: slices, outputs.
+__device__ __forceinline__ void sample(const SampleKernelArgs& args, BlockIndex block, SampleShared& shared) {
+  const uint32_t output = block.y;
+  const m40_sampling sampling = args.sampling[output];
+  const float* logits = args.logits + uint64_t{output} * args.logits_stride;
+  const bool adjusts = sampling.n_token_counts != 0 || sampling.n_token_biases != 0 || sampling.mask != M40_NONE;
+  float* copy = args.adjusted + uint64_t{output} * args.columns;
+  const float* adjusted = adjusts ? copy : logits;
+  SampleSlice* slices = args.slices + uint64_t{output} * args.n_slices;
+  take_slice(args, sampling, logits, adjusts, copy, block.x, slices[block.x], shared);
+  if (!is_last_block(args.counters + output, args.n_slices, shared.is_last)) return;
+
+  const SampleTotals totals(slices, args.n_slices);
+  if (totals.not_finite || totals.n_allowed == 0) {
+    if (threadIdx.x == 0) args.statuses[output] = totals.not_finite ? M40_OUTPUT_NOT_FINITE : M40_OUTPUT_NOTHING_ALLOWED;
+    return;
+  }
+  const double log_sum = totals.log_sum(slices, args.n_slices);
+  uint32_t token = token_of(totals.best);
+  if (sampling.temperature != 0) token = draw(sampling, adjusted, args.columns, totals.n_allowed, totals.best, shared);
+  write_sample(sampling, logits, args.columns, token, log_sum, args.samples[output], shared);
+  if (threadIdx.x == 0) args.statuses[output] = M40_OUTPUT_OK;
+}
+
+__global__ inline void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelArgs args) {
+  __shared__ SampleShared shared;
+  sample(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

@@ -192,7 +192,7 @@ __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint
   });
   least = block_reduce(least, shared.counts, [](uint32_t a, uint32_t b) { return min(a, b); });
   most = block_reduce(most, shared.counts, [](uint32_t a, uint32_t b) { return max(a, b); });
-  count = block_sum(count, shared.counts);
+  count = block_total(count, shared.counts);
   // Too many to sort: of half of the logits, whichever the target is in.
   while (count > sample_most && least < most) {
     const uint32_t middle = least + (most - least + 1) / 2;
@@ -204,8 +204,8 @@ __device__ __forceinline__ unsigned long long walk_all(const float* logits, uint
       upper_sum += weights.fixed(logits[i]);
       upper++;
     }
-    upper = block_sum(upper, shared.counts);
-    const double with_upper = passed + static_cast<double>(block_sum(upper_sum, shared.words)) / weight_unit;
+    upper = block_total(upper, shared.counts);
+    const double with_upper = passed + static_cast<double>(block_total(upper_sum, shared.words)) / weight_unit;
     if (reach ? with_upper >= target : with_upper > target) {
       least = middle;
       count = upper;
@@ -265,7 +265,7 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
     // Weights fall: those that are kept are the first.
     uint32_t kept = 0;
     for (uint32_t i = threadIdx.x; i < n; i += sample_threads) kept += weights.keeps(logit_of_candidate(shared.sorted[i]));
-    const uint32_t n_kept = block_sum(kept, shared.counts);
+    const uint32_t n_kept = block_total(kept, shared.counts);
     if (n_kept < n) more = false;
     n = n_kept;
   }

@@ -53,7 +53,7 @@ __device__ __forceinline__ T block_reduce(T value, T* shared, const Add& add) {
 }
 
 template <class T>
-__device__ __forceinline__ T block_sum(T value, T* shared) {
+__device__ __forceinline__ T block_total(T value, T* shared) {
   return block_reduce(value, shared, [](T a, T b) { return a + b; });
 }
 
@@ -109,6 +109,7 @@ struct SampleShared {
   uint32_t found;
   uint32_t bin;
   uint32_t above;
+  bool is_last;
 };
 
 // A candidate's number is at least this where it is allowed: what is forbidden has the logit -infinity.

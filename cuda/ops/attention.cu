@@ -26,14 +26,14 @@ uint32_t tiles(uint32_t n, uint32_t tile) { return (n + tile - 1) / tile; }
 
 uint64_t slot_floats(uint32_t heads, uint32_t head_dim) { return uint64_t{decode_most_chunks} * heads * (padded_head_dim(head_dim) + 2); }
 
-struct DecodeLaunch {
-  const AttentionArgsDecode& args;
+struct AttentionDecodeKernels {
+  const AttentionDecodeArgs& args;
   dim3 grid;
   cudaStream_t stream;
 
   template <uint32_t Type, int Lanes, int Heads>
   void run() const {
-    M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, (DecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
+    M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, (AttentionDecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
   }
   template <uint32_t Type, int Lanes>
   void with_heads() const {
@@ -53,13 +53,13 @@ struct DecodeLaunch {
 };
 
 template <uint32_t Type>
-void launch_prefill(const AttentionArgsPrefill& args, dim3 grid, cudaStream_t stream) {
+void launch_prefill(const AttentionPrefillArgs& args, dim3 grid, cudaStream_t stream) {
   if (args.cache.head_dim <= 64) {
-    M40_LAUNCH((attention_prefill_kernel<Type, 8, 1>), grid, prefill_threads, 0, stream, args);
+    M40_LAUNCH((attention_prefill_kernel<Type, 8, 1>), grid, attention_prefill_threads, 0, stream, args);
   } else if (args.cache.head_dim <= 128) {
-    M40_LAUNCH((attention_prefill_kernel<Type, 8, 2>), grid, prefill_threads, 0, stream, args);
+    M40_LAUNCH((attention_prefill_kernel<Type, 8, 2>), grid, attention_prefill_threads, 0, stream, args);
   } else {
-    M40_LAUNCH((attention_prefill_kernel<Type, 4, 4>), grid, prefill_threads, 0, stream, args);
+    M40_LAUNCH((attention_prefill_kernel<Type, 4, 4>), grid, attention_prefill_threads, 0, stream, args);
   }
 }
 
@@ -77,7 +77,7 @@ struct PrefillTiles {
     span = span_positions(max_positions);
     const uint64_t windowed = uint64_t{op.window} + tile_tokens;
     most_spans = op.window == 0 || windowed >= max_positions ? tiles(max_positions, span) : tiles(static_cast<uint32_t>(windowed), span) + 1;
-    slot_floats = op.head_dim <= 64 ? PrefillShape<8, 1>::slot_floats : op.head_dim <= 128 ? PrefillShape<8, 2>::slot_floats : PrefillShape<4, 4>::slot_floats;
+    slot_floats = op.head_dim <= 64 ? AttentionPrefillShape<8, 1>::slot_floats : op.head_dim <= 128 ? AttentionPrefillShape<8, 2>::slot_floats : AttentionPrefillShape<4, 4>::slot_floats;
   }
   uint64_t count(const m40_op_attention& op, uint32_t n_tokens) const { return uint64_t{tiles(n_tokens, tile_tokens)} * op.n_kv_heads * head_tiles; }
   // Thread blocks that share the spans of a tile: as many as fill the device, where scratch has room for their sums.
@@ -93,7 +93,7 @@ float score_scale(const m40_op_attention& op) { return op.softcap == 0 ? op.scal
 
 void decode(const AttentionArgs& args, const RopeArgs* rope, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   const m40_op_attention& op = args.op;
-  AttentionArgsDecode kernel = {};
+  AttentionDecodeArgs kernel = {};
   if (rope != nullptr) {
     kernel.rope = rope_parameters(*rope);
     kernel.rotates = true;
@@ -125,7 +125,7 @@ void decode(const AttentionArgs& args, const RopeArgs* rope, const StepView& ste
     kernel.positions = step.positions + first;
     kernel.sequences = step.sequences + first;
     const uint32_t chunk_blocks = std::min(most_chunks, std::max(8u, most_decode_blocks / (head_blocks * n_tokens)));
-    const DecodeLaunch launch = {kernel, dim3(chunk_blocks, head_blocks, n_tokens), stream};
+    const AttentionDecodeKernels launch = {kernel, dim3(chunk_blocks, head_blocks, n_tokens), stream};
     switch (cache.type) {
       case M40_TYPE_F16: launch.with_type<M40_TYPE_F16>(); break;
       case M40_TYPE_F32: launch.with_type<M40_TYPE_F32>(); break;
@@ -136,7 +136,7 @@ void decode(const AttentionArgs& args, const RopeArgs* rope, const StepView& ste
 
 void prefill(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   const m40_op_attention& op = args.op;
-  AttentionArgsPrefill kernel = {};
+  AttentionPrefillArgs kernel = {};
   kernel.cache = cache_layer(cache, op.layer);
   kernel.qkv = args.qkv + uint64_t{step.n_decode} * args.qkv_stride;
   kernel.qkv_stride = args.qkv_stride;

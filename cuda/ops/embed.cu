@@ -7,10 +7,9 @@ namespace m40::cuda {
 
 namespace {
 
-constexpr uint32_t threads = 64;
 constexpr uint32_t most_rows = 65535;  // of a grid's second dimension
 
-uint32_t column_blocks(uint32_t columns) { return (packed_blocks(columns) + threads - 1) / threads; }
+uint32_t column_blocks(uint32_t columns) { return (packed_blocks(columns) + embed_threads - 1) / embed_threads; }
 
 // Calls f with the type as a template argument.
 template <class Function>
@@ -28,8 +27,8 @@ void embed_from(const EmbedArgs& args, const PackedWeight& table, const uint32_t
   for_type(table.type, [&](auto type) {
     for (uint32_t first = 0; first < n_tokens; first += most_rows) {
       const uint32_t n = n_tokens - first < most_rows ? n_tokens - first : most_rows;
-      M40_LAUNCH((embed<decltype(type)::value>), dim3(column_blocks(args.columns), n), dim3(threads), 0, stream,
-                 args.output + size_t{first} * args.output_stride, args.output_stride, table, rows + first, args.columns, args.scale, adds);
+      const EmbedKernelArgs kernel = {args.output + size_t{first} * args.output_stride, args.output_stride, table, rows + first, args.columns, args.scale, adds};
+      M40_LAUNCH((embed_kernel<decltype(type)::value>), dim3(column_blocks(args.columns), n), dim3(embed_threads), 0, stream, kernel);
     }
   });
 }
@@ -45,8 +44,8 @@ void launch_read_rows(const PackedWeight& weight, uint64_t first_row, uint32_t n
   for_type(weight.type, [&](auto type) {
     for (uint32_t first = 0; first < n_rows; first += most_rows) {
       const uint32_t n = n_rows - first < most_rows ? n_rows - first : most_rows;
-      M40_LAUNCH((read_rows<decltype(type)::value>), dim3(column_blocks(weight.columns), n), dim3(threads), 0, stream, weight,
-                 first_row + first, values + uint64_t{first} * weight.columns);
+      const ReadRowsArgs kernel = {weight, first_row + first, values + uint64_t{first} * weight.columns};
+      M40_LAUNCH((read_rows_kernel<decltype(type)::value>), dim3(column_blocks(weight.columns), n), dim3(embed_threads), 0, stream, kernel);
     }
   });
 }

@@ -39,7 +39,7 @@ void for_each_launch(const MatmulArgs& args, uint32_t tokens, const Function& f)
   for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
 }
 
-void launch_decode_types(uint32_t type, uint32_t other, const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
+void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
 #define M40_PAIR(name, other_name) \
   if (type == M40_TYPE_##name && other == M40_TYPE_##other_name) return launch_decode<M40_TYPE_##name, M40_TYPE_##other_name>(args, launch, stream);
   M40_MATMUL_PAIRS(M40_PAIR)
@@ -55,11 +55,11 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
       const uint32_t rows = args.weights[indices[i]].weight.rows;
       n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
     }
-    DecodeLaunch launch = {};
+    MatmulDecodeLaunch launch = {};
     launch.tokens = tokens;
     launch.row_groups = decode_row_groups(launch.tokens, n_fours, multiprocessors());
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
-    DecodeArgs decode = {};
+    MatmulDecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
     decode.input_stride = args.input_stride;
     decode.output = args.output + size_t{first} * args.output_stride;
@@ -119,12 +119,12 @@ void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
     for (uint64_t first = 0; first < uint64_t{args.n_tokens} * args.n_used; first += slots_a_launch) {
       const uint64_t left = uint64_t{args.n_tokens} * args.n_used - first;
       const uint64_t first_token = first / args.n_used;
-      ExpertArgs expert = {};
+      MatmulExpertsArgs expert = {};
       expert.experts = args.experts + first_token * args.experts_stride;
       expert.experts_stride = args.experts_stride;
       expert.n_used = args.n_used;
       expert.input_per_slot = args.input_per_slot;
-      DecodeArgs& decode = expert.decode;
+      MatmulDecodeArgs& decode = expert.decode;
       decode.input = args.input + (args.input_per_slot ? first : first_token) * args.input_stride;
       decode.input_stride = args.input_stride;
       decode.output = args.output + first * args.output_stride;

@@ -24,7 +24,7 @@ inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t m
   return tokens <= 2 && 2 * n_blocks < 3 * uint64_t{multiprocessors} ? 2 : 4;
 }
 
-struct DecodeLaunch {
+struct MatmulDecodeLaunch {
   uint32_t tokens;      // decode_tokens()
   uint32_t row_groups;  // decode_row_groups()
   uint32_t n_blocks;    // thread blocks
@@ -33,9 +33,9 @@ struct DecodeLaunch {
 
 // The weights are of kType or of kOther: of a pair that is compiled, or both the same.
 template <uint32_t kType, uint32_t kOther>
-void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream);
+void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream);
 template <uint32_t kType>
-void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stream);
+void launch_experts(const MatmulExpertsArgs& args, uint32_t n_blocks, cudaStream_t stream);
 
 // Types that share a launch: llama.cpp's mixes have v in a finer type than q and k.
 #define M40_MATMUL_PAIRS(pair) pair(Q4_K, Q6_K) pair(Q5_K, Q6_K)
@@ -56,15 +56,15 @@ constexpr int decode_residency(int tokens, int row_groups) {
 }
 
 template <uint32_t kType, uint32_t kOther, int T, int R, int kPrologue = no_prologue>
-void launch_decode_as(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
+void launch_decode_as(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
   // A prologue takes some registers more.
   constexpr int kEither = decode_residency<kType>(T, R), kFull = kEither < decode_residency<kOther>(T, R) ? kEither : decode_residency<kOther>(T, R);
   constexpr int kResidency = (kPrologue != no_prologue || kType != kOther) && R == 2 && kFull > 2 ? kFull - 1 : kFull;
-  M40_LAUNCH((matmul_decode<kType, T, R, kPrologue, kResidency, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+  M40_LAUNCH((matmul_decode_kernel<kType, T, R, kPrologue, kResidency, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
 template <uint32_t kType, uint32_t kOther, int T, int R>
-void launch_with_prologue(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
+void launch_with_prologue(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
   switch (launch.prologue) {
     case norm_prologue: return launch_decode_as<kType, kOther, T, R, norm_prologue>(args, launch, stream);
     case activation_prologue: return launch_decode_as<kType, kOther, T, R, activation_prologue>(args, launch, stream);
@@ -73,7 +73,7 @@ void launch_with_prologue(const DecodeArgs& args, const DecodeLaunch& launch, cu
 }
 
 template <uint32_t kType, uint32_t kOther>
-void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStream_t stream) {
+void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
   switch (launch.tokens * 8 + launch.row_groups) {
     case 1 * 8 + 2: return launch_with_prologue<kType, kOther, 1, 2>(args, launch, stream);
     case 1 * 8 + 4: return launch_with_prologue<kType, kOther, 1, 4>(args, launch, stream);
@@ -83,20 +83,20 @@ void launch_decode(const DecodeArgs& args, const DecodeLaunch& launch, cudaStrea
     case 8 * 8 + 4:
       if constexpr (kType == kOther || decode_pairs(8)) launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
       return;
-    default: M40_LAUNCH((matmul_decode_tiled<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+    default: M40_LAUNCH((matmul_decode_tiled_kernel<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
   }
 }
 
 template <uint32_t kType>
-void launch_experts(const ExpertArgs& args, uint32_t n_blocks, cudaStream_t stream) {
-  M40_LAUNCH((matmul_experts<kType, expert_row_groups, 3>), dim3(n_blocks, args.decode.n_tokens), dim3(decode_split_parts * 32), 0, stream, args);
+void launch_experts(const MatmulExpertsArgs& args, uint32_t n_blocks, cudaStream_t stream) {
+  M40_LAUNCH((matmul_experts_kernel<kType, expert_row_groups, 3>), dim3(n_blocks, args.decode.n_tokens), dim3(decode_split_parts * 32), 0, stream, args);
 }
 
-#define M40_MATMUL_PAIR(name, other) template void launch_decode<M40_TYPE_##name, M40_TYPE_##other>(const DecodeArgs&, const DecodeLaunch&, cudaStream_t);
+#define M40_MATMUL_PAIR(name, other) template void launch_decode<M40_TYPE_##name, M40_TYPE_##other>(const MatmulDecodeArgs&, const MatmulDecodeLaunch&, cudaStream_t);
 
 #define M40_MATMUL_TYPE(name)                                                                              \
-  template void launch_decode<M40_TYPE_##name, M40_TYPE_##name>(const DecodeArgs&, const DecodeLaunch&, cudaStream_t); \
-  template void launch_experts<M40_TYPE_##name>(const ExpertArgs&, uint32_t, cudaStream_t);
+  template void launch_decode<M40_TYPE_##name, M40_TYPE_##name>(const MatmulDecodeArgs&, const MatmulDecodeLaunch&, cudaStream_t); \
+  template void launch_experts<M40_TYPE_##name>(const MatmulExpertsArgs&, uint32_t, cudaStream_t);
 
 #endif
 

@@ -36,11 +36,11 @@ uint32_t pass_tokens(uint64_t floats_a_tile) {
 
 // Tokens [first, first + n_tokens) of the weights at these indices, all of one type, in tiles of one kind.
 void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  PrefillLaunch launch = {};
+  MatmulPrefillLaunch launch = {};
   launch.tile_tokens = tile_tokens(n_tokens);
   launch.aligned = can_load_four(args);
   const uint32_t token_tiles = (n_tokens + launch.tile_tokens - 1) / launch.tile_tokens;
-  PrefillArgs prefill = {};
+  MatmulPrefillArgs prefill = {};
   prefill.input = args.input + size_t{first} * args.input_stride;
   prefill.input_stride = args.input_stride;
   prefill.output = args.output + size_t{first} * args.output_stride;

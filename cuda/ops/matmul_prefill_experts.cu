@@ -32,10 +32,10 @@ MatmulArgs as_matmul(const ExpertMatmulArgs& args) {
 
 // The weights at these indices, all of one type.
 void launch_weights(const MatmulArgs& args, const uint32_t* indices, uint32_t n, const ExpertGroups& groups, bool input_per_slot, cudaStream_t stream) {
-  PrefillExpertArgs expert = {};
+  MatmulPrefillExpertArgs expert = {};
   expert.groups = groups;
   expert.input_per_slot = input_per_slot;
-  PrefillArgs& prefill = expert.product;
+  MatmulPrefillArgs& prefill = expert.product;
   prefill.input = args.input;
   prefill.input_stride = args.input_stride;
   prefill.output = args.output;
@@ -49,7 +49,7 @@ void launch_weights(const MatmulArgs& args, const uint32_t* indices, uint32_t n,
     prefill.weights[i] = {from.weight, nullptr, from.output_column, 1, prefill.n_tiles, 0, 0};
     prefill.n_tiles += packed_tiles(from.weight.rows);
   }
-  const PrefillLaunch launch = {groups.tile_rows, can_load_four(args)};
+  const MatmulPrefillLaunch launch = {groups.tile_rows, can_load_four(args)};
   for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill_experts<decltype(t)::value>(expert, launch, stream); });
 }
 
@@ -72,7 +72,8 @@ void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t str
   groups.slots = reinterpret_cast<uint32_t*>(memory);
   groups.tiles = reinterpret_cast<ExpertTile*>(memory + padded(uint64_t{n_slots} * sizeof(uint32_t)));
   const dim3 blocks((n_experts + expert_group_warps - 1) / expert_group_warps);
-  M40_LAUNCH((group_by_expert), blocks, dim3(expert_group_warps * 32), 0, stream, args.experts, args.experts_stride, n_experts, groups);
+  const GroupByExpertArgs grouping = {args.experts, args.experts_stride, n_experts, groups};
+  M40_LAUNCH((group_by_expert_kernel), blocks, dim3(expert_group_warps * 32), 0, stream, grouping);
   for_each_type(product, [&](uint32_t, const uint32_t* indices, uint32_t n) { launch_weights(product, indices, n, groups, args.input_per_slot, stream); });
 }
 

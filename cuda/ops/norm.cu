@@ -8,14 +8,12 @@ namespace {
 
 template <bool kLayer, int kValues>
 void launch(const NormArgs& args, cudaStream_t stream) {
-  M40_LAUNCH((norm<kLayer, kValues>), dim3(args.n_rows), dim3(norm_threads), 0, stream, args.input, args.input_stride, args.residual,
-             args.residual_stride, args.output, args.output_stride, args.weight, args.bias, args.columns, args.epsilon);
+  M40_LAUNCH((norm_kernel<kLayer, kValues>), dim3(args.n_rows), dim3(norm_threads), 0, stream, args);
 }
 
 template <bool kLayer, int kFours>
 void launch_fours(const NormArgs& args, cudaStream_t stream) {
-  M40_LAUNCH((norm_fours<kLayer, kFours>), dim3(args.n_rows), dim3(norm_fours_threads), 0, stream, args.input, args.input_stride,
-             args.residual, args.residual_stride, args.output, args.output_stride, args.weight, args.bias, args.columns, args.epsilon);
+  M40_LAUNCH((norm_fours_kernel<kLayer, kFours>), dim3(args.n_rows), dim3(norm_fours_threads), 0, stream, args);
 }
 
 bool by_fours(const void* pointer, uint32_t stride) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0 && stride % 4 == 0; }

@@ -10,6 +10,8 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
+#include "../kernels/elementwise_args.cuh"
+#include "../kernels/norm_args.cuh"
 #include "../kernels/packed.cuh"
 #include "../runtime/device.h"
 
@@ -150,48 +152,11 @@ void launch_embed(const EmbedArgs& args, const StepView& step, cudaStream_t stre
 // Rows [first_row, first_row + n_rows) of all experts' rows as floats: [n_rows, columns].
 void launch_read_rows(const PackedWeight& weight, uint64_t first_row, uint32_t n_rows, float* values, cudaStream_t stream);
 
-// ---- norm.cu, elementwise.cu, expert_sum.cu -----------------------------------------------------------------
-
-struct NormArgs {
-  const float* input;
-  uint32_t input_stride;
-  const float* residual;  // or nullptr
-  uint32_t residual_stride;
-  float* output;
-  uint32_t output_stride;
-  const float* weight;
-  const float* bias;  // or nullptr
-  uint32_t n_rows;
-  uint32_t columns;
-  uint32_t norm;  // M40_NORM_*
-  float epsilon;
-};
+// ---- norm.cu, elementwise.cu -----------------------------------------------------------------
 
 void launch_norm(const NormArgs& args, cudaStream_t stream);
 
-struct ActivationArgs {
-  const float* input;
-  uint32_t input_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_rows;
-  uint32_t columns;
-  uint32_t activation;  // M40_ACTIVATION_*
-  bool gated;
-};
-
 void launch_activation(const ActivationArgs& args, cudaStream_t stream);
-
-struct AddArgs {
-  const float* a;
-  uint32_t a_stride;
-  const float* b;
-  uint32_t b_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_rows;
-  uint32_t columns;
-};
 
 void launch_add(const AddArgs& args, cudaStream_t stream);
 
@@ -205,32 +170,7 @@ struct SelectArgs {
 
 void launch_select(const SelectArgs& args, const StepView& step, cudaStream_t stream);
 
-struct SoftcapArgs {
-  const float* input;
-  uint32_t input_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_rows;
-  uint32_t columns;
-  float scale;
-  float softcap;
-};
-
 void launch_softcap(const SoftcapArgs& args, cudaStream_t stream);
-
-struct ExpertSumArgs {
-  const float* input;  // [n_tokens * n_used]
-  uint32_t input_stride;
-  const float* weights;
-  uint32_t weights_stride;
-  const float* residual;  // or nullptr
-  uint32_t residual_stride;
-  float* output;
-  uint32_t output_stride;
-  uint32_t n_tokens;
-  uint32_t n_used;
-  uint32_t columns;
-};
 
 void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
 

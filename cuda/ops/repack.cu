@@ -14,9 +14,9 @@ namespace {
 
 template <uint32_t kType>
 void launch(const void* raw, const PackedWeight& weight, uint64_t first_row, uint64_t n_rows, cudaStream_t stream) {
-  constexpr uint32_t kThreads = 64;
-  const dim3 grid(static_cast<uint32_t>((n_rows + kThreads - 1) / kThreads), packed_blocks(weight.columns));
-  M40_LAUNCH((repack<kType>), grid, dim3(kThreads), 0, stream, static_cast<const uint8_t*>(raw), raw_row_bytes(kType, weight.columns), weight, first_row, n_rows);
+  const dim3 grid(static_cast<uint32_t>((n_rows + repack_threads - 1) / repack_threads), packed_blocks(weight.columns));
+  const RepackArgs args = {raw_row_bytes(kType, weight.columns), weight, first_row, n_rows};
+  M40_LAUNCH((repack_kernel<kType>), grid, dim3(repack_threads), 0, stream, static_cast<const uint8_t*>(raw), args);
 }
 
 }  // namespace

@@ -39,11 +39,11 @@ void launch_rope(const RopeArgs& args, const StepView& step, const CacheView& ca
   kernel.page_stride = step.page_stride;
   const uint32_t heads = args.op.n_heads + 2 * args.op.n_kv_heads;
   const dim3 grid(step.n_tokens, (heads + rope_warps - 1) / rope_warps);
-  const uint32_t shared_bytes = (kernel.rope.rope_dim + rope_warps * args.op.head_dim) * sizeof(float);
+  const uint32_t shared_bytes = rope_shared_floats(kernel.rope) * sizeof(float);
   switch (cache.type) {
-    case M40_TYPE_F16: M40_LAUNCH((rope_kernel<M40_TYPE_F16>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
-    case M40_TYPE_F32: M40_LAUNCH((rope_kernel<M40_TYPE_F32>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
-    default: M40_LAUNCH((rope_kernel<M40_TYPE_Q8_0>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    case M40_TYPE_F16: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_F16>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    case M40_TYPE_F32: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_F32>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
+    default: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_Q8_0>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
   }
 }
 

@@ -35,7 +35,7 @@ export const WEIGHT_TYPES: Record<number, WeightType> = {
  * lane.
  */
 export function isDecode(kernel: Kernel): boolean {
-  return kernel.base === "matmul_decode";
+  return kernel.base === "matmul_decode_kernel";
 }
 
 /**
@@ -43,7 +43,7 @@ export function isDecode(kernel: Kernel): boolean {
  * whether it is not ragged.
  */
 export function isPrefill(kernel: Kernel): boolean {
-  return kernel.base === "matmul_prefill" || kernel.base === "matmul_prefill_experts";
+  return kernel.base === "matmul_prefill_kernel" || kernel.base === "matmul_prefill_experts_kernel";
 }
 
 /**
@@ -51,7 +51,7 @@ export function isPrefill(kernel: Kernel): boolean {
  * weights.
  */
 export function isTiledDecode(kernel: Kernel): boolean {
-  return kernel.base === "matmul_decode_tiled";
+  return kernel.base === "matmul_decode_tiled_kernel";
 }
 
 /** Attention of decoded tokens: template arguments are the cache's type, lanes a row and query heads a block. */

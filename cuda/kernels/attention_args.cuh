@@ -1,0 +1,32 @@
+// What the attention of decoded tokens and that of prompts are both told.
+#ifndef M40_KERNELS_ATTENTION_ARGS_CUH
+#define M40_KERNELS_ATTENTION_ARGS_CUH
+
+#include <stdint.h>
+
+#include "kv_cache.cuh"
+
+namespace m40::cuda {
+
+struct AttentionKernelArgs {
+  CacheLayer cache;
+  const float* qkv;      // row 0 is the first token's that this launch computes
+  uint32_t qkv_stride;
+  float* output;
+  uint32_t output_stride;
+  const uint32_t* positions;
+  const uint32_t* sequences;
+  const uint32_t* page_table;
+  uint32_t page_stride;
+  uint32_t group;        // query heads of a KV head
+  uint32_t head_tiles;   // thread blocks that share a KV head's query heads
+  uint32_t window;
+  float scale;           // of base-2 logarithms where there is no cap
+  float softcap;
+  float* partials;       // scratch; each kernel says how it lies
+  uint32_t* counters;    // of tiles, 0 before and after
+};
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,79 @@
+// What the attention of decoded tokens is told, the shapes of its blocks, and which part of a token's positions each takes.
+#ifndef M40_KERNELS_ATTENTION_DECODE_ARGS_CUH
+#define M40_KERNELS_ATTENTION_DECODE_ARGS_CUH
+
+#include "attention_args.cuh"
+#include "attention_combine.cuh"
+#include "block.cuh"
+#include "rope.cuh"
+
+namespace m40::cuda {
+
+// partials: [tokens][n_kv_heads * head_tiles][decode_most_chunks][heads][padded_head_dim + 2].
+struct AttentionDecodeArgs : AttentionKernelArgs {
+  RopeParameters rope;  // of a fused launch
+  bool rotates;         // q and k are rotated and K and V written here: the rope operation is fused
+  uint32_t n_heads;
+  uint32_t n_kv_heads;
+};
+
+template <uint32_t Type, int Lanes, int Heads>
+struct AttentionDecodeShape {
+  static constexpr int rows = 32 / Lanes;                        // of K that a warp reads at a time
+  static constexpr int batch = (Type == M40_TYPE_F32 ? 4 : 8) / (Heads == 2 || Heads == 4 || (Heads == 8 && Type == M40_TYPE_F32) ? 2 : 1);  // of those, in flight
+  static constexpr int keys = rows * batch;                      // positions of a run
+  static constexpr int part = Heads == 8 ? batch / 2 : Heads == 4 && (Type != M40_TYPE_F16 || Lanes == 8) ? 2 : batch;            // rows whose products are added together
+  static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
+  // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
+  static constexpr bool reads_ahead = !holds_queries;
+  static constexpr int head_dim = Lanes * 8;                     // at most
+  static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block
+  static constexpr int score_floats = keys * Heads + Heads;      // a warp: weights [keys][Heads], shrinks [Heads]
+  static constexpr int query_floats = Heads * head_dim;
+  // Warps' sums at the end of a chunk: [warps][Heads][head_dim], then largest and sum [warps][Heads][2].
+  static constexpr int sum_floats = warps * Heads * (head_dim + 2);
+  static constexpr int work_floats = sum_floats > warps * score_floats ? sum_floats : warps * score_floats;
+};
+
+template <class Shape>
+struct AttentionDecodeShared {
+  __align__(16) float queries[Shape::query_floats];
+  __align__(16) float work[Shape::work_floats];
+  bool is_last;
+};
+
+// The positions that a token attends to, and the chunks that they are cut into.
+struct DecodePositions {
+  uint32_t start, end;  // from start to before end
+  uint32_t first;       // of the first chunk
+  uint32_t chunk;       // positions of a chunk
+  uint32_t n_chunks;
+
+  __device__ __forceinline__ DecodePositions(uint32_t position, uint32_t window) {
+    end = position + 1;
+    start = window != 0 && window < end ? end - window : 0;
+    first = start / decode_chunk * decode_chunk;
+    chunk = chunk_positions(end - first);
+    n_chunks = (end - first + chunk - 1) / chunk;
+  }
+};
+
+// The heads that a block computes. They are found out where they are needed, for want of registers.
+template <int Heads>
+struct DecodeHeads {
+  const AttentionDecodeArgs& args;
+  const BlockIndex& block;
+
+  __device__ __forceinline__ uint32_t tile() const { return block.y % args.head_tiles; }
+  __device__ __forceinline__ uint32_t kv_head() const { return block.y / args.head_tiles; }
+  __device__ __forceinline__ uint32_t first() const { return block.y / args.head_tiles * args.group + tile() * Heads; }
+  __device__ __forceinline__ uint32_t count() const { return min(static_cast<uint32_t>(Heads), args.group - tile() * Heads); }
+  // Where the first head's result goes.
+  __device__ __forceinline__ float* output() const {
+    return args.output + uint64_t{block.z} * args.output_stride + uint64_t{first()} * args.cache.head_dim;
+  }
+};
+
+}  // namespace m40::cuda
+
+#endif

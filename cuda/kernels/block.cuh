@@ -1,0 +1,38 @@
+// A kernel is a body and a launch of it.
+//
+// A body is a function on the device that does what one thread block does. It is told the arguments, which block of how
+// many it is, and what shared memory it has; one that has no use for the last of these goes without. Its launch, a
+// __global__ function of the same name and "_kernel", has nothing but the shared memory and the call, so that a kernel that
+// stays on the device and goes through blocks of its own numbering calls the same bodies. For its sake a body
+//
+// - looks at threadIdx alone: neither at blockIdx, gridDim nor blockDim. How many threads it wants is a constant beside it;
+//   all of them call it, with the same block;
+// - declares no shared memory: it gets a struct, which may lie in a union with those of other bodies. What stands in it
+//   before and after is of no meaning, and whoever calls two bodies with the same memory puts a barrier between them;
+// - returns in no thread while others of its block have a barrier before them;
+// - leaves counters at 0, where it found them;
+// - is inlined, so that a launch has the machine code that it would have without all this.
+#ifndef M40_KERNELS_BLOCK_CUH
+#define M40_KERNELS_BLOCK_CUH
+
+#include <stdint.h>
+
+#include "../runtime/device.h"
+
+namespace m40::cuda {
+
+struct BlockIndex {
+  uint32_t x, y, z;
+};
+
+struct GridSize {
+  uint32_t x, y, z;  // blocks
+};
+
+// Those of a launch: for __global__ functions.
+__device__ __forceinline__ BlockIndex launched_block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
+__device__ __forceinline__ GridSize launched_grid() { return {gridDim.x, gridDim.y, gridDim.z}; }
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,58 @@
+// What the operations that compute each value by itself are told.
+#ifndef M40_KERNELS_ELEMENTWISE_ARGS_CUH
+#define M40_KERNELS_ELEMENTWISE_ARGS_CUH
+
+#include <stdint.h>
+
+namespace m40::cuda {
+
+struct ActivationArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t columns;
+  uint32_t activation;  // M40_ACTIVATION_*
+  bool gated;
+};
+
+struct AddArgs {
+  const float* a;
+  uint32_t a_stride;
+  const float* b;
+  uint32_t b_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t columns;
+};
+
+struct SoftcapArgs {
+  const float* input;
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t columns;
+  float scale;
+  float softcap;
+};
+
+struct ExpertSumArgs {
+  const float* input;  // [n_tokens * n_used]
+  uint32_t input_stride;
+  const float* weights;
+  uint32_t weights_stride;
+  const float* residual;  // or nullptr
+  uint32_t residual_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_tokens;
+  uint32_t n_used;
+  uint32_t columns;
+};
+
+}  // namespace m40::cuda
+
+#endif
