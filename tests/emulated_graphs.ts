@@ -1,5 +1,5 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
-import type { Program } from "../engine/device/program.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { TestDevice, tokenBuffer } from "./device_harness.ts";
 
 // Graphs of steps. Run by emulated_test.ts: only the emulated device counts them.
@@ -20,7 +20,7 @@ function countGraphs(): { live: number; launches: number } {
 }
 
 /** Decodes so many sequences, some rows of which are outputs: each pair of numbers is a shape of its own. */
-async function decode(program: Program, sequences: number, outputs: number): Promise<void> {
+async function decode(program: DeviceProgram, sequences: number, outputs: number): Promise<void> {
   program.writeBuffer(1, new Float32Array(sequences));
   await program.step(Array.from({ length: sequences }, (_, i) => ({
     tokens: [0],

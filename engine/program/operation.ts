@@ -9,8 +9,8 @@ import { NONE, OP, OpKind, OPS, type StructOf } from "../device/structs.ts";
 type Ops = typeof OPS;
 
 /**
- * One operation. Buffers are indices into {@link ProgramSource.buffers}, weights indices into
- * {@link ProgramSource.weights}, either NONE where absent.
+ * One operation. Buffers are indices into a program's buffers, weights indices into
+ * its weights, either NONE where absent.
  */
 export type Operation = {
   [K in keyof Ops]: { readonly kind: K } & Readonly<StructOf<Ops[K]>>;
