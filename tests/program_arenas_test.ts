@@ -23,7 +23,7 @@ const SHAPES: Record<string, { rows: number; columns: number; n_experts: number 
   "embed table": { rows: VOCAB, columns: COLUMNS, n_experts: 1 },
   "embed position_table": { rows: VOCAB, columns: COLUMNS, n_experts: 1 },
   "matmul weight": { rows: ROWS, columns: COLUMNS, n_experts: 1 },
-  "rope factors": { rows: 1, columns: COLUMNS / 2, n_experts: 1 },
+  "rope_store factors": { rows: 1, columns: COLUMNS / 2, n_experts: 1 },
   "expert_matmul weight": { rows: ROWS, columns: COLUMNS, n_experts: EXPERTS },
 };
 const VECTOR = { rows: 1, columns: COLUMNS, n_experts: 1 };
@@ -65,7 +65,7 @@ function operationOf(kind: Operation["kind"], tensors: Record<string, number>): 
         rows: [ROWS],
         output_column: [0],
       };
-    case "rope":
+    case "rope_store":
       return {
         kind,
         qkv: 2,

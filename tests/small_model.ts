@@ -102,7 +102,7 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
         KV_HEADS * HEAD_DIM,
       ]),
       {
-        kind: "rope",
+        kind: "rope_store",
         qkv: B.qkv,
         ...heads,
         rope_dim: HEAD_DIM,

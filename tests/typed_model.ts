@@ -116,7 +116,7 @@ export function typedModelProgram(
     norm(B.hidden, B.normed),
     matmul(B.normed, B.qkv, [columns, KV_HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM]),
     {
-      kind: "rope",
+      kind: "rope_store",
       qkv: B.qkv,
       ...shape,
       rope_dim: HEAD_DIM,

@@ -26,7 +26,7 @@ void execute(const Execution& execution) {
       case M40_OP_EMBED: run_embed(execution, op.embed); break;
       case M40_OP_NORM: run_norm(execution, op.norm); break;
       case M40_OP_MATMUL: run_matmul(execution, op.matmul); break;
-      case M40_OP_ROPE: run_rope(execution, op.rope, reinterpret_cast<const double*>(execution.memory(program.plan.angles[i]))); break;
+      case M40_OP_ROPE_STORE: run_rope_store(execution, op.rope_store, reinterpret_cast<const double*>(execution.memory(program.plan.angles[i]))); break;
       case M40_OP_ATTENTION: run_attention(execution, op.attention); break;
       case M40_OP_ACTIVATION: run_activation(execution, op.activation); break;
       case M40_OP_ADD: run_add(execution, op.add); break;
@@ -77,9 +77,9 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
-    if (op.kind != M40_OP_ROPE || op.rope.rope == M40_ROPE_NONE) continue;
-    const uint32_t factors = op.rope.factors;
-    rope_angles(op.rope, factors == M40_NONE ? nullptr : program.context->tensors[factors].values(),
+    if (op.kind != M40_OP_ROPE_STORE || op.rope_store.rope == M40_ROPE_NONE) continue;
+    const uint32_t factors = op.rope_store.factors;
+    rope_angles(op.rope_store, factors == M40_NONE ? nullptr : program.context->tensors[factors].values(),
                 reinterpret_cast<double*>(program.memory + program.plan.angles[i]));
   }
 }

@@ -66,7 +66,7 @@ void open_all_memory(const m40_program& program) {
 }
 
 void place_turns(const m40_program& program, size_t i) {
-  const m40_op_rope& op = program.ops[i].rope;
+  const m40_op_rope_store& op = program.ops[i].rope_store;
   std::vector<float> factors;
   if (op.factors != M40_NONE) {
     factors.resize(op.rope_dim / 2);
@@ -96,7 +96,7 @@ void fill_memory(const m40_program& program) {
   program.context->watch.wait(program.context->stream, "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
-    if (op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE) place_turns(program, i);
+    if (op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE) place_turns(program, i);
     if (program.plan.packed_rows[i] == 0) continue;
     if (op.kind == M40_OP_MATMUL) {
       pack_rows(program, op.matmul.weight, op.matmul.n_weights, op.matmul.columns, program.plan.packed_rows[i]);

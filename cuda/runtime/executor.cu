@@ -61,7 +61,7 @@ class Execution {
       case M40_OP_EMBED: return embed(op.embed);
       case M40_OP_NORM: return norm(op.norm);
       case M40_OP_MATMUL: return matmul(i, {}, nullptr, 0);
-      case M40_OP_ROPE: return launch_rope(rope_args(i), step_, cache_, stream_);
+      case M40_OP_ROPE_STORE: return launch_rope_store(rope_store_args(i), step_, cache_, stream_);
       case M40_OP_ATTENTION: return launch_attention(attention_args(op.attention), step_, cache_, stream_);
       case M40_OP_ACTIVATION: return activation(op.activation);
       case M40_OP_ADD: return add(op.add);
@@ -161,8 +161,8 @@ class Execution {
   // The operation and the one after it in one launch; false where this step's rows do not allow it.
   bool run_fused(size_t i) const {
     const m40_op& op = program_.ops[i];
-    if (op.kind == M40_OP_ROPE) {
-      const RopeArgs rope = rope_args(i);
+    if (op.kind == M40_OP_ROPE_STORE) {
+      const RopeStoreArgs rope = rope_store_args(i);
       const AttentionArgs attention = attention_args(program_.ops[i + 1].attention);
       if (!rope_attention_fuses(rope, attention, step_)) return false;
       launch_rope_attention(rope, attention, step_, cache_, stream_);
@@ -191,9 +191,9 @@ class Execution {
     return true;
   }
 
-  RopeArgs rope_args(size_t i) const {
-    const m40_op_rope& op = program_.ops[i].rope;
-    RopeArgs args = {};
+  RopeStoreArgs rope_store_args(size_t i) const {
+    const m40_op_rope_store& op = program_.ops[i].rope_store;
+    RopeStoreArgs args = {};
     args.qkv = buffer(op.qkv);
     args.stride = stride(op.qkv);
     args.turns = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const uint64_t*>(memory(program_.plan.turns[i]));

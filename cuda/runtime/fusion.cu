@@ -16,12 +16,12 @@ bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, ui
 }
 
 bool fuses_with_attention(const std::vector<m40_op>& ops, size_t i) {
-  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ROPE || ops[i + 1].kind != M40_OP_ATTENTION) return false;
-  const m40_op_rope& rope = ops[i].rope;
+  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ROPE_STORE || ops[i + 1].kind != M40_OP_ATTENTION) return false;
+  const m40_op_rope_store& rope = ops[i].rope_store;
   const m40_op_attention& attention = ops[i + 1].attention;
   if (attention.qkv != rope.qkv || attention.layer != rope.layer) return false;
   // What is not rotated then is replaced by the next product of q, k and v.
-  const Operation& operation = *find_operation(M40_OP_ROPE);
+  const Operation& operation = *find_operation(M40_OP_ROPE_STORE);
   return !read_later(ops, i + 2, rope.qkv, operation.fields[0].columns(ops[i], 0));
 }
 

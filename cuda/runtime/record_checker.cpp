@@ -119,7 +119,7 @@ class RecordChecker {
       case M40_OP_EMBED: return finite("scale", op_.embed.scale);
       case M40_OP_NORM: return norm(op_.norm);
       case M40_OP_MATMUL: return matmul(op_.matmul);
-      case M40_OP_ROPE: return rope(op_.rope);
+      case M40_OP_ROPE_STORE: return rope_store(op_.rope_store);
       case M40_OP_ATTENTION: return attention(op_.attention);
       case M40_OP_ACTIVATION: return activation(op_.activation);
       case M40_OP_SOFTCAP: return softcap(op_.softcap);
@@ -200,7 +200,7 @@ class RecordChecker {
     }
   }
 
-  void rope(const m40_op_rope& op) const {
+  void rope_store(const m40_op_rope_store& op) const {
     heads(op.n_heads, op.n_kv_heads, op.head_dim, op.layer);
     enumerated("rope", op.rope, M40_ROPE_HALVES);
     at_least_zero("norm_epsilon", op.norm_epsilon);

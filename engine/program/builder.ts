@@ -26,7 +26,7 @@ export interface HeadShape {
   readonly headDim: number;
 }
 
-/** How positions are rotated into queries and keys; see m40_op_rope. */
+/** How positions are rotated into queries and keys; see m40_op_rope_store. */
 export interface RopeOptions {
   readonly kind: keyof typeof Rope;
   /** Values of a head that are rotated. */
@@ -173,7 +173,7 @@ export class ProgramBuilder {
   }
 
   /** Normalises and rotates q and k of a row [q, k, v], and writes k and v to the cache. */
-  rope(
+  ropeStore(
     qkv: Buffer,
     layer: number,
     shape: HeadShape,
@@ -181,7 +181,7 @@ export class ProgramBuilder {
     norms: { q?: string; k?: string; epsilon: number } = { epsilon: 0 },
   ): void {
     this.operations.push({
-      kind: "rope",
+      kind: "rope_store",
       qkv: qkv.index,
       layer,
       n_heads: shape.heads,

@@ -21,7 +21,7 @@ export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = 
   embed: ["table", "position_table"],
   norm: ["weight", "bias"],
   matmul: ["weight", "bias"],
-  rope: ["factors", "q_norm", "k_norm"],
+  rope_store: ["factors", "q_norm", "k_norm"],
   expert_matmul: ["weight"],
 };
 
