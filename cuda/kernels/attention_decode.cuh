@@ -1,4 +1,4 @@
-// Attention of decoded tokens, one a sequence: split along the positions (flash-decoding, Dao et al. 2023), with the
+// Attention of decoded tokens, each by itself: split along the positions (flash-decoding, Dao et al. 2023), with the
 // query heads of a KV head together, so that K and V are read once.
 //
 // A sequence's positions are cut into chunks whose size follows from its length alone; a block computes a chunk for

@@ -91,7 +91,7 @@ struct PrefillTiles {
 // The factor that makes scores of products: in base-2 logarithms, unless a cap comes between.
 float score_scale(const m40_op_attention& op) { return op.softcap == 0 ? op.scale * 1.4426950408889634f : op.scale; }
 
-void decode(const AttentionArgs& args, const RopeArgs* rope, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+void decode(const AttentionArgs& args, const RopeStoreArgs* rope, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   const m40_op_attention& op = args.op;
   AttentionDecodeArgs kernel = {};
   if (rope != nullptr) {
@@ -196,12 +196,12 @@ void launch_attention(const AttentionArgs& args, const StepView& step, const Cac
   if (step.n_decode < step.n_tokens) prefill(args, step, cache, stream);
 }
 
-bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step) {
+bool rope_attention_fuses(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step) {
   return step.n_decode == step.n_tokens && step.n_tokens <= most_fused_tokens && step.most_tokens == 1 && rope.qkv == attention.qkv && rope.op.layer == attention.op.layer &&
          rope.op.n_heads == attention.op.n_heads && rope.op.n_kv_heads == attention.op.n_kv_heads && rope.op.head_dim == attention.op.head_dim;
 }
 
-void launch_rope_attention(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+void launch_rope_attention(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   decode(attention, &rope, step, cache, stream);
 }
 
