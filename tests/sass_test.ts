@@ -17,7 +17,7 @@ import {
 
 // What deno task sass makes of cuobjdump's output, on made-up listings in its form.
 
-const MANGLED = "_ZN3m404cuda23attention_decode_kernelILj1ELi16ELi4EEEvNS0_19AttentionArgsDecodeE";
+const MANGLED = "_ZN3m404cuda23attention_decode_kernelILj1ELi16ELi4EEEvNS0_19AttentionDecodeArgsE";
 
 /** A listing of one function: a line an instruction, from address 8 on, as cuobjdump prints them. */
 function listing(instructions: string[], name = MANGLED): string {
@@ -48,7 +48,7 @@ Deno.test("a mangled name gives the kernel's name and its template arguments", (
     base: "attention_decode_kernel",
     args: [1, 16, 4],
   });
-  assertEquals(parseName("_ZN3m404cuda12route_kernelEPKfjPjjPfjjjjbf").name, "route_kernel");
+  assertEquals(parseName("_ZN3m404cuda12route_kernelENS0_15RouteKernelArgsE").name, "route_kernel");
 });
 
 Deno.test("instructions are read with their modifiers, out of pairs and behind predicates too", () => {
@@ -182,9 +182,9 @@ Deno.test("sides of a branch within a side count half as often, also where SYNC 
 
 Deno.test("a product of prompts is held to a share of multiply-adds, by the tokens of its tile", () => {
   const plain = (tokens: number) =>
-    `_ZN3m404cuda14matmul_prefillILj12ELi${tokens}ELb1EEEvNS0_11PrefillArgsE`;
+    `_ZN3m404cuda21matmul_prefill_kernelILj12ELi${tokens}ELb1EEEvNS0_17MatmulPrefillArgsE`;
   const experts = (tokens: number) =>
-    `_ZN3m404cuda22matmul_prefill_expertsILj12ELi${tokens}ELb1EEEvNS0_17PrefillExpertArgsE`;
+    `_ZN3m404cuda29matmul_prefill_experts_kernelILj12ELi${tokens}ELb1EEEvNS0_23MatmulPrefillExpertArgsE`;
   const broken = (multiplies: number, tokens: number, name = plain) =>
     examine(kernelOf(promptLoop(multiplies, [3, 5]), name(tokens))).broken;
   assertEquals(broken(100, 128), []);
@@ -195,7 +195,7 @@ Deno.test("a product of prompts is held to a share of multiply-adds, by the toke
 });
 
 Deno.test("a product of decoded tokens through shared memory is held to a share of multiply-adds", () => {
-  const name = "_ZN3m404cuda19matmul_decode_tiledILj12ELj14EEEvNS0_10DecodeArgsE";
+  const name = "_ZN3m404cuda26matmul_decode_tiled_kernelILj12ELj14EEEvNS0_16MatmulDecodeArgsE";
   const broken = (multiplies: number) =>
     examine(kernelOf(promptLoop(multiplies, [3, 5]), name)).broken;
   assertEquals(broken(100), []);
