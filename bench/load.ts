@@ -55,7 +55,10 @@ async function load(path: string, device: string) {
       kvType: "f16",
       maxRunning: 1,
       outputs: 1,
+      device: info.kind,
       freeBytes: info.freeBytes,
+      // As few as the context takes.
+      pages: 1,
     });
     const start = performance.now();
     await place(context, gguf, program, plan);

@@ -8,7 +8,7 @@
 import { parseArgs } from "@std/cli/parse-args";
 import { openDevice } from "../engine/device/open.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { planMemory } from "../engine/memory_plan.ts";
+import { PAGE_TOKENS, planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import { place } from "../engine/placement.ts";
 import type { Program } from "../engine/device/program.ts";
@@ -28,12 +28,15 @@ const gguf = await readGguf(String(args._[0]));
 const { shape, program: source } = architectureOf(gguf).read(gguf);
 const { library, index } = openDevice(args.device);
 const context = library.createContext({ device: index });
+const info = library.device(index);
 const request = {
   contextTokens: Math.min(shape.contextLength, contextTokens),
   kvType: "f16" as const,
   maxRunning: Math.max(1, ...batches),
   outputs: 1,
-  freeBytes: library.device(index).freeBytes,
+  device: info.kind,
+  freeBytes: info.freeBytes,
+  pages: Math.max(1, ...batches) * Math.ceil(contextTokens / PAGE_TOKENS),
 };
 const plan = planMemory(context, source, shape, request);
 const { cache, tensors } = await place(context, gguf, source, plan);

@@ -15,7 +15,7 @@ import { BlockManager } from "../engine/scheduler/block_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const SEQUENCES = 32;
 const PROMPT_TOKENS = 512;
@@ -42,6 +42,9 @@ class IdleDevice {
   /** Milliseconds of steps that decode only, and how many there were. */
   writing = 0;
   steps = 0;
+  readonly copyPages = () => Promise.resolve();
+  readonly savePages = () => Promise.resolve();
+  readonly restorePages = () => Promise.resolve();
 
   constructor(pages: number) {
     const limits = {
@@ -71,7 +74,7 @@ async function run(listening: Listening, sampling: Partial<SamplingParameters>) 
   const sequencePages = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / PAGE_TOKENS);
   const device = new IdleDevice(sequencePages);
   const blocks = new BlockManager(SEQUENCES * sequencePages, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, blocks, { copyPages: () => Promise.resolve() }, {
+  const scheduler = new Scheduler(device, blocks, {
     maxRunning: SEQUENCES,
     maxWaiting: SEQUENCES,
     stepTokens: 4096,
@@ -92,15 +95,12 @@ async function run(listening: Listening, sampling: Partial<SamplingParameters>) 
   );
   let ended: Promise<unknown>;
   if (listening === "text") {
-    const generations = prompts.map((prompt) =>
-      new Generation(
-        { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] },
-        tokenizer,
-        texts,
-        scheduler,
-      )
+    const generations = Generation.start(
+      prompts.map((prompt) => (
+        { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] }
+      )),
+      { tokenizer, texts, scheduler },
     );
-    Generation.start(generations, scheduler);
     ended = Promise.all(generations.map(async (generation) => {
       for await (const { tokens } of generation) tokens.forEach(count);
     }));

@@ -13,7 +13,8 @@
 import { Metadata } from "../engine/gguf/metadata.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { StringArray } from "../engine/gguf/string_array.ts";
-import { loadTokenizer, type Tokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
+import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 
 const RUNS = 5;
 

@@ -9,7 +9,7 @@ import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
-import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
+import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
 import { Progress } from "./progress.ts";
 import { type Statistics, statistics } from "./statistics.ts";
 import { write } from "./terminal.ts";
@@ -62,7 +62,7 @@ export const bench: Command = command({
       const bandwidth = await copyBandwidth(engine);
       const results: Result[] = [];
       {
-        using progress = new Progress("measuring");
+        await using progress = new Progress("measuring");
         const total = plan.prompts.length + plan.batches.length * plan.depths.length;
         for await (const measured of benchmark(engine, plan)) {
           // At once, while the device is as warm and as fast as it was.
@@ -71,7 +71,7 @@ export const bench: Command = command({
           progress.update(results.length, total);
         }
       }
-      write(
+      await write(
         options.json
           ? JSON.stringify(asJson(engine, results, bandwidth)) + "\n"
           : asText(engine, results, bandwidth),
@@ -96,6 +96,7 @@ async function load(name: string, options: OptionValues<typeof OPTIONS>) {
   };
   const { engine } = await loadModel(name, options, {
     ...ALONE,
+    onFallback: sayFallback,
     parallel: Math.max(...plan.batches),
   });
   return { engine, plan };

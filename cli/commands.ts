@@ -1,7 +1,7 @@
 import type { Command } from "./command.ts";
 import { bench } from "./bench.ts";
 import { evaluate } from "./eval.ts";
-import { help } from "./help.ts";
+import { helpFor } from "./help.ts";
 import { list } from "./list.ts";
 import { ps } from "./ps.ts";
 import { run } from "./run.ts";
@@ -9,20 +9,8 @@ import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { tokenize } from "./tokenize.ts";
 
-/** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [
-  serve,
-  run,
-  ps,
-  list,
-  show,
-  tokenize,
-  evaluate,
-  bench,
-  help,
-];
+/** Every command but help, in the order of the help. */
+const WORKING: readonly Command[] = [serve, run, ps, list, show, tokenize, evaluate, bench];
 
-/** The command of that name. */
-export function findCommand(name: string): Command | undefined {
-  return COMMANDS.find((command) => command.name === name);
-}
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [...WORKING, helpFor(WORKING)];

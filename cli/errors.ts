@@ -1,5 +1,7 @@
 import { M40Error } from "../engine/errors.ts";
-import { ClosedOutput, printable, style, writeError } from "./terminal.ts";
+import { isSystemError, systemPath, systemReason } from "../engine/system_error.ts";
+import { ClosedOutput, standardError } from "../server/output_stream.ts";
+import { printable, style } from "./terminal.ts";
 
 /** A command line that cannot be understood; exit code 2. */
 export class UsageError extends Error {
@@ -14,25 +16,39 @@ export class UsageError extends Error {
 /** What a command ends with: done, failed, or not understood. */
 export const EXIT = { success: 0, failure: 1, usage: 2, interrupted: 130 } as const;
 
+/** How long an error may take to reach a standard error that nobody reads, in milliseconds. */
+const REPORT_MS = 5000;
+
 /** Says on stderr what went wrong, in a line or two, and returns the exit code. */
-export function reportError(error: unknown): number {
+export async function reportError(error: unknown): Promise<number> {
   if (error instanceof ClosedOutput) return EXIT.success;
-  const message = error instanceof Error ? error.message : String(error);
-  writeError(`${style(Deno.stderr, "red", "error:")} ${printable(sentence(error, message))}\n`);
+  const lines = [`${style(Deno.stderr, "red", "error:")} ${printable(sentence(error))}`];
   if (Deno.env.get("M40_DEBUG") === "1" && error instanceof Error) {
-    writeError(`${printable(error.stack ?? "(no stack)")}\n`);
-  } else if (!(error instanceof M40Error || error instanceof UsageError)) {
-    writeError("This should not happen; M40_DEBUG=1 shows where it did.\n");
+    lines.push(printable(error.stack ?? "(no stack)"));
+  } else if (!isExpected(error)) {
+    lines.push("This should not happen; M40_DEBUG=1 shows where it did.");
   }
   if (error instanceof UsageError) {
     const help = error.command === undefined ? "m40 --help" : `m40 ${error.command} --help`;
-    writeError(`Run \`${help}\` for all that it takes.\n`);
-    return EXIT.usage;
+    lines.push(`Run \`${help}\` for all that it takes.`);
   }
-  return error instanceof M40Error && error.code === "invalid_request" ? EXIT.usage : EXIT.failure;
+  standardError.say(lines.join("\n") + "\n");
+  await standardError.flush(REPORT_MS);
+  const understood = !(error instanceof UsageError) &&
+    !(error instanceof M40Error && error.code === "invalid_request");
+  return understood ? EXIT.failure : EXIT.usage;
 }
 
-function sentence(error: unknown, message: string): string {
-  if (error instanceof M40Error || error instanceof UsageError) return message;
-  return error instanceof Error ? `${error.name}: ${message}` : message;
+/** Whether an error says by itself what is wrong, rather than being a fault of the program. */
+function isExpected(error: unknown): boolean {
+  return error instanceof M40Error || error instanceof UsageError || isSystemError(error);
+}
+
+function sentence(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (isSystemError(error)) {
+    const path = systemPath(error);
+    return path === undefined ? systemReason(error) : `${path}: ${systemReason(error)}`;
+  }
+  return isExpected(error) ? error.message : `${error.name}: ${error.message}`;
 }

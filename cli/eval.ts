@@ -1,4 +1,5 @@
 import { M40Error } from "../engine/errors.ts";
+import { systemReason } from "../engine/system_error.ts";
 import type { Engine } from "../engine/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { UsageError } from "./errors.ts";
@@ -63,7 +64,7 @@ async function writeLogits(
   });
   try {
     for await (const { logits } of engine.evaluate(tokens)) {
-      write("[" + Array.from(logits, shortestFloat32).join(",") + "]\n");
+      await write("[" + Array.from(logits, shortestFloat32).join(",") + "]\n");
     }
   } finally {
     await engine.close();
@@ -92,7 +93,7 @@ async function writePerplexity(
     if (chunk < 4) throw new UsageError(`--ctx: got ${chunk}, wanted chunks of 4 or more`, "eval");
     const result = await measured(engine, tokens, chunk, options.chunks ?? Infinity);
     if (options.json) {
-      write(
+      await write(
         JSON.stringify({
           model: engine.model.name,
           file: path,
@@ -105,7 +106,7 @@ async function writePerplexity(
         }) + "\n",
       );
     } else {
-      write(
+      await write(
         `perplexity ${result.perplexity.toFixed(4)} ± ${result.standardError.toFixed(4)} ` +
           `(${result.scoredTokens} of ${result.tokens} tokens scored, ${result.chunks} ` +
           `${result.chunks === 1 ? "chunk" : "chunks"} of ${result.chunkTokens})\n`,
@@ -117,7 +118,7 @@ async function writePerplexity(
 }
 
 async function measured(engine: Engine, tokens: readonly number[], chunk: number, chunks: number) {
-  using progress = new Progress("perplexity");
+  await using progress = new Progress("perplexity");
   return await measurePerplexity(
     engine,
     tokens,
@@ -134,7 +135,7 @@ async function readText(path: string): Promise<Uint8Array> {
   } catch (error) {
     const reason = error instanceof Deno.errors.NotFound
       ? "there is no such file"
-      : `cannot be read: ${(error as Error).message}`;
+      : `cannot be read: ${systemReason(error)}`;
     throw new M40Error("io", `${path}: ${reason}`);
   }
 }

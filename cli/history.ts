@@ -11,20 +11,26 @@ const MAX_LINE_CHARACTERS = 10_000;
  * written costs the history, never the session.
  */
 export class History {
-  readonly #path: string;
+  readonly #path?: string;
   #lines: string[] = [];
 
-  private constructor(path: string) {
+  private constructor(path?: string) {
     this.#path = path;
   }
 
-  /** Reads the file; by default `$XDG_STATE_HOME/m40/history` or `~/.local/state/m40/history`. */
-  static async open(path = join(stateDirectory(), "history")): Promise<History> {
+  /**
+   * Reads the file.
+   *
+   * @param path By default `$XDG_STATE_HOME/m40/history` or `~/.local/state/m40/history`. Where the
+   * environment names neither, the history lasts as long as the session.
+   */
+  static async open(path = defaultPath()): Promise<History> {
     const history = new History(path);
+    if (path === undefined) return history;
     try {
       const lines = (await Deno.readTextFile(path)).split("\n").filter((line) => line !== "");
       history.#lines = lines.slice(-MAX_LINES);
-      if (lines.length > MAX_LINES) await history.#rewrite();
+      if (lines.length > MAX_LINES) await rewrite(path, history.#lines);
     } catch {
       // No file yet, or none that can be read: an empty history.
     }
@@ -42,6 +48,7 @@ export class History {
     const kept = line.trim() !== "" && line.length <= MAX_LINE_CHARACTERS;
     if (!kept || line === this.#lines.at(-1)) return;
     this.#lines = [...this.#lines, line].slice(-MAX_LINES);
+    if (this.#path === undefined) return;
     try {
       await Deno.mkdir(dirname(this.#path), { recursive: true, mode: 0o700 });
       // Appended, so that two sessions do not undo each other.
@@ -52,10 +59,15 @@ export class History {
       // See above.
     }
   }
+}
 
-  async #rewrite(): Promise<void> {
-    const temporary = await Deno.makeTempFile({ dir: dirname(this.#path), prefix: "history-" });
-    await Deno.writeTextFile(temporary, this.#lines.join("\n") + "\n");
-    await Deno.rename(temporary, this.#path);
-  }
+function defaultPath(): string | undefined {
+  const folder = stateDirectory();
+  return folder && join(folder, "history");
+}
+
+async function rewrite(path: string, lines: readonly string[]): Promise<void> {
+  const temporary = await Deno.makeTempFile({ dir: dirname(path), prefix: "history-" });
+  await Deno.writeTextFile(temporary, lines.join("\n") + "\n");
+  await Deno.rename(temporary, path);
 }

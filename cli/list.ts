@@ -1,6 +1,11 @@
 import { M40Error } from "../engine/errors.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { listModels, modelsDirectory, type StoredModel } from "../engine/store/mod.ts";
+import {
+  listModels,
+  modelsDirectory,
+  NO_MODELS_DIRECTORY,
+  type StoredModel,
+} from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
 import { describe, type ModelSummary, summarize } from "./model_summary.ts";
@@ -21,7 +26,7 @@ export const list: Command = command({
   async run(_words, options) {
     const models = await Promise.all((await listModels()).map(look));
     if (options.json) {
-      write(JSON.stringify(models.map(asJson), null, 2) + "\n");
+      await write(JSON.stringify(models.map(asJson), null, 2) + "\n");
       return;
     }
     if (models.length > 0) {
@@ -33,10 +38,15 @@ export const list: Command = command({
       ]);
       const [heading, ...lines] = formatTable([["NAME", "SIZE", "MODEL", "PATH"], ...rows], [1])
         .split("\n");
-      write([style(Deno.stdout, "bold", heading), ...lines].join("\n"));
+      await write([style(Deno.stdout, "bold", heading), ...lines].join("\n"));
     }
     if (models.every(({ model }) => model.builtIn)) {
-      writeError(`GGUF files in ${modelsDirectory()} are listed here too.\n`);
+      const directory = modelsDirectory();
+      await writeError(
+        directory === undefined
+          ? `${NO_MODELS_DIRECTORY}\n`
+          : `GGUF files in ${directory} are listed here too.\n`,
+      );
     }
   },
 });

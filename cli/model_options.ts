@@ -1,8 +1,9 @@
 import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
+import { standardError } from "../server/output_stream.ts";
 import { Progress } from "./progress.ts";
-import { printable, style, writeError } from "./terminal.ts";
+import { printable, style } from "./terminal.ts";
 import { choice, device, integer } from "./values.ts";
 
 /** The argument that names a model. */
@@ -44,10 +45,10 @@ export interface LoadedModel {
   readonly stored: StoredModel;
 }
 
-/** Says why the CPU computes, where a GPU might have. */
-function sayFallback(reason: string): void {
+/** Says why the CPU computes, where a GPU might have; for commands to which that matters. */
+export function sayFallback(reason: string): void {
   const label = style(Deno.stderr, "yellow", "warning:");
-  writeError(
+  standardError.say(
     `${label} No GPU is used: ${printable(reason.replace(/\.$/, ""))}. Computing on the CPU.\n`,
   );
 }
@@ -58,20 +59,19 @@ export async function loadModel(
   options: OptionValues<typeof MODEL_OPTIONS>,
   extra: Omit<
     EngineOptions,
-    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onFallback" | "onProgress"
+    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
   // Here, not above: commands without a model start faster and need no kernel library.
   const { Engine } = await import("../engine/mod.ts");
-  using progress = new Progress(`loading ${stored.name}`);
+  await using progress = new Progress(`loading ${stored.name}`);
   const engine = await Engine.load(stored.path, {
     name: stored.name,
     device: options.device,
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
-    onFallback: sayFallback,
     onProgress: (done, total) => progress.update(done, total),
     ...extra,
   });

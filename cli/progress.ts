@@ -1,12 +1,22 @@
-import { columns, writeError } from "./terminal.ts";
+import { standardError } from "../server/output_stream.ts";
+import { columns, isDumb } from "./terminal.ts";
 
 const INTERVAL_MS = 50;
+/** How long a terminal that takes nothing (Ctrl-S) is waited for, in milliseconds. */
+const FLUSH_MS = 1000;
+/** Lines that a terminal gets where nothing can be drawn over. */
+const LINES = 4;
 
-/** A progress bar on standard error; where that is no terminal, nothing at all. */
-export class Progress implements Disposable {
+/**
+ * A progress bar on standard error: lines now and then where the terminal is a dumb one, and where it
+ * is none, nothing at all. What it cannot write, it leaves.
+ */
+export class Progress implements AsyncDisposable {
   readonly #visible = Deno.stderr.isTerminal();
+  readonly #inLines = isDumb();
   #drawn = false;
   #last = -Infinity;
+  #lines = 0;
 
   /** @param label What is going on. */
   constructor(private readonly label: string) {}
@@ -17,21 +27,35 @@ export class Progress implements Disposable {
    * @param note Said behind the bar.
    */
   update(done: number, total: number, note = ""): void {
-    const now = performance.now();
-    if (!this.#visible || (now - this.#last < INTERVAL_MS && done < total)) return;
-    this.#last = now;
+    if (!this.#visible) return;
     const share = total > 0 ? Math.min(done / total, 1) : 1;
     const text = ` ${String(Math.floor(share * 100)).padStart(3)}%${note && ` ${note}`}`;
+    if (this.#inLines) this.#line(share, text);
+    else this.#bar(share, text);
+  }
+
+  #bar(share: number, text: string): void {
+    const now = performance.now();
+    if (standardError.busy || (now - this.#last < INTERVAL_MS && share < 1)) return;
+    this.#last = now;
     const width = Math.min(40, columns() - this.label.length - text.length - 2);
     const filled = Math.round(share * width);
     const bar = width < 4 ? "" : " " + "█".repeat(filled) + "░".repeat(width - filled);
-    writeError(`\r\x1b[K${this.label}${bar}${text}`);
+    standardError.say(`\r\x1b[K${this.label}${bar}${text}`);
     this.#drawn = true;
   }
 
-  /** Takes the bar away. */
-  [Symbol.dispose](): void {
-    if (this.#drawn) writeError("\r\x1b[K");
+  #line(share: number, text: string): void {
+    const lines = Math.floor(share * LINES);
+    if (lines <= this.#lines) return;
+    this.#lines = lines;
+    standardError.say(`${this.label}${text}\n`);
+  }
+
+  /** Takes the bar away; what was said meanwhile is out before what comes next. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (this.#drawn) standardError.say("\r\x1b[K");
     this.#drawn = false;
+    await standardError.flush(FLUSH_MS);
   }
 }

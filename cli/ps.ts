@@ -1,5 +1,6 @@
 import type { DeviceObject, SlotsObject } from "../server/mod.ts";
 import { M40Error } from "../engine/errors.ts";
+import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, flag, option } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
 import { printable, style, write } from "./terminal.ts";
@@ -27,16 +28,16 @@ export const ps: Command = command({
     { line: "m40 ps --json | jq .tokens_per_second", about: "For a script" },
   ],
   async run(_words, options) {
-    const key = options["api-key"] ?? (Deno.env.get("M40_API_KEY") || undefined);
+    const key = apiKeyOf(options["api-key"], "ps");
     const slots = await ask(options.host, options.port, key);
-    write(options.json ? JSON.stringify(slots, null, 2) + "\n" : asText(slots));
+    await write(options.json ? JSON.stringify(slots, null, 2) + "\n" : asText(slots));
   },
 });
 
 /** Asks a server; fails with what to do. */
 async function ask(host: string, port: number, key: string | undefined): Promise<SlotsObject> {
   const address = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-  const headers = key === undefined ? undefined : { Authorization: `Bearer ${key}` };
+  const headers = key === undefined ? undefined : { Authorization: `Bearer ${headerText(key)}` };
   let response: Response;
   let body: string;
   try {
@@ -68,6 +69,11 @@ async function ask(host: string, port: number, key: string | undefined): Promise
     );
   }
   return slots;
+}
+
+/** A text as a header carries it: a character for each of its bytes in UTF-8. */
+function headerText(text: string): string {
+  return Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join("");
 }
 
 /** The answer, where it is one. */

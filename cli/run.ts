@@ -4,11 +4,11 @@ import { type Command, command, flag, option, type OptionValues, repeatable } fr
 import { EXIT, reportError, UsageError } from "./errors.ts";
 import { History } from "./history.ts";
 import { readStdin } from "./input.ts";
-import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options.ts";
+import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
 import { askLine } from "./prompt.ts";
 import { EndSignals } from "./signals.ts";
 import { printable, style, write, writeError } from "./terminal.ts";
-import { integer, number, text } from "./values.ts";
+import { integer, number, seed, text } from "./values.ts";
 
 const OPTIONS = {
   ...MODEL_OPTIONS,
@@ -21,14 +21,14 @@ const OPTIONS = {
   }),
   "top-k": option(
     number(SAMPLING_RANGES.top_k),
-    "Draw from that many likeliest tokens; 0: from all",
+    "Draw from that many likeliest tokens; 0 or -1: from all",
     {
       default: 0,
     },
   ),
   "top-p": option(
     number(SAMPLING_RANGES.top_p),
-    "Draw from the likeliest tokens that reach this probability together",
+    "Draw from the likeliest tokens that reach this probability together; 0: the likeliest",
     {
       default: 1,
     },
@@ -62,11 +62,13 @@ const OPTIONS = {
     },
   ),
   seed: option(
-    number(SAMPLING_RANGES.seed),
+    seed(),
     "The same seed draws the same answer; default: another one each time",
   ),
   stop: repeatable(text(), "A text that ends the answer and is left out of it"),
-  stats: flag("Say on stderr how many tokens there were and how fast"),
+  stats: flag(
+    "Say on stderr how many tokens there were, how fast, and where a GPU is not used, why",
+  ),
 };
 
 /** `m40 run MODEL [PROMPT]`. */
@@ -100,7 +102,11 @@ export const run: Command = command({
     const prompt = typed ? undefined : words.length > 0 ? words.join(" ") : await pipedPrompt();
     if (prompt === "") throw new UsageError("the prompt is empty; wanted some text", "run");
 
-    const { engine } = await loadModel(model, options, ALONE);
+    const { engine } = await loadModel(model, options, {
+      ...ALONE,
+      // Where there is no GPU, that is no news on every run.
+      onFallback: options.stats ? sayFallback : undefined,
+    });
     try {
       const request = requestOf(options);
       if (prompt === undefined) return await converse(engine, request, options.stats);
@@ -140,7 +146,7 @@ async function converse(
   stats: boolean,
 ): Promise<number> {
   const history = await History.open();
-  writeError(
+  await writeError(
     style(Deno.stderr, "dim", `${engine.model.name} continues what you type. Ctrl-C stops it.`) +
       "\n",
   );
@@ -154,7 +160,7 @@ async function converse(
     } catch (error) {
       // A prompt that is too long must not end the session; a device that is lost does.
       if (engine.status().failed !== undefined) throw error;
-      reportError(error);
+      await reportError(error);
     }
   }
 }
@@ -172,19 +178,24 @@ async function answer(engine: Engine, request: GenerateRequest, stats: boolean):
     first ??= performance.now();
     tokens += chunk.tokens.length;
     if (chunk.text === "") continue;
-    write(isTerminal ? printable(chunk.text) : chunk.text);
+    await write(isTerminal ? printable(chunk.text) : chunk.text);
     last = chunk.text;
   }
   // A shell's prompt, or the next one here, begins on a new line.
-  if (isTerminal && !last.endsWith("\n")) write("\n");
-  if (stats) tellSpeed(generation.promptTokens, tokens, start, first ?? performance.now());
+  if (isTerminal && !last.endsWith("\n")) await write("\n");
+  if (stats) await tellSpeed(generation.promptTokens, tokens, start, first ?? performance.now());
   return interrupt.signal.aborted ? EXIT.interrupted : EXIT.success;
 }
 
-function tellSpeed(promptTokens: number, tokens: number, start: number, first: number): void {
+async function tellSpeed(
+  promptTokens: number,
+  tokens: number,
+  start: number,
+  first: number,
+): Promise<void> {
   const seconds = (performance.now() - first) / 1000;
   const rate = tokens > 1 ? `, ${((tokens - 1) / seconds).toFixed(1)} tokens/s` : "";
-  writeError(
+  await writeError(
     `${promptTokens} tokens of prompt, first token after ${(first - start).toFixed(0)} ms; ` +
       `${tokens} tokens of answer${rate}\n`,
   );

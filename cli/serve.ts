@@ -1,12 +1,18 @@
 import type { Engine } from "../engine/mod.ts";
+import { standardError, standardOutput } from "../server/output_stream.ts";
+import { isLoopback } from "../server/web_pages.ts";
+import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, option } from "./command.ts";
 import { formatBytes, formatCount } from "./format.ts";
-import { loadModel, MODEL_OPTIONS } from "./model_options.ts";
+import { loadModel, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
 import { EndSignals } from "./signals.ts";
-import { style, write, writeError } from "./terminal.ts";
+import { style } from "./terminal.ts";
 import { integer, number, text } from "./values.ts";
 
-/** `m40 serve --model NAME|PATH`. */
+/** How long the last lines may take to reach a reader that does not read, in milliseconds. */
+const FLUSH_MS = 1000;
+
+/** `m40 serve --model NAME|PATH`. What it says is for whoever reads it: it never waits for that. */
 export const serve: Command = command({
   name: "serve",
   summary: "Serve a model to OpenAI clients over HTTP",
@@ -45,6 +51,11 @@ export const serve: Command = command({
       "Seconds that running answers may take to finish when the server is told to end",
       { default: 30 },
     ),
+    "max-connections": option(
+      integer(1, 1_000_000),
+      "Connections that may be open at the same time; default: as many as the system gives descriptors " +
+        "for, up to 1024",
+    ),
     "chunk-ms": option(
       integer(1, 60_000),
       "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",
@@ -73,7 +84,7 @@ export const serve: Command = command({
     },
   ],
   async run(_words, options) {
-    const apiKey = options["api-key"] ?? (Deno.env.get("M40_API_KEY") || undefined);
+    const apiKey = apiKeyOf(options["api-key"], "serve");
     const [{ createApp, serve }, { Hono }] = await Promise.all([
       import("../server/mod.ts"),
       import("hono"),
@@ -86,6 +97,7 @@ export const serve: Command = command({
       maxQueue: options["max-queue"],
       chunkMs: options["chunk-ms"],
       hostCacheBytes: options["host-cache"] && options["host-cache"] * 2 ** 20,
+      onFallback: sayFallback,
     });
     try {
       using signals = new EndSignals("SIGINT", "SIGTERM");
@@ -101,15 +113,17 @@ export const serve: Command = command({
         signal: signals.signal,
         drainMs: options.drain * 1000,
         idle: () => engine.idle(),
+        maxConnections: options["max-connections"],
       });
       signals.signal.addEventListener("abort", () => sayDraining(engine, options.drain));
       describeModel(engine);
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
-      write(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
+      standardOutput.say(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
       await server.finished;
-      write("Closed.\n");
+      standardOutput.say("Closed.\n");
     } finally {
       await engine.close();
+      await Promise.all([standardOutput.flush(FLUSH_MS), standardError.flush(FLUSH_MS)]);
     }
   },
 });
@@ -117,7 +131,7 @@ export const serve: Command = command({
 function sayDraining(engine: Engine, seconds: number): void {
   const { running, waiting } = engine.status();
   if (running + waiting === 0) return;
-  write(
+  standardOutput.say(
     `Draining: ${running} running and ${waiting} waiting may take ${seconds} s to finish; a second ` +
       "Ctrl-C ends them.\n",
   );
@@ -148,15 +162,11 @@ function describeModel({ model, device, plan, contextTokens }: Engine): void {
       `(${plan.pages} pages)`,
     ],
   ];
-  for (const [name, value] of lines) write(`${name.padEnd(8)} ${value}\n`);
-}
-
-function isLoopback(hostname: string): boolean {
-  return /^(127(\.\d+){3}|::1|\[::1\]|localhost)$/i.test(hostname);
+  for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
 }
 
 function warnOfOpenDoor(): void {
-  writeError(
+  standardError.say(
     `${
       style(Deno.stderr, "yellow", "warning:")
     } everyone who reaches this address can use the model. ` +

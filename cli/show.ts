@@ -2,7 +2,8 @@ import { M40Error } from "../engine/errors.ts";
 import { type Fit, fitContext } from "../engine/fit.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import type { MetadataEntry } from "../engine/gguf/metadata.ts";
-import { architectureOf, type ModelShape } from "../engine/models/architecture.ts";
+import { architectureOf } from "../engine/models/architecture.ts";
+import type { ModelShape } from "../engine/models/model.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatCount, formatTable, shortestFloat32 } from "./format.ts";
@@ -45,7 +46,7 @@ export const show: Command = command({
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
       ),
     };
-    write(
+    await write(
       options.json
         ? JSON.stringify(asJson(facts, options.tensors), null, 2) + "\n"
         : asText(facts, options.tensors),

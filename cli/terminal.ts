@@ -1,46 +1,33 @@
-/** Standard output was closed by its reader, as `m40 … | head` does; the program ends quietly. */
-export class ClosedOutput extends Error {
-  override readonly name = "ClosedOutput";
-}
+import { standardError, standardOutput } from "../server/output_stream.ts";
 
 type Stream = typeof Deno.stdout | typeof Deno.stderr;
 
-const encoder = new TextEncoder();
-
 /**
- * Writes to standard output.
+ * Writes to standard output; resolves when it is written.
  *
  * @throws {ClosedOutput} Where nobody reads it any more.
+ * @throws {M40Error} "io" where it cannot be written, as when a disk is full.
  */
-export function write(text: string | Uint8Array): void {
-  writeAll(Deno.stdout, typeof text === "string" ? encoder.encode(text) : text);
+export function write(text: string | Uint8Array): Promise<void> {
+  return standardOutput.write(text);
 }
 
-/** Writes to standard error; where nobody reads that, the text is lost. */
-export function writeError(text: string): void {
-  try {
-    writeAll(Deno.stderr, encoder.encode(text));
-  } catch (error) {
-    if (!(error instanceof ClosedOutput)) throw error;
-  }
+/** Writes to standard error; resolves when it is written. Where it cannot be, the text is lost. */
+export async function writeError(text: string): Promise<void> {
+  // What could be said about it would go the same way.
+  await standardError.write(text).catch(() => {});
 }
 
-function writeAll(stream: Stream, bytes: Uint8Array): void {
-  try {
-    for (let done = 0; done < bytes.length;) done += stream.writeSync(bytes.subarray(done));
-  } catch (error) {
-    if (error instanceof Deno.errors.BrokenPipe) {
-      throw new ClosedOutput("standard output is closed");
-    }
-    throw error;
-  }
+/** Whether the terminal understands nothing but text: no colours, no moving of the cursor. */
+export function isDumb(): boolean {
+  return Deno.env.get("TERM") === "dumb";
 }
 
 const CODES = { bold: 1, dim: 2, red: 31, green: 32, yellow: 33, cyan: 36 } as const;
 
 /** Text in a style where the stream is a terminal that may be coloured (see https://no-color.org). */
 export function style(stream: Stream, style: keyof typeof CODES, text: string): string {
-  const plain = Deno.noColor || !stream.isTerminal() || Deno.env.get("TERM") === "dumb";
+  const plain = Deno.noColor || !stream.isTerminal() || isDumb();
   return plain ? text : `\x1b[${CODES[style]}m${text}\x1b[0m`;
 }
 

@@ -1,6 +1,7 @@
 import { readGguf } from "../engine/gguf/reader.ts";
 import { resolveModel } from "../engine/store/mod.ts";
-import { loadTokenizer, type Tokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
+import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatTable } from "./format.ts";
 import { readStdin } from "./input.ts";
@@ -43,9 +44,9 @@ export const tokenize: Command = command({
     const tokens = text === undefined
       ? tokenizer.encodeBytes(await readStdin(), how)
       : tokenizer.encode(text, how);
-    if (options.ids) write(tokens.join(",") + "\n");
+    if (options.ids) await write(tokens.join(",") + "\n");
     else if (tokens.length > 0) {
-      write(formatTable(tokens.map((id) => [String(id), describeToken(tokenizer, id)]), [0]));
+      await write(formatTable(tokens.map((id) => [String(id), describeToken(tokenizer, id)]), [0]));
     }
   },
 });

@@ -1,4 +1,4 @@
-import type { Range } from "../engine/sampling/parameters.ts";
+import { type Range, SEED_LIMIT } from "../engine/sampling/parameters.ts";
 
 /** What the value of an option may be, and how it is read from the command line. */
 export interface ValueType<T> {
@@ -34,6 +34,18 @@ export function number({ min, max, above = false, integer = false }: Range): Val
 /** A whole number from `min` to `max`. */
 export function integer(min: number, max = Number.MAX_SAFE_INTEGER): ValueType<number> {
   return number({ min, max, integer: true });
+}
+
+/** A seed: a whole number of which 64 bits count, exact beyond 2^53 as well. */
+export function seed(): ValueType<bigint> {
+  return {
+    label: "N",
+    wanted: "a whole number from -2^64 to 2^64",
+    parse(text) {
+      const value = /^[+-]?\d{1,30}$/.test(text) ? BigInt(text.replace("+", "")) : undefined;
+      return value !== undefined && value >= -SEED_LIMIT && value <= SEED_LIMIT ? value : undefined;
+    },
+  };
 }
 
 /** Whole numbers from `min` to `max`, separated by commas. */

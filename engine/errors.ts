@@ -7,6 +7,8 @@ export type M40ErrorCode =
   | "queue_full"
   | "out_of_memory"
   | "device"
+  | "not_finite"
+  | "nothing_allowed"
   | "io"
   | "unsupported"
   | "cancelled"
@@ -28,4 +30,15 @@ export class M40Error extends Error {
   constructor(readonly code: M40ErrorCode, message: string, readonly param?: string) {
     super(message);
   }
+}
+
+/** Whether an error says that the device is lost: nothing can be computed on it any more. */
+export function isDeviceLoss(error: unknown): error is M40Error {
+  return error instanceof M40Error && error.code === "device";
+}
+
+/** An error as one that is meant to be read; what was not foreseen is "internal". */
+export function asM40Error(error: unknown): M40Error {
+  if (error instanceof M40Error) return error;
+  return new M40Error("internal", error instanceof Error ? error.message : String(error));
 }

@@ -46,16 +46,15 @@ export function fitContext(
     const info = library.device(index);
     const context = library.createContext({ device: index, threads: 1 });
     try {
-      const onGpu = library.backend === "cuda";
       const plan = (contextTokens: number): MemoryPlan | undefined => {
         try {
           return planMemory(context, program, shape, {
             contextTokens,
             kvType,
-            maxRunning: DEFAULT_PARALLEL[onGpu ? "gpu" : "cpu"],
+            maxRunning: DEFAULT_PARALLEL[info.kind],
             outputs: 1,
             freeBytes: info.freeBytes,
-            fill: onGpu,
+            device: info.kind,
             // As few as the context takes.
             pages: 1,
           });

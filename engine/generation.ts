@@ -57,7 +57,21 @@ export interface GenerationPlan {
   readonly timeoutMs?: number;
 }
 
-/** Who is told how generations go. */
+/** Whether anything is to be computed. */
+function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
+  return maxTokens > 0 && !signal?.aborted;
+}
+
+/** What generations are made with. */
+export interface GenerationServices {
+  readonly tokenizer: Tokenizer;
+  /** What the tokenizer's tokens stand for, one by one. */
+  readonly texts: TokenTexts;
+  readonly scheduler: Scheduler;
+  readonly observer?: GenerationObserver;
+}
+
+/** Who is told how generations go. It must not throw. */
 export interface GenerationObserver {
   /** When a request's first token is there: milliseconds since the request's arrival. */
   firstToken?(milliseconds: number): void;
@@ -75,7 +89,7 @@ export interface GenerationReport {
   readonly maxTokens: number;
   /**
    * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where
-   * the device failed.
+   * it failed.
    */
   readonly outcome: FinishReason | "cancelled" | "timeout" | "error";
   /** From the request's arrival until it was first let in; absent where it never was. */
@@ -113,19 +127,20 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private ended = false;
   private error?: unknown;
 
+  private readonly tokenizer: Tokenizer;
+
   /**
    * @param plan What is generated. It is not queued before {@link start}.
-   * @param texts What the tokenizer's tokens stand for, one by one.
+   * @param services What it is generated with.
    * @param leader A generation with the same prompt, whose computation of it serves this one too.
    */
-  constructor(
+  private constructor(
     private readonly plan: GenerationPlan,
-    private readonly tokenizer: Tokenizer,
-    private readonly texts: TokenTexts,
-    private readonly scheduler: Scheduler,
-    private readonly observer?: GenerationObserver,
+    private readonly services: GenerationServices,
     leader?: Generation,
   ) {
+    const { tokenizer } = services;
+    this.tokenizer = tokenizer;
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
     this.sequence = new Sequence({
@@ -139,20 +154,35 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     });
   }
 
-  /** Queues generations, all or none; fails as {@link Scheduler.add} does. */
-  static start(generations: readonly Generation[], scheduler: Scheduler): void {
-    const wanted = generations.filter(({ plan }) => !plan.signal?.aborted);
-    scheduler.add(...wanted.map(({ sequence }) => sequence));
-    for (const generation of generations) {
-      const { signal, timeoutMs } = generation.plan;
-      if (signal?.aborted) {
-        generation.end();
-        continue;
-      }
-      signal?.addEventListener("abort", generation.abort);
-      if (timeoutMs !== undefined) {
-        generation.deadline = setTimeout(() => generation.expire(timeoutMs), timeoutMs);
-      }
+  /**
+   * Queues generations, all or none; fails as {@link Scheduler.add} does. Those whose prompts are the same
+   * array compute it once.
+   */
+  static start(plans: readonly GenerationPlan[], services: GenerationServices): Generation[] {
+    const leaders = new Map<readonly number[], Generation>();
+    const generations = plans.map((plan) => {
+      const generation = new Generation(plan, services, leaders.get(plan.prompt));
+      // Who computes nothing leads nobody.
+      if (isWanted(plan) && !leaders.has(plan.prompt)) leaders.set(plan.prompt, generation);
+      return generation;
+    });
+    const wanted = generations.filter(({ plan }) => isWanted(plan));
+    services.scheduler.add(...wanted.map(({ sequence }) => sequence));
+    for (const generation of generations) generation.begin();
+    return generations;
+  }
+
+  /** Heeds the signal and the deadline; where nothing is to be computed, it ends at once. */
+  private begin(): void {
+    const { signal, timeoutMs, maxTokens } = this.plan;
+    if (!isWanted(this.plan)) {
+      if (maxTokens === 0 && !signal?.aborted) this.finish("length", [], "");
+      this.services.scheduler.cancel(this.sequence);
+      return;
+    }
+    signal?.addEventListener("abort", this.abort);
+    if (timeoutMs !== undefined) {
+      this.deadline = setTimeout(() => this.expire(timeoutMs), timeoutMs);
     }
   }
 
@@ -163,7 +193,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   /** Ends the generation, if it has not ended. */
   cancel(): void {
-    if (!this.ended) this.scheduler.cancel(this.sequence);
+    if (!this.ended) this.services.scheduler.cancel(this.sequence);
   }
 
   /** The deadline has passed. */
@@ -182,7 +212,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
           "serve with a longer --timeout.",
       ),
     );
-    this.scheduler.cancel(this.sequence);
+    this.services.scheduler.cancel(this.sequence);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {
@@ -200,8 +230,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   accept(sample: Sample): boolean {
     const now = performance.now();
-    if (this.lastToken === undefined) this.observer?.firstToken?.(now - this.arrival);
-    else this.observer?.token?.(now - this.lastToken);
+    if (this.lastToken === undefined) this.services.observer?.firstToken?.(now - this.arrival);
+    else this.services.observer?.token?.(now - this.lastToken);
     this.lastToken = now;
     this.firstToken ??= now;
     this.drawn++;
@@ -264,7 +294,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     const { firstToken, lastToken, arrival, drawn, error } = this;
     const { admittedAt } = this.sequence;
     const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
-    this.observer?.generation?.({
+    this.services.observer?.generation?.({
       promptTokens: this.promptTokens,
       completionTokens: drawn,
       maxTokens: this.plan.maxTokens,
@@ -279,7 +309,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   private describe(sample: Sample): GeneratedToken {
     // A model may have more logits than its vocabulary has tokens; those stand for nothing.
-    const text = (token: number) => token < this.tokenizer.vocabSize ? this.texts.of(token) : "";
+    const text = (token: number) =>
+      token < this.tokenizer.vocabSize ? this.services.texts.of(token) : "";
     if (this.plan.topLogprobs === undefined) {
       return { token: sample.token, text: text(sample.token) };
     }

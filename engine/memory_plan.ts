@@ -1,9 +1,10 @@
 import type { Context } from "./device/context.ts";
+import type { DeviceKind } from "./device/library.ts";
 import type { CacheDesc, Limits, ProgramDesc } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
-import type { ModelShape } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
 import type { ProgramSource } from "./program/builder.ts";
 import { encodeOperations } from "./program/operation.ts";
 
@@ -43,11 +44,11 @@ export interface PlanRequest {
   /** Bytes of device memory that are free. */
   readonly freeBytes: number;
   /**
-   * Whether all that is left becomes KV pages, as on a device of one's own; else there are as many as
-   * the running sequences can fill. There is always room for one sequence, and it may be for no more:
-   * sequences that run out of pages take turns.
+   * On a GPU all memory that is left becomes KV pages; else there are as many as the running sequences
+   * can fill. There is always room for one sequence, and it may be for no more: sequences that run out of
+   * pages take turns.
    */
-  readonly fill?: boolean;
+  readonly device: DeviceKind;
   /** KV pages at most. */
   readonly pages?: number;
 }
@@ -55,6 +56,8 @@ export interface PlanRequest {
 /** Where the device's memory goes. */
 export interface MemoryPlan {
   readonly contextTokens: number;
+  /** The most tokens of context that there is memory for, up to those that the model was trained for. */
+  readonly mostContextTokens: number;
   /** Bytes of the weights, of the buffers of the largest step, of the KV cache, of all three. */
   readonly weightBytes: number;
   readonly programBytes: number;
@@ -101,11 +104,17 @@ export function planMemory(
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
 
   const wanted = asked ?? Math.min(shape.contextLength, DEFAULT_CONTEXT);
-  const grown = (tokens: number) => {
+  const grown = (tokens: number): MemoryPlan => {
+    const mostContextTokens = fits(shape.contextLength)
+      ? shape.contextLength
+      : Math.max(tokens, largest(tokens, shape.contextLength, fits));
+    return { ...withPages(tokens), mostContextTokens };
+  };
+  const withPages = (tokens: number) => {
     const least = planFor(tokens);
     const { pageBytes } = context.cacheBytes(least.cache);
     const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
-    const useful = request.fill ? Infinity : request.maxRunning * least.pages;
+    const useful = request.device === "gpu" ? Infinity : request.maxRunning * least.pages;
     const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
     const plan = planFor(tokens, Math.min(room, useful, most));
     return plan.totalBytes <= available ? plan : least;
@@ -179,7 +188,7 @@ function planOf(
   weightBytes: number,
   contextTokens: number,
   pages = Math.ceil(contextTokens / PAGE_TOKENS),
-): MemoryPlan {
+): Omit<MemoryPlan, "mostContextTokens"> {
   const cache: CacheDesc = {
     n_layers: shape.layers,
     n_kv_heads: shape.kvHeads,
@@ -190,7 +199,7 @@ function planOf(
   };
   const counts = {
     n_tokens: Math.max(
-      Math.min(STEP_TOKENS[request.fill ? "gpu" : "cpu"], contextTokens),
+      Math.min(STEP_TOKENS[request.device], contextTokens),
       request.maxRunning,
     ),
     n_sequences: request.maxRunning,

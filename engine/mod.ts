@@ -16,13 +16,17 @@
 export * from "./benchmark.ts";
 export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";
-export * from "./errors.ts";
+export type { EngineOptions } from "./engine_options.ts";
+export { M40Error, type M40ErrorCode } from "./errors.ts";
+export type { PositionLogits } from "./evaluation.ts";
 export * from "./generation.ts";
+export type { EngineObserver } from "./observer.ts";
 export type { GenerateRequest } from "./request.ts";
 export type { EngineStatus, SlotStatus } from "./status.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
 export { type ModelInfo, sizesByType } from "./model_info.ts";
-export { architectureNames, architectureOf, type ModelShape } from "./models/architecture.ts";
+export { architectureNames, architectureOf } from "./models/architecture.ts";
+export type { ModelShape } from "./models/model.ts";
 export type { StepReport } from "./scheduler/report.ts";
 export {
   checkRange,
@@ -33,4 +37,5 @@ export {
   validateSampling,
 } from "./sampling/parameters.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
-export { loadTokenizer, type StreamingDecoder, type Tokenizer } from "./tokenizer/tokenizer.ts";
+export { loadTokenizer } from "./tokenizer/load.ts";
+export type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";

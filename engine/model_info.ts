@@ -1,6 +1,6 @@
 import { basename } from "@std/path";
 import type { Gguf } from "./gguf/reader.ts";
-import type { ModelShape } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
 
 /** What a model is, for people. */
 export interface ModelInfo extends ModelShape {

@@ -7,7 +7,7 @@ import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 /** One request for text. */
 export interface GenerateRequest {
   prompt: string | readonly number[];
-  /** Tokens drawn at most; default: as many as the context has room for. */
+  /** Tokens drawn at most, 0 to check the prompt alone; default: as many as the context has room for. */
   maxTokens?: number;
   /** Up to 16 strings that end the output; they are not part of it. */
   stop?: readonly string[];
@@ -31,19 +31,32 @@ export class RequestChecker {
   /**
    * @param vocabSize Tokens that the model knows; the tokenizer may know fewer.
    * @param contextTokens Tokens of one sequence at most, prompt and output together.
+   * @param mostContextTokens What that could be at most here: what memory and the model allow.
+   * @param trainedTokens What the model was trained for.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly vocabSize: number,
     private readonly contextTokens: number,
+    private readonly mostContextTokens: number,
+    private readonly trainedTokens: number,
   ) {}
 
   /**
-   * What is to be generated.
+   * What is to be generated. Equal prompts are encoded once, and are the same array in the plans.
    *
    * @throws {M40Error} "invalid_request" naming the parameter; "context_length_exceeded".
    */
-  plan(request: GenerateRequest): GenerationPlan {
+  planAll(requests: readonly GenerateRequest[]): GenerationPlan[] {
+    const encode = (request: GenerateRequest) => this.promptTokens(request);
+    const tokensOf = requests.length === 1 ? encode : oncePerPrompt(encode);
+    return requests.map((request) => this.plan(request, tokensOf));
+  }
+
+  private plan(
+    request: GenerateRequest,
+    tokensOf: (request: GenerateRequest) => readonly number[],
+  ): GenerationPlan {
     const { stop = [], topLogprobs } = request;
     const sampling = validateSampling(request.sampling ?? {}, this.vocabSize);
     if (topLogprobs !== undefined) {
@@ -58,12 +71,12 @@ export class RequestChecker {
         "stop",
       );
     }
-    const prompt = this.promptTokens(request);
-    const room = this.contextTokens - prompt.length;
-    if (room < 1) throw this.promptTooLong(String(prompt.length));
     if (request.maxTokens !== undefined) {
-      checkRange("max_tokens", request.maxTokens, { min: 1, max: 2 ** 31, integer: true });
+      checkRange("max_tokens", request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
     }
+    const prompt = tokensOf(request);
+    const room = this.contextTokens - prompt.length;
+    if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
     return { prompt, maxTokens, sampling, stop, topLogprobs, ...limitsOf(request) };
   }
@@ -90,9 +103,19 @@ export class RequestChecker {
     return new M40Error(
       "context_length_exceeded",
       `the prompt has ${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
-        `together. Shorten the prompt, or serve with a larger context (--ctx).`,
+        `together. Shorten the prompt${this.contextAdvice()}.`,
       "prompt",
     );
+  }
+
+  /** What else to do about a prompt that is too long, or why there is nothing else. */
+  private contextAdvice(): string {
+    if (this.contextTokens < this.mostContextTokens) {
+      return `, or load the model with a larger context (--ctx, up to ${this.mostContextTokens})`;
+    }
+    return this.contextTokens < this.trainedTokens
+      ? `: there is no memory for a larger context (the model was trained for ${this.trainedTokens})`
+      : ": the model was trained for no more";
   }
 
   /** Checks token ids that come from outside. */
@@ -112,6 +135,26 @@ export class RequestChecker {
     }
     return tokens;
   }
+}
+
+/** The same, but equal prompts are encoded once, and give the same array. */
+function oncePerPrompt(
+  encode: (request: GenerateRequest) => readonly number[],
+): (request: GenerateRequest) => readonly number[] {
+  // Most who ask for several answers give the same array.
+  const byArray = new Map<readonly number[], readonly number[]>();
+  const byContent = new Map<string, readonly number[]>();
+  return (request) => {
+    const { prompt, parseSpecial = true } = request;
+    const text = typeof prompt === "string";
+    const seen = text ? undefined : byArray.get(prompt);
+    if (seen !== undefined) return seen;
+    const key = text ? `${parseSpecial} ${prompt}` : prompt.join();
+    const tokens = byContent.get(key) ?? encode(request);
+    byContent.set(key, tokens);
+    if (!text) byArray.set(prompt, tokens);
+    return tokens;
+  };
 }
 
 /** What ends a generation from outside. */

@@ -1,4 +1,5 @@
 import type { SchedulerCounts, SchedulerStatus } from "./scheduler/report.ts";
+import type { SequenceState } from "./scheduler/sequence_state.ts";
 
 /** What an engine does at the moment, and has done since it was loaded. */
 export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts> {
@@ -6,12 +7,14 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly pages: number;
   readonly usedPages: number;
   readonly idlePages: number;
+  /** How often the engine's observer has thrown. */
+  readonly observerErrors: number;
 }
 
 /** One sequence, for a person to look at. */
 export interface SlotStatus {
   readonly id: number;
-  readonly state: "decoding" | "prompt" | "waiting" | "preempted";
+  readonly state: Exclude<SequenceState, "finished">;
   readonly promptTokens: number;
   readonly computedTokens: number;
   readonly generatedTokens: number;

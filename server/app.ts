@@ -31,6 +31,8 @@ export interface AppOptions {
   maxBodyBytes?: number;
   /** How long a request may take, waiting included, in milliseconds. Default: as long as it does. */
   timeoutMs?: number;
+  /** How long a stream may be silent before a comment is sent, in milliseconds. Default 15,000. */
+  commentMs?: number;
 }
 
 /** The paths that answer without a key. */
@@ -51,6 +53,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     timeoutMs: options.timeoutMs,
     created,
     rate,
+    commentMs: options.commentMs ?? 15_000,
   };
   engine.observer = {
     step(report) {

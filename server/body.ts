@@ -2,7 +2,7 @@ import { HttpError } from "./errors.ts";
 
 /**
  * The JSON value in a request's body. Never holds more than `maxBytes` and one chunk, whatever the
- * client claims or sends.
+ * client claims or sends. A `seed` beyond 2^53, of which a number has not all digits, is a bigint.
  *
  * @param request A request whose body nobody has read.
  * @param maxBytes The longest body that is accepted.
@@ -16,12 +16,26 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
     throw new HttpError(400, "invalid_json", "The body is empty; a JSON object was expected.");
   }
   try {
-    return JSON.parse(text);
+    return withExactSeed(JSON.parse(text), text);
   } catch (error) {
     // V8's message says where: a position, a line and column, or the text around it.
     const reason = error instanceof Error ? error.message : String(error);
     throw new HttpError(400, "invalid_json", `The body is not valid JSON: ${reason}`);
   }
+}
+
+/**
+ * A parsed body, its `seed` with all digits that the text has: seeds of 64 bits are not rare, and
+ * those that differ in the last bits alone must not draw the same tokens.
+ */
+function withExactSeed(body: unknown, text: string): unknown {
+  const rounded = (body as { seed?: unknown } | null)?.seed;
+  if (typeof rounded !== "number" || Math.abs(rounded) <= Number.MAX_SAFE_INTEGER) return body;
+  // In JSON a quote inside a string has a backslash before it: what matches here is a key. Keys deeper
+  // down may be called the same; theirs are told by the value, or do not matter.
+  const seeds = [...text.matchAll(/(?<!\\)"seed"\s*:\s*(-?\d{1,40})(?=[\s,}])/g)];
+  const exact = seeds.findLast(([, digits]) => Number(digits) === rounded)?.[1];
+  return exact === undefined ? body : { ...body as object, seed: BigInt(exact) };
 }
 
 /** @throws {HttpError} 415 unless the body is said to be plain JSON. */

@@ -69,6 +69,7 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
         return eventStream(
           answer.events(JSON.stringify(head), withUsage),
           () => answer.cancel(),
+          { commentMs: server.commentMs, halfClosed: c.env.halfClosed },
         );
       }
       return Response.json({ ...head, ...await answer.whole() });
@@ -116,15 +117,10 @@ function requestsOf(
     Array.from({ length: n }, (_, i) => ({
       ...common,
       prompt,
-      sampling: { ...common.sampling, seed: seedOf(body.seed, i) },
+      // Each answer to a prompt has a stream of its own, the first the one that it has without n.
+      sampling: { ...common.sampling, stream: i },
     }))
   );
-}
-
-/** The seed of the i-th answer to a prompt: the first has the request's own, so that n does not change it. */
-function seedOf(seed: number | null | undefined, i: number): number | undefined {
-  if (seed == null) return undefined;
-  return seed > 0 ? seed - i : seed + i;
 }
 
 function unsupported(param: string, message: string): HttpError {

@@ -17,13 +17,17 @@ export interface ServerContext {
   readonly created: number;
   /** How fast requests are served. */
   readonly rate: ServiceRate;
+  /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
+  readonly commentMs: number;
 }
 
 /** What {@link serve} gives to the routes beside the request. */
 export interface ServerEnv {
   Bindings: {
-    /** Aborted when the server stops and what still runs is to end. */
-    shutdown?: AbortSignal;
+    /** Aborted when the client has left, or the server stops and what still runs is to end. */
+    signal?: AbortSignal;
+    /** Aborted when the client has closed its sending half: it waits for its answer, or has left. */
+    halfClosed?: AbortSignal;
     /** Whether the server takes new requests. */
     drain?: Drain;
   };
@@ -47,12 +51,12 @@ export function requireModel(server: ServerContext, name: string | undefined): v
 }
 
 /**
- * The signal that ends a request's generations: the client has left, or the server stops.
+ * The signal that ends a request's generations: the client has left, or the server stops. Without a
+ * server around the app it is the request's own.
  *
  * @param request The request.
  * @param env What {@link serve} gave with it.
  */
 export function requestSignal(request: Request, env: ServerEnv["Bindings"]): AbortSignal {
-  const { shutdown } = env;
-  return shutdown === undefined ? request.signal : AbortSignal.any([request.signal, shutdown]);
+  return env.signal ?? request.signal;
 }

@@ -5,6 +5,7 @@
  * @module
  */
 import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
+import { standardError } from "./output_stream.ts";
 
 /** The body of every answer that is an error. */
 export interface ErrorBody {
@@ -70,6 +71,7 @@ const STATUS: Record<M40ErrorCode, number> = {
   invalid_request: 400,
   unsupported: 400,
   context_length_exceeded: 400,
+  nothing_allowed: 400,
   model_not_found: 404,
   queue_full: 429,
   // The server stops; or the client has left, and does not see it.
@@ -78,6 +80,7 @@ const STATUS: Record<M40ErrorCode, number> = {
   out_of_memory: 503,
   device: 503,
   invalid_model: 500,
+  not_finite: 500,
   io: 500,
   internal: 500,
 };
@@ -106,7 +109,7 @@ export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpEr
     });
   }
   const reference = crypto.randomUUID().slice(0, 8);
-  console.error(`m40: internal error ${reference}:`, error);
+  standardError.say(`m40: internal error ${reference}: ${Deno.inspect(error)}\n`);
   return new HttpError(
     500,
     "internal",

@@ -23,7 +23,12 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         signal: requestSignal(c.req.raw, c.env),
         timeoutMs: server.timeoutMs,
       });
-      if (body.stream) return eventStream(events(generation), () => generation.cancel());
+      if (body.stream) {
+        return eventStream(events(generation), () => generation.cancel(), {
+          commentMs: server.commentMs,
+          halfClosed: c.env.halfClosed,
+        });
+      }
       let output = "";
       let completionTokens = 0;
       for await (const { chunk } of chunksOf([generation])) {

@@ -72,16 +72,32 @@ const stop = () =>
 
 /** `{"15043": -100}`: keys are token ids. */
 const logitBias = () =>
-  read("an object of token ids and numbers", (value) => {
+  z.unknown().transform((value, context): Map<number, number> => {
     const biases = new Map<number, number>();
+    const refuse = (message: string, ...path: string[]) => {
+      context.addIssue({ code: "custom", message, path });
+      return z.NEVER;
+    };
     if (value === undefined || value === null) return biases;
-    if (typeof value !== "object" || Array.isArray(value)) return undefined;
+    if (typeof value !== "object" || Array.isArray(value)) {
+      return refuse(`wanted an object of token ids and numbers; got ${describe(value)}`);
+    }
     for (const [key, bias] of Object.entries(value)) {
-      if (!/^\d{1,9}$/.test(key) || !Number.isFinite(bias)) return undefined;
+      if (!/^\d{1,9}$/.test(key)) {
+        return refuse(`wanted token ids as keys, such as "15043"; got ${describe(key)}`);
+      }
+      if (!Number.isFinite(bias)) return refuse(`wanted a number; got ${describe(bias)}`, key);
       biases.set(Number(key), bias);
     }
     return biases;
   }).optional();
+
+/** An integer; beyond 2^53 a bigint, as {@link readJson} gives it. */
+const seed = () =>
+  z.custom<number | bigint>(
+    (value) => typeof value === "bigint" || Number.isInteger(value),
+    wants("an integer"),
+  ).nullish();
 
 // Read by hand: a schema of unions would make an issue for each of a million wrong elements.
 const isTokens = (value: unknown): value is number[] =>
@@ -112,7 +128,7 @@ const samplingFields = {
   frequency_penalty: number(),
   presence_penalty: number(),
   logit_bias: logitBias(),
-  seed: number(),
+  seed: seed(),
   max_tokens: number(),
   stop: stop(),
 };

@@ -2,6 +2,8 @@ import type { Hono } from "hono";
 import { M40Error } from "../engine/errors.ts";
 import type { ServerEnv } from "./context.ts";
 import { Drain } from "./drain.ts";
+import { HttpServer } from "./http/http_server.ts";
+import { defaultLimits, type HttpLimits } from "./http/limits.ts";
 
 /** Where a server listens and how it ends. */
 export interface ServeOptions {
@@ -15,6 +17,10 @@ export interface ServeOptions {
   drainMs?: number;
   /** Resolves when nothing runs. Until then, or the end of that time, an ending server listens. */
   idle?: () => Promise<void>;
+  /** How many connections may be open at the same time. Default: {@link defaultConnections}. */
+  maxConnections?: number;
+  /** What a client may take; those that are absent are {@link defaultLimits}'s. */
+  limits?: Partial<Omit<HttpLimits, "connections">>;
 }
 
 /** A server that listens. */
@@ -23,7 +29,7 @@ export interface Listening {
   hostname: string;
   /** The port it listens on. */
   port: number;
-  /** Resolves when the server has ended. */
+  /** Resolves when the server has ended; rejects when it can accept no connection any more. */
   finished: Promise<void>;
 }
 
@@ -33,32 +39,44 @@ const FLUSH_MS = 1000;
 /**
  * Serves an app. When the signal aborts, the server drains: it still listens, so that `/health` and
  * `/ready` can say so, but refuses new generations. Answers that run may finish within the time for it
- * and are ended with an error then.
+ * and are ended with an error then. What is idle or half-sent is closed as soon as nothing runs.
  *
  * @throws {M40Error} `io` when the address cannot be listened on, with what to do.
  */
 export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
-  const { hostname, port, signal, drainMs = 30_000, idle } = options;
-  const shutdown = new AbortController();
+  const { signal, drainMs = 30_000, idle } = options;
   const drain = new Drain();
-  const env: ServerEnv["Bindings"] = { shutdown: shutdown.signal, drain };
-  const server = listen(hostname, port, (request) => app.fetch(request, env));
+  const listener = listen(options.hostname, options.port);
+  const { hostname, port } = listener.addr;
+  const server = new HttpServer(
+    listener,
+    (request, { signal, halfClosed }) => app.fetch(request, { signal, halfClosed, drain }),
+    { ...defaultLimits(options.maxConnections), ...options.limits },
+  );
 
   const stop = async () => {
     drain.begin(drainMs);
     if (idle !== undefined) await within(drainMs, idle());
-    const closed = server.shutdown();
-    await within(drain.millisecondsLeft, closed);
-    shutdown.abort();
+    await within(drain.millisecondsLeft, server.close());
+    await end();
+  };
+  const end = async () => {
+    const closed = server.close();
+    server.abortAnswers();
     await within(FLUSH_MS, closed);
+    server.closeConnections();
+    await closed;
   };
   const stopped = new Promise<void>((resolve, reject) => {
     const begin = () => stop().then(resolve, reject);
     if (signal?.aborted) begin();
     else signal?.addEventListener("abort", begin, { once: true });
   });
-  const finished = Promise.race([server.finished, stopped]);
-  return { hostname: server.addr.hostname, port: server.addr.port, finished };
+  const lost = server.accepting.then(() => stopped, async (error) => {
+    await end();
+    throw error;
+  });
+  return { hostname, port, finished: Promise.race([stopped, lost]) };
 }
 
 /** Waits for a promise, but no longer than this. */
@@ -69,13 +87,9 @@ async function within(milliseconds: number, promise: Promise<void>): Promise<voi
   clearTimeout(timer);
 }
 
-function listen(
-  hostname: string,
-  port: number,
-  handler: Deno.ServeHandler<Deno.NetAddr>,
-): Deno.HttpServer<Deno.NetAddr> {
+function listen(hostname: string, port: number): Deno.TcpListener {
   try {
-    return Deno.serve({ hostname, port, onListen() {} }, handler);
+    return Deno.listen({ hostname, port });
   } catch (error) {
     const where = `${hostname}:${port}`;
     if (error instanceof Deno.errors.AddrInUse) {

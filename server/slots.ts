@@ -7,7 +7,7 @@ import { route } from "./route.ts";
 export interface SlotObject {
   /** In the order of arrival, since the server was started. */
   id: number;
-  state: "decoding" | "prompt" | "waiting" | "preempted";
+  state: "waiting" | "prefilling" | "decoding" | "preempted";
   prompt_tokens: number;
   /** Tokens of prompt and output whose K and V are in its pages. */
   computed_tokens: number;

@@ -4,6 +4,7 @@
  * @module
  */
 import { toHttpError } from "./errors.ts";
+import { writeRepeatedly } from "./http/half_close.ts";
 
 const HEADERS = {
   "Content-Type": "text/event-stream",
@@ -14,49 +15,108 @@ const HEADERS = {
 
 const ENCODER = new TextEncoder();
 
+/** A line that readers of events pass over. */
+const COMMENT = ENCODER.encode(": waiting\n\n");
+
+/** When a stream shows that it lives although there is no event. */
+export interface StreamPace {
+  /** How long it may be silent before a comment is sent, in milliseconds. */
+  readonly commentMs: number;
+  /** Aborted when the client may have left: comments that cannot be delivered show whether it has. */
+  readonly halfClosed?: AbortSignal;
+}
+
 /**
- * An answer that sends events while they are made. The client sets the pace: an event is taken from
- * `events` when the last one is on its way, so that nothing piles up for a client that does not read.
- * An error in the middle becomes an event `{"error": …}` in OpenAI's shape, and ends the stream
- * without `[DONE]`.
- *
- * The answer begins with its first event. So an error before it is answered with its own status; and
- * the event leaves in one packet with the headers. Sent after them it would wait for their
- * acknowledgement, 40 ms on a connection that is used again: `Deno.serve` has no TCP_NODELAY.
+ * An answer that sends events while they are made. Its head leaves at once, so whatever can be refused
+ * must have been. The client sets the pace: an event is taken from `events` when the last one is on its
+ * way, so that nothing piles up for a client that does not read. While it waits for an event, comments
+ * keep clients and proxies from giving the stream up. An error becomes an event `{"error": …}` in
+ * OpenAI's shape, and ends the stream without `[DONE]`.
  *
  * @param events JSON texts.
  * @param cancel Called when the client leaves; is to end the events.
- * @throws What `events` throws in place of the first event.
  */
-export async function eventStream(
+export function eventStream(
   events: AsyncGenerator<string>,
   cancel: () => void,
-): Promise<Response> {
-  const first = await events.next();
+  pace: StreamPace,
+): Response {
+  let comments: Comments;
   const stream = new ReadableStream<Uint8Array>({
-    start: (controller) => send(controller, first),
+    start(controller) {
+      comments = new Comments(controller, pace);
+    },
     async pull(controller) {
+      let sent: Uint8Array;
+      let done: boolean | undefined = true;
       try {
-        send(controller, await events.next());
+        const next = await events.next();
+        done = next.done;
+        sent = event(done ? "[DONE]" : next.value);
       } catch (error) {
-        controller.enqueue(event(JSON.stringify(toHttpError(error).body())));
+        sent = event(JSON.stringify(toHttpError(error).body()));
+      }
+      comments.sent();
+      controller.enqueue(sent);
+      if (done) {
+        comments.stop();
         controller.close();
       }
     },
-    cancel,
+    cancel() {
+      comments.stop();
+      cancel();
+    },
   });
   return new Response(stream, { headers: HEADERS });
 }
 
-/** Sends an event, or the end. */
-function send(
-  controller: ReadableStreamDefaultController<Uint8Array>,
-  { done, value }: IteratorResult<string>,
-): void {
-  controller.enqueue(event(done ? "[DONE]" : value));
-  if (done) controller.close();
-}
-
 function event(data: string): Uint8Array {
   return ENCODER.encode(`data: ${data}\n\n`);
+}
+
+/** Sends comments into a stream that is silent. */
+class Comments {
+  private last = performance.now();
+  private timer: number;
+  private stopSigns?: () => void;
+
+  constructor(
+    private readonly controller: ReadableStreamDefaultController<Uint8Array>,
+    private readonly pace: StreamPace,
+  ) {
+    this.timer = setTimeout(this.check, pace.commentMs);
+    const { halfClosed } = pace;
+    if (halfClosed?.aborted) this.askClient();
+    else halfClosed?.addEventListener("abort", this.askClient);
+  }
+
+  /** Something is sent. */
+  sent(): void {
+    this.last = performance.now();
+  }
+
+  /** The stream ends. */
+  stop(): void {
+    clearTimeout(this.timer);
+    this.stopSigns?.();
+    this.pace.halfClosed?.removeEventListener("abort", this.askClient);
+  }
+
+  // One timer for all events: setting one for each would cost more than the rest of the stream.
+  private readonly check = () => {
+    const { commentMs } = this.pace;
+    if (performance.now() - this.last >= commentMs) this.send();
+    this.timer = setTimeout(this.check, Math.max(1, this.last + commentMs - performance.now()));
+  };
+
+  private readonly askClient = () => {
+    this.stopSigns = writeRepeatedly(() => this.send(), this.pace.commentMs);
+  };
+
+  private send(): void {
+    this.sent();
+    // Where the client does not read, there is something on its way to it already.
+    if ((this.controller.desiredSize ?? 0) > 0) this.controller.enqueue(COMMENT);
+  }
 }

@@ -36,16 +36,29 @@ export function refuseWebPages(hostname: string): MiddlewareHandler {
   };
 }
 
-/** Whether a name stands for this machine alone: localhost, 127.0.0.0/8, ::1. */
+/**
+ * Whether a name stands for this machine alone: localhost and the names below it (RFC 6761), which no
+ * name server can lead elsewhere, 127.0.0.0/8, ::1. Names may end with the dot of a complete one.
+ */
 export function isLoopback(hostname: string): boolean {
-  const name = hostname.toLowerCase();
-  return name === "localhost" || name === "::1" || name === "[::1]" ||
+  const name = complete(hostname);
+  return /^([a-z0-9_-]+\.)*localhost$/.test(name) || name === "::1" || name === "[::1]" ||
     /^127(\.\d{1,3}){3}$/.test(name);
+}
+
+/** A name in the one spelling that all spellings of it have: in lower case, without a dot at its end. */
+function complete(hostname: string): string {
+  return hostname.toLowerCase().replace(/\.$/, "");
 }
 
 /** A Host header's name: without the port, an IPv6 address with its brackets. */
 function withoutPort(host: string): string {
   return host.replace(/:\d*$/, "");
+}
+
+/** A Host header's port with its colon; empty where there is none. */
+function port(host: string): string {
+  return /:\d*$/.exec(host)?.[0] ?? "";
 }
 
 /** Whether an Origin header is a page's of the web; a desktop program's own scheme is none. */
@@ -54,5 +67,7 @@ function isWebPage(origin: string): boolean {
 }
 
 function isOriginOf(origin: string, host: string | undefined): boolean {
-  return host !== undefined && origin.replace(/^https?:\/\//i, "") === host;
+  if (host === undefined) return false;
+  const own = origin.replace(/^https?:\/\//i, "");
+  return complete(withoutPort(own)) === complete(withoutPort(host)) && port(own) === port(host);
 }

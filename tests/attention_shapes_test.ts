@@ -85,8 +85,14 @@ for (
           : pieces(lengths[0]).map((n): Steps[number] => [[0, n]])),
         ...all.flatMap((s) => (s === 0 && all.length > 1 ? [1] : [1, 2]).map(() => [decode(s)])),
       ], cache);
+      // The decoded tokens of each as rows of one step.
+      const rowwise = await run(device, settings, rows, [
+        lengths.map((n, sequence) => [sequence, n]),
+        all.map((sequence) => [sequence, 2, true]),
+      ], cache);
       all.forEach((s) => {
         assertEquals(cut[s], together[s], `sequence ${s} has other bits`);
+        assertEquals(rowwise[s], together[s], `sequence ${s} has other bits in two rows`);
         // The attended of long prompts take long to compute: of those, the last ones.
         const wanted = attended(rows[s], settings, lengths[s] > 400 ? 3 : lengths[s] + 2);
         const chosen = together[s].slice(-wanted.length);
@@ -95,6 +101,24 @@ for (
     });
   });
 }
+
+Deno.test("more decoded rows than a step has sequences: in passes, with the bits of one by one", async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const settings: Settings = { ...PLAIN, heads: 4, kvHeads: 2, headDim: 32, ropeDim: 32 };
+    // Several chunks of positions, whose sums go by way of memory that is there for one sequence.
+    const rows = randomRows(new Random(23), settings, [308]);
+    const cache = { type: F16, pageTokens: 32 };
+    const one = (): Steps[number] => [[0, 1, true]];
+    const wanted = await run(
+      device,
+      settings,
+      rows,
+      [[[0, 300]], ...rows[0].slice(300).map(one)],
+      cache,
+    );
+    assertEquals(await run(device, settings, rows, [[[0, 300]], [[0, 8, true]]], cache), wanted);
+  });
+});
 
 for (const [window, contextTokens] of [[0, 1240], [700, 1240], [0, 20_000]]) {
   Deno.test(`short chunks of two sequences at great depth, window ${window}, of a context of ${contextTokens}: the bits of long ones`, async () => {

@@ -133,3 +133,31 @@ export class Watched {
     }
   }
 }
+
+/** Whether this machine has what {@link onTerminal} needs. */
+export const hasScript: boolean = await new Deno.Command("script", { args: ["--version"] }).output()
+  .then(({ success }) => success, () => false);
+
+/** The prompt as readline draws it, empty; an answer may have "> " in it too. */
+export const PROMPT: RegExp = /\[0J> .\[3G/s;
+
+/** The program on a terminal of its own, which util-linux's `script` makes. */
+export function onTerminal(home: Home, args: string[], env: Record<string, string> = {}) {
+  const words = [Deno.execPath(), "run", "-A", "--no-check", `${ROOT}/main.ts`, ...args];
+  // Without exec the shell between would get every Ctrl-C too, and end with 130 because of it.
+  const line = "exec " + words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
+  const child = new Deno.Command("script", {
+    args: ["-qefc", line, "/dev/null"],
+    env: { ...home.env, TERM: "xterm", ...env },
+    clearEnv: true,
+    cwd: home.path,
+    stdin: "piped",
+    stdout: "piped",
+    stderr: "null",
+    // A test that waits for what does not come fails then.
+    signal: AbortSignal.timeout(60_000),
+  }).spawn();
+  const writer = child.stdin.getWriter();
+  const type = (text: string) => writer.write(new TextEncoder().encode(text));
+  return { child, writer, type, screen: new Watched(child.stdout) };
+}

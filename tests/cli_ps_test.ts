@@ -58,6 +58,16 @@ Deno.test("m40 ps: says what to do where no server is, where a key is wanted, an
   assertEquals((await m40(home, [...args, "--api-key", "secret"])).code, 0);
   assertEquals((await m40(home, args, { env: { M40_API_KEY: "secret" } })).code, 0);
 
+  // The last letter ends with a byte that is a space in latin1.
+  await using foreign = await startServer({ app: { apiKey: "clé 鍵 voilà" } });
+  const ask = ["ps", "--port", String(foreign.port)];
+  for (const key of ["clé 鍵 voilà", " clé 鍵 voilà "]) {
+    const told = await m40(home, [...ask, "--api-key", key]);
+    assertEquals([told.code, told.stderr], [0, ""]);
+    assertEquals((await m40(home, ask, { env: { M40_API_KEY: key } })).code, 0);
+  }
+  assertMatch((await m40(home, [...ask, "--api-key", "clé 鍵 voila"])).stderr, /wants its API key/);
+
   for (const answer of ["<html>", "{}", "null", '{"slots": 7}']) {
     await using other = Deno.serve({ port: 0, onListen() {} }, () => new Response(answer));
     const wrong = await m40(home, ["ps", "--port", String(other.addr.port)]);

@@ -1,5 +1,14 @@
 import { assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { Home, m40, ROOT, startM40, TINY, Watched } from "./cli_program.ts";
+import {
+  hasScript,
+  Home,
+  m40,
+  onTerminal,
+  PROMPT,
+  startM40,
+  TINY,
+  Watched,
+} from "./cli_program.ts";
 
 const sampled = ["--max-tokens", "40"];
 /** A prompt that the tiny model continues without end, at temperature 0. */
@@ -13,6 +22,20 @@ Deno.test("m40 run: the same seed draws the same text, another seed another", as
   assertEquals([one.code, one.stderr], [0, ""]);
   assertEquals(one, again);
   assertNotEquals(one.stdout, other.stdout);
+});
+
+Deno.test("m40 run: seeds have 64 bits, and each of them counts", async () => {
+  await using home = await Home.make();
+  const seeds = ["9007199254740992", "9007199254740993", "18446744073709551615", "-1"];
+  const [one, other, last, minusOne] = await Promise.all(
+    seeds.map((seed) => m40(home, ["run", TINY, ...sampled, "--seed", seed, "A tale"])),
+  );
+  assertEquals([one.code, one.stderr], [0, ""]);
+  assertNotEquals(one.stdout, other.stdout);
+  assertEquals(minusOne, last);
+  const { code, stderr } = await m40(home, ["run", TINY, "--seed", "18446744073709551617", "x"]);
+  assertEquals(code, 2);
+  assertMatch(stderr, /wanted a whole number from -2\^64 to 2\^64/);
 });
 
 Deno.test("m40 run: a prompt from a pipe is the one from the arguments; the line feed at its end is not part of it", async () => {
@@ -44,7 +67,9 @@ Deno.test("m40 run: a prompt longer than the context is refused with both number
   await using home = await Home.make();
   const { code, stderr } = await m40(home, ["run", TINY, "--ctx", "32", "word ".repeat(100)]);
   assertEquals(code, 1);
-  assertMatch(stderr, /the prompt has \d{3} tokens; the context has 32/);
+  assertMatch(stderr, /the prompt has \d{3} tokens; the context has 32.*--ctx, up to 128/);
+  const whole = await m40(home, ["run", TINY, "word ".repeat(100)]);
+  assertMatch(whole.stderr, /the context has 128.*trained for no more\.$/m);
 });
 
 Deno.test("m40 run: a reader that leaves ends the program quietly", async () => {
@@ -71,31 +96,6 @@ Deno.test("m40 run: Ctrl-C stops the answer, with the exit code of an interrupte
   const [{ code }, stderr] = await Promise.all([child.status, new Response(child.stderr).text()]);
   assertEquals([code, stderr], [130, ""]);
 });
-
-const hasScript = await new Deno.Command("script", { args: ["--version"] }).output()
-  .then(({ success }) => success, () => false);
-
-/** The prompt as readline draws it, empty; an answer may have "> " in it too. */
-const PROMPT = /\[0J> .\[3G/s;
-
-/** The program on a terminal of its own, which util-linux's `script` makes. */
-function onTerminal(home: Home, args: string[], env: Record<string, string> = {}) {
-  const words = [Deno.execPath(), "run", "-A", "--no-check", `${ROOT}/main.ts`, ...args];
-  // Without exec the shell between would get every Ctrl-C too, and end with 130 because of it.
-  const line = "exec " + words.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
-  const child = new Deno.Command("script", {
-    args: ["-qefc", line, "/dev/null"],
-    env: { ...home.env, TERM: "xterm", ...env },
-    clearEnv: true,
-    cwd: home.path,
-    stdin: "piped",
-    stdout: "piped",
-    stderr: "null",
-  }).spawn();
-  const writer = child.stdin.getWriter();
-  const type = (text: string) => writer.write(new TextEncoder().encode(text));
-  return { child, writer, type, screen: new Watched(child.stdout) };
-}
 
 Deno.test({
   name:

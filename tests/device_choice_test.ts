@@ -30,18 +30,22 @@ const withoutGpu = {
 };
 
 Deno.test({
-  name: `--device auto says in a sentence why it takes the CPU ${withoutGpu.title}`,
+  name:
+    `--device auto says in a sentence why it takes the CPU, where that matters ${withoutGpu.title}`,
   ignore: withoutGpu.ignore,
   async fn() {
     await using home = await Home.make();
     const warning = `warning: No GPU is used: ${absence}. Computing on the CPU.\n`;
     assertMatch(absence!, /NVIDIA driver/);
-    const run = await m40(home, ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2"]);
-    assertEquals([run.code, run.stderr.startsWith(warning)], [0, true], run.stderr);
+    const args = ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2"];
+    const run = await m40(home, args);
+    assertEquals([run.code, run.stderr], [0, ""]);
+    const stats = await m40(home, [...args, "--stats"]);
+    assertEquals([stats.code, stats.stderr.startsWith(warning)], [0, true], stats.stderr);
     const text = join(home.path, "text");
     await Deno.writeTextFile(text, "Once upon a time there was a house on a hill.");
     const evaluated = await m40(home, ["eval", "--device", "auto", TINY, "--file", text]);
-    assertEquals([evaluated.code, evaluated.stderr], [0, warning]);
+    assertEquals([evaluated.code, evaluated.stderr], [0, ""]);
     const bench = [
       "bench",
       "--device",
@@ -87,13 +91,39 @@ Deno.test("--device auto says why where the GPU's library cannot be loaded", asy
   await using home = await Home.make();
   await Deno.writeTextFile(join(home.path, "libm40_cuda.so"), "not a library");
   const env = { M40_KERNELS: home.path };
-  const args = ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2"];
+  const args = ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2", "--stats"];
   const { code, stderr } = await m40(home, args, { env });
   assertEquals(code, 0);
   assertMatch(
     stderr,
     /^warning: No GPU is used: .*libm40_cuda\.so cannot be loaded .* on the CPU\.$/m,
   );
+});
+
+Deno.test("a wrong M40_KERNELS is said, and no other library taken", async () => {
+  await using home = await Home.make();
+  const file = join(home.path, "file");
+  await Deno.writeTextFile(file, "");
+  const wrong: [string, RegExp][] = [
+    [join(home.path, "nowhere"), /cannot be opened: there is no such file or directory/],
+    [join(home.path, "nowhere.so"), /cannot be opened: there is no such file or directory/],
+    [home.models, /has no kernel library/],
+    [file, /is neither a folder nor a library/],
+    [join(file, "below"), /a part of the path is not a directory/],
+  ];
+  for (const [path, reason] of wrong) {
+    const env = { M40_KERNELS: path };
+    for (const device of ["auto", "cpu", "cuda"]) {
+      const args = ["run", "--device", device, TINY, "Hello", "--max-tokens", "2"];
+      const { code, stdout, stderr } = await m40(home, args, { env });
+      assertEquals([code, stdout], [1, ""], stderr);
+      assertMatch(stderr, /^error: M40_KERNELS is "/);
+      assertMatch(stderr, reason);
+    }
+    const shown = await m40(home, ["show", TINY], { env });
+    assertEquals(shown.code, 0);
+    assertMatch(shown.stdout, /Context that fits\n *M40_KERNELS is/);
+  }
 });
 
 Deno.test("a device that nobody knows is refused with what is", () => {

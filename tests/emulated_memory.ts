@@ -53,7 +53,11 @@ Deno.test("the largest step that a model is loaded for allocates nothing, though
       const prompt = sequence(decoding.length, limits.n_tokens - decoding.length);
       const { outputs } = await device.step([...decoding, prompt]);
       assertEquals(outputs.length, limits.n_outputs);
-      assertEquals(engine["program"]["block"].length, Number(limits.step_bytes), "the largest");
+      assertEquals(
+        engine["loaded"]["program"]["block"].length,
+        Number(limits.step_bytes),
+        "the largest",
+      );
       device.release(pages);
     });
     assertEquals(countAllocations(), loaded);
@@ -103,7 +107,7 @@ for (const type of ["Q4_K_M", "Q8_0", "F16"]) {
         kvType: "f16",
         maxRunning: 32,
         outputs: 1,
-        fill: true,
+        device: "gpu",
         freeBytes,
       });
       // Repacking may pad, though not by much.

@@ -16,6 +16,7 @@ const REVERSED = [
   "attention_shapes_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
+  "decode_rows_test.ts",
   "golden_test.ts",
 ];
 
@@ -24,6 +25,7 @@ const EMULATED = [
   "emulated_device.ts",
   "emulated_choice.ts",
   "emulated_memory.ts",
+  "emulated_graphs.ts",
   "emulated_hang.ts",
 ];
 

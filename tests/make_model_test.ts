@@ -2,7 +2,7 @@ import { assert, assertEquals, assertGreater, assertLess, assertStringIncludes }
 import { fromFileUrl, join } from "@std/path";
 import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { MODEL_TYPES, randomModel, weightType } from "../tools/make_model/model.ts";
 import { ropeFactors, SHAPES, weightsOf } from "../tools/make_model/shapes.ts";
 import { madeUpVocabulary } from "../tools/make_model/vocabulary.ts";

@@ -24,7 +24,13 @@ function withContext(test: (context: Context) => void): void {
 function plan(context: Context, type: string, request: Partial<PlanRequest>) {
   const gguf = headerOf("mistral-7b", type);
   const { program, shape } = architectureOf(gguf).read(gguf);
-  const defaults = { kvType: "f16" as const, maxRunning: 4, outputs: 1, freeBytes: 24 * GIB };
+  const defaults = {
+    kvType: "f16" as const,
+    maxRunning: 4,
+    outputs: 1,
+    device: "cpu" as const,
+    freeBytes: 24 * GIB,
+  };
   return planMemory(context, program, shape, { ...defaults, ...request });
 }
 
@@ -78,7 +84,7 @@ Deno.test("a model whose weights do not fit is refused with the quantisation tha
 
 Deno.test("on a GPU all that is left becomes KV pages; else there are as many as can be used", () => {
   withContext((context) => {
-    const filled = plan(context, "Q4_K_M", { fill: true });
+    const filled = plan(context, "Q4_K_M", { device: "gpu" });
     assert(filled.leftBytes >= GIB / 4 && filled.leftBytes < GIB / 4 + 8 * 2 ** 20);
     const useful = plan(context, "Q4_K_M", { contextTokens: 2048 });
     assertEquals(useful.pages, 4 * 2048 / useful.pageTokens);

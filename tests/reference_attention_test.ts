@@ -1,4 +1,5 @@
-import { assertEquals, assertNotEquals } from "@std/assert";
+import { assertEquals, assertNotEquals, assertRejects } from "@std/assert";
+import { M40Error } from "../engine/errors.ts";
 import type { Cache } from "../engine/device/context.ts";
 import {
   attended,
@@ -142,5 +143,21 @@ Deno.test("cache pages: copied, saved and restored pages hold the same bits", as
     assertNotEquals(await last([3, 4]), wanted);
     await cache.restorePages(Uint32Array.of(4, 3), saved);
     assertEquals(await last([3, 4]), wanted);
+
+    // Asked for together, they are done one after the other, and one that fails stops none.
+    const moved = new Uint8Array(2 * pageBytes);
+    program.writeBuffer(0, rows.slice(7 * 48));
+    const failing = cache.copyPages(Uint32Array.of(8), Uint32Array.of(0));
+    const asked = [
+      cache.copyPages(Uint32Array.of(2, 5), Uint32Array.of(1, 6)),
+      cache.savePages(Uint32Array.of(6, 1), moved),
+      cache.restorePages(Uint32Array.of(4, 3), moved.subarray()),
+    ];
+    const stepped = program.step([{ tokens: [0], position: 7, pages: [3, 4], outputs: [] }]);
+    await assertRejects(() => failing, M40Error, "from[0] is page 8: the KV cache has 8 pages");
+    await Promise.all(asked);
+    await stepped;
+    assertEquals(Array.from(program.readBuffer(1, new Float32Array(16))), wanted);
+    assertEquals(await last([1, 6]), wanted);
   });
 });

@@ -55,6 +55,9 @@ class TimedDevice {
   readonly steps: { streams: number; promptTokens: number; chunkMs: number }[] = [];
   /** Called in the middle of a step, with the steps that there were before. */
   during = (_steps: number) => {};
+  readonly copyPages = () => Promise.resolve();
+  readonly savePages = () => Promise.resolve();
+  readonly restorePages = () => Promise.resolve();
 
   constructor(private readonly cost: Cost) {}
 
@@ -92,7 +95,7 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
   Deno.test(`a prompt of 4,000 tokens holds up seven streams by one chunk's time at most: a chunk takes ${name}`, async () => {
     const device = new TimedDevice(cost);
     const blocks = new BlockManager(1000, PAGE_TOKENS);
-    const scheduler = new Scheduler(device, blocks, { copyPages: () => Promise.resolve() }, {
+    const scheduler = new Scheduler(device, blocks, {
       maxRunning: 8,
       maxWaiting: 8,
       stepTokens: 2048,
@@ -105,7 +108,7 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
     scheduler.add(...streams);
     device.during = (begun) => {
       if (begun === 20) scheduler.add(long);
-      if (long.complete) streams.forEach((stream) => scheduler.cancel(stream));
+      if (long.state === "finished") streams.forEach((stream) => scheduler.cancel(stream));
     };
     await scheduler.idle();
     const chunks = device.steps.slice(21).filter(({ promptTokens }) => promptTokens > 0);
@@ -121,7 +124,7 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
 Deno.test("who is cancelled in the middle of a step has no part in the next, and its pages are free by then", async () => {
   const device = new TimedDevice(() => 1);
   const blocks = new BlockManager(100, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, blocks, { copyPages: () => Promise.resolve() }, {
+  const scheduler = new Scheduler(device, blocks, {
     maxRunning: 2,
     maxWaiting: 2,
     stepTokens: 256,

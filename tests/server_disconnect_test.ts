@@ -111,14 +111,19 @@ Deno.test("a server that ends tells clients of long answers, and then ends", asy
   const whole = server.post("/v1/completions", ENDLESS);
   await until("two are there", () => server.engine.status().waiting === 1);
   const unbegun = server.post("/v1/completions", { ...ENDLESS, stream: true });
-  await until("all are there", () => server.engine.status().waiting === 2);
+  const unbegunWhole = server.post("/v1/completions", ENDLESS);
+  await until("all are there", () => server.engine.status().waiting === 3);
   server.stop();
   const events = (await (await streamed).text()).trimEnd().split("\n\n");
   const last = events.at(-1)!;
   assert(events.length > 1);
   assertStringIncludes(last, 'data: {"error":{"message":');
   assertEquals(JSON.parse(last.slice(6)).error.code, "cancelled");
-  for (const answer of [whole, unbegun]) {
+  // The head of a stream is out before its first token: the error is its only event.
+  const only = await unbegun;
+  assertEquals(only.status, 200);
+  assertMatch(await only.text(), /^data: {"error":{"message":.*"code":"cancelled"}}\n\n$/);
+  for (const answer of [whole, unbegunWhole]) {
     assertEquals((await readError(await answer, 503)).code, "cancelled");
   }
   await server.finished;

@@ -3,11 +3,16 @@ import { Home, startM40, Watched } from "./cli_program.ts";
 import {
   NO_END,
   openRequest,
+  RawClient,
+  rawPost,
   readError,
   readEvents,
+  soon,
   startServer,
   until,
 } from "./server_fixture.ts";
+
+const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 
 /** Two seconds of work: tokens that a slow machine draws in a minute. */
 const TOKENS = 6000;
@@ -104,4 +109,39 @@ Deno.test("a server that drains closes the connections of those whom it refuses,
   assertEquals((await (await fetch(server.url + "/slots")).json()).draining, true);
   client.close();
   await server.finished;
+});
+
+Deno.test("a server at which nothing runs ends at once, whatever half-sent requests and idle connections it has", async () => {
+  await using server = await startServer({ drainMs: 3_600_000 });
+  const post = rawPost("/v1/generate", { prompt: "a", max_tokens: 2, ...NO_END });
+  const halves = ["", GET.slice(0, 20), post.slice(0, -5), post.slice(0, post.indexOf("{")), GET];
+  const clients: RawClient[] = [];
+  for (let i = 0; i < 20; i++) {
+    clients.push(await RawClient.connect(server.port, halves[i % halves.length]));
+  }
+  for (let i = 4; i < 20; i += 5) await clients[i].until(/"status":"ok"/);
+  server.stop();
+  await soon("the end", server.finished);
+  for (const client of clients) {
+    await client.rest();
+    client.close();
+  }
+});
+
+Deno.test("what is idle does not live longer than the last answer, and the answer is whole", async () => {
+  await using server = await startServer({ contextLength: 65_536, drainMs: 3_600_000 });
+  const body = { prompt: "Hello", max_tokens: 3000, ...NO_END };
+  using client = await RawClient.connect(server.port, rawPost("/v1/generate", body));
+  await until("it runs", () => server.engine.status().running === 1);
+  using half = await RawClient.connect(server.port, GET.slice(0, 20));
+  using kept = await RawClient.connect(server.port, GET);
+  await kept.until(/"status":"ok"/);
+  server.stop();
+  // While it drains, a connection that was open before can still ask how it goes.
+  await kept.send(GET);
+  await kept.until(/"status":"ok"[^]*"status":"draining"/);
+  assertMatch(await client.rest(), /"completion_tokens":3000/);
+  await soon("the end", server.finished);
+  await half.rest();
+  await kept.rest();
 });

@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertStringIncludes, assertThrows } from "@std/assert";
 import { M40Error } from "../engine/mod.ts";
-import { serve } from "../server/mod.ts";
-import { createApp } from "../server/mod.ts";
+import { createApp, serve } from "../server/mod.ts";
+import { standardError } from "../server/output_stream.ts";
 import { MODEL, readError, sendRaw, startServer } from "./server_fixture.ts";
 
 Deno.test("a parameter of a wrong kind or out of range is answered with 400 by its name", async () => {
@@ -22,9 +22,9 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     [{ temperature: "hot" }, "temperature", /wanted a number; got the string "hot"/],
     [{ temperature: -0.1 }, "temperature", /-0\.1.*0 to 2/],
     [{ temperature: 2.1 }, "temperature"],
-    [{ top_p: 0 }, "top_p"],
+    [{ top_p: -0.1 }, "top_p"],
     [{ top_p: 1.1 }, "top_p"],
-    [{ top_k: -1 }, "top_k"],
+    [{ top_k: -2 }, "top_k"],
     [{ top_k: 1.5 }, "top_k"],
     [{ min_p: 2 }, "min_p"],
     [{ repetition_penalty: 0 }, "repetition_penalty"],
@@ -32,10 +32,16 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     [{ presence_penalty: -3 }, "presence_penalty"],
     [{ seed: 1.5 }, "seed"],
     [{ seed: "x" }, "seed"],
+    [{ seed: 2 ** 65 }, "seed", /from -2\^64 to 2\^64/],
     [{ logit_bias: [] }, "logit_bias"],
-    [{ logit_bias: { a: 1 } }, "logit_bias"],
-    [{ logit_bias: { "1": "x" } }, "logit_bias"],
-    [{ logit_bias: { "1": 101 } }, "logit_bias", /101/],
+    [{ logit_bias: { a: 1 } }, "logit_bias", /wanted token ids as keys.*got the string "a"/],
+    [
+      { logit_bias: { "1": 1, "150": "x" } },
+      "logit_bias.150",
+      /wanted a number.*got the string "x"/,
+    ],
+    [{ logit_bias: { "150": null } }, "logit_bias.150", /got null/],
+    [{ logit_bias: { "1": 1, "150": 101 } }, "logit_bias.150", /101.*from -100 to 100/],
     [{ logit_bias: { "352": 1 } }, "logit_bias", /352/],
     [{ max_tokens: -1 }, "max_tokens"],
     [{ max_tokens: 1.5 }, "max_tokens"],
@@ -252,6 +258,16 @@ Deno.test("with a key all but /health and /ready needs it, and only the right on
   assertEquals([response.status, (await response.json()).object], [200, "list"]);
 });
 
+Deno.test("a key of spaces alone, which no request could bring, starts no server", async () => {
+  await using server = await startServer();
+  const { engine } = server;
+  const error = assertThrows(
+    () => createApp({ engine, modelName: MODEL, apiKey: " \t " }),
+    M40Error,
+  );
+  assertEquals(error.code, "invalid_request");
+});
+
 Deno.test("on a loopback address only loopback hosts are answered (DNS rebinding)", async () => {
   await using server = await startServer();
   const ask = (host: string | undefined, version = "1.1") =>
@@ -260,7 +276,9 @@ Deno.test("on a loopback address only loopback hosts are answered (DNS rebinding
       `GET /health HTTP/${version}\r\n${host === undefined ? "" : `Host: ${host}\r\n`}` +
         "Connection: close\r\n\r\n",
     );
-  for (const host of ["localhost", "LOCALHOST:1", "127.0.0.1:80", "127.1.2.3", "[::1]:11434"]) {
+  const own = ["localhost", "LOCALHOST:1", "127.0.0.1:80", "127.1.2.3", "[::1]:11434"];
+  const absolute = ["localhost.", "Localhost.:80", "127.0.0.1."];
+  for (const host of [...own, ...absolute, "app.localhost", "A.b.LocalHost.:11434"]) {
     assertMatch(await ask(host), /^HTTP\/1\.1 200 /, host);
   }
   assertMatch(await ask(undefined, "1.0"), /^HTTP\/1\.0 200 /);
@@ -268,6 +286,10 @@ Deno.test("on a loopback address only loopback hosts are answered (DNS rebinding
     "evil.example",
     "evil.example:11434",
     "localhost.evil.example",
+    "localhost..",
+    ".localhost",
+    "notlocalhost",
+    "evil.example:80.localhost",
     "127.0.0.1.nip.io",
   ];
   for (const host of [...hosts, "10.0.0.1", "127.0.0.1@evil.example", "0x7f.1"]) {
@@ -288,10 +310,10 @@ Deno.test("bound to every network any host is answered", async () => {
 
 Deno.test("web pages of other origins are refused, and no preflight is granted", async () => {
   await using server = await startServer();
-  const ask = (method: string, origin: string) =>
+  const ask = (method: string, origin: string, host = "localhost:1") =>
     sendRaw(
       server.port,
-      `${method} /v1/models HTTP/1.1\r\nHost: localhost:1\r\nOrigin: ${origin}\r\n` +
+      `${method} /v1/models HTTP/1.1\r\nHost: ${host}\r\nOrigin: ${origin}\r\n` +
         "Connection: close\r\n\r\n",
     );
   for (const origin of ["https://evil.example", "http://localhost:3000", "null"]) {
@@ -302,9 +324,11 @@ Deno.test("web pages of other origins are refused, and no preflight is granted",
       assert(!/access-control/i.test(answer));
     }
   }
-  for (const origin of ["http://localhost:1", "vscode-file://vscode-app"]) {
+  for (const origin of ["http://localhost:1", "HTTP://LOCALHOST.:1", "vscode-file://vscode-app"]) {
     assertMatch(await ask("GET", origin), /^HTTP\/1\.1 200 /);
   }
+  assertMatch(await ask("GET", "http://a.localhost:1", "A.localhost.:1"), /^HTTP\/1\.1 200 /);
+  assertMatch(await ask("GET", "http://a.localhost:1", "b.localhost:1"), /^HTTP\/1\.1 403 /);
 });
 
 Deno.test("a port in use is an error that says what to do", async () => {
@@ -329,9 +353,9 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
     }),
     modelName: MODEL,
   });
-  const logged: unknown[][] = [];
-  const log = console.error;
-  console.error = (...args) => logged.push(args);
+  const logged: string[] = [];
+  const { say } = standardError;
+  standardError.say = (text) => logged.push(text);
   try {
     const response = await broken.request("/v1/generate", {
       method: "POST",
@@ -343,9 +367,9 @@ Deno.test("an answer that fails inside names no file and no stack", async () => 
     assert(!/secret|TypeError|\.ts|at /.test(error.message.replace("at it", "")), error.message);
     assertEquals(logged.length, 1, "the log has the error");
     const reference = /under ([0-9a-f]{8})/.exec(error.message)![1];
-    assertStringIncludes(String(logged[0][0]), reference);
+    assertStringIncludes(logged[0], reference);
   } finally {
-    console.error = log;
+    standardError.say = say;
   }
 });
 

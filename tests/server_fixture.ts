@@ -1,7 +1,7 @@
-/** A real server for the tests: the golden model on the CPU library behind Deno.serve. */
+/** A real server for the tests: the golden model on the CPU library behind its own HTTP server. */
 import { assert, assertEquals } from "@std/assert";
 import { Engine, type EngineOptions } from "../engine/mod.ts";
-import { type AppOptions, createApp, serve } from "../server/mod.ts";
+import { type AppOptions, createApp, serve, type ServeOptions } from "../server/mod.ts";
 
 /** A server that listens; disposing it stops it and frees the engine. */
 export interface TestServer extends AsyncDisposable {
@@ -22,6 +22,8 @@ export interface TestServerOptions {
   engine?: EngineOptions;
   app?: Partial<AppOptions>;
   drainMs?: number;
+  maxConnections?: number;
+  limits?: ServeOptions["limits"];
   /** The model's context is made this long, for generations that would last for minutes. */
   contextLength?: number;
 }
@@ -34,6 +36,7 @@ const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 /** Starts a server on a free port. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { engine: engineOptions, app: appOptions, drainMs, contextLength } = options;
+  const { maxConnections, limits } = options;
   const path = contextLength === undefined ? GOLDEN : withContextLength(contextLength);
   const engine = await Engine.load(path, {
     device: "cpu",
@@ -51,6 +54,8 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     port: 0,
     signal,
     drainMs,
+    maxConnections,
+    limits,
     idle: () => engine.idle(),
   });
   const url = `http://127.0.0.1:${port}`;
@@ -158,6 +163,87 @@ export async function sendRaw(port: number, request: string | Uint8Array): Promi
 
 async function writeAll(connection: Deno.Conn, bytes: Uint8Array): Promise<void> {
   for (let at = 0; at < bytes.length;) at += await connection.write(bytes.subarray(at));
+}
+
+/** Waits for what is to come at once, or in little more: not a measure of speed, but no test that hangs. */
+export async function soon<T>(what: string, promise: Promise<T>): Promise<T> {
+  const { promise: late, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(() => reject(new Error(`did not come about: ${what}`)), 60_000);
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** A connection on which a test sends and reads bytes as they are. */
+export class RawClient implements Disposable {
+  /** All that has come. */
+  text = "";
+  private readonly buffer = new Uint8Array(65536);
+
+  private constructor(private readonly connection: Deno.TcpConn) {}
+
+  static async connect(port: number, text = ""): Promise<RawClient> {
+    const client = new RawClient(await Deno.connect({ hostname: "127.0.0.1", port }));
+    await client.send(text);
+    return client;
+  }
+
+  async send(text: string): Promise<void> {
+    await writeAll(this.connection, new TextEncoder().encode(text));
+  }
+
+  /** Closes the sending half: the server sees the end of what this client sends. */
+  async endSending(): Promise<void> {
+    await this.connection.closeWrite();
+  }
+
+  /** Reads until something has come that fits; fails at the connection's end. */
+  async until(pattern: RegExp): Promise<RegExpExecArray> {
+    for (;;) {
+      const match = pattern.exec(this.text);
+      if (match !== null) return match;
+      if (!await soon(String(pattern), this.read())) throw new Error(`ended: ${this.text}`);
+    }
+  }
+
+  /** Reads until the server closes the connection, and gives all that has come. */
+  async rest(): Promise<string> {
+    try {
+      while (await soon("the connection's end", this.read()));
+    } catch (error) {
+      // A reset is an end too.
+      if (error instanceof Error && error.message.startsWith("did not")) throw error;
+    }
+    return this.text;
+  }
+
+  close(): void {
+    this[Symbol.dispose]();
+  }
+
+  [Symbol.dispose](): void {
+    try {
+      this.connection.close();
+    } catch {
+      // It is closed already.
+    }
+  }
+
+  private async read(): Promise<boolean> {
+    const count = await this.connection.read(this.buffer);
+    if (count === null) return false;
+    this.text += new TextDecoder().decode(this.buffer.subarray(0, count));
+    return true;
+  }
+}
+
+/** A POST of JSON as bytes. */
+export function rawPost(path: string, body: unknown, headers = ""): string {
+  const json = JSON.stringify(body);
+  return `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n` +
+    `Content-Length: ${new TextEncoder().encode(json).length}\r\n${headers}\r\n${json}`;
 }
 
 /** Waits until something holds; fails when it does not come about. */

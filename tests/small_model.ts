@@ -46,12 +46,21 @@ const enum B {
   logits,
 }
 
-/** The program's operations and buffers; the weights are the same in every call. */
-export function smallModel(device: TestDevice, cache?: Cache): ProgramParts {
+/**
+ * The program's operations and buffers; the weights are the same in every call.
+ *
+ * @param spoilt A token whose embedding is infinite.
+ */
+export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): ProgramParts {
   const random = new Random(42);
   const matrix = (...shape: number[]) => {
     const n = shape.reduce((a, b) => a * b);
     return device.tensor(random.floats(n, 1 / Math.sqrt(shape.at(-1)!)), ...shape);
+  };
+  const embeddings = () => {
+    const values = random.floats(VOCAB * HIDDEN, 1 / Math.sqrt(HIDDEN));
+    if (spoilt !== undefined) values.fill(Infinity, spoilt * HIDDEN, (spoilt + 1) * HIDDEN);
+    return device.tensor(values, VOCAB, HIDDEN);
   };
   const ones = () => device.tensor(random.floats(HIDDEN, 0.1).map((value) => 1 + value), HIDDEN);
   const matmul = (
@@ -153,7 +162,7 @@ export function smallModel(device: TestDevice, cache?: Cache): ProgramParts {
     {
       kind: "embed",
       output: B.hidden,
-      table: matrix(VOCAB, HIDDEN),
+      table: embeddings(),
       position_table: NONE,
       columns: HIDDEN,
       scale: 6,
@@ -222,6 +231,7 @@ export function smallModel(device: TestDevice, cache?: Cache): ProgramParts {
 export function smallModelProgram(
   device: TestDevice,
   cacheType = 0,
+  spoilt?: number,
 ): { program: Program; cache: Cache } {
   const cache = device.cache({
     n_layers: 2,
@@ -230,5 +240,5 @@ export function smallModelProgram(
     n_pages: 64,
     type: cacheType,
   });
-  return { program: device.program(smallModel(device, cache)), cache };
+  return { program: device.program(smallModel(device, cache, spoilt)), cache };
 }

@@ -22,6 +22,8 @@ export const SUITE = [
   "reference_fuzz_test.ts",
   "upload_test.ts",
   "decode_test.ts",
+  "decode_rows_test.ts",
+  "step_outputs_test.ts",
   "golden_test.ts",
 ];
 

@@ -1,6 +1,6 @@
 import { assertEquals } from "@std/assert";
 import fc from "fast-check";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { BASIC, bool, string, vocabularyMetadata } from "./tokenizer_metadata.ts";
 
 const NO_PREFIX = { "tokenizer.ggml.add_space_prefix": bool(false) };

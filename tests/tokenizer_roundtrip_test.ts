@@ -1,7 +1,8 @@
 import { assert, assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { loadTokenizer, type Tokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
+import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 
 const NAMES = ["plain", "no-prefix", "phrases"];
 const RUNS = Number(Deno.env.get("M40_FUZZ_RUNS") ?? 500);

@@ -1,5 +1,5 @@
 import { assertEquals } from "@std/assert";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { BASIC, bool, vocabularyMetadata } from "./tokenizer_metadata.ts";
 
 const TOKENS = [...BASIC, "▁", "▁a", "b", { text: "<x>", type: 4 }]; // 259, 260, 261, 262

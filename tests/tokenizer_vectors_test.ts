@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const DATA = new URL("./data/tokenizer/", import.meta.url).pathname;
 const SHARED = new URL("../../shared/vocab/ggml-vocab-llama-spm.gguf", import.meta.url).pathname;

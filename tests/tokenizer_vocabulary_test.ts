@@ -1,7 +1,7 @@
 import { assertEquals, assertStringIncludes, assertThrows } from "@std/assert";
 import { M40Error } from "../engine/errors.ts";
 import type { Metadata } from "../engine/gguf/metadata.ts";
-import { loadTokenizer } from "../engine/tokenizer/tokenizer.ts";
+import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import {
   BASIC,
   bool,

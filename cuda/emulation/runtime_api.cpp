@@ -27,10 +27,6 @@ struct M40EmulatedGraph {
   std::vector<std::function<cudaError_t()>> work;
 };
 
-// Of graphs that can be launched: how many there are, and how often one was.
-static std::atomic<uint64_t> n_live_graphs{0};
-static std::atomic<uint64_t> n_graph_launches{0};
-
 struct M40EmulatedStream {
   M40EmulatedGraph* capture = nullptr;
 };
@@ -49,6 +45,8 @@ cudaError_t last_error = cudaSuccess;  // of this process: an error that a kerne
 bool lost = false;
 std::string failure;  // what a kernel did wrong
 uint64_t n_grids = 0;
+// Of graphs that can be launched: how many there are, and how often one was.
+std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
 std::map<void*, size_t> allocations;
 size_t allocated_bytes = 0;
 uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
@@ -179,6 +177,10 @@ extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocat
   const std::lock_guard<std::mutex> lock(mutex);
   return n_allocations;
 }
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs(void) { return n_live_graphs; }
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_graph_launches(void) { return n_graph_launches; }
 
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
@@ -431,7 +433,3 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
   n_live_graphs--;
   return cudaSuccess;
 }
-
-// For tests, which open the library a second time.
-extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs() { return n_live_graphs; }
-extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_graph_launches() { return n_graph_launches; }

@@ -59,6 +59,11 @@ M40_API const char* m40_backend(void);
 // {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}.
 M40_API const char* m40_layout(void);
 
+enum {
+  M40_DEVICE_CPU = 0,  // its memory is the host's, and others live there too
+  M40_DEVICE_GPU = 1,  // its memory is its own
+};
+
 typedef struct m40_device_info {
   char name[128];
   uint64_t memory_bytes;       // of the device; host memory for the CPU
@@ -70,9 +75,12 @@ typedef struct m40_device_info {
   uint32_t memory_bus_bits;
   uint32_t ecc;                // 1 where error correction is on
   uint32_t driver_version;     // 11080 for 11.8; 0 for the CPU
-  uint32_t reserved;
+  uint32_t kind;               // M40_DEVICE_CPU or _GPU; of the emulated library CPU, where it runs
   char instruction_set[32];    // "avx512", "avx2", "avx", "baseline"; "sm_52" and the like on a GPU
   char driver[32];             // the driver's own version ("535.183.01"); "" where unknown
+  // The numbers of a prompt's tokens, rising, that are computed at a time: any between two of them take as long as
+  // the larger. 0 after the last; all 0 where any number is as good.
+  uint32_t tile_tokens[4];
 } m40_device_info;
 
 // A device at this moment, as its driver's management library (NVML) tells. What is not known is M40_NONE, of

@@ -10,11 +10,16 @@ namespace m40::cuda {
 
 namespace {
 
-constexpr uint32_t whole_tile = 128;  // tokens
+constexpr uint32_t whole_tile = prefill_tile_tokens[2];
 constexpr uint64_t most_partials = uint64_t{8} << 20;  // floats of scratch that a pass over the tokens may take
 
 // Tokens of the tiles for n_tokens, which are a multiple of whole_tile or fewer than that.
-uint32_t tile_tokens(uint32_t n_tokens) { return n_tokens <= 32 ? 32 : n_tokens <= 64 ? 64 : whole_tile; }
+uint32_t tile_tokens(uint32_t n_tokens) {
+  for (const uint32_t tile : prefill_tile_tokens) {
+    if (n_tokens <= tile) return tile;
+  }
+  return whole_tile;
+}
 
 uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
   const uint64_t splits = prefill_splits(rows, columns);

@@ -38,6 +38,7 @@ extern "C" m40_status m40_get_device_info(uint32_t device, m40_device_info* info
     check_device(device);
     const m40::reference::HostMemory memory = m40::reference::host_memory();
     m40_device_info answer = {};
+    answer.kind = M40_DEVICE_CPU;
     copy_text(answer.name, m40::reference::processor_name().c_str());
     answer.memory_bytes = memory.total_bytes;
     answer.free_bytes = memory.available_bytes;

@@ -3,8 +3,10 @@
 #include <string.h>
 
 #include <algorithm>
+#include <iterator>
 #include <string>
 
+#include "../ops/matmul_prefill.h"
 #include "device_objects.h"
 #include "management.h"
 
@@ -129,6 +131,12 @@ extern "C" m40_status m40_get_device_info(uint32_t device, m40_device_info* info
     snprintf(answer.instruction_set, sizeof(answer.instruction_set), "sm_%u", answer.compute_capability);
     const std::string version = m40::cuda::driver_version();
     memcpy(answer.driver, version.data(), std::min(version.size(), sizeof(answer.driver) - 1));
+#ifdef M40_EMULATED
+    answer.kind = M40_DEVICE_CPU;
+#else
+    answer.kind = M40_DEVICE_GPU;
+#endif
+    std::copy(std::begin(m40::cuda::prefill_tile_tokens), std::end(m40::cuda::prefill_tile_tokens), answer.tile_tokens);
     *info = answer;
   });
 }

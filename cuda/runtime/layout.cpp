@@ -52,9 +52,10 @@ std::string describe() {
     FIELD(memory_bus_bits);
     FIELD(ecc);
     FIELD(driver_version);
-    FIELD(reserved);
+    FIELD(kind);
     FIELD(instruction_set);
     FIELD(driver);
+    FIELD(tile_tokens);
   }
   {
     STRUCT(m40_device_state);

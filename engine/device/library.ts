@@ -1,12 +1,18 @@
 import { dirname, join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
+import { systemReason } from "../system_error.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { call, callAsync } from "./status.ts";
-import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, ERROR, NONE } from "./structs.ts";
+import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, DeviceKinds, ERROR, NONE } from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** A kernel library by what it runs on. */
 export type Backend = "cpu" | "cuda" | "emulated";
+
+const BACKENDS: readonly Backend[] = ["cpu", "cuda", "emulated"];
+
+/** What a device is. */
+export type DeviceKind = keyof typeof DeviceKinds;
 
 /** What a library says of one device. */
 export interface DeviceInfo {
@@ -28,6 +34,13 @@ export interface DeviceInfo {
   readonly instructionSet: string;
   /** The driver's own version ("535.183.01"); empty where unknown. */
   readonly driver: string;
+  /** A GPU has memory of its own. */
+  readonly kind: DeviceKind;
+  /**
+   * The numbers of a prompt's tokens, rising, that it computes at a time: any between two of them take as
+   * long as the larger. Empty where any number is as good.
+   */
+  readonly tileTokens: readonly number[];
 }
 
 /** A device at a moment; what is not known is absent. */
@@ -56,12 +69,18 @@ export function libraryName(backend: Backend): string {
 /**
  * Where a backend's library is looked for, in order: `$M40_KERNELS` (a folder, or the file itself),
  * the folder of the executable, and, when run from a checkout, its `dist/`.
+ *
+ * @throws {M40Error} "unsupported" where M40_KERNELS leads to no library of any backend: who set it
+ * wants no other.
  */
 export function libraryPaths(backend: Backend): string[] {
   const name = libraryName(backend);
   const paths: string[] = [];
   const asked = Deno.env.get("M40_KERNELS");
-  if (asked) paths.push(asked.endsWith(".so") ? resolve(asked) : resolve(asked, name));
+  if (asked) {
+    assertHasLibrary(asked);
+    paths.push(asked.endsWith(".so") ? resolve(asked) : resolve(asked, name));
+  }
   paths.push(join(dirname(Deno.execPath()), name));
   const checkout = import.meta.dirname;
   if (!Deno.build.standalone && checkout) paths.push(join(checkout, "..", "..", "dist", name));
@@ -70,13 +89,38 @@ export function libraryPaths(backend: Backend): string[] {
 
 /** The path of a backend's library, or undefined where it is in none of {@link libraryPaths}. */
 export function findLibrary(backend: Backend): string | undefined {
-  return libraryPaths(backend).find((path) => {
-    try {
-      return Deno.statSync(path).isFile;
-    } catch {
-      return false;
-    }
-  });
+  return libraryPaths(backend).find(isFile);
+}
+
+/** Fails where M40_KERNELS, a folder or a file, is not there or has no library. */
+function assertHasLibrary(asked: string): void {
+  const path = resolve(asked);
+  if (
+    asked.endsWith(".so")
+      ? isFile(path)
+      : BACKENDS.some((one) => isFile(join(path, libraryName(one))))
+  ) return;
+  let problem = `has no kernel library (${BACKENDS.map(libraryName).join(", ")})`;
+  try {
+    if (!Deno.statSync(path).isDirectory) problem = "is neither a folder nor a library (.so)";
+  } catch (error) {
+    problem = `cannot be opened: ${systemReason(error)}`;
+  }
+  throw new M40Error(
+    "unsupported",
+    `M40_KERNELS is ${
+      JSON.stringify(asked)
+    }, which ${problem}. Set it to the folder of the kernel ` +
+      "libraries or to one of them, or unset it.",
+  );
+}
+
+function isFile(path: string): boolean {
+  try {
+    return Deno.statSync(path).isFile;
+  } catch {
+    return false;
+  }
 }
 
 /** A kernel library: native code behind m40.h. */
@@ -171,6 +215,8 @@ export class KernelLibrary {
       driverVersion: info.driver_version,
       instructionSet: info.instruction_set,
       driver: info.driver,
+      kind: info.kind === DeviceKinds.gpu ? "gpu" : "cpu",
+      tileTokens: info.tile_tokens.filter((tokens) => tokens > 0),
     };
   }
 

@@ -32,6 +32,9 @@ export const Status = {
 
 export const ERROR = new Struct("m40_error", { status: "i32", message: ["text", 508] });
 
+/** M40_DEVICE_*: what a device is. */
+export const DeviceKinds = { cpu: 0, gpu: 1 } as const;
+
 export const DEVICE_INFO = new Struct("m40_device_info", {
   name: ["text", 128],
   memory_bytes: "u64",
@@ -43,9 +46,10 @@ export const DEVICE_INFO = new Struct("m40_device_info", {
   memory_bus_bits: "u32",
   ecc: "u32",
   driver_version: "u32",
-  reserved: "u32",
+  kind: "u32",
   instruction_set: ["text", 32],
   driver: ["text", 32],
+  tile_tokens: ["u32", 4],
 });
 
 export const DEVICE_STATE = new Struct("m40_device_state", {

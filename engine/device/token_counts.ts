@@ -33,6 +33,11 @@ export class TokenCounts implements Iterable<[token: number, count: number]> {
     else this.pairs[place + 1]++;
   }
 
+  /** The same counts, to be changed by themselves. */
+  copy(): TokenCounts {
+    return new TokenCounts(this);
+  }
+
   *[Symbol.iterator](): Iterator<[number, number]> {
     for (const [token, place] of this.places) yield [token, this.pairs[place + 1]];
   }

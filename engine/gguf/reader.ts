@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { systemReason } from "../system_error.ts";
 import { Metadata, type MetadataEntry, quoteKey } from "./metadata.ts";
 import { bytesSource, fileSource, type GgufSource, HeaderCursor } from "./source.ts";
 import {
@@ -74,7 +75,7 @@ export async function readGguf(path: string, options: ReadGgufOptions = {}): Pro
     if (error instanceof Deno.errors.NotFound) {
       throw new M40Error("model_not_found", `${path}: there is no such file`);
     }
-    throw new M40Error("io", `${path}: cannot be read: ${(error as Error).message}`);
+    throw new M40Error("io", `${path}: cannot be read: ${systemReason(error)}`);
   }
 }
 

@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import type { HeadShape, RopeOptions } from "../program/builder.ts";
-import type { ModelShape } from "./architecture.ts";
+import type { ModelShape } from "./model.ts";
 
 /** The hyperparameters that transformer architectures share, out of `<architecture>.*` metadata. */
 export interface Hyperparameters extends ModelShape {

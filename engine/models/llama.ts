@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { type Buffer, ProgramBuilder } from "../program/builder.ts";
-import type { Architecture } from "./architecture.ts";
+import type { Architecture } from "./model.ts";
 import { type Hyperparameters, readHyperparameters, readRope } from "./hyperparameters.ts";
 
 /**

@@ -5,9 +5,12 @@ import { M40Error } from "../errors.ts";
 export interface SamplingParameters {
   /** Divides the logits; 0 always takes the likeliest token. */
   readonly temperature: number;
-  /** Only this many of the likeliest tokens; 0 is no limit. */
+  /** Only this many of the likeliest tokens; 0 and -1 are no limit. */
   readonly topK: number;
-  /** Only the likeliest tokens whose probabilities reach this sum. */
+  /**
+   * Only the likeliest tokens whose probabilities reach this sum; 0 is the likeliest token alone. The
+   * device gets the smallest positive float for it ({@link LEAST_TOP_P}), as it wants more than 0.
+   */
   readonly topP: number;
   /** Only tokens at least this times as likely as the likeliest. */
   readonly minP: number;
@@ -19,9 +22,19 @@ export interface SamplingParameters {
   readonly presencePenalty: number;
   /** Added to the logits of these tokens. */
   readonly logitBias: ReadonlyMap<number, number>;
-  /** An integer; the same seed draws the same tokens. Absent: a new one for each request. */
-  readonly seed?: number;
+  /**
+   * An integer from -2^64 to 2^64, of which the low 64 bits count; the same seed draws the same tokens.
+   * Beyond 2^53 a number has not all of them, a bigint has. Absent: a new one for each request.
+   */
+  readonly seed?: number | bigint;
+  /** Which of the seed's random streams is drawn from; no two streams of any seeds are alike. */
+  readonly stream: number;
 }
+
+/** What a top_p of 0 becomes: the smallest normal float32, which no device takes for 0. */
+export const LEAST_TOP_P: number = 2 ** -126;
+/** How far a seed may be from 0. */
+export const SEED_LIMIT: bigint = 2n ** 64n;
 
 /** What holds where a request does not say. */
 export const SAMPLING_DEFAULTS: SamplingParameters = {
@@ -33,6 +46,7 @@ export const SAMPLING_DEFAULTS: SamplingParameters = {
   frequencyPenalty: 0,
   presencePenalty: 0,
   logitBias: new Map(),
+  stream: 0,
 };
 
 /** The range of a number: `min` to `max`, both included unless `above` excludes `min`. */
@@ -47,18 +61,19 @@ export interface Range {
 /** The ranges of the parameters, by their names in requests. */
 export const SAMPLING_RANGES = {
   temperature: { min: 0, max: 2 },
-  top_k: { min: 0, max: 1_000_000, integer: true },
-  top_p: { min: 0, max: 1, above: true },
+  top_k: { min: -1, max: 1_000_000, integer: true },
+  top_p: { min: 0, max: 1 },
   min_p: { min: 0, max: 1 },
   repetition_penalty: { min: 0, max: 10, above: true },
   frequency_penalty: { min: -2, max: 2 },
   presence_penalty: { min: -2, max: 2 },
   logit_bias: { min: -100, max: 100 },
-  seed: { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER, integer: true },
+  stream: { min: 0, max: 2 ** 32 - 1, integer: true },
 } as const satisfies Record<string, Range>;
 
 /**
- * Fills in what is absent and checks what is there.
+ * Fills in what is absent, checks what is there, and brings it into the form that the device wants: a
+ * topK of -1 becomes 0, a topP of 0 {@link LEAST_TOP_P}.
  *
  * @param vocabSize Tokens of the vocabulary, for the keys of the logit bias.
  * @throws {M40Error} "invalid_request" naming the parameter, what was got and what was wanted.
@@ -78,7 +93,8 @@ export function validateSampling(
   checkRange("repetition_penalty", all.repetitionPenalty, SAMPLING_RANGES.repetition_penalty);
   checkRange("frequency_penalty", all.frequencyPenalty, SAMPLING_RANGES.frequency_penalty);
   checkRange("presence_penalty", all.presencePenalty, SAMPLING_RANGES.presence_penalty);
-  if (all.seed !== undefined) checkRange("seed", all.seed, SAMPLING_RANGES.seed);
+  if (all.seed !== undefined) checkSeed(all.seed);
+  checkRange("stream", all.stream, SAMPLING_RANGES.stream);
   if (all.logitBias.size > MAX_TOKEN_BIASES) {
     throw new M40Error(
       "invalid_request",
@@ -94,9 +110,19 @@ export function validateSampling(
         "logit_bias",
       );
     }
-    checkRange("logit_bias", bias, SAMPLING_RANGES.logit_bias);
+    checkRange(`logit_bias.${token}`, bias, SAMPLING_RANGES.logit_bias);
   }
-  return all;
+  return { ...all, topK: Math.max(all.topK, 0), topP: Math.max(all.topP, LEAST_TOP_P) };
+}
+
+function checkSeed(seed: number | bigint): void {
+  const whole = typeof seed === "bigint" || Number.isInteger(seed);
+  if (whole && seed >= -SEED_LIMIT && seed <= SEED_LIMIT) return;
+  throw new M40Error(
+    "invalid_request",
+    `seed is ${seed}; wanted an integer from -2^64 to 2^64`,
+    "seed",
+  );
 }
 
 /**

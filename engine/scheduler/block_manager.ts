@@ -1,9 +1,11 @@
-/** Pages that hold the beginning of a prompt. */
+/**
+ * Published pages that hold the beginning of a sequence's tokens, as far as they have been looked for.
+ * Nobody holds them for it: they may be evicted, which {@link BlockManager.match} notices.
+ */
 export interface Match {
   readonly pages: number[];
-  /** How many of them are published, and what these stand for. */
-  readonly published: number;
-  readonly prefix: number;
+  /** What the pages up to each of them stand for. */
+  readonly prefixes: number[];
 }
 
 /**
@@ -14,15 +16,21 @@ export interface Match {
  * their contents until they are needed, and are then evicted least-recently-used.
  */
 export class BlockManager {
+  /** Called when pages were given back: there may be room for whoever waits for some. */
+  onRelease?: () => void;
   private readonly references: Uint32Array;
   /** Pages that hold nothing. */
   private readonly empty: number[];
   /** Pages that nobody holds and that are published, least recently used first. */
   private readonly idle = new Map<number, true>();
-  /** Published pages by their prefix: the entry before them, and their own tokens. */
-  private readonly published = new Map<string, { page: number; prefix: number }>();
+  /** Published pages by the prefix before them and their own tokens. */
+  private readonly published = new Map<string, number>();
   /** The key that a page is published under. */
   private readonly keys = new Map<number, string>();
+  /** What a published page and those before it stand for; {@link ROOT_PREFIX} where it is not published. */
+  private readonly prefixes: Float64Array;
+  /** How many of a published page's tokens were computed as prompt rows; those after them were decoded. */
+  private readonly promptRows: Uint32Array;
   private nextPrefix = ROOT_PREFIX + 1;
 
   /**
@@ -31,6 +39,8 @@ export class BlockManager {
    */
   constructor(readonly pages: number, readonly pageTokens: number) {
     this.references = new Uint32Array(pages);
+    this.prefixes = new Float64Array(pages);
+    this.promptRows = new Uint32Array(pages);
     this.empty = Array.from({ length: pages }, (_, i) => pages - 1 - i);
   }
 
@@ -44,21 +54,45 @@ export class BlockManager {
     return this.idle.size;
   }
 
+  /** How many pages could be had by one who shared `pages`: those of them that nobody holds are gone then. */
+  freePagesBeside(pages: readonly number[]): number {
+    let idle = 0;
+    for (const page of pages) if (this.references[page] === 0) idle++;
+    return this.freePages - idle;
+  }
+
   /**
-   * The published pages that hold the beginning of a prompt, each with a reference more, and the
-   * prefix that they stand for. The last token is never among them: somebody has to compute its logits.
+   * The published pages that hold the beginning of a sequence. The last token is never among them:
+   * somebody has to compute its logits.
+   *
+   * @param known What was found before for the same tokens; it is brought up to date and given back, so
+   * that who asks again and again pays for each page once.
+   * @param accepts Whether the page at an index may be one of which so many tokens were computed as
+   * prompt rows; default any.
    */
-  match(prompt: readonly number[]): Match {
-    const pages: number[] = [];
-    let prefix = ROOT_PREFIX;
-    for (let end = this.pageTokens; end < prompt.length; end += this.pageTokens) {
-      const found = this.published.get(keyOf(prefix, prompt, end - this.pageTokens, end));
-      if (found === undefined) break;
-      pages.push(found.page);
-      prefix = found.prefix;
+  match(
+    tokens: readonly number[],
+    known: Match = { pages: [], prefixes: [] },
+    accepts: (index: number, promptRows: number) => boolean = () => true,
+  ): Match {
+    const { pages, prefixes } = known;
+    // An evicted page may have been filled with other tokens; a prefix never comes back.
+    const lost = pages.findIndex((page, i) => this.prefixes[page] !== prefixes[i]);
+    if (lost >= 0) pages.length = prefixes.length = lost;
+    const { pageTokens } = this;
+    for (let start = pages.length * pageTokens; start + pageTokens < tokens.length;) {
+      const prefix = prefixes[prefixes.length - 1] ?? ROOT_PREFIX;
+      const page = this.published.get(keyOf(prefix, tokens, start, start += pageTokens));
+      if (page === undefined || !accepts(pages.length, this.promptRows[page])) break;
+      pages.push(page);
+      prefixes.push(this.prefixes[page]);
     }
-    this.share(pages);
-    return { pages, published: pages.length, prefix };
+    return known;
+  }
+
+  /** How many of a published page's tokens were computed as prompt rows. */
+  promptRowsOf(page: number): number {
+    return this.promptRows[page];
   }
 
   /** That many pages of one's own, or undefined where so many cannot be had. */
@@ -83,12 +117,14 @@ export class BlockManager {
 
   /** A reference less to each page. */
   release(pages: readonly number[]): void {
+    if (pages.length === 0) return;
     // Later pages first, so that of a prefix the end is evicted before the beginning.
     for (const page of pages.toReversed()) {
       if (--this.references[page] > 0) continue;
       if (this.keys.has(page)) this.idle.set(page, true);
       else this.empty.push(page);
     }
+    this.onRelease?.();
   }
 
   /** Whether a page may be written to: one holder, and nobody may come to share it. */
@@ -101,17 +137,27 @@ export class BlockManager {
    *
    * @param prefix What the pages before it stand for; {@link ROOT_PREFIX} for the first.
    * @param tokens The sequence's tokens; those from `start` on are the page's.
-   * @returns What the pages up to this one stand for.
+   * @param promptRows How many of the page's tokens were computed as prompt rows.
+   * @returns What the pages up to this one stand for; undefined where a page of the same tokens is
+   * published that was computed in the other way: what comes after this one must not come after that one.
    */
-  publish(page: number, prefix: number, tokens: readonly number[], start: number): number {
-    const own = this.keys.get(page);
-    if (own !== undefined) return this.published.get(own)!.prefix;
+  publish(
+    page: number,
+    prefix: number,
+    tokens: readonly number[],
+    start: number,
+    promptRows: number,
+  ): number | undefined {
+    if (this.keys.has(page)) return this.prefixes[page];
     const key = keyOf(prefix, tokens, start, start + this.pageTokens);
     const known = this.published.get(key);
-    if (known !== undefined) return known.prefix;
-    this.published.set(key, { page, prefix: this.nextPrefix });
+    if (known !== undefined) {
+      return this.promptRows[known] === promptRows ? this.prefixes[known] : undefined;
+    }
+    this.published.set(key, page);
     this.keys.set(page, key);
-    return this.nextPrefix++;
+    this.promptRows[page] = promptRows;
+    return this.prefixes[page] = this.nextPrefix++;
   }
 
   private evict(): number {
@@ -119,6 +165,7 @@ export class BlockManager {
     this.idle.delete(page);
     this.published.delete(this.keys.get(page)!);
     this.keys.delete(page);
+    this.prefixes[page] = ROOT_PREFIX;
     return page;
   }
 }

@@ -1,14 +1,9 @@
-import type { Cache } from "../device/context.ts";
-
 /** Pages of a sequence in host memory. */
 export interface SavedPages {
   /** The first of the slots that they are in, one after the other. */
   readonly slot: number;
   readonly count: number;
 }
-
-/** What moves pages between the device and host memory: {@link Cache}. */
-export type PageMover = Pick<Cache, "savePages" | "restorePages">;
 
 /**
  * Host memory for the pages of sequences that had to give way. They come back bit for bit, which on an
@@ -22,7 +17,6 @@ export class HostPages {
    * @param pageBytes Bytes of a page.
    */
   constructor(
-    private readonly mover: PageMover,
     private readonly memory: Uint8Array<ArrayBuffer>,
     private readonly pageBytes: number,
   ) {
@@ -34,28 +28,21 @@ export class HostPages {
     return { saved: this.taken.reduce((sum, one) => sum + one, 0), room: this.taken.length };
   }
 
-  /** Copies pages out, or gives undefined where there is no room for them side by side. */
-  save(pages: readonly number[]): SavedPages | undefined {
-    const slot = this.findRun(pages.length);
+  /** Room for that many pages, or undefined where there is none for them side by side. */
+  allocate(count: number): SavedPages | undefined {
+    const slot = this.findRun(count);
     if (slot === undefined) return undefined;
-    const saved = { slot, count: pages.length };
-    this.mover.savePages(Uint32Array.from(pages), this.bytesOf(saved));
-    this.taken.fill(1, slot, slot + pages.length);
-    return saved;
+    this.taken.fill(1, slot, slot + count);
+    return { slot, count };
   }
 
-  /** Copies pages back into `pages`, which may be others than before, and frees their room. */
-  restore(saved: SavedPages, pages: readonly number[]): void {
-    this.mover.restorePages(Uint32Array.from(pages), this.bytesOf(saved));
-    this.drop(saved);
+  /** Gives the room of pages back. */
+  release({ slot, count }: SavedPages): void {
+    this.taken.fill(0, slot, slot + count);
   }
 
-  /** Frees the room of pages that are not needed any more. */
-  drop(saved: SavedPages): void {
-    this.taken.fill(0, saved.slot, saved.slot + saved.count);
-  }
-
-  private bytesOf({ slot, count }: SavedPages): Uint8Array<ArrayBuffer> {
+  /** The memory that pages are in. */
+  bytesOf({ slot, count }: SavedPages): Uint8Array<ArrayBuffer> {
     return this.memory.subarray(slot * this.pageBytes, (slot + count) * this.pageBytes);
   }
 

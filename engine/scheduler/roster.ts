@@ -1,12 +1,12 @@
-import type { Cache } from "../device/context.ts";
-import type { BlockManager, Match } from "./block_manager.ts";
+import { type BlockManager, type Match, ROOT_PREFIX } from "./block_manager.ts";
 import type { HostPages } from "./host_pages.ts";
+import type { LostPages, PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts } from "./report.ts";
 import type { Sequence } from "./sequence.ts";
 
 /**
  * The sequences that run and those that wait, and the KV pages that they hold: who is let in, who gets
- * pages, and who gives way when there are none.
+ * pages, and who gives way when there are none. It alone changes what state a sequence is in.
  *
  * First come, first served: the sequence that came last gives way, and comes back before anyone who came
  * after it.
@@ -17,27 +17,32 @@ export class Roster {
   private arrivals = 0;
 
   /**
-   * @param cache Copies pages that are about to be written and are shared.
+   * @param moves Where it notes what has to be done to pages before the next step.
    * @param maxRunning Sequences that run at the same time.
    * @param counts Where it adds what it does.
    * @param host Where sequences that give way keep their pages; without it they are computed again.
    */
   constructor(
     private readonly blocks: BlockManager,
-    private readonly cache: Pick<Cache, "copyPages">,
+    private readonly moves: PageMoves,
     private readonly maxRunning: number,
     private readonly counts: SchedulerCounts,
     private readonly host?: HostPages,
   ) {}
 
-  /** In the order of their arrival. */
+  /** Those that are waiting or preempted, in the order of their arrival. */
   get waiting(): readonly Sequence[] {
     return this.waitingSequences;
   }
 
-  /** In the order of their arrival. */
+  /** Those that are prefilling or decoding, in the order of their arrival. */
   get running(): readonly Sequence[] {
     return this.runningSequences;
+  }
+
+  /** How many of those waiting had begun and gave way to others. */
+  get preempted(): number {
+    return this.waitingSequences.filter(({ state }) => state === "preempted").length;
   }
 
   /** A sequence arrives, and waits. */
@@ -47,72 +52,83 @@ export class Roster {
     this.waitingSequences.push(sequence);
   }
 
-  /** Lets go of a sequence that waits; the answer is whether it did. */
-  withdraw(sequence: Sequence): boolean {
-    const place = this.waitingSequences.indexOf(sequence);
-    if (place < 0) return false;
-    this.waitingSequences.splice(place, 1);
-    if (sequence.saved) this.host!.drop(sequence.saved);
-    sequence.saved = undefined;
-    return true;
-  }
-
   /** Lets the first of those waiting in, if there is a place and there are pages. */
   admit(now: number): Sequence | undefined {
     if (this.runningSequences.length >= this.maxRunning) return undefined;
     const index = this.waitingSequences.findIndex(({ leader }) =>
-      leader === undefined || isSettled(leader)
+      leader === undefined || leader.drawn > 0 || leader.state === "finished"
     );
     if (index < 0) return undefined;
     const sequence = this.waitingSequences[index];
-    const { blocks } = this;
-    // Those who run get a page each before a new one may come in.
-    const spare = this.runningSequences.length;
-    if (sequence.saved) {
-      const pages = this.waitFor(sequence.saved.count, spare);
-      if (pages === undefined) return undefined;
-      this.host!.restore(sequence.saved, pages);
-      sequence.saved = undefined;
-      sequence.pages = pages;
-    } else {
-      const { leader } = sequence;
-      const follows = leader !== undefined && sequence.drawn === 0 &&
-        leader.computed >= sequence.prompt.length && leader.pages.length > 0;
-      const shared = follows ? this.follow(sequence, leader) : blocks.match(sequence.tokens);
-      const needed = Math.ceil(sequence.tokens.length / blocks.pageTokens) - shared.pages.length;
-      if (needed + spare > blocks.freePages && this.runningSequences.length > 0) {
-        blocks.release(shared.pages);
-        return undefined;
-      }
-      sequence.pages = shared.pages;
-      sequence.prefix = shared.prefix;
-      sequence.published = shared.published;
-      sequence.computed = Math.min(
-        shared.pages.length * blocks.pageTokens,
-        sequence.tokens.length - 1,
-      );
-      this.counts.queriedTokens += sequence.tokens.length;
-      this.counts.cachedTokens += sequence.computed;
-    }
+    if (!(sequence.saved ? this.bringBack(sequence) : this.takeOver(sequence))) return undefined;
     sequence.admittedAt ??= now;
     this.waitingSequences.splice(index, 1);
-    this.insert(this.runningSequences, sequence);
+    insert(this.runningSequences, sequence);
+    sequence.become(sequence.computed < sequence.prompt.length ? "prefilling" : "decoding");
     return sequence;
   }
 
-  /** The pages of a sequence that has computed the same prompt, the last of them perhaps not full. */
-  private follow(sequence: Sequence, leader: Sequence): Match {
-    const { pageTokens } = this.blocks;
-    const pages = leader.pages.slice(0, Math.ceil(sequence.prompt.length / pageTokens));
-    this.blocks.share(pages);
-    const full = this.blocks.match(sequence.prompt);
-    this.blocks.release(full.pages);
-    return { ...full, pages };
+  /** A sequence's pages come back from host memory, if there is room for them. */
+  private bringBack(sequence: Sequence): boolean {
+    const saved = sequence.saved!;
+    if (saved.count + this.spare > this.blocks.freePages) return false;
+    sequence.pages = this.blocks.allocate(saved.count)!;
+    this.moves.restore(sequence, sequence.pages, this.host!.bytesOf(saved));
+    this.dropSaved(sequence);
+    return true;
   }
 
-  private waitFor(count: number, spare: number): number[] | undefined {
-    const wanted = this.runningSequences.length > 0 ? count + spare : count;
-    return wanted > this.blocks.freePages ? undefined : this.blocks.allocate(count);
+  /** A sequence takes over pages that hold its beginning, if there is room for the others that it needs. */
+  private takeOver(sequence: Sequence): boolean {
+    const { blocks } = this;
+    const { leader, tokens } = sequence;
+    const begins = sequence.state === "waiting";
+    const follows = begins && leader?.state === "decoding";
+    const { pages, prefixes } = follows ? this.pagesOf(leader) : this.findPages(sequence);
+    const needed = Math.ceil(tokens.length / blocks.pageTokens) - pages.length;
+    if (needed + this.spare > blocks.freePagesBeside(pages)) return false;
+    blocks.share(pages);
+    sequence.pages = [...pages];
+    sequence.prefixes = [...prefixes];
+    sequence.match = undefined;
+    if (follows) sequence.noteDecodedLike(leader);
+    else if (begins) this.noteDecoded(sequence);
+    sequence.computed = Math.min(pages.length * blocks.pageTokens, tokens.length - 1);
+    this.counts.queriedTokens += tokens.length;
+    this.counts.cachedTokens += sequence.computed;
+    return true;
+  }
+
+  /** The pages of the prompt of a leader, the last of them perhaps not full, and what they stand for. */
+  private pagesOf({ pages, prefixes, prompt }: Sequence) {
+    const { pageTokens } = this.blocks;
+    return {
+      pages: pages.slice(0, Math.ceil(prompt.length / pageTokens)),
+      prefixes: prefixes.slice(0, Math.floor((prompt.length - 1) / pageTokens)),
+    };
+  }
+
+  /** Published pages. Who begins takes what there is; who goes on, only what is as its own was before. */
+  private findPages(sequence: Sequence): Match {
+    const { pageTokens } = this.blocks;
+    const asBefore = (index: number, promptRows: number) =>
+      promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
+    const accepts = sequence.state === "waiting" ? undefined : asBefore;
+    return sequence.match = this.blocks.match(sequence.tokens, sequence.match, accepts);
+  }
+
+  /** Notes which tokens of the pages that a sequence has taken over had been decoded. */
+  private noteDecoded(sequence: Sequence): void {
+    const { pageTokens } = this.blocks;
+    sequence.pages.forEach((page, i) => {
+      const start = i * pageTokens;
+      sequence.noteDecoded(start + this.blocks.promptRowsOf(page), start + pageTokens);
+    });
+  }
+
+  /** Pages that are left to those who run, one each, before a new one may come in. */
+  private get spare(): number {
+    return this.runningSequences.length;
   }
 
   /**
@@ -120,7 +136,7 @@ export class Roster {
    * are shared. Where there are none, the youngest gives way (if `force`, which may be this one).
    */
   reserve(sequence: Sequence, count: number, force = true): boolean {
-    if (!this.runningSequences.includes(sequence)) return false;
+    if (!sequence.runs) return false;
     const { pageTokens } = this.blocks;
     const end = Math.ceil((sequence.computed + count) / pageTokens);
     const first = Math.floor(sequence.computed / pageTokens);
@@ -129,6 +145,7 @@ export class Roster {
       if (!this.blocks.isWritable(sequence.pages[i])) shared.push(i);
     }
     const needed = Math.max(0, end - sequence.pages.length) + shared.length;
+    if (needed === 0) return true;
     let fresh = this.blocks.allocate(needed);
     while (fresh === undefined) {
       if (!force) return false;
@@ -140,7 +157,7 @@ export class Roster {
     if (shared.length > 0) {
       const copies = fresh.splice(0, shared.length);
       const originals = shared.map((i) => sequence.pages[i]);
-      this.cache.copyPages(Uint32Array.from(originals), Uint32Array.from(copies));
+      this.moves.copy(sequence, originals, copies);
       shared.forEach((i, n) => sequence.pages[i] = copies[n]);
       this.blocks.release(originals);
     }
@@ -151,44 +168,112 @@ export class Roster {
   /** Takes a sequence's pages away; it waits, before all that came after it. */
   private preempt(sequence: Sequence): void {
     this.counts.preemptions++;
-    this.runningSequences = this.runningSequences.filter((one) => one !== sequence);
     const used = Math.ceil(sequence.computed / this.blocks.pageTokens);
-    if (used > 0) sequence.saved = this.host?.save(sequence.pages.slice(0, used));
-    this.blocks.release(sequence.pages);
-    sequence.pages = [];
-    if (sequence.saved === undefined) {
-      if (sequence.computed > 0) this.counts.recomputations++;
-      sequence.computed = 0;
-      sequence.published = 0;
-      sequence.prefix = 0;
+    sequence.saved = used > 0 ? this.host?.allocate(used) : undefined;
+    if (sequence.saved) {
+      const memory = this.host!.bytesOf(sequence.saved);
+      this.moves.save(sequence, sequence.pages.slice(0, used), memory);
     }
-    this.insert(this.waitingSequences, sequence);
+    this.pause(sequence);
+    if (sequence.saved === undefined) this.forget(sequence);
   }
 
-  /** Others may take over the pages that a sequence has filled. */
-  publish(sequence: Sequence): void {
+  /** Those whose pages were lost are computed again, and so are those who shared them. */
+  recover(lost: LostPages): void {
+    const sharing = this.runningSequences.filter(({ pages }) =>
+      pages.some((page) => lost.pages.has(page))
+    );
+    for (const sequence of new Set([...lost.sequences, ...sharing])) {
+      if (sequence.state === "finished") continue;
+      // To copy what its leader has could fail again.
+      sequence.leader = undefined;
+      if (sequence.runs) this.pause(sequence);
+      this.dropSaved(sequence);
+      this.forget(sequence);
+    }
+  }
+
+  /** A sequence runs no more and holds no pages; it waits, before all that came after it. */
+  private pause(sequence: Sequence): void {
+    remove(this.runningSequences, sequence);
+    insert(this.waitingSequences, sequence);
+    sequence.become("preempted");
+    this.releasePages(sequence);
+  }
+
+  private forget(sequence: Sequence): void {
+    if (sequence.computed > 0) this.counts.recomputations++;
+    sequence.forgetComputed();
+  }
+
+  /** A step has computed so many more tokens of a sequence: others may take over the pages that it filled. */
+  advance(sequence: Sequence, count: number): void {
+    sequence.computed += count;
+    if (sequence.state === "prefilling" && sequence.computed >= sequence.prompt.length) {
+      sequence.become("decoding");
+    }
+    this.publish(sequence);
+  }
+
+  private publish(sequence: Sequence): void {
     const { pageTokens } = this.blocks;
-    while ((sequence.published + 1) * pageTokens <= sequence.computed) {
-      const start = sequence.published * pageTokens;
-      const page = sequence.pages[sequence.published++];
-      sequence.prefix = this.blocks.publish(page, sequence.prefix, sequence.tokens, start);
+    const { prefixes, pages, tokens } = sequence;
+    while ((prefixes.length + 1) * pageTokens <= sequence.computed) {
+      const prefix = prefixes.length === 0 ? ROOT_PREFIX : prefixes[prefixes.length - 1];
+      if (prefix === undefined) return;
+      const start = prefixes.length * pageTokens;
+      const rows = sequence.promptRows(start, start + pageTokens);
+      prefixes.push(this.blocks.publish(pages[prefixes.length], prefix, tokens, start, rows));
     }
   }
 
-  /** A sequence runs no more, and holds no pages. */
-  release(sequence: Sequence): void {
-    this.runningSequences = this.runningSequences.filter((one) => one !== sequence);
+  /** Gives back pages that were reserved for guesses that were wrong. */
+  trim(sequence: Sequence): void {
+    const used = Math.ceil(sequence.tokens.length / this.blocks.pageTokens);
+    if (sequence.pages.length > used) this.blocks.release(sequence.pages.splice(used));
+  }
+
+  /**
+   * Nothing comes of a sequence any more. Its pages are free at once, also while a step computes it: what
+   * the device does next waits for that step.
+   */
+  finish(sequence: Sequence): void {
+    if (!remove(this.runningSequences, sequence)) remove(this.waitingSequences, sequence);
+    sequence.become("finished");
+    this.releasePages(sequence);
+    this.dropSaved(sequence);
+    sequence.match = undefined;
+    if (sequence.drawn === 0) this.appointLeader(sequence);
+  }
+
+  /** Where a leader ends before it has computed its prompt, the first of its followers leads the others. */
+  private appointLeader(former: Sequence): void {
+    const [heir, ...others] = this.waitingSequences.filter(({ leader }) => leader === former);
+    if (heir === undefined) return;
+    heir.leader = undefined;
+    for (const other of others) other.leader = heir;
+  }
+
+  private releasePages(sequence: Sequence): void {
     this.blocks.release(sequence.pages);
     sequence.pages = [];
   }
 
-  private insert(list: Sequence[], sequence: Sequence): void {
-    const place = list.findIndex(({ arrival }) => arrival > sequence.arrival);
-    list.splice(place < 0 ? list.length : place, 0, sequence);
+  private dropSaved(sequence: Sequence): void {
+    if (sequence.saved) this.host!.release(sequence.saved);
+    sequence.saved = undefined;
   }
 }
 
-/** Whether a sequence has computed its prompt, or never will. */
-function isSettled(leader: Sequence): boolean {
-  return leader.drawn > 0 || leader.cancelled || leader.complete;
+/** Puts a sequence where its arrival belongs. */
+function insert(list: Sequence[], sequence: Sequence): void {
+  const place = list.findIndex(({ arrival }) => arrival > sequence.arrival);
+  list.splice(place < 0 ? list.length : place, 0, sequence);
+}
+
+/** Takes a sequence out; the answer is whether it was there. */
+function remove(list: Sequence[], sequence: Sequence): boolean {
+  const place = list.indexOf(sequence);
+  if (place >= 0) list.splice(place, 1);
+  return place >= 0;
 }

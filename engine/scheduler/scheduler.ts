@@ -1,23 +1,25 @@
-import type { Cache } from "../device/context.ts";
 import type { StepSequence } from "../device/step_block.ts";
-import type { Sample, StepResult } from "../device/step_result.ts";
-import { M40Error } from "../errors.ts";
+import type { StepOutput, StepResult } from "../device/step_result.ts";
+import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { BlockManager } from "./block_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
+import { Deliveries } from "./deliveries.ts";
 import type { HostPages } from "./host_pages.ts";
+import { type PageMover, PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
+import { outputError, stepOf, type Turn, turnOf } from "./turn.ts";
 
-/** What runs a step: the device's program. */
-export interface StepRunner {
+/** What a scheduler needs of a device. */
+export interface SchedulerDevice extends PageMover {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
 }
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
 
-/** Limits of a {@link Scheduler}. */
+/** Limits of a {@link Scheduler}, and what it tells to whom. */
 export interface SchedulerOptions {
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
@@ -25,33 +27,30 @@ export interface SchedulerOptions {
   readonly maxWaiting: number;
   /** Tokens of one step at most. */
   readonly stepTokens: number;
+  /** Outputs of one step at most; default `maxRunning`, which leaves none for guesses. */
+  readonly stepOutputs?: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
   /** The numbers of tokens, rising, that the device computes at a time; default any. */
   readonly tileTokens?: readonly number[];
+  /** Where sequences that give way keep their pages; without it they are computed again. */
+  readonly host?: HostPages;
+  /** Runs what needs the device when nobody else uses it; default: nobody else does. */
+  readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Told of every step. */
+  readonly onStep?: (report: StepReport) => void;
+  /** Told what `onStep` threw, and listeners when they were told of the end. */
+  readonly onListenerError?: (error: unknown) => void;
   /** The time in milliseconds, rising; default `performance.now`. */
   readonly now?: () => number;
-}
-
-/** One sequence's part in a step: how many of its tokens are computed. */
-interface Turn {
-  readonly sequence: Sequence;
-  readonly count: number;
-}
-
-/** A drawn token on its way to its listener. */
-interface Delivery {
-  readonly sequence: Sequence;
-  readonly sample: Sample;
-  readonly last: boolean;
 }
 
 /**
  * Decides who computes what in the next step.
  *
- * Every step takes one token of each sequence that decodes, and chunks of prompts up to a budget, first
- * come, first served; {@link Roster} says who is let in and who gives way. What a step has drawn is
- * delivered while the next one runs.
+ * Every step takes one token of each sequence that decodes, with guesses of the tokens after it where there
+ * are some, and chunks of prompts up to a budget, first come, first served; {@link Roster} says who is let
+ * in and who gives way. What a step has drawn is delivered while the next one runs.
  */
 export class Scheduler {
   /** Sums since the start. */
@@ -64,45 +63,46 @@ export class Scheduler {
     preemptions: 0,
     recomputations: 0,
   };
-  /** Told of every step. */
-  onStep?: (report: StepReport) => void;
 
   private readonly roster: Roster;
-  private deliveries: Delivery[] = [];
+  private readonly moves: PageMoves;
+  private readonly deliveries: Deliveries;
   private readonly chunks: ChunkBudget;
   private readonly now: () => number;
   private loop?: Promise<void>;
   private lastResult?: number;
   private failure?: M40Error;
+  /** Whether something has changed since nobody could take part in a step, and who waits for that. */
+  private changed = false;
+  private wake?: () => void;
 
-  /**
-   * @param cache Copies pages that are about to be written and are shared.
-   * @param host Where sequences that give way keep their pages; without it they are computed again.
-   */
   constructor(
-    private readonly runner: StepRunner,
+    private readonly device: SchedulerDevice,
     private readonly blocks: BlockManager,
-    cache: Pick<Cache, "copyPages">,
     private readonly options: SchedulerOptions,
-    host?: HostPages,
   ) {
-    this.roster = new Roster(blocks, cache, options.maxRunning, this.counts, host);
+    const { maxRunning, host, tileTokens } = options;
+    this.moves = new PageMoves(device);
+    this.roster = new Roster(blocks, this.moves, maxRunning, this.counts, host);
+    this.deliveries = new Deliveries(
+      (sequence, error) => this.end(sequence, error),
+      (error) => options.onListenerError?.(error),
+    );
     this.chunks = new ChunkBudget(
       options.chunkMs,
       options.stepTokens,
-      options.tileTokens?.[0] ?? LEAST_CHUNK_TOKENS,
-      options.tileTokens,
+      tileTokens?.[0] ?? LEAST_CHUNK_TOKENS,
+      tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
+    blocks.onRelease = () => this.notice();
   }
 
   status(): SchedulerStatus {
     return {
       running: this.roster.running.length,
       waiting: this.roster.waiting.length,
-      preempted:
-        this.roster.waiting.filter((sequence) => sequence.computed > 0 || sequence.drawn > 0)
-          .length,
+      preempted: this.roster.preempted,
       failed: this.failure?.message,
     };
   }
@@ -148,13 +148,14 @@ export class Scheduler {
     }
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
+    this.notice();
     this.loop ??= this.run();
   }
 
-  /** Lets go of a sequence: at once where it waits, before the next step where it runs. */
+  /** Ends a sequence, wherever it is; its listener is told at once. */
   cancel(sequence: Sequence): void {
-    sequence.cancelled = true;
-    if (this.roster.withdraw(sequence)) sequence.listener.end();
+    this.end(sequence);
+    this.notice();
   }
 
   /** Resolves when nothing runs or waits. */
@@ -165,100 +166,170 @@ export class Scheduler {
   private async run(): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
-    try {
-      while (true) {
-        const turns = this.schedule();
-        if (turns.length === 0) break;
-        const start = this.now();
-        const gapMilliseconds = this.lastResult && start - this.lastResult;
-        const step = this.runner.step(turns.map(stepOf));
-        this.deliver();
-        const { outputs } = await step;
-        const samples = outputs.map(({ status, sample }) => {
-          if (sample === undefined) throw new M40Error("internal", `an output is ${status}`);
-          return sample;
-        });
-        this.lastResult = this.now();
-        this.commit(turns, samples);
-        this.report(turns, this.lastResult - start, gapMilliseconds);
+    const { withDevice = (work) => work() } = this.options;
+    while (
+      this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
+    ) {
+      try {
+        if (await withDevice(() => this.step())) continue;
+      } catch (error) {
+        this.fail(error);
       }
-      this.deliver();
-    } catch (error) {
-      this.deliver();
-      this.fail(error);
-    } finally {
+      this.deliveries.deliver();
       this.lastResult = undefined;
-      this.loop = this.roster.waiting.length > 0 ? this.run() : undefined;
+      if (this.roster.waiting.length > 0) await this.change();
     }
+    this.lastResult = undefined;
+    this.loop = undefined;
+  }
+
+  /** Something has changed that lets those go on who could not. */
+  private notice(): void {
+    this.changed = true;
+    this.wake?.();
+  }
+
+  /** Resolves when something has changed since the last time that nobody could take part in a step. */
+  private async change(): Promise<void> {
+    if (!this.changed) await new Promise<void>((resolve) => this.wake = resolve);
+    this.wake = undefined;
+  }
+
+  /** Runs a step; the answer is whether there was somebody to take part in it. */
+  private async step(): Promise<boolean> {
+    let turns = this.schedule();
+    // What was given back in deciding that helps nobody.
+    this.changed = false;
+    if (!this.moves.isEmpty) turns = await this.movePages(turns);
+    if (turns.length === 0) return false;
+    const start = this.now();
+    const gapMilliseconds = this.lastResult && start - this.lastResult;
+    let outputs: readonly StepOutput[];
+    try {
+      const step = this.device.step(turns.map(stepOf));
+      this.deliveries.deliver();
+      ({ outputs } = await step);
+    } catch (error) {
+      if (isDeviceLoss(error)) throw error;
+      // Whatever was wrong with it, the others had no part in it.
+      for (const { sequence } of turns) {
+        if (sequence.runs) this.conclude(sequence, asM40Error(error));
+      }
+      return true;
+    }
+    this.lastResult = this.now();
+    this.commit(turns, outputs);
+    this.report(turns, this.lastResult - start, gapMilliseconds);
+    return true;
+  }
+
+  /** Moves pages as {@link schedule} has decided; gives the turns that are still possible. */
+  private async movePages(turns: readonly Turn[]): Promise<Turn[]> {
+    const lost = await this.moves.run();
+    this.roster.recover(lost);
+    if (lost.sequences.size > 0) this.notice();
+    return turns.filter(({ sequence }) => sequence.runs);
   }
 
   /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
   private schedule(): Turn[] {
-    for (const sequence of this.roster.running.filter((one) => one.cancelled)) this.leave(sequence);
-    const turns: Turn[] = [];
-    for (const sequence of this.roster.running.filter((one) => one.decodes)) {
-      if (this.roster.reserve(sequence, 1)) turns.push({ sequence, count: 1 });
-    }
-    // Giving way is for the youngest, so it can hit one whose turn has been decided.
-    const decoding = turns.filter(({ sequence }) => sequence.pages.length > 0);
     const { stepTokens } = this.options;
-    let budget = decoding.length === 0
-      ? stepTokens
-      : Math.min(this.chunks.tokens, stepTokens - decoding.length);
-    const prompts: Turn[] = [];
+    const decoding = this.scheduleDecoding();
+    let budget = stepTokens;
+    if (decoding.length > 0) {
+      const rows = decoding.reduce((sum, { guesses }) => sum + 1 + guesses.length, 0);
+      budget = Math.min(this.chunks.tokens, stepTokens - rows);
+    }
+    const chunks: Turn[] = [];
     const take = (sequence: Sequence) => {
-      const count = Math.min(sequence.left, budget);
-      if (count === 0 || !this.roster.reserve(sequence, count, false)) return;
-      prompts.push({ sequence, count });
-      budget -= count;
+      const turn = turnOf(sequence, budget);
+      if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
+      chunks.push(turn);
+      budget -= turn.count;
     };
-    for (const sequence of this.roster.running.filter((one) => !one.decodes)) take(sequence);
+    for (const sequence of this.roster.running) if (!sequence.drawsNext) take(sequence);
     while (budget > 0) {
       const sequence = this.roster.admit(this.now());
       if (sequence === undefined) break;
-      if (sequence.decodes) {
-        if (!this.roster.reserve(sequence, 1, false)) continue;
-        decoding.push({ sequence, count: 1 });
-        budget--;
-      } else take(sequence);
+      take(sequence);
     }
-    if (decoding.length + prompts.length === 0 && this.roster.running.length > 0) {
+    if (decoding.length + chunks.length === 0 && this.roster.running.length > 0) {
       // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
-      const sequence = this.roster.running[0];
-      const count = Math.min(sequence.left, stepTokens);
-      if (this.roster.reserve(sequence, count)) prompts.push({ sequence, count });
+      const turn = turnOf(this.roster.running[0], stepTokens);
+      if (this.roster.reserve(turn.sequence, turn.count)) chunks.push(turn);
     }
-    return [...decoding, ...prompts];
+    if (chunks.length === 0) return decoding;
+    // A device takes decode rows first.
+    return [
+      ...decoding,
+      ...chunks.filter((one) => one.decode),
+      ...chunks.filter((one) => !one.decode),
+    ];
   }
 
-  private commit(turns: readonly Turn[], samples: readonly Sample[]): void {
+  /** The turns of those that draw a token in every step. */
+  private scheduleDecoding(): Turn[] {
+    const turns: Turn[] = [];
+    for (const sequence of this.roster.running.filter((one) => one.drawsNext)) {
+      if (this.roster.reserve(sequence, 1)) turns.push(turnOf(sequence, 1));
+    }
+    const { stepOutputs = 0, stepTokens, maxRunning } = this.options;
+    // Each sequence that runs may have an output; what is left is for guesses.
+    let room = Math.min(stepOutputs - maxRunning, stepTokens - turns.length);
+    for (const [i, { sequence }] of turns.entries()) {
+      if (room <= 0) break;
+      const guesses = this.guessesOf(sequence, room);
+      if (guesses.length > 0) turns[i] = turnOf(sequence, 1, guesses);
+      room -= guesses.length;
+    }
+    // Giving way is for the youngest, so it can hit one whose turn has been decided.
+    return turns.filter(({ sequence }) => sequence.runs);
+  }
+
+  /** At most so many guesses of what a sequence draws, with pages for them. */
+  private guessesOf(sequence: Sequence, room: number): readonly number[] {
+    const most = Math.min(room, sequence.maxTokens - sequence.drawn - 1);
+    if (sequence.guess === undefined || most < 1 || !sequence.runs) return [];
+    try {
+      const guesses = sequence.guess(sequence.tokens, most).slice(0, most);
+      return this.roster.reserve(sequence, 1 + guesses.length, false) ? guesses : [];
+    } catch (error) {
+      this.end(sequence, asM40Error(error));
+      return [];
+    }
+  }
+
+  private commit(turns: readonly Turn[], outputs: readonly StepOutput[]): void {
     let next = 0;
-    for (const { sequence, count } of turns) {
-      sequence.computed += count;
-      if (sequence.drawn === 0) this.counts.promptTokens += count;
-      const sample = sequence.left === 0 ? samples[next++] : undefined;
-      if (sequence.cancelled) continue;
-      this.roster.publish(sequence);
-      if (sample === undefined) continue;
-      sequence.append(sample.token);
-      this.counts.generatedTokens++;
-      this.deliveries.push({ sequence, sample, last: sequence.complete });
-      if (sequence.complete) this.roster.release(sequence);
+    for (const turn of turns) {
+      const own = outputs.slice(next, next += turn.outputs);
+      // It may have been cancelled meanwhile.
+      if (turn.sequence.runs) this.take(turn, own);
     }
   }
 
-  /** Hands drawn tokens to their listeners. */
-  private deliver(): void {
-    for (const { sequence, sample, last } of this.deliveries.splice(0)) {
-      if (sequence.cancelled) {
-        // It left the scheduler complete, so nothing else tells its listener that it has ended.
-        if (last) sequence.listener.end();
-        continue;
+  /**
+   * Takes in what a sequence's turn gave: its rows, the token after the last one, and then a token more for
+   * each guess that was right. The others are forgotten.
+   */
+  private take({ sequence, count, guesses }: Turn, outputs: readonly StepOutput[]): void {
+    if (sequence.drawn === 0) this.counts.promptTokens += count;
+    const failed = outputs.length > 0 && outputs[0].status !== "ok";
+    // What gave such logits is nothing to be shared.
+    if (!failed) this.roster.advance(sequence, count);
+    for (const [i, { status, sample }] of outputs.entries()) {
+      if (status !== "ok") {
+        const place = `token ${sequence.drawn + 1} of the answer`;
+        return this.conclude(sequence, outputError(status, place));
       }
-      const more = sequence.listener.accept(sample);
-      if (last) sequence.listener.end();
-      else if (!more) sequence.cancelled = true;
+      const complete = sequence.append(sample!.token);
+      this.counts.generatedTokens++;
+      this.deliveries.addSample(sequence, sample!);
+      if (complete) return this.conclude(sequence);
+      if (guesses[i] !== sample!.token) break;
+      this.roster.advance(sequence, 1);
     }
+    if (guesses.length > 0) this.roster.trim(sequence);
   }
 
   private report(
@@ -266,47 +337,38 @@ export class Scheduler {
     milliseconds: number,
     gapMilliseconds: number | undefined,
   ): void {
-    // A drawn token has been appended by now: a decoding sequence computed the one before it.
-    const decodeTokens =
-      turns.filter(({ sequence, count }) =>
-        count === 1 && sequence.computed > sequence.prompt.length
-      ).length;
-    const tokens = turns.reduce((sum, { count }) => sum + count, 0);
+    let tokens = 0;
+    let decodeTokens = 0;
+    for (const { count, guesses, decode, outputs } of turns) {
+      tokens += count + guesses.length;
+      if (decode) decodeTokens += outputs;
+    }
     const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
     this.counts.steps++;
     this.chunks.observe(report);
-    this.onStep?.({ ...report, gapMilliseconds });
-  }
-
-  /** A running sequence is let go of; its listener is told. */
-  private leave(sequence: Sequence, error?: unknown): void {
-    this.roster.release(sequence);
-    sequence.listener.end(error);
-  }
-
-  private fail(error: unknown): void {
-    const known = error instanceof M40Error
-      ? error
-      : new M40Error("internal", error instanceof Error ? error.message : String(error));
-    for (const sequence of [...this.roster.running]) this.leave(sequence, known);
-    if (known.code !== "device") return;
-    this.failure = known;
-    for (const sequence of [...this.roster.waiting]) {
-      this.roster.withdraw(sequence);
-      sequence.listener.end(known);
+    try {
+      this.options.onStep?.({ ...report, gapMilliseconds });
+    } catch (error) {
+      this.options.onListenerError?.(error);
     }
   }
-}
 
-function stepOf({ sequence, count }: Turn): StepSequence {
-  const end = sequence.computed + count;
-  return {
-    tokens: sequence.tokens.slice(sequence.computed, end),
-    position: sequence.computed,
-    pages: sequence.pages,
-    decode: sequence.decodes,
-    outputs: end === sequence.tokens.length
-      ? [{ row: count - 1, sampling: sequence.sampling() }]
-      : [],
-  };
+  /** Nothing comes of a sequence any more; its listener is told after what was drawn. */
+  private conclude(sequence: Sequence, error?: unknown): void {
+    this.roster.finish(sequence);
+    this.deliveries.addEnd(sequence, error);
+  }
+
+  /** Nothing comes of a sequence any more; its listener is told at once. */
+  private end(sequence: Sequence, error?: unknown): void {
+    if (sequence.state !== "finished") this.roster.finish(sequence);
+    this.deliveries.tellEnd(sequence, error);
+  }
+
+  /** Nothing comes of anybody any more; if the device is lost, of nobody who comes either. */
+  private fail(error: unknown): void {
+    const known = asM40Error(error);
+    if (isDeviceLoss(known)) this.failure = known;
+    for (const sequence of this.sequences()) this.conclude(sequence, known);
+  }
 }

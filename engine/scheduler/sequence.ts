@@ -2,14 +2,15 @@ import type { StepSampling } from "../device/step_block.ts";
 import type { Sample } from "../device/step_result.ts";
 import { TokenCounts } from "../device/token_counts.ts";
 import type { SamplingParameters } from "../sampling/parameters.ts";
-import { ROOT_PREFIX } from "./block_manager.ts";
+import type { Match } from "./block_manager.ts";
 import type { SavedPages } from "./host_pages.ts";
+import { checkTransition, type SequenceState } from "./sequence_state.ts";
 
-/** Who is told what becomes of a sequence. */
+/** Who is told what becomes of a sequence. What it throws ends its own sequence and no other. */
 export interface SequenceListener {
   /** A token was drawn; the answer is whether the listener wants more. */
   accept(sample: Sample): boolean;
-  /** The sequence is complete, was cancelled, or failed with `error`: nothing comes any more. */
+  /** The sequence is complete, was cancelled, or failed with `error`: told once, and nothing comes after it. */
   end(error?: unknown): void;
 }
 
@@ -27,23 +28,41 @@ export interface SequenceOptions {
   readonly listener: SequenceListener;
   /** A sequence with the same prompt, whose pages are taken over when it has computed them. */
   readonly leader?: Sequence;
+  /**
+   * Guesses at most so many of the tokens that come after `tokens`. They are computed with the last token,
+   * and those that would have been drawn anyway are taken in together; what is drawn is the same.
+   */
+  readonly guess?: (tokens: readonly number[], most: number) => readonly number[];
+}
+
+/** Rows that are computed alike. */
+export interface Rows {
+  readonly count: number;
+  /** Whether they are decode rows; else they are prompt rows. */
+  readonly decode: boolean;
 }
 
 /** A prompt and the tokens that follow it, on their way through the scheduler. */
 export class Sequence {
   readonly prompt: readonly number[];
   readonly maxTokens: number;
-  readonly listener: SequenceListener;
-  readonly leader?: Sequence;
+  /** Whom it waits for, to take over what that one has computed of the same prompt. */
+  leader?: Sequence;
+  readonly guess?: SequenceOptions["guess"];
   /** The prompt, then what was drawn. */
   readonly tokens: number[];
   /** How many of the tokens have their K and V in its pages. */
   computed = 0;
   /** The KV pages that it holds, in the order of its tokens. */
   pages: number[] = [];
-  /** How many of its pages are published, and what they stand for; see {@link BlockManager}. */
-  published = 0;
-  prefix = ROOT_PREFIX;
+  /**
+   * What its published pages stand for, each with those before it; see {@link BlockManager}. An undefined
+   * last one: a page of the same tokens is published that was computed in another way, so that no page
+   * from there on is published.
+   */
+  prefixes: (number | undefined)[] = [];
+  /** Pages that hold its beginning, as far as it was looked for while it waits. */
+  match?: Match;
   /** Its pages in host memory, while it has given way to others. */
   saved?: SavedPages;
   /** When it arrived: what came earlier is served earlier. Set by the scheduler. */
@@ -51,10 +70,11 @@ export class Sequence {
   /** When that was, and when it was first let in, in milliseconds of `performance.now()`. */
   arrivedAt = 0;
   admittedAt?: number;
-  /** Nobody wants more of it; the scheduler lets go of it before the next step. */
-  cancelled = false;
-  /** Nothing more is drawn. */
-  complete = false;
+  private current: SequenceState = "waiting";
+  /** Absent once it was told of the end. */
+  private listener?: SequenceListener;
+  /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
+  private decodedParts: { readonly start: number; readonly end: number }[] = [];
   private readonly endTokens: ReadonlySet<number>;
   private readonly step: StepSampling;
   private readonly counts?: TokenCounts;
@@ -65,6 +85,7 @@ export class Sequence {
     this.maxTokens = options.maxTokens;
     this.listener = options.listener;
     this.leader = options.leader;
+    this.guess = options.guess;
     this.endTokens = options.endTokens;
     this.tokens = [...prompt];
     const penalised = sampling.repetitionPenalty !== 1 || sampling.frequencyPenalty !== 0 ||
@@ -83,11 +104,26 @@ export class Sequence {
       presencePenalty: sampling.presencePenalty,
       topLogprobs,
       seed: sampling.seed === undefined ? randomSeed() : BigInt.asUintN(64, BigInt(sampling.seed)),
-      stream: 0,
+      stream: sampling.stream ?? 0,
       counter: 0,
       tokenCounts: this.counts,
       tokenBiases: sampling.logitBias.size > 0 ? sampling.logitBias : undefined,
     };
+  }
+
+  get state(): SequenceState {
+    return this.current;
+  }
+
+  /** Goes to another state; the scheduler's {@link Roster} alone says when. */
+  become(state: SequenceState): void {
+    checkTransition(this.current, state);
+    this.current = state;
+  }
+
+  /** Whether it takes part in steps. */
+  get runs(): boolean {
+    return this.current === "prefilling" || this.current === "decoding";
   }
 
   /** Tokens drawn so far. */
@@ -100,27 +136,91 @@ export class Sequence {
     return this.prompt.length + this.maxTokens;
   }
 
-  /** Tokens that are not computed yet: one while it decodes. */
+  /** Tokens that are not computed yet: one while it decodes, more where it is computed again. */
   get left(): number {
     return this.tokens.length - this.computed;
   }
 
-  /** Whether its next step is that of one drawn token. */
-  get decodes(): boolean {
-    return this.drawn > 0 && this.left === 1;
+  /** Whether it draws a token in each step: all but the last one drawn are computed. */
+  get drawsNext(): boolean {
+    return this.current === "decoding" && this.left === 1;
   }
 
-  /** How its next token is to be drawn. */
-  sampling(): StepSampling {
-    this.step.counter = this.drawn;
-    return this.step;
+  /**
+   * The tokens that come next and are computed alike. What was drawn is computed as decode rows, also
+   * when it is computed again, and the prompt as prompt rows, except where it was taken over from a
+   * sequence that had decoded it: so each token's K and V have the same bits as before.
+   */
+  nextRows(): Rows {
+    const { computed, prompt } = this;
+    if (computed >= prompt.length) return { count: this.left, decode: true };
+    for (const { start, end } of this.decodedParts) {
+      if (computed < start) return { count: start - computed, decode: false };
+      if (computed < end) return { count: end - computed, decode: true };
+    }
+    return { count: prompt.length - computed, decode: false };
   }
 
-  /** Takes in a drawn token. */
-  append(token: number): void {
+  /** How many of a page's tokens, those from `start` to `end`, are prompt rows; the rest follow them. */
+  promptRows(start: number, end: number): number {
+    const part = this.decodedParts.find((one) => one.start < end && one.end > start);
+    const decodedFrom = part === undefined ? this.prompt.length : Math.max(part.start, start);
+    return Math.min(Math.max(decodedFrom - start, 0), end - start);
+  }
+
+  /** Notes that the prompt's tokens from `start` to `end` were taken over from one that had decoded them. */
+  noteDecoded(start: number, end: number): void {
+    if (start < end && this.promptRows(start, end) === end - start) {
+      this.decodedParts.push({ start, end });
+    }
+  }
+
+  /** Notes what {@link noteDecoded} has noted of another sequence with the same prompt. */
+  noteDecodedLike(other: Sequence): void {
+    this.decodedParts = [...other.decodedParts];
+  }
+
+  /** What was computed of it is lost: it is computed again, in the same way. */
+  forgetComputed(): void {
+    this.computed = 0;
+    this.prefixes = [];
+    this.match = undefined;
+  }
+
+  /** How its next token is to be drawn, or the one after so many guesses. */
+  sampling(guesses: readonly number[] = []): StepSampling {
+    if (guesses.length === 0) {
+      this.step.counter = this.drawn;
+      return this.step;
+    }
+    const tokenCounts = this.counts?.copy();
+    for (const guess of guesses) tokenCounts?.increment(guess);
+    return { ...this.step, counter: this.drawn + guesses.length, tokenCounts };
+  }
+
+  /** Takes in a drawn token; the answer is whether nothing more is drawn. */
+  append(token: number): boolean {
     this.tokens.push(token);
     this.counts?.increment(token);
-    this.complete = this.endTokens.has(token) || this.drawn >= this.maxTokens;
+    return this.endTokens.has(token) || this.drawn >= this.maxTokens;
+  }
+
+  /** Whether the listener has been told of the end. */
+  get isOver(): boolean {
+    return this.listener === undefined;
+  }
+
+  /** Hands a token to the listener; the answer is whether it wants more. */
+  tell(sample: Sample): boolean {
+    return this.listener?.accept(sample) ?? false;
+  }
+
+  /** Tells the listener of the end, if it has not been told. */
+  tellEnd(error?: unknown): void {
+    const { listener } = this;
+    // Let go of before it is told: it may throw, or ask for the end itself.
+    this.listener = undefined;
+    listener?.end(error);
   }
 }
 

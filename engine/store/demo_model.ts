@@ -1,5 +1,6 @@
 import { dirname, fromFileUrl, join } from "@std/path";
 import { M40Error } from "../errors.ts";
+import { systemReason } from "../system_error.ts";
 import { cacheDirectory } from "./folders.ts";
 
 const FILE = fromFileUrl(new URL("../../tools/demo_model/demo.gguf", import.meta.url));
@@ -11,12 +12,18 @@ export const demoModelFile: string = FILE;
  * A path of the built-in model that native code can open.
  *
  * In a checkout that is the file itself. The executable carries the file in a file system that exists
- * only for TypeScript, so it is copied once into the cache folder.
+ * only for TypeScript, so it is copied once into the cache folder; where the environment names none,
+ * into a temporary folder that goes when the program ends.
  */
-export function demoModelPath(): Promise<string> {
-  return Deno.build.standalone
-    ? extract(FILE, join(cacheDirectory(), "demo.gguf"))
-    : Promise.resolve(FILE);
+export async function demoModelPath(): Promise<string> {
+  if (!Deno.build.standalone) return FILE;
+  return await extract(FILE, join(cacheDirectory() ?? await temporaryDirectory(), "demo.gguf"));
+}
+
+async function temporaryDirectory(): Promise<string> {
+  const folder = await Deno.makeTempDir({ prefix: "m40-" });
+  globalThis.addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
+  return folder;
 }
 
 /**
@@ -44,7 +51,7 @@ export async function extract(source: string, target: string): Promise<string> {
   } catch (error) {
     throw new M40Error(
       "io",
-      `The built-in model cannot be copied to ${target}: ${(error as Error).message}. ` +
+      `The built-in model cannot be copied to ${target}: ${systemReason(error)}. ` +
         "Set XDG_CACHE_HOME to a folder that can be written.",
     );
   }

@@ -1,3 +1,3 @@
-export { cacheDirectory, modelsDirectory, stateDirectory } from "./folders.ts";
+export { cacheDirectory, modelsDirectory, NO_MODELS_DIRECTORY, stateDirectory } from "./folders.ts";
 export { nearest } from "./nearest.ts";
 export { DEMO_MODEL, listModels, resolveModel, type StoredModel } from "./store.ts";

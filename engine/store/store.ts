@@ -5,8 +5,9 @@
  */
 import { basename, join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
+import { systemReason } from "../system_error.ts";
 import { demoModelFile, demoModelPath } from "./demo_model.ts";
-import { modelsDirectory } from "./folders.ts";
+import { modelsDirectory, NO_MODELS_DIRECTORY } from "./folders.ts";
 import { nearest } from "./nearest.ts";
 
 /** A model that can be named. */
@@ -34,6 +35,7 @@ export async function listModels(): Promise<StoredModel[]> {
     models.push({ name: DEMO_MODEL, path: demoModelFile, fileBytes: demo, builtIn: true });
   }
   const directory = modelsDirectory();
+  if (directory === undefined) return models;
   for (const file of await fileNames(directory)) {
     const name = file.slice(0, -EXTENSION.length);
     if (!file.endsWith(EXTENSION) || !NAME.test(name) || name === DEMO_MODEL) continue;
@@ -57,9 +59,12 @@ export async function resolveModel(nameOrPath: string): Promise<StoredModel> {
       const path = await demoModelPath();
       return { name: DEMO_MODEL, path, fileBytes: await fileBytes(path) ?? 0, builtIn: true };
     }
-    const path = join(modelsDirectory(), nameOrPath + EXTENSION);
-    const bytes = await fileBytes(path);
-    if (bytes !== undefined) return { name: nameOrPath, path, fileBytes: bytes, builtIn: false };
+    const directory = modelsDirectory();
+    if (directory !== undefined) {
+      const path = join(directory, nameOrPath + EXTENSION);
+      const bytes = await fileBytes(path);
+      if (bytes !== undefined) return { name: nameOrPath, path, fileBytes: bytes, builtIn: false };
+    }
   }
   throw await notFound(nameOrPath);
 }
@@ -79,6 +84,7 @@ async function atPath(path: string): Promise<StoredModel> {
 
 async function notFound(name: string): Promise<M40Error> {
   const names = (await listModels()).map((model) => model.name);
+  const directory = modelsDirectory();
   const bare = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : name;
   // Typed with the extension, a name of the models directory is at distance 0 and just as welcome.
   const near = nearest(bare, names);
@@ -88,7 +94,9 @@ async function notFound(name: string): Promise<M40Error> {
     `There is no model ${shown}.` +
       (near === undefined ? "" : ` Did you mean "${near}"?`) +
       (names.length === 0 ? "" : ` There is: ${names.join(", ")}.`) +
-      ` Models are GGUF files in ${modelsDirectory()}; a file elsewhere is named by its path.`,
+      (directory === undefined
+        ? ` ${NO_MODELS_DIRECTORY} A GGUF file is named by its path.`
+        : ` Models are GGUF files in ${directory}; a file elsewhere is named by its path.`),
   );
 }
 
@@ -109,7 +117,7 @@ async function stat(path: string): Promise<Deno.FileInfo | undefined> {
   } catch (error) {
     // What cannot be looked at is not there for us; ENAMETOOLONG and ELOOP come as plain errors.
     if (error instanceof Deno.errors.PermissionDenied) {
-      throw new M40Error("io", `${path}: cannot be read: ${error.message}`);
+      throw new M40Error("io", `${path}: cannot be read: ${systemReason(error)}`);
     }
     return undefined;
   }
@@ -125,7 +133,7 @@ async function fileNames(directory: string): Promise<string[]> {
     if (error instanceof Deno.errors.NotFound) return [];
     throw new M40Error(
       "io",
-      `The models directory ${directory} cannot be read: ${(error as Error).message}`,
+      `The models directory ${directory} cannot be read: ${systemReason(error)}`,
     );
   }
 }

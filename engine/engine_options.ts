@@ -1,0 +1,68 @@
+import type { KvType } from "./memory_plan.ts";
+import { checkRange } from "./sampling/parameters.ts";
+
+/** How a model is loaded. */
+export interface EngineOptions {
+  /** "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N". */
+  device?: string;
+  /** Tokens that one sequence may have, prompt and output together; absent: what the model and memory allow. */
+  contextTokens?: number;
+  /** CPU only: threads; absent is one a physical core. */
+  threads?: number;
+  /** How the KV cache holds its values; default "f16". */
+  kvType?: KvType;
+  /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU. */
+  parallel?: number;
+  /** KV pages at most; absent: as many as there is memory for and use. */
+  kvPages?: number;
+  /** Requests that may wait for their turn; default 64. */
+  maxQueue?: number;
+  /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
+  chunkMs?: number;
+  /**
+   * Bytes of host memory for the KV pages of sequences that give way to others; default as many as the
+   * KV cache has, up to 2 GiB. What finds no room there is computed again.
+   */
+  hostCacheBytes?: number;
+  /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
+  logitsOutputs?: number;
+  /** What the model is called; default `general.name` or the file's name. */
+  name?: string;
+  /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
+  onFallback?: (reason: string) => void;
+  /** Told the bytes of weights that are uploaded, and how many there are. */
+  onProgress?: (done: number, total: number) => void;
+  /**
+   * Told what {@link Engine.observer} threw, the first time that it throws. Serving goes on, and the
+   * observer is told of what comes after; {@link EngineStatus.observerErrors} counts.
+   */
+  onObserverError?: (error: unknown) => void;
+}
+
+/** How a model is served, with what holds where nothing was said. */
+export interface ServingOptions {
+  readonly maxQueue: number;
+  readonly chunkMs: number;
+  readonly logitsOutputs: number;
+  readonly onObserverError?: (error: unknown) => void;
+}
+
+/** @throws {M40Error} "invalid_request" naming the option. */
+export function servingOptions(options: EngineOptions): ServingOptions {
+  return {
+    maxQueue: integerOption("max_queue", options.maxQueue ?? 64, 0, 1_000_000),
+    chunkMs: integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000),
+    logitsOutputs: integerOption("logits_outputs", options.logitsOutputs ?? 1, 1, 4096),
+    onObserverError: options.onObserverError,
+  };
+}
+
+/**
+ * An option's value, where it is in its range.
+ *
+ * @throws {M40Error} "invalid_request" naming the option.
+ */
+export function integerOption(name: string, value: number, min: number, max: number): number {
+  checkRange(name, value, { min, max, integer: true });
+  return value;
+}

@@ -1,0 +1,82 @@
+import type { StepSequence } from "./device/step_block.ts";
+import type { StepResult } from "./device/step_result.ts";
+import { M40Error } from "./errors.ts";
+import type { BlockManager } from "./scheduler/block_manager.ts";
+import { outputError } from "./scheduler/turn.ts";
+
+/** The logits of a position. */
+export interface PositionLogits {
+  readonly position: number;
+  /** [vocabulary]; valid until the next are asked for. */
+  readonly logits: Float32Array;
+}
+
+/** Computes the logits of every position of sequences that nobody serves; they hold pages meanwhile. */
+export class Evaluations {
+  /** The pages of those that have begun and not ended. */
+  private readonly held = new Set<readonly number[]>();
+  private closed = false;
+
+  /**
+   * @param step Runs a step when nobody else uses the device; `allowed` is asked when its turn has come,
+   * and what it throws is the step's failure.
+   * @param chunkTokens Tokens of one step.
+   */
+  constructor(
+    private readonly blocks: BlockManager,
+    private readonly step: (
+      sequences: readonly StepSequence[],
+      allowed: () => void,
+    ) => Promise<StepResult>,
+    private readonly chunkTokens: number,
+  ) {}
+
+  /**
+   * The logits of every position, in order.
+   *
+   * @throws {M40Error} "queue_full" where too few pages are free, "not_finite" where the model computes what
+   * is no finite number, "cancelled" where the engine is closed meanwhile, "device" where it failed.
+   */
+  async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
+    const pages = this.blocks.allocate(Math.ceil(tokens.length / this.blocks.pageTokens));
+    if (pages === undefined) {
+      throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
+    }
+    this.held.add(pages);
+    try {
+      for (let position = 0; position < tokens.length; position += this.chunkTokens) {
+        signal?.throwIfAborted();
+        const part = tokens.slice(position, position + this.chunkTokens);
+        yield* await this.evaluateChunk(part, position, pages);
+      }
+    } finally {
+      if (this.held.delete(pages)) this.blocks.release(pages);
+    }
+  }
+
+  /** Ends those that have begun: their pages are free, and their next step fails. */
+  close(): void {
+    this.closed = true;
+    for (const pages of this.held) this.blocks.release(pages);
+    this.held.clear();
+  }
+
+  private async evaluateChunk(
+    tokens: readonly number[],
+    position: number,
+    pages: readonly number[],
+  ): Promise<PositionLogits[]> {
+    const wanted = tokens.map((_, row) => ({ row, kind: "logits" as const }));
+    const sequence = { tokens, position, pages, outputs: wanted };
+    const { outputs } = await this.step([sequence], () => this.assertOpen());
+    return outputs.map(({ status, values }, row) => {
+      if (status !== "ok") throw outputError(status, `position ${position + row}`);
+      return { position: position + row, logits: values! };
+    });
+  }
+
+  private assertOpen(): void {
+    if (!this.closed) return;
+    throw new M40Error("cancelled", "the engine was closed before all positions were evaluated");
+  }
+}

@@ -1,0 +1,117 @@
+import type { Cache, Context } from "./device/context.ts";
+import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
+import { openDevice } from "./device/open.ts";
+import type { Program } from "./device/program.ts";
+import {
+  type EngineOptions,
+  integerOption,
+  type ServingOptions,
+  servingOptions,
+} from "./engine_options.ts";
+import { M40Error } from "./errors.ts";
+import { type Gguf, readGguf } from "./gguf/reader.ts";
+import { DEFAULT_PARALLEL, type MemoryPlan, planMemory } from "./memory_plan.ts";
+import { describeModel, type ModelInfo } from "./model_info.ts";
+import { architectureOf } from "./models/architecture.ts";
+import type { ModelShape } from "./models/model.ts";
+import { place } from "./placement.ts";
+import type { ProgramSource } from "./program/builder.ts";
+import { loadTokenizer } from "./tokenizer/load.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+
+/** The device that a model is on. */
+export interface ModelDevice extends DeviceInfo {
+  readonly backend: string;
+  /** CPU only: threads that were asked for. */
+  readonly threads?: number;
+}
+
+/** A model on a device, ready to run. */
+export interface LoadedModel {
+  readonly model: ModelInfo;
+  readonly tokenizer: Tokenizer;
+  readonly device: ModelDevice;
+  /** Where the device's memory went. */
+  readonly plan: MemoryPlan;
+  readonly kernels: KernelLibrary;
+  readonly context: Context;
+  readonly program: Program;
+  readonly cache: Cache;
+  /** Bytes of host memory for KV pages. */
+  readonly hostCacheBytes: number;
+  readonly serving: ServingOptions;
+}
+
+/** What a file holds. */
+interface Source {
+  readonly gguf: Gguf;
+  readonly shape: ModelShape;
+  readonly program: ProgramSource;
+}
+
+const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
+
+/** Loads a GGUF file; fails as {@link Engine.load} does. */
+export async function loadModel(path: string, options: EngineOptions): Promise<LoadedModel> {
+  const gguf = await readGguf(path);
+  const source = { gguf, ...architectureOf(gguf).read(gguf) };
+  const tokenizer = loadTokenizer(gguf.metadata);
+  if (tokenizer.vocabSize > source.shape.vocabSize) {
+    throw new M40Error(
+      "invalid_model",
+      `${path}: the vocabulary has ${tokenizer.vocabSize} tokens, but the embeddings ` +
+        `${source.shape.vocabSize} rows`,
+    );
+  }
+  const serving = servingOptions(options);
+  const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
+  const { library, index, fallback } = openDevice(options.device ?? "auto");
+  if (fallback !== undefined) options.onFallback?.(fallback);
+  let context: Context | undefined;
+  try {
+    const info = library.device(index);
+    context = library.createContext({ device: index, threads });
+    const plan = planFor(context, source, info, serving, options);
+    const hostCacheBytes = integerOption(
+      "host_cache_bytes",
+      options.hostCacheBytes ?? Math.min(plan.cacheBytes, DEFAULT_HOST_CACHE_BYTES),
+      0,
+      2 ** 46,
+    );
+    const placed = await place(context, gguf, source.program, plan, options.onProgress);
+    return {
+      model: describeModel(gguf, source.shape, options.name),
+      tokenizer,
+      device: { ...info, backend: library.backend, threads: threads || undefined },
+      plan,
+      kernels: library,
+      context,
+      ...placed,
+      hostCacheBytes,
+      serving,
+    };
+  } catch (error) {
+    context?.close();
+    library.close();
+    throw error;
+  }
+}
+
+function planFor(
+  context: Context,
+  { program, shape }: Source,
+  device: DeviceInfo,
+  { logitsOutputs }: ServingOptions,
+  options: EngineOptions,
+): MemoryPlan {
+  const parallel = options.parallel ?? DEFAULT_PARALLEL[device.kind];
+  return planMemory(context, program, shape, {
+    contextTokens: options.contextTokens,
+    kvType: options.kvType ?? "f16",
+    maxRunning: integerOption("parallel", parallel, 1, 256),
+    outputs: logitsOutputs,
+    device: device.kind,
+    freeBytes: device.freeBytes,
+    pages: options.kvPages,
+  });
+}

@@ -1,0 +1,61 @@
+import type { StepSequence } from "../device/step_block.ts";
+import type { OutputStatus } from "../device/step_result.ts";
+import { M40Error } from "../errors.ts";
+import type { Sequence } from "./sequence.ts";
+
+/** One sequence's part in a step: the rows that are computed, all of one kind, and what they give. */
+export interface Turn {
+  readonly sequence: Sequence;
+  /** Tokens that are computed, guesses not counted. */
+  readonly count: number;
+  /** Whether they are computed as decode rows; else as prompt rows. */
+  readonly decode: boolean;
+  /** What may come after them; computed as well. */
+  readonly guesses: readonly number[];
+  /** Tokens that are drawn: one after the last token and one after each guess, or none. */
+  readonly outputs: number;
+}
+
+/** A sequence's turn of at most so many rows, the guesses beside them. */
+export function turnOf(sequence: Sequence, most: number, guesses: readonly number[] = []): Turn {
+  const rows = sequence.nextRows();
+  const count = Math.min(rows.count, most);
+  const outputs = count === sequence.left ? 1 + guesses.length : 0;
+  return { sequence, count, decode: rows.decode, guesses, outputs };
+}
+
+/** A turn as the device takes it. */
+export function stepOf({ sequence, count, decode, guesses, outputs }: Turn): StepSequence {
+  const end = sequence.computed + count;
+  const tokens = sequence.tokens.slice(sequence.computed, end);
+  return {
+    tokens: guesses.length > 0 ? [...tokens, ...guesses] : tokens,
+    position: sequence.computed,
+    pages: sequence.pages,
+    decode,
+    outputs: Array.from({ length: outputs }, (_, i) => ({
+      row: count - 1 + i,
+      sampling: sequence.sampling(guesses.slice(0, i)),
+    })),
+  };
+}
+
+/**
+ * Why an output gave nothing, for the person who made the request.
+ *
+ * @param place What it is the output of: "token 5 of the answer".
+ */
+export function outputError(status: Exclude<OutputStatus, "ok">, place: string): M40Error {
+  if (status === "nothing_allowed") {
+    return new M40Error(
+      "nothing_allowed",
+      `no token is allowed as ${place}: what the request demands of its answer leaves no way on. ` +
+        "Loosen its constraints.",
+    );
+  }
+  return new M40Error(
+    "not_finite",
+    `the model's logits for ${place} are not finite numbers. Where keys or values are beyond what F16 ` +
+      "holds (65504), --kv-type f32 helps; else the model's file may be damaged.",
+  );
+}

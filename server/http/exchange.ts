@@ -1,0 +1,174 @@
+import { toHttpError } from "../errors.ts";
+import { writeRepeatedly } from "./half_close.ts";
+import type { RequestHead } from "./head.ts";
+import type { Incoming } from "./incoming.ts";
+import type { HttpLimits } from "./limits.ts";
+import { RequestBody } from "./request_body.ts";
+import { chunkOf, CONTINUE, LAST_CHUNK, responseHead, wholeResponse } from "./response_bytes.ts";
+
+/** What a handler is given beside the request. */
+export interface Client {
+  /** Aborted when the answer is of no use any more: the client has left, or the server ends. */
+  readonly signal: AbortSignal;
+  /**
+   * Aborted when the client has closed its sending half: it waits, or it has left. It shows when
+   * something is written to it, which for a stream is the handler's task.
+   */
+  readonly halfClosed: AbortSignal;
+}
+
+/** Answers a request. A stream of events is written as it comes, any other answer as a whole. */
+export type HttpHandler = (request: Request, client: Client) => Response | Promise<Response>;
+
+/**
+ * What a connection is doing: "idle" between requests, reading a "head" or a "body", "answering", or
+ * "lingering": it has had its last answer, and is closed when the client has noticed.
+ */
+export type Phase = "idle" | "head" | "body" | "answering" | "lingering";
+
+/** The longest pause between two signs of life for a client that may have left, in milliseconds. */
+const LONGEST_PAUSE_MS = 15_000;
+
+/** What an exchange needs of its connection. */
+export interface ExchangeConnection {
+  readonly incoming: Incoming;
+  readonly limits: HttpLimits;
+  /** Whether no further request is read. */
+  readonly ending: boolean;
+  enter(phase: Phase, patienceMs: number): void;
+  extendBody(patienceMs: number): void;
+  write(bytes: Uint8Array): Promise<void>;
+}
+
+/** A request and its answer. */
+export class Exchange implements Client {
+  private readonly end = new AbortController();
+  private readonly clientEnd = new AbortController();
+  private readonly body: RequestBody;
+  private events?: ReadableStreamDefaultReader<Uint8Array>;
+  /** Ends the signs of life. */
+  private stopSigns?: () => void;
+  private answered = false;
+
+  constructor(
+    private readonly connection: ExchangeConnection,
+    private readonly head: RequestHead,
+    private readonly handler: HttpHandler,
+  ) {
+    this.body = new RequestBody(connection.incoming, head.framing);
+  }
+
+  get signal(): AbortSignal {
+    return this.end.signal;
+  }
+
+  get halfClosed(): AbortSignal {
+    return this.clientEnd.signal;
+  }
+
+  /**
+   * Has the request answered; true when the connection can be used again.
+   *
+   * @throws When the connection fails.
+   */
+  async run(): Promise<boolean> {
+    const { connection, body, head } = this;
+    if (body.complete) this.bodyComplete();
+    else connection.enter("body", connection.limits.bodyMs);
+    try {
+      const response = await this.respond();
+      connection.enter("answering", Infinity);
+      this.answered = true;
+      this.stopSigns?.();
+      const { incoming } = connection;
+      const close = !head.keepAlive || connection.ending || !body.skip() ||
+        (incoming.ended && incoming.length === 0) ||
+        response.headers.get("connection") === "close";
+      await this.write(response, close);
+      // The server may have begun to end since.
+      return !close && !connection.ending;
+    } finally {
+      this.stopSigns?.();
+    }
+  }
+
+  /** The client has closed its sending half, or all of the connection. */
+  halfClose(): void {
+    // Without its body the request is not whole, and whoever reads it is told.
+    if (!this.body.complete || this.clientEnd.signal.aborted) return;
+    this.clientEnd.abort();
+    if (this.answered || this.head.minor === 0) return;
+    // An interim answer means nothing, and a client of HTTP/1.1 passes over any number of them.
+    const sign = () => {
+      this.connection.write(CONTINUE).catch(() => {
+        // The client has left; the connection knows.
+      });
+    };
+    this.stopSigns = writeRepeatedly(sign, LONGEST_PAUSE_MS);
+  }
+
+  /** The server wants the answer to end early; the client still reads what it is told. */
+  abort(): void {
+    this.end.abort();
+  }
+
+  /** Nobody is there to read the answer. */
+  clientLeft(): void {
+    this.stopSigns?.();
+    this.end.abort();
+    this.events?.cancel().catch(() => {});
+  }
+
+  private async respond(): Promise<Response> {
+    const { method, url, headers } = this.head;
+    try {
+      const takesBody = method !== "GET" && method !== "HEAD" && !this.body.complete;
+      const body = takesBody ? this.bodyStream() : undefined;
+      return await this.handler(new Request(url, { method, headers, body }), this);
+    } catch (error) {
+      return toHttpError(error).response();
+    }
+  }
+
+  private bodyStream(): ReadableStream<Uint8Array<ArrayBuffer>> {
+    const { body, connection } = this;
+    let held = this.head.expectsContinue;
+    return new ReadableStream({
+      pull: async (controller) => {
+        if (held && connection.incoming.length === 0) await connection.write(CONTINUE);
+        held = false;
+        const piece = await body.read();
+        if (piece !== undefined) controller.enqueue(piece);
+        if (body.complete) {
+          controller.close();
+          this.bodyComplete();
+        } else {
+          const { bodyMs, bodyBytesPerSecond } = connection.limits;
+          connection.extendBody(Math.max(bodyMs, body.received / bodyBytesPerSecond * 1000));
+        }
+      },
+    }, { highWaterMark: 0 });
+  }
+
+  private bodyComplete(): void {
+    this.connection.enter("answering", Infinity);
+    if (this.connection.incoming.ended) this.halfClose();
+  }
+
+  private async write(response: Response, close: boolean): Promise<void> {
+    const { connection, head } = this;
+    const isStream = response.headers.get("content-type") === "text/event-stream";
+    if (!isStream || response.body === null || head.method === "HEAD") {
+      return await connection.write(await wholeResponse(response, head, close));
+    }
+    const framing = head.minor === 0 ? "none" : "chunked";
+    await connection.write(responseHead(response, framing, head.minor, close));
+    const events = this.events = response.body.getReader();
+    for (;;) {
+      const { done, value } = await events.read();
+      if (done) break;
+      await connection.write(framing === "chunked" ? chunkOf(value) : value);
+    }
+    if (framing === "chunked") await connection.write(LAST_CHUNK);
+  }
+}

@@ -1,0 +1,232 @@
+/**
+ * The head of an HTTP/1.1 request, read strictly (RFC 9112). What two readers could understand in two
+ * ways is refused: behind a proxy that understands it otherwise it would smuggle a request past it.
+ *
+ * @module
+ */
+import { HttpError } from "../errors.ts";
+import { MAX_HEAD_BYTES, MAX_HEADERS } from "./limits.ts";
+
+/** How a request's body is delimited. */
+export type BodyFraming =
+  | { readonly kind: "length"; readonly bytes: number }
+  | { readonly kind: "chunked" };
+
+/** What a request's head says. */
+export interface RequestHead {
+  readonly method: string;
+  /** Absolute, as {@link Request} wants it. */
+  readonly url: string;
+  /** The minor version: 0 or 1. */
+  readonly minor: 0 | 1;
+  readonly headers: Headers;
+  readonly framing: BodyFraming;
+  /** Whether the client wants to use the connection again. */
+  readonly keepAlive: boolean;
+  /** Whether the client waits for a word before it sends the body. */
+  readonly expectsContinue: boolean;
+}
+
+const LF = 10;
+const CR = 13;
+
+/** Finds the end of a head in bytes that arrive bit by bit; looks at each byte once. */
+export class HeadScanner {
+  private scanned = 0;
+  private lineStart = 0;
+
+  /**
+   * The length of the head with the empty line at its end, or undefined while it is not complete.
+   *
+   * @param bytes All that has arrived of the head, more than at the last call.
+   * @throws {HttpError} 400 for a line that ends without a carriage return, 431 for a head too long.
+   */
+  scan(bytes: Uint8Array): number | undefined {
+    for (;;) {
+      const at = bytes.indexOf(LF, this.scanned);
+      if (at < 0) break;
+      this.scanned = at + 1;
+      if (at === 0 || bytes[at - 1] !== CR) {
+        throw malformed("A line ends with LF alone; lines of HTTP end with CR LF.");
+      }
+      if (at - 1 === this.lineStart) return at + 1;
+      this.lineStart = at + 1;
+    }
+    this.scanned = bytes.length;
+    if (bytes.length >= MAX_HEAD_BYTES) {
+      throw new HttpError(
+        431,
+        "headers_too_large",
+        `The request's head is longer than ${MAX_HEAD_BYTES} bytes, which is the most that is read. ` +
+          "Send fewer or shorter headers.",
+      );
+    }
+    return undefined;
+  }
+}
+
+const REQUEST_LINE = /^([A-Z][A-Z_-]{0,19}) ([!-~]{1,8192}) HTTP\/(\d)\.(\d)$/;
+const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
+const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
+const HOST = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~-]+)(:\d{0,5})?$/;
+
+/**
+ * Reads a head.
+ *
+ * @param bytes The head as {@link HeadScanner} found it, at most {@link MAX_HEAD_BYTES} long.
+ * @throws {HttpError} 400 for what is no HTTP/1.1, or could be understood in two ways; 431 for too many
+ * headers; 501 for a method or a transfer coding that is not known; 505 for another version.
+ */
+export function parseHead(bytes: Uint8Array): RequestHead {
+  // A header's text has a character for each byte. (TextDecoder's "latin1" is another encoding.)
+  const [requestLine, ...lines] = String.fromCharCode(...bytes.subarray(0, -4)).split("\r\n");
+  const { method, target, minor } = parseRequestLine(requestLine);
+  const headers = parseHeaders(lines);
+  const host = hostOf(headers, minor);
+  const connection = (headers.get("connection") ?? "").toLowerCase().split(/[\t ]*,[\t ]*/);
+  return {
+    method,
+    url: urlOf(target, host),
+    minor,
+    headers,
+    framing: framingOf(headers, minor),
+    keepAlive: minor === 1 && !connection.includes("close"),
+    expectsContinue: expectsContinue(headers, minor),
+  };
+}
+
+function parseRequestLine(line: string): { method: string; target: string; minor: 0 | 1 } {
+  const match = REQUEST_LINE.exec(line);
+  if (match === null) {
+    throw malformed(
+      `The request's first line is ${shown(line)}; a method, a path and HTTP/1.1 were expected.`,
+    );
+  }
+  const [, method, target, major, minor] = match;
+  if (major !== "1" || (minor !== "0" && minor !== "1")) {
+    throw new HttpError(
+      505,
+      "http_version",
+      `The request is of HTTP/${major}.${minor}; this server speaks HTTP/1.1.`,
+    );
+  }
+  // The platform's Request takes none of them.
+  if (method === "CONNECT" || method === "TRACE" || method === "TRACK") {
+    throw new HttpError(501, "method_unknown", `This server knows no ${method}.`);
+  }
+  return { method, target, minor: minor === "0" ? 0 : 1 };
+}
+
+function parseHeaders(lines: readonly string[]): Headers {
+  if (lines.length > MAX_HEADERS) {
+    throw new HttpError(
+      431,
+      "headers_too_large",
+      `The request has ${lines.length} headers; at most ${MAX_HEADERS} are read.`,
+    );
+  }
+  const headers = new Headers();
+  for (const line of lines) {
+    const colon = line.indexOf(":");
+    const name = line.slice(0, Math.max(0, colon));
+    // A name of no letters is also that of a line that goes on (obs-fold).
+    if (!NAME.test(name)) {
+      throw malformed(
+        `A header's line is ${shown(line)}; a name, a colon and a value were expected.`,
+      );
+    }
+    const value = trimBlanks(line, colon + 1);
+    if (!VALUE.test(value)) throw malformed(`The header ${name} has a control character.`);
+    if (SINGLE.has(name.toLowerCase()) && headers.has(name)) {
+      throw malformed(`The header ${name} comes twice.`);
+    }
+    headers.append(name, value);
+  }
+  return headers;
+}
+
+/** Headers whose repetition could be understood in two ways. */
+const SINGLE: ReadonlySet<string> = new Set([
+  "host",
+  "content-length",
+  "transfer-encoding",
+  "content-type",
+  "authorization",
+]);
+
+/** The rest of a line from a place on, without the blanks around it. */
+function trimBlanks(line: string, from: number): string {
+  const isBlank = (at: number) => line[at] === " " || line[at] === "\t";
+  let end = line.length;
+  while (from < end && isBlank(from)) from++;
+  while (end > from && isBlank(end - 1)) end--;
+  return line.slice(from, end);
+}
+
+function hostOf(headers: Headers, minor: 0 | 1): string {
+  const host = headers.get("host");
+  if (host === null) {
+    if (minor === 0) return "localhost";
+    throw malformed("The request has no Host header, which HTTP/1.1 wants.");
+  }
+  if (!HOST.test(host)) throw malformed(`The Host header is ${shown(host)}, which is no host.`);
+  return host;
+}
+
+/** The URL of a target: a path, or a whole URL as a proxy's client sends it. */
+function urlOf(target: string, host: string): string {
+  const url = target.startsWith("/") ? `http://${host}${target}` : target;
+  const [, authority] = /^http:\/\/([^/?#]*)/.exec(url) ?? [];
+  if (authority !== host || url.includes("#") || !URL.canParse(url)) {
+    throw malformed(
+      `The request's target is ${shown(target)}; a path that begins with / was expected.`,
+    );
+  }
+  return url;
+}
+
+function framingOf(headers: Headers, minor: 0 | 1): BodyFraming {
+  const length = headers.get("content-length");
+  const coding = headers.get("transfer-encoding");
+  if (coding !== null) {
+    if (length !== null || minor === 0) {
+      throw malformed(
+        "The request has a Transfer-Encoding " +
+          (length !== null ? "and a Content-Length; send one of them." : "in HTTP/1.0."),
+      );
+    }
+    if (coding.toLowerCase() !== "chunked") {
+      throw new HttpError(
+        501,
+        "transfer_encoding",
+        `The Transfer-Encoding is ${shown(coding)}; only "chunked" is known.`,
+      );
+    }
+    return { kind: "chunked" };
+  }
+  if (length === null) return { kind: "length", bytes: 0 };
+  if (!/^\d{1,15}$/.test(length)) {
+    throw malformed(`The Content-Length is ${shown(length)}; a number of bytes was expected.`);
+  }
+  return { kind: "length", bytes: Number(length) };
+}
+
+function expectsContinue(headers: Headers, minor: 0 | 1): boolean {
+  const expect = headers.get("expect");
+  if (expect === null || minor === 0) return false;
+  if (expect.toLowerCase() === "100-continue") return true;
+  throw new HttpError(
+    417,
+    "expectation_failed",
+    `The Expect header is ${shown(expect)}; only "100-continue" is known.`,
+  );
+}
+
+/** An answer to what is no HTTP. */
+export function malformed(message: string): HttpError {
+  return new HttpError(400, "malformed_request", message);
+}
+
+function shown(text: string): string {
+  return JSON.stringify(text.length <= 100 ? text : text.slice(0, 100) + "…");
+}

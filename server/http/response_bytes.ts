@@ -1,0 +1,115 @@
+import type { HttpError } from "../errors.ts";
+
+/** The reason phrases of the statuses that this server answers with. */
+const REASONS: Record<number, string> = {
+  100: "Continue",
+  200: "OK",
+  204: "No Content",
+  400: "Bad Request",
+  401: "Unauthorized",
+  403: "Forbidden",
+  404: "Not Found",
+  405: "Method Not Allowed",
+  408: "Request Timeout",
+  413: "Content Too Large",
+  415: "Unsupported Media Type",
+  417: "Expectation Failed",
+  429: "Too Many Requests",
+  431: "Request Header Fields Too Large",
+  500: "Internal Server Error",
+  501: "Not Implemented",
+  503: "Service Unavailable",
+  504: "Gateway Timeout",
+  505: "HTTP Version Not Supported",
+};
+
+const ENCODER = new TextEncoder();
+
+/** Tells a client to send the body that it holds back, or that its answer still is on its way. */
+export const CONTINUE: Uint8Array = ENCODER.encode("HTTP/1.1 100 Continue\r\n\r\n");
+
+/** What delimits an answer's body: its length in bytes, chunks, or nothing but the connection's end. */
+export type AnswerFraming = number | "chunked" | "none";
+
+/**
+ * The head of an answer.
+ *
+ * @param minor The minor version of the request's HTTP.
+ * @param close Whether the connection ends with the answer.
+ */
+export function responseHead(
+  response: Response,
+  framing: AnswerFraming,
+  minor: 0 | 1,
+  close: boolean,
+): Uint8Array {
+  const { status, headers } = response;
+  let head = `HTTP/1.${minor} ${status} ${REASONS[status] ?? ""}\r\nDate: ${date()}\r\n`;
+  for (const [name, value] of headers) {
+    if (!OWN.has(name)) head += `${name}: ${value}\r\n`;
+  }
+  if (framing === "chunked") head += "Transfer-Encoding: chunked\r\n";
+  else if (framing !== "none") head += `Content-Length: ${framing}\r\n`;
+  if (close) head += "Connection: close\r\n";
+  return ENCODER.encode(head + "\r\n");
+}
+
+/** An answer of a known length, head and body in one piece. */
+export async function wholeResponse(
+  response: Response,
+  request: { readonly method: string; readonly minor: 0 | 1 },
+  close: boolean,
+): Promise<Uint8Array> {
+  const { minor } = request;
+  if (request.method === "HEAD" || response.status === 204) {
+    await response.body?.cancel();
+    return responseHead(response, "none", minor, close);
+  }
+  const body = new Uint8Array(await response.arrayBuffer());
+  const head = responseHead(response, body.length, minor, close);
+  const whole = new Uint8Array(head.length + body.length);
+  whole.set(head);
+  whole.set(body, head.length);
+  return whole;
+}
+
+/** An error as the last answer of its connection. */
+export function errorBytes(error: HttpError): Promise<Uint8Array> {
+  return wholeResponse(error.response(), { method: "GET", minor: 1 }, true);
+}
+
+/** Headers that are the connection's to say. */
+const OWN: ReadonlySet<string> = new Set([
+  "connection",
+  "content-length",
+  "date",
+  "keep-alive",
+  "transfer-encoding",
+]);
+
+/** A piece of a chunked body; never of no bytes, which would be the body's end. */
+export function chunkOf(data: Uint8Array): Uint8Array {
+  const size = data.length.toString(16) + "\r\n";
+  const chunk = new Uint8Array(size.length + data.length + 2);
+  ENCODER.encodeInto(size, chunk);
+  chunk.set(data, size.length);
+  chunk[chunk.length - 2] = 13;
+  chunk[chunk.length - 1] = 10;
+  return chunk;
+}
+
+/** The end of a chunked body. */
+export const LAST_CHUNK: Uint8Array = ENCODER.encode("0\r\n\r\n");
+
+let second = 0;
+let text = "";
+
+/** The time as HTTP writes it. */
+function date(): string {
+  const now = Math.floor(Date.now() / 1000);
+  if (now !== second) {
+    second = now;
+    text = new Date(now * 1000).toUTCString();
+  }
+  return text;
+}

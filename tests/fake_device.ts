@@ -1,0 +1,253 @@
+/**
+ * A device for tests of the scheduler. It computes nothing but keeps what is written to its pages, and fails
+ * when it is told to.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
+import type { SchedulerDevice } from "../engine/scheduler/scheduler.ts";
+
+/** The token that ends an answer. */
+export const END = 0;
+/** Tokens of the vocabulary. */
+export const VOCABULARY = 11;
+/** What fills a page whose writing has failed. */
+const SPOILED = 0xDEADBEEF;
+
+/** xorshift32: the same cases for the same seed. */
+export class Random {
+  constructor(private state: number) {
+    this.state = (state | 1) >>> 0;
+  }
+  below(n: number): number {
+    let x = this.state;
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    this.state = x >>> 0;
+    return this.state % n;
+  }
+  /** True once in so many times. */
+  once(times: number): boolean {
+    return this.below(times) === 0;
+  }
+}
+
+function mix(hash: number, token: number): number {
+  let h = Math.imul(hash ^ token, 0x9e3779b1);
+  h ^= h >>> 15;
+  h = Math.imul(h, 0x85ebca6b);
+  return (h ^ (h >>> 13)) >>> 0;
+}
+
+function drawnAfter(hash: number, endOdds: number): number {
+  return hash % endOdds === 0 ? END : 1 + (hash >>> 8) % (VOCABULARY - 1);
+}
+
+/** What a sequence draws when it is served alone. */
+export function alone(prompt: readonly number[], maxTokens: number, endOdds: number): number[] {
+  let hash = prompt.reduce(mix, 1);
+  const drawn: number[] = [];
+  while (drawn.length < maxTokens) {
+    const token = drawnAfter(hash, endOdds);
+    drawn.push(token);
+    if (token === END) break;
+    hash = mix(hash, token);
+  }
+  return drawn;
+}
+
+/** The shape of a {@link FakeDevice}. */
+export interface FakeDeviceOptions {
+  readonly pages: number;
+  readonly pageTokens: number;
+  /** An answer ends after one token in so many. */
+  readonly endOdds: number;
+  readonly maxRunning: number;
+  readonly stepTokens: number;
+  readonly stepOutputs: number;
+}
+
+/** What can go wrong in a call. */
+export type Operation = "step" | "copy" | "save" | "restore";
+
+/**
+ * Each slot of a page holds the hash of its token and all tokens before it, and another hash that has in it
+ * whether each of them was computed as a prompt row or as a decode row: its "bits". What is drawn follows
+ * from the first alone, so that a sequence that reads a wrong page draws something else than it would
+ * alone; and the bits of a token must stay what they were, however often it is computed again.
+ */
+export class FakeDevice implements SchedulerDevice {
+  private readonly hashes: Uint32Array;
+  private readonly bits: Uint32Array;
+  /** Of each sequence (by its seed) the bits of each token after which one was drawn. */
+  private readonly drawnFrom = new Map<bigint, Map<number, number>>();
+  steps = 0;
+  /** Sequences of more than one decode row, and outputs of guesses. */
+  multiRows = 0;
+  guesses = 0;
+  /** Called in the middle of every step. */
+  during = () => {};
+  /** Asked before every call: what it throws is that call's failure. */
+  fault = (_operation: Operation, _sequences: readonly StepSequence[]) => {};
+  /** Asked for every output, by the sequence's seed. */
+  statusOf = (_seed: bigint): StepOutput["status"] => "ok";
+
+  constructor(private readonly options: FakeDeviceOptions) {
+    this.hashes = new Uint32Array(options.pages * options.pageTokens);
+    this.bits = new Uint32Array(options.pages * options.pageTokens);
+  }
+
+  async step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    this.check(sequences);
+    queueMicrotask(this.during);
+    await undefined;
+    try {
+      this.fault("step", sequences);
+    } catch (error) {
+      for (const { pages, position, tokens } of sequences) {
+        for (let i = 0; i < tokens.length; i++) {
+          this.bits[this.slot(pages, position + i)] = SPOILED;
+          this.hashes[this.slot(pages, position + i)] = SPOILED;
+        }
+      }
+      throw error;
+    }
+    this.steps++;
+    return { outputs: sequences.flatMap((sequence) => this.compute(sequence)) };
+  }
+
+  private check(sequences: readonly StepSequence[]): void {
+    const { maxRunning, stepTokens, stepOutputs, pageTokens } = this.options;
+    assert(sequences.length <= maxRunning, "more sequences than may run");
+    const tokens = sequences.reduce((sum, one) => sum + one.tokens.length, 0);
+    assert(tokens <= stepTokens, "more tokens than a step may have");
+    const outputs = sequences.reduce((sum, one) => sum + one.outputs.length, 0);
+    assert(outputs <= stepOutputs, "more outputs than a step may have");
+    const firstPrompt = sequences.findIndex(({ decode }) => !decode);
+    assert(
+      firstPrompt < 0 || sequences.slice(firstPrompt).every(({ decode }) => !decode),
+      "decode rows come first",
+    );
+    const written = new Set<number>();
+    for (const { pages, position, tokens } of sequences) {
+      assert(tokens.length > 0, "no tokens");
+      assert(pages.length * pageTokens >= position + tokens.length, "a page is missing");
+      for (let i = 0; i < tokens.length; i++) {
+        const at = this.slot(pages, position + i);
+        assert(!written.has(at), "two sequences write to one slot");
+        written.add(at);
+      }
+    }
+  }
+
+  private compute({ tokens, position, pages, decode, outputs }: StepSequence): StepOutput[] {
+    const before = position === 0 ? undefined : this.slot(pages, position - 1);
+    let hash = before === undefined ? 1 : this.hashes[before];
+    let bits = before === undefined ? 1 : this.bits[before];
+    if (decode && tokens.length > 1) this.multiRows++;
+    this.guesses += Math.max(0, outputs.length - 1);
+    const results: StepOutput[] = [];
+    for (let i = 0; i < tokens.length; i++) {
+      const at = this.slot(pages, position + i);
+      const output = outputs.find(({ row }) => row === i);
+      const drawn = output && this.drawnBy(output.sampling!.seed);
+      const known = drawn?.get(position + i - 1);
+      if (known !== undefined) assertEquals(bits, known, "a token was computed in another way");
+      this.hashes[at] = hash = mix(hash, tokens[i]);
+      this.bits[at] = bits = mix(bits, 2 * tokens[i] + (decode ? 1 : 0));
+      if (output === undefined) continue;
+      drawn!.set(position + i, bits);
+      const status = this.statusOf(output.sampling!.seed);
+      results.push(
+        status === "ok"
+          ? {
+            status,
+            sample: { token: drawnAfter(hash, this.options.endOdds), logprob: 0, top: [] },
+          }
+          : { status },
+      );
+    }
+    assertEquals(results.length, outputs.length, "an output of a row that is not there");
+    return results;
+  }
+
+  async copyPages(from: Uint32Array, to: Uint32Array): Promise<void> {
+    assert(!from.some((page) => to.includes(page)), "copied in any order, this would be another");
+    await this.attempt("copy", to);
+    from.forEach((page, i) => {
+      for (const memory of [this.hashes, this.bits]) {
+        this.page(memory, to[i]).set(this.page(memory, page));
+      }
+    });
+  }
+
+  async savePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
+    await this.attempt("save", [], memory);
+    pages.forEach((page, i) => {
+      [this.hashes, this.bits].forEach((values, n) =>
+        memory.set(
+          new Uint8Array(this.page(values, page).slice().buffer),
+          (2 * i + n) * this.options.pageTokens * 4,
+        )
+      );
+    });
+  }
+
+  async restorePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
+    await this.attempt("restore", pages);
+    const size = this.options.pageTokens * 4;
+    pages.forEach((page, i) => {
+      [this.hashes, this.bits].forEach((values, n) => {
+        const start = (2 * i + n) * size;
+        this.page(values, page).set(new Uint32Array(memory.slice(start, start + size).buffer));
+      });
+    });
+  }
+
+  /** Bytes of a page in host memory. */
+  get pageBytes(): number {
+    return 2 * 4 * this.options.pageTokens;
+  }
+
+  /** Somebody else writes to pages. */
+  spoil(pages: Iterable<number>): void {
+    for (const page of pages) {
+      this.page(this.hashes, page).fill(SPOILED);
+      this.page(this.bits, page).fill(SPOILED);
+    }
+  }
+
+  private async attempt(
+    operation: Operation,
+    pages: Iterable<number>,
+    memory?: Uint8Array,
+  ): Promise<void> {
+    await undefined;
+    try {
+      this.fault(operation, []);
+    } catch (error) {
+      this.spoil(pages);
+      memory?.fill(0xAA);
+      throw error;
+    }
+  }
+
+  private drawnBy(seed: bigint): Map<number, number> {
+    let drawn = this.drawnFrom.get(seed);
+    if (drawn === undefined) this.drawnFrom.set(seed, drawn = new Map());
+    return drawn;
+  }
+
+  private slot(pages: ArrayLike<number>, position: number): number {
+    const { pageTokens } = this.options;
+    return pages[Math.floor(position / pageTokens)] * pageTokens + position % pageTokens;
+  }
+
+  private page(memory: Uint32Array, page: number): Uint32Array {
+    const { pageTokens } = this.options;
+    return memory.subarray(page * pageTokens, (page + 1) * pageTokens);
+  }
+}

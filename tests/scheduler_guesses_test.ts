@@ -1,0 +1,194 @@
+import { assert, assertEquals } from "@std/assert";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import type { StepOutput } from "../engine/device/step_result.ts";
+import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
+import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { Scheduler } from "../engine/scheduler/scheduler.ts";
+import { Sequence, type SequenceOptions } from "../engine/scheduler/sequence.ts";
+import { alone, END, FakeDevice } from "./fake_device.ts";
+
+const PAGE_TOKENS = 4;
+const PAGES = 40;
+const ODDS = 1_000_000;
+const PROMPT = [3, 1, 4, 1, 5, 9];
+
+/** A step as the device was given it: rows of the sequence, and how often each token was counted. */
+interface Seen {
+  readonly rows: number[];
+  readonly position: number;
+  readonly pages: number;
+  readonly counts: Record<number, number>[];
+  readonly counters: number[];
+}
+
+/** A sequence that is served alone, with guesses; and what became of it. */
+async function serve(
+  guess: SequenceOptions["guess"],
+  maxTokens: number,
+  sampling: Partial<SamplingParameters> = {},
+  statusOf: FakeDevice["statusOf"] = () => "ok",
+) {
+  const shape = { pages: PAGES, pageTokens: PAGE_TOKENS, endOdds: ODDS, maxRunning: 1 };
+  const device = new FakeDevice({ ...shape, stepTokens: 32, stepOutputs: 8 });
+  device.statusOf = statusOf;
+  const seen: Seen[] = [];
+  const step = device.step.bind(device);
+  device.step = (sequences) => {
+    seen.push(describe(sequences[0]));
+    return step(sequences);
+  };
+  const blocks = new BlockManager(PAGES, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, blocks, {
+    maxRunning: 1,
+    maxWaiting: 4,
+    stepTokens: 32,
+    stepOutputs: 8,
+    chunkMs: 50,
+  });
+  const drawn: number[] = [];
+  const ends: unknown[] = [];
+  const sequence = new Sequence({
+    prompt: PROMPT,
+    maxTokens,
+    sampling: { ...SAMPLING_DEFAULTS, seed: 1, ...sampling },
+    topLogprobs: 0,
+    endTokens: new Set([END]),
+    listener: {
+      accept: ({ token }) => drawn.push(token) > 0,
+      end: (error) => void ends.push(error),
+    },
+    guess,
+  });
+  scheduler.add(sequence);
+  await scheduler.idle();
+  assertEquals(blocks.freePages, PAGES);
+  assertEquals(ends.length, 1);
+  return { drawn, error: ends[0], seen, sequence, blocks };
+}
+
+function describe({ tokens, position, pages, outputs }: StepSequence): Seen {
+  const sampling = outputs.map((output) => output.sampling!);
+  return {
+    rows: Array.from(tokens),
+    position,
+    pages: pages.length,
+    counts: sampling.map(({ tokenCounts }) => Object.fromEntries(tokenCounts ?? [])),
+    counters: sampling.map(({ counter }) => counter),
+  };
+}
+
+/** What is drawn without guesses. */
+const expected = (maxTokens: number) => alone(PROMPT, maxTokens, ODDS);
+/** The tokens that come next, the n-th of all tokens replaced by a wrong one. */
+const guessUntil = (wrong: number): SequenceOptions["guess"] => (tokens, most) => {
+  const first = tokens.length - PROMPT.length;
+  return expected(40).slice(first, first + most)
+    .map((token, i) => first + i === wrong ? token % 10 + 1 : token);
+};
+
+Deno.test("right guesses are taken in together, each with the token that comes after them", async () => {
+  const { drawn, seen, error } = await serve(guessUntil(Infinity), 20);
+  assertEquals(drawn, expected(20));
+  assertEquals(error, undefined);
+  // One after the prompt, then seven guesses and one more a step; what is left needs no more.
+  assertEquals(seen.map(({ rows }) => rows.length), [6, 8, 8, 3]);
+  assertEquals(seen.map(({ position }) => position), [0, 6, 14, 22]);
+});
+
+Deno.test("what comes after a wrong guess is forgotten, and computed again from there", async () => {
+  const { drawn, seen } = await serve(guessUntil(4), 12);
+  assertEquals(drawn, expected(12));
+  // Tokens 1 to 3 were guessed; token 4 was drawn in place of the guess.
+  assertEquals(seen.map(({ position }) => position), [0, 6, 10]);
+  assertEquals(seen[2].rows[0], expected(12)[4]);
+});
+
+Deno.test("pages that wrong guesses needed are given back, and none of theirs is published", async () => {
+  const wrong: SequenceOptions["guess"] = (tokens, most) => {
+    const next = expected(40)[tokens.length - PROMPT.length];
+    return Array.from({ length: most }, () => next % 10 + 1);
+  };
+  const { drawn, seen, blocks } = await serve(wrong, 12);
+  assertEquals(drawn, expected(12));
+  for (const { position, rows, pages } of seen) {
+    assertEquals(pages, Math.ceil((position + rows.length) / PAGE_TOKENS));
+  }
+  // Of all tokens but the last, which was never computed, the full pages.
+  const computed = [...PROMPT, ...expected(12)].slice(0, -1);
+  assertEquals(blocks.match([...computed, 0]).pages.length, Math.floor(17 / PAGE_TOKENS));
+  assertEquals(blocks.idlePages, Math.floor(17 / PAGE_TOKENS));
+});
+
+Deno.test("a guess is counted as a token where the one after it is drawn, and not when it was wrong", async () => {
+  const { seen, drawn } = await serve(guessUntil(3), 10, { repetitionPenalty: 1.2 });
+  assertEquals(drawn, expected(10));
+  const count = (tokens: readonly number[]) => {
+    const counts: Record<number, number> = {};
+    for (const token of PROMPT) counts[token] = 0;
+    for (const token of tokens) counts[token] = (counts[token] ?? 0) + 1;
+    return counts;
+  };
+  for (const { position, rows, counts, counters } of seen.slice(1)) {
+    const before = drawn.slice(0, position - PROMPT.length);
+    rows.forEach((_, i) => {
+      assertEquals(counts[i], count([...before, ...rows.slice(0, i + 1)]));
+      assertEquals(counters[i], before.length + i + 1);
+    });
+  }
+});
+
+Deno.test("an answer ends in the middle of its guesses where it is complete", async () => {
+  const endAt = 5;
+  const end = expected(40)[endAt];
+  const drawn: number[] = [];
+  const device = new FakeDevice({
+    pages: PAGES,
+    pageTokens: PAGE_TOKENS,
+    endOdds: ODDS,
+    maxRunning: 1,
+    stepTokens: 32,
+    stepOutputs: 8,
+  });
+  const scheduler = new Scheduler(device, new BlockManager(PAGES, PAGE_TOKENS), {
+    maxRunning: 1,
+    maxWaiting: 1,
+    stepTokens: 32,
+    stepOutputs: 8,
+    chunkMs: 50,
+  });
+  let ends = 0;
+  scheduler.add(
+    new Sequence({
+      prompt: PROMPT,
+      maxTokens: 30,
+      sampling: { ...SAMPLING_DEFAULTS, seed: 1 },
+      topLogprobs: 0,
+      endTokens: new Set([end]),
+      listener: { accept: ({ token }) => drawn.push(token) > 0, end: () => void ends++ },
+      guess: guessUntil(Infinity),
+    }),
+  );
+  await scheduler.idle();
+  assertEquals(drawn, expected(40).slice(0, expected(40).indexOf(end) + 1));
+  assertEquals(ends, 1);
+});
+
+Deno.test("an output that is not finite ends the answer where it would have ended without guesses", async () => {
+  for (const guess of [undefined, guessUntil(Infinity)]) {
+    let outputs = 0;
+    const status = (): StepOutput["status"] => outputs++ === 6 ? "not_finite" : "ok";
+    const { drawn, error } = await serve(guess, 20, {}, status);
+    assertEquals(drawn, expected(20).slice(0, 6));
+    assert(error instanceof Error && "code" in error);
+    assertEquals(error.code, "not_finite");
+  }
+});
+
+Deno.test("one that is not finite after a wrong guess ends nothing", async () => {
+  let outputs = 0;
+  // Token 1 after the prompt's, then the guesses: the second of them is wrong, and the third of no concern.
+  const status = (): StepOutput["status"] => outputs++ === 4 ? "not_finite" : "ok";
+  const { drawn, error } = await serve(guessUntil(2), 20, {}, status);
+  assertEquals(error, undefined);
+  assertEquals(drawn, expected(20));
+});

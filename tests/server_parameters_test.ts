@@ -1,0 +1,123 @@
+// What OpenAI's clients and others send that has a meaning, though not the usual one.
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { readError, readEvents, startServer, type TestServer } from "./server_fixture.ts";
+
+/** Drawn with all chances open, so that equal texts are drawn alike. */
+const RANDOM = { prompt: "Hello", max_tokens: 12, temperature: 2 };
+
+/** The texts of the answer to a body; one that is text is sent as it is. */
+async function textsOf(server: TestServer, body: unknown): Promise<string[]> {
+  const response = await server.post("/v1/completions", body);
+  const text = await response.text();
+  assertEquals(response.status, 200, text);
+  return JSON.parse(text).choices.map((choice: { text: string }) => choice.text);
+}
+
+Deno.test("top_p 0 takes the likeliest token, top_k -1 and 0 are no limit", async () => {
+  await using server = await startServer();
+  const seeded = { ...RANDOM, seed: 3 };
+  const greedy = await textsOf(server, { ...seeded, temperature: 0 });
+  const free = await textsOf(server, seeded);
+  assert(greedy[0] !== free[0]);
+  for (const top_p of [0, 1e-60, -0]) {
+    assertEquals(await textsOf(server, { ...seeded, top_p }), greedy, `top_p ${top_p}`);
+  }
+  for (const top_k of [-1, 0]) {
+    assertEquals(await textsOf(server, { ...seeded, top_k }), free, `top_k ${top_k}`);
+  }
+});
+
+Deno.test("seeds have 64 bits, and each of them counts", async () => {
+  await using server = await startServer();
+  const bodyOf = (seed: string) => JSON.stringify(RANDOM).replace("{", `{"seed": ${seed} , `);
+  const seeds = ["0", "9007199254740992", "9007199254740993", "9223372036854775807"];
+  seeds.push("-9223372036854775807", "18446744073709551614", "18446744073709551615");
+  const texts = await Promise.all(seeds.map((seed) => textsOf(server, bodyOf(seed))));
+  assertEquals(new Set(texts.flat()).size, seeds.length, "each seed draws another text");
+  assertEquals(await textsOf(server, bodyOf("-1")), texts.at(-1), "-1 is 2^64 - 1");
+  assertEquals(await textsOf(server, bodyOf("18446744073709551616")), texts[0], "2^64 is 0");
+  for (const wrong of ["18446744073709551617", "1e30", "-18446744073709551617"]) {
+    const error = await readError(await server.post("/v1/completions", bodyOf(wrong)), 400);
+    assertEquals(error.param, "seed", wrong);
+  }
+});
+
+Deno.test("the digits of a seed are those of the field, whatever else the body has of that name", async () => {
+  await using server = await startServer();
+  const [wanted] = await textsOf(
+    server,
+    JSON.stringify(RANDOM).replace("{", '{"seed":9007199254740993,'),
+  );
+  const others = [
+    '"user": "\\"seed\\": 5, \\"seed\\":9007199254740992"',
+    '"metadata": {"seed": 7}',
+    '"a\\"seed": 9007199254740992',
+    '"seed": 9007199254740995',
+  ];
+  for (const other of others) {
+    for (const spaces of ["", " \n"]) {
+      const body = JSON.stringify(RANDOM)
+        .replace("{", `{${other},"seed"${spaces}:${spaces}9007199254740993${spaces},`);
+      assertEquals(await textsOf(server, body), [wanted], body);
+    }
+  }
+});
+
+Deno.test("no choice of a seed is drawn like a choice of another seed; the first is that of n 1", async () => {
+  await using server = await startServer();
+  const texts: string[] = [];
+  for (let seed = -3; seed < 5; seed++) {
+    const choices = await textsOf(server, { ...RANDOM, seed, n: 8 });
+    assertEquals(choices.slice(0, 1), await textsOf(server, { ...RANDOM, seed }));
+    const prompts = await textsOf(server, { ...RANDOM, prompt: ["World", "Hello"], seed, n: 4 });
+    assertEquals(
+      prompts.slice(4),
+      choices.slice(0, 4),
+      "a prompt's choices know of no other prompt",
+    );
+    texts.push(...choices);
+  }
+  assertEquals(new Set(texts).size, texts.length);
+});
+
+Deno.test("max_tokens 0 answers with the prompt where it is echoed, and nothing else, streamed or not", async () => {
+  await using server = await startServer();
+  const length = server.engine.tokenizer.encode("Hello").length;
+  const usage = { prompt_tokens: length, completion_tokens: 0, total_tokens: length };
+  for (const echo of [true, false]) {
+    const text = echo ? "Hello" : "";
+    const body = { prompt: "Hello", max_tokens: 0, echo, n: 2 };
+    const answer = await (await server.post("/v1/completions", body)).json();
+    const choice = { text, logprobs: null, finish_reason: "length" };
+    assertEquals(answer.choices, [{ ...choice, index: 0 }, { ...choice, index: 1 }]);
+    assertEquals(answer.usage, usage);
+    const stream = { stream: true, stream_options: { include_usage: true } };
+    const events = await readEvents(await server.post("/v1/completions", { ...body, ...stream }));
+    const texts = ["", ""];
+    const reasons: (string | null)[] = [null, null];
+    for (const { choices: [one] } of events.slice(0, -1)) {
+      texts[one.index] += one.text;
+      reasons[one.index] ??= one.finish_reason;
+    }
+    assertEquals([texts, reasons], [[text, text], ["length", "length"]]);
+    assertEquals(events.at(-1).usage, usage);
+  }
+  const generated = await server.post("/v1/generate", { prompt: "Hello", max_tokens: 0 });
+  assertEquals(await generated.json(), { output: "", usage });
+  const long = { prompt: "word ".repeat(200), max_tokens: 0 };
+  assertEquals((await readError(await server.post("/v1/completions", long), 400)).param, "prompt");
+});
+
+Deno.test("a prompt that is too long is told what helps: a larger context only where there can be one", async () => {
+  const prompt = "word ".repeat(100);
+  await using small = await startServer({ engine: { contextTokens: 32 } });
+  const { message } = await readError(await small.post("/v1/generate", { prompt }), 400);
+  assertMatch(message, /context has 32, .*larger context \(--ctx, up to 128\)/);
+  await using whole = await startServer();
+  const error = await readError(await whole.post("/v1/generate", { prompt }), 400);
+  assertMatch(
+    error.message,
+    /context has 128, .*Shorten the prompt: the model was trained for no more/,
+  );
+  assert(!error.message.includes("--ctx"), error.message);
+});
