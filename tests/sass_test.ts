@@ -1,5 +1,6 @@
 import { assertAlmostEquals, assertEquals } from "@std/assert";
 import { examine } from "../tools/sass.ts";
+import { compareKernels, describeDifference } from "../tools/sass/compare.ts";
 import { clocks, kindOf } from "../tools/sass/instructions.ts";
 import {
   addResources,
@@ -214,4 +215,27 @@ Deno.test("local memory in a hot kernel is a broken budget", () => {
   const kernel = kernelOf([...decodeLoop(10).slice(0, -1), "STL [R1], R0", "EXIT"]);
   assertEquals(localAccesses(kernel), 1);
   assertEquals(examine(kernel).broken, ["1 accesses of local memory"]);
+});
+
+Deno.test("two builds differ in the kernels whose instructions differ, whatever registers those use", () => {
+  const loop = ["LDG.E.128 R0, [R4]", "FFMA R1, R0, R2, R1", "@P0 BRA 0x8", "EXIT"];
+  const renumbered = ["LDG.E.128 R8, [R4]", "FFMA R9, R8, R2, R9", "@P0 BRA 0x8", "EXIT"];
+  const longer = [...loop.slice(0, 2), "MOV R5, R6", ...loop.slice(2)];
+  assertEquals(compareKernels([kernelOf(loop)], [kernelOf(renumbered)]), {
+    different: [],
+    gone: [],
+    added: [],
+    same: 1,
+  });
+  const { different } = compareKernels([kernelOf(loop)], [kernelOf(longer)]);
+  assertEquals(different.map(describeDifference), [
+    "attention_decode_kernel<1, 16, 4>: 0 registers, 0 bytes shared, 4 -> 5 instructions, " +
+    "3 -> 4 in the loop",
+  ]);
+  // A kernel is the same by the name of its body; one that only one build has is told of.
+  const other = "_ZN3m404cuda5otherENS0_9OtherArgsE";
+  const { gone, added } = compareKernels([kernelOf(loop)], [kernelOf(loop, other)]);
+  assertEquals([gone, added], [["attention_decode<1,16,4>"], ["other<>"]]);
+  const launch = "_ZN3m404cuda12other_kernelENS0_9OtherArgsE";
+  assertEquals(compareKernels([kernelOf(loop, other)], [kernelOf(loop, launch)]).same, 1);
 });
