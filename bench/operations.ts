@@ -11,7 +11,7 @@ import { readGguf } from "../engine/gguf/reader.ts";
 import { PAGE_TOKENS, planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import { place } from "../engine/placement.ts";
-import type { Program } from "../engine/device/program.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
 
 const STEPS = 20;
 
@@ -45,7 +45,7 @@ const pagesEach = Math.floor(plan.pages / request.maxRunning);
 
 const { encodeOperations } = await import("../engine/program/operation.ts");
 const arena = context.createArena(plan.programBytes * (kinds.length + 2));
-const programs = new Map<string, Program>();
+const programs = new Map<string, DeviceProgram>();
 for (const without of ["nothing", ...kinds]) {
   const operations = source.operations.filter(({ kind }) => kind !== without);
   const ops = encodeOperations(operations, tensors);
@@ -55,7 +55,7 @@ for (const without of ["nothing", ...kinds]) {
   );
 }
 
-async function milliseconds(program: Program, batch: number, prompt: number) {
+async function milliseconds(program: DeviceProgram, batch: number, prompt: number) {
   const pages = (i: number) => Array.from({ length: pagesEach }, (_, n) => i * pagesEach + n);
   const times: number[] = [];
   for (let step = 0; step < (prompt > 0 ? 6 : STEPS); step++) {

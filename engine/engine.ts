@@ -1,6 +1,6 @@
 import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
-import type { Program } from "./device/program.ts";
+import type { DeviceProgram } from "./device/device_program.ts";
 import { DeviceLock } from "./device_lock.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
@@ -20,7 +20,7 @@ import { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
-export interface ExclusiveDevice extends Pick<Program, "step">, Pick<Cache, "copyPages"> {
+export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache, "copyPages"> {
   allocate: BlockManager["allocate"];
   release: BlockManager["release"];
 }

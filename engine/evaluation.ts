@@ -1,4 +1,4 @@
-import type { Program } from "./device/program.ts";
+import type { DeviceProgram } from "./device/device_program.ts";
 import type { DeviceLock } from "./device_lock.ts";
 import { M40Error } from "./errors.ts";
 import type { BlockManager } from "./scheduler/block_manager.ts";
@@ -24,7 +24,7 @@ export class Evaluations {
    */
   constructor(
     private readonly blocks: BlockManager,
-    private readonly step: Program["step"],
+    private readonly step: DeviceProgram["step"],
     private readonly withDevice: DeviceLock["run"],
     private readonly chunkTokens: number,
   ) {}

@@ -1,7 +1,7 @@
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
-import type { Program } from "./device/program.ts";
+import type { DeviceProgram } from "./device/device_program.ts";
 import {
   type EngineOptions,
   integerOption,
@@ -15,7 +15,7 @@ import { describeModel, type ModelInfo } from "./model_info.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { ModelShape } from "./models/model.ts";
 import { place } from "./placement.ts";
-import type { ProgramSource } from "./program/builder.ts";
+import type { Program } from "./program/program.ts";
 import { loadTokenizer } from "./tokenizer/load.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -35,7 +35,7 @@ export interface LoadedModel {
   readonly plan: MemoryPlan;
   readonly kernels: KernelLibrary;
   readonly context: Context;
-  readonly program: Program;
+  readonly program: DeviceProgram;
   readonly cache: Cache;
   /** Bytes of host memory for KV pages. */
   readonly hostCacheBytes: number;
@@ -46,7 +46,7 @@ export interface LoadedModel {
 interface Source {
   readonly gguf: Gguf;
   readonly shape: ModelShape;
-  readonly program: ProgramSource;
+  readonly program: Program;
 }
 
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;

@@ -1,11 +1,11 @@
 import type { Context } from "./device/context.ts";
 import type { DeviceKind } from "./device/library.ts";
-import type { CacheDesc, Limits, ProgramDesc } from "./device/descriptions.ts";
+import type { CacheDesc, Limits, Records } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
 import type { ModelShape } from "./models/model.ts";
-import type { ProgramSource } from "./program/builder.ts";
+import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
 
 /** Tokens of a KV page. */
@@ -80,7 +80,7 @@ export interface MemoryPlan {
  */
 export function planMemory(
   context: Context,
-  program: ProgramSource,
+  program: Program,
   shape: ModelShape,
   request: PlanRequest,
 ): MemoryPlan {
@@ -147,7 +147,7 @@ const QUANTISATIONS = ["Q8_0", "Q6_K", "Q5_K", "Q4_K", "Q3_K", "Q2_K"];
  */
 function describeSmaller(
   context: Context,
-  program: ProgramSource,
+  program: Program,
   fits: (tokens: number, weightBytes: number) => boolean,
   contexts: readonly number[],
 ): string {
@@ -182,7 +182,7 @@ function largest(low: number, high: number, fits: (tokens: number) => boolean): 
 
 function planOf(
   context: Context,
-  program: ProgramSource,
+  program: Program,
   shape: ModelShape,
   request: PlanRequest,
   weightBytes: number,
@@ -212,12 +212,12 @@ function planOf(
     reserved: 0,
     step_bytes: BigInt(stepBytes(counts, contextTokens)),
   };
-  const desc: ProgramDesc = {
+  const records: Records = {
     limits,
     buffers: program.buffers,
     ops: encodeOperations(program.operations),
   };
-  const programBytes = context.programBytes(desc, cache);
+  const programBytes = context.programBytes(records, cache);
   const { bytes: cacheBytes } = context.cacheBytes(cache);
   const totalBytes = weightBytes + programBytes + cacheBytes;
   return {

@@ -1,8 +1,8 @@
 import type { Cache, Context } from "./device/context.ts";
-import type { Program } from "./device/program.ts";
+import type { DeviceProgram } from "./device/device_program.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
-import type { ProgramSource } from "./program/builder.ts";
+import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
 
 /**
@@ -13,10 +13,10 @@ import { encodeOperations } from "./program/operation.ts";
 export async function place(
   context: Context,
   gguf: Gguf,
-  source: ProgramSource,
+  source: Program,
   plan: MemoryPlan,
   onProgress: (done: number, total: number) => void = () => {},
-): Promise<{ program: Program; cache: Cache; tensors: readonly number[] }> {
+): Promise<{ program: DeviceProgram; cache: Cache; tensors: readonly number[] }> {
   const weights = context.createArena(plan.weightBytes);
   const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
   const tensors = new Array<number>(source.weights.length);

@@ -131,7 +131,7 @@ export function operations(device: TestDevice, s: Settings, layer = 0): Operatio
   const { heads: n_heads, kvHeads: n_kv_heads, headDim: head_dim } = s;
   return [
     {
-      kind: "rope",
+      kind: "rope_store",
       qkv: 0,
       layer,
       n_heads,

@@ -1,6 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { Cache } from "../engine/device/context.ts";
-import type { Program } from "../engine/device/program.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import { Random, withDevice } from "./device_harness.ts";
 import { GOLDEN_BLOCKS } from "./golden_blocks.ts";
@@ -45,7 +45,7 @@ function part(sequence: number, place: number, position: number, n: number): Ste
 
 /** Logits of a sequence's decoded tokens and its cache's bytes, as bits. */
 async function follow(
-  { program, cache, pageBytes }: { program: Program; cache: Cache; pageBytes: number },
+  { program, cache, pageBytes }: { program: DeviceProgram; cache: Cache; pageBytes: number },
   place: number,
   cut: readonly number[],
   beside: (step: number) => { before: StepSequence[]; after: StepSequence[] },

@@ -9,7 +9,7 @@ import { asBytes } from "../engine/device/bytes.ts";
 import type { Arena, Cache, Context } from "../engine/device/context.ts";
 import type { BufferDesc, CacheDesc, Limits } from "../engine/device/descriptions.ts";
 import { type Backend, KernelLibrary } from "../engine/device/library.ts";
-import { Program } from "../engine/device/program.ts";
+import { DeviceProgram } from "../engine/device/device_program.ts";
 import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import { Element, Rows } from "../engine/device/structs.ts";
 import { encodeOperations, type Operation } from "../engine/program/operation.ts";
@@ -33,8 +33,8 @@ function recordResults(path: string): void {
     for (const byte of bytes) hash = Math.imul(hash ^ byte, 0x01000193) >>> 0;
     file.writeSync(encoder.encode(`${what} ${bytes.length} ${hash.toString(16)}\n`));
   };
-  const { step, readBuffer } = Program.prototype;
-  Program.prototype.step = async function (...args) {
+  const { step, readBuffer } = DeviceProgram.prototype;
+  DeviceProgram.prototype.step = async function (...args) {
     const result = await step.apply(this, args);
     for (const { status, sample, values } of result.outputs) {
       record("output", encoder.encode(JSON.stringify([status, sample ?? null])));
@@ -42,7 +42,7 @@ function recordResults(path: string): void {
     }
     return result;
   };
-  Program.prototype.readBuffer = function (buffer, data) {
+  DeviceProgram.prototype.readBuffer = function (buffer, data) {
     const values = readBuffer.call(this, buffer, data);
     record("buffer", asBytes(values));
     return values as typeof data;
@@ -50,7 +50,7 @@ function recordResults(path: string): void {
 }
 
 /** What a test program is made of. */
-export interface ProgramParts {
+export interface Recipe {
   readonly ops: readonly Operation[];
   readonly buffers: readonly BufferDesc[];
   readonly limits?: Partial<Limits>;
@@ -104,7 +104,7 @@ export class TestDevice {
     });
   }
 
-  program({ ops, buffers, limits = {}, cache }: ProgramParts): Program {
+  program({ ops, buffers, limits = {}, cache }: Recipe): DeviceProgram {
     const all = {
       n_tokens: 64,
       n_sequences: 16,
@@ -124,7 +124,7 @@ export class TestDevice {
 
   /** Runs one operation over as many tokens, all outputs, of one sequence; returns the buffers' values. */
   async compute(
-    parts: ProgramParts,
+    parts: Recipe,
     tokens: number,
     inputs: Record<number, Float32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>,
     output: { buffer: number; values: number },

@@ -2,8 +2,9 @@ import { assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
-import { ABI_VERSION, STRUCTS } from "../engine/device/structs.ts";
+import { ABI_VERSION, OpKind, OPS, STRUCTS } from "../engine/device/structs.ts";
 import { SYMBOLS } from "../engine/device/symbols.ts";
+import { WEIGHT_FIELDS } from "../engine/program/operation.ts";
 
 const HEADER = await Deno.readTextFile(new URL("../cuda/include/m40.h", import.meta.url));
 
@@ -15,12 +16,40 @@ Deno.test("every struct that crosses has the layout that the library was compile
       const fields = Object.fromEntries(
         Object.entries(struct.fields).map(([name, { offset, bytes }]) => [name, [offset, bytes]]),
       );
+      const { bytes, fields: compiled } = layout[struct.name];
       assertEquals({ name: struct.name, bytes: struct.bytes, fields }, {
         name: struct.name,
-        ...layout[struct.name],
+        bytes,
+        fields: compiled,
       });
     }
     assertEquals(Object.keys(layout).sort(), STRUCTS.map((struct) => struct.name).sort());
+  } finally {
+    library.close();
+  }
+});
+
+Deno.test("every operation of m40.h is described, and its weights are those that are encoded as such", () => {
+  const library = KernelLibrary.find("cpu");
+  try {
+    const declared = [...HEADER.matchAll(/^ {2}M40_OP_(\w+) = (\d+),/gm)]
+      .map(([, name, kind]) => [name.toLowerCase(), Number(kind)]);
+    const structs = [...HEADER.matchAll(/^ {4}m40_op_(\w+) \1;/gm)].map(([, name]) => name);
+    assertEquals(Object.fromEntries(declared), OpKind);
+    assertEquals(structs, Object.keys(OPS));
+    const described = Object.entries(library.layout()).filter(([, { kind }]) => kind !== undefined);
+    assertEquals(
+      described.map(([name, { kind }]) => [name.replace("m40_op_", ""), kind]),
+      declared,
+    );
+    for (const [name, { fields, roles = {} }] of described) {
+      assertEquals(Object.keys(roles), Object.keys(fields));
+      const weights = Object.keys(roles).filter((field) =>
+        ["vector", "matrix", "experts"].includes(roles[field])
+      );
+      const op = name.replace("m40_op_", "") as keyof typeof OPS;
+      assertEquals(weights, WEIGHT_FIELDS[op] ?? [], name);
+    }
   } finally {
     library.close();
   }

@@ -1,7 +1,6 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
-import type { Program } from "../engine/device/program.ts";
-import { outputBuffer, TestDevice } from "./device_harness.ts";
-import { NONE } from "../engine/device/structs.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
+import { TestDevice, tokenBuffer } from "./device_harness.ts";
 
 // Graphs of steps. Run by emulated_test.ts: only the emulated device counts them.
 
@@ -20,32 +19,34 @@ function countGraphs(): { live: number; launches: number } {
   return { live, launches };
 }
 
-/** Decodes so many sequences, of which some draw a token: each pair of numbers is a shape of its own. */
-async function decode(program: Program, sequences: number, outputs: number): Promise<number[]> {
-  const result = await program.step(Array.from({ length: sequences }, (_, i) => ({
+/** Decodes so many sequences, some rows of which are outputs: each pair of numbers is a shape of its own. */
+async function decode(program: DeviceProgram, sequences: number, outputs: number): Promise<void> {
+  program.writeBuffer(1, new Float32Array(sequences));
+  await program.step(Array.from({ length: sequences }, (_, i) => ({
     tokens: [0],
     position: 0,
     pages: [],
     decode: true,
     outputs: i < outputs ? [{ row: 0 }] : [],
   })));
-  return result.outputs.map(({ sample }) => sample!.token);
+  const doubled = Array.from({ length: sequences }, (_, i) => 2 * i);
+  assertEquals(Array.from(program.readBuffer(1, new Float32Array(sequences))), doubled);
 }
 
-Deno.test("graphs that were not used for long make room for those of new shapes, and all draw the same", async () => {
+Deno.test("graphs that were not used for long make room for those of new shapes", async () => {
   const device = new TestDevice();
   const program = device.program({
-    ops: [{ kind: "sample", logits: 0, columns: 8, hidden: NONE, hidden_columns: 0 }],
-    buffers: [outputBuffer(8)],
-    limits: { n_vocab: 8, n_tokens: 32, n_sequences: 32, n_outputs: 32 },
+    ops: [{ kind: "add", a: 0, b: 0, output: 1, columns: 1 }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+    limits: { n_tokens: 32, n_sequences: 32, n_outputs: 32 },
   });
-  program.writeBuffer(0, Float32Array.from({ length: 32 * 8 }, (_, i) => i % 8 === i % 7 ? 1 : 0));
+  program.writeBuffer(0, Float32Array.from({ length: 32 }, (_, i) => i));
   const launchesOf = async (work: () => Promise<unknown>) => {
     const { launches } = countGraphs();
     await work();
     return countGraphs().launches - launches;
   };
-  const first = await decode(program, 32, 32);
+  await decode(program, 32, 32);
   const shapes = Array.from({ length: 32 * 31 / 2 }, (_, i) => i)
     .map((i) => [1 + i % 31, 1 + Math.floor(i / 31)])
     .filter(([sequences, outputs]) => outputs <= sequences).slice(0, 300);
@@ -54,9 +55,7 @@ Deno.test("graphs that were not used for long make room for those of new shapes,
     // Two plain steps, then a graph. The first shape stays in use all the time.
     assertEquals(
       await launchesOf(async () => {
-        for (let i = 0; i < 4; i++) {
-          assertEquals(await decode(program, sequences, outputs), first.slice(0, outputs));
-        }
+        for (let i = 0; i < 4; i++) await decode(program, sequences, outputs);
       }),
       2,
     );
@@ -65,7 +64,7 @@ Deno.test("graphs that were not used for long make room for those of new shapes,
     assertLessOrEqual(countGraphs().live, MOST_GRAPHS);
   }
   assertEquals(countGraphs().live, MOST_GRAPHS);
-  // What was not used for long has to earn its graph again, and so had what never got one.
+  // What was not used for long has to earn its graph again.
   const [sequences, outputs] = shapes[0];
   for (const wanted of [0, 0, 1, 1]) {
     assertEquals(await launchesOf(() => decode(program, sequences, outputs)), wanted);

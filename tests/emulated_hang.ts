@@ -37,7 +37,7 @@ Deno.test("a step that takes longer than the ones before does not hold up the th
   const expected = await program.step([sequence]);
   assertEquals(expected.outputs[0].sample?.token, 4);
 
-  const block = new StepBlock(program.desc.limits);
+  const block = new StepBlock(program.records.limits);
   block.write([sequence]);
   const { symbols } = device.kernels;
   const handle = program["handle"];

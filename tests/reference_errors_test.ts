@@ -51,19 +51,19 @@ Deno.test("records: what is wrong is named with its operation, what was got and 
       /weight \(tensor \d+\) is \[1, 48, 48\]: wanted \[1, 47, 48\]/,
     ],
     ["matmul", 0, (_, w) => w(11, 0), /rows\[0\] is 0/],
-    ["rope", 0, (_, w) => w(1, 2), /layer 2: the cache has 2/],
-    ["rope", 0, (_, w) => w(2, 5), /5 heads over 2 KV heads: wanted a multiple/],
-    ["rope", 0, (_, w) => w(3, 1), /1 KV heads of dimension 12: the cache has 2 of 12/],
-    ["rope", 0, (_, w) => w(2, 0xFFFFFFFE), /4294967294 heads, 2 KV heads/],
+    ["rope_store", 0, (_, w) => w(1, 2), /layer 2: the cache has 2/],
+    ["rope_store", 0, (_, w) => w(2, 5), /5 heads over 2 KV heads: wanted a multiple/],
+    ["rope_store", 0, (_, w) => w(3, 1), /1 KV heads of dimension 12: the cache has 2 of 12/],
+    ["rope_store", 0, (_, w) => w(2, 0xFFFFFFFE), /4294967294 heads, 2 KV heads/],
     [
-      "rope",
+      "rope_store",
       0,
       (_, w) => w(5, 13),
       /rope_dim is 13: wanted an even number from 2 to the head dimension, 12/,
     ],
-    ["rope", 0, (_, w) => w(6, 3), /rope is 3: wanted 0 to 2/],
-    ["rope", 0, (view) => view.setFloat32(48, 0, true), /freq_base is 0: wanted more than 0/],
-    ["rope", 0, (view) => view.setFloat32(56, 1, true), /beta_fast is 0: wanted more than 0/],
+    ["rope_store", 0, (_, w) => w(6, 3), /rope is 3: wanted 0 to 2/],
+    ["rope_store", 0, (view) => view.setFloat32(48, 0, true), /freq_base is 0: wanted more than 0/],
+    ["rope_store", 0, (view) => view.setFloat32(56, 1, true), /beta_fast is 0: wanted more than 0/],
     ["attention", 0, (_, w) => w(1, 2), /qkv and output are both buffer 2/],
     [
       "attention",
@@ -205,7 +205,7 @@ Deno.test("a program that uses the cache is refused without one", async () => {
         e,
       )
     );
-    assertAnswer(got, Status.invalidArgument, /\(rope\): the program has no KV cache/);
+    assertAnswer(got, Status.invalidArgument, /\(rope_store\): the program has no KV cache/);
   });
 });
 

@@ -4,15 +4,15 @@
  * @module
  */
 import type { Cache } from "../engine/device/context.ts";
-import type { Program } from "../engine/device/program.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
 import type { Operation } from "../engine/program/operation.ts";
 import {
   expertBuffer,
   indexBuffer,
   outputBuffer,
-  type ProgramParts,
   Random,
+  type Recipe,
   type TestDevice,
   tokenBuffer,
 } from "./device_harness.ts";
@@ -51,7 +51,7 @@ const enum B {
  *
  * @param spoilt A token whose embedding is infinite.
  */
-export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): ProgramParts {
+export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): Recipe {
   const random = new Random(42);
   const matrix = (...shape: number[]) => {
     const n = shape.reduce((a, b) => a * b);
@@ -102,7 +102,7 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
         KV_HEADS * HEAD_DIM,
       ]),
       {
-        kind: "rope",
+        kind: "rope_store",
         qkv: B.qkv,
         ...heads,
         rope_dim: HEAD_DIM,
@@ -232,7 +232,7 @@ export function smallModelProgram(
   device: TestDevice,
   cacheType = 0,
   spoilt?: number,
-): { program: Program; cache: Cache } {
+): { program: DeviceProgram; cache: Cache } {
   const cache = device.cache({
     n_layers: 2,
     n_kv_heads: KV_HEADS,

@@ -1,5 +1,5 @@
 import { assert, assertEquals } from "@std/assert";
-import type { Program } from "../engine/device/program.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { GREEDY, type StepSampling, type StepSequence } from "../engine/device/step_block.ts";
 import type { OutputKind, StepOutput } from "../engine/device/step_result.ts";
 import { Random, withDevice } from "./device_harness.ts";
@@ -52,7 +52,7 @@ function part(
 }
 
 /** A step's outputs with values of their own. */
-async function outputsOf(program: Program, sequences: StepSequence[]): Promise<StepOutput[]> {
+async function outputsOf(program: DeviceProgram, sequences: StepSequence[]): Promise<StepOutput[]> {
   const { outputs } = await program.step(sequences);
   return outputs.map((output) => ({
     ...output,

@@ -20,6 +20,7 @@ export const SUITE = [
   "reference_errors_test.ts",
   "reference_resources_test.ts",
   "reference_fuzz_test.ts",
+  "program_arenas_test.ts",
   "upload_test.ts",
   "decode_test.ts",
   "decode_rows_test.ts",

@@ -5,7 +5,7 @@
  */
 import type { Cache } from "../engine/device/context.ts";
 import type { Limits } from "../engine/device/descriptions.ts";
-import type { Program } from "../engine/device/program.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
 import type { Operation } from "../engine/program/operation.ts";
 import {
@@ -47,7 +47,7 @@ export function typedModelProgram(
   blocks: GoldenBlocks,
   cacheType: number,
   limits: Partial<Limits>,
-): { program: Program; cache: Cache } {
+): { program: DeviceProgram; cache: Cache } {
   const columns = Math.max(64, blocks.blockSize);
   const heads = columns / HEAD_DIM;
   const random = new Random(11);
@@ -116,7 +116,7 @@ export function typedModelProgram(
     norm(B.hidden, B.normed),
     matmul(B.normed, B.qkv, [columns, KV_HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM]),
     {
-      kind: "rope",
+      kind: "rope_store",
       qkv: B.qkv,
       ...shape,
       rope_dim: HEAD_DIM,

@@ -59,12 +59,12 @@ void time_decode(const Shape& shape, const char* name, const std::vector<uint32_
       const auto run = [&](bool rope, bool attention, bool fused) {
         return median_us([&](cudaStream_t stream) {
                  for (uint32_t layer = 0; layer < layers; layer++) {
-                   const RopeArgs r = world.rope_args(qkv.data, layer);
+                   const RopeStoreArgs r = world.rope_store_args(qkv.data, layer);
                    const AttentionArgs a = world.attention_args(qkv.data, output.data, layer);
                    if (fused) {
                      launch_rope_attention(r, a, step.view, world.view(), stream);
                    } else {
-                     if (rope) launch_rope(r, step.view, world.view(), stream);
+                     if (rope) launch_rope_store(r, step.view, world.view(), stream);
                      if (attention) launch_attention(a, step.view, world.view(), stream);
                    }
                  }
@@ -87,7 +87,7 @@ void time_prefill(const Shape& shape, const char* name, uint32_t depth, uint32_t
   for (float& x : values) x = random_float();
   Device<float> qkv(values), output(uint64_t{n} * world.columns);
   const double rope = median_us([&](cudaStream_t stream) {
-                        for (uint32_t layer = 0; layer < layers; layer++) launch_rope(world.rope_args(qkv.data, layer), step.view, world.view(), stream);
+                        for (uint32_t layer = 0; layer < layers; layer++) launch_rope_store(world.rope_store_args(qkv.data, layer), step.view, world.view(), stream);
                       }, 5) / layers;
   const double attention = median_us([&](cudaStream_t stream) {
                              for (uint32_t layer = 0; layer < layers; layer++) launch_attention(world.attention_args(qkv.data, output.data, layer), step.view, world.view(), stream);

@@ -116,8 +116,8 @@ struct World {
   }
   uint64_t page_bytes() const { return (cache_page_bytes(desc) + 255) / 256 * 256; }
   CacheView view() const { return {memory.data, page_bytes(), desc.type, desc.n_layers, desc.n_kv_heads, desc.head_dim, desc.page_tokens, desc.n_pages}; }
-  m40_op_rope rope_op(uint32_t at) const {
-    m40_op_rope op = {};
+  m40_op_rope_store rope_op(uint32_t at) const {
+    m40_op_rope_store op = {};
     op.layer = at;
     op.n_heads = shape.n_heads;
     op.n_kv_heads = shape.n_kv_heads;
@@ -139,7 +139,7 @@ struct World {
     op.softcap = shape.softcap;
     return op;
   }
-  RopeArgs rope_args(float* qkv, uint32_t at) const {
+  RopeStoreArgs rope_store_args(float* qkv, uint32_t at) const {
     return {qkv, width, turns.data, shape.norms ? q_norm.data : nullptr, shape.norms ? k_norm.data : nullptr, rope_op(at)};
   }
   AttentionArgs attention_args(float* qkv, float* output, uint32_t at) const {
@@ -230,12 +230,12 @@ std::vector<float> run_step(World& world, const std::vector<Part>& parts, uint32
   }
   Device<float> qkv(rows);
   Device<float> output(uint64_t{step.view.n_tokens} * world.columns);
-  const RopeArgs rope = world.rope_args(qkv.data, world.layer);
+  const RopeStoreArgs rope = world.rope_store_args(qkv.data, world.layer);
   const AttentionArgs attention = world.attention_args(qkv.data, output.data, world.layer);
   if (fused && rope_attention_fuses(rope, attention, step.view)) {
     launch_rope_attention(rope, attention, step.view, world.view(), nullptr);
   } else {
-    launch_rope(rope, step.view, world.view(), nullptr);
+    launch_rope_store(rope, step.view, world.view(), nullptr);
     launch_attention(attention, step.view, world.view(), nullptr);
   }
   must(cudaGetLastError(), "launch");

@@ -217,7 +217,7 @@ enum {
   M40_OP_EMBED = 1,
   M40_OP_NORM = 2,
   M40_OP_MATMUL = 3,
-  M40_OP_ROPE = 4,
+  M40_OP_ROPE_STORE = 4,
   M40_OP_ATTENTION = 5,
   M40_OP_ACTIVATION = 6,
   M40_OP_ADD = 7,
@@ -264,11 +264,11 @@ typedef struct m40_op_matmul {
 // the first rope_dim values of each of their heads are rotated, and k and v go to the cache's layer.
 // The angle of pair i at position p is p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as
 // YaRN does (Peng et al. 2023) where ext_factor is not 0; cos and sin are multiplied by attention_factor.
-typedef struct m40_op_rope {
+typedef struct m40_op_rope_store {
   uint32_t qkv, layer, n_heads, n_kv_heads, head_dim, rope_dim, rope;
   uint32_t factors, q_norm, k_norm, original_context;
   float norm_epsilon, freq_base, freq_scale, ext_factor, attention_factor, beta_fast, beta_slow;
-} m40_op_rope;
+} m40_op_rope_store;
 
 // output [n_heads, head_dim] a token = softmax(cap(scale * q k)) v over the positions of the token's own
 // sequence up to its own; with a window, over the last `window` of them (its own included).
@@ -335,7 +335,7 @@ typedef struct m40_op {
     m40_op_embed embed;
     m40_op_norm norm;
     m40_op_matmul matmul;
-    m40_op_rope rope;
+    m40_op_rope_store rope_store;
     m40_op_attention attention;
     m40_op_activation activation;
     m40_op_add add;

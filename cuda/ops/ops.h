@@ -174,20 +174,20 @@ void launch_softcap(const SoftcapArgs& args, cudaStream_t stream);
 
 void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
 
-// ---- rope.cu ----------------------------------------------------------------------------------------------
+// ---- rope_store.cu ----------------------------------------------------------------------------------------
 
-struct RopeArgs {
+struct RopeStoreArgs {
   float* qkv;  // in place
   uint32_t stride;
   const uint64_t* turns;  // [rope_dim / 2], of rope_turns(); nullptr for M40_ROPE_NONE
   const float* q_norm;    // [head_dim], or nullptr
   const float* k_norm;
-  m40_op_rope op;  // its indices are not looked at, its layer is
+  m40_op_rope_store op;  // its indices are not looked at, its layer is
 };
 
 // What the kernels want of a pair's angle a position (on the host): its share of a turn, as a fraction of 2^64.
 void rope_turns(const double* angles, uint32_t n_pairs, uint64_t* turns);
-void launch_rope(const RopeArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
+void launch_rope_store(const RopeStoreArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // ---- attention.cu -------------------------------------------------------------------------------------------
 
@@ -210,9 +210,10 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& l
 void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // Whether launch_rope_attention does both operations in one launch: where the step has a few decoded tokens
-// alone, one a sequence, as none then waits for another's K and V. The output's and the cache's bits are those of launch_rope and then launch_attention; qkv stays as it was.
-bool rope_attention_fuses(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step);
-void launch_rope_attention(const RopeArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
+// alone, one a sequence, as none then waits for another's K and V. The output's and the cache's bits are those of
+// launch_rope_store and then launch_attention; qkv stays as it was.
+bool rope_attention_fuses(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step);
+void launch_rope_attention(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // ---- route.cu -----------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@
 
 namespace m40::cuda {
 
-RopeParameters rope_parameters(const RopeArgs& args);
+RopeParameters rope_parameters(const RopeStoreArgs& args);
 
 }  // namespace m40::cuda
 

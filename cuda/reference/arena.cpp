@@ -3,7 +3,6 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "../runtime/checks.h"
 #include "host.h"
 #include "objects.h"
 
@@ -16,11 +15,6 @@ m40_arena::~m40_arena() { release(); }
 void m40_arena::release() {
   if (memory != nullptr) munmap(memory, mapped_bytes);
   memory = nullptr;
-}
-
-uint8_t* m40_arena::next(uint64_t wanted_bytes, const char* what) const {
-  m40::check_room(alive(), n_bytes, used_bytes, wanted_bytes, what);
-  return memory + used_bytes;
 }
 
 extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_bytes, m40_arena** arena, m40_error* error) {
@@ -38,7 +32,10 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
     if (arena_bytes > UINT64_MAX - page) fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes", static_cast<unsigned long long>(arena_bytes));
     const uint64_t mapped_bytes = (arena_bytes + page - 1) / page * page;
     context->arenas.reserve(context->arenas.size() + 1);
-    std::unique_ptr<m40_arena> created(new m40_arena{context, nullptr, arena_bytes, mapped_bytes, 0});
+    std::unique_ptr<m40_arena> created(new m40_arena);
+    created->context = context;
+    created->n_bytes = arena_bytes;
+    created->mapped_bytes = mapped_bytes;
     void* memory = mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (memory == MAP_FAILED) {
       fail(M40_OUT_OF_MEMORY, "an arena of %llu bytes could not be had from the system: %s",

@@ -43,7 +43,7 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     auto& caches = arena->context->caches;
     caches.reserve(caches.size() + 1);
     caches.emplace_back(new m40_cache{arena, *desc, memory, page_bytes, m40::cache_head_bytes(*desc)});
-    arena->commit(n_bytes);
+    arena->take(n_bytes);
     *cache = caches.back().get();
   });
 }

@@ -53,7 +53,7 @@ struct Execution {
 void run_embed(const Execution& execution, const m40_op_embed& op);
 void run_norm(const Execution& execution, const m40_op_norm& op);
 void run_matmul(const Execution& execution, const m40_op_matmul& op);
-void run_rope(const Execution& execution, const m40_op_rope& op, const double* angles);
+void run_rope_store(const Execution& execution, const m40_op_rope_store& op, const double* angles);
 void run_attention(const Execution& execution, const m40_op_attention& op);
 void run_activation(const Execution& execution, const m40_op_activation& op);
 void run_add(const Execution& execution, const m40_op_add& op);
@@ -67,7 +67,7 @@ void run_sample(const Execution& execution, const m40_op_sample& op);
 // Bytes of scratch memory a thread for those that need any.
 uint64_t embed_scratch_bytes(const m40_op_embed& op);
 uint64_t matmul_scratch_bytes(const m40_op_matmul& op, uint64_t n_rows);
-uint64_t rope_scratch_bytes(const m40_op_rope& op);
+uint64_t rope_store_scratch_bytes(const m40_op_rope_store& op);
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_cache_desc& cache);
 uint64_t expert_matmul_scratch_bytes(const m40_op_expert_matmul& op);
 uint64_t sample_scratch_bytes(const m40_op_sample& op);

@@ -12,8 +12,7 @@
 
 #include "../include/m40.h"
 #include "../runtime/error.h"
-#include "../runtime/step.h"
-#include "../runtime/validate.h"
+#include "../runtime/program.h"
 #include "kernels.h"
 #include "thread_pool.h"
 
@@ -39,7 +38,6 @@ struct Tensor {
 struct ProgramPlan {
   std::vector<uint64_t> buffers;
   std::vector<uint64_t> angles;   // an operation's rope angles; 0 for other operations
-  uint64_t seen;                  // parse_step's scratch
   uint64_t samples;               // m40_sample [limits.n_outputs]
   uint64_t statuses;              // of outputs, uint32 [limits.n_outputs]
   uint64_t scratch;               // of the first thread; the others' follow
@@ -51,20 +49,12 @@ ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads);
 
 }  // namespace m40::reference
 
-struct m40_arena {
+struct m40_arena : m40::Arena {
   m40_context* context;
-  uint8_t* memory;  // nullptr once destroyed
-  uint64_t n_bytes;
   uint64_t mapped_bytes;
-  uint64_t used_bytes;
 
   ~m40_arena();
   void release();
-  bool alive() const { return memory != nullptr; }
-  // The memory of the next n_bytes (a multiple of the alignment), which are taken by commit() only, so that
-  // an upload that fails leaves the arena as it was.
-  uint8_t* next(uint64_t n_bytes, const char* what) const;
-  void commit(uint64_t n_bytes) { used_bytes += n_bytes; }
 };
 
 // A page is [n_layers][K, V][n_kv_heads][page_tokens] heads of head_dim values.
@@ -82,28 +72,23 @@ struct m40_cache {
   }
 };
 
-struct m40_program {
+struct m40_program : m40::ProgramBase {
   m40_context* context;
   m40_arena* arena;
   m40_cache* cache;  // nullptr where no operation uses one
-  m40::StepLimits limits;
-  std::vector<m40_buffer_desc> buffers;
-  std::vector<m40_op> ops;
-  std::vector<m40_arena*> arenas;  // of all that the program reads and writes
   m40::reference::ProgramPlan plan;
   uint8_t* memory;
-  m40::Step step;              // of m40_step_begin
-  bool step_begun = false;     // and not finished
-  bool step_computed = false;
+  bool step_computed = false;  // the one under way
 };
 
-struct m40_context final : m40::TensorLookup {
+struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   m40_context(const m40::reference::Kernels& vector_kernels, uint32_t n_threads) : kernels(vector_kernels), pool(n_threads) {}
   ~m40_context();
 
   const m40_tensor_desc* find(uint32_t tensor) const override {
     return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
   }
+  const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
 
   const m40::reference::Kernels& kernels;
   m40::reference::ThreadPool pool;

@@ -13,7 +13,7 @@ uint64_t thread_scratch_bytes(const ProgramDescription& program, const m40_op& o
       const m40_buffer_desc& input = program.buffers[op.matmul.input];
       return matmul_scratch_bytes(op.matmul, buffer_rows(input, program.limits->n_tokens, program.limits->n_outputs));
     }
-    case M40_OP_ROPE: return rope_scratch_bytes(op.rope);
+    case M40_OP_ROPE_STORE: return rope_store_scratch_bytes(op.rope_store);
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, *program.cache);
     case M40_OP_EXPERT_MATMUL: return expert_matmul_scratch_bytes(op.expert_matmul);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample);
@@ -37,11 +37,10 @@ ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads) 
   for (uint32_t i = 0; i < program.n_buffers; i++) plan.buffers.push_back(place(checked_buffer_bytes(program.buffers[i], limits)));
   for (uint32_t i = 0; i < program.n_ops; i++) {
     const m40_op& op = program.ops[i];
-    const bool rotates = op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE;
-    plan.angles.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(double)) : 0);
+    const bool rotates = op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE;
+    plan.angles.push_back(rotates ? place(op.rope_store.rope_dim / 2 * sizeof(double)) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, align_up(thread_scratch_bytes(program, op)));
   }
-  plan.seen = place((uint64_t{limits.n_sequences} + 31) / 32 * sizeof(uint32_t));
   plan.samples = place(uint64_t{limits.n_outputs} * sizeof(m40_sample));
   plan.statuses = place(uint64_t{limits.n_outputs} * sizeof(uint32_t));
   if (plan.scratch_bytes > most / n_threads) fail(M40_INVALID_ARGUMENT, "the program's scratch would take more than 2^52 bytes");

@@ -39,7 +39,7 @@ uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const Fill& fill) 
     fill(tensor.data, data_bytes);
   }
   context->tensors.push_back(tensor);
-  arena->commit(placed_bytes);
+  arena->take(placed_bytes);
   return static_cast<uint32_t>(context->tensors.size() - 1);
 }
 

@@ -81,11 +81,6 @@ void m40_arena::release() {
   memory = nullptr;
 }
 
-uint8_t* m40_arena::next(uint64_t placed_bytes, const char* what) const {
-  m40::check_room(alive(), n_bytes, used_bytes, placed_bytes, what);
-  return memory + used_bytes;
-}
-
 extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_bytes, m40_arena** arena, m40_error* error) {
   return guarded(error, [&] {
     require(context, "context");
@@ -102,7 +97,9 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
     };
     if (arena_bytes > free_bytes) too_large();
     context->arenas.reserve(context->arenas.size() + 1);
-    std::unique_ptr<m40_arena> created(new m40_arena{context, nullptr, arena_bytes, 0});
+    std::unique_ptr<m40_arena> created(new m40_arena);
+    created->context = context;
+    created->n_bytes = arena_bytes;
     void* memory = nullptr;
     const cudaError_t allocated = cudaMalloc(&memory, arena_bytes);
     if (allocated == cudaErrorMemoryAllocation) {

@@ -19,8 +19,7 @@
 #include "device_memory.h"
 #include "device_watch.h"
 #include "error.h"
-#include "step.h"
-#include "validate.h"
+#include "program.h"
 
 namespace m40::cuda {
 
@@ -60,9 +59,6 @@ struct StepResults {
 
 ProgramPlan plan_program(const ProgramDescription& program);
 
-// Throws where the program is nullptr, or an arena that it uses has been destroyed.
-void check_alive(const m40_program* program);
-
 // Throws where there is no such device, or it is too old for the kernels.
 void check_usable(uint32_t device);
 
@@ -81,23 +77,16 @@ class HostMemory {
 
 class Uploader;
 class ProgramGraphs;
-struct StepUnderWay;
+struct StepProgress;
 
 }  // namespace m40::cuda
 
-struct m40_arena {
+// Its memory is the device's; what is placed in it takes placed_bytes().
+struct m40_arena : m40::Arena {
   m40_context* context;
-  uint8_t* memory;  // of the device; nullptr once destroyed
-  uint64_t n_bytes;
-  uint64_t used_bytes;
 
   ~m40_arena();
   void release();
-  bool alive() const { return memory != nullptr; }
-  // Whether the next n_bytes (what placed_bytes() gives) are there; they are taken by take() only, so that an upload that
-  // fails leaves the arena as it was.
-  uint8_t* next(uint64_t placed_bytes, const char* what) const;
-  void take(uint64_t placed_bytes) { used_bytes += placed_bytes; }
 };
 
 struct m40_cache {
@@ -109,34 +98,30 @@ struct m40_cache {
   uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
 };
 
-struct m40_program {
+struct m40_program : m40::ProgramBase {
   m40_program();
   ~m40_program();
 
   m40_context* context;
   m40_arena* arena;
   m40_cache* cache;  // nullptr where no operation uses one
-  m40::StepLimits limits;
-  std::vector<m40_buffer_desc> buffers;
-  std::vector<m40_op> ops;
-  std::vector<m40_arena*> arenas;  // of all that the program reads and writes
   m40::cuda::ProgramPlan plan;
   uint8_t* memory;
-  std::vector<uint32_t> seen;      // parse_step's scratch
   std::vector<bool> fuses_with_next;  // see find_fusions()
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in, plan.input_bytes
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
-  std::unique_ptr<m40::cuda::StepUnderWay> step;
+  std::unique_ptr<m40::cuda::StepProgress> progress;
 };
 
-struct m40_context final : m40::TensorLookup {
+struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   explicit m40_context(uint32_t device_index);
   ~m40_context();
 
   const m40_tensor_desc* find(uint32_t tensor) const override {
     return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
   }
+  const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
   // To be called first in every function of the ABI: CUDA's device is the calling thread's. Throws where it hangs.
   void use() const;
   // Waits for all that is under way. False where the device hangs: what it may still use must be left alone.

@@ -58,8 +58,8 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   for (uint32_t i = 0; i < program.n_buffers; i++) plan.buffers.push_back(place(checked_buffer_bytes(program.buffers[i], limits)));
   for (uint32_t i = 0; i < program.n_ops; i++) {
     const m40_op& op = program.ops[i];
-    const bool rotates = op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE;
-    plan.turns.push_back(rotates ? place(op.rope.rope_dim / 2 * sizeof(uint64_t)) : 0);
+    const bool rotates = op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE;
+    plan.turns.push_back(rotates ? place(op.rope_store.rope_dim / 2 * sizeof(uint64_t)) : 0);
     const uint64_t packed = packed_row_bytes(op);
     plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));

@@ -7,9 +7,9 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
-#include "results.h"
+#include "program_api.h"
 #include "rope_angles.h"
-#include "step_under_way.h"
+#include "step_progress.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -17,64 +17,17 @@ using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;
 using m40::cuda::check;
-using m40::cuda::check_alive;
 using m40::cuda::PackedWeight;
 using m40::cuda::placed_bytes;
 using m40::cuda::Tensor;
 
 namespace {
 
-ProgramDescription describe(const m40_limits* limits, const m40_cache_desc* cache, const m40_buffer_desc* buffers, uint32_t n_buffers,
-                            const m40_op* ops, uint32_t n_ops) {
-  require(limits, "limits");
-  if (n_buffers != 0) require(buffers, "buffers");
-  if (n_ops != 0) require(ops, "ops");
-  return {limits, cache, buffers, n_buffers, ops, n_ops};
-}
-
 // Copies, and waits for it: a plain cudaMemcpy of pageable memory may return before the device has the bytes, and a
 // context's stream does not wait for it.
 void copy_to_device(const m40_program& program, uint8_t* to, const void* from, uint64_t n_bytes, const char* what) {
   check(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, program.context->stream), what);
   program.context->watch.wait(program.context->stream, what);
-}
-
-bool uses_cache(const m40_op& op) { return op.kind == M40_OP_ROPE || op.kind == M40_OP_ATTENTION; }
-
-void add_arena(m40_program& program, m40_arena* arena) {
-  auto& arenas = program.arenas;
-  if (std::find(arenas.begin(), arenas.end(), arena) == arenas.end()) arenas.push_back(arena);
-}
-
-void add_tensor_arenas(m40_program& program) {
-  const auto add = [&program](uint32_t tensor) {
-    if (tensor != M40_NONE) add_arena(program, program.context->tensors[tensor].arena);
-  };
-  for (const m40_op& op : program.ops) {
-    switch (op.kind) {
-      case M40_OP_EMBED:
-        add(op.embed.table);
-        add(op.embed.position_table);
-        break;
-      case M40_OP_NORM:
-        add(op.norm.weight);
-        add(op.norm.bias);
-        break;
-      case M40_OP_MATMUL:
-        for (uint32_t i = 0; i < op.matmul.n_weights; i++) {
-          add(op.matmul.weight[i]);
-          add(op.matmul.bias[i]);
-        }
-        break;
-      case M40_OP_ROPE:
-        add(op.rope.q_norm);
-        add(op.rope.k_norm);
-        break;
-      case M40_OP_EXPERT_MATMUL:
-        for (uint32_t i = 0; i < op.expert_matmul.n_weights; i++) add(op.expert_matmul.weight[i]);
-        break;
-    }
-  }
 }
 
 void check_tables(const m40_context* context, const m40_op* ops, uint32_t n_ops) {
@@ -113,7 +66,7 @@ void open_all_memory(const m40_program& program) {
 }
 
 void place_turns(const m40_program& program, size_t i) {
-  const m40_op_rope& op = program.ops[i].rope;
+  const m40_op_rope_store& op = program.ops[i].rope_store;
   std::vector<float> factors;
   if (op.factors != M40_NONE) {
     factors.resize(op.rope_dim / 2);
@@ -143,7 +96,7 @@ void fill_memory(const m40_program& program) {
   program.context->watch.wait(program.context->stream, "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
-    if (op.kind == M40_OP_ROPE && op.rope.rope != M40_ROPE_NONE) place_turns(program, i);
+    if (op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE) place_turns(program, i);
     if (program.plan.packed_rows[i] == 0) continue;
     if (op.kind == M40_OP_MATMUL) {
       pack_rows(program, op.matmul.weight, op.matmul.n_weights, op.matmul.columns, program.plan.packed_rows[i]);
@@ -155,20 +108,21 @@ void fill_memory(const m40_program& program) {
   program.context->watch.wait(program.context->stream, "a program");
 }
 
-// The buffer's memory, if it has n_bytes.
-uint8_t* buffer_memory(const m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes) {
-  check_alive(program);
-  if (buffer >= program->buffers.size()) {
-    fail(M40_INVALID_ARGUMENT, "buffer %u: the program has %zu", buffer, program->buffers.size());
-  }
-  const uint64_t has = m40::checked_buffer_bytes(program->buffers[buffer], program->limits.limits);
-  if (n_bytes > has) {
-    fail(M40_INVALID_ARGUMENT, "%llu bytes of buffer %u: it has %llu", static_cast<unsigned long long>(n_bytes), buffer,
-         static_cast<unsigned long long>(has));
-  }
-  if (n_bytes != 0) require(data, "data");
-  program->context->use();
-  return program->memory + program->plan.buffers[buffer];
+// Plans a program's memory and fills it.
+void place(m40_program& program, const ProgramDescription& description) {
+  m40_context* context = program.context;
+  check_tables(context, description.ops, description.n_ops);
+  context->use();
+  program.fuses_with_next = m40::cuda::find_fusions(program.ops);
+  program.graphs.reset(new m40::cuda::ProgramGraphs);
+  program.progress.reset(new m40::cuda::StepProgress);
+  program.plan = m40::cuda::plan_program(description);
+  program.memory = program.arena->next(program.plan.n_bytes, "a program");
+  context->uploader->wait();
+  const m40_limits& limits = *description.limits;
+  program.input.reset(new m40::cuda::HostMemory(program.plan.input_bytes));
+  program.results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
+  fill_memory(program);
 }
 
 }  // namespace
@@ -176,20 +130,13 @@ uint8_t* buffer_memory(const m40_program* program, uint32_t buffer, const void* 
 m40_program::m40_program() = default;
 m40_program::~m40_program() = default;
 
-void m40::cuda::check_alive(const m40_program* program) {
-  require(program, "program");
-  for (const m40_arena* arena : program->arenas) {
-    if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
-  }
-}
-
 extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
                                         const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,
                                         uint64_t* n_bytes, m40_error* error) {
   return guarded(error, [&] {
     require(context, "context");
     require(n_bytes, "n_bytes");
-    const ProgramDescription description = describe(limits, cache, buffers, n_buffers, ops, n_ops);
+    const ProgramDescription description = m40::describe_program(limits, cache, buffers, n_buffers, ops, n_ops);
     validate_program(description, nullptr);
     *n_bytes = m40::cuda::plan_program(description).n_bytes;
   });
@@ -198,71 +145,25 @@ extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* 
 extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers,
                                          uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program,
                                          m40_error* error) {
-  return guarded(error, [&] {
-    require(arena, "arena");
-    require(program, "program");
-    m40_context* context = arena->context;
-    if (cache != nullptr && (cache->arena->context != context || !cache->arena->alive())) {
-      fail(M40_INVALID_ARGUMENT, "the KV cache is of another context, or its arena has been destroyed");
-    }
-    const ProgramDescription description = describe(limits, cache == nullptr ? nullptr : &cache->desc, buffers, n_buffers, ops, n_ops);
-    validate_program(description, context);
-    check_tables(context, ops, n_ops);
-    context->use();
-
-    std::unique_ptr<m40_program> created(new m40_program);
-    created->context = context;
-    created->arena = arena;
-    created->cache = std::any_of(ops, ops + n_ops, uses_cache) ? cache : nullptr;
-    created->buffers.assign(buffers, buffers + n_buffers);
-    created->ops.assign(ops, ops + n_ops);
-    created->limits = {};
-    created->limits.limits = *limits;
-    created->limits.n_positions = position_limit(description, *context);
-    const m40_op_sample* sample = m40::find_sample(created->ops);
-    created->limits.samples = sample != nullptr;
-    created->limits.hidden = sample != nullptr && sample->hidden != M40_NONE;
-    if (created->cache != nullptr) {
-      created->limits.page_tokens = cache->desc.page_tokens;
-      created->limits.n_pages = cache->desc.n_pages;
-      add_arena(*created, cache->arena);
-    }
-    add_arena(*created, arena);
-    add_tensor_arenas(*created);
-    created->seen.resize((uint64_t{limits->n_sequences} + 31) / 32);
-    created->fuses_with_next = m40::cuda::find_fusions(created->ops);
-    created->graphs.reset(new m40::cuda::ProgramGraphs);
-    created->step.reset(new m40::cuda::StepUnderWay);
-    created->plan = m40::cuda::plan_program(description);
-    created->memory = arena->next(created->plan.n_bytes, "a program");
-    context->uploader->wait();
-    created->input.reset(new m40::cuda::HostMemory(created->plan.input_bytes));
-    created->results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(*limits, limits->n_outputs)));
-    fill_memory(*created);
-    context->programs.reserve(context->programs.size() + 1);
-    arena->take(created->plan.n_bytes);
-    *program = created.get();
-    context->programs.push_back(std::move(created));
-  });
+  return guarded(error, [&] { m40::create_program(arena, limits, cache, buffers, n_buffers, ops, n_ops, program, place); });
 }
 
 extern "C" void m40_program_destroy(m40_program* program) {
-  if (program == nullptr || !program->context->settle()) return;
-  auto& programs = program->context->programs;
-  programs.erase(std::remove_if(programs.begin(), programs.end(), [program](const auto& owned) { return owned.get() == program; }),
-                 programs.end());
+  if (program != nullptr && program->context->settle()) m40::drop_program(program);
 }
 
 extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
-    uint8_t* memory = buffer_memory(program, buffer, data, n_bytes);
+    uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);
+    program->context->use();
     if (n_bytes != 0) copy_to_device(*program, memory, data, n_bytes, "a buffer");
   });
 }
 
 extern "C" m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
-    const uint8_t* memory = buffer_memory(program, buffer, data, n_bytes);
+    const uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);
+    program->context->use();
     if (n_bytes != 0) check(cudaMemcpy(data, memory, n_bytes, cudaMemcpyDeviceToHost), "a buffer");
   });
 }

@@ -9,7 +9,7 @@
 #include "graphs.h"
 #include "results.h"
 #include "step_input.h"
-#include "step_under_way.h"
+#include "step_progress.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -18,12 +18,11 @@ using m40::require;
 using m40::ResultMemory;
 using m40::Step;
 using m40::cuda::check;
-using m40::cuda::check_alive;
 using m40::cuda::Clock;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
-using m40::cuda::StepUnderWay;
+using m40::cuda::StepProgress;
 
 namespace {
 
@@ -70,60 +69,46 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
 }
 
 void begin_step(m40_program* program, const void* block, const Step& step) {
-  StepUnderWay& under_way = *program->step;
+  StepProgress& progress = *program->progress;
   const m40_context* context = program->context;
   context->use();
   if (context->uploader->busy()) context->uploader->wait();
-  under_way.step = step;
-  under_way.shape = m40::cuda::shape_of(step, program->limits);
+  program->step = step;
+  progress.shape = m40::cuda::shape_of(step, program->limits);
   try {
-    launch_step(program, block, step, under_way.shape);
+    launch_step(program, block, step, progress.shape);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
     context->settle();
     throw;
   }
-  under_way.woken = false;
-  under_way.timed = false;
-  under_way.active = true;
-  under_way.begun = Clock::now();
-}
-
-StepUnderWay& step_under_way(m40_program* program) {
-  check_alive(program);
-  if (!program->step->active) fail(M40_INVALID_ARGUMENT, "no step is under way: wanted m40_step_begin first");
-  return *program->step;
+  progress.woken = false;
+  progress.timed = false;
+  progress.begun = Clock::now();
 }
 
 void wait_for_step(const m40_program* program) {
-  program->context->watch.wait(program->context->stream, "a step", program->step->begun);
-}
-
-Step parse_next_step(m40_program* program, const void* block, uint64_t block_bytes) {
-  check_alive(program);
-  require(block, "block");
-  if (program->step->active) fail(M40_INVALID_ARGUMENT, "a step is under way: wanted m40_step_finish first");
-  return parse_step(block, block_bytes, program->limits, program->seen.data());
+  program->context->watch.wait(program->context->stream, "a step", program->progress->begun);
 }
 
 // Whether the step is done, or so near its end that it is worth looking until then.
 bool ends_soon(const m40_program* program) {
   const m40_context* context = program->context;
-  StepUnderWay& under_way = *program->step;
+  StepProgress& progress = *program->progress;
   const Clock::time_point start = Clock::now();
   if (context->watch.is_done(context->stream, "a step", Clock::duration::zero())) {
-    if (!under_way.timed) under_way.forecast.woke_late(under_way.shape);
+    if (!progress.timed) progress.forecast.woke_late(progress.shape);
     return true;
   }
   if (!context->watch.is_done(context->stream, "a step", finish_patience)) return false;
-  under_way.forecast.woke_in_time(under_way.shape, under_way.begun, Clock::now() - start);
+  progress.forecast.woke_in_time(progress.shape, progress.begun, Clock::now() - start);
   return true;
 }
 
 // What lies in the device's memory of a step that is done. A copy to memory that is not page-locked waits for the device,
 // however long that takes.
 void read_values(const m40_program* program, const m40_op_sample& sample, float* values) {
-  const Step& step = program->step->step;
+  const Step& step = program->step;
   const m40_context* context = program->context;
   m40::for_each_run_of_values(sample, step, values, [&](uint32_t kind, uint32_t first, uint32_t n, float* to) {
     const uint32_t buffer = kind == M40_OUTPUT_LOGITS ? sample.logits : sample.hidden;
@@ -137,7 +122,7 @@ void read_values(const m40_program* program, const m40_op_sample& sample, float*
 
 // The results of a step that is done.
 void take_results(m40_program* program, const ResultMemory& memory) {
-  const Step& step = program->step->step;
+  const Step& step = program->step;
   const uint8_t* results = program->results->data();
   if (has_experts(*program)) {
     StepResults fixed;
@@ -156,11 +141,10 @@ void take_results(m40_program* program, const ResultMemory& memory) {
 extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,
                                uint32_t n_results, float* values, uint64_t n_values, m40_error* error) {
   return guarded(error, [&] {
-    const Step step = parse_next_step(program, block, block_bytes);
+    const Step step = m40::parse_next_step(program, block, block_bytes);
     const ResultMemory memory = {results, n_results, values, n_values};
     m40::check_result_memory(m40::find_sample(program->ops), step, memory);
     begin_step(program, block, step);
-    program->step->active = false;  // however it ends
     wait_for_step(program);
     take_results(program, memory);
   });
@@ -168,9 +152,10 @@ extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t
 
 extern "C" m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error) {
   return guarded(error, [&] {
-    const Step step = parse_next_step(program, block, block_bytes);
+    const Step step = m40::parse_next_step(program, block, block_bytes);
     m40::check_all_samples(step);
     begin_step(program, block, step);
+    program->step_under_way = true;
   });
 }
 
@@ -178,31 +163,32 @@ extern "C" m40_status m40_step_begin(m40_program* program, const void* block, ui
 // than the forecast is watched to its end by the next call.
 extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
   return guarded(error, [&] {
-    StepUnderWay& under_way = step_under_way(program);
-    if (!under_way.woken && under_way.forecast.knows(under_way.shape)) {
-      under_way.woken = true;
-      Clock::sleep_until(under_way.forecast.wake_time(under_way.shape, under_way.begun));
+    m40::require_step(program);
+    StepProgress& progress = *program->progress;
+    if (!progress.woken && progress.forecast.knows(progress.shape)) {
+      progress.woken = true;
+      Clock::sleep_until(progress.forecast.wake_time(progress.shape, progress.begun));
       return;
     }
-    under_way.active = false;  // where the device fails
+    program->step_under_way = false;  // where the device fails
     program->context->use();
     wait_for_step(program);
-    under_way.forecast.took(under_way.shape, Clock::now() - under_way.begun);
-    under_way.timed = under_way.active = true;
+    progress.forecast.took(progress.shape, Clock::now() - progress.begun);
+    progress.timed = program->step_under_way = true;
   });
 }
 
 extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error) {
   return guarded(error, [&] {
-    StepUnderWay& under_way = step_under_way(program);
-    under_way.active = false;  // however it ends, but for this:
+    m40::require_step(program);
+    program->step_under_way = false;  // however it ends, but for this:
     program->context->use();
     if (!ends_soon(program)) {
-      under_way.active = true;
+      program->step_under_way = true;
       fail(M40_NOT_READY, "the step goes on: wanted m40_step_wait again");
     }
     const ResultMemory memory = {results, n_results, nullptr, 0};
-    m40::check_result_memory(m40::find_sample(program->ops), under_way.step, memory);
+    m40::check_result_memory(m40::find_sample(program->ops), program->step, memory);
     take_results(program, memory);
   });
 }

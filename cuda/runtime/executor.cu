@@ -1,5 +1,6 @@
 #include "executor.h"
 
+#include "operations.h"
 #include "results.h"
 
 namespace m40::cuda {
@@ -60,7 +61,7 @@ class Execution {
       case M40_OP_EMBED: return embed(op.embed);
       case M40_OP_NORM: return norm(op.norm);
       case M40_OP_MATMUL: return matmul(i, {}, nullptr, 0);
-      case M40_OP_ROPE: return launch_rope(rope_args(i), step_, cache_, stream_);
+      case M40_OP_ROPE_STORE: return launch_rope_store(rope_store_args(i), step_, cache_, stream_);
       case M40_OP_ATTENTION: return launch_attention(attention_args(op.attention), step_, cache_, stream_);
       case M40_OP_ACTIVATION: return activation(op.activation);
       case M40_OP_ADD: return add(op.add);
@@ -76,9 +77,7 @@ class Execution {
   // Whether operation i writes hidden states that the step wants: fused, it would keep them to itself.
   bool keeps_hidden(size_t i) const {
     if (!wants_hidden_) return false;
-    const m40_op& op = program_.ops[i];
-    const uint32_t hidden = find_sample(program_.ops)->hidden;
-    return (op.kind == M40_OP_NORM && op.norm.output == hidden) || (op.kind == M40_OP_ACTIVATION && op.activation.output == hidden);
+    return writes_buffer(program_.ops[i], find_sample(program_.ops)->hidden);
   }
 
   void embed(const m40_op_embed& op) const {
@@ -162,8 +161,8 @@ class Execution {
   // The operation and the one after it in one launch; false where this step's rows do not allow it.
   bool run_fused(size_t i) const {
     const m40_op& op = program_.ops[i];
-    if (op.kind == M40_OP_ROPE) {
-      const RopeArgs rope = rope_args(i);
+    if (op.kind == M40_OP_ROPE_STORE) {
+      const RopeStoreArgs rope = rope_store_args(i);
       const AttentionArgs attention = attention_args(program_.ops[i + 1].attention);
       if (!rope_attention_fuses(rope, attention, step_)) return false;
       launch_rope_attention(rope, attention, step_, cache_, stream_);
@@ -192,9 +191,9 @@ class Execution {
     return true;
   }
 
-  RopeArgs rope_args(size_t i) const {
-    const m40_op_rope& op = program_.ops[i].rope;
-    RopeArgs args = {};
+  RopeStoreArgs rope_store_args(size_t i) const {
+    const m40_op_rope_store& op = program_.ops[i].rope_store;
+    RopeStoreArgs args = {};
     args.qkv = buffer(op.qkv);
     args.stride = stride(op.qkv);
     args.turns = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const uint64_t*>(memory(program_.plan.turns[i]));

@@ -1,59 +1,28 @@
 // Which operations need no launch of their own.
 #include "executor.h"
+#include "operations.h"
 
 namespace m40::cuda {
 
 namespace {
 
-bool reads(const m40_op& op, uint32_t buffer) {
-  switch (op.kind) {
-    case M40_OP_NORM: return op.norm.input == buffer || op.norm.residual == buffer;
-    case M40_OP_MATMUL: return op.matmul.input == buffer || op.matmul.residual == buffer;
-    case M40_OP_ROPE: return op.rope.qkv == buffer;
-    case M40_OP_ATTENTION: return op.attention.qkv == buffer;
-    case M40_OP_ACTIVATION: return op.activation.input == buffer;
-    case M40_OP_ADD: return op.add.a == buffer || op.add.b == buffer;
-    case M40_OP_SELECT: return op.select.input == buffer;
-    case M40_OP_SOFTCAP: return op.softcap.input == buffer;
-    case M40_OP_ROUTE: return op.route.input == buffer;
-    case M40_OP_EXPERT_MATMUL: return op.expert_matmul.input == buffer || op.expert_matmul.experts == buffer;
-    case M40_OP_EXPERT_SUM:
-      return op.expert_sum.input == buffer || op.expert_sum.weights == buffer || op.expert_sum.residual == buffer;
-    // Hidden states are read in steps that want them alone: Execution::run sees to those.
-    case M40_OP_SAMPLE: return op.sample.logits == buffer;
-    default: return false;
-  }
-}
-
-// Whether the operation replaces all columns, `columns`, that an earlier one wrote to the buffer.
-bool replaces(const m40_op& op, uint32_t buffer, uint32_t columns) {
-  switch (op.kind) {
-    case M40_OP_EMBED: return op.embed.output == buffer && op.embed.columns >= columns;
-    case M40_OP_NORM: return op.norm.output == buffer && op.norm.columns >= columns;
-    case M40_OP_ACTIVATION: return op.activation.output == buffer && op.activation.columns >= columns;
-    default: return false;
-  }
-}
-
-bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, uint32_t columns) {
+// Whether what an earlier operation put into `columns` columns of the buffer is read from operation `from` on.
+bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, uint64_t columns) {
   for (size_t i = from; i < ops.size(); i++) {
-    if (reads(ops[i], buffer)) return true;
-    if (replaces(ops[i], buffer, columns)) return false;
+    if (reads_buffer(ops[i], buffer)) return true;
+    if (replaces_buffer(ops[i], buffer, columns)) return false;
   }
   return false;
 }
 
 bool fuses_with_attention(const std::vector<m40_op>& ops, size_t i) {
-  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ROPE || ops[i + 1].kind != M40_OP_ATTENTION) return false;
-  const m40_op_rope& rope = ops[i].rope;
+  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ROPE_STORE || ops[i + 1].kind != M40_OP_ATTENTION) return false;
+  const m40_op_rope_store& rope = ops[i].rope_store;
   const m40_op_attention& attention = ops[i + 1].attention;
   if (attention.qkv != rope.qkv || attention.layer != rope.layer) return false;
-  // The next product of q, k and v replaces what is not rotated then.
-  for (size_t k = i + 2; k < ops.size(); k++) {
-    if (ops[k].kind == M40_OP_MATMUL && ops[k].matmul.output == rope.qkv) return true;
-    if (reads(ops[k], rope.qkv)) return false;
-  }
-  return true;
+  // What is not rotated then is replaced by the next product of q, k and v.
+  const Operation& operation = *find_operation(M40_OP_ROPE_STORE);
+  return !read_later(ops, i + 2, rope.qkv, operation.fields[0].columns(ops[i], 0));
 }
 
 bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {

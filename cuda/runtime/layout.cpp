@@ -5,6 +5,8 @@
 
 #include <string>
 
+#include "operations.h"
+
 namespace {
 
 class Layout {
@@ -13,7 +15,7 @@ class Layout {
     json_ += json_.empty() ? "{" : ", ";
     json_ += std::string("\"") + name + "\": {\"bytes\": " + std::to_string(n_bytes) + ", \"fields\": {";
   }
-  ~Layout() { json_ += "}}"; }
+  ~Layout() { json_ += "}" + rest_ + "}"; }
   Layout(const Layout&) = delete;
   Layout& operator=(const Layout&) = delete;
 
@@ -23,10 +25,39 @@ class Layout {
     json_ += std::string("\"") + name + "\": [" + std::to_string(offset) + ", " + std::to_string(n_bytes) + "]";
   }
 
+  // What the struct says beside its fields: JSON members, each after a comma.
+  void rest(const std::string& members) { rest_ = members; }
+
  private:
   std::string& json_;
+  std::string rest_;
   bool first_ = true;
 };
+
+const char* role_name(m40::Role role) {
+  switch (role) {
+    case m40::Role::kNumber: return "number";
+    case m40::Role::kReads: return "reads";
+    case m40::Role::kWrites: return "writes";
+    case m40::Role::kUpdates: return "updates";
+    case m40::Role::kLends: return "lends";
+    case m40::Role::kVector: return "vector";
+    case m40::Role::kMatrix: return "matrix";
+    case m40::Role::kExperts: return "experts";
+  }
+  return "";
+}
+
+// An operation's struct says its kind and its fields' roles, too.
+void describe_operation(std::string& json, const m40::Operation& operation) {
+  Layout layout(json, operation.struct_name, operation.n_bytes);
+  for (const m40::Field& field : operation) layout.field(field.name, field.offset, field.n_bytes);
+  std::string roles;
+  for (const m40::Field& field : operation) {
+    roles += std::string(roles.empty() ? "" : ", ") + "\"" + field.name + "\": \"" + role_name(field.role) + "\"";
+  }
+  layout.rest(", \"kind\": " + std::to_string(operation.kind) + ", \"roles\": {" + roles + "}");
+}
 
 #define STRUCT(type) \
   using S = type;    \
@@ -98,138 +129,7 @@ std::string describe() {
     FIELD(columns);
     FIELD(element);
   }
-  {
-    STRUCT(m40_op_embed);
-    FIELD(output);
-    FIELD(table);
-    FIELD(position_table);
-    FIELD(columns);
-    FIELD(scale);
-  }
-  {
-    STRUCT(m40_op_norm);
-    FIELD(input);
-    FIELD(output);
-    FIELD(weight);
-    FIELD(bias);
-    FIELD(residual);
-    FIELD(norm);
-    FIELD(columns);
-    FIELD(epsilon);
-  }
-  {
-    STRUCT(m40_op_matmul);
-    FIELD(input);
-    FIELD(output);
-    FIELD(residual);
-    FIELD(n_weights);
-    FIELD(columns);
-    FIELD(weight);
-    FIELD(bias);
-    FIELD(rows);
-    FIELD(output_column);
-  }
-  {
-    STRUCT(m40_op_rope);
-    FIELD(qkv);
-    FIELD(layer);
-    FIELD(n_heads);
-    FIELD(n_kv_heads);
-    FIELD(head_dim);
-    FIELD(rope_dim);
-    FIELD(rope);
-    FIELD(factors);
-    FIELD(q_norm);
-    FIELD(k_norm);
-    FIELD(original_context);
-    FIELD(norm_epsilon);
-    FIELD(freq_base);
-    FIELD(freq_scale);
-    FIELD(ext_factor);
-    FIELD(attention_factor);
-    FIELD(beta_fast);
-    FIELD(beta_slow);
-  }
-  {
-    STRUCT(m40_op_attention);
-    FIELD(qkv);
-    FIELD(output);
-    FIELD(layer);
-    FIELD(n_heads);
-    FIELD(n_kv_heads);
-    FIELD(head_dim);
-    FIELD(window);
-    FIELD(scale);
-    FIELD(softcap);
-  }
-  {
-    STRUCT(m40_op_activation);
-    FIELD(input);
-    FIELD(output);
-    FIELD(activation);
-    FIELD(gated);
-    FIELD(columns);
-  }
-  {
-    STRUCT(m40_op_add);
-    FIELD(a);
-    FIELD(b);
-    FIELD(output);
-    FIELD(columns);
-  }
-  {
-    STRUCT(m40_op_select);
-    FIELD(input);
-    FIELD(output);
-    FIELD(columns);
-  }
-  {
-    STRUCT(m40_op_softcap);
-    FIELD(input);
-    FIELD(output);
-    FIELD(columns);
-    FIELD(scale);
-    FIELD(softcap);
-  }
-  {
-    STRUCT(m40_op_route);
-    FIELD(input);
-    FIELD(experts);
-    FIELD(weights);
-    FIELD(n_experts);
-    FIELD(n_used);
-    FIELD(normalise);
-    FIELD(scale);
-  }
-  {
-    STRUCT(m40_op_expert_matmul);
-    FIELD(input);
-    FIELD(experts);
-    FIELD(output);
-    FIELD(n_weights);
-    FIELD(columns);
-    FIELD(n_used);
-    FIELD(n_experts);
-    FIELD(weight);
-    FIELD(rows);
-    FIELD(output_column);
-  }
-  {
-    STRUCT(m40_op_expert_sum);
-    FIELD(input);
-    FIELD(weights);
-    FIELD(residual);
-    FIELD(output);
-    FIELD(columns);
-    FIELD(n_used);
-  }
-  {
-    STRUCT(m40_op_sample);
-    FIELD(logits);
-    FIELD(columns);
-    FIELD(hidden);
-    FIELD(hidden_columns);
-  }
+  for (const m40::Operation& operation : m40::operations()) describe_operation(json, operation);
   {
     // The members of the union share one place, listed as "payload".
     STRUCT(m40_op);
@@ -319,8 +219,6 @@ std::string describe() {
 }
 
 static_assert(sizeof(m40_op) == 128, "operation records are 128 bytes");
-static_assert(sizeof(m40_op_rope) <= sizeof(m40_op::words) && sizeof(m40_op_matmul) <= sizeof(m40_op::words),
-              "every record fits the union's words");
 
 }  // namespace
 

@@ -7,7 +7,7 @@
 namespace m40 {
 
 // The angle a position of each of the rope_dim / 2 pairs. factors: [rope_dim / 2], or nullptr.
-void rope_angles(const m40_op_rope& op, const float* factors, double* angles);
+void rope_angles(const m40_op_rope_store& op, const float* factors, double* angles);
 
 }  // namespace m40
 

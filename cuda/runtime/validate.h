@@ -37,9 +37,6 @@ void validate_program(const ProgramDescription& program, const TensorLookup* ten
 // positions limit it.
 uint64_t position_limit(const ProgramDescription& program, const TensorLookup& tensors);
 
-// "matmul" for M40_OP_MATMUL; "unknown" for what is not in m40.h.
-const char* op_name(uint32_t kind);
-
 }  // namespace m40
 
 #endif

@@ -1,8 +1,8 @@
 import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import { Calls } from "./calls.ts";
-import type { BufferDesc, CacheDesc, ProgramDesc, TensorDesc } from "./descriptions.ts";
-import { Program } from "./program.ts";
+import type { BufferDesc, CacheDesc, Records, TensorDesc } from "./descriptions.ts";
+import { DeviceProgram } from "./device_program.ts";
 import { call, callAsync } from "./status.ts";
 import { BUFFER_DESC, CACHE_DESC, CONTEXT_OPTIONS, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
@@ -75,17 +75,17 @@ export class Context {
   }
 
   /** Bytes that a program takes in an arena; its tensor indices are not looked at. */
-  programBytes(desc: ProgramDesc, cache: CacheDesc): number {
+  programBytes(records: Records, cache: CacheDesc): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
       this.symbols.m40_program_bytes(
         this.handle,
-        LIMITS.encode(desc.limits),
+        LIMITS.encode(records.limits),
         CACHE_DESC.encode(cache),
-        encodeBuffers(desc.buffers),
-        desc.buffers.length,
-        desc.ops,
-        desc.ops.length / OP.bytes,
+        encodeBuffers(records.buffers),
+        records.buffers.length,
+        records.ops,
+        records.ops.length / OP.bytes,
         asBytes(bytes),
         error,
       )
@@ -209,21 +209,21 @@ export class Arena {
   }
 
   /** Checks a program's records and places its memory. `cache` may be absent where no operation uses it. */
-  createProgram(desc: ProgramDesc, cache?: Cache): Program {
+  createProgram(records: Records, cache?: Cache): DeviceProgram {
     const handle = created((out, error) =>
       this.symbols.m40_program_create(
         this.handle,
-        LIMITS.encode(desc.limits),
+        LIMITS.encode(records.limits),
         cache?.handle ?? null,
-        encodeBuffers(desc.buffers),
-        desc.buffers.length,
-        desc.ops,
-        desc.ops.length / OP.bytes,
+        encodeBuffers(records.buffers),
+        records.buffers.length,
+        records.ops,
+        records.ops.length / OP.bytes,
         out,
         error,
       )
     );
-    return new Program(this.context.calls, handle, desc);
+    return new DeviceProgram(this.context.calls, handle, records);
   }
 }
 

@@ -9,10 +9,10 @@ export type Limits = StructOf<typeof LIMITS>;
 /** A buffer of a program: see m40_buffer_desc. */
 export type BufferDesc = StructOf<typeof BUFFER_DESC>;
 
-/** A program as it crosses: its limits, buffers and encoded operation records. */
-export interface ProgramDesc {
+/** What a program is on a device, as it crosses. */
+export interface Records {
   readonly limits: Limits;
   readonly buffers: readonly BufferDesc[];
-  /** Records of 128 bytes each, see m40_op. */
+  /** Operations of 128 bytes each, see m40_op. */
   readonly ops: Uint8Array<ArrayBuffer>;
 }

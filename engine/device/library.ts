@@ -123,6 +123,27 @@ function isFile(path: string): boolean {
   }
 }
 
+/** A struct as a library was compiled. */
+export interface StructLayout {
+  readonly bytes: number;
+  /** Fields as [offset, bytes]. */
+  readonly fields: Readonly<Record<string, [number, number]>>;
+  /** Of an operation's struct: its kind, and what its fields are. */
+  readonly kind?: number;
+  readonly roles?: Readonly<Record<string, FieldRole>>;
+}
+
+/** What a field of an operation is: a number, a buffer by what is done with it, or a weight by its shape. */
+export type FieldRole =
+  | "number"
+  | "reads"
+  | "writes"
+  | "updates"
+  | "lends"
+  | "vector"
+  | "matrix"
+  | "experts";
+
 /** A kernel library: native code behind m40.h. */
 export class KernelLibrary {
   private constructor(
@@ -174,8 +195,8 @@ export class KernelLibrary {
     return this.opened.symbols;
   }
 
-  /** Sizes and offsets of the structs, as the library was compiled: bytes and [offset, bytes]. */
-  layout(): Record<string, { bytes: number; fields: Record<string, [number, number]> }> {
+  /** The structs as the library was compiled. */
+  layout(): Record<string, StructLayout> {
     return JSON.parse(text(this.symbols.m40_layout()));
   }
 

@@ -103,7 +103,7 @@ export const OpKind = {
   embed: 1,
   norm: 2,
   matmul: 3,
-  rope: 4,
+  rope_store: 4,
   attention: 5,
   activation: 6,
   add: 7,
@@ -152,7 +152,7 @@ export const OPS = {
     rows: ["u32", 3],
     output_column: ["u32", 3],
   }),
-  rope: new Struct("m40_op_rope", {
+  rope_store: new Struct("m40_op_rope_store", {
     qkv: "u32",
     layer: "u32",
     n_heads: "u32",

@@ -37,7 +37,7 @@ export const llama: Architecture = {
         projection("attn_k", kvHeads * headDim),
         projection("attn_v", kvHeads * headDim),
       ]);
-      program.rope(qkv, layer, parameters.attention, rope);
+      program.ropeStore(qkv, layer, parameters.attention, rope);
       program.attention(qkv, attended, layer, parameters.attention, {
         scale: 1 / Math.sqrt(headDim),
       });

@@ -1,5 +1,5 @@
 import type { Gguf } from "../gguf/reader.ts";
-import type { ProgramSource } from "../program/builder.ts";
+import type { Program } from "../program/program.ts";
 
 /** The numbers of a model that the engine needs whatever its architecture. */
 export interface ModelShape {
@@ -22,5 +22,5 @@ export interface Architecture {
   /**
    * @throws {M40Error} "invalid_model" where metadata or tensors are missing or do not fit together.
    */
-  read(gguf: Gguf): { readonly shape: ModelShape; readonly program: ProgramSource };
+  read(gguf: Gguf): { readonly shape: ModelShape; readonly program: Program };
 }

@@ -3,19 +3,13 @@ import { Activation, Element, NONE, Norm, Rope, Rows } from "../device/structs.t
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
-import { type Weight, WeightTable } from "./weight_table.ts";
+import type { Program } from "./program.ts";
+import { WeightTable } from "./weight_table.ts";
 
 /** A buffer of a program: [rows, columns], as many rows as the step has of what they stand for. */
 export interface Buffer {
   readonly index: number;
   readonly columns: number;
-}
-
-/** A program before its weights are uploaded. */
-export interface ProgramSource {
-  readonly operations: readonly Operation[];
-  readonly buffers: readonly BufferDesc[];
-  readonly weights: readonly Weight[];
 }
 
 /** A matrix product's weight by its tensor's name, [rows, columns of the input], and its bias. */
@@ -32,7 +26,7 @@ export interface HeadShape {
   readonly headDim: number;
 }
 
-/** How positions are rotated into queries and keys; see m40_op_rope. */
+/** How positions are rotated into queries and keys; see m40_op_rope_store. */
 export interface RopeOptions {
   readonly kind: keyof typeof Rope;
   /** Values of a head that are rotated. */
@@ -179,7 +173,7 @@ export class ProgramBuilder {
   }
 
   /** Normalises and rotates q and k of a row [q, k, v], and writes k and v to the cache. */
-  rope(
+  ropeStore(
     qkv: Buffer,
     layer: number,
     shape: HeadShape,
@@ -187,7 +181,7 @@ export class ProgramBuilder {
     norms: { q?: string; k?: string; epsilon: number } = { epsilon: 0 },
   ): void {
     this.operations.push({
-      kind: "rope",
+      kind: "rope_store",
       qkv: qkv.index,
       layer,
       n_heads: shape.heads,
@@ -342,7 +336,7 @@ export class ProgramBuilder {
    * @throws {M40Error} "invalid_model" where the file has tensors that no operation uses: a model that
    * is only half understood computes nonsense.
    */
-  build(): ProgramSource {
+  build(): Program {
     this.weightTable.assertAllUsed();
     const { operations, buffers, weightTable } = this;
     return { operations, buffers, weights: weightTable.weights };

@@ -9,19 +9,19 @@ import { NONE, OP, OpKind, OPS, type StructOf } from "../device/structs.ts";
 type Ops = typeof OPS;
 
 /**
- * One operation. Buffers are indices into {@link ProgramSource.buffers}, weights indices into
- * {@link ProgramSource.weights}, either NONE where absent.
+ * One operation. Buffers are indices into a program's buffers, weights indices into
+ * its weights, either NONE where absent.
  */
 export type Operation = {
   [K in keyof Ops]: { readonly kind: K } & Readonly<StructOf<Ops[K]>>;
 }[keyof Ops];
 
-/** Which fields of an operation are weights. */
-const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = {
+/** Which fields of an operation are weights; a test compares them with the library's description. */
+export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = {
   embed: ["table", "position_table"],
   norm: ["weight", "bias"],
   matmul: ["weight", "bias"],
-  rope: ["factors", "q_norm", "k_norm"],
+  rope_store: ["factors", "q_norm", "k_norm"],
   expert_matmul: ["weight"],
 };
 

@@ -9,7 +9,7 @@ namespace m40::reference {
 
 namespace {
 
-void rotate(float* head, const m40_op_rope& op, const float* cosines, const float* sines) {
+void rotate(float* head, const m40_op_rope_store& op, const float* cosines, const float* sines) {
   const uint32_t half = op.rope_dim / 2;
   const bool halves = op.rope == M40_ROPE_HALVES;
   for (uint32_t i = 0; i < half; i++) {
@@ -24,9 +24,9 @@ void rotate(float* head, const m40_op_rope& op, const float* cosines, const floa
 
 }  // namespace
 
-uint64_t rope_scratch_bytes(const m40_op_rope& op) { return uint64_t{op.rope_dim} * sizeof(float); }
+uint64_t rope_store_scratch_bytes(const m40_op_rope_store& op) { return uint64_t{op.rope_dim} * sizeof(float); }
 
-void run_rope(const Execution& execution, const m40_op_rope& op, const double* angles) {
+void run_rope_store(const Execution& execution, const m40_op_rope_store& op, const double* angles) {
   const Step& step = execution.step;
   const float* q_norm = execution.vector(op.q_norm);
   const float* k_norm = execution.vector(op.k_norm);

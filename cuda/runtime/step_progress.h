@@ -1,16 +1,13 @@
-// What is kept of a step between m40_step_begin and m40_step_finish.
-#ifndef M40_RUNTIME_STEP_UNDER_WAY_H
-#define M40_RUNTIME_STEP_UNDER_WAY_H
+// What the device's library keeps of a step between m40_step_begin and m40_step_finish.
+#ifndef M40_RUNTIME_STEP_PROGRESS_H
+#define M40_RUNTIME_STEP_PROGRESS_H
 
-#include "step.h"
 #include "step_forecast.h"
 #include "step_input.h"
 
 namespace m40::cuda {
 
-struct StepUnderWay {
-  bool active = false;
-  Step step;
+struct StepProgress {
   StepShape shape;
   bool woken = false;  // m40_step_wait has returned by the forecast
   bool timed = false;  // its end was seen

@@ -1,6 +1,6 @@
 import { asBytes } from "./bytes.ts";
 import type { Calls } from "./calls.ts";
-import type { ProgramDesc } from "./descriptions.ts";
+import type { Records } from "./descriptions.ts";
 import { call, callAsync, callUntilReady } from "./status.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
 import type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
@@ -19,7 +19,7 @@ import {
 const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
 
 /** A program in device memory, ready to run. One step at a time. */
-export class Program {
+export class DeviceProgram {
   private readonly block: StepBlock;
   /** The sample operation; a program may have none. */
   private readonly sampleOp?: StructOf<typeof OPS["sample"]>;
@@ -29,11 +29,11 @@ export class Program {
   constructor(
     private readonly calls: Calls,
     private readonly handle: Deno.PointerValue,
-    readonly desc: ProgramDesc,
+    readonly records: Records,
   ) {
-    this.block = new StepBlock(desc.limits);
-    this.sampleOp = findSample(desc.ops);
-    this.results = new Uint8Array(this.sampleOp ? desc.limits.n_outputs * RESULT.bytes : 0);
+    this.block = new StepBlock(records.limits);
+    this.sampleOp = findSample(records.ops);
+    this.results = new Uint8Array(this.sampleOp ? records.limits.n_outputs * RESULT.bytes : 0);
   }
 
   /**

@@ -20,12 +20,12 @@ void rope_turns(const double* angles, uint32_t n_pairs, uint64_t* turns) {
   }
 }
 
-RopeParameters rope_parameters(const RopeArgs& args) {
+RopeParameters rope_parameters(const RopeStoreArgs& args) {
   const bool rotates = args.op.rope != M40_ROPE_NONE;
   return {args.turns, args.q_norm, args.k_norm, args.op.rope, rotates ? args.op.rope_dim : 0, args.op.head_dim, args.op.norm_epsilon, args.op.attention_factor};
 }
 
-void launch_rope(const RopeArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
+void launch_rope_store(const RopeStoreArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   RopeKernelArgs kernel = {};
   kernel.rope = rope_parameters(args);
   kernel.cache = cache_layer(cache, args.op.layer);

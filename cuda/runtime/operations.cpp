@@ -1,0 +1,312 @@
+#include "operations.h"
+
+#include <stddef.h>
+
+#include <algorithm>
+
+namespace m40 {
+
+namespace {
+
+constexpr Field buffer(Field field, Role role, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
+  field.role = role;
+  field.row_kind = row_kind;
+  field.columns = columns;
+  field.element = element;
+  return field;
+}
+constexpr Field reads(Field field, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
+  return buffer(field, Role::kReads, row_kind, columns, element);
+}
+constexpr Field writes(Field field, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
+  return buffer(field, Role::kWrites, row_kind, columns, element);
+}
+constexpr Field vector(Field field, Count columns) {
+  field.role = Role::kVector;
+  field.columns = columns;
+  return field;
+}
+constexpr Field matrix(Field field, Count rows, Count columns) {
+  field.role = Role::kMatrix;
+  field.rows = rows;
+  field.columns = columns;
+  return field;
+}
+constexpr Field experts(Field field, Count n_experts, Count rows, Count columns) {
+  field.role = Role::kExperts;
+  field.experts = n_experts;
+  field.rows = rows;
+  field.columns = columns;
+  return field;
+}
+constexpr Field optional(Field field) {
+  field.optional = true;
+  return field;
+}
+constexpr Field where(bool (*used)(const m40_op& op), Field field) {
+  field.used = used;
+  return field;
+}
+
+// Columns up to the end of the last weight's, and how many the weights write.
+template <class Record>
+uint64_t output_end(const Record& record) {
+  uint64_t end = 0;
+  for (uint32_t i = 0; i < record.n_weights; i++) end = std::max(end, uint64_t{record.output_column[i]} + record.rows[i]);
+  return end;
+}
+template <class Record>
+uint64_t output_written(const Record& record) {
+  uint64_t columns = 0;
+  for (uint32_t i = 0; i < record.n_weights; i++) columns += record.rows[i];
+  return columns;
+}
+
+#define FIELD(name, member) \
+  Field { #member, offsetof(m40_op_##name, member), sizeof(m40_op_##name::member) }
+// A count from the record, and for arrays from `i`.
+#define COUNT(expression) [](const m40_op& op, [[maybe_unused]] uint32_t i) -> uint64_t { return expression; }
+
+constexpr Field embed_fields[] = {
+    writes(FIELD(embed, output), RowKind::kTokens, COUNT(op.embed.columns)),
+    matrix(FIELD(embed, table), nullptr, COUNT(op.embed.columns)),
+    optional(matrix(FIELD(embed, position_table), nullptr, COUNT(op.embed.columns))),
+    FIELD(embed, columns),
+    FIELD(embed, scale),
+};
+
+constexpr Field norm_fields[] = {
+    reads(FIELD(norm, input), RowKind::kAny, COUNT(op.norm.columns)),
+    writes(FIELD(norm, output), RowKind::kAsFirst, COUNT(op.norm.columns)),
+    vector(FIELD(norm, weight), COUNT(op.norm.columns)),
+    optional(vector(FIELD(norm, bias), COUNT(op.norm.columns))),
+    optional(reads(FIELD(norm, residual), RowKind::kAsFirst, COUNT(op.norm.columns))),
+    FIELD(norm, norm),
+    FIELD(norm, columns),
+    FIELD(norm, epsilon),
+};
+
+constexpr Field matmul_fields[] = {
+    reads(FIELD(matmul, input), RowKind::kAny, COUNT(op.matmul.columns)),
+    writes(FIELD(matmul, output), RowKind::kAsFirst, COUNT(output_end(op.matmul))),
+    optional(reads(FIELD(matmul, residual), RowKind::kAsFirst, COUNT(output_end(op.matmul)))),
+    FIELD(matmul, n_weights),
+    FIELD(matmul, columns),
+    matrix(FIELD(matmul, weight), COUNT(op.matmul.rows[i]), COUNT(op.matmul.columns)),
+    optional(vector(FIELD(matmul, bias), COUNT(op.matmul.rows[i]))),
+    FIELD(matmul, rows),
+    FIELD(matmul, output_column),
+};
+
+constexpr Field rope_store_fields[] = {
+    buffer(FIELD(rope_store, qkv), Role::kUpdates, RowKind::kTokens,
+           COUNT((uint64_t{op.rope_store.n_heads} + 2 * uint64_t{op.rope_store.n_kv_heads}) * op.rope_store.head_dim)),
+    FIELD(rope_store, layer),
+    FIELD(rope_store, n_heads),
+    FIELD(rope_store, n_kv_heads),
+    FIELD(rope_store, head_dim),
+    FIELD(rope_store, rope_dim),
+    FIELD(rope_store, rope),
+    where([](const m40_op& op) { return op.rope_store.rope != M40_ROPE_NONE; }, optional(vector(FIELD(rope_store, factors), COUNT(op.rope_store.rope_dim / 2)))),
+    optional(vector(FIELD(rope_store, q_norm), COUNT(op.rope_store.head_dim))),
+    optional(vector(FIELD(rope_store, k_norm), COUNT(op.rope_store.head_dim))),
+    FIELD(rope_store, original_context),
+    FIELD(rope_store, norm_epsilon),
+    FIELD(rope_store, freq_base),
+    FIELD(rope_store, freq_scale),
+    FIELD(rope_store, ext_factor),
+    FIELD(rope_store, attention_factor),
+    FIELD(rope_store, beta_fast),
+    FIELD(rope_store, beta_slow),
+};
+
+constexpr Field attention_fields[] = {
+    // Only q: k and v come from the cache.
+    reads(FIELD(attention, qkv), RowKind::kTokens, COUNT(uint64_t{op.attention.n_heads} * op.attention.head_dim)),
+    writes(FIELD(attention, output), RowKind::kTokens, COUNT(uint64_t{op.attention.n_heads} * op.attention.head_dim)),
+    FIELD(attention, layer),
+    FIELD(attention, n_heads),
+    FIELD(attention, n_kv_heads),
+    FIELD(attention, head_dim),
+    FIELD(attention, window),
+    FIELD(attention, scale),
+    FIELD(attention, softcap),
+};
+
+constexpr Field activation_fields[] = {
+    reads(FIELD(activation, input), RowKind::kAny, COUNT(uint64_t{op.activation.columns} * (op.activation.gated ? 2 : 1))),
+    writes(FIELD(activation, output), RowKind::kAsFirst, COUNT(op.activation.columns)),
+    FIELD(activation, activation),
+    FIELD(activation, gated),
+    FIELD(activation, columns),
+};
+
+constexpr Field add_fields[] = {
+    reads(FIELD(add, a), RowKind::kAny, COUNT(op.add.columns)),
+    reads(FIELD(add, b), RowKind::kAsFirst, COUNT(op.add.columns)),
+    writes(FIELD(add, output), RowKind::kAsFirst, COUNT(op.add.columns)),
+    FIELD(add, columns),
+};
+
+constexpr Field select_fields[] = {
+    reads(FIELD(select, input), RowKind::kTokens, COUNT(op.select.columns)),
+    writes(FIELD(select, output), RowKind::kOutputs, COUNT(op.select.columns)),
+    FIELD(select, columns),
+};
+
+constexpr Field softcap_fields[] = {
+    reads(FIELD(softcap, input), RowKind::kAny, COUNT(op.softcap.columns)),
+    writes(FIELD(softcap, output), RowKind::kAsFirst, COUNT(op.softcap.columns)),
+    FIELD(softcap, columns),
+    FIELD(softcap, scale),
+    FIELD(softcap, softcap),
+};
+
+constexpr Field route_fields[] = {
+    reads(FIELD(route, input), RowKind::kTokens, COUNT(op.route.n_experts)),
+    writes(FIELD(route, experts), RowKind::kTokens, COUNT(op.route.n_used), M40_ELEMENT_U32),
+    writes(FIELD(route, weights), RowKind::kTokens, COUNT(op.route.n_used)),
+    FIELD(route, n_experts),
+    FIELD(route, n_used),
+    FIELD(route, normalise),
+    FIELD(route, scale),
+};
+
+constexpr Field expert_matmul_fields[] = {
+    // Rows of tokens, or of experts.
+    reads(FIELD(expert_matmul, input), RowKind::kAny, COUNT(op.expert_matmul.columns)),
+    reads(FIELD(expert_matmul, experts), RowKind::kTokens, COUNT(op.expert_matmul.n_used), M40_ELEMENT_U32),
+    writes(FIELD(expert_matmul, output), RowKind::kExperts, COUNT(output_end(op.expert_matmul))),
+    FIELD(expert_matmul, n_weights),
+    FIELD(expert_matmul, columns),
+    FIELD(expert_matmul, n_used),
+    FIELD(expert_matmul, n_experts),
+    experts(FIELD(expert_matmul, weight), COUNT(op.expert_matmul.n_experts), COUNT(op.expert_matmul.rows[i]), COUNT(op.expert_matmul.columns)),
+    FIELD(expert_matmul, rows),
+    FIELD(expert_matmul, output_column),
+};
+
+constexpr Field expert_sum_fields[] = {
+    reads(FIELD(expert_sum, input), RowKind::kExperts, COUNT(op.expert_sum.columns)),
+    reads(FIELD(expert_sum, weights), RowKind::kTokens, COUNT(op.expert_sum.n_used)),
+    optional(reads(FIELD(expert_sum, residual), RowKind::kTokens, COUNT(op.expert_sum.columns))),
+    writes(FIELD(expert_sum, output), RowKind::kTokens, COUNT(op.expert_sum.columns)),
+    FIELD(expert_sum, columns),
+    FIELD(expert_sum, n_used),
+};
+
+constexpr Field sample_fields[] = {
+    reads(FIELD(sample, logits), RowKind::kOutputs, COUNT(op.sample.columns)),
+    FIELD(sample, columns),
+    optional(buffer(FIELD(sample, hidden), Role::kLends, RowKind::kOutputs, COUNT(op.sample.hidden_columns))),
+    FIELD(sample, hidden_columns),
+};
+
+template <class Record, uint32_t n>
+constexpr Operation described(uint32_t kind, const char* name, const char* struct_name, const Field (&fields)[n]) {
+  return {kind, name, struct_name, sizeof(Record), fields, n};
+}
+constexpr Operation with_cache(Operation operation) {
+  operation.uses_cache = true;
+  return operation;
+}
+constexpr Operation with_weights(Operation operation, Count n_weights, Count written) {
+  operation.n_weights = n_weights;
+  operation.written = written;
+  return operation;
+}
+constexpr Operation with_experts(Operation operation, Count n_used) {
+  operation.n_used = n_used;
+  return operation;
+}
+
+#define OPERATION(KIND, name) described<m40_op_##name>(M40_OP_##KIND, #name, "m40_op_" #name, name##_fields)
+
+constexpr Operation all[] = {
+    OPERATION(EMBED, embed),
+    OPERATION(NORM, norm),
+    with_weights(OPERATION(MATMUL, matmul), COUNT(op.matmul.n_weights), COUNT(output_written(op.matmul))),
+    with_cache(OPERATION(ROPE_STORE, rope_store)),
+    with_cache(OPERATION(ATTENTION, attention)),
+    OPERATION(ACTIVATION, activation),
+    OPERATION(ADD, add),
+    OPERATION(SELECT, select),
+    OPERATION(SOFTCAP, softcap),
+    OPERATION(ROUTE, route),
+    with_experts(with_weights(OPERATION(EXPERT_MATMUL, expert_matmul), COUNT(op.expert_matmul.n_weights), COUNT(output_written(op.expert_matmul))),
+                 COUNT(op.expert_matmul.n_used)),
+    with_experts(OPERATION(EXPERT_SUM, expert_sum), COUNT(op.expert_sum.n_used)),
+    OPERATION(SAMPLE, sample),
+};
+
+#undef OPERATION
+#undef COUNT
+#undef FIELD
+
+// Whether its fields are the struct's, one behind the other and none left out, and have all that their roles need.
+constexpr bool complete(const Operation& operation) {
+  uint32_t end = 0;
+  for (uint32_t i = 0; i < operation.n_fields; i++) {
+    const Field& field = operation.fields[i];
+    const bool array = field.n_bytes != sizeof(uint32_t);
+    if (field.offset != end || field.n_bytes % sizeof(uint32_t) != 0) return false;
+    if (field.role != Role::kNumber && (field.columns == nullptr || (array && operation.n_weights == nullptr))) return false;
+    if (field.role == Role::kExperts && (field.experts == nullptr || field.rows == nullptr)) return false;
+    if (field.row_kind == RowKind::kExperts && operation.n_used == nullptr) return false;
+    end += field.n_bytes;
+  }
+  return end == operation.n_bytes && end <= sizeof(m40_op::words);
+}
+
+constexpr bool all_complete() {
+  for (uint32_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
+    if (all[i].kind != i + 1 || !complete(all[i])) return false;
+  }
+  return true;
+}
+
+static_assert(all_complete(), "a record, or a field of one, is not described");
+
+// Whether a field that has a role names the buffer.
+template <class HasRole>
+bool names_buffer(const m40_op& op, uint32_t buffer, const HasRole& has_role) {
+  const Operation* operation = find_operation(op.kind);
+  return std::any_of(operation->begin(), operation->end(), [&](const Field& field) {
+    return field.is_buffer() && has_role(field) && field.value(op) == buffer;
+  });
+}
+
+}  // namespace
+
+OperationList operations() { return {all, sizeof(all) / sizeof(all[0])}; }
+
+const Operation* find_operation(uint32_t kind) { return kind >= 1 && kind <= operations().n ? &all[kind - 1] : nullptr; }
+
+const char* op_name(uint32_t kind) {
+  const Operation* operation = find_operation(kind);
+  return operation == nullptr ? "unknown" : operation->name;
+}
+
+bool uses_cache(const m40_op& op) {
+  const Operation* operation = find_operation(op.kind);
+  return operation == nullptr || operation->uses_cache;
+}
+
+bool reads_buffer(const m40_op& op, uint32_t buffer) {
+  return find_operation(op.kind) == nullptr || names_buffer(op, buffer, [](const Field& field) { return field.reads(); });
+}
+
+bool writes_buffer(const m40_op& op, uint32_t buffer) {
+  return find_operation(op.kind) == nullptr || names_buffer(op, buffer, [](const Field& field) { return field.writes(); });
+}
+
+bool replaces_buffer(const m40_op& op, uint32_t buffer, uint64_t columns) {
+  if (reads_buffer(op, buffer)) return false;
+  const Operation& operation = *find_operation(op.kind);
+  return names_buffer(op, buffer, [&](const Field& field) {
+    const uint64_t end = field.columns(op, 0);
+    return field.writes() && end >= columns && (operation.written == nullptr || operation.written(op, 0) == end);
+  });
+}
+
+}  // namespace m40

@@ -1,0 +1,288 @@
+#include "record_checker.h"
+
+#include <math.h>
+#include <stdarg.h>
+
+namespace m40 {
+
+namespace {
+
+constexpr uint32_t most_heads = 1u << 16;  // far above any model
+constexpr uint32_t most_used = 1u << 12;   // experts of a token: the same
+
+const char* rows_name(uint32_t rows) {
+  return rows == M40_ROWS_TOKENS ? "tokens" : rows == M40_ROWS_OUTPUTS ? "outputs" : "experts";
+}
+
+const char* element_name(uint32_t element) { return element == M40_ELEMENT_F32 ? "F32" : "U32"; }
+
+// Checks one record; every message starts with the record's index and kind.
+class RecordChecker {
+ public:
+  RecordChecker(const ProgramDescription& program, const TensorLookup* tensors, uint32_t index)
+      : program_(program), tensors_(tensors), index_(index), op_(program.ops[index]), operation_(find_operation(op_.kind)) {}
+
+  void check() const {
+    if (op_.flags != 0) reject("flags are 0x%x: wanted 0", op_.flags);
+    if (operation_ == nullptr) reject("kind %u is not an operation of this ABI: wanted 1 to %u", op_.kind, operations().n);
+    check_numbers();
+    const m40_buffer_desc* first = nullptr;
+    const Field* first_field = nullptr;
+    for (const Field& field : *operation_) {
+      for (uint32_t i = 0; i < operation_->n_elements(field, op_); i++) {
+        if (field.optional && field.value(op_, i) == M40_NONE) continue;
+        if (field.is_weight()) check_weight(field, i);
+        if (!field.is_buffer()) continue;
+        const m40_buffer_desc& desc = check_buffer(field);
+        if (first == nullptr) {
+          first = &desc;
+          first_field = &field;
+        }
+        if (field.row_kind == RowKind::kAsFirst) check_same_rows(*first_field, *first, field, desc);
+      }
+    }
+    check_relations();
+  }
+
+ private:
+  [[noreturn]] void reject(const char* format, ...) const __attribute__((format(printf, 2, 3))) {
+    char reason[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(reason, sizeof(reason), format, arguments);
+    va_end(arguments);
+    fail(M40_INVALID_ARGUMENT, "operation %u (%s): %s", index_, op_name(op_.kind), reason);
+  }
+
+  // ---- what follows from the description --------------------------------------------------------------
+
+  const m40_buffer_desc& check_buffer(const Field& field) const {
+    const uint32_t index = field.value(op_);
+    if (index >= program_.n_buffers) reject("%s is buffer %u: wanted one below %u", field.name, index, program_.n_buffers);
+    const m40_buffer_desc& desc = program_.buffers[index];
+    if (desc.element != field.element) {
+      reject("%s (buffer %u) has elements %s: wanted %s", field.name, index, element_name(desc.element), element_name(field.element));
+    }
+    check_rows(field, desc);
+    const uint64_t columns = field.columns(op_, 0);
+    if (columns == 0) reject("%s would have no columns", field.name);
+    if (columns > desc.columns) {
+      reject("%s (buffer %u) has %u columns: wanted at least %llu", field.name, index, desc.columns, static_cast<unsigned long long>(columns));
+    }
+    return desc;
+  }
+
+  void check_rows(const Field& field, const m40_buffer_desc& desc) const {
+    if (field.row_kind == RowKind::kExperts) return check_expert_rows(field.name, desc);
+    if (field.row_kind != RowKind::kTokens && field.row_kind != RowKind::kOutputs) return;
+    const uint32_t rows = field.row_kind == RowKind::kTokens ? M40_ROWS_TOKENS : M40_ROWS_OUTPUTS;
+    if (desc.rows != rows) {
+      reject("%s (buffer %u) has rows of %s: wanted %s", field.name, field.value(op_), rows_name(desc.rows), rows_name(rows));
+    }
+  }
+
+  void check_expert_rows(const char* name, const m40_buffer_desc& desc) const {
+    const uint64_t n_used = operation_->n_used(op_, 0);
+    if (desc.rows != M40_ROWS_EXPERTS || desc.rows_factor != n_used) {
+      reject("%s has rows of %s x %u: wanted experts x %llu", name, rows_name(desc.rows), desc.rows_factor, static_cast<unsigned long long>(n_used));
+    }
+  }
+
+  void check_same_rows(const Field& field_a, const m40_buffer_desc& a, const Field& field_b, const m40_buffer_desc& b) const {
+    if (a.rows != b.rows || a.rows_factor != b.rows_factor) {
+      reject("%s has rows of %s x %u, %s of %s x %u: wanted the same", field_a.name, rows_name(a.rows), a.rows_factor, field_b.name,
+             rows_name(b.rows), b.rows_factor);
+    }
+  }
+
+  void check_weight(const Field& field, uint32_t i) const {
+    if (tensors_ == nullptr) return;
+    const uint32_t index = field.value(op_, i);
+    const m40_tensor_desc* desc = tensors_->find(index);
+    if (desc == nullptr) {
+      if (index == M40_NONE) reject("%s is missing", field.name);
+      reject("%s is tensor %u, which does not exist", field.name, index);
+    }
+    const uint64_t columns = field.columns(op_, i);
+    const uint64_t n_experts = field.experts == nullptr ? 1 : field.experts(op_, i);
+    const uint64_t rows = field.role == Role::kVector ? 1 : field.rows == nullptr ? desc->rows : field.rows(op_, i);
+    if (desc->n_experts != n_experts || desc->rows != rows || desc->columns != columns) {
+      reject("%s (tensor %u) is [%u, %u, %u]: wanted [%llu, %llu, %llu]", field.name, index, desc->n_experts, desc->rows, desc->columns,
+             static_cast<unsigned long long>(n_experts), static_cast<unsigned long long>(rows), static_cast<unsigned long long>(columns));
+    }
+  }
+
+  // ---- what is special: numbers, before buffers and weights are looked at, and what they have to do with each other ----
+
+  void check_numbers() const {
+    switch (op_.kind) {
+      case M40_OP_EMBED: return finite("scale", op_.embed.scale);
+      case M40_OP_NORM: return norm(op_.norm);
+      case M40_OP_MATMUL: return matmul(op_.matmul);
+      case M40_OP_ROPE_STORE: return rope_store(op_.rope_store);
+      case M40_OP_ATTENTION: return attention(op_.attention);
+      case M40_OP_ACTIVATION: return activation(op_.activation);
+      case M40_OP_SOFTCAP: return softcap(op_.softcap);
+      case M40_OP_ROUTE: return route(op_.route);
+      case M40_OP_EXPERT_MATMUL: return expert_matmul(op_.expert_matmul);
+      case M40_OP_EXPERT_SUM: return expert_sum(op_.expert_sum);
+      case M40_OP_SAMPLE: return sample(op_.sample);
+    }
+  }
+
+  void check_relations() const {
+    if (op_.kind == M40_OP_EMBED && tensors_ != nullptr) {
+      const m40_tensor_desc& table = *tensors_->find(op_.embed.table);
+      if (table.rows < program_.limits->n_vocab) {
+        reject("table (tensor %u) has %u rows: wanted one a token, %u", op_.embed.table, table.rows, program_.limits->n_vocab);
+      }
+    }
+    if (op_.kind == M40_OP_EXPERT_MATMUL) {
+      const m40_buffer_desc& input = program_.buffers[op_.expert_matmul.input];
+      if (input.rows != M40_ROWS_TOKENS) check_expert_rows("input", input);
+    }
+  }
+
+  void distinct(const char* role_a, uint32_t a, const char* role_b, uint32_t b) const {
+    if (a == b) reject("%s and %s are both buffer %u: wanted two", role_a, role_b, a);
+  }
+  void finite(const char* role, float value) const {
+    if (!isfinite(value)) reject("%s is %g: wanted a finite number", role, static_cast<double>(value));
+  }
+  void at_least_zero(const char* role, float value) const {
+    finite(role, value);
+    if (value < 0) reject("%s is %g: wanted 0 or more", role, static_cast<double>(value));
+  }
+  void positive(const char* role, float value) const {
+    finite(role, value);
+    if (value <= 0) reject("%s is %g: wanted more than 0", role, static_cast<double>(value));
+  }
+  void enumerated(const char* role, uint32_t value, uint32_t largest) const {
+    if (value > largest) reject("%s is %u: wanted 0 to %u", role, value, largest);
+  }
+
+  void heads(uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim, uint32_t layer) const {
+    if (n_heads == 0 || n_kv_heads == 0 || head_dim == 0 || n_heads > most_heads || n_kv_heads > most_heads || head_dim > most_heads) {
+      reject("%u heads, %u KV heads, head dimension %u: wanted 1 to %u of each", n_heads, n_kv_heads, head_dim, most_heads);
+    }
+    if (n_heads % n_kv_heads != 0) reject("%u heads over %u KV heads: wanted a multiple", n_heads, n_kv_heads);
+    const m40_cache_desc* cache = program_.cache;
+    if (cache == nullptr) reject("the program has no KV cache: wanted one");
+    if (cache->n_kv_heads != n_kv_heads || cache->head_dim != head_dim) {
+      reject("%u KV heads of dimension %u: the cache has %u of %u", n_kv_heads, head_dim, cache->n_kv_heads, cache->head_dim);
+    }
+    if (layer >= cache->n_layers) reject("layer %u: the cache has %u", layer, cache->n_layers);
+  }
+
+  void norm(const m40_op_norm& op) const {
+    enumerated("norm", op.norm, M40_NORM_LAYER);
+    at_least_zero("epsilon", op.epsilon);
+  }
+
+  void matmul(const m40_op_matmul& op) const {
+    if (op.n_weights == 0 || op.n_weights > M40_MAX_MATMUL_WEIGHTS) {
+      reject("n_weights is %u: wanted 1 to %d", op.n_weights, M40_MAX_MATMUL_WEIGHTS);
+    }
+    distinct("input", op.input, "output", op.output);
+    for (uint32_t i = 0; i < op.n_weights; i++) output_range(op.rows, op.output_column, i);
+    if (op.residual == M40_NONE) return;
+    if (op.n_weights != 1) reject("a residual with %u weights: wanted 1", op.n_weights);
+    distinct("input", op.input, "residual", op.residual);
+  }
+
+  // The range of output columns of weight i, which must not overlap those before it.
+  void output_range(const uint32_t* rows, const uint32_t* output_column, uint32_t i) const {
+    if (rows[i] == 0) reject("rows[%u] is 0: wanted at least 1", i);
+    for (uint32_t j = 0; j < i; j++) {
+      const bool apart = uint64_t{output_column[i]} + rows[i] <= output_column[j] ||
+                         uint64_t{output_column[j]} + rows[j] <= output_column[i];
+      if (!apart) reject("the output columns of weights %u and %u overlap", j, i);
+    }
+  }
+
+  void rope_store(const m40_op_rope_store& op) const {
+    heads(op.n_heads, op.n_kv_heads, op.head_dim, op.layer);
+    enumerated("rope", op.rope, M40_ROPE_HALVES);
+    at_least_zero("norm_epsilon", op.norm_epsilon);
+    if (op.rope == M40_ROPE_NONE) return;
+    if (op.rope_dim == 0 || op.rope_dim % 2 != 0 || op.rope_dim > op.head_dim) {
+      reject("rope_dim is %u: wanted an even number from 2 to the head dimension, %u", op.rope_dim, op.head_dim);
+    }
+    positive("freq_base", op.freq_base);
+    positive("freq_scale", op.freq_scale);
+    finite("attention_factor", op.attention_factor);
+    finite("ext_factor", op.ext_factor);
+    if (op.ext_factor == 0) return;
+    positive("beta_fast", op.beta_fast);
+    positive("beta_slow", op.beta_slow);
+    if (op.original_context == 0) reject("original_context is 0: wanted the context the model was trained with");
+    if (op.freq_base == 1) reject("freq_base is 1: wanted another for YaRN");
+  }
+
+  void attention(const m40_op_attention& op) const {
+    heads(op.n_heads, op.n_kv_heads, op.head_dim, op.layer);
+    distinct("qkv", op.qkv, "output", op.output);
+    finite("scale", op.scale);
+    at_least_zero("softcap", op.softcap);
+  }
+
+  void activation(const m40_op_activation& op) const {
+    enumerated("activation", op.activation, M40_ACTIVATION_RELU);
+    enumerated("gated", op.gated, 1);
+  }
+
+  void softcap(const m40_op_softcap& op) const {
+    finite("scale", op.scale);
+    at_least_zero("softcap", op.softcap);
+  }
+
+  void used_experts(uint32_t n_used, uint32_t n_experts) const {
+    const uint32_t most = n_experts < most_used ? n_experts : most_used;
+    if (n_used == 0 || n_used > most) reject("%u experts used of %u: wanted 1 to %u", n_used, n_experts, most);
+  }
+
+  void route(const m40_op_route& op) const {
+    used_experts(op.n_used, op.n_experts);
+    distinct("input", op.input, "weights", op.weights);
+    enumerated("normalise", op.normalise, 1);
+    finite("scale", op.scale);
+  }
+
+  void expert_matmul(const m40_op_expert_matmul& op) const {
+    used_experts(op.n_used, op.n_experts);
+    if (op.n_weights == 0 || op.n_weights > 2) reject("n_weights is %u: wanted 1 or 2", op.n_weights);
+    distinct("input", op.input, "output", op.output);
+    for (uint32_t i = 0; i < op.n_weights; i++) output_range(op.rows, op.output_column, i);
+  }
+
+  void expert_sum(const m40_op_expert_sum& op) const {
+    if (op.n_used == 0) reject("n_used is 0: wanted at least 1");
+    distinct("weights", op.weights, "output", op.output);
+  }
+
+  void sample(const m40_op_sample& op) const {
+    if (op.columns != program_.limits->n_vocab) reject("%u columns: wanted the vocabulary's %u", op.columns, program_.limits->n_vocab);
+    if (op.hidden != M40_NONE) {
+      distinct("logits", op.logits, "hidden", op.hidden);
+    } else if (op.hidden_columns != 0) {
+      reject("hidden_columns is %u without a hidden buffer: wanted 0", op.hidden_columns);
+    }
+    for (uint32_t i = 0; i < index_; i++) {
+      if (program_.ops[i].kind == M40_OP_SAMPLE) reject("operation %u samples already: wanted one a program", i);
+    }
+  }
+
+  const ProgramDescription& program_;
+  const TensorLookup* tensors_;
+  uint32_t index_;
+  const m40_op& op_;
+  const Operation* operation_;
+};
+
+}  // namespace
+
+void check_record(const ProgramDescription& program, const TensorLookup* tensors, uint32_t index) {
+  RecordChecker(program, tensors, index).check();
+}
+
+}  // namespace m40
