@@ -84,8 +84,8 @@ export const bench: Command = command({
 
 async function load(name: string, options: OptionValues<typeof OPTIONS>) {
   const { openDevice } = await import("../engine/device/open.ts");
-  const { library } = openDevice(options.device);
-  const defaults = library.backend === "cpu" ? DEFAULTS.cpu : DEFAULTS.gpu;
+  const { library, index } = openDevice(options.device);
+  const defaults = DEFAULTS[library.device(index).kind];
   library.close();
   const plan = {
     prompts: options.prompts ?? defaults.prompts,
@@ -222,7 +222,7 @@ function describeDevice({ device }: Engine): string {
     ...(device.threads ? [`${device.threads} threads`] : []),
     ...(device.clockKhz ? [`${Math.round(device.clockKhz / 1000)} MHz`] : []),
     ...(device.memoryClockKhz ? [`memory ${Math.round(device.memoryClockKhz / 1000)} MHz`] : []),
-    ...(device.backend === "cpu" ? [] : [`ECC ${device.ecc ? "on" : "off"}`]),
+    ...(device.kind === "cpu" ? [] : [`ECC ${device.ecc ? "on" : "off"}`]),
     ...(device.driverVersion ? [describeDriver(device.driver, device.driverVersion)] : []),
   ];
   return `${device.name} (${facts.join(", ")})`;

@@ -53,6 +53,13 @@ export function sayFallback(reason: string): void {
   );
 }
 
+/** Says that what is served is not counted as it should be. */
+export function sayObserverError(error: unknown): void {
+  const label = style(Deno.stderr, "yellow", "warning:");
+  const reason = error instanceof Error ? error.stack ?? error.message : String(error);
+  standardError.say(`${label} Metrics may be wrong from now on; counting failed: ${reason}\n`);
+}
+
 /** Loads a model by its name or path, with a progress bar. */
 export async function loadModel(
   nameOrPath: string,

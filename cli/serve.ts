@@ -4,7 +4,7 @@ import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, option } from "./command.ts";
 import { formatBytes, formatCount } from "./format.ts";
-import { loadModel, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
+import { loadModel, MODEL_OPTIONS, sayFallback, sayObserverError } from "./model_options.ts";
 import { EndSignals } from "./signals.ts";
 import { style } from "./terminal.ts";
 import { integer, number, text } from "./values.ts";
@@ -85,19 +85,17 @@ export const serve: Command = command({
   ],
   async run(_words, options) {
     const apiKey = apiKeyOf(options["api-key"], "serve");
-    const [{ createApp, serve }, { Hono }] = await Promise.all([
-      import("../server/mod.ts"),
-      import("hono"),
-    ]);
+    const { assertListenable, createApp, serve } = await import("../server/mod.ts");
     const address = { hostname: options.host, port: options.port };
     // A large model takes a while to load; that the address cannot be had is said before.
-    await serve(new Hono(), { ...address, signal: AbortSignal.abort() }).finished;
+    assertListenable(options.host, options.port);
     const { engine, stored } = await loadModel(options.model, options, {
       parallel: options.parallel,
       maxQueue: options["max-queue"],
       chunkMs: options["chunk-ms"],
       hostCacheBytes: options["host-cache"] && options["host-cache"] * 2 ** 20,
       onFallback: sayFallback,
+      onObserverError: sayObserverError,
     });
     try {
       using signals = new EndSignals("SIGINT", "SIGTERM");

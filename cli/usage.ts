@@ -28,10 +28,14 @@ export function programUsage(commands: readonly Command[]): string {
       "Environment",
       table([
         ["M40_MODELS", "The folder of the models (default ~/.local/share/m40/models)"],
-        ["M40_KERNELS", "The folder of the kernel libraries (default: next to the program)"],
+        [
+          "M40_KERNELS",
+          "The folder of the kernel libraries, or one of them (default: next to the program)",
+        ],
         ["M40_API_KEY", "The key that clients of m40 serve must send"],
         ["M40_DEBUG", "1: errors show where in the program they come from"],
         ["NO_COLOR", "Set: no colours"],
+        ["TERM", "dumb: no colours, and nothing that moves the cursor"],
       ]),
     ),
     section("Exit codes", [

@@ -65,11 +65,8 @@ export class Engine {
     this.scheduler = this.createScheduler();
     this.evaluations = new Evaluations(
       this.blocks,
-      (sequences, allowed) =>
-        this.lock.run(async () => {
-          allowed();
-          return await program.step(sequences);
-        }),
+      (sequences) => program.step(sequences),
+      (work) => this.lock.run(work),
       Math.min(serving.logitsOutputs, plan.limits.n_tokens),
     );
   }
@@ -97,6 +94,7 @@ export class Engine {
         : undefined,
       withDevice: (work) => lock.run(work),
       onStep: (report) => told.step(report),
+      onListenerError: (error) => told.note(error),
     });
   }
 
@@ -151,7 +149,7 @@ export class Engine {
    * need them wait.
    *
    * @param tokens From one token to as many as the context has.
-   * @returns Positions from 0 and logits [vocabulary], which are valid until the next is asked for.
+   * @returns Positions from 0 and logits [vocabulary].
    * @throws {M40Error} "invalid_request" or "context_length_exceeded" for the tokens, "queue_full" where
    * too few KV pages are free, "not_finite" where the model computes what is no finite number,
    * "cancelled" where the engine is closed meanwhile, "device" where it failed.

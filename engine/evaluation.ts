@@ -1,5 +1,5 @@
-import type { StepSequence } from "./device/step_block.ts";
-import type { StepResult } from "./device/step_result.ts";
+import type { DeviceProgram } from "./device/device_program.ts";
+import type { DeviceLock } from "./device_lock.ts";
 import { M40Error } from "./errors.ts";
 import type { BlockManager } from "./scheduler/block_manager.ts";
 import { outputError } from "./scheduler/turn.ts";
@@ -7,7 +7,7 @@ import { outputError } from "./scheduler/turn.ts";
 /** The logits of a position. */
 export interface PositionLogits {
   readonly position: number;
-  /** [vocabulary]; valid until the next are asked for. */
+  /** [vocabulary] */
   readonly logits: Float32Array;
 }
 
@@ -18,16 +18,14 @@ export class Evaluations {
   private closed = false;
 
   /**
-   * @param step Runs a step when nobody else uses the device; `allowed` is asked when its turn has come,
-   * and what it throws is the step's failure.
+   * @param step Runs a step; the values that it gives are overwritten by the next.
+   * @param withDevice Runs what needs the device when nobody else uses it.
    * @param chunkTokens Tokens of one step.
    */
   constructor(
     private readonly blocks: BlockManager,
-    private readonly step: (
-      sequences: readonly StepSequence[],
-      allowed: () => void,
-    ) => Promise<StepResult>,
+    private readonly step: DeviceProgram["step"],
+    private readonly withDevice: DeviceLock["run"],
     private readonly chunkTokens: number,
   ) {}
 
@@ -61,17 +59,21 @@ export class Evaluations {
     this.held.clear();
   }
 
-  private async evaluateChunk(
+  private evaluateChunk(
     tokens: readonly number[],
     position: number,
     pages: readonly number[],
   ): Promise<PositionLogits[]> {
     const wanted = tokens.map((_, row) => ({ row, kind: "logits" as const }));
     const sequence = { tokens, position, pages, outputs: wanted };
-    const { outputs } = await this.step([sequence], () => this.assertOpen());
-    return outputs.map(({ status, values }, row) => {
-      if (status !== "ok") throw outputError(status, `position ${position + row}`);
-      return { position: position + row, logits: values! };
+    return this.withDevice(async () => {
+      this.assertOpen();
+      const { outputs } = await this.step([sequence]);
+      return outputs.map(({ status, values }, row) => {
+        if (status !== "ok") throw outputError(status, `position ${position + row}`);
+        // Another evaluation's step may come before the last of them is asked for.
+        return { position: position + row, logits: values!.slice() };
+      });
     });
   }
 

@@ -38,12 +38,17 @@ export class GuardedObserver implements Required<EngineObserver> {
     try {
       say(this.observer);
     } catch (error) {
-      if (this.errors++ > 0) return;
-      try {
-        this.onError?.(error);
-      } catch {
-        // Who cannot even be told of an error is not told.
-      }
+      this.note(error);
+    }
+  }
+
+  /** Counts an error that nobody is told of otherwise, and reports the first. */
+  note(error: unknown): void {
+    if (this.errors++ > 0) return;
+    try {
+      this.onError?.(error);
+    } catch {
+      // Who cannot even be told of an error is not told.
     }
   }
 }

@@ -5,7 +5,7 @@ import { completionsRoute } from "./completions.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { HttpError, toHttpError } from "./errors.ts";
 import { generateRoute } from "./generate.ts";
-import { refuseWhileDraining } from "./drain.ts";
+import { refuseWhileDraining } from "./refuse_while_draining.ts";
 import { healthRoutes } from "./health.ts";
 import { Metrics } from "./metrics.ts";
 import { modelsRoutes } from "./models.ts";

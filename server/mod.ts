@@ -1,5 +1,5 @@
 /** The HTTP server: OpenAI's API in front of an engine. */
 export { type AppOptions, createApp } from "./app.ts";
-export { type Listening, serve, type ServeOptions } from "./serve.ts";
+export { assertListenable, type Listening, serve, type ServeOptions } from "./serve.ts";
 export type { DeviceObject, SlotObject, SlotsObject } from "./slots.ts";
 export { VERSION } from "./version.ts";

@@ -79,6 +79,14 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
   return { hostname, port, finished: Promise.race([stopped, lost]) };
 }
 
+/**
+ * Checks that an address can be listened on at the moment; fails as {@link serve} does. It accepts
+ * nobody: a server that ends at once might not be gone yet when the next one starts.
+ */
+export function assertListenable(hostname: string, port: number): void {
+  listen(hostname, port).close();
+}
+
 /** Waits for a promise, but no longer than this. */
 async function within(milliseconds: number, promise: Promise<void>): Promise<void> {
   let timer: number | undefined;

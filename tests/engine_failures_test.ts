@@ -4,6 +4,7 @@ import {
   asking,
   collect,
   limitSteps,
+  POISON,
   promptOf,
   sleep,
   until,
@@ -12,8 +13,6 @@ import {
 } from "./engine_fixture.ts";
 
 // What fails hurts the one whose failure it is. Where the device would have to fail, its functions are made to.
-
-const POISON = 300;
 
 function codeOf(error: unknown): string {
   assert(error instanceof M40Error, `got ${error}`);
@@ -34,13 +33,13 @@ async function alone(requests: ReturnType<typeof asking>[], path?: string) {
   });
 }
 
-/** Six requests that need far more pages than the six that they get. */
-const CROWD = Array.from({ length: 6 }, (_, i) => asking(promptOf(20 + 9 * i, i), 60));
-const CROWDED = { parallel: 6, kvPages: 6 };
+/** Four requests that need eleven pages, and get four. */
+const CROWD = Array.from({ length: 4 }, (_, i) => asking(promptOf(20 + 9 * i, i), 45));
+const CROWDED = { parallel: 4, kvPages: 4, contextTokens: 128 };
 
 Deno.test("logits that are not finite end their own request, and change nobody's tokens", async () => {
-  await withPoison(POISON, async (path) => {
-    const healthy = [0, 1, 2, 3].map((i) => asking(promptOf(5 + 30 * i, i), 40));
+  await withPoison(async (path) => {
+    const healthy = [0, 1, 2].map((i) => asking(promptOf(5 + 30 * i, i), 25));
     const expected = await alone(healthy, path);
     await withEngine({ parallel: 6, path }, async (engine) => {
       const answers = healthy.map((request) => collect(engine.generate(request)));
@@ -58,7 +57,7 @@ Deno.test("logits that are not finite end their own request, and change nobody's
 });
 
 Deno.test("where the logits of a prompt are not finite, each of its n answers ends with that error", async () => {
-  await withPoison(POISON, async (path) => {
+  await withPoison(async (path) => {
     await withEngine({ parallel: 4, path }, async (engine) => {
       const request = asking([20, POISON, 30], 10);
       const answers = await Promise.all(
@@ -70,7 +69,7 @@ Deno.test("where the logits of a prompt are not finite, each of its n answers en
 });
 
 Deno.test("an evaluation of logits that are not finite fails, and gives its pages back", async () => {
-  await withPoison(POISON, async (path) => {
+  await withPoison(async (path) => {
     await withEngine({ path }, async (engine) => {
       const positions: number[] = [];
       const error = await assertRejects(async () => {

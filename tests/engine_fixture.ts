@@ -67,17 +67,19 @@ export function asking(prompt: readonly number[], maxTokens: number): GenerateRe
   return { prompt, maxTokens, sampling: { temperature: 0, logitBias: NO_END }, topLogprobs: 0 };
 }
 
-/** Keeps the small model from ending by itself. */
-const NO_END = new Map([[2, -100]]);
+/** The token that {@link withPoison} spoils. */
+export const POISON = 300;
+/** Keeps the small model from ending by itself, and from drawing what is poison. */
+const NO_END = new Map([[2, -100], [POISON, -100]]);
 
-/** A copy of the small model in which a token's embedding is infinite. */
-export async function withPoison<T>(token: number, work: (path: string) => Promise<T>): Promise<T> {
+/** A copy of the small model in which the embedding of {@link POISON} is infinite. */
+export async function withPoison<T>(work: (path: string) => Promise<T>): Promise<T> {
   const path = await Deno.makeTempFile({ suffix: ".gguf" });
   try {
     const { offset, shape } = (await readGguf(GOLDEN)).tensors.get("token_embd.weight")!;
     const bytes = await Deno.readFile(GOLDEN);
     const row = new Float32Array(shape[0]).fill(Infinity);
-    bytes.set(new Uint8Array(row.buffer), offset + token * row.byteLength);
+    bytes.set(new Uint8Array(row.buffer), offset + POISON * row.byteLength);
     await Deno.writeFile(path, bytes);
     return await work(path);
   } finally {

@@ -68,6 +68,15 @@ Deno.test("one whose text cannot be made ends with an error, and the others lose
   });
 });
 
+Deno.test("a library says of its device what it is, and in what tiles it computes prompts", async () => {
+  await withEngine({}, (engine) => {
+    const { kind, tileTokens } = engine.device;
+    assertEquals(kind, BACKEND === "cuda" ? "gpu" : "cpu");
+    assertEquals(tileTokens, BACKEND === "cpu" ? [] : [32, 64, 128]);
+    return Promise.resolve();
+  });
+});
+
 Deno.test("max_tokens 0 checks the prompt and ends at once, without a step", async () => {
   await withEngine({ contextTokens: 64 }, async (engine) => {
     const reports: GenerationReport[] = [];
@@ -182,6 +191,26 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
       assert(calls[name] > 0, `no ${name}`);
     }
     assertEquals(engine.status().usedPages, 0);
+  });
+});
+
+Deno.test("evaluations at the same time, and requests beside them, do not change each other's logits", async () => {
+  const texts = [0, 1].map((seed) => promptOf(20, seed));
+  await withEngine({ parallel: 2, logitsOutputs: 7 }, async (engine) => {
+    const evaluate = async (tokens: number[]) => {
+      const all: number[][] = [];
+      for await (const { logits } of engine.evaluate(tokens)) {
+        await sleep(0);
+        all.push([...logits]);
+      }
+      return all;
+    };
+    const alone = [await evaluate(texts[0]), await evaluate(texts[1])];
+    const request = asking(promptOf(30, 5), 20);
+    const expected = await collect(engine.generate(request));
+    const answer = collect(engine.generate(request));
+    assertEquals(await Promise.all(texts.map(evaluate)), alone);
+    assertEquals(await answer, expected);
   });
 });
 

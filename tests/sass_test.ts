@@ -1,5 +1,6 @@
 import { assertAlmostEquals, assertEquals } from "@std/assert";
 import { examine } from "../tools/sass.ts";
+import { compareKernels, describeDifference } from "../tools/sass/compare.ts";
 import { clocks, kindOf } from "../tools/sass/instructions.ts";
 import {
   addResources,
@@ -17,7 +18,7 @@ import {
 
 // What deno task sass makes of cuobjdump's output, on made-up listings in its form.
 
-const MANGLED = "_ZN3m404cuda23attention_decode_kernelILj1ELi16ELi4EEEvNS0_19AttentionArgsDecodeE";
+const MANGLED = "_ZN3m404cuda23attention_decode_kernelILj1ELi16ELi4EEEvNS0_19AttentionDecodeArgsE";
 
 /** A listing of one function: a line an instruction, from address 8 on, as cuobjdump prints them. */
 function listing(instructions: string[], name = MANGLED): string {
@@ -48,7 +49,7 @@ Deno.test("a mangled name gives the kernel's name and its template arguments", (
     base: "attention_decode_kernel",
     args: [1, 16, 4],
   });
-  assertEquals(parseName("_ZN3m404cuda12route_kernelEPKfjPjjPfjjjjbf").name, "route_kernel");
+  assertEquals(parseName("_ZN3m404cuda12route_kernelENS0_15RouteKernelArgsE").name, "route_kernel");
 });
 
 Deno.test("instructions are read with their modifiers, out of pairs and behind predicates too", () => {
@@ -182,9 +183,9 @@ Deno.test("sides of a branch within a side count half as often, also where SYNC 
 
 Deno.test("a product of prompts is held to a share of multiply-adds, by the tokens of its tile", () => {
   const plain = (tokens: number) =>
-    `_ZN3m404cuda14matmul_prefillILj12ELi${tokens}ELb1EEEvNS0_11PrefillArgsE`;
+    `_ZN3m404cuda21matmul_prefill_kernelILj12ELi${tokens}ELb1EEEvNS0_17MatmulPrefillArgsE`;
   const experts = (tokens: number) =>
-    `_ZN3m404cuda22matmul_prefill_expertsILj12ELi${tokens}ELb1EEEvNS0_17PrefillExpertArgsE`;
+    `_ZN3m404cuda29matmul_prefill_experts_kernelILj12ELi${tokens}ELb1EEEvNS0_23MatmulPrefillExpertArgsE`;
   const broken = (multiplies: number, tokens: number, name = plain) =>
     examine(kernelOf(promptLoop(multiplies, [3, 5]), name(tokens))).broken;
   assertEquals(broken(100, 128), []);
@@ -195,7 +196,7 @@ Deno.test("a product of prompts is held to a share of multiply-adds, by the toke
 });
 
 Deno.test("a product of decoded tokens through shared memory is held to a share of multiply-adds", () => {
-  const name = "_ZN3m404cuda19matmul_decode_tiledILj12ELj14EEEvNS0_10DecodeArgsE";
+  const name = "_ZN3m404cuda26matmul_decode_tiled_kernelILj12ELj14EEEvNS0_16MatmulDecodeArgsE";
   const broken = (multiplies: number) =>
     examine(kernelOf(promptLoop(multiplies, [3, 5]), name)).broken;
   assertEquals(broken(100), []);
@@ -214,4 +215,27 @@ Deno.test("local memory in a hot kernel is a broken budget", () => {
   const kernel = kernelOf([...decodeLoop(10).slice(0, -1), "STL [R1], R0", "EXIT"]);
   assertEquals(localAccesses(kernel), 1);
   assertEquals(examine(kernel).broken, ["1 accesses of local memory"]);
+});
+
+Deno.test("two builds differ in the kernels whose instructions differ, whatever registers those use", () => {
+  const loop = ["LDG.E.128 R0, [R4]", "FFMA R1, R0, R2, R1", "@P0 BRA 0x8", "EXIT"];
+  const renumbered = ["LDG.E.128 R8, [R4]", "FFMA R9, R8, R2, R9", "@P0 BRA 0x8", "EXIT"];
+  const longer = [...loop.slice(0, 2), "MOV R5, R6", ...loop.slice(2)];
+  assertEquals(compareKernels([kernelOf(loop)], [kernelOf(renumbered)]), {
+    different: [],
+    gone: [],
+    added: [],
+    same: 1,
+  });
+  const { different } = compareKernels([kernelOf(loop)], [kernelOf(longer)]);
+  assertEquals(different.map(describeDifference), [
+    "attention_decode_kernel<1, 16, 4>: 0 registers, 0 bytes shared, 4 -> 5 instructions, " +
+    "3 -> 4 in the loop",
+  ]);
+  // A kernel is the same by the name of its body; one that only one build has is told of.
+  const other = "_ZN3m404cuda5otherENS0_9OtherArgsE";
+  const { gone, added } = compareKernels([kernelOf(loop)], [kernelOf(loop, other)]);
+  assertEquals([gone, added], [["attention_decode<1,16,4>"], ["other<>"]]);
+  const launch = "_ZN3m404cuda12other_kernelENS0_9OtherArgsE";
+  assertEquals(compareKernels([kernelOf(loop, other)], [kernelOf(loop, launch)]).same, 1);
 });

@@ -2,6 +2,8 @@ import { assert, assertEquals, assertMatch, assertStringIncludes } from "@std/as
 import {
   NO_END,
   openRequest,
+  RawClient,
+  rawPost,
   readError,
   startServer,
   type TestServer,
@@ -54,6 +56,19 @@ Deno.test("a client that leaves ends all of its choices", async () => {
   });
   await until("one runs, three wait", () => server.engine.status().waiting === 3);
   client.close();
+  await until("the engine is free", () => idle(server));
+});
+
+Deno.test("a client that leaves as soon as it has asked leaves nothing behind, not even a timer", async () => {
+  await using server = await startServer({ ...LONG, engine: { maxQueue: 200 } });
+  const health = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  for (let i = 0; i < 200; i++) {
+    const request = rawPost("/v1/completions", { ...ENDLESS, stream: i % 2 === 0 });
+    // An answer that has come and was not read has the client's system send a reset.
+    const client = await RawClient.connect(server.port, (i & 2) === 0 ? request : health + request);
+    for (let turns = i % 7; turns > 0; turns--) await new Promise((done) => setTimeout(done, 0));
+    client.close();
+  }
   await until("the engine is free", () => idle(server));
 });
 

@@ -128,9 +128,14 @@ Deno.test("a server at which nothing runs ends at once, whatever half-sent reque
   }
 });
 
-Deno.test("what is idle does not live longer than the last answer, and the answer is whole", async () => {
+for (const stream of [false, true]) {
+  Deno.test(`connections end with the last answer, and the answer is whole: stream: ${stream}`, () =>
+    endsWithLast(stream));
+}
+
+async function endsWithLast(stream: boolean): Promise<void> {
   await using server = await startServer({ contextLength: 65_536, drainMs: 3_600_000 });
-  const body = { prompt: "Hello", max_tokens: 3000, ...NO_END };
+  const body = { prompt: "Hello", max_tokens: 2000, ...NO_END, stream };
   using client = await RawClient.connect(server.port, rawPost("/v1/generate", body));
   await until("it runs", () => server.engine.status().running === 1);
   using half = await RawClient.connect(server.port, GET.slice(0, 20));
@@ -140,8 +145,8 @@ Deno.test("what is idle does not live longer than the last answer, and the answe
   // While it drains, a connection that was open before can still ask how it goes.
   await kept.send(GET);
   await kept.until(/"status":"ok"[^]*"status":"draining"/);
-  assertMatch(await client.rest(), /"completion_tokens":3000/);
+  assertMatch(await client.rest(), stream ? /data: \[DONE\]/ : /"completion_tokens":2000/);
   await soon("the end", server.finished);
   await half.rest();
   await kept.rest();
-});
+}

@@ -24,6 +24,8 @@ export interface TestServerOptions {
   drainMs?: number;
   maxConnections?: number;
   limits?: ServeOptions["limits"];
+  /** A model of one's own. */
+  path?: string;
   /** The model's context is made this long, for generations that would last for minutes. */
   contextLength?: number;
 }
@@ -37,7 +39,9 @@ const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
   const { engine: engineOptions, app: appOptions, drainMs, contextLength } = options;
   const { maxConnections, limits } = options;
-  const path = contextLength === undefined ? GOLDEN : withContextLength(contextLength);
+  const path = contextLength === undefined
+    ? options.path ?? GOLDEN
+    : withContextLength(contextLength);
   const engine = await Engine.load(path, {
     device: "cpu",
     threads: 1,
@@ -45,7 +49,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     parallel: 1,
     ...engineOptions,
   });
-  if (path !== GOLDEN) Deno.removeSync(path);
+  if (contextLength !== undefined) Deno.removeSync(path);
   const app = createApp({ engine, modelName: MODEL, ...appOptions });
   const controller = new AbortController();
   const { signal } = controller;

@@ -96,3 +96,17 @@ Deno.test("openai client: an error in mid-stream is thrown as an APIError", asyn
   assertInstanceOf(error, OpenAI.APIError);
   assertEquals(error.code, "cancelled");
 });
+
+Deno.test("openai client: a stream that waits for its turn lives on comments, which the client passes over", async () => {
+  await using server = await startServer({ contextLength: 65_536, app: { commentMs: 20 } });
+  const client = clientOf(server);
+  const body = { model: MODEL, prompt: "Hello", max_tokens: 60_000, ...NO_END };
+  const first = await client.completions.create({ ...body, stream: true });
+  await until("the first runs", () => server.engine.status().running === 1);
+  const second = await client.completions.create({ ...body, max_tokens: 4, stream: true });
+  await until("the second waits", () => server.engine.status().waiting === 1);
+  setTimeout(() => first.controller.abort(), 200);
+  const finishes = [];
+  for await (const { choices } of second) finishes.push(choices[0].finish_reason);
+  assertEquals(finishes.at(-1), "length");
+});

@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { join } from "@std/path";
+import { fromFileUrl, join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
-import { extract } from "../engine/store/demo_model.ts";
+import { demoModelFile, extract } from "../engine/store/demo_model.ts";
 import { cacheDirectory, modelsDirectory, stateDirectory } from "../engine/store/folders.ts";
 import { listModels, nearest, resolveModel } from "../engine/store/mod.ts";
 import { History } from "../cli/history.ts";
@@ -125,6 +125,49 @@ Deno.test("store: a cache that cannot be written is an error that says what to s
       "XDG_CACHE_HOME",
     );
     assertEquals(code, "io");
+  }));
+
+Deno.test("store: without a home the built-in model's copy lasts as long as the program", async () => {
+  const folder = await Deno.makeTempDir({ prefix: "m40-store-" });
+  try {
+    const module = new URL("../engine/store/demo_model.ts", import.meta.url);
+    const code = `import { demoModelPath } from "${module}";
+      const path = await demoModelPath(true);
+      console.log(path, (await Deno.stat(path)).size);
+      Deno.exit(0);`;
+    const { stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["eval", "--no-check", code],
+      cwd: fromFileUrl(new URL("..", import.meta.url)),
+      env: {
+        HOME: "",
+        XDG_CACHE_HOME: "",
+        TMPDIR: folder,
+        DENO_DIR: Deno.env.get("DENO_DIR") ?? join(Deno.env.get("HOME") ?? "/root", ".cache/deno"),
+      },
+    }).output();
+    const [path, size] = new TextDecoder().decode(stdout).trim().split(" ");
+    assertEquals(path.startsWith(`${folder}/m40-`), true, new TextDecoder().decode(stderr));
+    assertEquals(Number(size), (await Deno.stat(demoModelFile)).size);
+    assertEquals(Array.from(Deno.readDirSync(folder)), [], "nothing is left of it");
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
+
+Deno.test("store: without a home there are no folders, and what is built in", () =>
+  within(() => ({
+    ...{ HOME: undefined, M40_MODELS: undefined },
+    ...{ XDG_DATA_HOME: undefined, XDG_CACHE_HOME: "relative", XDG_STATE_HOME: undefined },
+  }), async () => {
+    assertEquals([modelsDirectory(), cacheDirectory(), stateDirectory()], [
+      undefined,
+      undefined,
+      undefined,
+    ]);
+    assertEquals((await listModels()).map(({ name }) => name), ["demo"]);
+    const history = await History.open();
+    await history.add("a line");
+    assertEquals(history.lines, ["a line"]);
   }));
 
 Deno.test("nearest: finds slips of the fingers and beginnings, and nothing far away", () => {

@@ -26,6 +26,9 @@ export const SUITE = [
   "decode_rows_test.ts",
   "step_outputs_test.ts",
   "golden_test.ts",
+  "engine_failures_test.ts",
+  "engine_requests_test.ts",
+  "server_failures_test.ts",
 ];
 
 /** How a test ended. */

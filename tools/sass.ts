@@ -3,7 +3,8 @@
  * registers, shared memory, local memory (spills), and what the instruction rate of its hot loop allows of the
  * M40's bandwidth or arithmetic. Fails where a budget of tools/sass/budgets.ts is broken.
  *
- * `deno task sass [--all] [LIBRARY]`: --all prints kernels without a budget, too.
+ * `deno task sass [--all] [--against LIBRARY] [LIBRARY]`: --all prints kernels without a budget, too; --against
+ * says instead which kernels' code is not that of another build, and what of it differs.
  *
  * @module
  */
@@ -29,6 +30,7 @@ import {
   TILED_DECODE_INNER_TURNS,
   WEIGHT_TYPES,
 } from "./sass/budgets.ts";
+import { compareKernels, describeDifference } from "./sass/compare.ts";
 import { clocks } from "./sass/instructions.ts";
 import {
   addResources,
@@ -165,10 +167,21 @@ function compareLists(a: readonly number[], b: readonly number[]): number {
   return a.length - b.length;
 }
 
+/** Prints what the code of kernels differs in from that of another build. */
+async function compareWith(library: string, kernels: readonly Kernel[]): Promise<number> {
+  const { different, gone, added, same } = compareKernels(await kernelsOf(library), kernels);
+  for (const difference of different) console.log(describeDifference(difference));
+  for (const name of gone) console.log(`${name}: only in ${library}`);
+  for (const name of added) console.log(`${name}: not in ${library}`);
+  console.log(`${same} kernels have the same instructions, ${different.length} have others`);
+  return 0;
+}
+
 async function main(): Promise<number> {
-  const args = parseArgs(Deno.args, { boolean: ["all"] });
+  const args = parseArgs(Deno.args, { boolean: ["all"], string: ["against"] });
   const kernels = await kernelsOf(String(args._[0] ?? LIBRARY));
   if (kernels.length === 0) throw new BuildError("the library has no machine code for sm_52");
+  if (args.against !== undefined) return compareWith(args.against, kernels);
   const findings = kernels.map(examine);
   for (const { kernel, allows, broken, missed, budgeted } of findings) {
     if (!args.all && !budgeted && broken.length === 0) continue;

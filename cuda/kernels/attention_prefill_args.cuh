@@ -7,12 +7,12 @@
 #include "../include/m40.h"
 #include "../runtime/device.h"
 #include "attention_args.cuh"
+#include "block.cuh"
 
 namespace m40::cuda {
 
 constexpr uint32_t attention_prefill_threads = 128;
 constexpr uint32_t attention_prefill_keys = 64;    // positions of a tile
-constexpr uint64_t not_read = ~uint64_t{0};
 constexpr uint32_t attention_prefill_slice = 16;   // dimensions of K, or positions of V, that are staged at a time
 
 // partials: [tiles][tile_slots] slots of AttentionPrefillShape::slot_floats.
@@ -29,6 +29,7 @@ struct AttentionPrefillArgs : AttentionKernelArgs {
 // (4 of each 64).
 template <int Rows, int Groups>
 struct AttentionPrefillShape {
+  static constexpr int thread_rows = Rows, groups = Groups;
   static constexpr int rows = 8 * Rows;
   static constexpr int head_dim = 64 * Groups;  // at most
   static constexpr int query_values = attention_prefill_slice * rows / attention_prefill_threads;  // of a slice, a thread
@@ -37,6 +38,45 @@ struct AttentionPrefillShape {
   static constexpr int value_floats = attention_prefill_slice * head_dim;
   static constexpr int stage_floats = product_floats > value_floats ? product_floats : value_floats;
   static constexpr int slot_floats = rows * (2 + head_dim);
+};
+
+template <uint32_t Type, class Shape>
+struct AttentionPrefillShared {
+  __align__(16) float stages[2][Shape::stage_floats];
+  __align__(16) float weights[attention_prefill_keys * Shape::rows];  // [position][row]
+  uint32_t queries[Shape::rows];  // elements from args.qkv to a row's query, or to another's
+  uint2 bounds[Shape::rows];      // the positions that a row attends to: from x to before y
+  float2 running[Shape::rows];    // of a span, a row's largest score, and its sum of weights
+  // Bytes from page 0's K to the rows of a tile's positions, and to their scales: of this tile and of the next, in turn.
+  uint64_t places[2][attention_prefill_keys];
+  uint64_t scale_places[2][KvValues<Type>::scaled ? attention_prefill_keys : 1];
+  struct {
+    uint32_t sequence;
+    uint32_t begin, end;  // positions that are read: from begin to before end
+    uint32_t next;        // the next segment's first token
+  } segment;
+  bool is_last;
+};
+
+// The tokens and heads whose queries are a tile's rows. They are found out where they are needed, for want of registers.
+// Tiles of tokens are numbered from the last: it has the most to do.
+struct AttentionPrefillTile {
+  const AttentionPrefillArgs& args;
+  const BlockIndex& block;
+  const GridSize& grid;
+
+  __device__ __forceinline__ uint32_t kv_head() const { return block.y / args.head_tiles; }
+  __device__ __forceinline__ uint32_t first_in_group() const { return block.y % args.head_tiles * args.tile_heads; }
+  __device__ __forceinline__ uint32_t first_head() const { return kv_head() * args.group + first_in_group(); }
+  __device__ __forceinline__ uint32_t n_heads() const { return min(args.tile_heads, args.group - first_in_group()); }
+  __device__ __forceinline__ uint32_t first_token() const { return (grid.x - 1 - block.x) * args.tile_tokens; }
+  __device__ __forceinline__ uint32_t end_token() const { return min(first_token() + args.tile_tokens, args.n_tokens); }
+  __device__ __forceinline__ uint32_t index() const { return block.y * grid.x + block.x; }
+  // Scratch for a span's sums.
+  template <class Shape>
+  __device__ __forceinline__ float* slot(uint32_t i) const {
+    return args.partials + (index() * args.tile_slots + i) * uint64_t{Shape::slot_floats};
+  }
 };
 
 }  // namespace m40::cuda

@@ -11,6 +11,7 @@ namespace m40::cuda {
 // token's row.
 template <class Shape, int Heads>
 __device__ __forceinline__ void copy_queries(const AttentionDecodeArgs& args, const DecodeHeads<Heads>& heads, const float* qkv, float* queries) {
+#pragma unroll 1
   for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += static_cast<uint32_t>(Shape::warps) * 32) {
     const uint32_t h = i / Shape::head_dim;
     const uint32_t d = i % Shape::head_dim;
@@ -48,6 +49,21 @@ __device__ __forceinline__ void rotate_queries(const AttentionDecodeArgs& args, 
     rotate_head(args.rope, args.rope.q_norm, qkv + (heads.first() + h) * args.cache.head_dim, queries + h * Shape::head_dim, table, lane);
   }
   if (caches && warp >= static_cast<uint32_t>(Shape::warps) - 2) cache_token<Type, Shape>(args, heads.kv_head(), position, pages, qkv, table, rotated);
+}
+
+// Either of the two, of a block. work: free memory of AttentionDecodeShared.
+template <uint32_t Type, class Shape, int Heads>
+__device__ __forceinline__ void take_queries(const AttentionDecodeArgs& args, const DecodeHeads<Heads>& heads, const DecodePositions& positions,
+                                             const BlockIndex& block, const GridSize& grid, const uint32_t* pages, float* queries, float* work) {
+  const float* qkv = args.qkv + uint64_t{block.z} * args.qkv_stride;
+  if (args.rotates) {
+    // Who computes the last chunk writes the token's K and V, before it reads them.
+    const bool caches = (positions.n_chunks - 1) % grid.x == block.x;
+    rotate_queries<Type, Shape>(args, heads, positions.end - 1, caches, pages, qkv, queries, work);
+  } else {
+    copy_queries<Shape>(args, heads, qkv, queries);
+  }
+  __syncthreads();
 }
 
 }  // namespace m40::cuda

@@ -49,19 +49,20 @@ struct SpanFold {
 // A slot of scratch holds sums of weighted values: first each row's largest score and sum of weights, then the threads'
 // sums [Rows][N][threads].
 __device__ __forceinline__ float2* slot_statistics(float* slot, uint32_t row) { return reinterpret_cast<float2*>(slot) + row; }
+template <uint32_t Threads>
 __device__ __forceinline__ float* slot_sums(float* slot, uint32_t n_rows, int r, int n_sums) {
-  return slot + 2 * n_rows + r * n_sums * blockDim.x + threadIdx.x;
+  return slot + 2 * n_rows + r * n_sums * Threads + threadIdx.x;
 }
 
-template <int N>
+template <uint32_t Threads, int N>
 __device__ __forceinline__ void load_sums(float* slot, uint32_t n_rows, int r, float (&sums)[N]) {
-  const float* const at = slot_sums(slot, n_rows, r, N);
+  const float* const at = slot_sums<Threads>(slot, n_rows, r, N);
 #pragma unroll
-  for (int i = 0; i < N; i++) sums[i] = __ldcg(at + i * blockDim.x);
+  for (int i = 0; i < N; i++) sums[i] = __ldcg(at + i * Threads);
 }
 
 // Adds the spans in the slots from this one on. Rows from first_row on are the thread's.
-template <int Rows, int N>
+template <uint32_t Threads, int Rows, int N>
 __device__ __forceinline__ void add_spans(float* slot, uint32_t slot_floats, uint32_t n_rows, uint32_t n_spans, uint32_t first_row, float (&sums)[Rows][N],
                                           float (&weights)[Rows]) {
   float2 statistics[Rows];
@@ -79,7 +80,7 @@ __device__ __forceinline__ void add_spans(float* slot, uint32_t slot_floats, uin
 #pragma unroll
     for (int r = 0; r < Rows; r++) {
       of_span[r] = __ldcg(slot_statistics(slot, first_row + r));
-      load_sums(slot, n_rows, r, loaded[r]);
+      load_sums<Threads>(slot, n_rows, r, loaded[r]);
     }
 #pragma unroll
     for (int r = 0; r < Rows; r++) {

@@ -1,9 +1,10 @@
 // A kernel is a body and a launch of it.
 //
 // A body is a function on the device that does what one thread block does. It is told the arguments, which block of how
-// many it is, and what shared memory it has; one that has no use for the last of these goes without. Its launch, a
-// __global__ function of the same name and "_kernel", has nothing but the shared memory and the call, so that a kernel that
-// stays on the device and goes through blocks of its own numbering calls the same bodies. For its sake a body
+// many it is, and what shared memory it has; one that has no use for some of these goes without. Its launch, a __global__
+// function of the same name and "_kernel", has nothing but the shared memory and the call, so that a kernel that stays on the
+// device and goes through blocks of its own numbering calls the same bodies. (Where the launch is no template it stands with
+// its host code in ops/, or every source that includes the body would compile it.) For its sake a body
 //
 // - looks at threadIdx alone: neither at blockIdx, gridDim nor blockDim. How many threads it wants is a constant beside it;
 //   all of them call it, with the same block;

@@ -111,13 +111,6 @@ __device__ __forceinline__ void check_experts(const CheckExpertsArgs& args, Bloc
   });
 }
 
-__global__ inline void activation_kernel(ActivationArgs args) { activation(args, launched_block(), launched_grid()); }
-__global__ inline void add_kernel(AddArgs args) { add(args, launched_block(), launched_grid()); }
-__global__ inline void softcap_kernel(SoftcapArgs args) { softcap(args, launched_block(), launched_grid()); }
-__global__ inline void select_rows_kernel(SelectRowsArgs args) { select_rows(args, launched_block(), launched_grid()); }
-__global__ inline void expert_sum_kernel(ExpertSumArgs args) { expert_sum(args, launched_block(), launched_grid()); }
-__global__ inline void check_experts_kernel(CheckExpertsArgs args) { check_experts(args, launched_block(), launched_grid()); }
-
 }  // namespace m40::cuda
 
 #endif

@@ -60,8 +60,6 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
   });
 }
 
-__global__ inline void __launch_bounds__(expert_group_warps * 32) group_by_expert_kernel(GroupByExpertArgs args) { group_by_expert(args, launched_block()); }
-
 }  // namespace m40::cuda
 
 #endif

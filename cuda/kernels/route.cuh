@@ -82,8 +82,6 @@ __device__ __forceinline__ void route(const RouteKernelArgs& args, BlockIndex bl
   for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= factor;
 }
 
-__global__ inline void __launch_bounds__(route_warps * 32) route_kernel(RouteKernelArgs args) { route(args, launched_block()); }
-
 }  // namespace m40::cuda
 
 #endif

@@ -234,11 +234,6 @@ __device__ __forceinline__ void sample(const SampleKernelArgs& args, BlockIndex 
   if (threadIdx.x == 0) args.statuses[output] = M40_OUTPUT_OK;
 }
 
-__global__ inline void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelArgs args) {
-  __shared__ SampleShared shared;
-  sample(args, launched_block(), shared);
-}
-
 }  // namespace m40::cuda
 
 #endif

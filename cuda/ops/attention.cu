@@ -26,29 +26,30 @@ uint32_t tiles(uint32_t n, uint32_t tile) { return (n + tile - 1) / tile; }
 
 uint64_t slot_floats(uint32_t heads, uint32_t head_dim) { return uint64_t{decode_most_chunks} * heads * (padded_head_dim(head_dim) + 2); }
 
+// The kernels of decoded tokens, by the cache's type, the lanes of a row and the heads of a block.
 struct AttentionDecodeKernels {
   const AttentionDecodeArgs& args;
   dim3 grid;
   cudaStream_t stream;
 
   template <uint32_t Type, int Lanes, int Heads>
-  void run() const {
+  void launch() const {
     M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, (AttentionDecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
   }
   template <uint32_t Type, int Lanes>
-  void with_heads() const {
+  void launch_heads() const {
     switch (decode_heads(args.group)) {
-      case 1: return run<Type, Lanes, 1>();
-      case 2: return run<Type, Lanes, 2>();
-      case 4: return run<Type, Lanes, 4>();
-      default: return run<Type, Lanes, 8>();
+      case 1: return launch<Type, Lanes, 1>();
+      case 2: return launch<Type, Lanes, 2>();
+      case 4: return launch<Type, Lanes, 4>();
+      default: return launch<Type, Lanes, 8>();
     }
   }
   template <uint32_t Type>
-  void with_type() const {
-    if (args.cache.head_dim <= 64) return with_heads<Type, 8>();
-    if (args.cache.head_dim <= 128) return with_heads<Type, 16>();
-    return with_heads<Type, 32>();
+  void launch_type() const {
+    if (args.cache.head_dim <= 64) return launch_heads<Type, 8>();
+    if (args.cache.head_dim <= 128) return launch_heads<Type, 16>();
+    return launch_heads<Type, 32>();
   }
 };
 
@@ -91,6 +92,30 @@ struct PrefillTiles {
 // The factor that makes scores of products: in base-2 logarithms, unless a cap comes between.
 float score_scale(const m40_op_attention& op) { return op.softcap == 0 ? op.scale * 1.4426950408889634f : op.scale; }
 
+// What both kernels are told of the tokens from number `first` on. A block of the one and a tile of the other has at most so
+// many query heads of a KV head.
+AttentionKernelArgs kernel_args(const AttentionArgs& args, const StepView& step, const CacheView& cache, uint32_t first, uint32_t most_heads) {
+  const m40_op_attention& op = args.op;
+  AttentionKernelArgs kernel = {};
+  kernel.cache = cache_layer(cache, op.layer);
+  kernel.qkv = args.qkv + uint64_t{first} * args.qkv_stride;
+  kernel.qkv_stride = args.qkv_stride;
+  kernel.output = args.output + uint64_t{first} * args.output_stride;
+  kernel.output_stride = args.output_stride;
+  kernel.positions = step.positions + first;
+  kernel.sequences = step.sequences + first;
+  kernel.page_table = step.page_table;
+  kernel.page_stride = step.page_stride;
+  kernel.group = op.n_heads / op.n_kv_heads;
+  kernel.head_tiles = tiles(kernel.group, most_heads);
+  kernel.window = op.window;
+  kernel.scale = score_scale(op);
+  kernel.softcap = op.softcap;
+  kernel.partials = static_cast<float*>(args.scratch.memory);
+  kernel.counters = args.scratch.counters;
+  return kernel;
+}
+
 void decode(const AttentionArgs& args, const RopeStoreArgs* rope, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   const m40_op_attention& op = args.op;
   AttentionDecodeArgs kernel = {};
@@ -98,67 +123,35 @@ void decode(const AttentionArgs& args, const RopeStoreArgs* rope, const StepView
     kernel.rope = rope_parameters(*rope);
     kernel.rotates = true;
   }
-  kernel.cache = cache_layer(cache, op.layer);
-  kernel.qkv_stride = args.qkv_stride;
-  kernel.output_stride = args.output_stride;
-  kernel.page_table = step.page_table;
-  kernel.page_stride = step.page_stride;
   kernel.n_heads = op.n_heads;
   kernel.n_kv_heads = op.n_kv_heads;
-  kernel.group = op.n_heads / op.n_kv_heads;
-  const uint32_t heads = decode_heads(kernel.group);
-  kernel.head_tiles = tiles(kernel.group, heads);
-  kernel.window = op.window;
-  kernel.scale = score_scale(op);
-  kernel.softcap = op.softcap;
-  kernel.partials = static_cast<float*>(args.scratch.memory);
-  kernel.counters = args.scratch.counters;
-
-  const uint32_t head_blocks = op.n_kv_heads * kernel.head_tiles;
+  const uint32_t heads = decode_heads(op.n_heads / op.n_kv_heads), head_blocks = op.n_kv_heads * tiles(op.n_heads / op.n_kv_heads, heads);
   const uint32_t most_positions = op.window != 0 ? std::min(args.max_positions, op.window + decode_chunk) : args.max_positions;
   const uint32_t most_chunks = std::min(decode_most_chunks, tiles(most_positions, decode_chunk));
   const uint32_t most_rows = std::min(args.decode_rows, scratch_counters / head_blocks);
   for (uint32_t first = 0; first < step.n_decode; first += most_rows) {
     const uint32_t n_tokens = std::min(step.n_decode - first, most_rows);
-    kernel.qkv = args.qkv + uint64_t{first} * args.qkv_stride;
-    kernel.output = args.output + uint64_t{first} * args.output_stride;
-    kernel.positions = step.positions + first;
-    kernel.sequences = step.sequences + first;
+    static_cast<AttentionKernelArgs&>(kernel) = kernel_args(args, step, cache, first, heads);
     const uint32_t chunk_blocks = std::min(most_chunks, std::max(8u, most_decode_blocks / (head_blocks * n_tokens)));
-    const AttentionDecodeKernels launch = {kernel, dim3(chunk_blocks, head_blocks, n_tokens), stream};
+    const AttentionDecodeKernels kernels = {kernel, dim3(chunk_blocks, head_blocks, n_tokens), stream};
     switch (cache.type) {
-      case M40_TYPE_F16: launch.with_type<M40_TYPE_F16>(); break;
-      case M40_TYPE_F32: launch.with_type<M40_TYPE_F32>(); break;
-      default: launch.with_type<M40_TYPE_Q8_0>(); break;
+      case M40_TYPE_F16: kernels.launch_type<M40_TYPE_F16>(); break;
+      case M40_TYPE_F32: kernels.launch_type<M40_TYPE_F32>(); break;
+      default: kernels.launch_type<M40_TYPE_Q8_0>(); break;
     }
   }
 }
 
 void prefill(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream) {
   const m40_op_attention& op = args.op;
-  AttentionPrefillArgs kernel = {};
-  kernel.cache = cache_layer(cache, op.layer);
-  kernel.qkv = args.qkv + uint64_t{step.n_decode} * args.qkv_stride;
-  kernel.qkv_stride = args.qkv_stride;
-  kernel.output = args.output + uint64_t{step.n_decode} * args.output_stride;
-  kernel.output_stride = args.output_stride;
-  kernel.positions = step.positions + step.n_decode;
-  kernel.sequences = step.sequences + step.n_decode;
-  kernel.page_table = step.page_table;
-  kernel.page_stride = step.page_stride;
-  kernel.n_tokens = step.n_tokens - step.n_decode;
-  kernel.group = op.n_heads / op.n_kv_heads;
   const PrefillTiles shape(op, args.max_positions);
+  AttentionPrefillArgs kernel = {};
+  static_cast<AttentionKernelArgs&>(kernel) = kernel_args(args, step, cache, step.n_decode, shape.tile_heads);
+  kernel.n_tokens = step.n_tokens - step.n_decode;
   kernel.tile_heads = shape.tile_heads;
   kernel.tile_tokens = shape.tile_tokens;
-  kernel.head_tiles = shape.head_tiles;
-  kernel.window = op.window;
-  kernel.scale = score_scale(op);
-  kernel.softcap = op.softcap;
   kernel.aligned = op.head_dim % 4 == 0 && args.qkv_stride % 4 == 0 && reinterpret_cast<uintptr_t>(args.qkv) % 16 == 0;
   kernel.span = shape.span;
-  kernel.partials = static_cast<float*>(args.scratch.memory);
-  kernel.counters = args.scratch.counters;
   const uint32_t shares = shape.shares(shape.count(op, kernel.n_tokens));
   kernel.tile_slots = shares > 1 ? shape.most_spans : 1;
   const dim3 grid(tiles(kernel.n_tokens, kernel.tile_tokens), op.n_kv_heads * kernel.head_tiles, shares);

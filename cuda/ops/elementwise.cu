@@ -4,6 +4,13 @@
 
 namespace m40::cuda {
 
+__global__ void activation_kernel(ActivationArgs args) { activation(args, launched_block(), launched_grid()); }
+__global__ void add_kernel(AddArgs args) { add(args, launched_block(), launched_grid()); }
+__global__ void softcap_kernel(SoftcapArgs args) { softcap(args, launched_block(), launched_grid()); }
+__global__ void select_rows_kernel(SelectRowsArgs args) { select_rows(args, launched_block(), launched_grid()); }
+__global__ void expert_sum_kernel(ExpertSumArgs args) { expert_sum(args, launched_block(), launched_grid()); }
+__global__ void check_experts_kernel(CheckExpertsArgs args) { check_experts(args, launched_block(), launched_grid()); }
+
 namespace {
 
 dim3 grid_of(uint32_t n_rows, uint32_t columns) {

@@ -6,6 +6,8 @@
 
 namespace m40::cuda {
 
+__global__ void __launch_bounds__(expert_group_warps * 32) group_by_expert_kernel(GroupByExpertArgs args) { group_by_expert(args, launched_block()); }
+
 namespace {
 
 constexpr uint32_t small_tile = 32, large_tile = 64;  // rows

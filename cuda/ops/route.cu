@@ -4,6 +4,8 @@
 
 namespace m40::cuda {
 
+__global__ void __launch_bounds__(route_warps * 32) route_kernel(RouteKernelArgs args) { route(args, launched_block()); }
+
 void launch_route(const RouteArgs& args, cudaStream_t stream) {
   const uint32_t blocks = (args.n_tokens + route_warps - 1) / route_warps;
   const RouteKernelArgs kernel = {args.input, args.input_stride, args.experts, args.experts_stride, args.weights, args.weights_stride,

@@ -5,6 +5,11 @@
 
 namespace m40::cuda {
 
+__global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelArgs args) {
+  __shared__ SampleShared shared;
+  sample(args, launched_block(), shared);
+}
+
 namespace {
 
 uint32_t slices_of(uint32_t columns) { return (columns + sample_slice - 1) / sample_slice; }

@@ -1,6 +1,8 @@
 /** What a step was, for those who keep count. */
 export interface StepReport {
+  /** Tokens of prompts, and those that were computed again. */
   readonly promptTokens: number;
+  /** Tokens after which others were drawn, guesses among them. */
   readonly decodeTokens: number;
   /** From the call of the step to its result. */
   readonly milliseconds: number;

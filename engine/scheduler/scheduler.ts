@@ -225,10 +225,13 @@ export class Scheduler {
 
   /** Moves pages as {@link schedule} has decided; gives the turns that are still possible. */
   private async movePages(turns: readonly Turn[]): Promise<Turn[]> {
-    const lost = await this.moves.run();
+    const moving = this.moves.run();
+    this.deliveries.deliver();
+    const lost = await moving;
     this.roster.recover(lost);
-    if (lost.sequences.size > 0) this.notice();
-    return turns.filter(({ sequence }) => sequence.runs);
+    const possible = turns.filter(({ sequence }) => sequence.runs);
+    if (lost.sequences.size > 0 || possible.length < turns.length) this.notice();
+    return possible;
   }
 
   /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
@@ -300,24 +303,26 @@ export class Scheduler {
   }
 
   private commit(turns: readonly Turn[], outputs: readonly StepOutput[]): void {
-    let next = 0;
+    let first = 0;
     for (const turn of turns) {
-      const own = outputs.slice(next, next += turn.outputs);
       // It may have been cancelled meanwhile.
-      if (turn.sequence.runs) this.take(turn, own);
+      if (turn.sequence.runs) this.take(turn, outputs, first);
+      first += turn.outputs;
     }
   }
 
   /**
    * Takes in what a sequence's turn gave: its rows, the token after the last one, and then a token more for
-   * each guess that was right. The others are forgotten.
+   * each guess that was right. The others are forgotten. Its outputs are those from `first` on.
    */
-  private take({ sequence, count, guesses }: Turn, outputs: readonly StepOutput[]): void {
+  private take(turn: Turn, outputs: readonly StepOutput[], first: number): void {
+    const { sequence, count, guesses } = turn;
     if (sequence.drawn === 0) this.counts.promptTokens += count;
-    const failed = outputs.length > 0 && outputs[0].status !== "ok";
+    const failed = turn.outputs > 0 && outputs[first].status !== "ok";
     // What gave such logits is nothing to be shared.
     if (!failed) this.roster.advance(sequence, count);
-    for (const [i, { status, sample }] of outputs.entries()) {
+    for (let i = 0; i < turn.outputs; i++) {
+      const { status, sample } = outputs[first + i];
       if (status !== "ok") {
         const place = `token ${sequence.drawn + 1} of the answer`;
         return this.conclude(sequence, outputError(status, place));

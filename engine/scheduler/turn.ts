@@ -25,20 +25,22 @@ export function turnOf(sequence: Sequence, most: number, guesses: readonly numbe
 }
 
 /** A turn as the device takes it. */
-export function stepOf({ sequence, count, decode, guesses, outputs }: Turn): StepSequence {
-  const end = sequence.computed + count;
-  const tokens = sequence.tokens.slice(sequence.computed, end);
-  return {
-    tokens: guesses.length > 0 ? [...tokens, ...guesses] : tokens,
-    position: sequence.computed,
-    pages: sequence.pages,
-    decode,
-    outputs: Array.from({ length: outputs }, (_, i) => ({
-      row: count - 1 + i,
-      sampling: sequence.sampling(guesses.slice(0, i)),
-    })),
-  };
+export function stepOf(turn: Turn): StepSequence {
+  const { sequence, count, decode, guesses, outputs } = turn;
+  const { computed, pages } = sequence;
+  const tokens = sequence.tokens.slice(computed, computed + count);
+  const step = { tokens, position: computed, pages, decode };
+  if (outputs === 0) return { ...step, outputs: NO_OUTPUTS };
+  const first = { row: count - 1, sampling: sequence.sampling() };
+  if (guesses.length === 0) return { ...step, outputs: [first] };
+  const others = guesses.map((_, i) => ({
+    row: count + i,
+    sampling: sequence.sampling(guesses.slice(0, i + 1)),
+  }));
+  return { ...step, tokens: [...tokens, ...guesses], outputs: [first, ...others] };
 }
+
+const NO_OUTPUTS: StepSequence["outputs"] = [];
 
 /**
  * Why an output gave nothing, for the person who made the request.

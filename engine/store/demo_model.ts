@@ -14,9 +14,11 @@ export const demoModelFile: string = FILE;
  * In a checkout that is the file itself. The executable carries the file in a file system that exists
  * only for TypeScript, so it is copied once into the cache folder; where the environment names none,
  * into a temporary folder that goes when the program ends.
+ *
+ * @param standalone Whether this is the executable.
  */
-export async function demoModelPath(): Promise<string> {
-  if (!Deno.build.standalone) return FILE;
+export async function demoModelPath(standalone: boolean = Deno.build.standalone): Promise<string> {
+  if (!standalone) return FILE;
   return await extract(FILE, join(cacheDirectory() ?? await temporaryDirectory(), "demo.gguf"));
 }
 

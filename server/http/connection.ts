@@ -8,6 +8,9 @@ import { errorBytes } from "./response_bytes.ts";
 const LF = 10;
 const CR = 13;
 
+/** What whoever still reads a request of a closed connection gets: one for all, as none is answered. */
+const CLOSED = new HttpError(400, "incomplete_body", "The connection was closed.");
+
 /** A client's connection: one request after the other, each answered before the next is read. */
 export class Connection {
   /** What it is doing. */
@@ -21,6 +24,7 @@ export class Connection {
   /** When the patience with the client is over. */
   private deadline: number;
   private exchange?: Exchange;
+  private writes = 0;
   private closed = false;
 
   constructor(
@@ -79,7 +83,7 @@ export class Connection {
     if (this.closed) return;
     this.closed = true;
     this.exchange?.clientLeft();
-    this.incoming.fail(new HttpError(400, "incomplete_body", "The connection was closed."));
+    this.incoming.fail(CLOSED);
     this.socket.close();
   }
 
@@ -121,11 +125,13 @@ export class Connection {
    * @throws When the connection has failed, or the client reads nothing for too long.
    */
   async write(bytes: Uint8Array): Promise<void> {
+    this.writes++;
     try {
       for (let at = 0; at < bytes.length;) {
         this.deadline = performance.now() + this.limits.writeMs;
         at += await this.socket.write(at === 0 ? bytes : bytes.subarray(at));
       }
+      if (--this.writes > 0) return;
       this.deadline = this.phase === "body" ? this.since + this.limits.bodyMs : Infinity;
     } catch (error) {
       this.close();

@@ -81,7 +81,7 @@ export class Exchange implements Client {
       this.answered = true;
       this.stopSigns?.();
       const { incoming } = connection;
-      const close = !head.keepAlive || connection.ending || !body.skip() ||
+      const close = !body.skip() || !head.keepAlive || connection.ending ||
         (incoming.ended && incoming.length === 0) ||
         response.headers.get("connection") === "close";
       await this.write(response, close);
@@ -124,7 +124,10 @@ export class Exchange implements Client {
     try {
       const takesBody = method !== "GET" && method !== "HEAD" && !this.body.complete;
       const body = takesBody ? this.bodyStream() : undefined;
-      return await this.handler(new Request(url, { method, headers, body }), this);
+      const request = new Request(url, { method, body });
+      // Headers that a request is made with are copied twice, at the cost of all the rest of it.
+      for (const [name, value] of headers) request.headers.append(name, value);
+      return await this.handler(request, this);
     } catch (error) {
       return toHttpError(error).response();
     }
@@ -151,6 +154,8 @@ export class Exchange implements Client {
   }
 
   private bodyComplete(): void {
+    // A handler that did not wait for it has answered, and the connection may have gone on.
+    if (this.answered) return;
     this.connection.enter("answering", Infinity);
     if (this.connection.incoming.ended) this.halfClose();
   }
@@ -161,14 +166,20 @@ export class Exchange implements Client {
     if (!isStream || response.body === null || head.method === "HEAD") {
       return await connection.write(await wholeResponse(response, head, close));
     }
-    const framing = head.minor === 0 ? "none" : "chunked";
-    await connection.write(responseHead(response, framing, head.minor, close));
     const events = this.events = response.body.getReader();
-    for (;;) {
-      const { done, value } = await events.read();
-      if (done) break;
-      await connection.write(framing === "chunked" ? chunkOf(value) : value);
+    const framing = head.minor === 0 ? "none" : "chunked";
+    try {
+      await connection.write(responseHead(response, framing, head.minor, close));
+      for (;;) {
+        const { done, value } = await events.read();
+        if (done) break;
+        await connection.write(framing === "chunked" ? chunkOf(value) : value);
+      }
+      if (framing === "chunked") await connection.write(LAST_CHUNK);
+    } catch (error) {
+      // The client left, maybe before the first event: nobody else tells the stream so.
+      this.clientLeft();
+      throw error;
     }
-    if (framing === "chunked") await connection.write(LAST_CHUNK);
   }
 }

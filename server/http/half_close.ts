@@ -10,7 +10,7 @@
 const FIRST_MS = 250;
 
 /**
- * Calls `write` at once and then again and again. A reset takes a way there and back to come, and it is
+ * Calls `write` in the event loop's next turn, and then again and again. A reset takes a way there and back to come, and it is
  * the write after it that fails: so the first pauses are short.
  *
  * @param longestMs The longest pause.
@@ -18,12 +18,11 @@ const FIRST_MS = 250;
  */
 export function writeRepeatedly(write: () => void, longestMs: number): () => void {
   let pause = Math.min(FIRST_MS, longestMs);
-  let timer: number;
   const next = () => {
-    write();
     timer = setTimeout(next, pause);
     pause = Math.min(pause * 4, longestMs);
+    write();
   };
-  next();
+  let timer = setTimeout(next, 0);
   return () => clearTimeout(timer);
 }

@@ -70,7 +70,7 @@ export class RequestBody {
       const line = this.line();
       if (line === undefined) return undefined;
       if (this.state === "size") this.size(line);
-      else if (this.state === "after") this.after(line);
+      else if (this.state === "after") this.state = "size";
       // A trailer says nothing to this server; the last one is empty.
       else if (line === "") this.complete = true;
     }
@@ -100,15 +100,11 @@ export class RequestBody {
     this.state = this.left === 0 ? "trailers" : "data";
   }
 
-  private after(line: string): void {
-    if (line !== "") throw malformed("A chunk of the body is longer than its size says.");
-    this.state = "size";
-  }
-
   /** A line of the framing without its end; undefined while it is not complete. */
   private line(): string | undefined {
     const { bytes } = this.incoming;
     const at = bytes.indexOf(LF);
+    // Behind a chunk's data the line is empty, be the rest of it here or not.
     if (this.state === "after" && bytes.length > 0 && (bytes[0] !== CR || at > 1)) {
       throw malformed("A chunk of the body is longer than its size says.");
     }

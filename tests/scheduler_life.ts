@@ -1,0 +1,430 @@
+/**
+ * The life of a scheduler in which anything comes, goes and fails, drawn from a seed.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { M40Error } from "../engine/errors.ts";
+import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
+import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { HostPages } from "../engine/scheduler/host_pages.ts";
+import { Scheduler } from "../engine/scheduler/scheduler.ts";
+import { Sequence } from "../engine/scheduler/sequence.ts";
+import {
+  alone,
+  END,
+  FakeDevice,
+  type FakeDeviceOptions,
+  Random,
+  VOCABULARY,
+} from "./fake_device.ts";
+
+/** What happened in a life of a scheduler; each must happen in some. */
+export const EVENTS = {
+  steps: 0,
+  sequences: 0,
+  preemptions: 0,
+  recomputations: 0,
+  cachedTokens: 0,
+  cancelled: 0,
+  abortedLeaders: 0,
+  evaluations: 0,
+  failedSteps: 0,
+  failedSaves: 0,
+  failedRestores: 0,
+  failedCopies: 0,
+  spoiledOutputs: 0,
+  throwingListeners: 0,
+  throwingEnds: 0,
+  throwingObservers: 0,
+  lostDevices: 0,
+  multiRows: 0,
+  guesses: 0,
+};
+export type Events = typeof EVENTS;
+
+/** Steps of one life at most; a thousand or two are usual. */
+const MOST_ATTEMPTS = 50_000;
+
+/** How often things go wrong: once in so many times, or never. */
+interface Faults {
+  readonly step: number;
+  readonly copy: number;
+  readonly save: number;
+  readonly restore: number;
+  readonly output: number;
+  readonly listener: number;
+  readonly observer: number;
+  /** The call of the device at which it is lost. */
+  readonly lossAt: number;
+}
+
+/** A sequence and what its listener was told. */
+interface Client {
+  readonly sequence: Sequence;
+  readonly expected: readonly number[];
+  readonly got: number[];
+  /** Tokens after which it wants no more, as at a stop string. */
+  readonly stopAfter: number;
+  /** What each call of its end came with. */
+  readonly ends: unknown[];
+  /** Errors, or their codes, that it may end with. */
+  readonly reasons: unknown[];
+  cancelled: boolean;
+}
+
+/** One random life of a scheduler. */
+export class Life {
+  readonly events: Events = { ...EVENTS };
+  private readonly random: Random;
+  private readonly faults: Faults;
+  private readonly device: FakeDevice;
+  private readonly shape: FakeDeviceOptions;
+  private readonly blocks: BlockManager;
+  private readonly host?: HostPages;
+  private readonly scheduler: Scheduler;
+  private readonly prefixes: number[][];
+  private readonly clients: Client[] = [];
+  /** Arrivals, ends and whatever else happens in the middle of some step, or while nothing runs. */
+  private readonly later: (() => void)[] = [];
+  private readonly problems: unknown[] = [];
+  private lock: Promise<unknown> = Promise.resolve();
+  private calls = 0;
+  private loss?: M40Error;
+  private reported = 0;
+  /** How often the scheduler looked for something to do. */
+  private attempts = 0;
+
+  constructor(seed: number) {
+    const random = this.random = new Random(seed);
+    const maxRunning = 1 + random.below(8);
+    this.shape = {
+      pages: 6 + random.below(40),
+      pageTokens: 1 << random.below(4),
+      endOdds: 5 + random.below(60),
+      maxRunning,
+      stepTokens: maxRunning + 1 + random.below(24),
+      stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
+    };
+    const healthy = random.once(3);
+    const odds = (times: number) => healthy || random.once(2) ? Infinity : 1 + random.below(times);
+    this.faults = {
+      step: odds(300),
+      copy: odds(8),
+      save: odds(8),
+      restore: odds(8),
+      output: odds(400),
+      listener: odds(300),
+      observer: odds(50),
+      lossAt: !healthy && random.once(8) ? random.below(300) : Infinity,
+    };
+    this.device = new FakeDevice(this.shape);
+    this.blocks = new BlockManager(this.shape.pages, this.shape.pageTokens);
+    const hostMemory = new Uint8Array(
+      random.below(3) * random.below(30) * this.device.pageBytes,
+    );
+    this.host = hostMemory.length > 0
+      ? new HostPages(hostMemory, this.device.pageBytes)
+      : undefined;
+    this.scheduler = this.makeScheduler();
+    this.device.fault = (operation, steps) => this.strike(operation, steps);
+    this.device.statusOf = (seed) => this.statusOf(this.clients[Number(seed)]);
+    this.device.during = () => this.guarded(() => this.during());
+    this.prefixes = Array.from(
+      { length: 3 },
+      () => Array.from({ length: random.below(20) }, () => 1 + random.below(VOCABULARY - 1)),
+    );
+  }
+
+  private makeScheduler(): Scheduler {
+    const { maxRunning, stepTokens, stepOutputs } = this.shape;
+    return new Scheduler(this.device, this.blocks, {
+      maxRunning,
+      maxWaiting: 1000,
+      stepTokens,
+      stepOutputs,
+      chunkMs: 10,
+      host: this.host,
+      withDevice: (work) => {
+        // In microtasks alone it would never give way to a timer.
+        if (++this.attempts > MOST_ATTEMPTS) throw new Error("it starts itself again and again");
+        return this.withDevice(work);
+      },
+      onStep: () => {
+        if (!this.happens(this.faults.observer)) return;
+        this.events.throwingObservers++;
+        throw new Error("an observer");
+      },
+      onListenerError: () => this.reported++,
+    });
+  }
+
+  private withDevice<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.lock.then(work);
+    this.lock = result.catch(() => {});
+    return result;
+  }
+
+  private happens(odds: number): boolean {
+    return odds !== Infinity && this.random.once(odds);
+  }
+
+  private guarded(work: () => void): void {
+    try {
+      work();
+    } catch (error) {
+      this.problems.push(error);
+    }
+  }
+
+  /** The device fails, or not. */
+  private strike(
+    operation: "step" | "copy" | "save" | "restore",
+    steps: readonly { readonly pages: ArrayLike<number> }[],
+  ): void {
+    if (this.calls++ >= this.faults.lossAt) {
+      if (this.loss === undefined) this.events.lostDevices++;
+      throw this.loss ??= new M40Error("device", "lost");
+    }
+    if (!this.happens(this.faults[operation])) return;
+    const failure = new M40Error("internal", `a ${operation} failed`);
+    if (operation === "step") {
+      this.events.failedSteps++;
+      for (const { sequence, reasons } of this.clients) {
+        if (steps.some(({ pages }) => pages === sequence.pages)) reasons.push(failure);
+      }
+    } else if (operation === "save") this.events.failedSaves++;
+    else if (operation === "restore") this.events.failedRestores++;
+    else this.events.failedCopies++;
+    throw failure;
+  }
+
+  private statusOf(client: Client): "ok" | "not_finite" | "nothing_allowed" {
+    if (!this.happens(this.faults.output)) return "ok";
+    this.events.spoiledOutputs++;
+    const status = this.random.once(2) ? "not_finite" : "nothing_allowed";
+    client.reasons.push(status);
+    return status;
+  }
+
+  private during(): void {
+    this.checkStates();
+    if (this.later.length > 0 && this.random.once(4)) this.happenLater();
+  }
+
+  private happenLater(): void {
+    this.later.splice(this.random.below(this.later.length), 1)[0]();
+  }
+
+  /** Who has ended holds nothing, who waits holds no pages, and each is where its state says. */
+  private checkStates(): void {
+    const present = new Set(this.scheduler.sequences());
+    for (const { sequence, ends } of this.clients) {
+      const { state, pages, saved, runs } = sequence;
+      if (state === "finished") {
+        assert(!present.has(sequence) && pages.length === 0 && saved === undefined);
+      } else assertEquals(ends, [], `ended while it was ${state}`);
+      if (!runs) assertEquals(pages.length, 0, `${state}, and holds pages`);
+      if (state === "waiting") assertEquals(sequence.drawn, 0);
+    }
+  }
+
+  private addClient(leader?: Sequence): Client {
+    const { random } = this;
+    const most = this.shape.pages * this.shape.pageTokens;
+    const own = Array.from(
+      { length: 1 + random.below(12) },
+      () => 1 + random.below(VOCABULARY - 1),
+    );
+    const prompt = leader?.prompt ?? [...this.beginning(), ...own].slice(-most + 1);
+    const maxTokens = 1 + random.below(Math.min(40, most - prompt.length));
+    const expected = alone(prompt, maxTokens, this.shape.endOdds);
+    const sequence: Sequence = new Sequence({
+      prompt,
+      maxTokens,
+      sampling: { ...SAMPLING_DEFAULTS, seed: this.clients.length },
+      topLogprobs: 0,
+      endTokens: new Set([END]),
+      leader,
+      guess: random.once(3) ? (_, most) => this.guess(client, most) : undefined,
+      listener: {
+        accept: (sample) => this.accept(client, sample.token),
+        end: (error) => this.end(client, error),
+      },
+    });
+    const stopAfter = random.once(5) ? 1 + random.below(maxTokens) : Infinity;
+    const client: Client = {
+      sequence,
+      expected,
+      got: [],
+      stopAfter,
+      ends: [],
+      reasons: [],
+      cancelled: false,
+    };
+    this.clients.push(client);
+    this.events.sequences++;
+    if (random.once(6)) this.later.push(() => this.cancel(client));
+    return client;
+  }
+
+  /** What others begin with, or all that somebody else was asked and answers: a conversation goes on. */
+  private beginning(): readonly number[] {
+    const { random, clients } = this;
+    if (clients.length === 0 || !random.once(4)) return this.prefixes[random.below(3)];
+    const { sequence, expected } = clients[random.below(clients.length)];
+    return [...sequence.prompt, ...expected.filter((token) => token !== END)];
+  }
+
+  /** Some of what comes next, wrong at some place or other. */
+  private guess({ sequence, expected, reasons }: Client, most: number): number[] {
+    if (this.happens(10 * this.faults.listener)) {
+      this.events.throwingListeners++;
+      const failure = new Error("a guess");
+      reasons.push(failure.message);
+      throw failure;
+    }
+    const right = expected.slice(sequence.drawn, sequence.drawn + this.random.below(most + 2));
+    return right.map((token) => this.random.once(6) ? this.random.below(VOCABULARY) : token);
+  }
+
+  private accept({ got, ends, expected, stopAfter, reasons }: Client, token: number): boolean {
+    this.guarded(() => {
+      assertEquals(ends, [], "a token after the end");
+      got.push(token);
+      assertEquals(got, expected.slice(0, got.length));
+    });
+    if (this.happens(this.faults.listener)) {
+      this.events.throwingListeners++;
+      const failure = new M40Error("internal", "a listener");
+      reasons.push(failure);
+      throw failure;
+    }
+    return got.length < stopAfter;
+  }
+
+  private end({ ends }: Client, error: unknown): void {
+    ends.push(error);
+    if (!this.happens(this.faults.listener)) return;
+    this.events.throwingEnds++;
+    throw new Error("at the end");
+  }
+
+  private cancel(client: Client): void {
+    if (client.ends.length > 0) return;
+    client.cancelled = true;
+    this.events.cancelled++;
+    this.scheduler.cancel(client.sequence);
+    this.guarded(() => assertEquals(client.ends.length, 1, "cancelled, and not told"));
+  }
+
+  private arrive(): void {
+    const leader = this.addClient();
+    const followers = this.random.once(5)
+      ? Array.from({ length: 1 + this.random.below(3) }, () => this.addClient(leader.sequence))
+      : [];
+    const clients = [leader, ...followers];
+    if (followers.length > 0 && this.random.once(4)) {
+      // Its signal was aborted before it began.
+      this.events.abortedLeaders++;
+      this.cancel(leader);
+      clients.shift();
+    }
+    try {
+      this.scheduler.add(...clients.map(({ sequence }) => sequence));
+    } catch (error) {
+      if (error !== this.loss) this.problems.push(error);
+      clients.forEach((client) => this.cancel(client));
+    }
+  }
+
+  /** Somebody else takes pages for a time, as an evaluation does. */
+  private evaluate(): void {
+    const pages = this.blocks.allocate(1 + this.random.below(this.shape.pages));
+    if (pages === undefined) return;
+    this.events.evaluations++;
+    const write = () =>
+      this.withDevice(() => {
+        this.device.spoil(pages);
+        return Promise.resolve();
+      });
+    write();
+    this.later.push(() => {
+      const release = () => {
+        this.blocks.release(pages);
+      };
+      write().then(release);
+    });
+  }
+
+  /** Lives it to its end; fails where something is not as it should be. */
+  async live(): Promise<Events> {
+    const { random, later, scheduler, events } = this;
+    for (let i = 10 + random.below(40); i > 0; i--) {
+      if (random.once(6)) later.push(() => this.evaluate());
+      else if (random.once(2)) this.arrive();
+      else later.push(() => this.arrive());
+    }
+    let idle = false;
+    while (later.length > 0 || !idle) {
+      idle = false;
+      const over = scheduler.idle().then(() => idle = true);
+      // Where nobody can go on, only what comes later helps.
+      for (let steps = -1; !idle && steps < this.calls;) {
+        steps = this.calls;
+        for (let i = 0; !idle && i < 60; i++) await undefined;
+      }
+      if (later.length > 0) {
+        this.guarded(() => this.happenLater());
+        idle = false;
+      } // An evaluation may hold pages still.
+      else if (!idle) await within(over, "it waits for ever, or starts again and again");
+    }
+    // The last of the others gives its pages back.
+    for (let i = 0; i < 10; i++) await this.lock;
+    this.checkEnd();
+    const { preemptions, recomputations, cachedTokens } = scheduler.counts;
+    const { steps, multiRows, guesses } = this.device;
+    return { ...events, preemptions, recomputations, cachedTokens, steps, multiRows, guesses };
+  }
+
+  private checkEnd(): void {
+    const { blocks, scheduler, events } = this;
+    if (this.problems.length > 0) throw this.problems[0];
+    this.checkStates();
+    for (const client of this.clients) this.checkClient(client);
+    assertEquals(blocks.freePages, blocks.pages, "pages were lost");
+    assertEquals(this.host?.usage.saved ?? 0, 0, "saved pages were forgotten");
+    const failed = this.loss?.message;
+    assertEquals(scheduler.status(), { running: 0, waiting: 0, preempted: 0, failed });
+    assertEquals(scheduler.counts.steps, this.device.steps);
+    assertEquals(this.reported, events.throwingEnds + events.throwingObservers);
+  }
+
+  private checkClient(client: Client): void {
+    const { sequence, got, expected, stopAfter, ends, reasons, cancelled } = client;
+    assertEquals(sequence.state, "finished");
+    assertEquals(ends.length, 1, "told of its end more than once, or never");
+    const [error] = ends;
+    if (error === undefined) {
+      if (!cancelled) assertEquals(got, expected.slice(0, Math.min(stopAfter, expected.length)));
+      return;
+    }
+    const { code, message } = error as M40Error;
+    const known = [error, code, message].some((one) => reasons.includes(one));
+    assert(known || error === this.loss, `ended with ${error}`);
+  }
+}
+
+/** A promise's value; fails where it takes ten seconds, which is for ever. */
+async function within<T>(promise: Promise<T>, problem: string): Promise<T> {
+  let timer: number | undefined;
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(problem)), 10_000);
+  });
+  try {
+    return await Promise.race([promise, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}
