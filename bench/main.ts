@@ -14,6 +14,7 @@ const BENCHMARKS: Record<string, string> = {
   scheduler: "what a step of 32 sequences costs the host",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",
+  http_server: "what HTTP itself costs, beside other servers",
 };
 
 const names = Deno.args.length > 0 ? Deno.args : Object.keys(BENCHMARKS);
