@@ -56,7 +56,9 @@ M40_API uint32_t m40_abi_version(void);
 M40_API const char* m40_backend(void);
 
 // Sizes and offsets of every struct in this header, as JSON:
-// {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}.
+// {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}. The structs of operations say their
+// "kind", too, and the "roles" of their fields: "number", a buffer that the operation "reads", "writes", "updates" or
+// "lends", or a weight, "vector", "matrix" or "experts".
 M40_API const char* m40_layout(void);
 
 enum {
