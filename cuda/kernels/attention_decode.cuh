@@ -272,7 +272,7 @@ struct DecodePartials {
 // The loop over a chunk's runs stands here and not in a function of its own: there, the compiler finds out again for V where
 // a run's rows are, 60 instructions of 380 where they are read ahead.
 template <uint32_t Type, int Lanes, int Heads>
-__device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args, const BlockIndex& block, const GridSize& grid,
+__device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args, BlockIndex block, GridSize grid,
                                                  AttentionDecodeShared<AttentionDecodeShape<Type, Lanes, Heads>>& shared) {
   using Shape = AttentionDecodeShape<Type, Lanes, Heads>;
   const DecodePositions positions(args.positions[block.z], args.window);

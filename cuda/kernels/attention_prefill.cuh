@@ -306,7 +306,7 @@ __device__ __forceinline__ void walk_share(const AttentionPrefillTile& tile, con
 
 // Grid: tiles of tokens, KV heads * head_tiles, shares of the spans.
 template <uint32_t Type, class Shape>
-__device__ __forceinline__ void attention_prefill(const AttentionPrefillArgs& args, const BlockIndex& block, const GridSize& grid,
+__device__ __forceinline__ void attention_prefill(const AttentionPrefillArgs& args, BlockIndex block, GridSize grid,
                                                   AttentionPrefillShared<Type, Shape>& shared) {
   const AttentionPrefillTile tile = {args, block, grid};
   find_queries(tile, shared);

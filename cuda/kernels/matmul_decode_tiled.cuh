@@ -180,7 +180,8 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
       }
     }
   }
-  const DecodeWeight& w = args.weights[tile.which];
+  const DecodeTile done = tile;  // read once: each reading anew takes registers, and with two types there is none to spare
+  const DecodeWeight& w = args.weights[done.which];
 #pragma unroll
   for (int from = 0; from < 8 * 16; from += kSlots) {
     __syncthreads();
@@ -193,11 +194,11 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
       float sum = shared.floats[s * 32 + lane];
 #pragma unroll
       for (int p = 1; p < static_cast<int>(decode_split_parts); p++) sum += shared.floats[(p * kSlots + s) * 32 + lane];
-      const uint32_t row = tile.row_set * Tiled::kRows + Tiled::row_of(lane, (from + s) % 8);
-      decode_take(args, w, tile.split, row, tile.token_block * kTokens + Tiled::token_of(lane, (from + s) / 8), sum);
+      const uint32_t row = done.row_set * Tiled::kRows + Tiled::row_of(lane, (from + s) % 8);
+      decode_take(args, w, done.split, row, done.token_block * kTokens + Tiled::token_of(lane, (from + s) / 8), sum);
     }
   }
-  decode_add_splits<Tiled::kRows, kTokens>(args, w, tile, token_blocks, shared.is_last);
+  decode_add_splits<Tiled::kRows, kTokens>(args, w, done, token_blocks, shared.is_last);
 }
 
 template <uint32_t kType, uint32_t kOther>
