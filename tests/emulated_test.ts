@@ -1,7 +1,7 @@
 import { assert, AssertionError } from "@std/assert";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
-import { type Result, runFile, SUITE } from "./suite.ts";
+import { ENGINE_SUITE, type Result, runFile, SUITE } from "./suite.ts";
 
 // The GPU's kernels without a GPU: the CUDA sources, built for the CPU through cuda/emulation/ with the address
 // and undefined-behaviour sanitizers, run the tests that the CPU library passes. Each file is run in a process of
@@ -118,7 +118,7 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
 });
 
 for (
-  const [files, order] of [[[...SUITE, ...EMULATED], "forward"], [
+  const [files, order] of [[[...SUITE, ...ENGINE_SUITE, ...EMULATED], "forward"], [
     REVERSED,
     "reverse",
   ]] as const

@@ -3,6 +3,7 @@ import { type Engine, M40Error } from "../engine/mod.ts";
 import {
   asking,
   collect,
+  firstToken,
   limitSteps,
   POISON,
   promptOf,
@@ -42,8 +43,9 @@ Deno.test("logits that are not finite end their own request, and change nobody's
     const healthy = [0, 1, 2].map((i) => asking(promptOf(5 + 30 * i, i), 25));
     const expected = await alone(healthy, path);
     await withEngine({ parallel: 6, path }, async (engine) => {
+      const decoding = firstToken(engine);
       const answers = healthy.map((request) => collect(engine.generate(request)));
-      await until("one decodes", () => engine.slots().some(({ state }) => state === "decoding"));
+      await decoding;
       const bad = await collect(engine.generate(asking([20, POISON, 30], 10)));
       assertEquals(codeOf(bad.error), "not_finite");
       assertMatch(String(bad.error), /token 1 of the answer.*--kv-type f32/);
@@ -253,10 +255,11 @@ Deno.test("when the device is lost everybody is told, those in the middle of a c
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
       const { program, cache } = deviceOf(engine);
       const lose = () => Promise.reject(new M40Error("device", "the device is lost"));
+      if (operation !== "step") cache[operation] = lose;
+      const decoding = firstToken(engine);
       const answers = CROWD.map((request) => collect(engine.generate(request)));
-      await until("one decodes", () => engine.slots().some(({ state }) => state === "decoding"));
+      await decoding;
       if (operation === "step") program.step = lose;
-      else cache[operation] = lose;
       for (const { error } of await Promise.all(answers)) {
         // Some may have been done before.
         if (error !== undefined) assertEquals(codeOf(error), "device");

@@ -98,6 +98,13 @@ export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
+/** Resolves when the first token of somebody was drawn; more of them are being drawn then. */
+export function firstToken(engine: Engine): Promise<void> {
+  return new Promise((resolve) => {
+    engine.observer = { firstToken: () => resolve() };
+  });
+}
+
 /** Waits until something holds; fails where it does not in ten seconds. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   for (let i = 0; !holds(); i++) {

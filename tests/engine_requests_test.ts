@@ -4,6 +4,7 @@ import { BACKEND } from "./device_harness.ts";
 import {
   asking,
   collect,
+  firstToken,
   GOLDEN,
   limitSteps,
   promptOf,
@@ -256,6 +257,7 @@ Deno.test("closing ends an evaluation that is between two steps, and those who w
 
 Deno.test("closing waits for steps that go on and for work that has begun, and no work begins after it", async () => {
   const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1 });
+  const decoding = firstToken(engine);
   const answer = collect(engine.generate(asking(promptOf(30), 40)));
   // It waits until nothing runs, and closing comes first.
   const late = assertRejects(
@@ -263,7 +265,7 @@ Deno.test("closing waits for steps that go on and for work that has begun, and n
     M40Error,
     "closed",
   );
-  await until("it decodes", () => engine.slots()[0]?.state === "decoding");
+  await decoding;
   const [first, second] = [engine.close(), engine.close()];
   await Promise.all([first, second, late]);
   assertEquals((await answer).tokens.length, 40);

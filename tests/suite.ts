@@ -26,6 +26,10 @@ export const SUITE = [
   "decode_rows_test.ts",
   "step_outputs_test.ts",
   "golden_test.ts",
+];
+
+/** Those of the whole engine: what shares a step follows from who comes when, and differs from run to run. */
+export const ENGINE_SUITE = [
   "engine_failures_test.ts",
   "engine_requests_test.ts",
   "server_failures_test.ts",

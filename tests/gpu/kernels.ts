@@ -1,6 +1,6 @@
 import { assert, assertEquals, AssertionError } from "@std/assert";
 import { KernelLibrary } from "../../engine/device/library.ts";
-import { runFile, SUITE } from "../suite.ts";
+import { ENGINE_SUITE, runFile, SUITE } from "../suite.ts";
 
 // The CUDA library on a GPU of this machine: the tests that the CPU library passes and the goldens through the
 // whole engine, each file twice, for equal bits. Run by `deno task test:gpu`. Where CUDA's
@@ -46,13 +46,15 @@ for (const file of SUITE) {
 }
 
 // Requests alone and among others, with random ends, giving way and shared prefixes: the whole engine.
-Deno.test("cuda: batching_test.ts", async (t) => {
-  for (const { name, failure } of await runFile("batching_test.ts", { M40_TEST_BACKEND: "cuda" })) {
-    await t.step(name, () => {
-      if (failure !== undefined) throw new AssertionError(failure);
-    });
-  }
-});
+for (const file of [...ENGINE_SUITE, "batching_test.ts"]) {
+  Deno.test(`cuda: ${file}`, async (t) => {
+    for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" })) {
+      await t.step(name, () => {
+        if (failure !== undefined) throw new AssertionError(failure);
+      });
+    }
+  });
+}
 
 /** Whether it can watch a program: one package of it has the command without the libraries that it needs. */
 async function sanitizerWorks(): Promise<boolean> {
