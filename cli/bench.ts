@@ -222,7 +222,7 @@ function describeDevice({ device }: Engine): string {
     ...(device.threads ? [`${device.threads} threads`] : []),
     ...(device.clockKhz ? [`${Math.round(device.clockKhz / 1000)} MHz`] : []),
     ...(device.memoryClockKhz ? [`memory ${Math.round(device.memoryClockKhz / 1000)} MHz`] : []),
-    ...(device.kind === "cpu" ? [] : [`ECC ${device.ecc ? "on" : "off"}`]),
+    ...(device.driverVersion === 0 ? [] : [`ECC ${device.ecc ? "on" : "off"}`]),
     ...(device.driverVersion ? [describeDriver(device.driver, device.driverVersion)] : []),
   ];
   return `${device.name} (${facts.join(", ")})`;

@@ -8,8 +8,9 @@
 //
 // - looks at threadIdx alone: neither at blockIdx, gridDim nor blockDim. How many threads it wants is a constant beside it;
 //   all of them call it, with the same block;
-// - declares no shared memory: it gets a struct, which may lie in a union with those of other bodies. What stands in it
-//   before and after is of no meaning, and whoever calls two bodies with the same memory puts a barrier between them;
+// - declares no shared memory: it gets a struct, or one that says where its parts are, and other bodies may get the same
+//   memory. What stands in it before and after is of no meaning, and whoever calls two bodies with the same memory puts a
+//   barrier between them;
 // - returns in no thread while others of its block have a barrier before them;
 // - leaves counters at 0, where it found them;
 // - is inlined, so that a launch has the machine code that it would have without all this.
