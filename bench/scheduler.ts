@@ -11,7 +11,7 @@ import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { Generation } from "../engine/generation.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
-import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import { TokenTexts } from "../engine/tokenizer/token_texts.ts";
@@ -73,8 +73,8 @@ type Listening = "counted" | "text";
 async function run(listening: Listening, sampling: Partial<SamplingParameters>) {
   const sequencePages = Math.ceil((PROMPT_TOKENS + DRAWN_TOKENS) / PAGE_TOKENS);
   const device = new IdleDevice(sequencePages);
-  const blocks = new BlockManager(SEQUENCES * sequencePages, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, blocks, {
+  const pageManager = new PageManager(SEQUENCES * sequencePages, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, pageManager, {
     maxRunning: SEQUENCES,
     maxWaiting: SEQUENCES,
     stepTokens: 4096,

@@ -11,7 +11,7 @@ import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
 import { type GenerateRequest, RequestChecker } from "./request.ts";
-import { BlockManager } from "./scheduler/block_manager.ts";
+import { PageManager } from "./scheduler/page_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
 import { StateReader } from "./state_reader.ts";
@@ -21,8 +21,8 @@ import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache, "copyPages"> {
-  allocate: BlockManager["allocate"];
-  release: BlockManager["release"];
+  allocate: PageManager["allocate"];
+  release: PageManager["release"];
 }
 
 /** A model on a device: text in, tokens out. */
@@ -36,7 +36,7 @@ export class Engine {
   /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
-  private readonly blocks: BlockManager;
+  private readonly pageManager: PageManager;
   private readonly scheduler: Scheduler;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
@@ -61,10 +61,10 @@ export class Engine {
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
-    this.blocks = new BlockManager(plan.pages, plan.pageTokens);
+    this.pageManager = new PageManager(plan.pages, plan.pageTokens);
     this.scheduler = this.createScheduler();
     this.evaluations = new Evaluations(
-      this.blocks,
+      this.pageManager,
       (sequences) => program.step(sequences),
       (work) => this.lock.run(work),
       Math.min(serving.logitsOutputs, plan.limits.n_tokens),
@@ -82,7 +82,7 @@ export class Engine {
       savePages: (pages, memory) => cache.savePages(pages, memory),
       restorePages: (pages, memory) => cache.restorePages(pages, memory),
     };
-    return new Scheduler(scheduled, this.blocks, {
+    return new Scheduler(scheduled, this.pageManager, {
       maxRunning: plan.limits.n_sequences,
       maxWaiting: serving.maxQueue,
       stepTokens: plan.limits.n_tokens,
@@ -172,7 +172,7 @@ export class Engine {
 
   /** What the engine does, and has done. */
   status(): EngineStatus {
-    const { pages, freePages, idlePages } = this.blocks;
+    const { pages, freePages, idlePages } = this.pageManager;
     return {
       ...this.scheduler.status(),
       ...this.scheduler.counts,
@@ -224,14 +224,14 @@ export class Engine {
   async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
     this.assertOpen();
     await this.scheduler.idle();
-    const { blocks } = this;
+    const { pageManager } = this;
     const { program, cache } = this.loaded;
     return await this.lock.run(async () => {
       this.assertOpen();
       return await work({
         step: (sequences) => program.step(sequences),
-        allocate: (count) => blocks.allocate(count),
-        release: (pages) => blocks.release(pages),
+        allocate: (count) => pageManager.allocate(count),
+        release: (pages) => pageManager.release(pages),
         copyPages: (from, to) => cache.copyPages(from, to),
       });
     });

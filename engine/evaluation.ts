@@ -1,7 +1,7 @@
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { DeviceLock } from "./device_lock.ts";
 import { M40Error } from "./errors.ts";
-import type { BlockManager } from "./scheduler/block_manager.ts";
+import type { PageManager } from "./scheduler/page_manager.ts";
 import { outputError } from "./scheduler/turn.ts";
 
 /** The logits of a position. */
@@ -23,7 +23,7 @@ export class Evaluations {
    * @param chunkTokens Tokens of one step.
    */
   constructor(
-    private readonly blocks: BlockManager,
+    private readonly pageManager: PageManager,
     private readonly step: DeviceProgram["step"],
     private readonly withDevice: DeviceLock["run"],
     private readonly chunkTokens: number,
@@ -36,7 +36,7 @@ export class Evaluations {
    * is no finite number, "cancelled" where the engine is closed meanwhile, "device" where it failed.
    */
   async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
-    const pages = this.blocks.allocate(Math.ceil(tokens.length / this.blocks.pageTokens));
+    const pages = this.pageManager.allocate(Math.ceil(tokens.length / this.pageManager.pageTokens));
     if (pages === undefined) {
       throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
     }
@@ -48,14 +48,14 @@ export class Evaluations {
         yield* await this.evaluateChunk(part, position, pages);
       }
     } finally {
-      if (this.held.delete(pages)) this.blocks.release(pages);
+      if (this.held.delete(pages)) this.pageManager.release(pages);
     }
   }
 
   /** Ends those that have begun: their pages are free, and their next step fails. */
   close(): void {
     this.closed = true;
-    for (const pages of this.held) this.blocks.release(pages);
+    for (const pages of this.held) this.pageManager.release(pages);
     this.held.clear();
   }
 

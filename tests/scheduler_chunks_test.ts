@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepResult } from "../engine/device/step_result.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
-import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 
@@ -94,8 +94,8 @@ function sequence(promptTokens: number, maxTokens: number, first: number): Seque
 for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
   Deno.test(`a prompt of 4,000 tokens holds up seven streams by one chunk's time at most: a chunk takes ${name}`, async () => {
     const device = new TimedDevice(cost);
-    const blocks = new BlockManager(1000, PAGE_TOKENS);
-    const scheduler = new Scheduler(device, blocks, {
+    const pageManager = new PageManager(1000, PAGE_TOKENS);
+    const scheduler = new Scheduler(device, pageManager, {
       maxRunning: 8,
       maxWaiting: 8,
       stepTokens: 2048,
@@ -123,8 +123,8 @@ for (const [name, { cost, tileTokens, steps }] of Object.entries(DEVICES)) {
 
 Deno.test("who is cancelled in the middle of a step has no part in the next, and its pages are free by then", async () => {
   const device = new TimedDevice(() => 1);
-  const blocks = new BlockManager(100, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, blocks, {
+  const pageManager = new PageManager(100, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, pageManager, {
     maxRunning: 2,
     maxWaiting: 2,
     stepTokens: 256,
@@ -135,12 +135,12 @@ Deno.test("who is cancelled in the middle of a step has no part in the next, and
   scheduler.add(first, second);
   const free: number[] = [];
   device.during = (steps) => {
-    free.push(blocks.freePages);
+    free.push(pageManager.freePages);
     if (steps === 4) scheduler.cancel(first);
     if (steps === 8) scheduler.cancel(second);
   };
   await scheduler.idle();
   assertEquals(device.steps.map(({ streams }) => streams), [0, 2, 2, 2, 2, 1, 1, 1, 1]);
   assertEquals(free, [96, 96, 96, 96, 96, 98, 98, 98, 98]);
-  assertEquals(blocks.freePages, 100);
+  assertEquals(pageManager.freePages, 100);
 });

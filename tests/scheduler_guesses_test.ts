@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput } from "../engine/device/step_result.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
-import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence, type SequenceOptions } from "../engine/scheduler/sequence.ts";
 import { alone, END, FakeDevice } from "./fake_device.ts";
@@ -37,8 +37,8 @@ async function serve(
     seen.push(describe(sequences[0]));
     return step(sequences);
   };
-  const blocks = new BlockManager(PAGES, PAGE_TOKENS);
-  const scheduler = new Scheduler(device, blocks, {
+  const pageManager = new PageManager(PAGES, PAGE_TOKENS);
+  const scheduler = new Scheduler(device, pageManager, {
     maxRunning: 1,
     maxWaiting: 4,
     stepTokens: 32,
@@ -61,9 +61,9 @@ async function serve(
   });
   scheduler.add(sequence);
   await scheduler.idle();
-  assertEquals(blocks.freePages, PAGES);
+  assertEquals(pageManager.freePages, PAGES);
   assertEquals(ends.length, 1);
-  return { drawn, error: ends[0], seen, sequence, blocks };
+  return { drawn, error: ends[0], seen, sequence, pageManager };
 }
 
 function describe({ tokens, position, pages, outputs }: StepSequence): Seen {
@@ -108,15 +108,15 @@ Deno.test("pages that wrong guesses needed are given back, and none of theirs is
     const next = expected(40)[tokens.length - PROMPT.length];
     return Array.from({ length: most }, () => next % 10 + 1);
   };
-  const { drawn, seen, blocks } = await serve(wrong, 12);
+  const { drawn, seen, pageManager } = await serve(wrong, 12);
   assertEquals(drawn, expected(12));
   for (const { position, rows, pages } of seen) {
     assertEquals(pages, Math.ceil((position + rows.length) / PAGE_TOKENS));
   }
   // Of all tokens but the last, which was never computed, the full pages.
   const computed = [...PROMPT, ...expected(12)].slice(0, -1);
-  assertEquals(blocks.match([...computed, 0]).pages.length, Math.floor(17 / PAGE_TOKENS));
-  assertEquals(blocks.idlePages, Math.floor(17 / PAGE_TOKENS));
+  assertEquals(pageManager.match([...computed, 0]).pages.length, Math.floor(17 / PAGE_TOKENS));
+  assertEquals(pageManager.idlePages, Math.floor(17 / PAGE_TOKENS));
 });
 
 Deno.test("a guess is counted as a token where the one after it is drawn, and not when it was wrong", async () => {
@@ -149,7 +149,7 @@ Deno.test("an answer ends in the middle of its guesses where it is complete", as
     stepTokens: 32,
     stepOutputs: 8,
   });
-  const scheduler = new Scheduler(device, new BlockManager(PAGES, PAGE_TOKENS), {
+  const scheduler = new Scheduler(device, new PageManager(PAGES, PAGE_TOKENS), {
     maxRunning: 1,
     maxWaiting: 1,
     stepTokens: 32,

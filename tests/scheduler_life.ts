@@ -6,7 +6,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { M40Error } from "../engine/errors.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
-import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
@@ -80,7 +80,7 @@ export class Life {
   private readonly faults: Faults;
   private readonly device: FakeDevice;
   private readonly shape: FakeDeviceOptions;
-  private readonly blocks: BlockManager;
+  private readonly pageManager: PageManager;
   private readonly host?: HostPages;
   private readonly scheduler: Scheduler;
   private readonly prefixes: number[][];
@@ -119,7 +119,7 @@ export class Life {
       lossAt: !healthy && random.once(8) ? random.below(300) : Infinity,
     };
     this.device = new FakeDevice(this.shape);
-    this.blocks = new BlockManager(this.shape.pages, this.shape.pageTokens);
+    this.pageManager = new PageManager(this.shape.pages, this.shape.pageTokens);
     const hostMemory = new Uint8Array(
       random.below(3) * random.below(30) * this.device.pageBytes,
     );
@@ -138,7 +138,7 @@ export class Life {
 
   private makeScheduler(): Scheduler {
     const { maxRunning, stepTokens, stepOutputs } = this.shape;
-    return new Scheduler(this.device, this.blocks, {
+    return new Scheduler(this.device, this.pageManager, {
       maxRunning,
       maxWaiting: 1000,
       stepTokens,
@@ -340,7 +340,7 @@ export class Life {
 
   /** Somebody else takes pages for a time, as an evaluation does. */
   private evaluate(): void {
-    const pages = this.blocks.allocate(1 + this.random.below(this.shape.pages));
+    const pages = this.pageManager.allocate(1 + this.random.below(this.shape.pages));
     if (pages === undefined) return;
     this.events.evaluations++;
     const write = () =>
@@ -351,7 +351,7 @@ export class Life {
     write();
     this.later.push(() => {
       const release = () => {
-        this.blocks.release(pages);
+        this.pageManager.release(pages);
       };
       write().then(release);
     });
@@ -389,11 +389,11 @@ export class Life {
   }
 
   private checkEnd(): void {
-    const { blocks, scheduler, events } = this;
+    const { pageManager, scheduler, events } = this;
     if (this.problems.length > 0) throw this.problems[0];
     this.checkStates();
     for (const client of this.clients) this.checkClient(client);
-    assertEquals(blocks.freePages, blocks.pages, "pages were lost");
+    assertEquals(pageManager.freePages, pageManager.pages, "pages were lost");
     assertEquals(this.host?.usage.saved ?? 0, 0, "saved pages were forgotten");
     const failed = this.loss?.message;
     assertEquals(scheduler.status(), { running: 0, waiting: 0, preempted: 0, failed });

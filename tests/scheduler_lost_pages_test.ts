@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { M40Error } from "../engine/errors.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
-import { BlockManager } from "../engine/scheduler/block_manager.ts";
+import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
 import { PageMoves } from "../engine/scheduler/page_moves.ts";
 import type { SchedulerCounts } from "../engine/scheduler/report.ts";
@@ -40,7 +40,7 @@ function sequenceOf(length: number, first: number, leader?: Sequence): Sequence 
 }
 
 Deno.test("one who shares pages of a leader that did not come back is computed again, though it moved none", async () => {
-  const blocks = new BlockManager(PAGES, PAGE_TOKENS);
+  const pageManager = new PageManager(PAGES, PAGE_TOKENS);
   const mover = new Mover();
   const moves = new PageMoves(mover);
   const host = new HostPages(new Uint8Array(PAGES), 1);
@@ -53,7 +53,7 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     preemptions: 0,
     recomputations: 0,
   };
-  const roster = new Roster(blocks, moves, 4, counts, host);
+  const roster = new Roster(pageManager, moves, 4, counts, host);
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
   const follower = sequenceOf(6, 0, leader);
   for (const sequence of [older, leader, follower]) roster.arrive(sequence, 0);
@@ -80,7 +80,7 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
   }
   assertEquals(follower.leader, undefined);
   // Of the page that the leader had published before, nothing was lost.
-  assertEquals([blocks.freePages, host.usage.saved], [PAGES, 0]);
+  assertEquals([pageManager.freePages, host.usage.saved], [PAGES, 0]);
   assertEquals(counts.recomputations, 2);
 });
 

@@ -1,4 +1,4 @@
-import { type BlockManager, type Match, ROOT_PREFIX } from "./block_manager.ts";
+import { type Match, type PageManager, ROOT_PREFIX } from "./page_manager.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { LostPages, PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts } from "./report.ts";
@@ -23,7 +23,7 @@ export class Roster {
    * @param host Where sequences that give way keep their pages; without it they are computed again.
    */
   constructor(
-    private readonly blocks: BlockManager,
+    private readonly pageManager: PageManager,
     private readonly moves: PageMoves,
     private readonly maxRunning: number,
     private readonly counts: SchedulerCounts,
@@ -71,8 +71,8 @@ export class Roster {
   /** A sequence's pages come back from host memory, if there is room for them. */
   private bringBack(sequence: Sequence): boolean {
     const saved = sequence.saved!;
-    if (saved.count + this.spare > this.blocks.freePages) return false;
-    sequence.pages = this.blocks.allocate(saved.count)!;
+    if (saved.count + this.spare > this.pageManager.freePages) return false;
+    sequence.pages = this.pageManager.allocate(saved.count)!;
     this.moves.restore(sequence, sequence.pages, this.host!.bytesOf(saved));
     this.dropSaved(sequence);
     return true;
@@ -80,20 +80,20 @@ export class Roster {
 
   /** A sequence takes over pages that hold its beginning, if there is room for the others that it needs. */
   private takeOver(sequence: Sequence): boolean {
-    const { blocks } = this;
+    const { pageManager } = this;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
     const follows = begins && leader?.state === "decoding";
     const { pages, prefixes } = follows ? this.pagesOf(leader) : this.findPages(sequence);
-    const needed = Math.ceil(tokens.length / blocks.pageTokens) - pages.length;
-    if (needed + this.spare > blocks.freePagesBeside(pages)) return false;
-    blocks.share(pages);
+    const needed = Math.ceil(tokens.length / pageManager.pageTokens) - pages.length;
+    if (needed + this.spare > pageManager.freePagesBeside(pages)) return false;
+    pageManager.share(pages);
     sequence.pages = [...pages];
     sequence.prefixes = [...prefixes];
     sequence.match = undefined;
     if (follows) sequence.noteDecodedLike(leader);
     else if (begins) this.noteDecoded(sequence);
-    sequence.computed = Math.min(pages.length * blocks.pageTokens, tokens.length - 1);
+    sequence.computed = Math.min(pages.length * pageManager.pageTokens, tokens.length - 1);
     this.counts.queriedTokens += tokens.length;
     this.counts.cachedTokens += sequence.computed;
     return true;
@@ -101,7 +101,7 @@ export class Roster {
 
   /** The pages of the prompt of a leader, the last of them perhaps not full, and what they stand for. */
   private pagesOf({ pages, prefixes, prompt }: Sequence) {
-    const { pageTokens } = this.blocks;
+    const { pageTokens } = this.pageManager;
     return {
       pages: pages.slice(0, Math.ceil(prompt.length / pageTokens)),
       prefixes: prefixes.slice(0, Math.floor((prompt.length - 1) / pageTokens)),
@@ -110,19 +110,19 @@ export class Roster {
 
   /** Published pages. Who begins takes what there is; who goes on, only what is as its own was before. */
   private findPages(sequence: Sequence): Match {
-    const { pageTokens } = this.blocks;
+    const { pageTokens } = this.pageManager;
     const asBefore = (index: number, promptRows: number) =>
       promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
     const accepts = sequence.state === "waiting" ? undefined : asBefore;
-    return sequence.match = this.blocks.match(sequence.tokens, sequence.match, accepts);
+    return sequence.match = this.pageManager.match(sequence.tokens, sequence.match, accepts);
   }
 
   /** Notes which tokens of the pages that a sequence has taken over had been decoded. */
   private noteDecoded(sequence: Sequence): void {
-    const { pageTokens } = this.blocks;
+    const { pageTokens } = this.pageManager;
     sequence.pages.forEach((page, i) => {
       const start = i * pageTokens;
-      sequence.noteDecoded(start + this.blocks.promptRowsOf(page), start + pageTokens);
+      sequence.noteDecoded(start + this.pageManager.promptRowsOf(page), start + pageTokens);
     });
   }
 
@@ -137,29 +137,29 @@ export class Roster {
    */
   reserve(sequence: Sequence, count: number, force = true): boolean {
     if (!sequence.runs) return false;
-    const { pageTokens } = this.blocks;
+    const { pageTokens } = this.pageManager;
     const end = Math.ceil((sequence.computed + count) / pageTokens);
     const first = Math.floor(sequence.computed / pageTokens);
     const shared: number[] = [];
     for (let i = first; i < Math.min(end, sequence.pages.length); i++) {
-      if (!this.blocks.isWritable(sequence.pages[i])) shared.push(i);
+      if (!this.pageManager.isWritable(sequence.pages[i])) shared.push(i);
     }
     const needed = Math.max(0, end - sequence.pages.length) + shared.length;
     if (needed === 0) return true;
-    let fresh = this.blocks.allocate(needed);
+    let fresh = this.pageManager.allocate(needed);
     while (fresh === undefined) {
       if (!force) return false;
       const youngest = this.runningSequences[this.runningSequences.length - 1];
       this.preempt(youngest);
       if (youngest === sequence) return false;
-      fresh = this.blocks.allocate(needed);
+      fresh = this.pageManager.allocate(needed);
     }
     if (shared.length > 0) {
       const copies = fresh.splice(0, shared.length);
       const originals = shared.map((i) => sequence.pages[i]);
       this.moves.copy(sequence, originals, copies);
       shared.forEach((i, n) => sequence.pages[i] = copies[n]);
-      this.blocks.release(originals);
+      this.pageManager.release(originals);
     }
     sequence.pages.push(...fresh);
     return true;
@@ -168,7 +168,7 @@ export class Roster {
   /** Takes a sequence's pages away; it waits, before all that came after it. */
   private preempt(sequence: Sequence): void {
     this.counts.preemptions++;
-    const used = Math.ceil(sequence.computed / this.blocks.pageTokens);
+    const used = Math.ceil(sequence.computed / this.pageManager.pageTokens);
     sequence.saved = used > 0 ? this.host?.allocate(used) : undefined;
     if (sequence.saved) {
       const memory = this.host!.bytesOf(sequence.saved);
@@ -216,21 +216,21 @@ export class Roster {
   }
 
   private publish(sequence: Sequence): void {
-    const { pageTokens } = this.blocks;
+    const { pageTokens } = this.pageManager;
     const { prefixes, pages, tokens } = sequence;
     while ((prefixes.length + 1) * pageTokens <= sequence.computed) {
       const prefix = prefixes.length === 0 ? ROOT_PREFIX : prefixes[prefixes.length - 1];
       if (prefix === undefined) return;
       const start = prefixes.length * pageTokens;
       const rows = sequence.promptRows(start, start + pageTokens);
-      prefixes.push(this.blocks.publish(pages[prefixes.length], prefix, tokens, start, rows));
+      prefixes.push(this.pageManager.publish(pages[prefixes.length], prefix, tokens, start, rows));
     }
   }
 
   /** Gives back pages that were reserved for guesses that were wrong. */
   trim(sequence: Sequence): void {
-    const used = Math.ceil(sequence.tokens.length / this.blocks.pageTokens);
-    if (sequence.pages.length > used) this.blocks.release(sequence.pages.splice(used));
+    const used = Math.ceil(sequence.tokens.length / this.pageManager.pageTokens);
+    if (sequence.pages.length > used) this.pageManager.release(sequence.pages.splice(used));
   }
 
   /**
@@ -255,7 +255,7 @@ export class Roster {
   }
 
   private releasePages(sequence: Sequence): void {
-    this.blocks.release(sequence.pages);
+    this.pageManager.release(sequence.pages);
     sequence.pages = [];
   }
 

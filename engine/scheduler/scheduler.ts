@@ -1,7 +1,7 @@
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepOutput, StepResult } from "../device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
-import type { BlockManager } from "./block_manager.ts";
+import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
 import type { HostPages } from "./host_pages.ts";
@@ -78,12 +78,12 @@ export class Scheduler {
 
   constructor(
     private readonly device: SchedulerDevice,
-    private readonly blocks: BlockManager,
+    private readonly pageManager: PageManager,
     private readonly options: SchedulerOptions,
   ) {
     const { maxRunning, host, tileTokens } = options;
     this.moves = new PageMoves(device);
-    this.roster = new Roster(blocks, this.moves, maxRunning, this.counts, host);
+    this.roster = new Roster(pageManager, this.moves, maxRunning, this.counts, host);
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -95,7 +95,7 @@ export class Scheduler {
       tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
-    blocks.onRelease = () => this.notice();
+    pageManager.onRelease = () => this.notice();
   }
 
   status(): SchedulerStatus {
@@ -121,12 +121,12 @@ export class Scheduler {
   add(...sequences: Sequence[]): void {
     if (this.failure) throw this.failure;
     for (const { maxLength } of sequences) {
-      const pages = Math.ceil(maxLength / this.blocks.pageTokens);
-      if (pages > this.blocks.pages) {
+      const pages = Math.ceil(maxLength / this.pageManager.pageTokens);
+      if (pages > this.pageManager.pages) {
         throw new M40Error(
           "context_length_exceeded",
           `${maxLength} tokens, prompt and output together, need ${pages} KV pages; there are ` +
-            `${this.blocks.pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
+            `${this.pageManager.pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
         );
       }
     }

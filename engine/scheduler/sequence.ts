@@ -2,7 +2,7 @@ import type { StepSampling } from "../device/step_block.ts";
 import type { Sample } from "../device/step_result.ts";
 import { TokenCounts } from "../device/token_counts.ts";
 import type { SamplingParameters } from "../sampling/parameters.ts";
-import type { Match } from "./block_manager.ts";
+import type { Match } from "./page_manager.ts";
 import type { SavedPages } from "./host_pages.ts";
 import { checkTransition, type SequenceState } from "./sequence_state.ts";
 
@@ -56,7 +56,7 @@ export class Sequence {
   /** The KV pages that it holds, in the order of its tokens. */
   pages: number[] = [];
   /**
-   * What its published pages stand for, each with those before it; see {@link BlockManager}. An undefined
+   * What its published pages stand for, each with those before it; see {@link PageManager}. An undefined
    * last one: a page of the same tokens is published that was computed in another way, so that no page
    * from there on is published.
    */

@@ -1,6 +1,6 @@
 /**
  * Published pages that hold the beginning of a sequence's tokens, as far as they have been looked for.
- * Nobody holds them for it: they may be evicted, which {@link BlockManager.match} notices.
+ * Nobody holds them for it: they may be evicted, which {@link PageManager.match} notices.
  */
 export interface Match {
   readonly pages: number[];
@@ -15,7 +15,7 @@ export interface Match {
  * that begins with the same tokens takes it over instead of computing it. Pages that nobody holds keep
  * their contents until they are needed, and are then evicted least-recently-used.
  */
-export class BlockManager {
+export class PageManager {
   /** Called when pages were given back: there may be room for whoever waits for some. */
   onRelease?: () => void;
   private readonly references: Uint32Array;

@@ -1,0 +1,82 @@
+import { assertEquals } from "@std/assert";
+import { PageManager, ROOT_PREFIX } from "../engine/scheduler/page_manager.ts";
+
+const PAGE_TOKENS = 4;
+
+/** Tokens that count how many pages of them are looked at. */
+class CountedTokens extends Array<number> {
+  looked = 0;
+  override slice(start?: number, end?: number): number[] {
+    this.looked++;
+    return Array.from(this).slice(start, end);
+  }
+}
+
+function countedTokens(length: number): CountedTokens {
+  const tokens = new CountedTokens();
+  for (let i = 0; i < length; i++) tokens.push(i);
+  return tokens;
+}
+
+/** Publishes that many pages of tokens, and gives them up; returns the pages. */
+function publish(pageManager: PageManager, tokens: readonly number[], count: number): number[] {
+  const pages = pageManager.allocate(count)!;
+  let prefix = ROOT_PREFIX;
+  for (const [i, page] of pages.entries()) {
+    prefix = pageManager.publish(page, prefix, tokens, i * PAGE_TOKENS, PAGE_TOKENS)!;
+  }
+  pageManager.release(pages);
+  return pages;
+}
+
+Deno.test("who asks again and again for the pages of a prompt has each looked at once", () => {
+  const pageManager = new PageManager(200, PAGE_TOKENS);
+  const tokens = countedTokens(401);
+  const pages = publish(pageManager, Array.from(tokens), 90);
+  const known = pageManager.match(tokens);
+  assertEquals(known.pages, pages);
+  assertEquals(tokens.looked, 91);
+  for (let i = 0; i < 50; i++) assertEquals(pageManager.match(tokens, known).pages, pages);
+  // One a time: the first that is not there.
+  assertEquals(tokens.looked, 141);
+});
+
+Deno.test("pages that were evicted and filled with others are not found again, nor those behind them", () => {
+  const pageManager = new PageManager(10, PAGE_TOKENS);
+  const tokens = Array.from({ length: 41 }, (_, i) => i);
+  const pages = publish(pageManager, tokens, 10);
+  const known = pageManager.match(tokens);
+  assertEquals(known.pages, pages);
+  // The end goes first; the beginning is as it was.
+  const others = pageManager.allocate(4)!;
+  assertEquals(pageManager.match(tokens, known).pages, pages.slice(0, 6));
+  pageManager.release(others);
+  // The same pages, published under other tokens.
+  publish(pageManager, tokens.map((token) => token + 100), 10);
+  assertEquals(pageManager.match(tokens, known).pages, []);
+});
+
+Deno.test("a page of the same tokens that was computed in another way ends what is published", () => {
+  const pageManager = new PageManager(10, PAGE_TOKENS);
+  const tokens = Array.from({ length: 9 }, (_, i) => i);
+  publish(pageManager, tokens, 1);
+  const [page] = pageManager.allocate(1)!;
+  assertEquals(pageManager.publish(page, ROOT_PREFIX, tokens, 0, 2), undefined);
+  assertEquals(pageManager.isWritable(page), true);
+  const like = (rows: number) => (_: number, promptRows: number) => promptRows === rows;
+  assertEquals(pageManager.match(tokens, undefined, like(PAGE_TOKENS)).pages.length, 1);
+  assertEquals(pageManager.match(tokens, undefined, like(2)).pages.length, 0);
+});
+
+Deno.test("pages given back are told of, and who shares pages leaves fewer free", () => {
+  const pageManager = new PageManager(6, PAGE_TOKENS);
+  let told = 0;
+  pageManager.onRelease = () => told++;
+  const pages = publish(pageManager, Array.from({ length: 9 }, (_, i) => i), 2);
+  assertEquals(told, 1);
+  assertEquals([pageManager.freePages, pageManager.freePagesBeside(pages)], [6, 4]);
+  pageManager.share(pages);
+  assertEquals([pageManager.freePages, pageManager.freePagesBeside(pages)], [4, 4]);
+  pageManager.release([]);
+  assertEquals(told, 1);
+});
