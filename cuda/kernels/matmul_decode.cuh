@@ -301,7 +301,8 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
   __shared__ float norm_sums[T][kPrologue == norm_prologue ? norm_warps : 1];
   __shared__ DecodeTile tile;
   __shared__ bool is_last;
-  matmul_decode<kType, T, R, kPrologue, kResidency, kOther>(args, launched_block(), {split, norm_sums, tile, is_last});
+  matmul_decode<kType, T, R, kPrologue, kResidency, kOther>(args, launched_block(),
+                                                                    MatmulDecodeShared<kType, T, R, kPrologue, kOther>{split, norm_sums, tile, is_last});
 }
 
 }  // namespace m40::cuda
