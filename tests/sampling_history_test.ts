@@ -65,6 +65,9 @@ function dryPenalties(tokens: readonly number[], options: SamplingParameters): M
 const sorted = (entries: Iterable<readonly [number, number]> | undefined) =>
   [...entries ?? []].sort(([a], [b]) => a - b);
 
+const negated = (entries: Iterable<readonly [number, number]> | undefined) =>
+  sorted(entries).map(([token, bias]) => [token, -bias] as const);
+
 Deno.test("DRY penalises what would go on a repetition as the formula says, at every token of random texts", () => {
   const random = new Random(7);
   for (let life = 0; life < 100; life++) {
@@ -83,7 +86,7 @@ Deno.test("DRY penalises what would go on a repetition as the formula says, at e
     const tokens = [...prompt];
     for (let i = 0; i < 30; i++) {
       assertEquals(
-        sorted(sampling.next().tokenBiases).map(([token, bias]) => [token, -bias]),
+        negated(sampling.next().tokenBiases),
         sorted(dryPenalties(tokens, options)),
         `${tokens} ${JSON.stringify(options)}`,
       );
@@ -91,7 +94,7 @@ Deno.test("DRY penalises what would go on a repetition as the formula says, at e
       guesses.forEach((_, n) => {
         const upTo = guesses.slice(0, n + 1);
         assertEquals(
-          sorted(sampling.next(upTo).tokenBiases).map(([token, bias]) => [token, -bias]),
+          negated(sampling.next(upTo).tokenBiases),
           sorted(dryPenalties([...tokens, ...upTo], options)),
           "after guesses",
         );
