@@ -38,6 +38,17 @@ export class WordCache {
       this.#old = this.#young;
       this.#young = new Map();
     }
-    this.#young.set(word, tokens);
+    this.#young.set(detached(word), tokens);
   }
+}
+
+/** A word of its own: a part of a text, as engines represent it, keeps the whole text in memory. */
+function detached(word: string): string {
+  return String.fromCharCode(...unitsOf(word));
+}
+
+function unitsOf(word: string): number[] {
+  const units = new Array<number>(word.length);
+  for (let i = 0; i < word.length; i++) units[i] = word.charCodeAt(i);
+  return units;
 }
