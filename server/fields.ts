@@ -51,11 +51,6 @@ export const integer = (min: number, max: number, description: string) =>
     wants(`an integer from ${min} to ${max}`),
   ).meta({ type: "integer", minimum: min, maximum: max }).nullish().meta({ description });
 
-/** One of a few texts. */
-export const choice = <T extends string>(values: readonly T[], description: string) =>
-  z.enum(values, wants(values.map((value) => `"${value}"`).join(" or "))).nullish()
-    .meta({ description });
-
 /** An object of which nothing more is known. */
 export const object = (description: string) =>
   z.record(z.string(), z.unknown(), wants("an object")).nullish().meta({ description });

@@ -1,7 +1,7 @@
 import { z } from "zod";
+import { ROLES } from "../../engine/mod.ts";
 import {
   boolean,
-  choice,
   describe,
   ignored,
   integer,
@@ -13,9 +13,6 @@ import {
 import { samplingFields } from "../sampling_fields.ts";
 import { Usage } from "../usage.ts";
 import { MAX_N } from "./completion_schemas.ts";
-
-/** Who may speak in a conversation. */
-export const ROLES = ["system", "developer", "user", "assistant", "tool"] as const;
 
 /** A part of a message's content; parts of other types than text are refused by name. */
 const PART_SCHEMA = {
@@ -102,7 +99,7 @@ export const ChatCompletionRequest = z.object({
     .meta({ description: 'Not supported but for "none" and "auto", which do nothing.' }),
   audio: z.unknown().optional().meta({ description: "Not supported: absent." }),
   web_search_options: z.unknown().optional().meta({ description: "Not supported: absent." }),
-  user: ignored("Who asks."),
+  user: string("Who asks. Accepted, without effect."),
   safety_identifier: ignored("Who asks."),
   prompt_cache_key: ignored(
     "Which cache serves the request; here prompts that begin alike share it.",

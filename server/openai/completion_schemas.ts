@@ -1,14 +1,5 @@
 import { z } from "zod";
-import {
-  boolean,
-  ignored,
-  integer,
-  number,
-  prompts,
-  streamOptions,
-  string,
-  wants,
-} from "../fields.ts";
+import { boolean, integer, number, prompts, streamOptions, string, wants } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
 import { Usage } from "../usage.ts";
 
@@ -46,7 +37,7 @@ export const CompletionRequest = z.object({
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stream_options: streamOptions(),
   ...samplingFields,
-  user: ignored("Who asks."),
+  user: string("Who asks. Accepted, without effect."),
 }, wants("a JSON object")).meta({ id: "CompletionRequest" });
 
 /** The checked body of `POST /v1/completions`. */
