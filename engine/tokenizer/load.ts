@@ -12,6 +12,7 @@ import { choosePreTokenizer } from "./pre_tokenizers.ts";
 import { SentencePiece } from "./sentencepiece.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
 
 /** What of a tokenizer is not in the file, or is to be otherwise. */
@@ -33,6 +34,7 @@ type Load = (
 const MODELS = new Map<string, Load>([
   ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
   ["gpt2", loadByteLevelBpe],
+  ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
 ]);
 
 function loadByteLevelBpe(
