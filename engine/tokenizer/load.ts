@@ -7,6 +7,7 @@
 import { M40Error } from "../errors.ts";
 import { SentencePiece } from "./sentencepiece.ts";
 import type { Tokenizer } from "./tokenizer.ts";
+import { Unigram } from "./unigram.ts";
 import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
@@ -18,6 +19,7 @@ const MODELS = new Map<
 >([
   ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
   ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
+  ["t5", (vocabulary, metadata) => Unigram.load(vocabulary, metadata)],
 ]);
 
 /**

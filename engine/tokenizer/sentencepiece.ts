@@ -1,11 +1,9 @@
 import { M40Error } from "../errors.ts";
 import { PairMerger } from "./pair_merger.ts";
-import { escapedByte } from "./utf8.ts";
+import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { utf8Of } from "./utf8.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
-
-/** The character that stands for a space in a SentencePiece vocabulary. */
-const SPACE_MARK = "\u2581";
 
 const encoder = new TextEncoder();
 
@@ -133,23 +131,4 @@ export class SentencePiece implements TokenModel {
     }
     for (const byte of bytes) tokens.push(byteTokens[byte]);
   }
-}
-
-function utf8Of(codePoint: number): Iterable<number> {
-  if (codePoint < 0x80) return [codePoint];
-  const byte = escapedByte(codePoint);
-  return byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
-}
-
-/** Where the word ends that starts at a place: before the next space mark that follows another character. */
-function wordEnd(text: string, start: number): number {
-  let end = start;
-  while (text[end] === SPACE_MARK) end++;
-  const next = text.indexOf(SPACE_MARK, end);
-  return next < 0 ? text.length : next;
-}
-
-function hasInnerMark(text: string): boolean {
-  const last = text.lastIndexOf(SPACE_MARK);
-  return last > 0 && wordEnd(text, 0) <= last;
 }
