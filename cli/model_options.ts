@@ -4,7 +4,7 @@ import { option, type OptionValues } from "./command.ts";
 import { standardError } from "../server/output_stream.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
-import { choice, device, integer } from "./values.ts";
+import { choice, device, integer, text } from "./values.ts";
 
 /** The argument that names a model. */
 export const MODEL_ARGUMENT = {
@@ -23,6 +23,14 @@ export const DEVICE_OPTIONS = {
   }),
 };
 
+/** How the vocabulary is read. */
+export const TOKENIZER_OPTIONS = {
+  "pre-tokenizer": option(
+    text("NAME"),
+    "How text is cut into words before it becomes tokens; default: as the file says (tokenizer.ggml.pre)",
+  ),
+};
+
 /** What every command that runs a model takes. */
 export const MODEL_OPTIONS = {
   ctx: option(
@@ -30,6 +38,7 @@ export const MODEL_OPTIONS = {
     "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
+  ...TOKENIZER_OPTIONS,
   ...DEVICE_OPTIONS,
 };
 
@@ -43,6 +52,11 @@ export const ALONE = { parallel: 1, hostCacheBytes: 0 } as const;
 export interface LoadedModel {
   readonly engine: Engine;
   readonly stored: StoredModel;
+}
+
+/** Says what about a model's file may make it worse. */
+export function sayWarning(warning: string): void {
+  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} ${printable(warning)}\n`);
 }
 
 /** Says why the CPU computes, where a GPU might have; for commands to which that matters. */
@@ -66,7 +80,7 @@ export async function loadModel(
   options: OptionValues<typeof MODEL_OPTIONS>,
   extra: Omit<
     EngineOptions,
-    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onProgress"
+    "name" | "device" | "contextTokens" | "threads" | "kvType" | "preTokenizer" | "onWarning" | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
@@ -79,6 +93,8 @@ export async function loadModel(
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
+    preTokenizer: options["pre-tokenizer"],
+    onWarning: sayWarning,
     onProgress: (done, total) => progress.update(done, total),
     ...extra,
   });

@@ -28,6 +28,13 @@ export interface EngineOptions {
   logitsOutputs?: number;
   /** What the model is called; default `general.name` or the file's name. */
   name?: string;
+  /**
+   * The rules by which a byte-level vocabulary's text is cut into words, by name; default: those that
+   * the file names (`tokenizer.ggml.pre`).
+   */
+  preTokenizer?: string;
+  /** Told, in a sentence, what about the file may make the model worse. */
+  onWarning?: (warning: string) => void;
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
   /** Told the bytes of weights that are uploaded, and how many there are. */

@@ -1,54 +1,61 @@
-/** The longest word that is kept, in code units: a longer one hardly comes again. */
-const LONGEST_WORD = 48;
-/** How many words a generation has. Two of them with their tokens take about 8 MB. */
-const GENERATION_WORDS = 1 << 15;
+/** The longest word that is kept, in code units: longer ones do not come twice. */
+const LONGEST_WORD = 64;
+/** Bytes that a generation may take, by estimate; there are two. */
+const GENERATION_BYTES = 8 * 2 ** 20;
+/** What an entry takes beside its characters and tokens, by estimate. */
+const ENTRY_BYTES = 96;
+/** From this length on V8 makes a part of a text refer to the text instead of copying it. */
+const SHARED_LENGTH = 13;
 
 /**
- * The tokens of the words that came last: text repeats its words, and looking one up takes a tenth of
- * the time of spelling it.
- *
- * It has two generations. When the young one is full it becomes the old one, whose words are forgotten
- * but for those that came again: so what is kept is bounded, and words that come often stay.
+ * The tokens of words that came before: text repeats its words. It has two generations of limited size;
+ * what is found moves to the young one, and when that is full the old one is forgotten. So memory is
+ * bounded whatever comes, and words that come often stay.
  */
 export class WordCache {
-  #young = new Map<string, readonly number[]>();
-  #old = new Map<string, readonly number[]>();
+  #young = new Map<string, number | readonly number[]>();
+  #old = new Map<string, number | readonly number[]>();
+  #bytes = 0;
 
-  /** Appends the tokens of a word: those kept, or those that `spell` appends now. */
-  encode(word: string, tokens: number[], spell: (word: string, tokens: number[]) => void): void {
-    if (word.length > LONGEST_WORD) {
-      spell(word, tokens);
-      return;
-    }
-    let kept = this.#young.get(word);
-    if (kept === undefined) {
-      kept = this.#old.get(word);
-      if (kept === undefined) {
-        const spelled: number[] = [];
-        spell(word, spelled);
-        kept = spelled;
-      }
-      this.#keep(word, kept);
-    }
-    for (let i = 0; i < kept.length; i++) tokens.push(kept[i]);
+  /** A token, several, or undefined for a word that is not here. */
+  get(word: string): number | readonly number[] | undefined {
+    const tokens = this.#young.get(word);
+    if (tokens !== undefined) return tokens;
+    const old = this.#old.get(word);
+    if (old !== undefined) this.set(word, old);
+    return old;
   }
 
-  #keep(word: string, tokens: readonly number[]): void {
-    if (this.#young.size >= GENERATION_WORDS) {
+  /** Appends the tokens of a word: those that are here, or those that `spell` appends now. */
+  encode(word: string, tokens: number[], spell: (word: string, tokens: number[]) => void): void {
+    const known = this.get(word);
+    if (known === undefined) {
+      const start = tokens.length;
+      spell(word, tokens);
+      this.set(word, tokens.length === start + 1 ? tokens[start] : tokens.slice(start));
+    } else if (typeof known === "number") {
+      tokens.push(known);
+    } else {
+      for (const token of known) tokens.push(token);
+    }
+  }
+
+  set(word: string, tokens: number | readonly number[]): void {
+    if (word.length > LONGEST_WORD) return;
+    this.#bytes += ENTRY_BYTES + 2 * word.length +
+      (typeof tokens === "number" ? 0 : 16 + 8 * tokens.length);
+    if (this.#bytes > GENERATION_BYTES) {
       this.#old = this.#young;
       this.#young = new Map();
+      this.#bytes = 0;
     }
-    this.#young.set(detached(word), tokens);
+    this.#young.set(word.length < SHARED_LENGTH ? word : copyOf(word), tokens);
   }
 }
 
-/** A word of its own: a part of a text, as engines represent it, keeps the whole text in memory. */
-function detached(word: string): string {
-  return String.fromCharCode(...unitsOf(word));
-}
-
-function unitsOf(word: string): number[] {
-  const units = new Array<number>(word.length);
-  for (let i = 0; i < word.length; i++) units[i] = word.charCodeAt(i);
-  return units;
+/** The same text without the one that it is a part of, which would otherwise stay in memory. */
+function copyOf(text: string): string {
+  const units: number[] = [];
+  for (let i = 0; i < text.length; i++) units.push(text.charCodeAt(i));
+  return String.fromCharCode(...units);
 }
