@@ -1,8 +1,6 @@
 import { M40Error } from "../errors.ts";
-import { escapedByte } from "./utf8.ts";
+import { utf8Of } from "./utf8.ts";
 import type { Vocabulary } from "./vocabulary.ts";
-
-const encoder = new TextEncoder();
 
 /** Spells characters that a vocabulary does not have, by its byte tokens. */
 export class ByteFallback {
@@ -36,10 +34,4 @@ export class ByteFallback {
     }
     for (const byte of bytes) tokens.push(byteTokens[byte]);
   }
-}
-
-function utf8Of(codePoint: number): Iterable<number> {
-  if (codePoint < 0x80) return [codePoint];
-  const byte = escapedByte(codePoint);
-  return byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
 }

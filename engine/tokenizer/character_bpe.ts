@@ -125,7 +125,7 @@ export class CharacterBpe implements TokenModel {
     }
     const text = this.#symbols.otherText(symbol);
     if (text === undefined) tokens.push(symbol);
-    else { for (const character of text) this.#giveCharacter(character, tokens); }
+    else for (const character of text) this.#giveCharacter(character, tokens);
   }
 
   #giveCharacter(character: string, tokens: number[]): void {

@@ -12,6 +12,7 @@ import { findFimTokens } from "./fim_tokens.ts";
 import { choosePreTokenizer } from "./pre_tokenizers.ts";
 import { SentencePiece } from "./sentencepiece.ts";
 import type { Tokenizer } from "./tokenizer.ts";
+import { Unigram } from "./unigram.ts";
 import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
@@ -37,6 +38,7 @@ const MODELS = new Map<string, Load>([
   ["gpt2", loadBpe],
   ["gemma4", (vocabulary, metadata) => loadBpe(vocabulary, metadata, { preTokenizer: "gemma4" })],
   ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
+  ["t5", (vocabulary, metadata) => Unigram.load(vocabulary, metadata)],
 ]);
 
 function loadBpe(
