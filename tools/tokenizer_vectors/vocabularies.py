@@ -96,7 +96,7 @@ def make_unigram(path, texts, size=3000, rule="nmt_nfkc", byte_fallback=False, *
     processor, model = train_sentencepiece(texts, "unigram", size, normalization_rule_name=rule, character_coverage=0.998,
                                            byte_fallback=byte_fallback, **options)
     spec = charsmap_of(model)
-    keys = {"precompiled_charsmap": list(spec.precompiled_charsmap)} if spec.precompiled_charsmap else {}
+    keys = {"precompiled_charsmap": bytes(spec.precompiled_charsmap)} if spec.precompiled_charsmap else {}
     write_sentencepiece(path, "t5", processor, add_space_prefix=spec.add_dummy_prefix,
                         remove_extra_whitespaces=spec.remove_extra_whitespaces, **keys)
     return processor.encode
@@ -109,5 +109,7 @@ def make_unigram_double(path, texts, size=3000, **options):
     write_sentencepiece(path, "t5", processor, add_space_prefix=True, remove_extra_whitespaces=False)
     pieces = [(processor.id_to_piece(i), processor.get_score(i)) for i in range(processor.vocab_size())]
     tokenizer = Tokenizer(models.Unigram(pieces, processor.unk_id(), False))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "always")
+    # Metaspace's own prefix is left out where a text begins with a space; SentencePiece's is not.
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "never")
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
