@@ -199,6 +199,14 @@ function readPrompt(value: unknown): Prompt | undefined {
   return isString(value) || isTokens(value) ? value : undefined;
 }
 
+/** Token ids, none at all as well. */
+export const tokenIds = () =>
+  read(
+    "an array of token ids",
+    { type: "array", items: { type: "integer", minimum: 0 } },
+    (value) => Array.isArray(value) && (value.length === 0 || isTokens(value)) ? value : undefined,
+  );
+
 /** A text or token ids. */
 export const prompt = () =>
   read("a string or an array of token ids", { anyOf: PROMPT_SCHEMA }, readPrompt);

@@ -87,7 +87,7 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     [{ logprobs: true }, "logprobs"],
     [{ echo: 1 }, "echo"],
     [{ echo: true, logprobs: 1 }, "echo", /not supported/],
-    [{ suffix: "end" }, "suffix", /not supported/],
+    [{ suffix: "end" }, "suffix", /fill in the middle/],
     [{ stream_options: 1 }, "stream_options"],
     [{ stream_options: { include_usage: 1 } }, "stream_options.include_usage"],
     [{ user: 1 }, "user"],

@@ -60,6 +60,9 @@ export const conversationFields = {
   reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
 };
 
+/** What a schema with {@link conversationFields} gives of them. */
+export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>>;
+
 /** The body of `POST /v1/chat/completions`. */
 export const ChatCompletionRequest = z.object({
   model: string("The model that is asked; absent: the one that is served."),

@@ -19,8 +19,9 @@ export class CompletionAnswer {
     const { tokenizer } = engine;
     this.n = body.n ?? 1;
     this.candidates = body.best_of ?? this.n;
-    this.echoes = requests.map(({ prompt }) => {
+    this.echoes = requests.map((_, index) => {
       if (!body.echo) return "";
+      const prompt = body.prompt[Math.floor(index / this.candidates)];
       return typeof prompt === "string" ? prompt : tokenizer.decode(prompt);
     });
     this.generations = startAll(engine, requests);

@@ -40,7 +40,11 @@ export const CompletionRequest = z.object({
     5,
     "Tokens carry their log-probability and those of so many likeliest tokens.",
   ),
-  suffix: string("Text after the answer."),
+  suffix: string(
+    "Text that comes after the answer, which fills the gap between prompt and suffix; for models whose vocabulary " +
+      "has tokens for that.",
+  ),
+  parse_special: boolean("Whether special tokens in a prompt's text are tokens; default true."),
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stream_options: streamOptions(),
   ...samplingFields,

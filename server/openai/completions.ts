@@ -1,8 +1,9 @@
 import type { Hono } from "hono";
-import type { GenerateRequest } from "../../engine/mod.ts";
+import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { readJson } from "../body.ts";
 import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
+import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
@@ -17,7 +18,7 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
     POST: async (c) => {
       const body = parseBody(CompletionRequest, await readJson(c.req.raw, server.maxBodyBytes));
       requireModel(server, body.model ?? undefined);
-      const requests = requestsOf(body, {
+      const requests = requestsOf(server.engine, body, {
         signal: requestSignal(c.req.raw, c.env),
         timeoutMs: server.timeoutMs,
       });
@@ -43,13 +44,11 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
  * @throws {HttpError} 400 for fields that contradict each other, and for what m40 does not support.
  */
 function requestsOf(
+  engine: Engine,
   body: CompletionRequest,
   ends: Pick<GenerateRequest, "signal" | "timeoutMs">,
 ): GenerateRequest[] {
   const { n, candidates } = checkCounts(body);
-  if (body.suffix != null && body.suffix !== "") {
-    throw unsupported("suffix", "suffix is not supported. Put all of the text into the prompt.");
-  }
   if (body.echo && body.logprobs != null) {
     throw unsupported(
       "echo",
@@ -59,11 +58,13 @@ function requestsOf(
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
     maxTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
+    parseSpecial: body.parse_special ?? true,
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
     ...ends,
   };
-  return body.prompt.flatMap((prompt) =>
+  const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
+  return prompts.flatMap((prompt) =>
     Array.from({ length: candidates }, (_, i) => ({
       ...common,
       prompt,
@@ -103,4 +104,17 @@ function checkCounts(body: CompletionRequest): { n: number; candidates: number }
     );
   }
   return { n, candidates };
+}
+
+/** The prompts as ones whose middle is to be filled in, before this text. */
+function promptsWithSuffix(
+  { tokenizer }: Engine,
+  body: CompletionRequest,
+  suffix: string,
+): number[][] {
+  const fim = requireFim(tokenizer, "suffix");
+  const parseSpecial = body.parse_special ?? true;
+  return body.prompt.map((before) =>
+    gapTokens(encodeGap(tokenizer, fim, { before, after: suffix, parseSpecial }))
+  );
 }
