@@ -26,6 +26,8 @@ export interface EngineOptions {
   hostCacheBytes?: number;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
+  /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */
+  chatTemplate?: string;
   /** What the model is called; default `general.name` or the file's name. */
   name?: string;
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */

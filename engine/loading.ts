@@ -1,3 +1,5 @@
+import type { ChatFormat } from "./chat/chat_format.ts";
+import { loadChat } from "./chat/load.ts";
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
@@ -30,6 +32,8 @@ export interface ModelDevice extends DeviceInfo {
 export interface LoadedModel {
   readonly model: ModelInfo;
   readonly tokenizer: Tokenizer;
+  /** How conversations become prompts, where there is a template. */
+  readonly chat?: ChatFormat;
   readonly device: ModelDevice;
   /** Where the device's memory went. */
   readonly plan: MemoryPlan;
@@ -64,6 +68,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
+  const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate);
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
   if (fallback !== undefined) options.onFallback?.(fallback);
@@ -82,6 +87,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     return {
       model: describeModel(gguf, source.shape, options.name),
       tokenizer,
+      chat,
       device: { ...info, backend: library.backend, threads: threads || undefined },
       plan,
       kernels: library,
