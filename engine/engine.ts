@@ -12,6 +12,7 @@ import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
 import { type GenerateRequest, RequestChecker } from "./request.ts";
+import type { SamplingParameters } from "./sampling/parameters.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
@@ -36,6 +37,8 @@ export class Engine {
   readonly device: ModelDevice;
   /** Where the device's memory went. */
   readonly plan: MemoryPlan;
+  /** How the model's makers recommend to draw its tokens: what holds where a request does not say. */
+  readonly samplingDefaults: Partial<SamplingParameters>;
   /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
@@ -55,6 +58,7 @@ export class Engine {
     this.chat = chat;
     this.device = device;
     this.plan = plan;
+    this.samplingDefaults = loaded.samplingDefaults;
     this.state = new StateReader(() => kernels.deviceState(device.index));
     this.requests = new RequestChecker(
       tokenizer,
@@ -62,6 +66,7 @@ export class Engine {
       plan.contextTokens,
       plan.mostContextTokens,
       model.contextLength,
+      loaded.samplingDefaults,
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);

@@ -32,6 +32,8 @@ export interface EngineOptions {
   name?: string;
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
+  /** Told, in a sentence each, what of the model's file is not used though it says something. */
+  onWarning?: (warning: string) => void;
   /** Told the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;
   /**

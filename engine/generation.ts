@@ -4,6 +4,7 @@ import { M40Error } from "./errors.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
+import type { Steering } from "./sampling/steering.ts";
 import { StopStrings } from "./stop_strings.ts";
 import type { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -67,6 +68,7 @@ export interface GenerationPlan {
   readonly reasoningBudget?: number;
   /** Absent: tokens carry no log-probabilities. */
   readonly topLogprobs?: number;
+  readonly steering?: Steering;
   readonly signal?: AbortSignal;
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
@@ -170,6 +172,9 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       sampling: plan.sampling,
       topLogprobs: plan.topLogprobs ?? 0,
       endTokens: tokenizer.endTokens,
+      tokenBytes: (token) =>
+        token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
+      steering: plan.steering,
       listener: this,
       leader: leader?.sequence,
     });

@@ -18,6 +18,8 @@ import { architectureOf } from "./models/architecture.ts";
 import type { ModelShape } from "./models/model.ts";
 import { place } from "./placement.ts";
 import type { Program } from "./program/program.ts";
+import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
+import type { SamplingParameters } from "./sampling/parameters.ts";
 import { loadTokenizer } from "./tokenizer/load.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -44,6 +46,8 @@ export interface LoadedModel {
   /** Bytes of host memory for KV pages. */
   readonly hostCacheBytes: number;
   readonly serving: ServingOptions;
+  /** What its file recommends. */
+  readonly samplingDefaults: Partial<SamplingParameters>;
 }
 
 /** What a file holds. */
@@ -68,7 +72,11 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
+<<<<<<< HEAD
   const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate);
+=======
+  const samplingDefaults = modelSamplingDefaults(gguf.metadata, options.onWarning);
+>>>>>>> samplers
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
   if (fallback !== undefined) options.onFallback?.(fallback);
@@ -95,6 +103,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
       ...placed,
       hostCacheBytes,
       serving,
+      samplingDefaults,
     };
   } catch (error) {
     context?.close();

@@ -37,6 +37,7 @@ export {
   type SamplingParameters,
   validateSampling,
 } from "./sampling/parameters.ts";
+export type { Steering } from "./sampling/steering.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
 export { loadTokenizer } from "./tokenizer/load.ts";
 export type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";

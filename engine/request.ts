@@ -3,6 +3,7 @@ import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
+import type { Steering } from "./sampling/steering.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** One request for text. */
@@ -12,7 +13,10 @@ export interface GenerateRequest {
   maxTokens?: number;
   /** Up to 16 strings that end the output; they are not part of it. */
   stop?: readonly string[];
+  /** What it does not say is as {@link Engine.samplingDefaults} have it, and else as usual. */
   sampling?: Partial<SamplingParameters>;
+  /** Says now and then what comes next, whatever the model would say. */
+  steering?: Steering;
   /** 0 to 20: tokens carry their log-probability and those of so many likeliest tokens. */
   topLogprobs?: number;
   /** Whether special tokens in a prompt's text are tokens; default true. */
@@ -40,6 +44,7 @@ export class RequestChecker {
    * @param contextTokens Tokens of one sequence at most, prompt and output together.
    * @param mostContextTokens What that could be at most here: what memory and the model allow.
    * @param trainedTokens What the model was trained for.
+   * @param samplingDefaults How tokens are drawn where a request does not say.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
@@ -47,6 +52,7 @@ export class RequestChecker {
     private readonly contextTokens: number,
     private readonly mostContextTokens: number,
     private readonly trainedTokens: number,
+    private readonly samplingDefaults: Partial<SamplingParameters> = {},
   ) {}
 
   /**
@@ -64,8 +70,12 @@ export class RequestChecker {
     request: GenerateRequest,
     tokensOf: (request: GenerateRequest) => readonly number[],
   ): GenerationPlan {
-    const { stop = [], topLogprobs } = request;
-    const sampling = validateSampling(request.sampling ?? {}, this.vocabSize);
+    const { stop = [], topLogprobs, steering } = request;
+    const sampling = validateSampling(
+      request.sampling ?? {},
+      this.vocabSize,
+      this.samplingDefaults,
+    );
     if (topLogprobs !== undefined) {
       checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
     }
@@ -80,13 +90,23 @@ export class RequestChecker {
     }
     if (request.maxTokens !== undefined) {
       checkRange("max_tokens", request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
+      checkMinTokens(sampling.minTokens, request.maxTokens);
     }
     const prompt = tokensOf(request);
     const room = this.contextTokens - prompt.length;
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
     const reasoning = reasoningOf(request);
-    return { prompt, maxTokens, sampling, stop, topLogprobs, ...reasoning, ...limitsOf(request) };
+    return {
+      prompt,
+      maxTokens,
+      sampling,
+      stop,
+      topLogprobs,
+      steering,
+      ...reasoning,
+      ...limitsOf(request),
+    };
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {
@@ -143,6 +163,15 @@ export class RequestChecker {
     }
     return tokens;
   }
+}
+
+function checkMinTokens(minTokens: number, maxTokens: number): void {
+  if (minTokens <= maxTokens) return;
+  throw new M40Error(
+    "invalid_request",
+    `min_tokens is ${minTokens}; wanted no more than max_tokens, ${maxTokens}`,
+    "min_tokens",
+  );
 }
 
 /** The same, but equal prompts are encoded once, and give the same array. */

@@ -36,6 +36,15 @@ export interface StepSampling {
   tokenBiases?: ReadonlyMap<number, number>;
   /** Bit t of word t >> 5 set: token t is allowed. Absent: all are. */
   mask?: Uint32Array;
+  /** Tokens that are not allowed. */
+  forbidden?: ReadonlySet<number>;
+  /** The only token that is allowed. Where it is given, the mask and what is forbidden are not looked at. */
+  only?: number;
+}
+
+/** Whether it takes a mask to say which tokens are allowed. */
+function isMasked({ mask, forbidden, only }: StepSampling): boolean {
+  return mask !== undefined || forbidden !== undefined || only !== undefined;
 }
 
 /** One sequence's part of a step. */
@@ -82,8 +91,10 @@ export const GREEDY: StepSampling = {
   counter: 0,
 };
 
-/** The most tokens that one output may have biases for. */
+/** The most tokens that a request may give biases for, and that may lose logits by repetitions. */
 export const MAX_TOKEN_BIASES = 1024;
+
+const NOTHING: ReadonlySet<number> = new Set();
 
 /** Where the fields of a sampling record stand, in words. */
 const FIELD = Object.fromEntries(
@@ -101,7 +112,7 @@ export function stepBytes(
 ): number {
   const mask = Math.ceil(limits.n_vocab / 32) * 4;
   const history = Math.min(limits.n_vocab, sequenceTokens) * TOKEN_COUNT.bytes;
-  const biases = Math.min(limits.n_vocab, MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
+  const biases = Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
     limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes) +
@@ -249,8 +260,20 @@ export class StepBlock {
       this.floats[at.biases + 2 * written.biases + 1] = bias;
       written.biases++;
     }
-    words[record + FIELD.mask] = sampling.mask ? written.masks : NONE;
-    if (sampling.mask) words.set(sampling.mask, at.masks + this.maskWords * written.masks++);
+    words[record + FIELD.mask] = isMasked(sampling) ? written.masks : NONE;
+    if (isMasked(sampling)) this.writeMask(sampling, at.masks + this.maskWords * written.masks++);
+  }
+
+  private writeMask({ mask, forbidden = NOTHING, only }: StepSampling, place: number): void {
+    const words = this.words.subarray(place, place + this.maskWords);
+    if (only !== undefined) {
+      words.fill(0);
+      words[only >>> 5] |= 1 << only;
+      return;
+    }
+    if (mask) words.set(mask);
+    else words.fill(0xFFFFFFFF);
+    for (const token of forbidden) words[token >>> 5] &= ~(1 << token);
   }
 
   /** By hand, because it is done for every token of every sequence. */
@@ -314,10 +337,8 @@ export class StepBlock {
       for (const { sampling } of outputs) {
         size.counts += sampling?.tokenCounts?.size ?? 0;
         size.biases += sampling?.tokenBiases?.size ?? 0;
-        if (sampling?.mask) {
-          this.checkMask(sampling.mask);
-          size.masks++;
-        }
+        if (sampling?.mask) this.checkMask(sampling.mask);
+        if (sampling && isMasked(sampling)) size.masks++;
       }
     }
     this.within("tokens", size.tokens, this.limits.n_tokens);
