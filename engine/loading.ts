@@ -72,11 +72,8 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
-<<<<<<< HEAD
   const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate);
-=======
   const samplingDefaults = modelSamplingDefaults(gguf.metadata, options.onWarning);
->>>>>>> samplers
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
   if (fallback !== undefined) options.onFallback?.(fallback);

@@ -97,16 +97,8 @@ export class RequestChecker {
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
     const reasoning = reasoningOf(request);
-    return {
-      prompt,
-      maxTokens,
-      sampling,
-      stop,
-      topLogprobs,
-      steering,
-      ...reasoning,
-      ...limitsOf(request),
-    };
+    const common = { prompt, maxTokens, sampling, stop, topLogprobs, steering };
+    return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {

@@ -8,6 +8,7 @@ import { M40Error } from "../errors.ts";
 import { SentencePiece } from "./sentencepiece.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
 
 /** The kinds of vocabulary by their name in `tokenizer.ggml.model`. */
@@ -16,6 +17,7 @@ const MODELS = new Map<
   (vocabulary: Vocabulary, metadata: TokenizerMetadata) => TokenModel
 >([
   ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
+  ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
 ]);
 
 /**
