@@ -8,8 +8,8 @@
 
 const DIGITS = /\p{Nd}+/gu;
 /**
- * What continues a word: between a digit and one of these is no boundary of words. Oniguruma counts the
- * numbers of Latin-1, such as ², as well.
+ * What continues a word: between a digit and one of these is no boundary of words. Oniguruma, which the
+ * models' expressions were written for, counts the superscripts and fractions of Latin 1 as well.
  */
 const WORD_CHARACTER = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00b2\u00b3\u00b9\u00bc-\u00be]/uy;
 
