@@ -1,10 +1,13 @@
+import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
+import { M40Error } from "../engine/errors.ts";
 import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
+import { systemReason } from "../engine/system_error.ts";
 import { standardError } from "../server/output_stream.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
-import { choice, device, integer } from "./values.ts";
+import { choice, device, integer, text } from "./values.ts";
 
 /** The argument that names a model. */
 export const MODEL_ARGUMENT = {
@@ -23,6 +26,14 @@ export const DEVICE_OPTIONS = {
   }),
 };
 
+/** How the vocabulary is read. */
+export const TOKENIZER_OPTIONS = {
+  "pre-tokenizer": option(
+    text("NAME"),
+    "How text is cut into words before it becomes tokens; default: as the file says (tokenizer.ggml.pre)",
+  ),
+};
+
 /** What every command that runs a model takes. */
 export const MODEL_OPTIONS = {
   ctx: option(
@@ -30,6 +41,11 @@ export const MODEL_OPTIONS = {
     "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
+  ...TOKENIZER_OPTIONS,
+  "chat-template": option(
+    text("NAME|FILE"),
+    "A built-in chat template's name, or a file with one (Jinja); default: the model's own",
+  ),
   ...DEVICE_OPTIONS,
 };
 
@@ -43,6 +59,11 @@ export const ALONE = { parallel: 1, hostCacheBytes: 0 } as const;
 export interface LoadedModel {
   readonly engine: Engine;
   readonly stored: StoredModel;
+}
+
+/** Says what about a model's file may make it worse. */
+export function sayWarning(warning: string): void {
+  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} ${printable(warning)}\n`);
 }
 
 /** Says why the CPU computes, where a GPU might have; for commands to which that matters. */
@@ -60,13 +81,39 @@ export function sayObserverError(error: unknown): void {
   standardError.say(`${label} Metrics may be wrong from now on; counting failed: ${reason}\n`);
 }
 
+/** The text of the file that is named; the name itself where there is no such file. */
+async function chatTemplate(nameOrPath?: string): Promise<string | undefined> {
+  if (nameOrPath === undefined) return undefined;
+  try {
+    return await Deno.readTextFile(nameOrPath);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound && !/[./]/.test(nameOrPath)) return nameOrPath;
+    throw new M40Error(
+      "io",
+      `the chat template ${nameOrPath} cannot be read: ${
+        systemReason(error)
+      }. Wanted a file, or one ` +
+        `of ${[...BUILT_IN_TEMPLATES.keys()].join(", ")}.`,
+      "chat_template",
+    );
+  }
+}
+
 /** Loads a model by its name or path, with a progress bar. */
 export async function loadModel(
   nameOrPath: string,
   options: OptionValues<typeof MODEL_OPTIONS>,
   extra: Omit<
     EngineOptions,
-    "name" | "device" | "contextTokens" | "threads" | "kvType" | "onProgress"
+    | "name"
+    | "device"
+    | "contextTokens"
+    | "threads"
+    | "kvType"
+    | "chatTemplate"
+    | "preTokenizer"
+    | "onWarning"
+    | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
@@ -79,6 +126,9 @@ export async function loadModel(
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
+    preTokenizer: options["pre-tokenizer"],
+    onWarning: sayWarning,
+    chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),
     ...extra,
   });

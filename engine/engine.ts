@@ -1,3 +1,4 @@
+import type { ChatFormat } from "./chat/chat_format.ts";
 import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
@@ -30,6 +31,8 @@ export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache
 export class Engine {
   readonly model: ModelInfo;
   readonly tokenizer: Tokenizer;
+  /** How conversations become prompts; absent where the model has no template and none was given. */
+  readonly chat?: ChatFormat;
   /** What the model runs on. */
   readonly device: ModelDevice;
   /** Where the device's memory went. */
@@ -49,9 +52,10 @@ export class Engine {
   private closing?: Promise<void>;
 
   private constructor(private readonly loaded: LoadedModel) {
-    const { model, tokenizer, device, plan, kernels, program, serving } = loaded;
+    const { model, tokenizer, chat, device, plan, kernels, program, serving } = loaded;
     this.model = model;
     this.tokenizer = tokenizer;
+    this.chat = chat;
     this.device = device;
     this.plan = plan;
     this.samplingDefaults = loaded.samplingDefaults;
@@ -250,6 +254,7 @@ export class Engine {
   private async end(): Promise<void> {
     // They may be between two steps for as long as their readers like.
     this.evaluations.close();
+    await this.chat?.close();
     await this.scheduler.idle();
     await this.lock.settle();
     const unused = await this.state.settle();

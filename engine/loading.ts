@@ -1,3 +1,5 @@
+import type { ChatFormat } from "./chat/chat_format.ts";
+import { loadChat } from "./chat/load.ts";
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
@@ -32,6 +34,8 @@ export interface ModelDevice extends DeviceInfo {
 export interface LoadedModel {
   readonly model: ModelInfo;
   readonly tokenizer: Tokenizer;
+  /** How conversations become prompts, where there is a template. */
+  readonly chat?: ChatFormat;
   readonly device: ModelDevice;
   /** Where the device's memory went. */
   readonly plan: MemoryPlan;
@@ -59,7 +63,10 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 export async function loadModel(path: string, options: EngineOptions): Promise<LoadedModel> {
   const gguf = await readGguf(path);
   const source = { gguf, ...architectureOf(gguf).read(gguf) };
-  const tokenizer = loadTokenizer(gguf.metadata);
+  const tokenizer = loadTokenizer(gguf.metadata, {
+    preTokenizer: options.preTokenizer,
+    onWarning: options.onWarning,
+  });
   if (tokenizer.vocabSize > source.shape.vocabSize) {
     throw new M40Error(
       "invalid_model",
@@ -68,6 +75,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
+  const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate);
   const samplingDefaults = modelSamplingDefaults(gguf.metadata, options.onWarning);
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
@@ -87,6 +95,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     return {
       model: describeModel(gguf, source.shape, options.name),
       tokenizer,
+      chat,
       device: { ...info, backend: library.backend, threads: threads || undefined },
       plan,
       kernels: library,

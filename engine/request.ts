@@ -1,3 +1,4 @@
+import type { OutputFormat } from "./chat/reasoning.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
@@ -20,6 +21,12 @@ export interface GenerateRequest {
   topLogprobs?: number;
   /** Whether special tokens in a prompt's text are tokens; default true. */
   parseSpecial?: boolean;
+  /** How reasoning is told from content in the output, see {@link ChatFormat.prompt}; default: all is content. */
+  format?: OutputFormat;
+  /** "separate" (default): reasoning is told from content, by `format`; "inline": the output is left as it is. */
+  reasoning?: "separate" | "inline";
+  /** Tokens of reasoning at most, then the model has to answer; 0 for none. Default: no limit. */
+  reasoningBudget?: number;
   /** Aborting it ends the generation. */
   signal?: AbortSignal;
   /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
@@ -89,7 +96,9 @@ export class RequestChecker {
     const room = this.contextTokens - prompt.length;
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
-    return { prompt, maxTokens, sampling, stop, topLogprobs, steering, ...limitsOf(request) };
+    const reasoning = reasoningOf(request);
+    const common = { prompt, maxTokens, sampling, stop, topLogprobs, steering };
+    return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {
@@ -175,6 +184,14 @@ function oncePerPrompt(
     if (!text) byArray.set(prompt, tokens);
     return tokens;
   };
+}
+
+/** How its reasoning is treated. */
+function reasoningOf({ format, reasoning, reasoningBudget }: GenerateRequest) {
+  if (reasoningBudget !== undefined) {
+    checkRange("reasoning_budget", reasoningBudget, { min: 0, max: 2 ** 31, integer: true });
+  }
+  return { format, inline: reasoning === "inline", reasoningBudget };
 }
 
 /** What ends a generation from outside. */

@@ -1,10 +1,21 @@
-import { assert, assertEquals, assertGreater, assertLess, assertStringIncludes } from "@std/assert";
+import {
+  assert,
+  assertEquals,
+  assertGreater,
+  assertLess,
+  assertStringIncludes,
+  assertThrows,
+} from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { MODEL_TYPES, randomModel, weightType } from "../tools/make_model/model.ts";
 import { ropeFactors, SHAPES, weightsOf } from "../tools/make_model/shapes.ts";
+import {
+  byteLevelVocabulary,
+  SMALLEST_BYTE_LEVEL,
+} from "../tools/make_model/byte_level_vocabulary.ts";
 import { madeUpVocabulary } from "../tools/make_model/vocabulary.ts";
 import { Metadata } from "../engine/gguf/metadata.ts";
 
@@ -172,6 +183,29 @@ Deno.test("make-model: the vocabulary has the size asked for and writes any text
   }
 });
 
+Deno.test("make-model: every token of a byte-level vocabulary is a byte, merged from two before it, or special", () => {
+  for (const size of [SMALLEST_BYTE_LEVEL, 1024, 32_000]) {
+    const metadata = new Metadata(byteLevelVocabulary(size));
+    const tokens = metadata.strings("tokenizer.ggml.tokens");
+    assertEquals(tokens.length, size);
+    assertEquals(new Set(tokens).size, size);
+    const bytes = tokens.slice(0, 256);
+    assert(bytes.every((text) => text.length === 1));
+    const known = new Set(bytes);
+    const merges = metadata.strings("tokenizer.ggml.merges");
+    assertEquals(merges.length, size - SMALLEST_BYTE_LEVEL);
+    for (const [i, merge] of merges.entries()) {
+      const [left, right] = merge.split(" ");
+      assert(known.has(left) && known.has(right), merge);
+      assertEquals(left + right, tokens[256 + i]);
+      known.add(left + right);
+    }
+    assertEquals(tokens[metadata.number("tokenizer.ggml.eos_token_id")], "<|im_end|>");
+    assertEquals(tokens[metadata.number("tokenizer.ggml.fim_mid_token_id")], "<|fim_middle|>");
+  }
+  assertThrows(() => byteLevelVocabulary(SMALLEST_BYTE_LEVEL - 1), RangeError, "266");
+});
+
 Deno.test("make-model: the command names what is known when an argument is wrong", async () => {
   const tool = fromFileUrl(new URL("../tools/make_model.ts", import.meta.url));
   const run = async (...args: string[]) => {
@@ -189,6 +223,10 @@ Deno.test("make-model: the command names what is known when an argument is wrong
   assertEquals(type.code, 2);
   assertStringIncludes(type.err, '"Q9_Z"');
   assertStringIncludes(type.err, "Q4_K_M");
+  const vocabulary = await run("tiny", "Q8_0", "x.gguf", "--vocabulary", "words");
+  assertEquals(vocabulary.code, 2);
+  assertStringIncludes(vocabulary.err, '"words"');
+  assertStringIncludes(vocabulary.err, "sentencepiece, byte-level");
   const folder = await Deno.makeTempDir();
   try {
     const path = join(folder, "tiny.gguf");

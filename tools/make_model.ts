@@ -1,19 +1,26 @@
 /**
  * Writes a GGUF model of a well-known shape with random weights, for benchmarks and tests:
- * `deno task make-model SHAPE TYPE OUT [--seed N]`.
+ * `deno task make-model SHAPE TYPE OUT [--vocabulary NAME] [--seed N]`.
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { writeGguf } from "../engine/gguf/writer.ts";
-import { MODEL_TYPES, randomModel } from "./make_model/model.ts";
+import {
+  MODEL_TYPES,
+  randomModel,
+  VOCABULARY_NAMES,
+  type VocabularyName,
+} from "./make_model/model.ts";
 import { SHAPES } from "./make_model/shapes.ts";
 
-const USAGE = `Usage: deno task make-model SHAPE TYPE OUT [--seed N]
+const USAGE = `Usage: deno task make-model SHAPE TYPE OUT [--vocabulary NAME] [--seed N]
 
-Writes a GGUF model with random weights and a made-up vocabulary.
+Writes a GGUF model with random weights.
 
   SHAPE   ${Object.keys(SHAPES).join(", ")}
   TYPE    ${MODEL_TYPES.join(", ")}
   OUT     the file to write, such as models/1b-q8_0.gguf; one that is there is replaced
+  --vocabulary  ${VOCABULARY_NAMES.join(" or ")} (default sentencepiece); byte-level
+          comes with a chat template, and with tokens for chats and fill-in-the-middle
   --seed  a whole number that decides the weights (default 1)
 
 Example: deno task make-model llama-3.2-1b Q8_0 models/1b-q8_0.gguf`;
@@ -25,7 +32,8 @@ function usageError(message: string): never {
 
 const args = parseArgs(Deno.args, {
   boolean: ["help"],
-  string: ["seed", "_"],
+  string: ["seed", "vocabulary", "_"],
+  default: { vocabulary: "sentencepiece" },
   alias: { h: "help" },
   unknown: (arg, key) => {
     if (key !== undefined) usageError(`unknown option ${arg}`);
@@ -51,9 +59,13 @@ const seed = args.seed === undefined ? 1 : Number(args.seed);
 if (!Number.isInteger(seed) || seed < 0 || seed > 0xffffffff) {
   usageError(`--seed ${args.seed}: wanted a whole number from 0 to ${0xffffffff}`);
 }
+const vocabulary = args.vocabulary as VocabularyName;
+if (!VOCABULARY_NAMES.includes(vocabulary)) {
+  usageError(`unknown vocabulary "${vocabulary}"; known are ${VOCABULARY_NAMES.join(", ")}`);
+}
 
 const start = performance.now();
-const model = randomModel(shape, type, seed);
+const model = randomModel(shape, type, seed, vocabulary);
 try {
   const bytes = await writeGguf(out, model);
   const seconds = (performance.now() - start) / 1000;

@@ -45,6 +45,8 @@ export class Sequence {
   readonly tokens: readonly number[];
   /** How many of the tokens have their K and V in its pages. */
   computed = 0;
+  /** How many tokens of its prompt others had computed when it was first let in. */
+  cached = 0;
   /** The KV pages that it holds, in the order of its tokens. */
   pages: number[] = [];
   /**

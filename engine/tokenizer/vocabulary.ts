@@ -56,11 +56,7 @@ export function readVocabulary(metadata: TokenizerMetadata): Vocabulary {
   if (size === 0) {
     throw new M40Error("invalid_model", "The vocabulary (tokenizer.ggml.tokens) is empty.");
   }
-  const ids = {
-    bos: specialId(metadata, "bos", size),
-    eos: specialId(metadata, "eos", size),
-    unknown: specialId(metadata, "unknown", size),
-  };
+  const ids = specialIds(metadata, texts);
   const types = readTypes(metadata, texts) ?? inferTypes(texts, ids);
   const byteTokens = new Int32Array(256).fill(-1);
   for (let id = 0; id < size; id++) {
@@ -86,6 +82,23 @@ export function readVocabulary(metadata: TokenizerMetadata): Vocabulary {
     bos: ids.bos,
     eos: ids.eos,
     unknown: ids.unknown ?? (unknown < 0 ? undefined : unknown),
+  };
+}
+
+/** BOS, EOS and the unknown token; BERT calls the first two CLS and SEP, and its older files name no ids. */
+function specialIds(metadata: TokenizerMetadata, texts: readonly string[]) {
+  const idOf = (name: string) => specialId(metadata, name, texts.length);
+  const ids = { bos: idOf("bos"), eos: idOf("eos"), unknown: idOf("unknown") };
+  if (metadata.string("tokenizer.ggml.model", "") !== "bert") return ids;
+  const textAt = (text: string) => {
+    const id = texts.indexOf(text);
+    return id < 0 ? undefined : id;
+  };
+  return {
+    bos: ids.bos ?? idOf("cls") ?? textAt("[CLS]"),
+    // The misspelling is the format's.
+    eos: ids.eos ?? idOf("seperator") ?? textAt("[SEP]"),
+    unknown: ids.unknown ?? textAt("[UNK]"),
   };
 }
 

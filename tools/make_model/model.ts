@@ -4,6 +4,7 @@ import { tensorTypeByName } from "../../engine/gguf/types.ts";
 import type { GgufInput, GgufTensorInput } from "../../engine/gguf/writer.ts";
 import { BlockPool, Random, RANDOM_TYPES } from "./blocks.ts";
 import { ropeFactors, type Shape, type Weight, weightsOf } from "./shapes.ts";
+import { byteLevelVocabulary } from "./byte_level_vocabulary.ts";
 import { madeUpVocabulary } from "./vocabulary.ts";
 
 /** What a model can be written in, with GGUF's number of it (`general.file_type`). */
@@ -18,6 +19,17 @@ const FILE_TYPES: Readonly<Record<string, number>> = {
   Q4_K_M: 15,
 };
 
+/** The vocabularies that a model can have, by name: its metadata for a number of tokens. */
+const VOCABULARIES = {
+  "sentencepiece": madeUpVocabulary,
+  "byte-level": byteLevelVocabulary,
+} as const;
+
+/** The name of a vocabulary that a model can have. */
+export type VocabularyName = keyof typeof VOCABULARIES;
+
+export const VOCABULARY_NAMES = Object.keys(VOCABULARIES) as readonly VocabularyName[];
+
 /** The names of the types that a model can be written in: one for all matrices, or a mixture. */
 export const MODEL_TYPES: readonly string[] = Object.keys(FILE_TYPES);
 
@@ -27,9 +39,14 @@ export const MODEL_TYPES: readonly string[] = Object.keys(FILE_TYPES);
  *
  * @param type One of {@link MODEL_TYPES}.
  */
-export function randomModel(shape: Shape, type: string, seed: number): GgufInput {
+export function randomModel(
+  shape: Shape,
+  type: string,
+  seed: number,
+  vocabulary: VocabularyName = "sentencepiece",
+): GgufInput {
   return {
-    metadata: [...metadataOf(shape, type), ...madeUpVocabulary(shape.vocabSize)],
+    metadata: [...metadataOf(shape, type), ...VOCABULARIES[vocabulary](shape.vocabSize)],
     tensors: tensorsOf(shape, type, new Random(seed)),
   };
 }

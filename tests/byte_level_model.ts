@@ -1,0 +1,35 @@
+/**
+ * A small model with a byte-level BPE vocabulary, a ChatML template, and tokens for fill-in-the-middle.
+ *
+ * @module
+ */
+import { writeGguf } from "../engine/gguf/writer.ts";
+import { randomModel } from "../tools/make_model/model.ts";
+import { type Shape, SHAPES } from "../tools/make_model/shapes.ts";
+
+/** Two layers, and a vocabulary of 1024 tokens. */
+const SHAPE: Shape = {
+  ...SHAPES.tiny,
+  name: "byte-level",
+  hiddenSize: 128,
+  layers: 2,
+  heads: 2,
+  kvHeads: 1,
+  feedForward: 256,
+  contextLength: 2048,
+};
+
+/** A model in a file of its own; disposing it removes the file. */
+export interface ModelFile extends Disposable {
+  readonly path: string;
+}
+
+/**
+ * Writes the model, whose weights are random, the same for the same seed: what it generates means
+ * nothing, and ends by chance.
+ */
+export async function byteLevelModel(seed = 1): Promise<ModelFile> {
+  const path = await Deno.makeTempFile({ suffix: ".gguf" });
+  await writeGguf(path, randomModel(SHAPE, "F32", seed, "byte-level"));
+  return { path, [Symbol.dispose]: () => Deno.removeSync(path) };
+}
