@@ -1,4 +1,4 @@
-import { assert, assertAlmostEquals, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { GREEDY, type StepSampling } from "../engine/device/step_block.ts";
 import type { Sample, StepOutput } from "../engine/device/step_result.ts";
@@ -364,31 +364,4 @@ Deno.test("biases of -infinity forbid tokens, however often and with whatever el
   assertEquals(samples.map(({ token }) => token), [1, 2, 3]);
   const total = Math.log(logits.reduce((sum, value) => sum + Math.exp(value), 0));
   assertAlmostEquals(samples[2].logprob, 2 - total, 1e-6);
-});
-
-const WRONG: readonly [Partial<StepSampling>, RegExp][] = [
-  [{ typicalP: NaN }, /output 0: typical_p is -?nan: wanted more than 0, at most 1/],
-  [{ typicalP: 0 }, /typical_p is 0/],
-  [{ typicalP: 1.5 }, /typical_p is 1.5/],
-  [{ xtcProbability: -0.1 }, /xtc_probability is -0.1: wanted 0 to 1/],
-  [{ xtcProbability: Infinity }, /xtc_probability is inf/],
-  [{ xtcThreshold: NaN }, /xtc_threshold is -?nan: wanted 0 to 1/],
-  [{ xtcThreshold: 2 }, /xtc_threshold is 2/],
-  [{ dynatempRange: -1 }, /dynatemp_range is -1: wanted a finite number, 0 or more/],
-  [{ dynatempRange: Infinity }, /dynatemp_range is inf/],
-  [{ dynatempExponent: 0 }, /dynatemp_exponent is 0: wanted a finite number above 0/],
-  [{ dynatempExponent: NaN }, /dynatemp_exponent is -?nan/],
-  [{ mirostat: 1 }, /mirostat is 1: wanted 0 or 2/],
-  [{ mirostat: 2, mirostatMu: Infinity }, /mirostat_mu is inf: wanted a finite number/],
-  [{ tokenBiases: new Map([[0, NaN]]) }, /token bias 0 is -?nan: wanted a finite number, or -inf/],
-  [{ tokenBiases: new Map([[0, Infinity]]) }, /token bias 0 is inf/],
-];
-
-Deno.test("a library refuses samplers' fields that are out of range, and says what it wants", async () => {
-  for (const [changes, message] of WRONG) {
-    const error = await assertRejects(() =>
-      outputsOf([Float32Array.of(1, 2)], [{ ...DRAWING, ...changes }])
-    );
-    assert(error instanceof Error && message.test(error.message), `${error}, ${message}`);
-  }
 });
