@@ -115,8 +115,8 @@ export function stepBytes(
   const biases = Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
-    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes) +
-    limits.n_sequences * (mask + history + biases);
+    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
+    limits.n_sequences * (history + biases);
 }
 
 /** How much of everything a step has; `pages` of the sequence with most of them. */
