@@ -1,3 +1,5 @@
+const encoder = new TextEncoder();
+
 /**
  * Bytes that need not be UTF-8 as a string, without loss: what is valid becomes its characters, and an
  * invalid byte b becomes the lone surrogate U+DC00 + b (which no valid UTF-8 can produce; Python calls
@@ -29,6 +31,13 @@ export function bytesToText(bytes: Uint8Array): string {
 /** The byte that a surrogate of {@link bytesToText} stands for, or undefined. */
 export function escapedByte(codePoint: number): number | undefined {
   return codePoint >= 0xdc80 && codePoint <= 0xdcff ? codePoint - 0xdc00 : undefined;
+}
+
+/** The bytes of a character, or the one that a surrogate of {@link bytesToText} stands for. */
+export function utf8Of(codePoint: number): Iterable<number> {
+  if (codePoint < 0x80) return [codePoint];
+  const byte = escapedByte(codePoint);
+  return byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
 }
 
 /**
