@@ -41,4 +41,9 @@ export {
 export type { Steering } from "./sampling/steering.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
 export { loadTokenizer } from "./tokenizer/load.ts";
-export type { FimTokens, StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
+export type {
+  DecodeOptions,
+  FimTokens,
+  StreamingDecoder,
+  Tokenizer,
+} from "./tokenizer/tokenizer.ts";
