@@ -26,6 +26,14 @@ export const DEVICE_OPTIONS = {
   }),
 };
 
+/** How the vocabulary is read. */
+export const TOKENIZER_OPTIONS = {
+  "pre-tokenizer": option(
+    text("NAME"),
+    "How text is cut into words before it becomes tokens; default: as the file says (tokenizer.ggml.pre)",
+  ),
+};
+
 /** What every command that runs a model takes. */
 export const MODEL_OPTIONS = {
   ctx: option(
@@ -33,6 +41,7 @@ export const MODEL_OPTIONS = {
     "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
+  ...TOKENIZER_OPTIONS,
   "chat-template": option(
     text("NAME|FILE"),
     "A built-in chat template's name, or a file with one (Jinja); default: the model's own",
@@ -50,6 +59,11 @@ export const ALONE = { parallel: 1, hostCacheBytes: 0 } as const;
 export interface LoadedModel {
   readonly engine: Engine;
   readonly stored: StoredModel;
+}
+
+/** Says what about a model's file may make it worse. */
+export function sayWarning(warning: string): void {
+  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} ${printable(warning)}\n`);
 }
 
 /** Says why the CPU computes, where a GPU might have; for commands to which that matters. */
@@ -91,7 +105,15 @@ export async function loadModel(
   options: OptionValues<typeof MODEL_OPTIONS>,
   extra: Omit<
     EngineOptions,
-    "name" | "device" | "contextTokens" | "threads" | "kvType" | "chatTemplate" | "onProgress"
+    | "name"
+    | "device"
+    | "contextTokens"
+    | "threads"
+    | "kvType"
+    | "chatTemplate"
+    | "preTokenizer"
+    | "onWarning"
+    | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
@@ -104,6 +126,8 @@ export async function loadModel(
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
+    preTokenizer: options["pre-tokenizer"],
+    onWarning: sayWarning,
     chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),
     ...extra,

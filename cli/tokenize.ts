@@ -5,6 +5,7 @@ import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatTable } from "./format.ts";
 import { readStdin } from "./input.ts";
+import { sayWarning, TOKENIZER_OPTIONS } from "./model_options.ts";
 import { printable, write } from "./terminal.ts";
 
 /** `m40 tokenize MODEL [TEXT]`. */
@@ -27,6 +28,7 @@ export const tokenize: Command = command({
     "parse-special": flag(
       "Read the names of control tokens in the text, such as <s>, as those tokens",
     ),
+    ...TOKENIZER_OPTIONS,
   },
   examples: [
     { line: 'm40 tokenize demo "Once upon a time"', about: "The tokens of a text" },
@@ -39,7 +41,10 @@ export const tokenize: Command = command({
   async run([model, text], options) {
     const { path } = await resolveModel(model);
     const { metadata } = await readGguf(path, { anyType: true });
-    const tokenizer = loadTokenizer(metadata);
+    const tokenizer = loadTokenizer(metadata, {
+      preTokenizer: options["pre-tokenizer"],
+      onWarning: sayWarning,
+    });
     const how = { addSpecial: !options["no-special"], parseSpecial: options["parse-special"] };
     const tokens = text === undefined
       ? tokenizer.encodeBytes(await readStdin(), how)

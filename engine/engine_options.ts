@@ -30,9 +30,14 @@ export interface EngineOptions {
   chatTemplate?: string;
   /** What the model is called; default `general.name` or the file's name. */
   name?: string;
+  /**
+   * The rules by which a byte-level vocabulary's text is cut into words, by name; default: those that
+   * the file names (`tokenizer.ggml.pre`).
+   */
+  preTokenizer?: string;
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
-  /** Told, in a sentence each, what of the model's file is not used though it says something. */
+  /** Told, in a sentence each, what of the model's file is not used though it says something, or is missing. */
   onWarning?: (warning: string) => void;
   /** Told the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;

@@ -63,7 +63,10 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 export async function loadModel(path: string, options: EngineOptions): Promise<LoadedModel> {
   const gguf = await readGguf(path);
   const source = { gguf, ...architectureOf(gguf).read(gguf) };
-  const tokenizer = loadTokenizer(gguf.metadata);
+  const tokenizer = loadTokenizer(gguf.metadata, {
+    preTokenizer: options.preTokenizer,
+    onWarning: options.onWarning,
+  });
   if (tokenizer.vocabSize > source.shape.vocabSize) {
     throw new M40Error(
       "invalid_model",

@@ -40,4 +40,4 @@ export {
 export type { Steering } from "./sampling/steering.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
 export { loadTokenizer } from "./tokenizer/load.ts";
-export type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
+export type { FimTokens, StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";

@@ -340,7 +340,7 @@ export class Scheduler {
         const place = `token ${sequence.drawn + 1} of the answer`;
         return this.conclude(sequence, outputError(status, place));
       }
-      const complete = sequence.append(sample!.token);
+      const complete = sequence.append(sample!);
       this.counts.generatedTokens++;
       this.deliveries.addSample(sequence, sample!);
       if (complete) return this.conclude(sequence);

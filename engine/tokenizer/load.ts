@@ -5,20 +5,51 @@
  * @module
  */
 import { M40Error } from "../errors.ts";
+import { ByteLevelBpe } from "./byte_level_bpe.ts";
+import { CharacterBpe } from "./character_bpe.ts";
+import { findEndTokens } from "./end_tokens.ts";
+import { findFimTokens } from "./fim_tokens.ts";
+import { choosePreTokenizer } from "./pre_tokenizers.ts";
 import { SentencePiece } from "./sentencepiece.ts";
 import type { Tokenizer } from "./tokenizer.ts";
+import { Unigram } from "./unigram.ts";
 import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import { WordPiece } from "./word_piece.ts";
 import { type TokenModel, VocabularyTokenizer } from "./vocabulary_tokenizer.ts";
 
+/** What of a tokenizer is not in the file, or is to be otherwise. */
+export interface TokenizerOptions {
+  /** The pre-tokenizer, in place of the one that `tokenizer.ggml.pre` names. */
+  preTokenizer?: string;
+  /** Told, in a sentence, what about the vocabulary may make the model worse. */
+  onWarning?: (warning: string) => void;
+}
+
+/** How a kind of vocabulary is loaded. */
+type Load = (
+  vocabulary: Vocabulary,
+  metadata: TokenizerMetadata,
+  options: TokenizerOptions,
+) => TokenModel;
+
 /** The kinds of vocabulary by their name in `tokenizer.ggml.model`. */
-const MODELS = new Map<
-  string,
-  (vocabulary: Vocabulary, metadata: TokenizerMetadata) => TokenModel
->([
+const MODELS = new Map<string, Load>([
   ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
+  ["gpt2", loadBpe],
+  ["gemma4", (vocabulary, metadata) => loadBpe(vocabulary, metadata, { preTokenizer: "gemma4" })],
   ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
+  ["t5", (vocabulary, metadata) => Unigram.load(vocabulary, metadata)],
 ]);
+
+function loadBpe(
+  vocabulary: Vocabulary,
+  metadata: TokenizerMetadata,
+  options: TokenizerOptions,
+): TokenModel {
+  const { name, rules } = choosePreTokenizer(metadata, options);
+  const Model = rules.characters ? CharacterBpe : ByteLevelBpe;
+  return new Model(vocabulary, metadata, name, rules);
+}
 
 /**
  * The tokenizer that GGUF metadata describes.
@@ -26,7 +57,10 @@ const MODELS = new Map<
  * @throws {M40Error} `unsupported` for a kind of vocabulary that m40 does not know, `invalid_model`
  * for a vocabulary that is missing or contradicts itself.
  */
-export function loadTokenizer(metadata: TokenizerMetadata): Tokenizer {
+export function loadTokenizer(
+  metadata: TokenizerMetadata,
+  options: TokenizerOptions = {},
+): Tokenizer {
   if (!metadata.has("tokenizer.ggml.model")) {
     throw new M40Error(
       "invalid_model",
@@ -44,5 +78,9 @@ export function loadTokenizer(metadata: TokenizerMetadata): Tokenizer {
     );
   }
   const vocabulary = readVocabulary(metadata);
-  return new VocabularyTokenizer(vocabulary, load(vocabulary, metadata), metadata);
+  // Before the model is loaded: these may make control tokens of others.
+  const endTokens = findEndTokens(vocabulary, metadata);
+  const fim = findFimTokens(vocabulary, metadata);
+  const model = load(vocabulary, metadata, options);
+  return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim });
 }

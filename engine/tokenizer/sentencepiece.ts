@@ -1,11 +1,9 @@
 import { M40Error } from "../errors.ts";
+import { ByteFallback } from "./byte_fallback.ts";
 import { PairMerger } from "./pair_merger.ts";
-import { escapedByte } from "./utf8.ts";
+import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
-
-/** The character that stands for a space in a SentencePiece vocabulary. */
-const SPACE_MARK = "\u2581";
 
 const encoder = new TextEncoder();
 
@@ -33,7 +31,7 @@ export class SentencePiece implements TokenModel {
   readonly addSpacePrefix: boolean;
   readonly #removeExtraWhitespaces: boolean;
   readonly #vocabulary: Vocabulary;
-  readonly #lacksBytes: boolean;
+  readonly #fallback: ByteFallback;
   readonly #merger: PairMerger;
   /** Whether a space mark never follows another character within a token, so that words are independent. */
   readonly #markOnlyLeads: boolean;
@@ -47,16 +45,8 @@ export class SentencePiece implements TokenModel {
         'tokenizer.ggml.scores is missing; a "llama" vocabulary (tokenizer.ggml.model) needs it to merge.',
       );
     }
-    const missing = vocabulary.byteTokens.indexOf(-1);
-    if (missing >= 0 && vocabulary.unknown === undefined) {
-      const name = `<0x${missing.toString(16).toUpperCase().padStart(2, "0")}>`;
-      throw new M40Error(
-        "invalid_model",
-        `The vocabulary cannot spell every text: it has no byte token ${name} and no unknown token.`,
-      );
-    }
     this.#vocabulary = vocabulary;
-    this.#lacksBytes = missing >= 0;
+    this.#fallback = new ByteFallback(vocabulary);
     this.addSpacePrefix = options.addSpacePrefix;
     this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
     const ids = new Map<string, number>();
@@ -103,13 +93,13 @@ export class SentencePiece implements TokenModel {
   }
 
   #merge(text: string, tokens: number[]): void {
-    this.#merger.merge(text, tokens, (codePoint) => this.#spell(codePoint, tokens));
+    this.#merger.merge(text, tokens, (codePoint) => this.#fallback.spell(codePoint, tokens));
   }
 
   isSpelled(token: number): boolean {
     const { texts, types } = this.#vocabulary;
     return types[token] === TOKEN_TYPE.unknown
-      ? this.#lacksBytes
+      ? this.#fallback.lacksBytes
       : texts[token].includes(SPACE_MARK);
   }
 
@@ -120,36 +110,4 @@ export class SentencePiece implements TokenModel {
     }
     return encoder.encode(texts[token].replaceAll(SPACE_MARK, " "));
   }
-
-  /** Appends the byte tokens of a character, or the unknown token where one of them is missing. */
-  #spell(codePoint: number, tokens: number[]): void {
-    const bytes = utf8Of(codePoint);
-    const { byteTokens, unknown } = this.#vocabulary;
-    for (const byte of bytes) {
-      if (byteTokens[byte] < 0) {
-        tokens.push(unknown!);
-        return;
-      }
-    }
-    for (const byte of bytes) tokens.push(byteTokens[byte]);
-  }
-}
-
-function utf8Of(codePoint: number): Iterable<number> {
-  if (codePoint < 0x80) return [codePoint];
-  const byte = escapedByte(codePoint);
-  return byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
-}
-
-/** Where the word ends that starts at a place: before the next space mark that follows another character. */
-function wordEnd(text: string, start: number): number {
-  let end = start;
-  while (text[end] === SPACE_MARK) end++;
-  const next = text.indexOf(SPACE_MARK, end);
-  return next < 0 ? text.length : next;
-}
-
-function hasInnerMark(text: string): boolean {
-  const last = text.lastIndexOf(SPACE_MARK);
-  return last > 0 && wordEnd(text, 0) <= last;
 }

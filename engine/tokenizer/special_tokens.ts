@@ -21,6 +21,8 @@ interface Node {
   readonly next: Map<number, Node>;
   /** Whether a token ends here. */
   isToken: boolean;
+  /** Whether one does that is looked for on demand only. */
+  isOnDemand: boolean;
 }
 
 /** A token found in a text, from `start` up to `end` (in code units). */
@@ -44,7 +46,7 @@ const encoder = new TextEncoder();
 export class SpecialTokens {
   /** The longest first. */
   readonly #groups: LengthGroup[];
-  readonly #root: Node = { next: new Map(), isToken: false };
+  readonly #root: Node = newNode();
 
   /** @param modelName `general.name`: decides, as in llama.cpp, whether white space after a token is dropped. */
   constructor(vocabulary: Vocabulary, modelName: string) {
@@ -64,7 +66,7 @@ export class SpecialTokens {
       const bytes = encoder.encode(text).length;
       const group = groups.getOrInsert(bytes, { byText: new Map(), lengths: new Map() });
       const unit = text.charCodeAt(0);
-      addText(this.#root, text);
+      addText(this.#root, text, type !== TOKEN_TYPE.userDefined);
       group.lengths.getOrInsert(unit, new Set()).add(text.length);
       group.byText.getOrInsert(text, {
         id,
@@ -76,11 +78,15 @@ export class SpecialTokens {
     this.#groups = [...groups].sort(([a], [b]) => b - a).map(([, group]) => group);
   }
 
-  /** The text in parts: strings that hold no special token, and the ids of those between them. */
-  split(text: string, parseSpecial: boolean): (string | number)[] {
+  /**
+   * The text in parts: strings that hold no special token, and the ids of those between them.
+   *
+   * @param mark What {@link protect} was called with, if it was.
+   */
+  split(text: string, parseSpecial: boolean, mark?: string): (string | number)[] {
     const parts: (string | number)[] = [];
     let from = 0;
-    for (const { token, start, end } of this.#find(text, parseSpecial)) {
+    for (const { token, start, end } of this.#find(text, parseSpecial, mark)) {
       if (start > from) parts.push(text.substring(from, start));
       parts.push(token.id);
       from = end;
@@ -89,8 +95,21 @@ export class SpecialTokens {
     return parts;
   }
 
+  /** A text with a mark after the first character of each token in it that is looked for on demand. */
+  protect(text: string, mark: string): string {
+    const parts: string[] = [];
+    let from = 0;
+    for (let at = 0; at < text.length; at++) {
+      if (!standsOnDemand(this.#root, text, at)) continue;
+      const end = at + (text.codePointAt(at)! > 0xffff ? 2 : 1);
+      parts.push(text.substring(from, end), mark);
+      from = end;
+    }
+    return from === 0 ? text : parts.join("") + text.substring(from);
+  }
+
   /** The special tokens in a text, in its order. */
-  #find(text: string, parseSpecial: boolean): Match[] {
+  #find(text: string, parseSpecial: boolean, mark?: string): Match[] {
     let starts: number[] = [];
     let longest: Int32Array | undefined;
     for (let at = 0; at < text.length; at++) {
@@ -104,7 +123,9 @@ export class SpecialTokens {
     const taken = new Uint8Array(text.length);
     const found: Match[] = [];
     for (const group of this.#groups) {
-      const candidates = findCandidates(text, starts, longest, group, parseSpecial);
+      const candidates = findCandidates(text, starts, longest, group, parseSpecial)
+        // A token of one character has no inside: the mark that protects it stands behind it.
+        .filter(({ token, end }) => !mark || token.always || !text.startsWith(mark, end));
       candidates.sort((a, b) => a.token.id - b.token.id || a.start - b.start);
       let took = false;
       for (const match of candidates) {
@@ -122,15 +143,30 @@ export class SpecialTokens {
   }
 }
 
-function addText(root: Node, text: string): void {
+function newNode(): Node {
+  return { next: new Map(), isToken: false, isOnDemand: false };
+}
+
+function addText(root: Node, text: string, onDemand: boolean): void {
   let node = root;
   for (let i = 0; i < text.length; i++) {
     const unit = text.charCodeAt(i);
     let next = node.next.get(unit);
-    if (next === undefined) node.next.set(unit, next = { next: new Map(), isToken: false });
+    if (next === undefined) node.next.set(unit, next = newNode());
     node = next;
   }
   node.isToken = true;
+  node.isOnDemand ||= onDemand;
+}
+
+/** Whether a token that is looked for on demand stands at a place. */
+function standsOnDemand(root: Node, text: string, at: number): boolean {
+  let node = root.next.get(text.charCodeAt(at));
+  for (let length = 1; node !== undefined; length++) {
+    if (node.isOnDemand) return true;
+    node = node.next.get(text.charCodeAt(at + length));
+  }
+  return false;
 }
 
 /** The length in code units of the longest token that stands at a place; 0 where there is none. */

@@ -1,5 +1,7 @@
+import type { FimTokens } from "./fim_tokens.ts";
 import type { StreamingDecoder } from "./streaming_decoder.ts";
 
+export type { FimTokens } from "./fim_tokens.ts";
 export type { StreamingDecoder } from "./streaming_decoder.ts";
 
 /** How a text becomes tokens. */
@@ -11,6 +13,11 @@ export interface EncodeOptions {
    * what a user types can never act as a control token.
    */
   parseSpecial?: boolean;
+  /**
+   * The mark that {@link Tokenizer.protect} has put into parts of the text: a control token is not
+   * looked for across it, and it is removed from what is plain text.
+   */
+  mark?: string;
 }
 
 /** How tokens become a text. */
@@ -27,6 +34,10 @@ export interface DecodeOptions {
 
 /** A vocabulary and the way in and out of it. */
 export interface Tokenizer {
+  /** The kind of vocabulary: `tokenizer.ggml.model`. */
+  readonly kind: string;
+  /** The name of the rules by which text is cut into words, in kinds that have such. */
+  readonly preTokenizer?: string;
   /** The number of tokens; every id is below it. */
   readonly vocabSize: number;
   /** The token that begins a sequence, if there is one. */
@@ -39,6 +50,8 @@ export interface Tokenizer {
   readonly addBos: boolean;
   /** Whether the model wants EOS behind every sequence. */
   readonly addEos: boolean;
+  /** The tokens for filling in the middle of a text, where the vocabulary has them. */
+  readonly fim?: FimTokens;
   /** The tokens of a text. A lone surrogate counts as U+FFFD, as everywhere where text becomes UTF-8. */
   encode(text: string, options?: EncodeOptions): number[];
   /** The tokens of bytes that are meant as UTF-8; a byte that is not keeps its value as a byte token. */
@@ -55,6 +68,17 @@ export interface Tokenizer {
   tokenText(token: number): string;
   /** Whether a token steers the model and stands for no text. */
   isControl(token: number): boolean;
+  /** The token that the vocabulary writes like this; a special one before others, then the lowest id. */
+  tokenId(text: string): number | undefined;
+  /**
+   * A text with a mark after the first character of every control token's text in it, so that none of
+   * them is one: {@link EncodeOptions.mark} takes the marks out again. User-defined tokens, which stand
+   * for their text wherever it is, are left as they are.
+   *
+   * @param mark One code point that is not in the text.
+   * @throws {M40Error} `invalid_request` for a mark that is not one code point or is in the text.
+   */
+  protect(text: string, mark: string): string;
   /** A decoder for tokens that arrive one by one. */
   decoder(options?: DecodeOptions): StreamingDecoder;
 }

@@ -1,3 +1,5 @@
+const encoder = new TextEncoder();
+
 /**
  * Bytes that need not be UTF-8 as a string, without loss: what is valid becomes its characters, and an
  * invalid byte b becomes the lone surrogate U+DC00 + b (which no valid UTF-8 can produce; Python calls
@@ -29,6 +31,56 @@ export function bytesToText(bytes: Uint8Array): string {
 /** The byte that a surrogate of {@link bytesToText} stands for, or undefined. */
 export function escapedByte(codePoint: number): number | undefined {
   return codePoint >= 0xdc80 && codePoint <= 0xdcff ? codePoint - 0xdc00 : undefined;
+}
+
+/** The bytes of a character, or the one that a surrogate of {@link bytesToText} stands for. */
+export function utf8Of(codePoint: number): Iterable<number> {
+  if (codePoint < 0x80) return [codePoint];
+  const byte = escapedByte(codePoint);
+  return byte !== undefined ? [byte] : encoder.encode(String.fromCodePoint(codePoint));
+}
+
+/**
+ * Writes a text as UTF-8 and the bytes that {@link bytesToText} has escaped as they were. Another lone
+ * surrogate counts as U+FFFD.
+ *
+ * @param bytes At least three for each code unit.
+ * @returns How many bytes were written.
+ */
+export function writeBytes(text: string, bytes: Uint8Array): number {
+  let count = 0;
+  for (let at = 0; at < text.length; at++) {
+    const unit = text.charCodeAt(at);
+    if (unit < 0x80) {
+      bytes[count++] = unit;
+    } else if (unit < 0x800) {
+      bytes[count++] = 0xc0 | (unit >> 6);
+      bytes[count++] = 0x80 | (unit & 0x3f);
+    } else if ((unit & 0xf800) !== 0xd800) {
+      count = writeThree(unit, bytes, count);
+    } else {
+      const codePoint = text.codePointAt(at)!;
+      if (codePoint > 0xffff) {
+        at++;
+        bytes[count++] = 0xf0 | (codePoint >> 18);
+        bytes[count++] = 0x80 | ((codePoint >> 12) & 0x3f);
+        bytes[count++] = 0x80 | ((codePoint >> 6) & 0x3f);
+        bytes[count++] = 0x80 | (codePoint & 0x3f);
+      } else {
+        const byte = escapedByte(codePoint);
+        if (byte !== undefined) bytes[count++] = byte;
+        else count = writeThree(0xfffd, bytes, count);
+      }
+    }
+  }
+  return count;
+}
+
+function writeThree(unit: number, bytes: Uint8Array, count: number): number {
+  bytes[count++] = 0xe0 | (unit >> 12);
+  bytes[count++] = 0x80 | ((unit >> 6) & 0x3f);
+  bytes[count++] = 0x80 | (unit & 0x3f);
+  return count;
 }
 
 /**

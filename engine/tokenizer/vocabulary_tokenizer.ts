@@ -1,18 +1,21 @@
 import { M40Error } from "../errors.ts";
-import { findEndTokens } from "./end_tokens.ts";
 import { SpecialTokens } from "./special_tokens.ts";
 import { StreamingDecoder } from "./streaming_decoder.ts";
-import type { DecodeOptions, EncodeOptions, Tokenizer } from "./tokenizer.ts";
+import type { DecodeOptions, EncodeOptions, FimTokens, Tokenizer } from "./tokenizer.ts";
 import { bytesToText } from "./utf8.ts";
-import { specialId, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 
 /** What differs from one kind of vocabulary to the next: how plain text is spelled in tokens. */
 export interface TokenModel {
+  /** The name of the pre-tokenizer, where the kind has such. */
+  readonly preTokenizer?: string;
   /** Whether encoding puts a space in front of text at the start and after a special token. */
   readonly addSpacePrefix: boolean;
   /** Whether BOS and EOS are added where the file does not say. */
   readonly addBosDefault: boolean;
   readonly addEosDefault: boolean;
+  /** Whether BOS is added even where the file says that it is not. */
+  readonly alwaysAddsBos?: boolean;
   /** The text as it is before special tokens are looked for. */
   normalize(text: string): string;
   /**
@@ -31,34 +34,51 @@ export interface TokenModel {
   tokenBytes(token: number): Uint8Array;
 }
 
+/** Tokens with a role that {@link loadTokenizer} has found out. */
+export interface TokenRoles {
+  readonly endTokens: ReadonlySet<number>;
+  readonly fim?: FimTokens;
+}
+
 const NO_BYTES = new Uint8Array(0);
 
 /** A tokenizer over any {@link TokenModel}: special tokens, BOS and EOS, decoding. */
 export class VocabularyTokenizer implements Tokenizer {
+  readonly kind: string;
+  readonly preTokenizer?: string;
   readonly vocabSize: number;
   readonly bos?: number;
   readonly eos?: number;
   readonly endTokens: ReadonlySet<number>;
+  readonly fim?: FimTokens;
   readonly addBos: boolean;
   readonly addEos: boolean;
   readonly #vocabulary: Vocabulary;
   readonly #model: TokenModel;
   readonly #specialTokens: SpecialTokens;
   readonly #bytes: Uint8Array[];
+  /** Made when somebody asks. */
+  #ids?: Map<string, number>;
 
   /** @throws {M40Error} `invalid_model` when BOS or EOS is to be added and there is none. */
-  constructor(vocabulary: Vocabulary, model: TokenModel, metadata: TokenizerMetadata) {
+  constructor(
+    vocabulary: Vocabulary,
+    model: TokenModel,
+    metadata: TokenizerMetadata,
+    roles: TokenRoles,
+  ) {
+    this.kind = metadata.string("tokenizer.ggml.model");
+    this.preTokenizer = model.preTokenizer;
     this.#vocabulary = vocabulary;
     this.#model = model;
     this.vocabSize = vocabulary.size;
     this.#bytes = new Array(vocabulary.size);
     this.bos = vocabulary.bos;
     this.eos = vocabulary.eos;
-    this.endTokens = findEndTokens(vocabulary, {
-      endOfTurn: specialId(metadata, "eot", vocabulary.size),
-      endOfMessage: specialId(metadata, "eom", vocabulary.size),
-    });
-    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault);
+    this.endTokens = roles.endTokens;
+    this.fim = roles.fim;
+    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault) ||
+      (model.alwaysAddsBos === true && this.bos !== undefined);
     this.addEos = adds(metadata, "eos", this.eos, model.addEosDefault);
     this.#specialTokens = new SpecialTokens(vocabulary, metadata.string("general.name", ""));
   }
@@ -71,13 +91,15 @@ export class VocabularyTokenizer implements Tokenizer {
     return this.#encode(bytesToText(bytes), options);
   }
 
-  #encode(text: string, { addSpecial = true, parseSpecial = false }: EncodeOptions): number[] {
+  #encode(text: string, options: EncodeOptions): number[] {
+    const { addSpecial = true, parseSpecial = false, mark } = options;
     const tokens: number[] = [];
     if (addSpecial && this.addBos) tokens.push(this.bos!);
     let first = true;
-    for (const part of this.#specialTokens.split(this.#model.normalize(text), parseSpecial)) {
+    const parts = this.#specialTokens.split(this.#model.normalize(text), parseSpecial, mark);
+    for (const part of parts) {
       if (typeof part === "number") tokens.push(part);
-      else this.#model.encode(part, first, tokens);
+      else this.#model.encode(mark ? part.replaceAll(mark, "") : part, first, tokens);
       first = typeof part === "number";
     }
     if (addSpecial && this.addEos) tokens.push(this.eos!);
@@ -114,6 +136,27 @@ export class VocabularyTokenizer implements Tokenizer {
     return this.#vocabulary.texts[token];
   }
 
+  tokenId(text: string): number | undefined {
+    this.#ids ??= idsByText(this.#vocabulary);
+    return this.#ids.get(text);
+  }
+
+  protect(text: string, mark: string): string {
+    if (mark === "" || mark.length !== (mark.codePointAt(0)! > 0xffff ? 2 : 1)) {
+      throw new M40Error(
+        "invalid_request",
+        `The mark ${JSON.stringify(mark)} is not one code point.`,
+      );
+    }
+    if (text.includes(mark)) {
+      throw new M40Error(
+        "invalid_request",
+        `The mark ${JSON.stringify(mark)} is in the text that is to be protected; take another.`,
+      );
+    }
+    return this.#specialTokens.protect(text, mark);
+  }
+
   isControl(token: number): boolean {
     this.#check(token);
     return this.#vocabulary.types[token] === TOKEN_TYPE.control;
@@ -138,6 +181,19 @@ export class VocabularyTokenizer implements Tokenizer {
       `Token ${token} is not in the vocabulary; wanted 0 to ${this.vocabSize - 1}.`,
     );
   }
+}
+
+/** Special tokens before others, then the lowest id. */
+function idsByText({ texts, types, size }: Vocabulary): Map<string, number> {
+  const ids = new Map<string, number>();
+  const special: number[] = [];
+  for (let id = size - 1; id >= 0; id--) {
+    ids.set(texts[id], id);
+    const type = types[id];
+    if (type === TOKEN_TYPE.control || type === TOKEN_TYPE.userDefined) special.push(id);
+  }
+  for (const id of special) ids.set(texts[id], id);
+  return ids;
 }
 
 function adds(

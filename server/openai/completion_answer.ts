@@ -1,4 +1,4 @@
-import type { Engine, GenerateRequest, Generation } from "../../engine/mod.ts";
+import type { Engine, GeneratedToken, GenerateRequest, Generation } from "../../engine/mod.ts";
 import { cancelAll, chunksOf, startAll } from "../generations.ts";
 import { type Usage, UsageSum } from "../usage.ts";
 import { append, CompletionLogprobsWriter } from "./completion_logprobs.ts";
@@ -7,18 +7,21 @@ import type { CompletionChoice, CompletionRequest } from "./completion_schemas.t
 /** A completion on its way: the running generations, as one answer or as events. */
 export class CompletionAnswer {
   private readonly generations: Generation[];
-  /** What each choice begins with: the prompt where it is echoed. */
+  /** What each candidate begins with: the prompt where it is echoed. */
   private readonly echoes: string[];
   private readonly writers?: CompletionLogprobsWriter[];
-  /** Generations of each prompt. */
+  /** Answers to each prompt, and the candidates that they are chosen from. */
   private readonly n: number;
+  private readonly candidates: number;
 
   /** @throws {M40Error} What {@link Engine.generate} throws. */
   constructor(engine: Engine, body: CompletionRequest, requests: readonly GenerateRequest[]) {
     const { tokenizer } = engine;
     this.n = body.n ?? 1;
-    this.echoes = requests.map(({ prompt }) => {
+    this.candidates = body.best_of ?? this.n;
+    this.echoes = requests.map((_, index) => {
       if (!body.echo) return "";
+      const prompt = body.prompt[Math.floor(index / this.candidates)];
       return typeof prompt === "string" ? prompt : tokenizer.decode(prompt);
     });
     this.generations = startAll(engine, requests);
@@ -29,23 +32,46 @@ export class CompletionAnswer {
 
   /** The whole answer, when it is done. */
   async whole(): Promise<{ choices: CompletionChoice[]; usage: Usage }> {
-    const choices = this.echoes.map((text, index): CompletionChoice => ({
+    const candidates = this.echoes.map((text, index) => ({
       text,
-      index,
       logprobs: this.writers?.[index].write([]) ?? null,
-      finish_reason: null,
+      finish_reason: null as CompletionChoice["finish_reason"],
+      mean: new MeanLogprob(),
     }));
     const sum = this.usageSum();
     for await (const { index, chunk } of chunksOf(this.generations)) {
-      const choice = choices[index];
-      choice.text += chunk.text;
-      choice.finish_reason = chunk.finishReason ?? null;
-      if (chunk.usage !== undefined) sum.add(chunk.usage, index % this.n === 0);
-      if (choice.logprobs !== null) {
-        append(choice.logprobs, this.writers![index].write(chunk.tokens));
+      const candidate = candidates[index];
+      candidate.text += chunk.text;
+      candidate.finish_reason = chunk.finishReason ?? null;
+      candidate.mean.add(chunk.tokens);
+      if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
+      if (candidate.logprobs !== null) {
+        append(candidate.logprobs, this.writers![index].write(chunk.tokens));
       }
     }
+    const choices = this.best(candidates).map(({ text, logprobs, finish_reason }, index) => ({
+      text,
+      index,
+      logprobs,
+      finish_reason,
+    }));
     return { choices, usage: sum.usage };
+  }
+
+  /** Of each prompt's candidates the `n` best, the best first; all of them as they are where there are no more. */
+  private best<T extends { mean: MeanLogprob }>(candidates: readonly T[]): readonly T[] {
+    if (this.candidates === this.n) return candidates;
+    const best: T[] = [];
+    for (let first = 0; first < candidates.length; first += this.candidates) {
+      const own = candidates.slice(first, first + this.candidates);
+      best.push(...own.sort((a, b) => b.mean.value - a.mean.value).slice(0, this.n));
+    }
+    return best;
+  }
+
+  /** Whether a generation is the first of its prompt. */
+  private isFirst(index: number): boolean {
+    return index % this.candidates === 0;
   }
 
   /**
@@ -67,7 +93,7 @@ export class CompletionAnswer {
     const sum = this.usageSum();
     for await (const { index, chunk } of chunksOf(this.generations)) {
       const { text, tokens, finishReason } = chunk;
-      if (chunk.usage !== undefined) sum.add(chunk.usage, index % this.n === 0);
+      if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
       const logprobs = this.writers !== undefined && tokens.length > 0
         ? this.writers[index].write(tokens)
         : null;
@@ -86,7 +112,23 @@ export class CompletionAnswer {
   }
 
   private usageSum(): UsageSum {
-    const prompts = this.generations.filter((_, index) => index % this.n === 0);
+    const prompts = this.generations.filter((_, index) => this.isFirst(index));
     return new UsageSum(prompts.reduce((sum, { promptTokens }) => sum + promptTokens, 0));
+  }
+}
+
+/** The mean log-probability of a candidate's tokens, by which candidates are compared. */
+class MeanLogprob {
+  private sum = 0;
+  private count = 0;
+
+  add(tokens: readonly GeneratedToken[]): void {
+    for (const { logprob = 0 } of tokens) this.sum += logprob;
+    this.count += tokens.length;
+  }
+
+  /** Of an answer without tokens, less than that of any other. */
+  get value(): number {
+    return this.count === 0 ? -Infinity : this.sum / this.count;
   }
 }

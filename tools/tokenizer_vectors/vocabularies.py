@@ -4,6 +4,7 @@ A function `make_KIND(folder, texts, size)` writes `folder/NAME.gguf` and gives 
 """
 
 import io
+import json
 
 import gguf
 import sentencepiece as spm
@@ -17,7 +18,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = (int(getattr(gguf.TokenTy
 
 def training_texts(texts, repeats=3):
     """The written corpus, a few times, among random texts."""
-    return texts + corpus() * repeats
+    return [*texts, *corpus() * repeats]
 
 
 def write_vocabulary(path, model, tokens, types, scores=None, merges=None, **keys):
@@ -96,7 +97,7 @@ def make_unigram(path, texts, size=3000, rule="nmt_nfkc", byte_fallback=False, *
     processor, model = train_sentencepiece(texts, "unigram", size, normalization_rule_name=rule, character_coverage=0.998,
                                            byte_fallback=byte_fallback, **options)
     spec = charsmap_of(model)
-    keys = {"precompiled_charsmap": list(spec.precompiled_charsmap)} if spec.precompiled_charsmap else {}
+    keys = {"precompiled_charsmap": bytes(spec.precompiled_charsmap)} if spec.precompiled_charsmap else {}
     write_sentencepiece(path, "t5", processor, add_space_prefix=spec.add_dummy_prefix,
                         remove_extra_whitespaces=spec.remove_extra_whitespaces, **keys)
     return processor.encode
@@ -109,5 +110,27 @@ def make_unigram_double(path, texts, size=3000, **options):
     write_sentencepiece(path, "t5", processor, add_space_prefix=True, remove_extra_whitespaces=False)
     pieces = [(processor.id_to_piece(i), processor.get_score(i)) for i in range(processor.vocab_size())]
     tokenizer = Tokenizer(models.Unigram(pieces, processor.unk_id(), False))
-    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "always")
+    # Metaspace's own prefix is left out where a text begins with a space; SentencePiece's is not.
+    tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    tokenizer.pre_tokenizer = pre_tokenizers.Metaspace("\u2581", "never")
+    return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def train_byte_level(texts, size=8000):
+    """Tokens and merges of byte pair encoding over whole texts: they cross what any pre-tokenizer cuts, so that each cut shows."""
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
+    trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
+    tokenizer.train_from_iterator(training_texts(texts, repeats=1), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    return model["vocab"], [tuple(merge) for merge in model["merges"]]
+
+
+def make_byte_level(path, trained, name, pre_tokenizer, ignore_merges):
+    """A trained byte-level vocabulary with the pre-tokenizer of a name."""
+    vocabulary, merges = trained
+    tokenizer = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=ignore_merges))
+    tokenizer.pre_tokenizer = pre_tokenizer
+    tokens = sorted(vocabulary, key=vocabulary.get)
+    write_vocabulary(path, "gpt2", tokens, [NORMAL] * len(tokens), merges=[" ".join(merge) for merge in merges], pre=name)
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids

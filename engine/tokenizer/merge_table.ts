@@ -1,0 +1,59 @@
+/** Numbers of an entry: the two symbols, the rank, what they become. */
+const ENTRY = 4;
+const EMPTY = -1;
+
+/**
+ * What two neighbouring symbols become, and how early: a hash table in one array, because a vocabulary
+ * has hundreds of thousands of merges and every word that is new asks for some of them.
+ */
+export class MergeTable {
+  readonly #entries: Int32Array;
+  readonly #mask: number;
+
+  /** @param capacity The most merges that will be added. */
+  constructor(capacity: number) {
+    const places = 1 << Math.max(4, 32 - Math.clz32(Math.ceil(capacity * 1.5)));
+    this.#mask = places - 1;
+    this.#entries = new Int32Array(places * ENTRY).fill(EMPTY);
+  }
+
+  /** Adds a merge, unless there is one of the same symbols, which was added earlier and counts. */
+  add(left: number, right: number, rank: number, merged: number): void {
+    const entries = this.#entries;
+    const at = this.#find(left, right);
+    if (entries[at] !== EMPTY) return;
+    entries[at] = left;
+    entries[at + 1] = right;
+    entries[at + 2] = rank;
+    entries[at + 3] = merged;
+  }
+
+  /** Where the merge of two symbols lies, for {@link rankAt} and {@link mergedAt}; -1: they do not merge. */
+  find(left: number, right: number): number {
+    const at = this.#find(left, right);
+    return this.#entries[at] === EMPTY ? -1 : at;
+  }
+
+  /** The lower, the earlier. */
+  rankAt(place: number): number {
+    return this.#entries[place + 2];
+  }
+
+  mergedAt(place: number): number {
+    return this.#entries[place + 3];
+  }
+
+  #find(left: number, right: number): number {
+    const entries = this.#entries;
+    const mask = this.#mask;
+    // Odd multipliers spread ids that follow one another; the high bits depend on all of them.
+    const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
+    let place = (mixed ^ (mixed >>> 15)) & mask;
+    for (;;) {
+      const at = place * ENTRY;
+      const first = entries[at];
+      if (first === EMPTY || (first === left && entries[at + 1] === right)) return at;
+      place = (place + 1) & mask;
+    }
+  }
+}

@@ -1,0 +1,16 @@
+/** The character that stands for a space in the vocabularies of SentencePiece, both BPE and Unigram. */
+export const SPACE_MARK = "\u2581";
+
+/** Where the word ends that starts at a place: before the next space mark that follows another character. */
+export function wordEnd(text: string, start: number): number {
+  let end = start;
+  while (text[end] === SPACE_MARK) end++;
+  const next = text.indexOf(SPACE_MARK, end);
+  return next < 0 ? text.length : next;
+}
+
+/** Whether a space mark follows another character within a token, so that words are not independent. */
+export function hasInnerMark(text: string): boolean {
+  const last = text.lastIndexOf(SPACE_MARK);
+  return last > 0 && wordEnd(text, 0) <= last;
+}
