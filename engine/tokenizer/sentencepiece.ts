@@ -1,9 +1,11 @@
 import { M40Error } from "../errors.ts";
 import { PairMerger } from "./pair_merger.ts";
-import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { SPACE_MARK } from "./space_mark.ts";
+import { TokenPairs } from "./token_pairs.ts";
 import { utf8Of } from "./utf8.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
+import { WordCache } from "./word_cache.ts";
 
 const encoder = new TextEncoder();
 
@@ -33,8 +35,8 @@ export class SentencePiece implements TokenModel {
   readonly #vocabulary: Vocabulary;
   readonly #lacksBytes: boolean;
   readonly #merger: PairMerger;
-  /** Whether a space mark never follows another character within a token, so that words are independent. */
-  readonly #markOnlyLeads: boolean;
+  readonly #pairs = new TokenPairs();
+  readonly #cache = new WordCache();
 
   /** @throws {M40Error} `invalid_model` when the vocabulary cannot spell every text. */
   constructor(vocabulary: Vocabulary, options: SentencePieceOptions) {
@@ -58,7 +60,6 @@ export class SentencePiece implements TokenModel {
     this.addSpacePrefix = options.addSpacePrefix;
     this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
     const ids = new Map<string, number>();
-    let markOnlyLeads = true;
     for (let id = 0; id < size; id++) {
       const type = types[id];
       const text = texts[id];
@@ -67,9 +68,8 @@ export class SentencePiece implements TokenModel {
         text === ""
       ) continue;
       ids.set(text, id);
-      markOnlyLeads &&= !hasInnerMark(text);
+      this.#pairs.add(text);
     }
-    this.#markOnlyLeads = markOnlyLeads;
     this.#merger = new PairMerger(ids, scores);
   }
 
@@ -89,20 +89,16 @@ export class SentencePiece implements TokenModel {
   encode(text: string, first: boolean, tokens: number[]): void {
     let marked = text.replaceAll(" ", SPACE_MARK);
     if (first && this.addSpacePrefix) marked = SPACE_MARK + marked;
-    if (!this.#markOnlyLeads) {
-      this.#merge(marked, tokens);
-      return;
-    }
     for (let start = 0; start < marked.length;) {
-      const end = wordEnd(marked, start);
-      this.#merge(marked.substring(start, end), tokens);
+      const end = this.#pairs.partEnd(marked, start);
+      this.#cache.encode(marked.substring(start, end), tokens, this.#merge);
       start = end;
     }
   }
 
-  #merge(text: string, tokens: number[]): void {
+  readonly #merge = (text: string, tokens: number[]): void => {
     this.#merger.merge(text, tokens, (codePoint) => this.#spell(codePoint, tokens));
-  }
+  };
 
   isSpelled(token: number): boolean {
     const { texts, types } = this.#vocabulary;
