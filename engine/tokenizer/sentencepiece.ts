@@ -68,7 +68,7 @@ export class SentencePiece implements TokenModel {
         text === ""
       ) continue;
       ids.set(text, id);
-      this.#pairs.add(text);
+      this.#pairs.add(text.replaceAll(SPACE_MARK, " "));
     }
     this.#merger = new PairMerger(ids, scores);
   }
@@ -87,17 +87,19 @@ export class SentencePiece implements TokenModel {
   }
 
   encode(text: string, first: boolean, tokens: number[]): void {
-    let marked = text.replaceAll(" ", SPACE_MARK);
-    if (first && this.addSpacePrefix) marked = SPACE_MARK + marked;
-    for (let start = 0; start < marked.length;) {
-      const end = this.#pairs.partEnd(marked, start);
-      this.#cache.encode(marked.substring(start, end), tokens, this.#merge);
+    // To such a vocabulary the mark is a space. Without it most texts stay one byte a character.
+    let spaced = text.replaceAll(SPACE_MARK, " ");
+    if (first && this.addSpacePrefix) spaced = ` ${spaced}`;
+    for (let start = 0; start < spaced.length;) {
+      const end = this.#pairs.partEnd(spaced, start);
+      this.#cache.encode(spaced.substring(start, end), tokens, this.#merge);
       start = end;
     }
   }
 
   readonly #merge = (text: string, tokens: number[]): void => {
-    this.#merger.merge(text, tokens, (codePoint) => this.#spell(codePoint, tokens));
+    const marked = text.replaceAll(" ", SPACE_MARK);
+    this.#merger.merge(marked, tokens, (codePoint) => this.#spell(codePoint, tokens));
   };
 
   isSpelled(token: number): boolean {
