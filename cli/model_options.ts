@@ -1,6 +1,9 @@
+import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
+import { M40Error } from "../engine/errors.ts";
 import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
+import { systemReason } from "../engine/system_error.ts";
 import { standardError } from "../server/output_stream.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
@@ -39,6 +42,10 @@ export const MODEL_OPTIONS = {
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   ...TOKENIZER_OPTIONS,
+  "chat-template": option(
+    text("NAME|FILE"),
+    "A built-in chat template's name, or a file with one (Jinja); default: the model's own",
+  ),
   ...DEVICE_OPTIONS,
 };
 
@@ -74,13 +81,39 @@ export function sayObserverError(error: unknown): void {
   standardError.say(`${label} Metrics may be wrong from now on; counting failed: ${reason}\n`);
 }
 
+/** The text of the file that is named; the name itself where there is no such file. */
+async function chatTemplate(nameOrPath?: string): Promise<string | undefined> {
+  if (nameOrPath === undefined) return undefined;
+  try {
+    return await Deno.readTextFile(nameOrPath);
+  } catch (error) {
+    if (error instanceof Deno.errors.NotFound && !/[./]/.test(nameOrPath)) return nameOrPath;
+    throw new M40Error(
+      "io",
+      `the chat template ${nameOrPath} cannot be read: ${
+        systemReason(error)
+      }. Wanted a file, or one ` +
+        `of ${[...BUILT_IN_TEMPLATES.keys()].join(", ")}.`,
+      "chat_template",
+    );
+  }
+}
+
 /** Loads a model by its name or path, with a progress bar. */
 export async function loadModel(
   nameOrPath: string,
   options: OptionValues<typeof MODEL_OPTIONS>,
   extra: Omit<
     EngineOptions,
-    "name" | "device" | "contextTokens" | "threads" | "kvType" | "preTokenizer" | "onWarning" | "onProgress"
+    | "name"
+    | "device"
+    | "contextTokens"
+    | "threads"
+    | "kvType"
+    | "chatTemplate"
+    | "preTokenizer"
+    | "onWarning"
+    | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
@@ -95,6 +128,7 @@ export async function loadModel(
     kvType: options["kv-type"],
     preTokenizer: options["pre-tokenizer"],
     onWarning: sayWarning,
+    chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),
     ...extra,
   });

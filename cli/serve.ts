@@ -2,12 +2,12 @@ import type { Engine } from "../engine/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
-import { type Command, command, option } from "./command.ts";
+import { type Command, command, option, repeatable } from "./command.ts";
 import { formatBytes, formatCount } from "./format.ts";
 import { loadModel, MODEL_OPTIONS, sayFallback, sayObserverError } from "./model_options.ts";
 import { EndSignals } from "./signals.ts";
 import { style } from "./terminal.ts";
-import { integer, number, text } from "./values.ts";
+import { choice, integer, number, origin, text } from "./values.ts";
 
 /** How long the last lines may take to reach a reader that does not read, in milliseconds. */
 const FLUSH_MS = 1000;
@@ -17,7 +17,8 @@ export const serve: Command = command({
   name: "serve",
   summary: "Serve a model to OpenAI clients over HTTP",
   description:
-    "Answers POST /v1/completions and /v1/generate, GET /v1/models, /health, /ready, /metrics and /slots. " +
+    "Answers POST /v1/chat/completions, /v1/completions and more, which /docs and /openapi.json tell of; GET " +
+    "/health, /ready, /metrics and /slots say how it is. " +
     "Ctrl-C and SIGTERM let running answers finish, up to --drain seconds; a second one ends the program.",
   arguments: [],
   options: {
@@ -55,6 +56,19 @@ export const serve: Command = command({
       integer(1, 1_000_000),
       "Connections that may be open at the same time; default: as many as the system gives descriptors " +
         "for, up to 1024",
+    ),
+    cors: repeatable(
+      origin(),
+      "Origins whose web pages may call the server, such as https://example.com; * is all",
+    ),
+    reasoning: option(
+      choice("separate", "inline"),
+      "Whether a model's reasoning is told apart from its answer or left in it",
+      { default: "separate" },
+    ),
+    "reasoning-budget": option(
+      integer(0, 2 ** 31 - 1),
+      "Tokens of reasoning at most, where a request does not say; default: no limit",
     ),
     "chunk-ms": option(
       integer(1, 60_000),
@@ -105,6 +119,9 @@ export const serve: Command = command({
         apiKey,
         hostname: options.host,
         timeoutMs: options.timeout && options.timeout * 1000,
+        corsOrigins: options.cors,
+        reasoning: options.reasoning,
+        reasoningBudget: options["reasoning-budget"],
       });
       const server = serve(app, {
         ...address,

@@ -51,7 +51,13 @@ export const tokenize: Command = command({
       : tokenizer.encode(text, how);
     if (options.ids) await write(tokens.join(",") + "\n");
     else if (tokens.length > 0) {
-      await write(formatTable(tokens.map((id) => [String(id), describeToken(tokenizer, id)]), [0]));
+      const described = new Map<number, string>();
+      const describe = (id: number) => {
+        const text = described.get(id) ?? describeToken(tokenizer, id);
+        described.set(id, text);
+        return text;
+      };
+      await write(formatTable(tokens.map((id) => [String(id), describe(id)]), [0]));
     }
   },
 });

@@ -79,6 +79,22 @@ export function device(): ValueType<string> {
   };
 }
 
+/** The origin of web pages, as browsers write it, or `*`. */
+export function origin(): ValueType<string> {
+  return {
+    label: "ORIGIN",
+    wanted: "*, or a scheme and a host, such as https://example.com or http://localhost:3000",
+    parse(text) {
+      if (text === "*") return text;
+      const plain = /^([a-z][a-z\d+.-]*):\/\/[^\s/?#@]+$/i.exec(text.replace(/\/$/, ""));
+      if (plain === null) return undefined;
+      // Browsers write names in lower case and leave a scheme's own port out.
+      if (!/^https?$/i.test(plain[1])) return plain[0].toLowerCase();
+      return URL.canParse(plain[0]) ? new URL(plain[0]).origin : undefined;
+    },
+  };
+}
+
 /** Token ids, separated by commas or spaces. */
 export function tokenIds(): ValueType<number[]> {
   return {

@@ -1,3 +1,4 @@
+import type { ChatFormat } from "./chat/chat_format.ts";
 import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
@@ -11,6 +12,7 @@ import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
 import { type GenerateRequest, RequestChecker } from "./request.ts";
+import type { SamplingParameters } from "./sampling/parameters.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
@@ -29,10 +31,14 @@ export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache
 export class Engine {
   readonly model: ModelInfo;
   readonly tokenizer: Tokenizer;
+  /** How conversations become prompts; absent where the model has no template and none was given. */
+  readonly chat?: ChatFormat;
   /** What the model runs on. */
   readonly device: ModelDevice;
   /** Where the device's memory went. */
   readonly plan: MemoryPlan;
+  /** How the model's makers recommend to draw its tokens: what holds where a request does not say. */
+  readonly samplingDefaults: Partial<SamplingParameters>;
   /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
@@ -46,11 +52,13 @@ export class Engine {
   private closing?: Promise<void>;
 
   private constructor(private readonly loaded: LoadedModel) {
-    const { model, tokenizer, device, plan, kernels, program, serving } = loaded;
+    const { model, tokenizer, chat, device, plan, kernels, program, serving } = loaded;
     this.model = model;
     this.tokenizer = tokenizer;
+    this.chat = chat;
     this.device = device;
     this.plan = plan;
+    this.samplingDefaults = loaded.samplingDefaults;
     this.state = new StateReader(() => kernels.deviceState(device.index));
     this.requests = new RequestChecker(
       tokenizer,
@@ -58,6 +66,7 @@ export class Engine {
       plan.contextTokens,
       plan.mostContextTokens,
       model.contextLength,
+      loaded.samplingDefaults,
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
@@ -245,6 +254,7 @@ export class Engine {
   private async end(): Promise<void> {
     // They may be between two steps for as long as their readers like.
     this.evaluations.close();
+    await this.chat?.close();
     await this.scheduler.idle();
     await this.lock.settle();
     const unused = await this.state.settle();

@@ -26,6 +26,8 @@ export interface EngineOptions {
   hostCacheBytes?: number;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
+  /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */
+  chatTemplate?: string;
   /** What the model is called; default `general.name` or the file's name. */
   name?: string;
   /**
@@ -33,10 +35,10 @@ export interface EngineOptions {
    * the file names (`tokenizer.ggml.pre`).
    */
   preTokenizer?: string;
-  /** Told, in a sentence, what about the file may make the model worse. */
-  onWarning?: (warning: string) => void;
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
+  /** Told, in a sentence each, what of the model's file is not used though it says something, or is missing. */
+  onWarning?: (warning: string) => void;
   /** Told the bytes of weights that are uploaded, and how many there are. */
   onProgress?: (done: number, total: number) => void;
   /**

@@ -1,8 +1,10 @@
+import type { OutputFormat, OutputPiece, OutputReader } from "./chat/reasoning.ts";
 import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
+import type { Steering } from "./sampling/steering.ts";
 import { StopStrings } from "./stop_strings.ts";
 import type { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -15,6 +17,8 @@ export interface GeneratedToken {
   readonly token: number;
   /** What it stands for by itself; U+FFFD where that is part of a character. */
   readonly text: string;
+  /** Whether it is one of reasoning, or ends it. */
+  readonly reasoning?: true;
   /** Natural logarithm of its probability by the model; where log-probabilities were asked for. */
   readonly logprob?: number;
   /** The likeliest tokens in its place, likeliest first. */
@@ -30,12 +34,18 @@ export interface Usage {
   readonly promptTokens: number;
   /** Tokens drawn, the end token included. */
   readonly completionTokens: number;
+  /** How many of those were reasoning. */
+  readonly reasoningTokens: number;
+  /** How many of the prompt's tokens needed no computation, because another prompt began alike. */
+  readonly cachedTokens: number;
 }
 
 /** A piece of the output. */
 export interface GenerationChunk {
   /** May be empty while a character is incomplete or a stop string possible. */
   readonly text: string;
+  /** Reasoning that came before the text; empty where there is none. */
+  readonly reasoning: string;
   /** The tokens drawn since the last chunk; end tokens are not among them. */
   readonly tokens: readonly GeneratedToken[];
   /** On the last chunk only. */
@@ -50,12 +60,21 @@ export interface GenerationPlan {
   readonly maxTokens: number;
   readonly sampling: SamplingParameters;
   readonly stop: readonly string[];
+  /** Absent: all output is content. */
+  readonly format?: OutputFormat;
+  /** Whether reasoning stays in the text. */
+  readonly inline?: boolean;
+  /** Tokens of reasoning at most; absent: no limit. */
+  readonly reasoningBudget?: number;
   /** Absent: tokens carry no log-probabilities. */
   readonly topLogprobs?: number;
+  readonly steering?: Steering;
   readonly signal?: AbortSignal;
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
 }
+
+const NO_OUTPUT: OutputPiece = { reasoning: "", text: "" };
 
 /** Whether anything is to be computed. */
 function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
@@ -113,6 +132,9 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private readonly chunks: GenerationChunk[] = [];
   private readonly decoder: StreamingDecoder;
   private readonly stops: StopStrings;
+  /** Tells reasoning from content; absent where all is content. */
+  private readonly reader?: OutputReader;
+  private reasoningTokens = 0;
   /** Its place in the scheduler. */
   readonly sequence: Sequence;
   private readonly abort = () => this.cancel();
@@ -143,12 +165,16 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.tokenizer = tokenizer;
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
+    this.reader = plan.inline ? undefined : plan.format?.reader();
     this.sequence = new Sequence({
       prompt: plan.prompt,
       maxTokens: plan.maxTokens,
       sampling: plan.sampling,
       topLogprobs: plan.topLogprobs ?? 0,
       endTokens: tokenizer.endTokens,
+      tokenBytes: (token) =>
+        token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
+      steering: plan.steering,
       listener: this,
       leader: leader?.sequence,
     });
@@ -176,7 +202,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private begin(): void {
     const { signal, timeoutMs, maxTokens } = this.plan;
     if (!isWanted(this.plan)) {
-      if (maxTokens === 0 && !signal?.aborted) this.finish("length", [], "");
+      if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
       this.services.scheduler.cancel(this.sequence);
       return;
     }
@@ -236,23 +262,33 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.firstToken ??= now;
     this.drawn++;
     if (this.tokenizer.endTokens.has(sample.token)) {
-      this.finish("stop", [], "");
+      this.finish("stop", []);
       return false;
     }
-    const token = this.describe(sample);
-    const { text, stopped } = this.stops.push(
-      sample.token < this.tokenizer.vocabSize ? this.decoder.push(sample.token) : "",
-    );
+    // The tags count as reasoning as well: the one that begins it and the one that ends it.
+    const before = this.reader?.inReasoning ?? false;
+    const piece = this.read(sample.token);
+    const isReasoning = before || (this.reader?.inReasoning ?? false);
+    if (isReasoning) this.reasoningTokens++;
+    const token = this.describe(sample, isReasoning);
+    const { text, stopped } = this.stops.push(piece.text);
+    const { reasoning } = piece;
     if (stopped) {
-      this.emitLast({ text, tokens: [token], finishReason: "stop" });
+      this.emitLast({ reasoning, text, tokens: [token], finishReason: "stop" });
       return false;
     }
     if (this.drawn >= this.plan.maxTokens) {
-      this.finish("length", [token], text);
+      this.finish("length", [token], { reasoning, text });
       return false;
     }
-    this.emit({ text, tokens: [token] });
+    this.emit({ reasoning, text, tokens: [token] });
     return true;
+  }
+
+  /** What a token adds to the output, its reasoning told from its content. */
+  private read(token: number): OutputPiece {
+    const text = token < this.tokenizer.vocabSize ? this.decoder.push(token) : "";
+    return this.reader?.push(token, text) ?? { reasoning: "", text };
   }
 
   end(error?: unknown): void {
@@ -266,10 +302,17 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   /** Emits the last chunk, with what the decoder and the stop strings held back. */
-  private finish(finishReason: FinishReason, tokens: GeneratedToken[], text: string): void {
-    const last = this.stops.push(this.decoder.flush());
+  private finish(
+    finishReason: FinishReason,
+    tokens: GeneratedToken[],
+    { reasoning, text }: OutputPiece = NO_OUTPUT,
+  ): void {
+    const held = this.decoder.flush();
+    const end = this.reader?.flush(held) ?? { reasoning: "", text: held };
+    const last = this.stops.push(end.text);
     const rest = last.stopped ? last.text : last.text + this.stops.flush();
     this.emitLast({
+      reasoning: reasoning + end.reasoning,
       text: text + rest,
       tokens,
       finishReason: last.stopped ? "stop" : finishReason,
@@ -279,7 +322,12 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   /** Emits the last chunk and ends: what the scheduler still has to do concerns nobody. */
   private emitLast(chunk: GenerationChunk & { finishReason: FinishReason }): void {
     this.finishReason = chunk.finishReason;
-    const usage = { promptTokens: this.promptTokens, completionTokens: this.drawn };
+    const usage: Usage = {
+      promptTokens: this.promptTokens,
+      completionTokens: this.drawn,
+      reasoningTokens: this.reasoningTokens,
+      cachedTokens: this.sequence.cached,
+    };
     this.emit({ ...chunk, usage });
     this.end();
   }
@@ -307,18 +355,18 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     });
   }
 
-  private describe(sample: Sample): GeneratedToken {
+  private describe(sample: Sample, isReasoning: boolean): GeneratedToken {
     // A model may have more logits than its vocabulary has tokens; those stand for nothing.
     const text = (token: number) =>
       token < this.tokenizer.vocabSize ? this.services.texts.of(token) : "";
-    if (this.plan.topLogprobs === undefined) {
-      return { token: sample.token, text: text(sample.token) };
-    }
     return {
       token: sample.token,
       text: text(sample.token),
-      logprob: sample.logprob,
-      top: sample.top.map(({ token, logprob }) => ({ token, text: text(token), logprob })),
+      ...(isReasoning ? { reasoning: true } : {}),
+      ...(this.plan.topLogprobs === undefined ? {} : {
+        logprob: sample.logprob,
+        top: sample.top.map(({ token, logprob }) => ({ token, text: text(token), logprob })),
+      }),
     };
   }
 }

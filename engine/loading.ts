@@ -1,3 +1,5 @@
+import type { ChatFormat } from "./chat/chat_format.ts";
+import { loadChat } from "./chat/load.ts";
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
@@ -16,6 +18,8 @@ import { architectureOf } from "./models/architecture.ts";
 import type { ModelShape } from "./models/model.ts";
 import { place } from "./placement.ts";
 import type { Program } from "./program/program.ts";
+import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
+import type { SamplingParameters } from "./sampling/parameters.ts";
 import { loadTokenizer } from "./tokenizer/load.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -30,6 +34,8 @@ export interface ModelDevice extends DeviceInfo {
 export interface LoadedModel {
   readonly model: ModelInfo;
   readonly tokenizer: Tokenizer;
+  /** How conversations become prompts, where there is a template. */
+  readonly chat?: ChatFormat;
   readonly device: ModelDevice;
   /** Where the device's memory went. */
   readonly plan: MemoryPlan;
@@ -40,6 +46,8 @@ export interface LoadedModel {
   /** Bytes of host memory for KV pages. */
   readonly hostCacheBytes: number;
   readonly serving: ServingOptions;
+  /** What its file recommends. */
+  readonly samplingDefaults: Partial<SamplingParameters>;
 }
 
 /** What a file holds. */
@@ -67,6 +75,8 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
+  const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate);
+  const samplingDefaults = modelSamplingDefaults(gguf.metadata, options.onWarning);
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
   if (fallback !== undefined) options.onFallback?.(fallback);
@@ -85,6 +95,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     return {
       model: describeModel(gguf, source.shape, options.name),
       tokenizer,
+      chat,
       device: { ...info, backend: library.backend, threads: threads || undefined },
       plan,
       kernels: library,
@@ -92,6 +103,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
       ...placed,
       hostCacheBytes,
       serving,
+      samplingDefaults,
     };
   } catch (error) {
     context?.close();

@@ -14,6 +14,7 @@
  * @module
  */
 export * from "./benchmark.ts";
+export * from "./chat/mod.ts";
 export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";
 export type { EngineOptions } from "./engine_options.ts";
@@ -36,6 +37,7 @@ export {
   type SamplingParameters,
   validateSampling,
 } from "./sampling/parameters.ts";
+export type { Steering } from "./sampling/steering.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
 export { loadTokenizer } from "./tokenizer/load.ts";
-export type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
+export type { FimTokens, StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";

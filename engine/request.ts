@@ -1,7 +1,9 @@
+import type { OutputFormat } from "./chat/reasoning.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
+import type { Steering } from "./sampling/steering.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** One request for text. */
@@ -11,11 +13,20 @@ export interface GenerateRequest {
   maxTokens?: number;
   /** Up to 16 strings that end the output; they are not part of it. */
   stop?: readonly string[];
+  /** What it does not say is as {@link Engine.samplingDefaults} have it, and else as usual. */
   sampling?: Partial<SamplingParameters>;
+  /** Says now and then what comes next, whatever the model would say. */
+  steering?: Steering;
   /** 0 to 20: tokens carry their log-probability and those of so many likeliest tokens. */
   topLogprobs?: number;
   /** Whether special tokens in a prompt's text are tokens; default true. */
   parseSpecial?: boolean;
+  /** How reasoning is told from content in the output, see {@link ChatFormat.prompt}; default: all is content. */
+  format?: OutputFormat;
+  /** "separate" (default): reasoning is told from content, by `format`; "inline": the output is left as it is. */
+  reasoning?: "separate" | "inline";
+  /** Tokens of reasoning at most, then the model has to answer; 0 for none. Default: no limit. */
+  reasoningBudget?: number;
   /** Aborting it ends the generation. */
   signal?: AbortSignal;
   /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
@@ -33,6 +44,7 @@ export class RequestChecker {
    * @param contextTokens Tokens of one sequence at most, prompt and output together.
    * @param mostContextTokens What that could be at most here: what memory and the model allow.
    * @param trainedTokens What the model was trained for.
+   * @param samplingDefaults How tokens are drawn where a request does not say.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
@@ -40,6 +52,7 @@ export class RequestChecker {
     private readonly contextTokens: number,
     private readonly mostContextTokens: number,
     private readonly trainedTokens: number,
+    private readonly samplingDefaults: Partial<SamplingParameters> = {},
   ) {}
 
   /**
@@ -57,8 +70,12 @@ export class RequestChecker {
     request: GenerateRequest,
     tokensOf: (request: GenerateRequest) => readonly number[],
   ): GenerationPlan {
-    const { stop = [], topLogprobs } = request;
-    const sampling = validateSampling(request.sampling ?? {}, this.vocabSize);
+    const { stop = [], topLogprobs, steering } = request;
+    const sampling = validateSampling(
+      request.sampling ?? {},
+      this.vocabSize,
+      this.samplingDefaults,
+    );
     if (topLogprobs !== undefined) {
       checkRange("logprobs", topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
     }
@@ -73,12 +90,15 @@ export class RequestChecker {
     }
     if (request.maxTokens !== undefined) {
       checkRange("max_tokens", request.maxTokens, { min: 0, max: 2 ** 31, integer: true });
+      checkMinTokens(sampling.minTokens, request.maxTokens);
     }
     const prompt = tokensOf(request);
     const room = this.contextTokens - prompt.length;
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
-    return { prompt, maxTokens, sampling, stop, topLogprobs, ...limitsOf(request) };
+    const reasoning = reasoningOf(request);
+    const common = { prompt, maxTokens, sampling, stop, topLogprobs, steering };
+    return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {
@@ -137,6 +157,15 @@ export class RequestChecker {
   }
 }
 
+function checkMinTokens(minTokens: number, maxTokens: number): void {
+  if (minTokens <= maxTokens) return;
+  throw new M40Error(
+    "invalid_request",
+    `min_tokens is ${minTokens}; wanted no more than max_tokens, ${maxTokens}`,
+    "min_tokens",
+  );
+}
+
 /** The same, but equal prompts are encoded once, and give the same array. */
 function oncePerPrompt(
   encode: (request: GenerateRequest) => readonly number[],
@@ -155,6 +184,14 @@ function oncePerPrompt(
     if (!text) byArray.set(prompt, tokens);
     return tokens;
   };
+}
+
+/** How its reasoning is treated. */
+function reasoningOf({ format, reasoning, reasoningBudget }: GenerateRequest) {
+  if (reasoningBudget !== undefined) {
+    checkRange("reasoning_budget", reasoningBudget, { min: 0, max: 2 ** 31, integer: true });
+  }
+  return { format, inline: reasoning === "inline", reasoningBudget };
 }
 
 /** What ends a generation from outside. */

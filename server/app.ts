@@ -1,14 +1,18 @@
 import { Hono } from "hono";
 import type { Engine } from "../engine/mod.ts";
 import { requireKey } from "./auth.ts";
-import { completionsRoute } from "./completions.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
+import { AllowedOrigins } from "./cross_origin.ts";
 import { HttpError, toHttpError } from "./errors.ts";
 import { generateRoute } from "./generate.ts";
 import { refuseWhileDraining } from "./refuse_while_draining.ts";
 import { healthRoutes } from "./health.ts";
+import { infillRoute } from "./llama_cpp/infill.ts";
+import { tokenRoutes } from "./llama_cpp/tokens.ts";
 import { Metrics } from "./metrics.ts";
-import { modelsRoutes } from "./models.ts";
+import { chatCompletionsRoute } from "./openai/chat_completions.ts";
+import { completionsRoute } from "./openai/completions.ts";
+import { modelsRoutes } from "./openai/models.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
 import { slotsRoute } from "./slots.ts";
@@ -33,6 +37,12 @@ export interface AppOptions {
   timeoutMs?: number;
   /** How long a stream may be silent before a comment is sent, in milliseconds. Default 15,000. */
   commentMs?: number;
+  /** Origins whose web pages may call the server, `https://example.com`; `*` is all. Default: none. */
+  corsOrigins?: readonly string[];
+  /** Whether reasoning is told apart from an answer's content; default "separate". */
+  reasoning?: "separate" | "inline";
+  /** Tokens of reasoning at most where a request does not say; default: no limit. */
+  reasoningBudget?: number;
 }
 
 /** The paths that answer without a key. */
@@ -54,6 +64,8 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     created,
     rate,
     commentMs: options.commentMs ?? 15_000,
+    reasoning: options.reasoning ?? "separate",
+    reasoningBudget: options.reasoningBudget,
   };
   engine.observer = {
     step(report) {
@@ -75,15 +87,20 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     await next();
     metrics.response(c.res.status);
   });
-  app.use(refuseWebPages(hostname));
+  const allowed = new AllowedOrigins(options.corsOrigins ?? []);
+  app.use(refuseWebPages(hostname, allowed));
+  app.use(allowed.middleware());
   if (apiKey !== undefined && apiKey !== "") app.use(requireKey(apiKey, OPEN_PATHS));
   app.use(refuseWhileDraining());
   healthRoutes(app, server);
   route(app, "/metrics", { GET: () => metrics.page() });
   slotsRoute(app, server);
   modelsRoutes(app, server);
+  chatCompletionsRoute(app, server);
   completionsRoute(app, server);
   generateRoute(app, server);
+  tokenRoutes(app, server);
+  infillRoute(app, server);
   app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
   const retryAfterSeconds = () => rate.retryAfterSeconds(engine.status());
   app.onError((error) => toHttpError(error, retryAfterSeconds).response());
@@ -97,6 +114,6 @@ function unknownRoute(method: string, path: string): HttpError {
     `There is no ${method} ${
       path.slice(0, 200)
     }. There are GET /health, GET /ready, GET /metrics, ` +
-      "GET /slots, GET /v1/models, GET /v1/models/{id}, POST /v1/completions and POST /v1/generate.",
+      "GET /slots, GET /v1/models, GET /v1/models/{id}, POST /v1/chat/completions, POST /v1/completions and POST /v1/generate.",
   );
 }

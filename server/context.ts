@@ -19,6 +19,10 @@ export interface ServerContext {
   readonly rate: ServiceRate;
   /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
   readonly commentMs: number;
+  /** Whether reasoning is told apart from an answer's content. */
+  readonly reasoning: "separate" | "inline";
+  /** Tokens of reasoning at most where a request does not say; absent: no limit. */
+  readonly reasoningBudget?: number;
 }
 
 /** What {@link serve} gives to the routes beside the request. */

@@ -66,6 +66,11 @@ export class HttpError extends Error {
   }
 }
 
+/** A request for what m40 does not do, by the parameter that asks for it. */
+export function unsupported(param: string, message: string): HttpError {
+  return new HttpError(400, "unsupported", message, { param });
+}
+
 /** The status of an engine's error. */
 const STATUS: Record<M40ErrorCode, number> = {
   invalid_request: 400,

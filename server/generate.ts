@@ -1,11 +1,36 @@
 import type { Hono } from "hono";
+import { z } from "zod";
 import type { Generation } from "../engine/mod.ts";
 import { readJson } from "./body.ts";
 import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "./context.ts";
+import { boolean, number, prompt, string, wants } from "./fields.ts";
 import { chunksOf } from "./generations.ts";
+import { parseBody } from "./parse_body.ts";
 import { route } from "./route.ts";
-import { engineRequest, GenerateBody, parseBody } from "./schemas.ts";
+import { engineRequest, samplingFields } from "./sampling_fields.ts";
 import { eventStream } from "./sse.ts";
+import { Usage, UsageSum } from "./usage.ts";
+
+/** The body of `POST /v1/generate`. */
+export const GenerateBody = z.object({
+  model: string("The model that is asked; absent: the one that is served."),
+  prompt: prompt().meta({ description: "A text, or the ids of its tokens." }),
+  max_tokens: number("Tokens drawn at most; absent: as many as the context has room for.", {
+    min: 0,
+    max: 2 ** 31,
+    integer: true,
+  }),
+  stream: boolean("Whether the output comes in pieces, as server-sent events."),
+  ...samplingFields,
+}, wants("a JSON object")).meta({ id: "GenerateRequest" });
+
+/** The answer of `POST /v1/generate`. */
+export const Generated = z.strictObject({ output: z.string(), usage: Usage })
+  .meta({ id: "Generated" });
+export type Generated = z.output<typeof Generated>;
+
+/** An event of its stream. */
+export const GeneratedPiece = z.strictObject({ output: z.string() }).meta({ id: "GeneratedPiece" });
 
 /**
  * `POST /v1/generate`: the shortest way from a prompt to a text. `{"prompt", "max_tokens", …}` gives
@@ -20,6 +45,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
       const generation = server.engine.generate({
         ...engineRequest(body),
         prompt: body.prompt,
+        maxTokens: body.max_tokens ?? undefined,
         signal: requestSignal(c.req.raw, c.env),
         timeoutMs: server.timeoutMs,
       });
@@ -29,20 +55,19 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
           halfClosed: c.env.halfClosed,
         });
       }
-      let output = "";
-      let completionTokens = 0;
-      for await (const { chunk } of chunksOf([generation])) {
-        output += chunk.text;
-        completionTokens += chunk.usage?.completionTokens ?? 0;
-      }
-      const usage = {
-        prompt_tokens: generation.promptTokens,
-        completion_tokens: completionTokens,
-        total_tokens: generation.promptTokens + completionTokens,
-      };
-      return c.json({ output, usage });
+      return c.json(await whole(generation));
     },
   });
+}
+
+async function whole(generation: Generation): Promise<Generated> {
+  let output = "";
+  const sum = new UsageSum(generation.promptTokens);
+  for await (const { chunk } of chunksOf([generation])) {
+    output += chunk.text;
+    if (chunk.usage !== undefined) sum.add(chunk.usage, true);
+  }
+  return { output, usage: sum.usage };
 }
 
 async function* events(generation: Generation): AsyncGenerator<string> {

@@ -24,7 +24,7 @@ export function route(
     allowed.push("POST");
   }
   const headers = { Allow: [...allowed, "OPTIONS"].join(", ") };
-  // No CORS headers: a browser's preflight is not granted.
+  // No CORS headers: a preflight is granted before, to origins that are allowed.
   app.options(path, () => new Response(null, { status: 204, headers }));
   app.all(path, (c) => {
     throw new HttpError(

@@ -1,4 +1,5 @@
 import type { MiddlewareHandler } from "hono";
+import type { AllowedOrigins } from "./cross_origin.ts";
 import { HttpError } from "./errors.ts";
 
 /**
@@ -8,8 +9,9 @@ import { HttpError } from "./errors.ts";
  * origin are refused, and a server that listens on a loopback address answers to loopback names only.
  *
  * @param hostname The address that the server listens on.
+ * @param allowed Origins whose pages may call it all the same.
  */
-export function refuseWebPages(hostname: string): MiddlewareHandler {
+export function refuseWebPages(hostname: string, allowed: AllowedOrigins): MiddlewareHandler {
   const local = isLoopback(hostname);
   return async (c, next) => {
     const host = c.req.header("host");
@@ -23,13 +25,15 @@ export function refuseWebPages(hostname: string): MiddlewareHandler {
       );
     }
     const origin = c.req.header("origin");
-    if (origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host)) {
+    if (
+      origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host) && !allowed.has(origin)
+    ) {
       throw new HttpError(
         403,
         "forbidden_origin",
         `Requests from web pages of other origins ("${
           origin.slice(0, 100)
-        }") are refused. Let the page's own server call this one.`,
+        }") are refused. Start the server with --cors ORIGIN, or let the page's own server call this one.`,
       );
     }
     await next();

@@ -51,14 +51,6 @@ Deno.test("m40 tokenize: standard input is taken byte for byte, UTF-8 or not", a
   assertEquals(bytes.slice(-3), ["258", "198", "3"]);
 });
 
-Deno.test("m40 tokenize: a text of hundreds of thousands of tokens is written whole", async () => {
-  await using home = await Home.make();
-  const stdin = "\u{1f600}".repeat(60_000);
-  const { code, stdout, stderr } = await m40(home, ["tokenize", TINY, "--no-special"], { stdin });
-  assertEquals([code, stderr], [0, ""]);
-  assertEquals(stdout.match(/"\\xf0"\n/g)?.length, 60_000);
-});
-
 const vocabulary = join(ROOT, "../shared/vocab/ggml-vocab-llama-spm.gguf");
 const hasVocabulary = await Deno.stat(vocabulary).then(() => true, () => false);
 

@@ -10,7 +10,7 @@ import {
 import { MODEL, startServer } from "./server_fixture.ts";
 
 // What --device takes where there is a GPU, or a driver that is too old for it, and what the program then says of the GPU.
-// Run by emulated_test.ts: the emulated library stands in the GPU's library's place.
+// Run by slow/emulated_test.ts: the emulated library stands in the GPU's library's place.
 
 await takeEmulatedForCuda();
 

@@ -4,7 +4,7 @@ import { M40Error } from "../engine/errors.ts";
 import { plainSequence, TestDevice, tokenBuffer } from "./device_harness.ts";
 import { withEnvironment } from "./emulated_environment.ts";
 
-// A GPU that is missing, too small or lost in the middle of a step. Run by emulated_test.ts: these tests need
+// A GPU that is missing, too small or lost in the middle of a step. Run by slow/emulated_test.ts: these tests need
 // the emulated library, whose device fails as environment variables tell it to (cuda/emulation/runtime_api.cpp).
 
 const ABSENCES: [Record<string, string>, RegExp][] = [

@@ -2,7 +2,7 @@ import { assertEquals, assertLessOrEqual } from "@std/assert";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { TestDevice, tokenBuffer } from "./device_harness.ts";
 
-// Graphs of steps. Run by emulated_test.ts: only the emulated device counts them.
+// Graphs of steps. Run by slow/emulated_test.ts: only the emulated device counts them.
 
 /** The most that a program keeps (cuda/runtime/graphs.cu). */
 const MOST_GRAPHS = 256;

@@ -11,7 +11,7 @@ import {
 import { NO_END, readError, startServer } from "./server_fixture.ts";
 import { answer, answerAsync } from "./spoiled_program.ts";
 
-// A GPU that is late, or never finishes. Run by emulated_test.ts: the emulated device's clock makes a minute pass at
+// A GPU that is late, or never finishes. Run by slow/emulated_test.ts: the emulated device's clock makes a minute pass at
 // once, and it ends the process where anything waits for it without a bound.
 
 /** Kernels of a step alone: a model is loaded without any. */

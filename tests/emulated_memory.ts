@@ -7,7 +7,7 @@ import { planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import { headerOf } from "./model_header.ts";
 
-// The device's memory. Run by emulated_test.ts: only the emulated device counts its allocations.
+// The device's memory. Run by slow/emulated_test.ts: only the emulated device counts its allocations.
 
 const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 

@@ -1,137 +1,50 @@
-import { assert, AssertionError } from "@std/assert";
-import { dirname, fromFileUrl, join } from "@std/path";
+import { assertEquals } from "@std/assert";
+import { fromFileUrl } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
-import { ENGINE_SUITE, type Result, runFile, SUITE } from "./suite.ts";
+import { EmulatedFiles } from "./emulation.ts";
 
-// The GPU's kernels without a GPU: the CUDA sources, built for the CPU through cuda/emulation/ with the address
-// and undefined-behaviour sanitizers, run the tests that the CPU library passes. Each file is run in a process of
-// its own, since the sanitizer has to be there before anything else is loaded.
+// Every kernel of the GPU in a small shape, without a GPU and in the time that somebody waits: the CUDA sources,
+// built for the CPU without sanitizers. All shapes, with the sanitizers: slow/emulated_test.ts.
 
-/** Those whose kernels' threads have most to tell each other are run from the last thread to the first, too. */
-const REVERSED = [
+const OPS = fromFileUrl(new URL("../cuda/ops", import.meta.url));
+
+/** Together they launch every kernel. */
+const FILES = [
+  "golden_test.ts",
+  "reference_dequantize_test.ts",
   "reference_operations_test.ts",
   "reference_products_test.ts",
+  "reference_matmul_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
-  "attention_shapes_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
-  "decode_rows_test.ts",
-  "golden_test.ts",
 ];
 
-/** Those that only an emulated device can be had for. */
-const EMULATED = [
-  "emulated_device.ts",
-  "emulated_choice.ts",
-  "emulated_memory.ts",
-  "emulated_graphs.ts",
-  "emulated_hang.ts",
-];
+/** Gets the names of the kernels that are launched, a line each. */
+const launched = await Deno.makeTempFile();
 
-/**
- * What has to be in the process before Deno: the sanitizer's library, of the compiler that built with it, and
- * that of C++, whose exceptions the sanitizer watches.
- */
-async function preloaded(): Promise<string> {
-  const compiler = Deno.env.get("CXX") ?? "g++";
-  const clang = /clang/.test(compiler);
-  const names = [
-    clang ? `libclang_rt.asan-${Deno.build.arch}.so` : "libasan.so",
-    "libstdc++.so.6",
-  ];
-  const paths = names.map(async (name) => {
-    const { stdout } = await new Deno.Command(compiler, { args: [`-print-file-name=${name}`] })
-      .output();
-    const path = new TextDecoder().decode(stdout).trim();
-    assert(path.includes("/"), `${compiler} has no ${name}; on Debian it comes with gcc`);
-    return path;
-  });
-  return (await Promise.all(paths)).join(" ");
+async function environment(): Promise<Record<string, string>> {
+  const { path } = await buildKernels({ target: "emulated" });
+  return { M40_TEST_BACKEND: "emulated", M40_KERNELS: path, M40_EMULATION_KERNELS: launched };
 }
 
-/** The library is built once; its files are run as many at a time as there are processors. */
-const environment = build();
-const waiting: (() => Promise<void>)[] = [];
-let running = 0;
+// One at a time: other files of tests run meanwhile.
+const files = new EmulatedFiles(environment(), 1);
+for (const file of FILES) files.test("emulated kernels", file);
 
-async function build(): Promise<Record<string, string>> {
-  const { path } = await buildKernels({ target: "emulated", debug: true });
-  return {
-    M40_TEST_BACKEND: "emulated",
-    M40_KERNELS: path,
-    LD_PRELOAD: await preloaded(),
-    LD_LIBRARY_PATH: await buildManagement(dirname(path)),
-    // Deno keeps much until it ends; it handles some signals itself.
-    ASAN_OPTIONS:
-      "detect_leaks=0:handle_segv=0:detect_stack_use_after_return=0:allocator_may_return_null=1",
-    UBSAN_OPTIONS: "print_stacktrace=1",
-  };
+/** The names of kernels in a text, without their template arguments. */
+function kernelsIn(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
 }
 
-/** Builds the emulated device's management library; the folder in which it is found. */
-async function buildManagement(dist: string): Promise<string> {
-  const folder = join(dist, "objects", "emulated_management");
-  await Deno.mkdir(folder, { recursive: true });
-  const source = fromFileUrl(new URL("../cuda/emulation/management/nvml.cpp", import.meta.url));
-  const { success, stderr } = await new Deno.Command(Deno.env.get("CXX") ?? "g++", {
-    args: ["-shared", "-fPIC", "-Wall", "-Wextra", source, "-o", join(folder, "libnvidia-ml.so.1")],
-  }).output();
-  assert(success, new TextDecoder().decode(stderr));
-  return folder;
-}
-
-/** The results of a file, which is run as soon as a processor is free. */
-function schedule(file: string, order: string): Promise<Result[]> {
-  const { promise, resolve, reject } = Promise.withResolvers<Result[]>();
-  waiting.push(async () => {
-    try {
-      // Few multiprocessors make products of one token give a lane more rows.
-      const few: Record<string, string> = order === "reverse"
-        ? { M40_EMULATION_MULTIPROCESSORS: "1" }
-        : {};
-      resolve(await runFile(file, { ...await environment, M40_EMULATION_ORDER: order, ...few }));
-    } catch (error) {
-      reject(error);
-    }
-  });
-  next();
-  // A failure is reported by the test that waits for it.
-  promise.catch(() => {});
-  return promise;
-}
-
-function next(): void {
-  while (running < navigator.hardwareConcurrency && waiting.length > 0) {
-    running++;
-    waiting.shift()!().finally(() => {
-      running--;
-      next();
-    });
-  }
-}
-
-const options = { sanitizeOps: false, sanitizeResources: false };
-
-Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, async () => {
-  await environment;
+Deno.test("a kernel that none of these files launches would be run by the long tests alone", async () => {
+  const sources = [...Deno.readDirSync(OPS)].map(({ name }) =>
+    Deno.readTextFileSync(`${OPS}/${name}`)
+  );
+  const wanted = kernelsIn(sources.join("\n"), /M40_LAUNCH\(\((\w+)/g);
+  const got = kernelsIn(await Deno.readTextFile(launched), /^\(?(\w+)/gm);
+  await Deno.remove(launched);
+  assertEquals(wanted.filter((name) => !got.includes(name)), []);
+  assertEquals(wanted.length > 20, true, `found ${wanted.length} kernels`);
 });
-
-for (
-  const [files, order] of [[[...SUITE, ...ENGINE_SUITE, ...EMULATED], "forward"], [
-    REVERSED,
-    "reverse",
-  ]] as const
-) {
-  for (const file of files) {
-    const title = `emulated kernels, sanitized${order === "reverse" ? ", threads in reverse" : ""}`;
-    const results = schedule(file, order);
-    Deno.test(`${title}: ${file}`, options, async (t) => {
-      for (const { name, failure } of await results) {
-        await t.step(name, () => {
-          if (failure !== undefined) throw new AssertionError(failure);
-        });
-      }
-    });
-  }
-}

@@ -84,10 +84,11 @@ Deno.test("max_tokens 0 checks the prompt and ends at once, without a step", asy
     engine.observer = { generation: (report) => reports.push(report) };
     const chunks = await Array.fromAsync(engine.generate({ prompt: promptOf(64), maxTokens: 0 }));
     assertEquals(chunks, [{
+      reasoning: "",
       text: "",
       tokens: [],
       finishReason: "length",
-      usage: { promptTokens: 64, completionTokens: 0 },
+      usage: { promptTokens: 64, completionTokens: 0, reasoningTokens: 0, cachedTokens: 0 },
     }]);
     assertEquals(engine.status().steps, 0);
     assertEquals(reports.map(({ outcome }) => outcome), ["length"]);

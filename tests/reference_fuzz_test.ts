@@ -5,8 +5,8 @@ import { HEADER, validStep, withParts } from "./spoiled_program.ts";
 
 // Random damage to steps and programs: thousands of cases, none of which may end the process.
 
-/** Of each kind; the emulation is slow. */
-const CASES = BACKEND === "emulated" ? 200 : 4000;
+/** Of each kind, more with M40_FUZZ_CASES=8000; the emulation is slow. */
+const CASES = BACKEND === "emulated" ? 200 : Number(Deno.env.get("M40_FUZZ_CASES") ?? 1000);
 
 /** A value that a careless check would let through. */
 function nasty(random: Random, before: number): number {

@@ -98,6 +98,17 @@ function withContextLength(tokens: number): string {
   return path;
 }
 
+/** What a request took, as an answer says it. */
+export function usageOf(prompt: number, completion: number, more = { cached: 0, reasoning: 0 }) {
+  return {
+    prompt_tokens: prompt,
+    completion_tokens: completion,
+    total_tokens: prompt + completion,
+    prompt_tokens_details: { cached_tokens: more.cached },
+    completion_tokens_details: { reasoning_tokens: more.reasoning },
+  };
+}
+
 /** Fields that keep the golden model from ending its text, so that lengths are known. */
 export const NO_END = { temperature: 0, logit_bias: { "2": -100 } };
 

@@ -1,6 +1,6 @@
 // What OpenAI's clients and others send that has a meaning, though not the usual one.
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { readError, readEvents, startServer, type TestServer } from "./server_fixture.ts";
+import { readError, readEvents, startServer, type TestServer, usageOf } from "./server_fixture.ts";
 
 /** Drawn with all chances open, so that equal texts are drawn alike. */
 const RANDOM = { prompt: "Hello", max_tokens: 12, temperature: 2 };
@@ -83,7 +83,7 @@ Deno.test("no choice of a seed is drawn like a choice of another seed; the first
 Deno.test("max_tokens 0 answers with the prompt where it is echoed, and nothing else, streamed or not", async () => {
   await using server = await startServer();
   const length = server.engine.tokenizer.encode("Hello").length;
-  const usage = { prompt_tokens: length, completion_tokens: 0, total_tokens: length };
+  const usage = usageOf(length, 0);
   for (const echo of [true, false]) {
     const text = echo ? "Hello" : "";
     const body = { prompt: "Hello", max_tokens: 0, echo, n: 2 };

@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
-import { MODEL, NO_END, readError, readEvents, startServer } from "./server_fixture.ts";
+import { MODEL, NO_END, readError, readEvents, startServer, usageOf } from "./server_fixture.ts";
 
 const PROMPT = [1, 139, 141, 328];
 
@@ -24,6 +24,7 @@ Deno.test("GET /v1/models lists the model; /v1/models/{id} shows it or lists wha
     object: "model",
     owned_by: "m40",
     context_length: 128,
+    chat: false,
   });
   for (const id of ["org/golden:q8", "org%2Fgolden%3Aq8"]) {
     assertEquals(await (await fetch(`${server.url}/v1/models/${id}`)).json(), data[0]);
@@ -55,11 +56,7 @@ Deno.test("a completion has OpenAI's shape, the model's own greedy text and its 
     object: "text_completion",
     model: MODEL,
     choices: [{ text, index: 0, logprobs: null, finish_reason: "length" }],
-    usage: {
-      prompt_tokens: golden.tokens.length,
-      completion_tokens: golden.greedy.length,
-      total_tokens: golden.tokens.length + golden.greedy.length,
-    },
+    usage: usageOf(golden.tokens.length, golden.greedy.length),
   });
 });
 
@@ -133,7 +130,7 @@ Deno.test("stream_options.include_usage gives the usage in an event of its own, 
   );
   const last = events.pop();
   assertEquals(last.choices, []);
-  assertEquals(last.usage, { prompt_tokens: 4, completion_tokens: 5, total_tokens: 9 });
+  assertEquals(last.usage, usageOf(4, 5));
   assert(events.length > 0);
   for (const event of events) assertEquals(event.usage, null);
   for (const options of [undefined, null, {}, { include_usage: false }]) {

@@ -59,6 +59,8 @@ export async function compile(output = join(ROOT, "dist", "m40")): Promise<strin
       ...["--config", await writeConfig(), "--no-lock"],
       ...PERMISSIONS,
       ...["--include", join(ROOT, "tools", "demo_model", "demo.gguf")],
+      // The thread that renders chat templates: it is named by its address, not imported.
+      ...["--include", join(ROOT, "engine", "chat", "template_worker.ts")],
       ...["--output", output],
       join(ROOT, "main.ts"),
     ],

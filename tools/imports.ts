@@ -24,6 +24,7 @@ export const HOUSE: readonly string[] = [
   "cli",
   "server",
   "engine",
+  "engine/chat",
   "engine/store",
   "engine/scheduler",
   "engine/sampling",

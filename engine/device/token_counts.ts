@@ -33,6 +33,24 @@ export class TokenCounts implements Iterable<[token: number, count: number]> {
     else this.pairs[place + 1]++;
   }
 
+  /** Counts a token once less. */
+  decrement(token: number): void {
+    const place = this.places.get(token);
+    if (place !== undefined) this.pairs[place + 1]--;
+  }
+
+  /** Forgets a token, if it is there. */
+  forget(token: number): void {
+    const place = this.places.get(token);
+    if (place === undefined) return;
+    // The last pair takes its place.
+    const last = 2 * (this.size - 1);
+    const moved = this.pairs[last];
+    this.pairs.copyWithin(place, last, last + 2);
+    this.places.set(moved, place);
+    this.places.delete(token);
+  }
+
   /** The same counts, to be changed by themselves. */
   copy(): TokenCounts {
     return new TokenCounts(this);

@@ -94,6 +94,7 @@ export class Roster {
     if (follows) sequence.noteDecodedLike(leader);
     else if (begins) this.noteDecoded(sequence);
     sequence.computed = Math.min(pages.length * pageManager.pageTokens, tokens.length - 1);
+    if (begins) sequence.cached = sequence.computed;
     this.counts.queriedTokens += tokens.length;
     this.counts.cachedTokens += sequence.computed;
     return true;

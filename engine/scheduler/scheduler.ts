@@ -202,11 +202,14 @@ export class Scheduler {
     this.changed = false;
     if (!this.moves.isEmpty) turns = await this.movePages(turns);
     if (turns.length === 0) return false;
+    const parts = turns.map((turn) => this.partOf(turn));
+    turns = turns.filter((_, i) => parts[i] !== undefined);
+    if (turns.length === 0) return true;
     const start = this.now();
     const gapMilliseconds = this.lastResult && start - this.lastResult;
     let outputs: readonly StepOutput[];
     try {
-      const step = this.device.step(turns.map(stepOf));
+      const step = this.device.step(parts.filter((part) => part !== undefined));
       this.deliveries.deliver();
       ({ outputs } = await step);
     } catch (error) {
@@ -221,6 +224,16 @@ export class Scheduler {
     this.commit(turns, outputs);
     this.report(turns, this.lastResult - start, gapMilliseconds);
     return true;
+  }
+
+  /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
+  private partOf(turn: Turn): StepSequence | undefined {
+    try {
+      return stepOf(turn);
+    } catch (error) {
+      this.end(turn.sequence, asM40Error(error));
+      return undefined;
+    }
   }
 
   /** Moves pages as {@link schedule} has decided; gives the turns that are still possible. */
@@ -327,7 +340,7 @@ export class Scheduler {
         const place = `token ${sequence.drawn + 1} of the answer`;
         return this.conclude(sequence, outputError(status, place));
       }
-      const complete = sequence.append(sample!.token);
+      const complete = sequence.append(sample!);
       this.counts.generatedTokens++;
       this.deliveries.addSample(sequence, sample!);
       if (complete) return this.conclude(sequence);

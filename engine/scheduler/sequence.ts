@@ -1,7 +1,6 @@
 import type { StepSampling } from "../device/step_block.ts";
 import type { Sample } from "../device/step_result.ts";
-import { TokenCounts } from "../device/token_counts.ts";
-import type { SamplingParameters } from "../sampling/parameters.ts";
+import { SequenceSampling, type SequenceSamplingOptions } from "../sampling/sequence_sampling.ts";
 import type { Match } from "./page_manager.ts";
 import type { SavedPages } from "./host_pages.ts";
 import { checkTransition, type SequenceState } from "./sequence_state.ts";
@@ -14,17 +13,10 @@ export interface SequenceListener {
   end(error?: unknown): void;
 }
 
-/** What a sequence is made from. */
-export interface SequenceOptions {
-  /** At least one token. */
-  readonly prompt: readonly number[];
+/** What a sequence is made from. After its end tokens nothing more is drawn. */
+export interface SequenceOptions extends SequenceSamplingOptions {
   /** How many tokens are drawn at most. */
   readonly maxTokens: number;
-  readonly sampling: SamplingParameters;
-  /** Log-probabilities wanted with each token, 0 to 20. */
-  readonly topLogprobs: number;
-  /** Tokens after which nothing more is drawn. */
-  readonly endTokens: ReadonlySet<number>;
   readonly listener: SequenceListener;
   /** A sequence with the same prompt, whose pages are taken over when it has computed them. */
   readonly leader?: Sequence;
@@ -50,9 +42,11 @@ export class Sequence {
   leader?: Sequence;
   readonly guess?: SequenceOptions["guess"];
   /** The prompt, then what was drawn. */
-  readonly tokens: number[];
+  readonly tokens: readonly number[];
   /** How many of the tokens have their K and V in its pages. */
   computed = 0;
+  /** How many tokens of its prompt others had computed when it was first let in. */
+  cached = 0;
   /** The KV pages that it holds, in the order of its tokens. */
   pages: number[] = [];
   /**
@@ -76,39 +70,17 @@ export class Sequence {
   /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
   private decodedParts: { readonly start: number; readonly end: number }[] = [];
   private readonly endTokens: ReadonlySet<number>;
-  private readonly step: StepSampling;
-  private readonly counts?: TokenCounts;
+  private readonly sampler: SequenceSampling;
 
   constructor(options: SequenceOptions) {
-    const { prompt, sampling, topLogprobs } = options;
-    this.prompt = prompt;
+    this.prompt = options.prompt;
     this.maxTokens = options.maxTokens;
     this.listener = options.listener;
     this.leader = options.leader;
-    this.guess = options.guess;
     this.endTokens = options.endTokens;
-    this.tokens = [...prompt];
-    const penalised = sampling.repetitionPenalty !== 1 || sampling.frequencyPenalty !== 0 ||
-      sampling.presencePenalty !== 0;
-    if (penalised) {
-      this.counts = new TokenCounts();
-      for (const token of prompt) this.counts.mention(token);
-    }
-    this.step = {
-      temperature: sampling.temperature,
-      topK: sampling.topK,
-      topP: sampling.topP,
-      minP: sampling.minP,
-      repetitionPenalty: sampling.repetitionPenalty,
-      frequencyPenalty: sampling.frequencyPenalty,
-      presencePenalty: sampling.presencePenalty,
-      topLogprobs,
-      seed: sampling.seed === undefined ? randomSeed() : BigInt.asUintN(64, BigInt(sampling.seed)),
-      stream: sampling.stream ?? 0,
-      counter: 0,
-      tokenCounts: this.counts,
-      tokenBiases: sampling.logitBias.size > 0 ? sampling.logitBias : undefined,
-    };
+    this.sampler = new SequenceSampling(options);
+    this.tokens = this.sampler.tokens;
+    if (this.sampler.canGuess) this.guess = options.guess;
   }
 
   get state(): SequenceState {
@@ -187,22 +159,15 @@ export class Sequence {
     this.match = undefined;
   }
 
-  /** How its next token is to be drawn, or the one after so many guesses. */
+  /** How its next token is to be drawn, or the one after so many guesses; valid until the next call. */
   sampling(guesses: readonly number[] = []): StepSampling {
-    if (guesses.length === 0) {
-      this.step.counter = this.drawn;
-      return this.step;
-    }
-    const tokenCounts = this.counts?.copy();
-    for (const guess of guesses) tokenCounts?.increment(guess);
-    return { ...this.step, counter: this.drawn + guesses.length, tokenCounts };
+    return this.sampler.next(guesses);
   }
 
   /** Takes in a drawn token; the answer is whether nothing more is drawn. */
-  append(token: number): boolean {
-    this.tokens.push(token);
-    this.counts?.increment(token);
-    return this.endTokens.has(token) || this.drawn >= this.maxTokens;
+  append(sample: Sample): boolean {
+    this.sampler.append(sample);
+    return this.endTokens.has(sample.token) || this.drawn >= this.maxTokens;
   }
 
   /** Whether the listener has been told of the end. */
@@ -222,8 +187,4 @@ export class Sequence {
     this.listener = undefined;
     listener?.end(error);
   }
-}
-
-function randomSeed(): bigint {
-  return crypto.getRandomValues(new BigUint64Array(1))[0];
 }

@@ -43,6 +43,11 @@ export class BpeSymbols {
     return symbol;
   }
 
+  /** Whether something holds for the text of one of the symbols. */
+  some(holds: (text: string) => boolean): boolean {
+    return this.#ids.keys().some(holds);
+  }
+
   /** The text of a symbol that is no token; undefined for a token. */
   otherText(symbol: number): string | undefined {
     return symbol < this.#size ? undefined : this.#others[symbol - this.#size];

@@ -67,12 +67,7 @@ export class ByteLevelBpe implements TokenModel {
 
   encode(text: string, first: boolean, tokens: number[]): void {
     const spaced = first && this.addSpacePrefix && !text.startsWith(" ") ? ` ${text}` : text;
-    this.#preTokenizer.forEach(spaced, (word) => {
-      const known = this.#cache.get(word);
-      if (known === undefined) this.#encodeWord(word, tokens);
-      else if (typeof known === "number") tokens.push(known);
-      else for (const token of known) tokens.push(token);
-    });
+    this.#preTokenizer.forEach(spaced, (word) => this.#cache.encode(word, tokens, this.#spell));
   }
 
   isSpelled(_token: number): boolean {
@@ -88,21 +83,19 @@ export class ByteLevelBpe implements TokenModel {
     return bytes ?? encoder.encode(text);
   }
 
-  /** Spells a word, and keeps how. */
-  #encodeWord(word: string, tokens: number[]): void {
+  readonly #spell = (word: string, tokens: number[]): void => {
     const bytes = this.#bytesOf(word);
-    const start = tokens.length;
     if (this.#bytePreTokenizer === undefined) {
-      this.#encodeBytes(bytes, tokens);
-    } else {
-      this.#bytePreTokenizer.forEach(textOfBytes(bytes), (part) => {
-        this.#encodeBytes(bytesOfAlphabet(part)!, tokens);
-      });
+      this.#spellBytes(bytes, tokens);
+      return;
     }
-    this.#cache.set(word, tokens.length === start + 1 ? tokens[start] : tokens.slice(start));
-  }
+    this.#bytePreTokenizer.forEach(
+      textOfBytes(bytes),
+      (part) => this.#spellBytes(bytesOfAlphabet(part)!, tokens),
+    );
+  };
 
-  #encodeBytes(bytes: Uint8Array, tokens: number[]): void {
+  #spellBytes(bytes: Uint8Array, tokens: number[]): void {
     if (this.#ignoreMerges) {
       const token = this.#symbols.findToken(textOfBytes(bytes));
       if (token !== undefined) {

@@ -6,6 +6,7 @@
  */
 import { M40Error } from "../errors.ts";
 import { ByteLevelBpe } from "./byte_level_bpe.ts";
+import { CharacterBpe } from "./character_bpe.ts";
 import { findEndTokens } from "./end_tokens.ts";
 import { findFimTokens } from "./fim_tokens.ts";
 import { choosePreTokenizer } from "./pre_tokenizers.ts";
@@ -34,18 +35,20 @@ type Load = (
 /** The kinds of vocabulary by their name in `tokenizer.ggml.model`. */
 const MODELS = new Map<string, Load>([
   ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
+  ["gpt2", loadBpe],
+  ["gemma4", (vocabulary, metadata) => loadBpe(vocabulary, metadata, { preTokenizer: "gemma4" })],
   ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
   ["t5", (vocabulary, metadata) => Unigram.load(vocabulary, metadata)],
-  ["gpt2", loadByteLevelBpe],
 ]);
 
-function loadByteLevelBpe(
+function loadBpe(
   vocabulary: Vocabulary,
   metadata: TokenizerMetadata,
   options: TokenizerOptions,
 ): TokenModel {
   const { name, rules } = choosePreTokenizer(metadata, options);
-  return new ByteLevelBpe(vocabulary, metadata, name, rules);
+  const Model = rules.characters ? CharacterBpe : ByteLevelBpe;
+  return new Model(vocabulary, metadata, name, rules);
 }
 
 /**

@@ -1,8 +1,8 @@
 import { M40Error } from "../errors.ts";
+import { ByteFallback } from "./byte_fallback.ts";
 import { PairMerger } from "./pair_merger.ts";
 import { SPACE_MARK } from "./space_mark.ts";
 import { TokenPairs } from "./token_pairs.ts";
-import { utf8Of } from "./utf8.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
@@ -33,7 +33,7 @@ export class SentencePiece implements TokenModel {
   readonly addSpacePrefix: boolean;
   readonly #removeExtraWhitespaces: boolean;
   readonly #vocabulary: Vocabulary;
-  readonly #lacksBytes: boolean;
+  readonly #fallback: ByteFallback;
   readonly #merger: PairMerger;
   readonly #pairs = new TokenPairs();
   readonly #cache = new WordCache();
@@ -47,16 +47,8 @@ export class SentencePiece implements TokenModel {
         'tokenizer.ggml.scores is missing; a "llama" vocabulary (tokenizer.ggml.model) needs it to merge.',
       );
     }
-    const missing = vocabulary.byteTokens.indexOf(-1);
-    if (missing >= 0 && vocabulary.unknown === undefined) {
-      const name = `<0x${missing.toString(16).toUpperCase().padStart(2, "0")}>`;
-      throw new M40Error(
-        "invalid_model",
-        `The vocabulary cannot spell every text: it has no byte token ${name} and no unknown token.`,
-      );
-    }
     this.#vocabulary = vocabulary;
-    this.#lacksBytes = missing >= 0;
+    this.#fallback = new ByteFallback(vocabulary);
     this.addSpacePrefix = options.addSpacePrefix;
     this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
     const ids = new Map<string, number>();
@@ -99,13 +91,13 @@ export class SentencePiece implements TokenModel {
 
   readonly #merge = (text: string, tokens: number[]): void => {
     const marked = text.replaceAll(" ", SPACE_MARK);
-    this.#merger.merge(marked, tokens, (codePoint) => this.#spell(codePoint, tokens));
+    this.#merger.merge(marked, tokens, (codePoint) => this.#fallback.spell(codePoint, tokens));
   };
 
   isSpelled(token: number): boolean {
     const { texts, types } = this.#vocabulary;
     return types[token] === TOKEN_TYPE.unknown
-      ? this.#lacksBytes
+      ? this.#fallback.lacksBytes
       : texts[token].includes(SPACE_MARK);
   }
 
@@ -115,18 +107,5 @@ export class SentencePiece implements TokenModel {
       return Uint8Array.of(parseInt(texts[token].slice(3, 5), 16));
     }
     return encoder.encode(texts[token].replaceAll(SPACE_MARK, " "));
-  }
-
-  /** Appends the byte tokens of a character, or the unknown token where one of them is missing. */
-  #spell(codePoint: number, tokens: number[]): void {
-    const bytes = utf8Of(codePoint);
-    const { byteTokens, unknown } = this.#vocabulary;
-    for (const byte of bytes) {
-      if (byteTokens[byte] < 0) {
-        tokens.push(unknown!);
-        return;
-      }
-    }
-    for (const byte of bytes) tokens.push(byteTokens[byte]);
   }
 }

@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { spaceRule } from "./space_rule.ts";
 import { SpecialTokens } from "./special_tokens.ts";
 import { StreamingDecoder } from "./streaming_decoder.ts";
 import type { DecodeOptions, EncodeOptions, FimTokens, Tokenizer } from "./tokenizer.ts";
@@ -14,6 +15,8 @@ export interface TokenModel {
   /** Whether BOS and EOS are added where the file does not say. */
   readonly addBosDefault: boolean;
   readonly addEosDefault: boolean;
+  /** Whether BOS is added even where the file says that it is not. */
+  readonly alwaysAddsBos?: boolean;
   /** The text as it is before special tokens are looked for. */
   normalize(text: string): string;
   /**
@@ -75,9 +78,10 @@ export class VocabularyTokenizer implements Tokenizer {
     this.eos = vocabulary.eos;
     this.endTokens = roles.endTokens;
     this.fim = roles.fim;
-    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault);
+    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault) ||
+      (model.alwaysAddsBos === true && this.bos !== undefined);
     this.addEos = adds(metadata, "eos", this.eos, model.addEosDefault);
-    this.#specialTokens = new SpecialTokens(vocabulary, metadata.string("general.name", ""));
+    this.#specialTokens = new SpecialTokens(vocabulary, spaceRule(metadata));
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {

@@ -1,5 +1,5 @@
-/** The longest word that is kept, in code units: longer ones do not come twice. */
-const LONGEST_WORD = 64;
+/** The longest word that is kept, in code units: a longer one hardly comes again. */
+const LONGEST_WORD = 48;
 /** Bytes that a generation may take, by estimate; there are two. */
 const GENERATION_BYTES = 8 * 2 ** 20;
 /** What an entry takes beside its characters and tokens, by estimate. */
@@ -7,55 +7,57 @@ const ENTRY_BYTES = 96;
 /** From this length on V8 makes a part of a text refer to the text instead of copying it. */
 const SHARED_LENGTH = 13;
 
+/** The tokens of a word: one, or several. */
+type Spelling = number | readonly number[];
+
 /**
- * The tokens of words that came before: text repeats its words. It has two generations of limited size;
- * what is found moves to the young one, and when that is full the old one is forgotten. So memory is
- * bounded whatever comes, and words that come often stay.
+ * The tokens of the words that came last: text repeats its words, and looking one up takes a tenth of
+ * the time of spelling it.
+ *
+ * It has two generations. When the young one is full it becomes the old one, whose words are forgotten
+ * but for those that came again: so what is kept is bounded, and words that come often stay.
  */
 export class WordCache {
-  #young = new Map<string, number | readonly number[]>();
-  #old = new Map<string, number | readonly number[]>();
+  #young = new Map<string, Spelling>();
+  #old = new Map<string, Spelling>();
   #bytes = 0;
 
-  /** A token, several, or undefined for a word that is not here. */
-  get(word: string): number | readonly number[] | undefined {
-    const tokens = this.#young.get(word);
-    if (tokens !== undefined) return tokens;
-    const old = this.#old.get(word);
-    if (old !== undefined) this.set(word, old);
-    return old;
-  }
-
-  /** Appends the tokens of a word: those that are here, or those that `spell` appends now. */
+  /** Appends the tokens of a word: those kept, or those that `spell` appends now. */
   encode(word: string, tokens: number[], spell: (word: string, tokens: number[]) => void): void {
-    const known = this.get(word);
-    if (known === undefined) {
+    const kept = this.#young.get(word) ?? this.#fromOld(word);
+    if (kept === undefined) {
       const start = tokens.length;
       spell(word, tokens);
-      this.set(word, tokens.length === start + 1 ? tokens[start] : tokens.slice(start));
-    } else if (typeof known === "number") {
-      tokens.push(known);
+      this.#keep(word, tokens.length === start + 1 ? tokens[start] : tokens.slice(start));
+    } else if (typeof kept === "number") {
+      tokens.push(kept);
     } else {
-      for (const token of known) tokens.push(token);
+      for (let i = 0; i < kept.length; i++) tokens.push(kept[i]);
     }
   }
 
-  set(word: string, tokens: number | readonly number[]): void {
+  #fromOld(word: string): Spelling | undefined {
+    const spelling = this.#old.get(word);
+    if (spelling !== undefined) this.#keep(word, spelling);
+    return spelling;
+  }
+
+  #keep(word: string, spelling: Spelling): void {
     if (word.length > LONGEST_WORD) return;
     this.#bytes += ENTRY_BYTES + 2 * word.length +
-      (typeof tokens === "number" ? 0 : 16 + 8 * tokens.length);
+      (typeof spelling === "number" ? 0 : 16 + 8 * spelling.length);
     if (this.#bytes > GENERATION_BYTES) {
       this.#old = this.#young;
       this.#young = new Map();
       this.#bytes = 0;
     }
-    this.#young.set(word.length < SHARED_LENGTH ? word : copyOf(word), tokens);
+    this.#young.set(word.length < SHARED_LENGTH ? word : detached(word), spelling);
   }
 }
 
-/** The same text without the one that it is a part of, which would otherwise stay in memory. */
-function copyOf(text: string): string {
-  const units: number[] = [];
-  for (let i = 0; i < text.length; i++) units.push(text.charCodeAt(i));
+/** A word of its own: a part of a text, as engines represent it, keeps the whole text in memory. */
+function detached(word: string): string {
+  const units = new Array<number>(word.length);
+  for (let i = 0; i < word.length; i++) units[i] = word.charCodeAt(i);
   return String.fromCharCode(...units);
 }

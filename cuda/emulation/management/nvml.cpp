@@ -1,5 +1,5 @@
 // A management library (NVML) of the emulated device, for tests: what runtime/management.cu looks for on a machine
-// with a driver. Built into libnvidia-ml.so.1 by tests/emulated_test.ts. One function that runtime/management.cu asks
+// with a driver. Built into libnvidia-ml.so.1 by tests/slow/emulated_test.ts. One function that runtime/management.cu asks
 // for is missing, as in old drivers, and one says that it does not know, as for some cards.
 //   M40_EMULATION_TEMPERATURE=...   degrees Celsius; absent: not known
 //   M40_EMULATION_SILENT=1          who asks for the device's power never hears of it

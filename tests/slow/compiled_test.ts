@@ -1,7 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import OpenAI from "openai";
-import { compile } from "../tools/compile.ts";
+import { compile } from "../../tools/compile.ts";
 
 /** Whether `deno compile` can get the runtime that it builds on. */
 async function runtimeAvailable(): Promise<boolean> {

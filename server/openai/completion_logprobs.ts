@@ -1,20 +1,9 @@
-import type { GeneratedToken, StreamingDecoder, Tokenizer } from "../engine/mod.ts";
-
-/** The log-probabilities of a completion, in the shape of OpenAI's legacy completions. */
-export interface CompletionLogprobs {
-  tokens: string[];
-  token_logprobs: number[];
-  /** For each token the likeliest ones, and the token itself. */
-  top_logprobs: Record<string, number>[];
-  /**
-   * Where each token begins in the choice's text, in characters (code points); for a part of a
-   * character, where the character begins.
-   */
-  text_offset: number[];
-}
+import type { GeneratedToken, StreamingDecoder, Tokenizer } from "../../engine/mod.ts";
+import { tokenName, wholeText } from "../token_names.ts";
+import type { CompletionLogprobs } from "./completion_schemas.ts";
 
 /** Collects log-probabilities of one choice, token by token. */
-export class LogprobsWriter {
+export class CompletionLogprobsWriter {
   private readonly decoder: StreamingDecoder;
   /** Characters (code points) of the text that is complete. */
   private offset = 0;
@@ -33,10 +22,10 @@ export class LogprobsWriter {
       text_offset: [],
     };
     for (const { token, logprob = 0, top = [] } of tokens) {
-      const name = this.name(token);
+      const { name } = tokenName(this.tokenizer, token);
       // Without a prototype: "__proto__" is a name like any other.
       const likeliest: Record<string, number> = Object.create(null);
-      for (const one of top) likeliest[this.name(one.token)] = one.logprob;
+      for (const one of top) likeliest[tokenName(this.tokenizer, one.token).name] = one.logprob;
       likeliest[name] = logprob;
       out.tokens.push(name);
       out.token_logprobs.push(logprob);
@@ -56,24 +45,14 @@ export class LogprobsWriter {
     // Bytes that were held back and turned out to be no character come before a whole token.
     return text === undefined ? before : this.offset - characters(text);
   }
-
-  /** The token's text; `bytes:\xe2\x82` for a part of a character, as OpenAI writes it. */
-  private name(token: number): string {
-    if (token >= this.tokenizer.vocabSize) return "";
-    if (this.tokenizer.isControl(token)) return this.tokenizer.tokenText(token);
-    const bytes = this.tokenizer.tokenBytes(token);
-    const hex = () => Array.from(bytes, (byte) => "\\x" + byte.toString(16).padStart(2, "0"));
-    return wholeText(bytes) ?? "bytes:" + hex().join("");
-  }
 }
 
-/** Bytes as text; undefined where they are not whole characters. */
-function wholeText(bytes: Uint8Array): string | undefined {
-  try {
-    return UTF8.decode(bytes);
-  } catch {
-    return undefined;
-  }
+/** Adds the log-probabilities of more tokens. */
+export function append(logprobs: CompletionLogprobs, more: CompletionLogprobs): void {
+  logprobs.tokens.push(...more.tokens);
+  logprobs.token_logprobs.push(...more.token_logprobs);
+  logprobs.top_logprobs.push(...more.top_logprobs);
+  logprobs.text_offset.push(...more.text_offset);
 }
 
 /** The number of characters (code points). */
@@ -82,5 +61,3 @@ function characters(text: string): number {
   for (const _ of text) count++;
   return count;
 }
-
-const UTF8 = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });

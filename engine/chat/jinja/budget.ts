@@ -1,0 +1,106 @@
+/** A template took more than one rendering may take. */
+export class TemplateLimitError extends Error {
+  override readonly name = "TemplateLimitError";
+}
+
+/** What one rendering may take. */
+export interface Limits {
+  /** Characters of one string, and of what is rendered (UTF-16 code units). */
+  readonly stringLength: number;
+  /** Elements of one list. */
+  readonly listLength: number;
+  /** Characters of all strings that are made, an element of a list counting as 16. */
+  readonly memory: number;
+  /** Expressions and statements evaluated. */
+  readonly steps: number;
+  /** Evaluations inside one another. */
+  readonly depth: number;
+  /** Milliseconds. */
+  readonly milliseconds: number;
+}
+
+/**
+ * The limits of every rendering. A conversation that fills a million tokens of context has about 5
+ * million characters, and a template copies them about ten times.
+ */
+export const LIMITS: Limits = {
+  stringLength: 16 * 2 ** 20,
+  listLength: 2 ** 20,
+  memory: 128 * 2 ** 20,
+  steps: 4_000_000,
+  depth: 400,
+  milliseconds: 800,
+};
+
+/** Characters that an element of a list counts as. */
+const ELEMENT = 16;
+/** Steps between two looks at the clock. */
+const STEPS_PER_LOOK = 1024;
+
+/**
+ * Counts what a rendering takes, and ends it where that is too much. What is made counts whether it is
+ * kept or not, so the count bounds the memory that a template can hold, however it goes about it.
+ */
+export class Budget {
+  private steps = 0;
+  private memory = 0;
+  private depth = 0;
+  private readonly end: number;
+
+  constructor(private readonly limits: Limits = LIMITS) {
+    this.end = performance.now() + limits.milliseconds;
+  }
+
+  /** Enters an evaluation inside the one that goes on. Each is followed by one {@link leave}. */
+  enter(): void {
+    this.step();
+    if (++this.depth > this.limits.depth) {
+      throw new TemplateLimitError(`is nested more than ${this.limits.depth} deep`);
+    }
+  }
+
+  leave(): void {
+    this.depth--;
+  }
+
+  /** Counts a bounded piece of work. */
+  step(): void {
+    if (++this.steps > this.limits.steps) {
+      throw new TemplateLimitError(`took more than ${this.limits.steps} steps`);
+    }
+    if (this.steps % STEPS_PER_LOOK === 0 && performance.now() > this.end) {
+      throw new TemplateLimitError(`took more than ${this.limits.milliseconds} ms`);
+    }
+  }
+
+  /** Counts a string of so many characters, before it is made. */
+  string(length: number): void {
+    this.grow(length, length);
+  }
+
+  /** Counts what a string grew by, which has so many characters then. */
+  grow(length: number, by: number): void {
+    // Negated, so that what is no number is refused as well.
+    if (!(length <= this.limits.stringLength)) {
+      throw new TemplateLimitError(
+        `made a text of more than ${this.limits.stringLength} characters`,
+      );
+    }
+    this.use(by);
+  }
+
+  /** Counts a list of so many elements, before it is made. */
+  list(length: number): void {
+    if (!(length <= this.limits.listLength)) {
+      throw new TemplateLimitError(`made a list of more than ${this.limits.listLength} elements`);
+    }
+    this.use(length * ELEMENT);
+  }
+
+  private use(characters: number): void {
+    this.memory += characters;
+    if (this.memory > this.limits.memory) {
+      throw new TemplateLimitError(`made more than ${this.limits.memory} characters of text`);
+    }
+  }
+}

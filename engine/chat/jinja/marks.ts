@@ -1,0 +1,143 @@
+/**
+ * Texts with marks in them. What a request brings is marked, so that no control token can be made out
+ * of it (see `docs/chat.md`); a template must not notice. The functions here see texts as if the marks
+ * were not there, and leave the marks in what they give.
+ *
+ * @module
+ */
+
+/** White space as Python's `str.strip` and `str.split` have it. */
+const SPACES = new Set(
+  [
+    9,
+    10,
+    11,
+    12,
+    13,
+    28,
+    29,
+    30,
+    31,
+    32,
+    0x85,
+    0xa0,
+    0x1680,
+    0x2028,
+    0x2029,
+    0x202f,
+    0x205f,
+    0x3000,
+  ]
+    .concat(Array.from({ length: 11 }, (_, i) => 0x2000 + i))
+    .map((code) => String.fromCharCode(code)),
+);
+
+/** Whether Python takes a character as white space. */
+export function isSpace(character: string): boolean {
+  return SPACES.has(character);
+}
+
+/** Texts with one character as the mark; an empty one for none. */
+export class Marks {
+  constructor(readonly mark: string) {}
+
+  /** Whether there are marks in a text. */
+  has(text: string): boolean {
+    return this.mark !== "" && text.includes(this.mark);
+  }
+
+  /** The text without its marks. */
+  plain(text: string): string {
+    return this.has(text) ? text.replaceAll(this.mark, "") : text;
+  }
+
+  /** A text; one of marks alone is empty, because it has to be false. */
+  tidy(text: string): string {
+    if (this.mark === "" || !text.startsWith(this.mark)) return text;
+    for (let i = 1; i < text.length; i++) if (text[i] !== this.mark) return text;
+    return "";
+  }
+
+  /** Characters (code points) of a text. */
+  length(text: string): number {
+    const plain = this.plain(text);
+    let length = plain.length;
+    for (let i = 0; i < plain.length; i++) {
+      if (isHighSurrogate(plain, i)) {
+        length--;
+        i++;
+      }
+    }
+    return length;
+  }
+
+  /** A text's characters, each with the marks behind it; marks at its start go with the first one. */
+  characters(text: string): string[] {
+    const found: string[] = [];
+    for (let at = 0; at < text.length;) {
+      let end = at;
+      while (text[end] === this.mark && end + 1 < text.length) end++;
+      end += isHighSurrogate(text, end) ? 2 : 1;
+      while (end < text.length && text[end] === this.mark) end++;
+      found.push(text.slice(at, end));
+      at = end;
+    }
+    return found;
+  }
+
+  /** The places of a text in another one, from the left, none overlapping: [start, end). */
+  *find(text: string, wanted: string): Generator<[start: number, end: number]> {
+    const plainWanted = this.plain(wanted);
+    if (plainWanted === "") return;
+    if (!this.has(text)) {
+      for (let at = 0; (at = text.indexOf(plainWanted, at)) >= 0; at += plainWanted.length) {
+        yield [at, at + plainWanted.length];
+      }
+      return;
+    }
+    const between = escapeRegExp(this.mark) + "*";
+    const pattern = new RegExp(Array.from(plainWanted, escapeRegExp).join(between), "g");
+    for (const match of text.matchAll(pattern)) {
+      yield [match.index, match.index + match[0].length];
+    }
+  }
+
+  /**
+   * The text without characters of a set at its ends; where marks stood between those, one is left.
+   *
+   * @param isStripped Which characters go; default: white space.
+   */
+  strip(
+    text: string,
+    ends: "both" | "start" | "end",
+    isStripped: (character: string) => boolean = isSpace,
+  ): string {
+    const goes = (at: number) => text[at] === this.mark || isStripped(text[at]);
+    let start = 0;
+    let end = text.length;
+    if (ends !== "end") { while (start < end && goes(start)) start++; }
+    if (ends !== "start") { while (end > start && goes(end - 1)) end--; }
+    if (start === end) return "";
+    const before = this.has(text.slice(0, start)) ? this.mark : "";
+    const behind = this.has(text.slice(end)) ? this.mark : "";
+    return before + text.slice(start, end) + behind;
+  }
+
+  /**
+   * A text that was made out of another one, character by character: what it is now might be a control
+   * token, so that a mark stands behind all that is no letter, digit or space.
+   */
+  remark(text: string): string {
+    if (!this.has(text)) return text;
+    return text.replace(/[^\p{L}\p{N}\s]/gu, (character) => character + this.mark);
+  }
+}
+
+function isHighSurrogate(text: string, at: number): boolean {
+  const code = text.charCodeAt(at);
+  return code >= 0xd800 && code < 0xdc00 && at + 1 < text.length;
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[.*+?^${}()|[\]\\\/-]/g, "\\$&");
+}

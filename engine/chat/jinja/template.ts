@@ -1,0 +1,38 @@
+import { Budget, type Limits } from "./budget.ts";
+import { BoundedInterpreter, prepare } from "./interpreter.ts";
+import type { Node } from "./library.ts";
+import { Marks } from "./marks.ts";
+import { parseTemplate } from "./parse.ts";
+import { Rendering } from "./rendering.ts";
+
+/** How one rendering is done. */
+export interface RenderOptions {
+  /** The mark of texts that must not become control tokens; see `marks.ts`. */
+  readonly mark?: string;
+  readonly limits?: Limits;
+  /** What `strftime_now` tells; default: the present. */
+  readonly now?: Date;
+}
+
+/** A template of Jinja, parsed. */
+export class JinjaTemplate {
+  private readonly program: Node;
+
+  /** @throws {Error} For a template that cannot be parsed. */
+  constructor(readonly source: string) {
+    this.program = prepare(parseTemplate(source));
+  }
+
+  /**
+   * The text that comes of it.
+   *
+   * @throws {TemplateLimitError} Where it takes more than a rendering may.
+   * @throws {TemplateRefusal} What it says by `raise_exception`.
+   * @throws {Error} Where it fails.
+   */
+  render(variables: Readonly<Record<string, unknown>>, options: RenderOptions = {}): string {
+    const { mark = "", limits, now = new Date() } = options;
+    const rendering = new Rendering(new Budget(limits), new Marks(mark), now);
+    return new BoundedInterpreter(rendering).render(this.program, variables);
+  }
+}

@@ -1,0 +1,17 @@
+/**
+ * Chat: conversations into prompts by the model's template, and reasoning told from content in what
+ * comes out.
+ *
+ * @module
+ */
+export type { ChatFormat } from "./chat_format.ts";
+export {
+  type ChatMessage,
+  type ChatPrompt,
+  type ChatRequest,
+  type Role,
+  ROLES,
+  type TextPart,
+} from "./conversation.ts";
+export type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
+export { BUILT_IN_TEMPLATES } from "./templates/mod.ts";

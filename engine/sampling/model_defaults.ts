@@ -1,0 +1,61 @@
+import { M40Error } from "../errors.ts";
+import type { Metadata } from "../gguf/metadata.ts";
+import { type NumericParameter, type SamplingParameters, validateSampling } from "./parameters.ts";
+
+/** The keys that a GGUF file has for them, after `general.sampling.`. */
+const KEYS: Readonly<Record<string, NumericParameter>> = {
+  temp: "temperature",
+  top_k: "topK",
+  top_p: "topP",
+  min_p: "minP",
+  typ_p: "typicalP",
+  xtc_probability: "xtcProbability",
+  xtc_threshold: "xtcThreshold",
+  penalty_last_n: "repeatLastN",
+  penalty_repeat: "repetitionPenalty",
+  penalty_freq: "frequencyPenalty",
+  penalty_present: "presencePenalty",
+  dynatemp_range: "dynatempRange",
+  dynatemp_exponent: "dynatempExponent",
+  dry_multiplier: "dryMultiplier",
+  dry_base: "dryBase",
+  dry_allowed_length: "dryAllowedLength",
+  dry_penalty_last_n: "dryPenaltyLastN",
+  mirostat: "mirostat",
+  mirostat_tau: "mirostatTau",
+  mirostat_eta: "mirostatEta",
+};
+
+const PREFIX = "general.sampling.";
+
+/**
+ * What a model's makers recommend for drawing its tokens, out of the file's `general.sampling.*`.
+ *
+ * @param warn Told, in a sentence each, what of it is not used: keys that are not known, such as the order
+ * of samplers (it is fixed here), and values that no request may have either.
+ */
+export function modelSamplingDefaults(
+  metadata: Metadata,
+  warn: (warning: string) => void = () => {},
+): Partial<SamplingParameters> {
+  const defaults: { -readonly [Name in NumericParameter]?: number } = {};
+  for (const key of metadata.keys()) {
+    if (!key.startsWith(PREFIX)) continue;
+    const name = KEYS[key.slice(PREFIX.length)];
+    if (name === undefined) {
+      warn(`the model's ${key.slice(0, 80)} is not known, and not used`);
+      continue;
+    }
+    try {
+      const number = metadata.number(key);
+      // A float32, of 0.95 say, is meant as the decimal that it is nearest to.
+      const value = metadata.type(key) === "float32" ? Number(number.toPrecision(7)) : number;
+      validateSampling({ [name]: value }, 0);
+      defaults[name] = value;
+    } catch (error) {
+      if (!(error instanceof M40Error)) throw error;
+      warn(`the model's ${key} is not used: ${error.message}`);
+    }
+  }
+  return defaults;
+}

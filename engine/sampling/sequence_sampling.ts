@@ -1,0 +1,147 @@
+import type { StepSampling } from "../device/step_block.ts";
+import type { Sample } from "../device/step_result.ts";
+import { DryPenalties } from "./dry.ts";
+import type { SamplingParameters } from "./parameters.ts";
+import { RepeatWindow } from "./repeat_window.ts";
+import type { Steering } from "./steering.ts";
+
+/** What the sampling of a sequence is made from. */
+export interface SequenceSamplingOptions {
+  /** At least one token. */
+  readonly prompt: readonly number[];
+  readonly sampling: SamplingParameters;
+  /** Log-probabilities wanted with each token, 0 to 20. */
+  readonly topLogprobs: number;
+  /** Tokens that end the answer. */
+  readonly endTokens: ReadonlySet<number>;
+  /** What a token stands for, in UTF-8; absent: no token has any text. Looked at for DRY's breakers. */
+  readonly tokenBytes?: (token: number) => Uint8Array;
+  readonly steering?: Steering;
+}
+
+/**
+ * How a sequence's next tokens are to be drawn: its parameters, and what of its past they look at. All of it follows from
+ * the tokens, so that guesses of the next ones can be drawn for as well.
+ */
+export class SequenceSampling {
+  /** The prompt, then what was drawn. */
+  readonly tokens: number[];
+  private readonly generated: number[] = [];
+  private readonly promptLength: number;
+  private readonly step: StepSampling;
+  private readonly endTokens: ReadonlySet<number>;
+  /** Tokens before which the answer may not end. */
+  private readonly minTokens: number;
+  private readonly logitBias?: ReadonlyMap<number, number>;
+  private readonly window?: RepeatWindow;
+  private readonly dry?: DryPenalties;
+  private readonly steering?: Steering;
+  /** The surprise that mirostat wants, in bits, and how fast its cut follows what there is; absent: no mirostat. */
+  private readonly mirostat?: { readonly tau: number; readonly eta: number };
+
+  constructor(options: SequenceSamplingOptions) {
+    const { prompt, sampling, topLogprobs, endTokens, tokenBytes = () => NO_BYTES } = options;
+    this.tokens = [...prompt];
+    this.promptLength = prompt.length;
+    this.endTokens = endTokens;
+    this.minTokens = sampling.ignoreEos ? Infinity : sampling.minTokens;
+    this.steering = options.steering;
+    if (sampling.logitBias.size > 0) this.logitBias = sampling.logitBias;
+    const penalised = sampling.repetitionPenalty !== 1 || sampling.frequencyPenalty !== 0 ||
+      sampling.presencePenalty !== 0;
+    if (penalised && sampling.repeatLastN !== 0) {
+      const length = sampling.repeatLastN < 0 ? Infinity : sampling.repeatLastN;
+      this.window = new RepeatWindow(this.tokens, prompt.length, length);
+    }
+    if (sampling.dryMultiplier > 0 && sampling.dryPenaltyLastN !== 0) {
+      this.dry = new DryPenalties(this.tokens, sampling, tokenBytes);
+    }
+    if (sampling.mirostat !== 0 && sampling.temperature > 0) {
+      this.mirostat = { tau: sampling.mirostatTau, eta: sampling.mirostatEta };
+    }
+    this.step = {
+      temperature: sampling.temperature,
+      topK: sampling.topK,
+      topP: sampling.topP,
+      minP: sampling.minP,
+      repetitionPenalty: sampling.repetitionPenalty,
+      frequencyPenalty: sampling.frequencyPenalty,
+      presencePenalty: sampling.presencePenalty,
+      typicalP: sampling.typicalP,
+      xtcProbability: sampling.xtcProbability,
+      xtcThreshold: sampling.xtcThreshold,
+      dynatempRange: sampling.dynatempRange,
+      dynatempExponent: sampling.dynatempExponent,
+      mirostat: this.mirostat === undefined ? 0 : 2,
+      // Where the cut starts, as the method's authors have it.
+      mirostatMu: 2 * sampling.mirostatTau,
+      topLogprobs,
+      seed: sampling.seed === undefined ? randomSeed() : BigInt.asUintN(64, BigInt(sampling.seed)),
+      stream: sampling.stream ?? 0,
+      counter: 0,
+      tokenCounts: this.window?.counts,
+    };
+  }
+
+  /** How the next token is to be drawn, or the one after so many guesses; valid until the next call. */
+  next(guesses: readonly number[] = []): StepSampling {
+    const { step } = this;
+    const drawn = this.generated.length + guesses.length;
+    const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
+    const changes = {
+      counter: drawn,
+      tokenBiases: this.biases(tokens),
+      forbidden: drawn < this.minTokens && this.endTokens.size > 0 ? this.endTokens : undefined,
+      only: this.steering?.next(
+        guesses.length === 0 ? this.generated : [...this.generated, ...guesses],
+      ),
+    };
+    if (guesses.length === 0) return Object.assign(step, changes);
+    return { ...step, ...changes, tokenCounts: this.countsAfter(guesses) };
+  }
+
+  /** Whether what is drawn for a guess is what would be drawn without it: mirostat's cut follows from each draw. */
+  get canGuess(): boolean {
+    return this.mirostat === undefined;
+  }
+
+  /** Takes in the next token. */
+  append({ token, surprise }: Sample): void {
+    if (this.mirostat !== undefined && surprise !== undefined) {
+      const { tau, eta } = this.mirostat;
+      this.step.mirostatMu = Math.fround(this.step.mirostatMu - eta * (surprise - tau));
+    }
+    this.tokens.push(token);
+    this.generated.push(token);
+    this.window?.advance();
+    this.dry?.advance();
+  }
+
+  /** The request's biases and what repetitions cost. */
+  private biases(tokens: readonly number[]): ReadonlyMap<number, number> | undefined {
+    const penalties = this.dry?.penalties(tokens);
+    if (penalties === undefined || penalties.size === 0) return this.logitBias;
+    const biases = new Map(this.logitBias);
+    for (const [token, penalty] of penalties) {
+      biases.set(token, (biases.get(token) ?? 0) - penalty);
+    }
+    return biases;
+  }
+
+  private countsAfter(guesses: readonly number[]): StepSampling["tokenCounts"] {
+    if (this.window === undefined) return undefined;
+    const tokens = [...this.tokens];
+    const window = this.window.copy(tokens);
+    for (const guess of guesses) {
+      tokens.push(guess);
+      window.advance();
+    }
+    return window.counts;
+  }
+}
+
+const NO_BYTES = new Uint8Array(0);
+
+function randomSeed(): bigint {
+  return crypto.getRandomValues(new BigUint64Array(1))[0];
+}

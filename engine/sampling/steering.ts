@@ -1,0 +1,15 @@
+/**
+ * Says now and then what comes next, whatever the model would say: what ends a reasoning that has grown too
+ * long, for one. The model reads what it was made to say, and goes on from there.
+ *
+ * The answer must follow from the tokens alone: it may be asked again for tokens that it was asked for before,
+ * and for tokens that are guessed and never come.
+ */
+export interface Steering {
+  /**
+   * The only token that may come next, or undefined: any. What it throws ends its own sequence.
+   *
+   * @param generated The tokens of the answer so far; they are the caller's, and change.
+   */
+  next(generated: readonly number[]): number | undefined;
+}

@@ -1,0 +1,145 @@
+import { BpeSymbols, readMerges } from "./bpe_merges.ts";
+import { ByteFallback } from "./byte_fallback.ts";
+import { PreTokenizer } from "./pre_tokenizer.ts";
+import type { PreTokenizerRules } from "./pre_tokenizers.ts";
+import { RankMerger } from "./rank_merger.ts";
+import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import type { TokenModel } from "./vocabulary_tokenizer.ts";
+import { WordCache } from "./word_cache.ts";
+
+const encoder = new TextEncoder();
+const LINE_BREAKS = /^\n+$/;
+
+/**
+ * Byte pair encoding over characters (`tokenizer.ggml.model` = "gemma4"): spaces are written U+2581,
+ * neighbours within a line merge by rank, and a character that the vocabulary does not have becomes its
+ * UTF-8 bytes. Breaks of lines that are a token together are that token, as in llama.cpp.
+ *
+ * Control, unknown and byte tokens are never merged into.
+ */
+export class CharacterBpe implements TokenModel {
+  readonly addSpacePrefix: boolean;
+  readonly addBosDefault: boolean;
+  readonly addEosDefault = false;
+  /** Files of early converters deny the BOS that Gemma 4 needs; llama.cpp adds it nevertheless. */
+  readonly alwaysAddsBos = true;
+  readonly #vocabulary: Vocabulary;
+  readonly #preTokenizer: PreTokenizer;
+  readonly #symbols: BpeSymbols;
+  readonly #fallback: ByteFallback;
+  readonly #merger: RankMerger;
+  readonly #cache = new WordCache();
+  /** Whether a space mark never follows another character within a symbol, so that words are independent. */
+  readonly #markOnlyLeads: boolean;
+
+  /**
+   * @param preTokenizer The name of the rules.
+   * @throws {M40Error} `invalid_model` for merges that are missing or damaged, or when the vocabulary
+   * cannot spell every text.
+   */
+  constructor(
+    vocabulary: Vocabulary,
+    metadata: TokenizerMetadata,
+    readonly preTokenizer: string,
+    rules: PreTokenizerRules,
+  ) {
+    const { types } = vocabulary;
+    this.#vocabulary = vocabulary;
+    this.addSpacePrefix = metadata.boolean("tokenizer.ggml.add_space_prefix", false);
+    this.addBosDefault = rules.addBos ?? false;
+    this.#preTokenizer = new PreTokenizer(rules.cuts);
+    this.#fallback = new ByteFallback(vocabulary);
+    this.#symbols = new BpeSymbols(
+      vocabulary,
+      (token) =>
+        types[token] !== TOKEN_TYPE.control && types[token] !== TOKEN_TYPE.unknown &&
+        types[token] !== TOKEN_TYPE.byte,
+    );
+    this.#merger = new RankMerger(readMerges(metadata, this.#symbols));
+    this.#markOnlyLeads = !this.#symbols.some(hasInnerMark);
+  }
+
+  normalize(text: string): string {
+    return text;
+  }
+
+  encode(text: string, first: boolean, tokens: number[]): void {
+    const marked = text.replaceAll(" ", SPACE_MARK);
+    const spaced = first && this.addSpacePrefix && !marked.startsWith(SPACE_MARK)
+      ? SPACE_MARK + marked
+      : marked;
+    this.#preTokenizer.forEach(spaced, (line) => {
+      if (!this.#markOnlyLeads) {
+        this.#spell(line, tokens);
+        return;
+      }
+      for (let start = 0; start < line.length;) {
+        const end = wordEnd(line, start);
+        this.#cache.encode(line.substring(start, end), tokens, this.#spell);
+        start = end;
+      }
+    });
+  }
+
+  isSpelled(token: number): boolean {
+    const { texts, types } = this.#vocabulary;
+    return types[token] === TOKEN_TYPE.unknown
+      ? this.#fallback.lacksBytes
+      : texts[token].includes(SPACE_MARK);
+  }
+
+  tokenBytes(token: number): Uint8Array {
+    const { texts, types } = this.#vocabulary;
+    const text = texts[token];
+    if (types[token] === TOKEN_TYPE.byte) return Uint8Array.of(parseInt(text.slice(3, 5), 16));
+    return encoder.encode(text.replaceAll(SPACE_MARK, " "));
+  }
+
+  readonly #spell = (word: string, tokens: number[]): void => {
+    if (LINE_BREAKS.test(word)) {
+      const token = this.#symbols.findToken(word);
+      if (token !== undefined) {
+        tokens.push(token);
+        return;
+      }
+    }
+    const merger = this.#merger;
+    merger.reserve(word.length);
+    let count = 0;
+    for (let at = 0; at < word.length; count++) {
+      const codePoint = word.codePointAt(at)!;
+      const next = at + (codePoint > 0xffff ? 2 : 1);
+      merger.symbols[count] = this.#symbols.find(word.substring(at, next)) ?? strangerOf(codePoint);
+      at = next;
+    }
+    const left = merger.merge(count);
+    for (let i = 0; i < left; i++) this.#give(merger.symbols[i], tokens);
+  };
+
+  /** Appends the token of a symbol, or what spells it where it is none. */
+  #give(symbol: number, tokens: number[]): void {
+    if (symbol < 0) {
+      this.#fallback.spell(codePointOf(symbol), tokens);
+      return;
+    }
+    const text = this.#symbols.otherText(symbol);
+    if (text === undefined) tokens.push(symbol);
+    else for (const character of text) this.#giveCharacter(character, tokens);
+  }
+
+  #giveCharacter(character: string, tokens: number[]): void {
+    const token = this.#symbols.findToken(character);
+    if (token !== undefined) tokens.push(token);
+    else this.#fallback.spell(character.codePointAt(0)!, tokens);
+  }
+}
+
+/** The symbol of a character that is in no token: a number that no merge knows. */
+function strangerOf(codePoint: number): number {
+  return -2 - codePoint;
+}
+
+function codePointOf(stranger: number): number {
+  return -2 - stranger;
+}

@@ -1,0 +1,56 @@
+/**
+ * What dialects of chat share: from a conversation to what the engine is asked for.
+ *
+ * @module
+ */
+import type { ChatFormat, ChatRequest, GenerateRequest } from "../engine/mod.ts";
+import type { ServerContext } from "./context.ts";
+import { HttpError } from "./errors.ts";
+
+/** What a conversation asks of the engine: its prompt, and how the answer is read. */
+export type ConversationPrompt =
+  & Pick<
+    GenerateRequest,
+    "format" | "reasoning" | "reasoningBudget"
+  >
+  & { readonly prompt: readonly number[] };
+
+/**
+ * The model's way to write down conversations.
+ *
+ * @throws {HttpError} 400 `no_chat_template` for a model that has none.
+ */
+export function chatFormat({ engine, modelName }: ServerContext): ChatFormat {
+  if (engine.chat !== undefined) return engine.chat;
+  throw new HttpError(
+    400,
+    "no_chat_template",
+    `The model "${modelName}" has no chat template, so it cannot be told a conversation. Start the server with ` +
+      "--chat-template NAME (a built-in one) or FILE, or send a prompt to /v1/completions.",
+    { param: "model" },
+  );
+}
+
+/**
+ * The prompt of a conversation.
+ *
+ * @param budget Tokens of reasoning at most, as the client wants it: -1 is no limit; undefined: what the
+ * server was started with.
+ * @param signal Ends the rendering.
+ * @throws {M40Error} "invalid_request" where the template refuses the conversation or fails.
+ */
+export async function conversationPrompt(
+  server: ServerContext,
+  chat: ChatRequest,
+  budget: number | undefined,
+  signal: AbortSignal,
+): Promise<ConversationPrompt> {
+  const { tokens, format } = await chatFormat(server).prompt(chat, signal);
+  const tokensOfReasoning = budget ?? server.reasoningBudget ?? -1;
+  return {
+    prompt: tokens,
+    format,
+    reasoning: server.reasoning,
+    reasoningBudget: tokensOfReasoning < 0 ? undefined : tokensOfReasoning,
+  };
+}

@@ -1,0 +1,102 @@
+import type { Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
+import { cancelAll, chunksOf } from "../generations.ts";
+import { type Usage, UsageSum } from "../usage.ts";
+import { chatLogprobs } from "./chat_logprobs.ts";
+import type { ChatChoice } from "./chat_schemas.ts";
+
+/** What the first event of a choice has in place of text. */
+const FIRST_DELTA = '{"role":"assistant","content":"","refusal":null}';
+
+/** An assistant's answer on its way: the running generations, as one answer or as events. */
+export class ChatAnswer {
+  /**
+   * @param generations The choices, all of them of one prompt.
+   * @param tokenizer Tells what tokens are called, where log-probabilities are wanted; else absent.
+   */
+  constructor(
+    private readonly generations: readonly Generation[],
+    private readonly tokenizer?: Tokenizer,
+  ) {}
+
+  /** The whole answer, when it is done. */
+  async whole(): Promise<{ choices: ChatChoice[]; usage: Usage }> {
+    const { tokenizer } = this;
+    const reasoning = this.generations.map(() => "");
+    const choices = this.generations.map((_, index): ChatChoice => ({
+      index,
+      message: { role: "assistant", content: "", refusal: null },
+      logprobs: tokenizer === undefined ? null : { content: [], refusal: null },
+      // Every generation that ends otherwise throws.
+      finish_reason: "stop",
+    }));
+    const sum = this.usageSum();
+    for await (const { index, chunk } of chunksOf(this.generations)) {
+      const choice = choices[index];
+      choice.message.content += chunk.text;
+      reasoning[index] += chunk.reasoning;
+      if (chunk.finishReason !== undefined) choice.finish_reason = chunk.finishReason;
+      if (chunk.usage !== undefined) sum.add(chunk.usage, index === 0);
+      if (tokenizer !== undefined) {
+        choice.logprobs!.content.push(...chatLogprobs(tokenizer, chunk.tokens));
+      }
+    }
+    for (const [index, text] of reasoning.entries()) {
+      if (text !== "") choices[index].message.reasoning_content = text;
+    }
+    return { choices, usage: sum.usage };
+  }
+
+  /**
+   * The answer's events as JSON.
+   *
+   * @param head The JSON of what all events begin with. Events are pieced together around it: this is
+   * what the server spends on every token.
+   * @param withUsage Whether the last event tells the usage, and the others that they do not.
+   */
+  async *events(head: string, withUsage: boolean): AsyncGenerator<string> {
+    const start = head.slice(0, -1) + ',"choices":[';
+    const end = withUsage ? '],"usage":null}' : "]}";
+    const begun = new Set<number>();
+    const sum = this.usageSum();
+    for await (const { index, chunk } of chunksOf(this.generations)) {
+      const { finishReason, usage } = chunk;
+      if (!begun.has(index)) {
+        begun.add(index);
+        yield `${start}{"index":${index},"delta":${FIRST_DELTA},"logprobs":null,"finish_reason":null}${end}`;
+      }
+      const delta = deltaOf(chunk);
+      const logprobs = this.logprobs(chunk);
+      // Text that is held back needs no event.
+      if (delta !== "{}" || logprobs !== "null") {
+        yield `${start}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":null}${end}`;
+      }
+      if (finishReason !== undefined) {
+        yield `${start}{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finishReason}"}${end}`;
+      }
+      if (usage !== undefined) sum.add(usage, index === 0);
+    }
+    if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
+  }
+
+  /** Ends the generations that run or wait. */
+  cancel(): void {
+    cancelAll(this.generations);
+  }
+
+  private logprobs({ tokens }: GenerationChunk): string {
+    if (this.tokenizer === undefined) return "null";
+    const content = chatLogprobs(this.tokenizer, tokens);
+    return content.length === 0 ? "null" : JSON.stringify({ content, refusal: null });
+  }
+
+  private usageSum(): UsageSum {
+    return new UsageSum(this.generations[0].promptTokens);
+  }
+}
+
+/** What a chunk adds to the message, as JSON. */
+function deltaOf({ text, reasoning }: GenerationChunk): string {
+  if (reasoning === "") return text === "" ? "{}" : `{"content":${JSON.stringify(text)}}`;
+  const content = text === "" ? "" : `,"content":${JSON.stringify(text)}`;
+  return `{"reasoning_content":${JSON.stringify(reasoning)}${content}}`;
+}

@@ -1,0 +1,89 @@
+import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
+import { HttpError, unsupported } from "../errors.ts";
+import { describe } from "../fields.ts";
+import type { ConversationFields, Message } from "./chat_schemas.ts";
+
+/**
+ * The conversation of a body.
+ *
+ * @throws {HttpError} 400 for messages that cannot be read, and for fields that contradict each other.
+ */
+export function chatRequest(body: ConversationFields): ChatRequest {
+  if (body.continue_final_message && body.add_generation_prompt) {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      "continue_final_message and add_generation_prompt cannot both be true: either the last message is " +
+        "continued, or an answer to it begins. Leave one out.",
+      { param: "continue_final_message" },
+    );
+  }
+  return {
+    messages: readMessages(body.messages),
+    continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
+    templateVariables: body.chat_template_kwargs ?? undefined,
+    reasoningEffort: body.reasoning_effort ?? undefined,
+  };
+}
+
+/**
+ * Messages as the engine takes them.
+ *
+ * @throws {HttpError} 400 naming the message and what of it cannot be read: parts that are no text, calls
+ * of tools.
+ */
+function readMessages(messages: readonly Message[]): ChatMessage[] {
+  return messages.map((message, index) => readMessage(message, `messages.${index}`));
+}
+
+function readMessage(message: Message, at: string): ChatMessage {
+  const { role } = message;
+  const calls = message.tool_calls;
+  const callsTools = calls != null && !(Array.isArray(calls) && calls.length === 0);
+  if (callsTools || message.function_call != null) {
+    const param = `${at}.${callsTools ? "tool_calls" : "function_call"}`;
+    throw unsupported(
+      param,
+      `${param}: calls of tools are not supported. Say in the message's content what was called.`,
+    );
+  }
+  return {
+    role,
+    content: readContent(message.content, role === "assistant", `${at}.content`),
+    name: message.name ?? undefined,
+    reasoning: message.reasoning_content ?? undefined,
+  };
+}
+
+function readContent(content: unknown, mayBeAbsent: boolean, at: string): ChatMessage["content"] {
+  if (typeof content === "string") return content;
+  if (content == null && mayBeAbsent) return null;
+  if (!Array.isArray(content) || content.length === 0) {
+    throw wrong(at, "a string or an array of parts", content);
+  }
+  return content.map((part, index) => readPart(part, `${at}.${index}`));
+}
+
+function readPart(part: unknown, at: string): TextPart {
+  if (typeof part !== "object" || part === null || Array.isArray(part)) {
+    throw wrong(at, 'a part such as {"type": "text", "text": "…"}', part);
+  }
+  const { type, text, refusal } = part as Record<string, unknown>;
+  if (typeof type !== "string") throw wrong(`${at}.type`, "a string", type);
+  if (type === "text") {
+    if (typeof text !== "string") throw wrong(`${at}.text`, "a string", text);
+    return { type: "text", text };
+  }
+  // What an assistant declined with is what it said.
+  if (type === "refusal" && typeof refusal === "string") return { type: "text", text: refusal };
+  throw unsupported(
+    at,
+    `${at}: parts of the type ${describe(type)} are not supported: this server reads text alone. ` +
+      'Send parts of the type "text".',
+  );
+}
+
+function wrong(param: string, wanted: string, got: unknown): HttpError {
+  const message = `${param}: wanted ${wanted}; got ${describe(got)}.`;
+  return new HttpError(400, "invalid_request", message, { param });
+}

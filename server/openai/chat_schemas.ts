@@ -1,0 +1,196 @@
+import { z } from "zod";
+import { ROLES } from "../../engine/mod.ts";
+import {
+  arrayOf,
+  boolean,
+  ignored,
+  integer,
+  object,
+  streamOptions,
+  string,
+  strings,
+  wants,
+} from "../fields.ts";
+import { samplingFields } from "../sampling_fields.ts";
+import { Usage } from "../usage.ts";
+import { MAX_N } from "./completion_schemas.ts";
+
+/** A part of a message's content; parts of other types than text are refused by name. */
+const PART_SCHEMA = {
+  type: "object",
+  properties: { type: { const: "text" }, text: { type: "string" } },
+  required: ["type", "text"],
+};
+
+/** A message of the conversation; `readMessages` has what its content may be. */
+export const Message = z.object({
+  role: z.enum(ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
+    description: "Who speaks.",
+  }),
+  content: z.unknown().meta({
+    anyOf: [
+      { type: "string" },
+      { type: "array", minItems: 1, items: PART_SCHEMA },
+      { type: "null" },
+    ],
+  }).optional().meta({
+    description: "What is said: a text, or parts of it. Only an assistant's may be absent.",
+  }),
+  name: string("The name of who speaks, where the template tells it."),
+  reasoning_content: string(
+    "The reasoning of an assistant's message that is sent back, where the template tells it.",
+  ),
+  refusal: ignored("What the assistant declined with."),
+  tool_call_id: ignored("Which call a tool's message answers."),
+  tool_calls: z.unknown().optional().meta({ description: "Not supported: absent or empty." }),
+  function_call: z.unknown().optional().meta({ description: "Not supported: absent." }),
+}, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
+export type Message = z.output<typeof Message>;
+
+/** The messages, and how the template makes a prompt of them: alike wherever a conversation is taken. */
+export const conversationFields = {
+  messages: arrayOf(Message, "an array of at least one message", 1).meta({
+    description: "The conversation so far.",
+  }),
+  continue_final_message: boolean(
+    "Whether the last message, an assistant's, is unfinished: the answer continues it.",
+  ),
+  add_generation_prompt: boolean("False is the same as continue_final_message true."),
+  chat_template_kwargs: object("Variables for the template, such as enable_thinking."),
+  reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
+};
+
+/** What a schema with {@link conversationFields} gives of them. */
+export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>>;
+
+/** The body of `POST /v1/chat/completions`. */
+export const ChatCompletionRequest = z.object({
+  model: string("The model that is asked; absent: the one that is served."),
+  ...conversationFields,
+  max_completion_tokens: integer(
+    0,
+    2 ** 31,
+    "Tokens drawn at most, reasoning included; absent: as many as the context has room for.",
+  ),
+  max_tokens: integer(0, 2 ** 31, "The older name of max_completion_tokens, which counts first."),
+  reasoning_budget: integer(
+    -1,
+    2 ** 31,
+    "Tokens of reasoning at most: then it is ended, and the answer begins. 0 is none, -1 no limit; absent: " +
+      "what the server was started with.",
+  ),
+  n: integer(1, MAX_N, "Answers; default 1. With a seed, the first is the one that n 1 gives."),
+  logprobs: boolean("Whether the content's tokens carry their log-probabilities."),
+  top_logprobs: integer(0, 20, "With logprobs: so many likeliest tokens in the place of each."),
+  stream: boolean("Whether the answer comes in pieces, as server-sent events."),
+  stream_options: streamOptions(),
+  ...samplingFields,
+  response_format: z.looseObject({ type: z.string(wants("a string")) }, wants("an object"))
+    .nullish().meta({ description: 'Not supported but for {"type": "text"}.' }),
+  modalities: strings('Not supported but for ["text"].'),
+  tools: z.array(z.unknown(), wants("an array")).nullish()
+    .meta({ description: "Not supported: absent or empty." }),
+  tool_choice: z.unknown().optional()
+    .meta({
+      description: 'Not supported but for "none" and "auto", which do nothing without tools.',
+    }),
+  functions: z.array(z.unknown(), wants("an array")).nullish()
+    .meta({ description: "Not supported: absent or empty." }),
+  function_call: z.unknown().optional()
+    .meta({ description: 'Not supported but for "none" and "auto", which do nothing.' }),
+  audio: z.unknown().optional().meta({ description: "Not supported: absent." }),
+  web_search_options: z.unknown().optional().meta({ description: "Not supported: absent." }),
+  user: string("Who asks. Accepted, without effect."),
+  safety_identifier: ignored("Who asks."),
+  prompt_cache_key: ignored(
+    "Which cache serves the request; here prompts that begin alike share it.",
+  ),
+  metadata: ignored("What the client wants to find the answer by."),
+  store: ignored("Whether the answer is kept."),
+  service_tier: ignored("How urgent the answer is."),
+  parallel_tool_calls: ignored("Whether several tools may be called at once."),
+  prediction: ignored("What the answer is expected to be."),
+  verbosity: ignored("How long the answer is to be."),
+}, wants("a JSON object")).meta({ id: "ChatCompletionRequest" });
+
+/** The checked body of `POST /v1/chat/completions`. */
+export type ChatCompletionRequest = z.output<typeof ChatCompletionRequest>;
+
+const tokenFields = {
+  token: z.string().meta({
+    description: "Its text; `bytes:\\xe2\\x82` for a part of a character.",
+  }),
+  logprob: z.number().meta({
+    description: "The natural logarithm of its probability by the model.",
+  }),
+  bytes: z.array(z.int().min(0).max(255)).nullable().meta({
+    description: "The bytes that it stands for; null for a control token.",
+  }),
+};
+
+/** A token of the content, and the likeliest ones in its place. */
+export const ChatTokenLogprob = z.strictObject({
+  ...tokenFields,
+  top_logprobs: z.array(z.strictObject(tokenFields)),
+}).meta({ id: "ChatTokenLogprob" });
+export type ChatTokenLogprob = z.output<typeof ChatTokenLogprob>;
+
+const logprobs = z.strictObject({
+  content: z.array(ChatTokenLogprob),
+  refusal: z.null(),
+}).meta({ id: "ChatLogprobs" });
+
+const finishReason = z.enum(["stop", "length"]);
+
+/** One answer. */
+export const ChatChoice = z.strictObject({
+  index: z.int().min(0),
+  message: z.strictObject({
+    role: z.literal("assistant"),
+    content: z.string(),
+    reasoning_content: z.string().optional().meta({
+      description: "The model's reasoning, where there is some and it is told apart.",
+    }),
+    refusal: z.null(),
+  }),
+  logprobs: logprobs.nullable(),
+  finish_reason: finishReason,
+}).meta({ id: "ChatChoice" });
+export type ChatChoice = z.output<typeof ChatChoice>;
+
+const headFields = {
+  id: z.string(),
+  created: z.int().meta({ description: "Seconds since 1970." }),
+  model: z.string(),
+  system_fingerprint: z.string(),
+};
+
+/** The answer as a whole. */
+export const ChatCompletion = z.strictObject({
+  ...headFields,
+  object: z.literal("chat.completion"),
+  choices: z.array(ChatChoice),
+  usage: Usage,
+}).meta({ id: "ChatCompletion" });
+export type ChatCompletion = z.output<typeof ChatCompletion>;
+
+/** An event of a stream. */
+export const ChatCompletionChunk = z.strictObject({
+  ...headFields,
+  object: z.literal("chat.completion.chunk"),
+  choices: z.array(z.strictObject({
+    index: z.int().min(0),
+    delta: z.strictObject({
+      role: z.literal("assistant").optional().meta({ description: "In a choice's first event." }),
+      content: z.string().optional(),
+      reasoning_content: z.string().optional(),
+      refusal: z.null().optional(),
+    }),
+    logprobs: logprobs.nullable(),
+    finish_reason: finishReason.nullable().meta({ description: "In a choice's last event." }),
+  })),
+  usage: Usage.nullish().meta({
+    description: "Only where stream_options.include_usage is true, and null but in the last event.",
+  }),
+}).meta({ id: "ChatCompletionChunk" });
+export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>;

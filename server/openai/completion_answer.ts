@@ -1,0 +1,134 @@
+import type { Engine, GeneratedToken, GenerateRequest, Generation } from "../../engine/mod.ts";
+import { cancelAll, chunksOf, startAll } from "../generations.ts";
+import { type Usage, UsageSum } from "../usage.ts";
+import { append, CompletionLogprobsWriter } from "./completion_logprobs.ts";
+import type { CompletionChoice, CompletionRequest } from "./completion_schemas.ts";
+
+/** A completion on its way: the running generations, as one answer or as events. */
+export class CompletionAnswer {
+  private readonly generations: Generation[];
+  /** What each candidate begins with: the prompt where it is echoed. */
+  private readonly echoes: string[];
+  private readonly writers?: CompletionLogprobsWriter[];
+  /** Answers to each prompt, and the candidates that they are chosen from. */
+  private readonly n: number;
+  private readonly candidates: number;
+
+  /** @throws {M40Error} What {@link Engine.generate} throws. */
+  constructor(engine: Engine, body: CompletionRequest, requests: readonly GenerateRequest[]) {
+    const { tokenizer } = engine;
+    this.n = body.n ?? 1;
+    this.candidates = body.best_of ?? this.n;
+    this.echoes = requests.map((_, index) => {
+      if (!body.echo) return "";
+      const prompt = body.prompt[Math.floor(index / this.candidates)];
+      return typeof prompt === "string" ? prompt : tokenizer.decode(prompt);
+    });
+    this.generations = startAll(engine, requests);
+    if (body.logprobs != null) {
+      this.writers = requests.map(() => new CompletionLogprobsWriter(tokenizer));
+    }
+  }
+
+  /** The whole answer, when it is done. */
+  async whole(): Promise<{ choices: CompletionChoice[]; usage: Usage }> {
+    const candidates = this.echoes.map((text, index) => ({
+      text,
+      logprobs: this.writers?.[index].write([]) ?? null,
+      finish_reason: null as CompletionChoice["finish_reason"],
+      mean: new MeanLogprob(),
+    }));
+    const sum = this.usageSum();
+    for await (const { index, chunk } of chunksOf(this.generations)) {
+      const candidate = candidates[index];
+      candidate.text += chunk.text;
+      candidate.finish_reason = chunk.finishReason ?? null;
+      candidate.mean.add(chunk.tokens);
+      if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
+      if (candidate.logprobs !== null) {
+        append(candidate.logprobs, this.writers![index].write(chunk.tokens));
+      }
+    }
+    const choices = this.best(candidates).map(({ text, logprobs, finish_reason }, index) => ({
+      text,
+      index,
+      logprobs,
+      finish_reason,
+    }));
+    return { choices, usage: sum.usage };
+  }
+
+  /** Of each prompt's candidates the `n` best, the best first; all of them as they are where there are no more. */
+  private best<T extends { mean: MeanLogprob }>(candidates: readonly T[]): readonly T[] {
+    if (this.candidates === this.n) return candidates;
+    const best: T[] = [];
+    for (let first = 0; first < candidates.length; first += this.candidates) {
+      const own = candidates.slice(first, first + this.candidates);
+      best.push(...own.sort((a, b) => b.mean.value - a.mean.value).slice(0, this.n));
+    }
+    return best;
+  }
+
+  /** Whether a generation is the first of its prompt. */
+  private isFirst(index: number): boolean {
+    return index % this.candidates === 0;
+  }
+
+  /**
+   * The answer's events as JSON.
+   *
+   * @param head The JSON of what all events begin with. Events are pieced together around it: this is
+   * what the server spends on every token.
+   * @param withUsage Whether the last event tells the usage, and the others that they do not.
+   */
+  async *events(head: string, withUsage: boolean): AsyncGenerator<string> {
+    const start = head.slice(0, -1) + ',"choices":[';
+    const end = withUsage ? '],"usage":null}' : "]}";
+    for (const [index, echo] of this.echoes.entries()) {
+      if (echo !== "") {
+        yield `${start}{"text":${JSON.stringify(echo)},"index":${index},` +
+          `"logprobs":null,"finish_reason":null}${end}`;
+      }
+    }
+    const sum = this.usageSum();
+    for await (const { index, chunk } of chunksOf(this.generations)) {
+      const { text, tokens, finishReason } = chunk;
+      if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
+      const logprobs = this.writers !== undefined && tokens.length > 0
+        ? this.writers[index].write(tokens)
+        : null;
+      // Text that is held back needs no event.
+      if (text === "" && finishReason === undefined && logprobs === null) continue;
+      yield `${start}{"text":${JSON.stringify(text)},"index":${index},"logprobs":${
+        logprobs === null ? "null" : JSON.stringify(logprobs)
+      },"finish_reason":${finishReason === undefined ? "null" : `"${finishReason}"`}}${end}`;
+    }
+    if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
+  }
+
+  /** Ends the generations that run or wait. */
+  cancel(): void {
+    cancelAll(this.generations);
+  }
+
+  private usageSum(): UsageSum {
+    const prompts = this.generations.filter((_, index) => this.isFirst(index));
+    return new UsageSum(prompts.reduce((sum, { promptTokens }) => sum + promptTokens, 0));
+  }
+}
+
+/** The mean log-probability of a candidate's tokens, by which candidates are compared. */
+class MeanLogprob {
+  private sum = 0;
+  private count = 0;
+
+  add(tokens: readonly GeneratedToken[]): void {
+    for (const { logprob = 0 } of tokens) this.sum += logprob;
+    this.count += tokens.length;
+  }
+
+  /** Of an answer without tokens, less than that of any other. */
+  get value(): number {
+    return this.count === 0 ? -Infinity : this.sum / this.count;
+  }
+}

@@ -1,0 +1,120 @@
+import type { Hono } from "hono";
+import type { Engine, GenerateRequest } from "../../engine/mod.ts";
+import { readJson } from "../body.ts";
+import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
+import { HttpError, unsupported } from "../errors.ts";
+import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { engineRequest } from "../sampling_fields.ts";
+import { eventStream } from "../sse.ts";
+import { CompletionAnswer } from "./completion_answer.ts";
+import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion_schemas.ts";
+import { answerHead } from "./head.ts";
+
+/** `POST /v1/completions`: OpenAI's legacy completions, with m40's own fields beside theirs. */
+export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/v1/completions", {
+    POST: async (c) => {
+      const body = parseBody(CompletionRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      requireModel(server, body.model ?? undefined);
+      const requests = requestsOf(server.engine, body, {
+        signal: requestSignal(c.req.raw, c.env),
+        timeoutMs: server.timeoutMs,
+      });
+      const head = answerHead(server, "cmpl", "text_completion");
+      const answer = new CompletionAnswer(server.engine, body, requests);
+      if (body.stream) {
+        const withUsage = body.stream_options?.include_usage ?? false;
+        return eventStream(
+          answer.events(JSON.stringify(head), withUsage),
+          () => answer.cancel(),
+          { commentMs: server.commentMs, halfClosed: c.env.halfClosed },
+        );
+      }
+      return Response.json({ ...head, ...await answer.whole() });
+    },
+  });
+}
+
+/**
+ * What the engine is asked for: for each prompt as many requests as it has candidates, in the order of
+ * the choices.
+ *
+ * @throws {HttpError} 400 for fields that contradict each other, and for what m40 does not support.
+ */
+function requestsOf(
+  engine: Engine,
+  body: CompletionRequest,
+  ends: Pick<GenerateRequest, "signal" | "timeoutMs">,
+): GenerateRequest[] {
+  const { n, candidates } = checkCounts(body);
+  if (body.echo && body.logprobs != null) {
+    throw unsupported(
+      "echo",
+      "echo together with logprobs is not supported: the prompt's tokens have none. Leave one out.",
+    );
+  }
+  const common: Omit<GenerateRequest, "prompt"> = {
+    ...engineRequest(body),
+    maxTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
+    parseSpecial: body.parse_special ?? true,
+    // Candidates are compared by them.
+    topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
+    ...ends,
+  };
+  const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
+  return prompts.flatMap((prompt) =>
+    Array.from({ length: candidates }, (_, i) => ({
+      ...common,
+      prompt,
+      // Each answer to a prompt has a stream of its own, the first the one that it has without n.
+      sampling: { ...common.sampling, stream: i },
+    }))
+  );
+}
+
+/**
+ * How many answers each prompt has, and of how many candidates.
+ *
+ * @throws {HttpError} 400 for numbers that do not go together, and for too many in all.
+ */
+function checkCounts(body: CompletionRequest): { n: number; candidates: number } {
+  const n = body.n ?? 1;
+  const candidates = body.best_of ?? n;
+  const refuse = (param: string, message: string) =>
+    new HttpError(400, "invalid_request", message, { param });
+  if (candidates < n) {
+    throw refuse("best_of", `best_of is ${candidates}; wanted at least n, which is ${n}.`);
+  }
+  if (candidates > n && body.stream) {
+    throw refuse(
+      "best_of",
+      `best_of is ${candidates}, more than n, with stream: which candidates are best is known when all are ` +
+        "done. Leave stream or best_of out.",
+    );
+  }
+  const prompts = body.prompt.length;
+  if (prompts * candidates > MAX_CHOICES) {
+    const name = candidates > n ? "best_of" : "n";
+    throw refuse(
+      name,
+      `${prompts} prompts times ${name} = ${candidates} are more than ${MAX_CHOICES} completions. Send fewer ` +
+        "at a time.",
+    );
+  }
+  return { n, candidates };
+}
+
+/** The prompts as ones whose middle is to be filled in, before this text. */
+function promptsWithSuffix(
+  { tokenizer }: Engine,
+  body: CompletionRequest,
+  suffix: string,
+): number[][] {
+  const fim = requireFim(tokenizer, "suffix");
+  const parseSpecial = body.parse_special ?? true;
+  return body.prompt.map((before) =>
+    gapTokens(encodeGap(tokenizer, fim, { before, after: suffix, parseSpecial }))
+  );
+}

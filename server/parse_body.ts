@@ -1,0 +1,20 @@
+import type { z } from "zod";
+import { HttpError } from "./errors.ts";
+
+/**
+ * Checks a body.
+ *
+ * @throws {HttpError} 400 `invalid_request`, naming the parameter, what was wanted and what was got.
+ */
+export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.output<S> {
+  const result = schema.safeParse(body);
+  if (result.success) return result.data;
+  const { path, message } = result.error.issues[0];
+  const param = path.join(".");
+  throw new HttpError(
+    400,
+    "invalid_request",
+    `${param === "" ? "The body" : param}: ${message}.`,
+    { param: param === "" ? undefined : param },
+  );
+}

@@ -1,0 +1,62 @@
+/**
+ * Runs files of tests on the CUDA sources as they are built for the CPU (cuda/emulation/), each in a process of its own.
+ *
+ * @module
+ */
+import { AssertionError } from "@std/assert";
+import { type Result, runFile } from "./suite.ts";
+
+/** A test of processes: what they hold open is theirs. */
+const OPTIONS = { sanitizeOps: false, sanitizeResources: false };
+
+/** Runs files of tests, a few at a time, in the order in which they are asked for. */
+export class EmulatedFiles {
+  readonly #waiting: (() => Promise<void>)[] = [];
+  #running = 0;
+
+  /**
+   * @param environment Of the processes: the library among them. Awaited before the first one starts.
+   * @param jobs Processes at the same time.
+   */
+  constructor(
+    private readonly environment: Promise<Record<string, string>>,
+    private readonly jobs: number,
+  ) {}
+
+  /** Makes a file of tests one test, whose steps are the file's. */
+  test(title: string, file: string, extra: Record<string, string> = {}): void {
+    const results = this.#schedule(file, extra);
+    Deno.test(`${title}: ${file}`, OPTIONS, async (t) => {
+      for (const { name, failure } of await results) {
+        await t.step(name, () => {
+          if (failure !== undefined) throw new AssertionError(failure);
+        });
+      }
+    });
+  }
+
+  #schedule(file: string, extra: Record<string, string>): Promise<Result[]> {
+    const { promise, resolve, reject } = Promise.withResolvers<Result[]>();
+    this.#waiting.push(async () => {
+      try {
+        resolve(await runFile(file, { ...await this.environment, ...extra }));
+      } catch (error) {
+        reject(error);
+      }
+    });
+    this.#next();
+    // A failure is reported by the test that waits for it.
+    promise.catch(() => {});
+    return promise;
+  }
+
+  #next(): void {
+    while (this.#running < this.jobs && this.#waiting.length > 0) {
+      this.#running++;
+      this.#waiting.shift()!().finally(() => {
+        this.#running--;
+        this.#next();
+      });
+    }
+  }
+}

@@ -1,0 +1,99 @@
+import { assert } from "@std/assert";
+import { dirname, fromFileUrl, join } from "@std/path";
+import { buildKernels } from "../../build_kernels.ts";
+import { EmulatedFiles } from "../emulation.ts";
+import { ENGINE_SUITE, SUITE } from "../suite.ts";
+
+// The GPU's kernels without a GPU: the CUDA sources, built for the CPU through cuda/emulation/ with the address
+// and undefined-behaviour sanitizers, run the tests that the CPU library passes. Each file is run in a process of
+// its own, since the sanitizer has to be there before anything else is loaded.
+
+/** Those whose kernels' threads have most to tell each other are run from the last thread to the first, too. */
+const REVERSED = [
+  "reference_operations_test.ts",
+  "reference_products_test.ts",
+  "expert_matmul_test.ts",
+  "reference_attention_test.ts",
+  "attention_shapes_test.ts",
+  "reference_sample_test.ts",
+  "decode_test.ts",
+  "decode_rows_test.ts",
+  "golden_test.ts",
+];
+
+/** Those that only an emulated device can be had for. */
+const EMULATED = [
+  "emulated_device.ts",
+  "emulated_choice.ts",
+  "emulated_memory.ts",
+  "emulated_graphs.ts",
+  "emulated_hang.ts",
+];
+
+/**
+ * What has to be in the process before Deno: the sanitizer's library, of the compiler that built with it, and
+ * that of C++, whose exceptions the sanitizer watches.
+ */
+async function preloaded(): Promise<string> {
+  const compiler = Deno.env.get("CXX") ?? "g++";
+  const clang = /clang/.test(compiler);
+  const names = [
+    clang ? `libclang_rt.asan-${Deno.build.arch}.so` : "libasan.so",
+    "libstdc++.so.6",
+  ];
+  const paths = names.map(async (name) => {
+    const { stdout } = await new Deno.Command(compiler, { args: [`-print-file-name=${name}`] })
+      .output();
+    const path = new TextDecoder().decode(stdout).trim();
+    assert(path.includes("/"), `${compiler} has no ${name}; on Debian it comes with gcc`);
+    return path;
+  });
+  return (await Promise.all(paths)).join(" ");
+}
+
+async function build(): Promise<Record<string, string>> {
+  const { path } = await buildKernels({ target: "emulated", debug: true });
+  return {
+    M40_TEST_BACKEND: "emulated",
+    M40_KERNELS: path,
+    LD_PRELOAD: await preloaded(),
+    LD_LIBRARY_PATH: await buildManagement(dirname(path)),
+    // Deno keeps much until it ends; it handles some signals itself.
+    ASAN_OPTIONS:
+      "detect_leaks=0:handle_segv=0:detect_stack_use_after_return=0:allocator_may_return_null=1",
+    UBSAN_OPTIONS: "print_stacktrace=1",
+  };
+}
+
+/** Builds the emulated device's management library; the folder in which it is found. */
+async function buildManagement(dist: string): Promise<string> {
+  const folder = join(dist, "objects", "emulated_management");
+  await Deno.mkdir(folder, { recursive: true });
+  const source = fromFileUrl(new URL("../../cuda/emulation/management/nvml.cpp", import.meta.url));
+  const { success, stderr } = await new Deno.Command(Deno.env.get("CXX") ?? "g++", {
+    args: ["-shared", "-fPIC", "-Wall", "-Wextra", source, "-o", join(folder, "libnvidia-ml.so.1")],
+  }).output();
+  assert(success, new TextDecoder().decode(stderr));
+  return folder;
+}
+
+const environment = build();
+/** As many at a time as there are processors. */
+const files = new EmulatedFiles(environment, navigator.hardwareConcurrency);
+
+const options = { sanitizeOps: false, sanitizeResources: false };
+
+Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, async () => {
+  await environment;
+});
+
+const forward = { M40_EMULATION_ORDER: "forward" };
+for (const file of [...SUITE, ...ENGINE_SUITE, ...EMULATED]) {
+  files.test("emulated kernels, sanitized", file, forward);
+}
+
+// Few multiprocessors make products of one token give a lane more rows.
+const reverse = { M40_EMULATION_ORDER: "reverse", M40_EMULATION_MULTIPROCESSORS: "1" };
+for (const file of REVERSED) {
+  files.test("emulated kernels, sanitized, threads in reverse", file, reverse);
+}
