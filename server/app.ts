@@ -7,6 +7,8 @@ import { HttpError, toHttpError } from "./errors.ts";
 import { generateRoute } from "./generate.ts";
 import { refuseWhileDraining } from "./refuse_while_draining.ts";
 import { healthRoutes } from "./health.ts";
+import { infillRoute } from "./llama_cpp/infill.ts";
+import { tokenRoutes } from "./llama_cpp/tokens.ts";
 import { Metrics } from "./metrics.ts";
 import { chatCompletionsRoute } from "./openai/chat_completions.ts";
 import { completionsRoute } from "./openai/completions.ts";
@@ -97,6 +99,8 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   chatCompletionsRoute(app, server);
   completionsRoute(app, server);
   generateRoute(app, server);
+  tokenRoutes(app, server);
+  infillRoute(app, server);
   app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
   const retryAfterSeconds = () => rate.retryAfterSeconds(engine.status());
   app.onError((error) => toHttpError(error, retryAfterSeconds).response());

@@ -78,6 +78,50 @@ export function read<T>(
   }).meta(schema);
 }
 
+/**
+ * An array. The first wrong element is the only one that is told of: with a schema of arrays a million of
+ * them would be a million issues.
+ *
+ * @param least The fewest elements.
+ */
+export function arrayOf<S extends z.ZodType>(element: S, wanted: string, least = 0) {
+  return z.unknown().transform((value, context): z.output<S>[] => {
+    if (!Array.isArray(value) || value.length < least) {
+      context.addIssue({ code: "custom", message: `wanted ${wanted}; got ${describe(value)}` });
+      return z.NEVER;
+    }
+    const elements: z.output<S>[] = [];
+    for (const [index, one] of value.entries()) {
+      const result = element.safeParse(one);
+      if (result.success) {
+        elements.push(result.data);
+        continue;
+      }
+      const { path, message } = result.error.issues[0];
+      context.addIssue({ code: "custom", message, path: [index, ...path] });
+      return z.NEVER;
+    }
+    return elements;
+  }).meta({
+    type: "array",
+    ...(least > 0 ? { minItems: least } : {}),
+    items: jsonSchema(element),
+  });
+}
+
+/** An array of texts; null and nothing count as absent. */
+export const strings = (description: string) =>
+  z.preprocess(
+    (value) => value ?? undefined,
+    arrayOf(z.string(wants("a string")), "an array of strings").optional(),
+  ).meta({ type: ["array", "null"], description });
+
+/** A schema of requests as JSON schema. */
+function jsonSchema(schema: z.ZodType): Record<string, unknown> {
+  const { $schema: _, ...rest } = z.toJSONSchema(schema, { io: "input", unrepresentable: "any" });
+  return rest;
+}
+
 const isString = (value: unknown): value is string => typeof value === "string";
 
 const STOP_SCHEMA = {
@@ -154,6 +198,14 @@ const PROMPT_SCHEMA = [{ type: "string" }, TOKENS_SCHEMA];
 function readPrompt(value: unknown): Prompt | undefined {
   return isString(value) || isTokens(value) ? value : undefined;
 }
+
+/** Token ids, none at all as well. */
+export const tokenIds = () =>
+  read(
+    "an array of token ids",
+    { type: "array", items: { type: "integer", minimum: 0 } },
+    (value) => Array.isArray(value) && (value.length === 0 || isTokens(value)) ? value : undefined,
+  );
 
 /** A text or token ids. */
 export const prompt = () =>

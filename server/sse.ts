@@ -24,6 +24,8 @@ export interface StreamPace {
   readonly commentMs: number;
   /** Aborted when the client may have left: comments that cannot be delivered show whether it has. */
   readonly halfClosed?: AbortSignal;
+  /** What the last event has in place of JSON; null: there is no such event. Default "[DONE]". */
+  readonly end?: string | null;
 }
 
 /**
@@ -47,17 +49,19 @@ export function eventStream(
       comments = new Comments(controller, pace);
     },
     async pull(controller) {
-      let sent: Uint8Array;
+      let sent: Uint8Array | undefined;
       let done: boolean | undefined = true;
       try {
         const next = await events.next();
         done = next.done;
-        sent = event(done ? "[DONE]" : next.value);
+        const { end = "[DONE]" } = pace;
+        const data = next.done ? end : next.value;
+        if (data !== null) sent = event(data);
       } catch (error) {
         sent = event(JSON.stringify(toHttpError(error).body()));
       }
       comments.sent();
-      controller.enqueue(sent);
+      if (sent !== undefined) controller.enqueue(sent);
       if (done) {
         comments.stop();
         controller.close();

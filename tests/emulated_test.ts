@@ -1,8 +1,12 @@
+import { assertEquals } from "@std/assert";
+import { fromFileUrl } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
 import { EmulatedFiles } from "./emulation.ts";
 
 // Every kernel of the GPU in a small shape, without a GPU and in the time that somebody waits: the CUDA sources,
 // built for the CPU without sanitizers. All shapes, with the sanitizers: slow/emulated_test.ts.
+
+const OPS = fromFileUrl(new URL("../cuda/ops", import.meta.url));
 
 /** Together they launch every kernel. */
 const FILES = [
@@ -15,14 +19,32 @@ const FILES = [
   "reference_attention_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
-  "step_outputs_test.ts",
 ];
+
+/** Gets the names of the kernels that are launched, a line each. */
+const launched = await Deno.makeTempFile();
 
 async function environment(): Promise<Record<string, string>> {
   const { path } = await buildKernels({ target: "emulated" });
-  return { M40_TEST_BACKEND: "emulated", M40_KERNELS: path };
+  return { M40_TEST_BACKEND: "emulated", M40_KERNELS: path, M40_EMULATION_KERNELS: launched };
 }
 
 // One at a time: other files of tests run meanwhile.
 const files = new EmulatedFiles(environment(), 1);
 for (const file of FILES) files.test("emulated kernels", file);
+
+/** The names of kernels in a text, without their template arguments. */
+function kernelsIn(text: string, pattern: RegExp): string[] {
+  return [...new Set([...text.matchAll(pattern)].map(([, name]) => name))].sort();
+}
+
+Deno.test("a kernel that none of these files launches would be run by the long tests alone", async () => {
+  const sources = [...Deno.readDirSync(OPS)].map(({ name }) =>
+    Deno.readTextFileSync(`${OPS}/${name}`)
+  );
+  const wanted = kernelsIn(sources.join("\n"), /M40_LAUNCH\(\((\w+)/g);
+  const got = kernelsIn(await Deno.readTextFile(launched), /^\(?(\w+)/gm);
+  await Deno.remove(launched);
+  assertEquals(wanted.filter((name) => !got.includes(name)), []);
+  assertEquals(wanted.length > 20, true, `found ${wanted.length} kernels`);
+});

@@ -26,6 +26,8 @@ function samplingOf(
   });
 }
 
+const sampleOf = (token: number) => ({ token, logprob: 0, top: [] });
+
 /** What a token that would follow loses by DRY, looked up in all of the past. */
 function dryPenalties(tokens: readonly number[], options: SamplingParameters): Map<number, number> {
   const n = options.dryPenaltyLastN;
@@ -100,7 +102,7 @@ Deno.test("DRY penalises what would go on a repetition as the formula says, at e
         );
       });
       const next = token();
-      sampling.append(next);
+      sampling.append(sampleOf(next));
       tokens.push(next);
     }
   }
@@ -143,7 +145,7 @@ Deno.test("a window of penalties counts the last tokens and no others, the answe
         "as the step block takes them",
       );
       const next = random.below(9);
-      sampling.append(next);
+      sampling.append(sampleOf(next));
       tokens.push(next);
     }
   }
@@ -186,11 +188,11 @@ Deno.test("the answer does not end before min_tokens, nor ever where end tokens 
   assertEquals(least.next().forbidden, new Set([END]));
   assertEquals(least.next([3]).forbidden, new Set([END]), "token 2, after a guess");
   assertEquals(least.next([3, 4]).forbidden, undefined, "token 3, after two guesses");
-  least.append(3);
-  least.append(4);
+  least.append(sampleOf(3));
+  least.append(sampleOf(4));
   assertEquals(least.next().forbidden, undefined);
   const ignoring = samplingOf([1], { ignoreEos: true });
-  for (let i = 0; i < 5; i++) ignoring.append(2);
+  for (let i = 0; i < 5; i++) ignoring.append(sampleOf(2));
   assertEquals(ignoring.next().forbidden, new Set([END]));
   const none = samplingOf([1], { ignoreEos: true }, { endTokens: new Set() });
   assertEquals(none.next().forbidden, undefined);
@@ -205,10 +207,10 @@ Deno.test("steering is asked after the answer so far, and after each guess", () 
     },
   };
   const sampling = samplingOf([5, 6], {}, { steering });
-  sampling.append(7);
+  sampling.append(sampleOf(7));
   assertEquals(sampling.next().only, undefined);
   assertEquals(sampling.next([8]).only, 9);
-  sampling.append(8);
+  sampling.append(sampleOf(8));
   assertEquals(sampling.next().only, 9);
   assertEquals(asked, [[7], [7, 8], [7, 8]]);
 });

@@ -62,7 +62,7 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     assertEquals(roster.admit(0), sequence);
     roster.reserve(sequence, sequence.prompt.length);
     roster.advance(sequence, sequence.prompt.length);
-    sequence.append(7);
+    sequence.append({ token: 7, logprob: 0, top: [] });
   }
   assertEquals(roster.reserve(older, PAGES * PAGE_TOKENS - 4), true);
   assertEquals([leader.state, leader.saved?.count], ["preempted", 2]);

@@ -1,6 +1,7 @@
 // The scheduler of a block's fibers. Threads run one at a time, each until it waits for others, so a kernel without
 // the synchronisation that it needs computes something else here; and something else again where M40_EMULATION_ORDER
-// is "reverse", which runs threads and blocks from the last to the first.
+// is "reverse", which runs threads and blocks from the last to the first. Where M40_EMULATION_KERNELS names a file, each
+// kernel's name is added to it as a line when it is launched for the first time.
 #include "threads.h"
 
 #include <stdarg.h>
@@ -10,6 +11,8 @@
 
 #include <memory>
 #include <mutex>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "fiber.h"
@@ -241,6 +244,16 @@ struct SharedMemory {
   void* data;
 };
 
+void record_kernel(const char* kernel) {
+  static std::set<std::string>* const recorded = new std::set<std::string>;
+  const char* path = getenv("M40_EMULATION_KERNELS");
+  if (path == nullptr || !recorded->insert(kernel).second) return;
+  FILE* file = fopen(path, "a");
+  if (file == nullptr) return;
+  fprintf(file, "%s\n", kernel);
+  fclose(file);
+}
+
 }  // namespace
 
 int sync_block(Site site, int predicate) {
@@ -264,6 +277,7 @@ uint64_t sync_warp(WarpOperation operation, Site site, uint32_t mask, uint64_t v
 
 const char* run_grid(const char* kernel, dim3 grid, dim3 block_size, size_t shared_bytes, const std::function<void()>& thread) {
   const std::lock_guard<std::mutex> lock(grid_mutex);
+  record_kernel(kernel);
   const char* order = getenv("M40_EMULATION_ORDER");
   const bool reverse = order != nullptr && strcmp(order, "reverse") == 0;
   block().reverse(reverse);

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 4u
+#define M40_ABI_VERSION 5u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -417,12 +417,31 @@ typedef struct m40_output {
 // How one output draws its token from its logits l:
 // 1. each token of its counts: l = l > 0 ? l / repetition_penalty : l * repetition_penalty, then
 //    l -= count * frequency_penalty + (count > 0) * presence_penalty;
-// 2. l += bias; l = -inf where the mask forbids it;
+// 2. l += bias; l = -inf where the mask forbids it, or a bias of -inf does;
 // 3. temperature 0: the largest, the lowest id where equal. Else p = softmax(l / temperature);
 //    tokens with p < min_p * max(p) go, then all but the top_k likeliest (0: no limit), then the likeliest
 //    are kept until their renormalised sum reaches top_p (at least one);
 // 4. one of the kept by the uniform random number of (seed, stream, counter): Philox4x32-10 (Salmon et al. 2011)
 //    with key = seed and counter = (counter, stream, 0, 0), its first word / 2^32, walked from the likeliest on.
+//
+// A draw is shaped where the temperature is above 0 and one of typical_p < 1, xtc_probability > 0, dynatemp_range > 0 and
+// mirostat 2 is asked for. Then 3 and 4 are, each for what those before it have left, at least one token:
+// a. p = softmax(l / T), T the temperature, or 1 where dynatemp_range > 0: a dynamic one acts last. min_p and top_k as in 3;
+// b. typical_p < 1 (locally typical sampling, Meister et al. 2022): with the surprise -ln p of a token and the entropy
+//    H = sum of p * -ln p, tokens are kept in the order of |surprise - H|, in whole 2^-24ths (the lower id where equal), until
+//    their sum reaches typical_p;
+// c. top_p as in 3;
+// d. XTC ("exclude top choices", Weidmann 2024): if Philox's second word / 2^32 is below xtc_probability, of the tokens with
+//    p >= xtc_threshold all but the least likely go (of equal ones the highest id stays);
+// e. dynatemp_range > 0: with the entropy H at temperature 1 of the n tokens that are left and
+//    h = (H / ln n)^dynatemp_exponent (0 where n is 1), p = softmax(l / T) with T going from max(0, temperature - range) for
+//    h = 0 to temperature + range for h = 1. T = 0: the likeliest;
+// f. mirostat 2 (Basu et al. 2021, in its second version): tokens whose surprise -log2 p is above mirostat_mu go, but the
+//    likeliest. The surprise of the drawn token, among those that are kept, is handed back for the caller to adapt mu;
+// g. the draw, as in 4.
+// There, p is a whole number of 2^-41sts of the likeliest's, what is less than a half of one goes, and sums are of these:
+// cuda/runtime/sample_weights.h has the arithmetic, which gives every library the same token.
+//
 // Log-probabilities are those of the model: log softmax of the logits before any of this.
 typedef struct m40_sampling {
   float temperature;
@@ -442,6 +461,13 @@ typedef struct m40_sampling {
   uint32_t n_token_counts;
   uint32_t first_token_bias;
   uint32_t n_token_biases;
+  float typical_p;             // above 0; 1: all
+  float xtc_probability;       // 0: never
+  float xtc_threshold;
+  float dynatemp_range;        // 0: the temperature is what it is
+  float dynatemp_exponent;     // above 0
+  uint32_t mirostat;           // 2, or 0 for none
+  float mirostat_mu;           // bits
 } m40_sampling;
 
 // A token of the prompt or of the output, and how often the output has it.
@@ -452,7 +478,7 @@ typedef struct m40_token_count {
 
 typedef struct m40_token_bias {
   int32_t token;
-  float bias;
+  float bias;  // finite, or -infinity
 } m40_token_bias;
 
 typedef struct m40_sample {
@@ -460,12 +486,13 @@ typedef struct m40_sample {
   float logprob;
   int32_t top_tokens[M40_MAX_TOP_LOGPROBS];   // largest first; the first n_top_logprobs are filled
   float top_logprobs[M40_MAX_TOP_LOGPROBS];
+  float surprise;                             // with mirostat, of the token: bits; else 0
 } m40_sample;
 
 enum {
   M40_OUTPUT_OK = 0,
   M40_OUTPUT_NOT_FINITE = 1,       // of the values that the output is, or is drawn from, one is no finite number
-  M40_OUTPUT_NOTHING_ALLOWED = 2,  // its mask forbids every token
+  M40_OUTPUT_NOTHING_ALLOWED = 2,  // its mask and biases forbid every token
 };
 
 // What an output gave. A failure of one neither fails the step nor changes a bit of other sequences' outputs.

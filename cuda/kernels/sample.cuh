@@ -13,6 +13,7 @@
 #include "block.cuh"
 #include "last_block.cuh"
 #include "sample_draw.cuh"
+#include "../runtime/sample_weights.h"
 
 namespace m40::cuda {
 
@@ -37,10 +38,15 @@ struct SampleKernelArgs {
   uint32_t mask_words;
   m40_sample* samples;
   uint32_t* statuses;      // M40_OUTPUT_OK, _NOT_FINITE or _NOTHING_ALLOWED
-  float* adjusted;         // [outputs][columns]: -infinity where the mask forbids
+  float* adjusted;         // [outputs][columns]: -infinity where the mask or a bias forbids
   SampleSlice* slices;     // [outputs][n_slices]
   uint32_t* counters;      // [outputs]
 };
+
+// Whether an output is drawn from a copy of its logits.
+__device__ __forceinline__ bool is_adjusted(const m40_sampling& sampling) {
+  return sampling.n_token_counts != 0 || sampling.n_token_biases != 0 || sampling.mask != M40_NONE;
+}
 
 // Goes through a list of entries {token, value} and calls apply(entry) for those of tokens in [first, end), a slice:
 // entries that name the same token in their order, others in parallel.
@@ -102,7 +108,8 @@ __device__ __forceinline__ void adjust_slice(const SampleKernelArgs& args, const
     adjusted[entry.token] = limited(__dadd_rn(less, entry.count > 0 ? -presence : 0));
   });
   for_each_entry(args.token_biases + sampling.first_token_bias, sampling.n_token_biases, first, end, shared, [&](const m40_token_bias& entry) {
-    adjusted[entry.token] = limited(__dadd_rn(static_cast<double>(adjusted[entry.token]), static_cast<double>(entry.bias)));
+    const double biased = __dadd_rn(static_cast<double>(adjusted[entry.token]), static_cast<double>(entry.bias));
+    adjusted[entry.token] = isinf(biased) ? -INFINITY : limited(biased);
   });
   __syncthreads();
   if (sampling.mask == M40_NONE) return;
@@ -210,12 +217,12 @@ __device__ __forceinline__ void write_sample(const m40_sampling& sampling, const
   }
 }
 
-// Grid: slices, outputs.
+// Grid: slices, outputs. Of a shaped draw it leaves the token to sample_shaped().
 __device__ __forceinline__ void sample(const SampleKernelArgs& args, BlockIndex block, SampleShared& shared) {
   const uint32_t output = block.y;
   const m40_sampling sampling = args.sampling[output];
   const float* logits = args.logits + uint64_t{output} * args.logits_stride;
-  const bool adjusts = sampling.n_token_counts != 0 || sampling.n_token_biases != 0 || sampling.mask != M40_NONE;
+  const bool adjusts = is_adjusted(sampling);
   float* copy = args.adjusted + uint64_t{output} * args.columns;
   const float* adjusted = adjusts ? copy : logits;
   SampleSlice* slices = args.slices + uint64_t{output} * args.n_slices;
@@ -229,7 +236,7 @@ __device__ __forceinline__ void sample(const SampleKernelArgs& args, BlockIndex 
   }
   const double log_sum = totals.log_sum(slices, args.n_slices);
   uint32_t token = token_of(totals.best);
-  if (sampling.temperature != 0) token = draw(sampling, adjusted, args.columns, totals.n_allowed, totals.best, shared);
+  if (sampling.temperature != 0 && !is_shaped(sampling)) token = draw(sampling, adjusted, args.columns, totals.n_allowed, totals.best, shared);
   write_sample(sampling, logits, args.columns, token, log_sum, args.samples[output], shared);
   if (threadIdx.x == 0) args.statuses[output] = M40_OUTPUT_OK;
 }

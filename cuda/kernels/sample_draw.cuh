@@ -6,8 +6,13 @@
 
 namespace m40::cuda {
 
-// Philox4x32-10 (Salmon et al. 2011): the first word for counter (counter, stream, 0, 0).
-__device__ __forceinline__ uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter, uint32_t stream) {
+// The first two of Philox's words.
+struct PhiloxWords {
+  uint32_t first, second;
+};
+
+// Philox4x32-10 (Salmon et al. 2011) for counter (counter, stream, 0, 0).
+__device__ __forceinline__ PhiloxWords philox(uint32_t key_low, uint32_t key_high, uint32_t counter, uint32_t stream) {
   uint32_t c0 = counter, c1 = stream, c2 = 0, c3 = 0;
   for (int round = 0; round < 10; round++) {
     const uint32_t a_high = __umulhi(0xD2511F53u, c0), a_low = 0xD2511F53u * c0;
@@ -19,7 +24,7 @@ __device__ __forceinline__ uint32_t philox(uint32_t key_low, uint32_t key_high, 
     key_low += 0x9E3779B9u;
     key_high += 0xBB67AE85u;
   }
-  return c0;
+  return {c0, c1};
 }
 
 // Proportional to the probability; 1 for the likeliest. In float64, as the description's order of sums is not ours.
@@ -252,7 +257,7 @@ __device__ __forceinline__ uint32_t draw(const m40_sampling& sampling, const flo
                                          unsigned long long best, SampleShared& shared) {
   const SampleWeights weights = {static_cast<double>(logit_of_candidate(best)), static_cast<double>(sampling.temperature),
                                  static_cast<double>(sampling.min_p)};
-  const double uniform = philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream) / 4294967296.0;
+  const double uniform = philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream).first / 4294967296.0;
   const bool limited = sampling.top_k != 0 && sampling.top_k <= sample_most;
   uint32_t n = 0;
   // Whether what is not sorted may be kept too.

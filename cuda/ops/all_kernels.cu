@@ -41,3 +41,4 @@
 #include "../kernels/sample.cuh"
 #include "../kernels/sample_draw.cuh"
 #include "../kernels/sample_select.cuh"
+#include "../kernels/sample_shaped.cuh"

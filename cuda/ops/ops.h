@@ -46,6 +46,7 @@ struct StepView {
   uint32_t mask_words;
   // Tokens of the sequence with most of them in this step.
   uint32_t most_tokens;
+  bool shaped;                          // an output is a shaped draw
 };
 
 // kernels/kv_cache.cuh says how a page of page_bytes (cache_page_bytes() or more) is laid out. Page i starts at

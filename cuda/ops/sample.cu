@@ -1,4 +1,5 @@
 #include "../kernels/sample.cuh"
+#include "../kernels/sample_shaped.cuh"
 
 #include "../runtime/error.h"
 #include "ops.h"
@@ -8,6 +9,11 @@ namespace m40::cuda {
 __global__ void __launch_bounds__(sample_threads, 1) sample_kernel(SampleKernelArgs args) {
   __shared__ SampleShared shared;
   sample(args, launched_block(), shared);
+}
+
+__global__ void __launch_bounds__(sample_threads, 1) sample_shaped_kernel(SampleKernelArgs args) {
+  __shared__ SampleShared shared;
+  sample_shaped(args, launched_block(), shared);
 }
 
 namespace {
@@ -46,6 +52,7 @@ void launch_sample(const SampleArgs& args, const StepView& step, cudaStream_t st
     kernel.samples = args.samples + first;
     kernel.statuses = args.statuses + first;
     M40_LAUNCH((sample_kernel), dim3(kernel.n_slices, n), sample_threads, 0, stream, kernel);
+    if (step.shaped) M40_LAUNCH((sample_shaped_kernel), n, sample_threads, 0, stream, kernel);
   }
 }
 

@@ -4,19 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+#include "../runtime/sample_weights.h"
 #include "execution.h"
 #include "philox.h"
+#include "sample_shaped.h"
 
 namespace m40::reference {
 
 namespace {
 
-struct Candidate {
-  float logit;
-  int32_t token;
-};
-
-bool likelier(const Candidate& a, const Candidate& b) { return a.logit != b.logit ? a.logit > b.logit : a.token < b.token; }
 // The order of a heap whose top is the likeliest.
 bool less_likely(const Candidate& a, const Candidate& b) { return likelier(b, a); }
 
@@ -35,13 +31,14 @@ uint32_t adjust(const Step& step, const m40_sampling& sampling, Candidate* candi
   for (uint32_t i = 0; i < sampling.n_token_biases; i++) {
     const m40_token_bias& bias = step.token_biases[sampling.first_token_bias + i];
     float& logit = candidates[bias.token].logit;
-    logit = limited(static_cast<double>(logit) + static_cast<double>(bias.bias));
+    const double biased = static_cast<double>(logit) + static_cast<double>(bias.bias);
+    logit = isinf(biased) ? -INFINITY : limited(biased);
   }
-  if (sampling.mask == M40_NONE) return n_vocab;
-  const uint32_t* mask = step.masks + uint64_t{sampling.mask} * step.mask_words;
+  const uint32_t* mask = sampling.mask == M40_NONE ? nullptr : step.masks + uint64_t{sampling.mask} * step.mask_words;
   uint32_t n = 0;
   for (uint32_t i = 0; i < n_vocab; i++) {
-    if (mask[i / 32] >> (i % 32) & 1) candidates[n++] = candidates[i];
+    if (candidates[i].logit == -INFINITY || (mask != nullptr && (mask[i / 32] >> (i % 32) & 1) == 0)) continue;
+    candidates[n++] = candidates[i];
   }
   return n;
 }
@@ -85,7 +82,7 @@ int32_t draw(const m40_sampling& sampling, Candidate* candidates, uint32_t n) {
     kept = 0;
     while (rest > 0 && (rest == n || kept < wanted)) kept += weight(take());
   }
-  const double target = kept * (philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream) / 4294967296.0);
+  const double target = kept * (philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream).first / 4294967296.0);
   const uint32_t end = sampling.top_p < 1 ? rest : 0;  // where the kept ones end
   double passed = 0;
   for (uint32_t i = n; i-- > end;) {
@@ -131,7 +128,8 @@ uint32_t sample_output(const Execution& execution, const m40_op_sample& op, uint
   const uint32_t n = adjust(execution.step, sampling, candidates, op.columns);
   if (n == 0) return M40_OUTPUT_NOTHING_ALLOWED;
   m40_sample& sample = reinterpret_cast<m40_sample*>(execution.memory(execution.program.plan.samples))[output];
-  sample.token = draw(sampling, candidates, n);
+  sample.surprise = 0;
+  sample.token = is_shaped(sampling) ? draw_shaped(sampling, candidates, n, &sample.surprise) : draw(sampling, candidates, n);
   sample.logprob = static_cast<float>(static_cast<double>(logits[sample.token]) - log_sum);
   top_logprobs(logits, op.columns, sampling.n_top_logprobs, log_sum, sample);
   return M40_OUTPUT_OK;

@@ -6,8 +6,13 @@
 
 namespace m40::reference {
 
-// The first of the four words for counter (counter, stream, 0, 0).
-inline uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter, uint32_t stream) {
+// The first two of the four words.
+struct PhiloxWords {
+  uint32_t first, second;
+};
+
+// Those for counter (counter, stream, 0, 0).
+inline PhiloxWords philox(uint32_t key_low, uint32_t key_high, uint32_t counter, uint32_t stream) {
   uint32_t c0 = counter;
   uint32_t c1 = stream;
   uint32_t c2 = 0;
@@ -22,7 +27,7 @@ inline uint32_t philox(uint32_t key_low, uint32_t key_high, uint32_t counter, ui
     key_low += 0x9E3779B9u;
     key_high += 0xBB67AE85u;
   }
-  return c0;
+  return {c0, c1};
 }
 
 }  // namespace m40::reference

@@ -191,6 +191,13 @@ std::string describe() {
     FIELD(n_token_counts);
     FIELD(first_token_bias);
     FIELD(n_token_biases);
+    FIELD(typical_p);
+    FIELD(xtc_probability);
+    FIELD(xtc_threshold);
+    FIELD(dynatemp_range);
+    FIELD(dynatemp_exponent);
+    FIELD(mirostat);
+    FIELD(mirostat_mu);
   }
   {
     STRUCT(m40_token_count);
@@ -208,6 +215,7 @@ std::string describe() {
     FIELD(logprob);
     FIELD(top_tokens);
     FIELD(top_logprobs);
+    FIELD(surprise);
   }
   {
     STRUCT(m40_result);

@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "sample_weights.h"
+
 namespace m40 {
 
 const m40_op_sample* find_sample(const std::vector<m40_op>& ops) {
@@ -54,7 +56,10 @@ void write_results(const m40_op_sample& sample, const Step& step, const uint32_t
       result.status = finite ? M40_OUTPUT_OK : M40_OUTPUT_NOT_FINITE;
     } else {
       result.status = statuses[i];
-      if (result.kind == M40_OUTPUT_SAMPLE && result.status == M40_OUTPUT_OK) result.sample = samples[i];
+      if (result.kind == M40_OUTPUT_SAMPLE && result.status == M40_OUTPUT_OK) {
+        result.sample = samples[i];
+        if (!is_shaped(step.sampling[i])) result.sample.surprise = 0;  // no other draw writes it
+      }
     }
     values += n_values;
   }

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "sample_weights.h"
+
 namespace m40 {
 
 namespace {
@@ -168,12 +170,16 @@ class StepParser {
     for (uint32_t i = 0; i < header_.n_token_counts; i++) check_vocab("count", i, step.token_counts[i].token);
     for (uint32_t i = 0; i < header_.n_token_biases; i++) {
       check_vocab("bias", i, step.token_biases[i].token);
-      if (!isfinite(step.token_biases[i].bias)) {
-        fail(M40_INVALID_ARGUMENT, "token bias %u is %g: wanted a finite number", i, static_cast<double>(step.token_biases[i].bias));
+      const float bias = step.token_biases[i].bias;
+      if (!isfinite(bias) && bias != -INFINITY) {
+        fail(M40_INVALID_ARGUMENT, "token bias %u is %g: wanted a finite number, or -infinity", i, static_cast<double>(bias));
       }
     }
     for (uint32_t i = 0; i < step.n_outputs; i++) {
-      if (step.outputs[i].kind == M40_OUTPUT_SAMPLE) check_sampling(i, step.sampling[i]);
+      if (step.outputs[i].kind != M40_OUTPUT_SAMPLE) continue;
+      check_sampling(i, step.sampling[i]);
+      check_shaping(i, step.sampling[i]);
+      step.shaped = step.shaped || is_shaped(step.sampling[i]);
     }
   }
 
@@ -219,6 +225,21 @@ class StepParser {
     }
     slice(i, "token counts", s.first_token_count, s.n_token_counts, header_.n_token_counts);
     slice(i, "token biases", s.first_token_bias, s.n_token_biases, header_.n_token_biases);
+  }
+
+  // What few requests ask for.
+  void check_shaping(uint32_t i, const m40_sampling& s) const {
+    in_range(i, "typical_p", s.typical_p, s.typical_p > 0 && s.typical_p <= 1, "more than 0, at most 1");
+    in_range(i, "xtc_probability", s.xtc_probability, s.xtc_probability >= 0 && s.xtc_probability <= 1, "0 to 1");
+    in_range(i, "xtc_threshold", s.xtc_threshold, s.xtc_threshold >= 0 && s.xtc_threshold <= 1, "0 to 1");
+    in_range(i, "dynatemp_range", s.dynatemp_range, s.dynatemp_range >= 0, "a finite number, 0 or more");
+    in_range(i, "dynatemp_exponent", s.dynatemp_exponent, s.dynatemp_exponent > 0, "a finite number above 0");
+    in_range(i, "mirostat_mu", s.mirostat_mu, true, "a finite number");
+    if (s.mirostat != 0 && s.mirostat != 2) fail(M40_INVALID_ARGUMENT, "output %u: mirostat is %u: wanted 0 or 2", i, s.mirostat);
+    if (is_shaped(s) && limits_.limits.n_vocab > most_shaped_tokens) {
+      fail(M40_INVALID_ARGUMENT, "output %u: typical_p, XTC, dynamic temperature or mirostat with %u tokens: wanted a vocabulary of at most %u", i,
+           limits_.limits.n_vocab, most_shaped_tokens);
+    }
   }
 
   const uint8_t* block_;

@@ -38,6 +38,7 @@ struct Step {
   const uint32_t* masks;             // [n_masks, mask_words]
   uint32_t mask_words;
   bool hidden;                       // an output is a hidden state
+  bool shaped;                       // one is a shaped draw (sample_weights.h)
 };
 
 // seen: scratch of ceil(limits.n_sequences / 32) words. Throws Failure with M40_INVALID_ARGUMENT.

@@ -39,7 +39,7 @@ struct Rest {
 
 m40_sampling greedy() {
   m40_sampling sampling = {};
-  sampling.top_p = sampling.repetition_penalty = 1;
+  sampling.top_p = sampling.typical_p = sampling.repetition_penalty = 1;
   sampling.mask = M40_NONE;
   return sampling;
 }
@@ -47,7 +47,7 @@ m40_sampling greedy() {
 }  // namespace
 
 StepShape shape_of(const Step& step, const StepLimits& limits) {
-  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, 0, 1, step.hidden};
+  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, 0, 1, step.hidden, step.shaped};
   if (limits.page_tokens != 0) {
     uint32_t stride = 16;
     while (stride < step.page_stride) stride *= 2;
@@ -62,7 +62,7 @@ StepShape shape_of(const Step& step, const StepLimits& limits) {
 }
 
 uint64_t input_bytes(const m40_limits& limits) {
-  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, limits.n_sequence_pages, 0, false};
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, limits.n_sequence_pages, 0, false, false};
   return Places(largest).rest + limits.step_bytes + 16;
 }
 
@@ -122,6 +122,7 @@ StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* m
   view.masks = reinterpret_cast<const uint32_t*>(memory + places.rest);
   view.mask_words = static_cast<uint32_t>(mask_words(limits));
   view.most_tokens = shape.most_tokens;
+  view.shaped = shape.shaped;
   return view;
 }
 

@@ -21,8 +21,9 @@ struct StepShape {
   uint32_t page_stride;
   uint32_t most_tokens;
   bool hidden;  // hidden states are wanted: they are written where they would not have to be
+  bool shaped;  // there are shaped draws, which take a launch of their own
 
-  auto key() const { return std::make_tuple(n_tokens, n_sequences, n_outputs, n_decode, page_stride, most_tokens, hidden); }
+  auto key() const { return std::make_tuple(n_tokens, n_sequences, n_outputs, n_decode, page_stride, most_tokens, hidden, shaped); }
   bool operator<(const StepShape& other) const { return key() < other.key(); }
 };
 

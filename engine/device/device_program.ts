@@ -143,7 +143,7 @@ export class DeviceProgram {
         return { status, values };
       }
       if (status !== "ok") return { status };
-      return { status, sample: readSample(view, at + sample.offset, output.topLogprobs) };
+      return { status, sample: readSample(view, at + sample.offset, output) };
     });
   }
 }
@@ -159,14 +159,16 @@ function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]
 }
 
 /** By hand, because it is done for every token of every sequence. */
-function readSample(view: DataView, at: number, topLogprobs: number): Sample {
-  const { token, logprob, top_tokens, top_logprobs } = SAMPLE.fields;
-  return {
+function readSample(view: DataView, at: number, wanted: WantedOutput): Sample {
+  const { token, logprob, top_tokens, top_logprobs, surprise } = SAMPLE.fields;
+  const sample = {
     token: view.getInt32(at + token.offset, true),
     logprob: view.getFloat32(at + logprob.offset, true),
-    top: Array.from({ length: Math.min(topLogprobs, MAX_TOP_LOGPROBS) }, (_, i) => ({
+    top: Array.from({ length: Math.min(wanted.topLogprobs, MAX_TOP_LOGPROBS) }, (_, i) => ({
       token: view.getInt32(at + top_tokens.offset + 4 * i, true),
       logprob: view.getFloat32(at + top_logprobs.offset + 4 * i, true),
     })),
   };
+  if (!wanted.surprise) return sample;
+  return { ...sample, surprise: view.getFloat32(at + surprise.offset, true) };
 }

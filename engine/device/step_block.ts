@@ -22,6 +22,15 @@ export interface StepSampling {
   repetitionPenalty: number;
   frequencyPenalty: number;
   presencePenalty: number;
+  typicalP: number;
+  xtcProbability: number;
+  xtcThreshold: number;
+  dynatempRange: number;
+  dynatempExponent: number;
+  /** 2, or 0 for none. */
+  mirostat: number;
+  /** In bits. */
+  mirostatMu: number;
   /** How many of the likeliest tokens' log-probabilities are wanted, 0 to 20. */
   topLogprobs: number;
   /** The key of its random numbers: 64 bits. */
@@ -42,9 +51,21 @@ export interface StepSampling {
   only?: number;
 }
 
-/** Whether it takes a mask to say which tokens are allowed. */
-function isMasked({ mask, forbidden, only }: StepSampling): boolean {
-  return mask !== undefined || forbidden !== undefined || only !== undefined;
+/** More tokens than these are forbidden by a mask rather than by biases of -infinity. */
+const MOST_FORBIDDEN = 64;
+
+/** The lists of an output: how long they are, and whether it has a mask. */
+function listsOf({ tokenCounts, tokenBiases, forbidden, mask, only }: StepSampling) {
+  // What is drawn is decided; the log-probabilities are the model's own.
+  if (only !== undefined) return { counts: 0, biases: 0, forbidden: 0, masked: true };
+  const nForbidden = forbidden?.size ?? 0;
+  const few = nForbidden <= MOST_FORBIDDEN;
+  return {
+    counts: tokenCounts?.size ?? 0,
+    biases: (tokenBiases?.size ?? 0) + (few ? nForbidden : 0),
+    forbidden: few ? nForbidden : 0,
+    masked: mask !== undefined || !few,
+  };
 }
 
 /** One sequence's part of a step. */
@@ -74,6 +95,8 @@ export interface WantedOutput {
   readonly kind: OutputKind;
   /** Of a sample: how many of the likeliest tokens' log-probabilities it asks for. */
   readonly topLogprobs: number;
+  /** Of a sample: whether it asks for the token's surprise. */
+  readonly surprise: boolean;
 }
 
 /** The likeliest token, and nothing else asked. */
@@ -85,6 +108,13 @@ export const GREEDY: StepSampling = {
   repetitionPenalty: 1,
   frequencyPenalty: 0,
   presencePenalty: 0,
+  typicalP: 1,
+  xtcProbability: 0,
+  xtcThreshold: 0,
+  dynatempRange: 0,
+  dynatempExponent: 1,
+  mirostat: 0,
+  mirostatMu: 0,
   topLogprobs: 0,
   seed: 0n,
   stream: 0,
@@ -112,11 +142,12 @@ export function stepBytes(
 ): number {
   const mask = Math.ceil(limits.n_vocab / 32) * 4;
   const history = Math.min(limits.n_vocab, sequenceTokens) * TOKEN_COUNT.bytes;
-  const biases = Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) * TOKEN_BIAS.bytes;
+  const biases = (Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) + MOST_FORBIDDEN) *
+    TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
-    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes) +
-    limits.n_sequences * (mask + history + biases);
+    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
+    limits.n_sequences * (history + biases);
 }
 
 /** How much of everything a step has; `pages` of the sequence with most of them. */
@@ -196,7 +227,8 @@ export class StepBlock {
         this.words[output + 1] = Kinds[kind];
         this.writeSampling(sampling, at, written);
         written.outputs++;
-        wanted.push({ kind, topLogprobs: sampling.topLogprobs });
+        const { topLogprobs, mirostat } = sampling;
+        wanted.push({ kind, topLogprobs, surprise: mirostat !== 0 });
       }
       this.writeTokens(sequence, index, at, written.tokens);
       written.tokens += sequence.tokens.length;
@@ -247,21 +279,31 @@ export class StepBlock {
     const { words } = this;
     const record = at.sampling + written.outputs * SAMPLING.bytes / 4;
     this.writeParameters(record, sampling);
+    const lists = listsOf(sampling);
     words[record + FIELD.first_token_count] = written.counts;
-    words[record + FIELD.n_token_counts] = sampling.tokenCounts?.size ?? 0;
-    if (sampling.tokenCounts) {
-      words.set(sampling.tokenCounts.words, at.counts + 2 * written.counts);
-      written.counts += sampling.tokenCounts.size;
-    }
+    words[record + FIELD.n_token_counts] = lists.counts;
+    if (lists.counts > 0) words.set(sampling.tokenCounts!.words, at.counts + 2 * written.counts);
+    written.counts += lists.counts;
     words[record + FIELD.first_token_bias] = written.biases;
-    words[record + FIELD.n_token_biases] = sampling.tokenBiases?.size ?? 0;
-    for (const [token, bias] of sampling.tokenBiases ?? []) {
-      words[at.biases + 2 * written.biases] = token;
-      this.floats[at.biases + 2 * written.biases + 1] = bias;
-      written.biases++;
+    words[record + FIELD.n_token_biases] = lists.biases;
+    if (lists.biases > 0) {
+      this.writeBiases(sampling, lists.forbidden, at.biases + 2 * written.biases);
     }
-    words[record + FIELD.mask] = isMasked(sampling) ? written.masks : NONE;
-    if (isMasked(sampling)) this.writeMask(sampling, at.masks + this.maskWords * written.masks++);
+    written.biases += lists.biases;
+    words[record + FIELD.mask] = lists.masked ? written.masks : NONE;
+    if (lists.masked) this.writeMask(sampling, at.masks + this.maskWords * written.masks++);
+  }
+
+  private writeBiases(sampling: StepSampling, nForbidden: number, place: number): void {
+    for (const [token, bias] of sampling.tokenBiases ?? []) {
+      this.words[place++] = token;
+      this.floats[place++] = bias;
+    }
+    if (nForbidden === 0) return;
+    for (const token of sampling.forbidden!) {
+      this.words[place++] = token;
+      this.floats[place++] = -Infinity;
+    }
   }
 
   private writeMask({ mask, forbidden = NOTHING, only }: StepSampling, place: number): void {
@@ -291,6 +333,13 @@ export class StepBlock {
     this.view.setBigUint64((record + FIELD.seed_low) * 4, sampling.seed, true);
     words[record + FIELD.counter] = sampling.counter;
     words[record + FIELD.stream] = sampling.stream;
+    floats[record + FIELD.typical_p] = sampling.typicalP;
+    floats[record + FIELD.xtc_probability] = sampling.xtcProbability;
+    floats[record + FIELD.xtc_threshold] = sampling.xtcThreshold;
+    floats[record + FIELD.dynatemp_range] = sampling.dynatempRange;
+    floats[record + FIELD.dynatemp_exponent] = sampling.dynatempExponent;
+    words[record + FIELD.mirostat] = sampling.mirostat;
+    floats[record + FIELD.mirostat_mu] = sampling.mirostatMu;
   }
 
   private places(size: StepSize): Places {
@@ -335,10 +384,12 @@ export class StepBlock {
       size.pages = Math.max(size.pages, pages.length);
       size.outputs += outputs.length;
       for (const { sampling } of outputs) {
-        size.counts += sampling?.tokenCounts?.size ?? 0;
-        size.biases += sampling?.tokenBiases?.size ?? 0;
-        if (sampling?.mask) this.checkMask(sampling.mask);
-        if (sampling && isMasked(sampling)) size.masks++;
+        if (sampling === undefined) continue;
+        const { counts, biases, masked } = listsOf(sampling);
+        size.counts += counts;
+        size.biases += biases;
+        if (sampling.mask) this.checkMask(sampling.mask);
+        if (masked) size.masks++;
       }
     }
     this.within("tokens", size.tokens, this.limits.n_tokens);

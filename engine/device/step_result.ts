@@ -5,6 +5,8 @@ export interface Sample {
   readonly logprob: number;
   /** The likeliest tokens, likeliest first; as many as were asked for. */
   readonly top: readonly { readonly token: number; readonly logprob: number }[];
+  /** With mirostat: how surprising it was among the tokens that it was drawn from, in bits. */
+  readonly surprise?: number;
 }
 
 /**

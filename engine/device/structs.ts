@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 4;
+export const ABI_VERSION = 5;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -294,6 +294,13 @@ export const SAMPLING = new Struct("m40_sampling", {
   n_token_counts: "u32",
   first_token_bias: "u32",
   n_token_biases: "u32",
+  typical_p: "f32",
+  xtc_probability: "f32",
+  xtc_threshold: "f32",
+  dynatemp_range: "f32",
+  dynatemp_exponent: "f32",
+  mirostat: "u32",
+  mirostat_mu: "f32",
 });
 
 export const TOKEN_COUNT = new Struct("m40_token_count", { token: "i32", count: "u32" });
@@ -304,6 +311,7 @@ export const SAMPLE = new Struct("m40_sample", {
   logprob: "f32",
   top_tokens: ["i32", MAX_TOP_LOGPROBS],
   top_logprobs: ["f32", MAX_TOP_LOGPROBS],
+  surprise: "f32",
 });
 
 /** The sample's fields are those of {@link SAMPLE}. */

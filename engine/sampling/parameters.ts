@@ -193,7 +193,6 @@ export function validateSampling(
   if (all.seed !== undefined) checkSeed(all.seed);
   checkBreakers(all.drySequenceBreakers);
   checkBiases(all.logitBias, vocabSize);
-  checkDevice(all);
   return {
     ...all,
     topK: Math.max(all.topK, 0),
@@ -211,15 +210,6 @@ function checkNumber(parameter: NumericParameter, value: number): void {
     "mirostat is 1, which there is not; wanted 2, its successor, or 0 for none",
     name,
   );
-}
-
-/** Refuses what no device draws by. */
-function checkDevice(all: SamplingParameters): void {
-  const unknown = (["typicalP", "xtcProbability", "mirostat", "dynatempRange"] as const)
-    .find((name) => all[name] !== SAMPLING_DEFAULTS[name]);
-  if (unknown === undefined) return;
-  const name = NUMBERS[unknown];
-  throw new M40Error("invalid_request", `${name} is not supported; leave it out`, name);
 }
 
 function checkBreakers(breakers: readonly string[]): void {

@@ -1,4 +1,5 @@
 import type { StepSampling } from "../device/step_block.ts";
+import type { Sample } from "../device/step_result.ts";
 import { DryPenalties } from "./dry.ts";
 import type { SamplingParameters } from "./parameters.ts";
 import { RepeatWindow } from "./repeat_window.ts";
@@ -35,6 +36,8 @@ export class SequenceSampling {
   private readonly window?: RepeatWindow;
   private readonly dry?: DryPenalties;
   private readonly steering?: Steering;
+  /** The surprise that mirostat wants, in bits, and how fast its cut follows what there is; absent: no mirostat. */
+  private readonly mirostat?: { readonly tau: number; readonly eta: number };
 
   constructor(options: SequenceSamplingOptions) {
     const { prompt, sampling, topLogprobs, endTokens, tokenBytes = () => NO_BYTES } = options;
@@ -53,6 +56,9 @@ export class SequenceSampling {
     if (sampling.dryMultiplier > 0 && sampling.dryPenaltyLastN !== 0) {
       this.dry = new DryPenalties(this.tokens, sampling, tokenBytes);
     }
+    if (sampling.mirostat !== 0 && sampling.temperature > 0) {
+      this.mirostat = { tau: sampling.mirostatTau, eta: sampling.mirostatEta };
+    }
     this.step = {
       temperature: sampling.temperature,
       topK: sampling.topK,
@@ -61,6 +67,14 @@ export class SequenceSampling {
       repetitionPenalty: sampling.repetitionPenalty,
       frequencyPenalty: sampling.frequencyPenalty,
       presencePenalty: sampling.presencePenalty,
+      typicalP: sampling.typicalP,
+      xtcProbability: sampling.xtcProbability,
+      xtcThreshold: sampling.xtcThreshold,
+      dynatempRange: sampling.dynatempRange,
+      dynatempExponent: sampling.dynatempExponent,
+      mirostat: 0,
+      // Where the cut starts, as the method's authors have it.
+      mirostatMu: 2 * sampling.mirostatTau,
       topLogprobs,
       seed: sampling.seed === undefined ? randomSeed() : BigInt.asUintN(64, BigInt(sampling.seed)),
       stream: sampling.stream ?? 0,
@@ -74,20 +88,32 @@ export class SequenceSampling {
     const { step } = this;
     const drawn = this.generated.length + guesses.length;
     const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
+    const only = this.steering?.next(
+      guesses.length === 0 ? this.generated : [...this.generated, ...guesses],
+    );
     const changes = {
       counter: drawn,
       tokenBiases: this.biases(tokens),
       forbidden: drawn < this.minTokens && this.endTokens.size > 0 ? this.endTokens : undefined,
-      only: this.steering?.next(
-        guesses.length === 0 ? this.generated : [...this.generated, ...guesses],
-      ),
+      only,
+      // What is forced says nothing of how surprising the model's own tokens are.
+      mirostat: this.mirostat === undefined || only !== undefined ? 0 : 2,
     };
     if (guesses.length === 0) return Object.assign(step, changes);
     return { ...step, ...changes, tokenCounts: this.countsAfter(guesses) };
   }
 
+  /** Whether what is drawn for a guess is what would be drawn without it: mirostat's cut follows from each draw. */
+  get canGuess(): boolean {
+    return this.mirostat === undefined;
+  }
+
   /** Takes in the next token. */
-  append(token: number): void {
+  append({ token, surprise }: Sample): void {
+    if (this.mirostat !== undefined && surprise !== undefined) {
+      const { tau, eta } = this.mirostat;
+      this.step.mirostatMu = Math.fround(this.step.mirostatMu - eta * (surprise - tau));
+    }
     this.tokens.push(token);
     this.generated.push(token);
     this.window?.advance();

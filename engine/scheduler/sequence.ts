@@ -77,10 +77,10 @@ export class Sequence {
     this.maxTokens = options.maxTokens;
     this.listener = options.listener;
     this.leader = options.leader;
-    this.guess = options.guess;
     this.endTokens = options.endTokens;
     this.sampler = new SequenceSampling(options);
     this.tokens = this.sampler.tokens;
+    if (this.sampler.canGuess) this.guess = options.guess;
   }
 
   get state(): SequenceState {
@@ -165,9 +165,9 @@ export class Sequence {
   }
 
   /** Takes in a drawn token; the answer is whether nothing more is drawn. */
-  append(token: number): boolean {
-    this.sampler.append(token);
-    return this.endTokens.has(token) || this.drawn >= this.maxTokens;
+  append(sample: Sample): boolean {
+    this.sampler.append(sample);
+    return this.endTokens.has(sample.token) || this.drawn >= this.maxTokens;
   }
 
   /** Whether the listener has been told of the end. */

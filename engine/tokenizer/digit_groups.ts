@@ -7,8 +7,11 @@
  */
 
 const DIGITS = /\p{Nd}+/gu;
-/** What continues a word: between a digit and one of these is no boundary of words. */
-const WORD_CHARACTER = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}]/uy;
+/**
+ * What continues a word: between a digit and one of these is no boundary of words. Oniguruma, which the
+ * models' expressions were written for, counts the superscripts and fractions of Latin 1 as well.
+ */
+const WORD_CHARACTER = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u00b2\u00b3\u00b9\u00bc-\u00be]/uy;
 
 /**
  * The cuts of `\d{1,3}(?=(?:\d{3})*\b)`: digits that end a word are groups of three, the first of which

@@ -1,16 +1,15 @@
 import type { Hono } from "hono";
-import type { ChatRequest, GenerateRequest } from "../../engine/mod.ts";
+import type { GenerateRequest } from "../../engine/mod.ts";
 import { readJson } from "../body.ts";
 import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
-import { HttpError } from "../errors.ts";
 import { startAll } from "../generations.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
 import { eventStream } from "../sse.ts";
 import { ChatAnswer } from "./chat_answer.ts";
-import { readMessages } from "./chat_messages.ts";
+import { chatRequest } from "./chat_messages.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
 import { refuseUnsupported } from "./chat_unsupported.ts";
 import { answerHead } from "./head.ts";
@@ -43,39 +42,6 @@ export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext
       return Response.json({ ...head, ...await answer.whole() });
     },
   });
-}
-
-/** The fields of a body that say what is rendered. */
-type ConversationBody = Pick<
-  ChatCompletionRequest,
-  | "messages"
-  | "continue_final_message"
-  | "add_generation_prompt"
-  | "chat_template_kwargs"
-  | "reasoning_effort"
->;
-
-/**
- * The conversation of a body.
- *
- * @throws {HttpError} 400 for messages that cannot be read, and for fields that contradict each other.
- */
-export function chatRequest(body: ConversationBody): ChatRequest {
-  if (body.continue_final_message && body.add_generation_prompt) {
-    throw new HttpError(
-      400,
-      "invalid_request",
-      "continue_final_message and add_generation_prompt cannot both be true: either the last message is " +
-        "continued, or an answer to it begins. Leave one out.",
-      { param: "continue_final_message" },
-    );
-  }
-  return {
-    messages: readMessages(body.messages),
-    continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
-    templateVariables: body.chat_template_kwargs ?? undefined,
-    reasoningEffort: body.reasoning_effort ?? undefined,
-  };
 }
 
 /** What the engine is asked for: `n` times the same, each with a random stream of its own. */

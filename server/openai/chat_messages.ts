@@ -1,7 +1,30 @@
-import type { ChatMessage, TextPart } from "../../engine/mod.ts";
+import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
-import type { Message } from "./chat_schemas.ts";
+import type { ConversationFields, Message } from "./chat_schemas.ts";
+
+/**
+ * The conversation of a body.
+ *
+ * @throws {HttpError} 400 for messages that cannot be read, and for fields that contradict each other.
+ */
+export function chatRequest(body: ConversationFields): ChatRequest {
+  if (body.continue_final_message && body.add_generation_prompt) {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      "continue_final_message and add_generation_prompt cannot both be true: either the last message is " +
+        "continued, or an answer to it begins. Leave one out.",
+      { param: "continue_final_message" },
+    );
+  }
+  return {
+    messages: readMessages(body.messages),
+    continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
+    templateVariables: body.chat_template_kwargs ?? undefined,
+    reasoningEffort: body.reasoning_effort ?? undefined,
+  };
+}
 
 /**
  * Messages as the engine takes them.
@@ -9,7 +32,7 @@ import type { Message } from "./chat_schemas.ts";
  * @throws {HttpError} 400 naming the message and what of it cannot be read: parts that are no text, calls
  * of tools.
  */
-export function readMessages(messages: readonly Message[]): ChatMessage[] {
+function readMessages(messages: readonly Message[]): ChatMessage[] {
   return messages.map((message, index) => readMessage(message, `messages.${index}`));
 }
 

@@ -1,13 +1,14 @@
 import { z } from "zod";
 import { ROLES } from "../../engine/mod.ts";
 import {
+  arrayOf,
   boolean,
-  describe,
   ignored,
   integer,
   object,
   streamOptions,
   string,
+  strings,
   wants,
 } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
@@ -43,14 +44,12 @@ export const Message = z.object({
   tool_call_id: ignored("Which call a tool's message answers."),
   tool_calls: z.unknown().optional().meta({ description: "Not supported: absent or empty." }),
   function_call: z.unknown().optional().meta({ description: "Not supported: absent." }),
-}, wants("an object")).meta({ id: "Message", description: "A message of a conversation." });
+}, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
 export type Message = z.output<typeof Message>;
 
 /** The messages, and how the template makes a prompt of them: alike wherever a conversation is taken. */
 export const conversationFields = {
-  messages: z.array(Message, {
-    error: ({ input }) => `wanted an array of messages; got ${describe(input)}`,
-  }).min(1, "wanted at least one message; got an empty array").meta({
+  messages: arrayOf(Message, "an array of at least one message", 1).meta({
     description: "The conversation so far.",
   }),
   continue_final_message: boolean(
@@ -60,6 +59,9 @@ export const conversationFields = {
   chat_template_kwargs: object("Variables for the template, such as enable_thinking."),
   reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
 };
+
+/** What a schema with {@link conversationFields} gives of them. */
+export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>>;
 
 /** The body of `POST /v1/chat/completions`. */
 export const ChatCompletionRequest = z.object({
@@ -85,8 +87,7 @@ export const ChatCompletionRequest = z.object({
   ...samplingFields,
   response_format: z.looseObject({ type: z.string(wants("a string")) }, wants("an object"))
     .nullish().meta({ description: 'Not supported but for {"type": "text"}.' }),
-  modalities: z.array(z.string(wants("a string")), wants("an array of strings")).nullish()
-    .meta({ description: 'Not supported but for ["text"].' }),
+  modalities: strings('Not supported but for ["text"].'),
   tools: z.array(z.unknown(), wants("an array")).nullish()
     .meta({ description: "Not supported: absent or empty." }),
   tool_choice: z.unknown().optional()

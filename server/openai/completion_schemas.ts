@@ -5,7 +5,9 @@ import { Usage } from "../usage.ts";
 
 /** The most generations that one request may ask for for each prompt (`n`). */
 export const MAX_N = 8;
-/** The most generations of one request: its prompts times `n`. */
+/** The most candidates of which they can be chosen (`best_of`). */
+const MAX_BEST_OF = 20;
+/** The most generations of one request: its prompts times `n` or `best_of`. */
 export const MAX_CHOICES = 32;
 /** How many tokens are generated where a request does not say; OpenAI's default. */
 export const DEFAULT_MAX_TOKENS = 16;
@@ -26,14 +28,25 @@ export const CompletionRequest = z.object({
     MAX_N,
     "Answers to each prompt; default 1. With a seed, the first is the one that n 1 gives.",
   ),
-  best_of: number("Candidates for each prompt; only as many as n are supported."),
-  echo: boolean("Whether the prompt comes before the answer."),
+  best_of: integer(
+    1,
+    MAX_BEST_OF,
+    "Candidates for each prompt, of which the n with the highest mean log-probability of their tokens are the " +
+      "answers, best first; default n. Not with stream.",
+  ),
+  echo: boolean(
+    "Whether the prompt comes before the answer; with logprobs, its tokens have theirs too.",
+  ),
   logprobs: integer(
     0,
     5,
     "Tokens carry their log-probability and those of so many likeliest tokens.",
   ),
-  suffix: string("Text after the answer."),
+  suffix: string(
+    "Text that comes after the answer, which fills the gap between prompt and suffix; for models whose vocabulary " +
+      "has tokens for that.",
+  ),
+  parse_special: boolean("Whether special tokens in a prompt's text are tokens; default true."),
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stream_options: streamOptions(),
   ...samplingFields,
@@ -48,10 +61,11 @@ export const CompletionLogprobs = z.strictObject({
   tokens: z.array(z.string()).meta({
     description: "The tokens' texts; `bytes:\\xe2\\x82` for a part of a character.",
   }),
-  token_logprobs: z.array(z.number()).meta({
-    description: "Natural logarithms of their probabilities by the model.",
+  token_logprobs: z.array(z.number().nullable()).meta({
+    description:
+      "Natural logarithms of their probabilities by the model; null for a prompt's first token.",
   }),
-  top_logprobs: z.array(z.record(z.string(), z.number())).meta({
+  top_logprobs: z.array(z.record(z.string(), z.number()).nullable()).meta({
     description: "For each token the likeliest ones in its place, and the token itself.",
   }),
   text_offset: z.array(z.int().min(0)).meta({

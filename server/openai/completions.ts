@@ -1,8 +1,9 @@
 import type { Hono } from "hono";
-import type { GenerateRequest } from "../../engine/mod.ts";
+import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { readJson } from "../body.ts";
 import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
+import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
@@ -17,7 +18,7 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
     POST: async (c) => {
       const body = parseBody(CompletionRequest, await readJson(c.req.raw, server.maxBodyBytes));
       requireModel(server, body.model ?? undefined);
-      const requests = requestsOf(body, {
+      const requests = requestsOf(server.engine, body, {
         signal: requestSignal(c.req.raw, c.env),
         timeoutMs: server.timeoutMs,
       });
@@ -37,47 +38,84 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
 }
 
 /**
- * What the engine is asked for: for each prompt `n` requests, in the order of the choices.
+ * What the engine is asked for: for each prompt as many requests as it has candidates, in the order of
+ * the choices.
  *
- * @throws {HttpError} 400 for what m40 does not support, by its name.
+ * @throws {HttpError} 400 for fields that contradict each other, and for what m40 does not support.
  */
 function requestsOf(
+  engine: Engine,
   body: CompletionRequest,
   ends: Pick<GenerateRequest, "signal" | "timeoutMs">,
 ): GenerateRequest[] {
-  const n = body.n ?? 1;
-  if (body.best_of != null && body.best_of !== n) {
-    throw unsupported("best_of", "best_of is not supported other than equal to n. Leave it out.");
-  }
-  if (body.suffix != null && body.suffix !== "") {
-    throw unsupported("suffix", "suffix is not supported. Put all of the text into the prompt.");
-  }
-  if (body.echo && body.logprobs != null) {
+  const { n, candidates } = checkCounts(body);
+  if (body.echo && body.logprobs != null && body.suffix) {
     throw unsupported(
-      "echo",
-      "echo together with logprobs is not supported: the prompt's tokens have none. Leave one out.",
-    );
-  }
-  if (body.prompt.length * n > MAX_CHOICES) {
-    throw new HttpError(
-      400,
-      "invalid_request",
-      `${body.prompt.length} prompts times n = ${n} are more than ${MAX_CHOICES} completions. Send fewer at a time.`,
-      { param: "n" },
+      "suffix",
+      "suffix together with echo and logprobs is not supported: the model reads other tokens than are echoed. " +
+        "Leave one of them out.",
     );
   }
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
     maxTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
-    topLogprobs: body.logprobs ?? undefined,
+    parseSpecial: body.parse_special ?? true,
+    // Candidates are compared by them.
+    topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
     ...ends,
   };
-  return body.prompt.flatMap((prompt) =>
-    Array.from({ length: n }, (_, i) => ({
+  const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
+  return prompts.flatMap((prompt) =>
+    Array.from({ length: candidates }, (_, i) => ({
       ...common,
       prompt,
       // Each answer to a prompt has a stream of its own, the first the one that it has without n.
       sampling: { ...common.sampling, stream: i },
     }))
+  );
+}
+
+/**
+ * How many answers each prompt has, and of how many candidates.
+ *
+ * @throws {HttpError} 400 for numbers that do not go together, and for too many in all.
+ */
+function checkCounts(body: CompletionRequest): { n: number; candidates: number } {
+  const n = body.n ?? 1;
+  const candidates = body.best_of ?? n;
+  const refuse = (param: string, message: string) =>
+    new HttpError(400, "invalid_request", message, { param });
+  if (candidates < n) {
+    throw refuse("best_of", `best_of is ${candidates}; wanted at least n, which is ${n}.`);
+  }
+  if (candidates > n && body.stream) {
+    throw refuse(
+      "best_of",
+      `best_of is ${candidates}, more than n, with stream: which candidates are best is known when all are ` +
+        "done. Leave stream or best_of out.",
+    );
+  }
+  const prompts = body.prompt.length;
+  if (prompts * candidates > MAX_CHOICES) {
+    const name = candidates > n ? "best_of" : "n";
+    throw refuse(
+      name,
+      `${prompts} prompts times ${name} = ${candidates} are more than ${MAX_CHOICES} completions. Send fewer ` +
+        "at a time.",
+    );
+  }
+  return { n, candidates };
+}
+
+/** The prompts as ones whose middle is to be filled in, before this text. */
+function promptsWithSuffix(
+  { tokenizer }: Engine,
+  body: CompletionRequest,
+  suffix: string,
+): number[][] {
+  const fim = requireFim(tokenizer, "suffix");
+  const parseSpecial = body.parse_special ?? true;
+  return body.prompt.map((before) =>
+    gapTokens(encodeGap(tokenizer, fim, { before, after: suffix, parseSpecial }))
   );
 }

@@ -4,10 +4,12 @@
 """
 
 import argparse
+import functools
 import json
 import pathlib
 
 import vocabularies
+from pre_tokenizers import PRE_TOKENIZERS
 from texts import texts
 
 KINDS = {
@@ -21,6 +23,17 @@ KINDS = {
                                                                   add_dummy_prefix=False),
     "unigram-double": vocabularies.make_unigram_double,
 }
+
+# One set of merges for all pre-tokenizers.
+trained = functools.lru_cache(vocabularies.train_byte_level)
+
+
+def byte_level(name, pre_tokenizer, ignore_merges):
+    return lambda path, texts: vocabularies.make_byte_level(path, trained(tuple(texts)), name, pre_tokenizer, ignore_merges)
+
+
+for name, (pre_tokenizer, ignore_merges) in PRE_TOKENIZERS.items():
+    KINDS[name] = byte_level(name, pre_tokenizer, ignore_merges)
 
 
 def compare(name, make, out, count, seed):
@@ -38,7 +51,7 @@ def main():
     parser.add_argument("names", nargs="*", default=list(KINDS))
     parser.add_argument("--count", type=int, default=100_000)
     parser.add_argument("--seed", type=int, default=1)
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     args.out.mkdir(parents=True, exist_ok=True)
     for name in args.names:
         compare(name, KINDS[name], args.out, args.count, args.seed)

@@ -1,0 +1,118 @@
+/**
+ * Texts and tokens, and prompts of conversations, in the shapes of llama.cpp's server.
+ *
+ * @module
+ */
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { Tokenizer } from "../../engine/mod.ts";
+import { readJson } from "../body.ts";
+import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
+import { chatFormat } from "../conversation.ts";
+import { HttpError } from "../errors.ts";
+import { boolean, tokenIds, wants } from "../fields.ts";
+import { chatRequest } from "../openai/chat_messages.ts";
+import { conversationFields } from "../openai/chat_schemas.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { wholeText } from "../token_names.ts";
+
+/** The body of `POST /tokenize`. */
+export const TokenizeRequest = z.object({
+  content: z.string(wants("a string")).meta({ description: "The text." }),
+  add_special: boolean(
+    "Whether the tokens that begin and end a sequence are added; default false.",
+  ),
+  parse_special: boolean("Whether special tokens in the text are tokens; default true."),
+  with_pieces: boolean("Whether each token comes with what it stands for."),
+}, wants("a JSON object")).meta({ id: "TokenizeRequest" });
+
+/** A token and what it stands for: a text, or bytes where those are part of a character. */
+const Piece = z.strictObject({
+  id: z.int().min(0),
+  piece: z.union([z.string(), z.array(z.int().min(0).max(255))]),
+}).meta({ id: "TokenPiece" });
+
+/** The answer of `POST /tokenize`. */
+export const Tokenized = z.strictObject({
+  tokens: z.union([z.array(z.int().min(0)), z.array(Piece)]),
+}).meta({ id: "Tokenized" });
+export type Tokenized = z.output<typeof Tokenized>;
+
+/** The body of `POST /detokenize`. */
+export const DetokenizeRequest = z.object({
+  tokens: tokenIds().meta({ description: "The ids of tokens." }),
+}, wants("a JSON object")).meta({ id: "DetokenizeRequest" });
+
+/** The answer of `POST /detokenize`. */
+export const Detokenized = z.strictObject({
+  content: z.string().meta({
+    description: "Their text; special tokens as the vocabulary writes them.",
+  }),
+}).meta({ id: "Detokenized" });
+export type Detokenized = z.output<typeof Detokenized>;
+
+/** The body of `POST /apply-template`. */
+export const ApplyTemplateRequest = z.object(conversationFields, wants("a JSON object"))
+  .meta({ id: "ApplyTemplateRequest" });
+
+/** The answer of `POST /apply-template`. */
+export const AppliedTemplate = z.strictObject({
+  prompt: z.string().meta({ description: "What the model would read." }),
+}).meta({ id: "AppliedTemplate" });
+export type AppliedTemplate = z.output<typeof AppliedTemplate>;
+
+/** `POST /tokenize`, `POST /detokenize` and `POST /apply-template`. */
+export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  const { tokenizer } = server.engine;
+  route(app, "/tokenize", {
+    POST: async (c) => {
+      const body = parseBody(TokenizeRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const tokens = tokenizer.encode(body.content, {
+        addSpecial: body.add_special ?? false,
+        parseSpecial: body.parse_special ?? true,
+      });
+      const answer: Tokenized = {
+        tokens: body.with_pieces ? tokens.map((id) => pieceOf(tokenizer, id)) : tokens,
+      };
+      return c.json(answer);
+    },
+  });
+  route(app, "/detokenize", {
+    POST: async (c) => {
+      const body = parseBody(DetokenizeRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      checkTokens(tokenizer, body.tokens);
+      const answer: Detokenized = {
+        content: tokenizer.decode(body.tokens, { skipSpecial: false }),
+      };
+      return c.json(answer);
+    },
+  });
+  route(app, "/apply-template", {
+    POST: async (c) => {
+      const body = parseBody(ApplyTemplateRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const signal = requestSignal(c.req.raw, c.env);
+      const { text } = await chatFormat(server).prompt(chatRequest(body), signal);
+      const answer: AppliedTemplate = { prompt: text };
+      return c.json(answer);
+    },
+  });
+}
+
+function pieceOf(tokenizer: Tokenizer, id: number): z.output<typeof Piece> {
+  if (tokenizer.isControl(id)) return { id, piece: tokenizer.tokenText(id) };
+  const bytes = tokenizer.tokenBytes(id);
+  return { id, piece: wholeText(bytes) ?? Array.from(bytes) };
+}
+
+/** @throws {HttpError} 400 for an id that is not in the vocabulary. */
+function checkTokens({ vocabSize }: Tokenizer, tokens: readonly number[]): void {
+  const wrong = tokens.find((token) => token >= vocabSize);
+  if (wrong === undefined) return;
+  throw new HttpError(
+    400,
+    "invalid_request",
+    `tokens: wanted ids from 0 to ${vocabSize - 1}; got ${wrong}.`,
+    { param: "tokens" },
+  );
+}

@@ -1,0 +1,262 @@
+// /tokenize, /detokenize, /apply-template and /infill: what editors and tools of llama.cpp's server send.
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import {
+  AppliedTemplate,
+  Detokenized,
+  Tokenized,
+  TokenizeRequest,
+} from "../server/llama_cpp/tokens.ts";
+import { Infilled, InfilledPiece } from "../server/llama_cpp/infill.ts";
+import { byteLevelModel, type ModelFile } from "./byte_level_model.ts";
+import { startChat } from "./server_chat_fixture.ts";
+import {
+  NO_END,
+  openRequest,
+  readError,
+  startServer,
+  type TestServer,
+  until,
+} from "./server_fixture.ts";
+
+// deno-lint-ignore no-explicit-any
+async function post(server: TestServer, path: string, body: unknown): Promise<any> {
+  const response = await server.post(path, body);
+  const answer = await response.json();
+  assertEquals(response.status, 200, JSON.stringify(answer));
+  return answer;
+}
+
+async function tokenize(server: TestServer, body: unknown) {
+  return Tokenized.parse(await post(server, "/tokenize", body)).tokens;
+}
+
+Deno.test("/tokenize gives a text's tokens, special ones as asked, and /detokenize gives the text back", async () => {
+  await using server = await startServer();
+  const { tokenizer } = server.engine;
+  const content = "Hello é 世界</s> 👩‍👩‍👧";
+  const plain = { addSpecial: false };
+  assertEquals(
+    await tokenize(server, { content }),
+    tokenizer.encode(content, { ...plain, parseSpecial: true }),
+  );
+  const literal = await tokenize(server, { content, parse_special: false }) as number[];
+  assertEquals(literal, tokenizer.encode(content, { ...plain, parseSpecial: false }));
+  assert(!literal.includes(tokenizer.eos!));
+  const whole = await tokenize(server, { content, add_special: true }) as number[];
+  assertEquals(whole[0], tokenizer.bos);
+  assertEquals(await tokenize(server, { content: "" }), []);
+  for (const tokens of [literal, await tokenize(server, { content })]) {
+    const answer = Detokenized.parse(await post(server, "/detokenize", { tokens }));
+    assertEquals(answer.content, content);
+  }
+  assertEquals(await post(server, "/detokenize", { tokens: [] }), { content: "" });
+});
+
+Deno.test("/tokenize with_pieces gives each token's text, or its bytes where they are no whole characters", async () => {
+  await using server = await startServer();
+  const content = "</s>Hello 世";
+  const pieces = await tokenize(server, { content, with_pieces: true }) as {
+    id: number;
+    piece: string | number[];
+  }[];
+  assertEquals(pieces.map(({ id }) => id), await tokenize(server, { content }));
+  assertEquals(pieces[0].piece, "</s>");
+  assert(pieces.some(({ piece }) => Array.isArray(piece)), "the test's vocabulary has no 世");
+  const bytes = pieces.slice(1).flatMap(({ piece }) =>
+    typeof piece === "string" ? [...new TextEncoder().encode(piece)] : piece
+  );
+  assertMatch(new TextDecoder().decode(new Uint8Array(bytes)), /^ ?Hello 世$/);
+});
+
+Deno.test("/apply-template gives what a conversation's model would read", async () => {
+  const template =
+    "{% for m in messages %}[{{ m.role }}|{{ m.name }}|{{ m.content }}]{% endfor %}" +
+    "{% if add_generation_prompt %}{{ reasoning_effort }} {{ flavour }}:{% endif %}";
+  await using server = await startChat({}, template);
+  const messages = [
+    { role: "system", content: "S" },
+    { role: "user", name: "Ann", content: "U" },
+    { role: "assistant", content: [{ type: "refusal", refusal: "Never." }], tool_calls: [] },
+    { role: "tool", tool_call_id: "1", content: [{ type: "text", text: "T" }] },
+  ];
+  const rendered = async (body: unknown) =>
+    AppliedTemplate.parse(await post(server, "/apply-template", body)).prompt;
+  const head = "[system||S][user|Ann|U][assistant||Never.][tool||T]";
+  const body = { messages, reasoning_effort: "low", chat_template_kwargs: { flavour: "mild" } };
+  assertEquals(await rendered(body), head + "low mild:");
+  const unfinished = [...messages, { role: "assistant", content: "I am" }];
+  const open = { ...body, messages: unfinished, add_generation_prompt: false };
+  assertMatch(await rendered(open), /\|I am$/);
+  const error = await readError(await server.post("/apply-template", { messages: [] }), 400);
+  assertEquals(error.param, "messages");
+});
+
+/** A server with a model that fills in the middle. */
+async function startInfill(file: ModelFile, more: Parameters<typeof startServer>[0] = {}) {
+  return await startServer({ ...more, path: file.path, engine: { kvPages: 128, ...more.engine } });
+}
+
+/** Keeps the model from ending its text. */
+function endless(server: TestServer) {
+  const ends = [...server.engine.tokenizer.endTokens].map((token) => [token, -100]);
+  return { temperature: 0, logit_bias: Object.fromEntries(ends) };
+}
+
+Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files and what was begun", async () => {
+  using file = await byteLevelModel();
+  await using server = await startInfill(file);
+  const { tokenizer } = server.engine;
+  const fim = tokenizer.fim!;
+  const encode = (text: string) => tokenizer.encode(text, { addSpecial: false });
+  const body = {
+    input_prefix: "def add(a, b):<|im_end|>\n",
+    input_suffix: "\nprint(add(1, 2))",
+    input_extra: [{ filename: "a.py", text: "import os" }],
+    prompt: "    return",
+    n_predict: 6,
+    ...endless(server),
+  };
+  const answer = Infilled.parse(await post(server, "/infill", body));
+  const prompt = [
+    fim.separator!,
+    ...encode("a.py\nimport os"),
+    fim.prefix,
+    ...encode(body.input_prefix),
+    fim.suffix,
+    ...encode(body.input_suffix),
+    fim.middle,
+    ...encode("    return"),
+  ];
+  const same = { prompt, max_tokens: 6, ...endless(server) };
+  const { choices: [{ text }] } = await post(server, "/v1/completions", same);
+  assertEquals(answer, {
+    content: text,
+    stop: true,
+    stop_type: "limit",
+    model: "golden",
+    tokens_predicted: 6,
+    tokens_evaluated: prompt.length,
+    tokens_cached: 0,
+    truncated: false,
+  });
+  const stream = await (await server.post("/infill", { ...body, stream: true })).text();
+  const events = stream.trimEnd().split("\n\n").map((one) => JSON.parse(one.slice(6)));
+  const last = Infilled.parse(events.pop());
+  assertEquals([last.content, last.stop_type, last.tokens_predicted], ["", "limit", 6]);
+  assertEquals(events.map((one) => InfilledPiece.parse(one).content).join(""), text);
+});
+
+Deno.test("/infill says what ended it: the model or a stop string", async () => {
+  using file = await byteLevelModel();
+  await using server = await startInfill(file);
+  const [end] = server.engine.tokenizer.endTokens;
+  const body = { input_prefix: "a", input_suffix: "b" };
+  const ended = await post(server, "/infill", { ...body, logit_bias: { [end]: 100 } });
+  assertEquals([ended.stop_type, ended.content], ["eos", ""]);
+  const { content } = await post(server, "/infill", { ...body, n_predict: 20, ...endless(server) });
+  const stop = content.slice(4, 7);
+  const stopped = await post(server, "/infill", { ...body, stop, ...endless(server) });
+  assertEquals([stopped.stop_type, stopped.content], [
+    "word",
+    content.slice(0, content.indexOf(stop)),
+  ]);
+});
+
+Deno.test("/infill keeps what is nearest to the gap where the context has no room for all", async () => {
+  using file = await byteLevelModel();
+  await using server = await startInfill(file, { engine: { contextTokens: 256, kvPages: 32 } });
+  const before = Array.from({ length: 400 }, (_, i) => `a${i}`).join("\n");
+  const after = Array.from({ length: 400 }, (_, i) => `z${i}`).join("\n");
+  const body = {
+    input_prefix: before,
+    input_suffix: after,
+    input_extra: [{ text: "other" }],
+    n_predict: 8,
+    ...endless(server),
+  };
+  const answer = Infilled.parse(await post(server, "/infill", body));
+  assertEquals([answer.truncated, answer.tokens_predicted], [true, 8]);
+  assertEquals(answer.tokens_evaluated, 256 - 8);
+  // A short text leaves its share to the other, and to files from the last one on.
+  const files = ["one", "two", "three"].map((text) => ({ filename: "f", text: text.repeat(20) }));
+  const short = { ...body, input_suffix: "z", input_prefix: "a", input_extra: files };
+  const some = Infilled.parse(await post(server, "/infill", short));
+  assert(some.tokens_evaluated <= 256 - 8);
+  const open = Infilled.parse(await post(server, "/infill", { ...short, n_predict: undefined }));
+  assertEquals(open.tokens_evaluated + open.tokens_predicted, 256);
+});
+
+Deno.test("suffix fills the gap between prompt and suffix, streamed or not, for texts and tokens", async () => {
+  using file = await byteLevelModel();
+  await using server = await startInfill(file);
+  const { tokenizer } = server.engine;
+  const fim = tokenizer.fim!;
+  const encode = (text: string) => tokenizer.encode(text, { addSpecial: false });
+  const tokens = [fim.prefix, ...encode("Once"), fim.suffix, ...encode(" end."), fim.middle];
+  const rest = { max_tokens: 8, ...endless(server) };
+  const wanted = (await post(server, "/v1/completions", { prompt: tokens, ...rest })).choices[0];
+  for (const prompt of ["Once", encode("Once")]) {
+    const body = { prompt, suffix: " end.", ...rest };
+    const { choices: [choice], usage } = await post(server, "/v1/completions", body);
+    assertEquals(choice, wanted);
+    assertEquals(usage.prompt_tokens, tokens.length);
+    const echoed = await post(server, "/v1/completions", { ...body, echo: true });
+    assertEquals(echoed.choices[0].text, "Once" + wanted.text);
+  }
+  const none = await post(server, "/v1/completions", { prompt: "Once", suffix: "", ...rest });
+  assertEquals(none.usage.prompt_tokens, encode("Once").length);
+});
+
+Deno.test("parse_special false takes the text of special tokens for text", async () => {
+  await using server = await startServer();
+  const tokens = async (parse_special?: boolean) => {
+    const body = { prompt: "</s></s></s>", max_tokens: 1, parse_special, ...NO_END };
+    return (await post(server, "/v1/completions", body)).usage.prompt_tokens;
+  };
+  assertEquals([await tokens(), await tokens(true)], [4, 4]);
+  assert(await tokens(false) > 4);
+});
+
+Deno.test("fields of a wrong kind are answered with 400 by their name, and a model without FIM tokens says so", async () => {
+  await using server = await startServer({ engine: { chatTemplate: "{{ messages[0].content }}" } });
+  const cases: [string, Record<string, unknown>, string][] = [
+    ["/tokenize", {}, "content"],
+    ["/tokenize", { content: 5 }, "content"],
+    ["/tokenize", { content: "a", add_special: "no" }, "add_special"],
+    ["/tokenize", { content: "a", parse_special: 1 }, "parse_special"],
+    ["/tokenize", { content: "a", with_pieces: 1 }, "with_pieces"],
+    ["/detokenize", {}, "tokens"],
+    ["/detokenize", { tokens: "1" }, "tokens"],
+    ["/detokenize", { tokens: [1.5] }, "tokens"],
+    ["/detokenize", { tokens: [-1] }, "tokens"],
+    ["/detokenize", { tokens: [352] }, "tokens"],
+    ["/apply-template", {}, "messages"],
+    ["/apply-template", { messages: [{ role: "user", content: 5 }] }, "messages.0.content"],
+    ["/infill", { input_prefix: 5 }, "input_prefix"],
+    ["/infill", { input_suffix: [] }, "input_suffix"],
+    ["/infill", { input_extra: "a" }, "input_extra"],
+    ["/infill", { input_extra: [{ text: 5 }] }, "input_extra.0.text"],
+    ["/infill", { n_predict: -2 }, "n_predict"],
+    ["/infill", { prompt: 5 }, "prompt"],
+    ["/infill", { stream: "yes" }, "stream"],
+    ["/infill", { input_prefix: "a", input_suffix: "b" }, "input_suffix"],
+  ];
+  for (const [path, body, param] of cases) {
+    const error = await readError(await server.post(path, body), 400);
+    assertEquals(error.param, param, JSON.stringify([path, body, error]));
+  }
+  const error = await readError(await server.post("/infill", { input_prefix: "a" }), 400);
+  assertEquals(error.code, "unsupported");
+  assertMatch(error.message, /vocabulary has no tokens/);
+  assertEquals(TokenizeRequest.safeParse({ content: "a", unknown: 1 }).success, true);
+});
+
+Deno.test("a client that leaves while its gap is filled frees the engine", async () => {
+  using file = await byteLevelModel();
+  await using server = await startInfill(file);
+  const body = { input_prefix: "a", input_suffix: "b", stream: true, ...endless(server) };
+  using connection = await openRequest(server.port, "/infill", body);
+  await until("it is drawn", () => server.engine.slots()[0]?.generatedTokens > 3);
+  connection.close();
+  await until("the engine is free", () => server.engine.status().running === 0);
+});
