@@ -231,7 +231,7 @@ export class Scheduler {
     try {
       return stepOf(turn);
     } catch (error) {
-      this.end(turn.sequence, asM40Error(error));
+      this.conclude(turn.sequence, asM40Error(error));
       return undefined;
     }
   }
