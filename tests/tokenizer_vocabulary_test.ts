@@ -176,7 +176,7 @@ Deno.test("tokenizer: end tokens are EOS, the ids of the metadata and the specia
     ...BASIC, // 0 to 258; </s> is 2
     { text: "<|im_end|>", type: 3 }, // 259
     { text: "<|end|>", type: 4 }, // 260: listed as user-defined
-    { text: "<end_of_turn>", type: 1 }, // 261: plain text
+    { text: "<end_of_turn>", type: 1 }, // 261: listed as a normal one
     { text: "<EOT>", type: 4 }, // 262: not unmistakable
     { text: "stop", type: 3 }, // 263
     { text: "over", type: 3 }, // 264
@@ -187,8 +187,8 @@ Deno.test("tokenizer: end tokens are EOS, the ids of the metadata and the specia
     [`${K}eot_token_id`]: uint32(264),
     [`${K}eom_token_id`]: uint32(265),
   }));
-  assertEquals([...tokenizer.endTokens].sort(), [2, 259, 260, 263, 264, 265]);
-  assertEquals([260, 261, 262].map((id) => tokenizer.isControl(id)), [true, false, false]);
+  assertEquals([...tokenizer.endTokens].sort(), [2, 259, 260, 261, 263, 264, 265]);
+  assertEquals([260, 261, 262].map((id) => tokenizer.isControl(id)), [true, true, false]);
   assertEquals(tokenizer.encode("<|end|>", RAW).includes(260), false);
   assertEquals(tokenizer.encode("<|end|>", { addSpecial: false, parseSpecial: true }), [260]);
 });

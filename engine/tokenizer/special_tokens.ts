@@ -1,3 +1,4 @@
+import type { SpaceRule } from "./space_rule.ts";
 import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 
 interface SpecialToken {
@@ -5,8 +6,11 @@ interface SpecialToken {
   readonly text: string;
   /** Whether it is looked for even where special tokens are not parsed. */
   readonly always: boolean;
-  /** Whether white space after it belongs to it. */
+  /** Whether white space before it, and after it, belongs to it. */
+  readonly stripsBefore: boolean;
   readonly stripsAfter: boolean;
+  /** Whether it is one code point, so that it has no inside. */
+  readonly isSingle: boolean;
 }
 
 /** Special tokens of one length in UTF-8 bytes. */
@@ -28,7 +32,7 @@ interface Node {
 /** A token found in a text, from `start` up to `end` (in code units). */
 interface Match {
   readonly token: SpecialToken;
-  readonly start: number;
+  start: number;
   end: number;
 }
 
@@ -48,12 +52,9 @@ export class SpecialTokens {
   readonly #groups: LengthGroup[];
   readonly #root: Node = newNode();
 
-  /** @param modelName `general.name`: decides, as in llama.cpp, whether white space after a token is dropped. */
-  constructor(vocabulary: Vocabulary, modelName: string) {
+  /** @param spaces Which tokens take white space along. */
+  constructor(vocabulary: Vocabulary, spaces: SpaceRule) {
     const { texts, types, size } = vocabulary;
-    // The files of Phi-3 do not say that its tokens take the white space behind them along.
-    const isPhi3 = /phi-?3/i.test(modelName);
-    const keepsSpace = new Set(["<unk>", "<s>", "<|endoftext|>"]);
     const groups = new Map<number, LengthGroup>();
     for (let id = 0; id < size; id++) {
       const type = types[id];
@@ -72,7 +73,9 @@ export class SpecialTokens {
         id,
         text,
         always: type === TOKEN_TYPE.userDefined,
-        stripsAfter: isPhi3 && !keepsSpace.has(text),
+        stripsBefore: spaces.before(text),
+        stripsAfter: spaces.after(text),
+        isSingle: text.length === codePointLength(text, 0),
       });
     }
     this.#groups = [...groups].sort(([a], [b]) => b - a).map(([, group]) => group);
@@ -95,14 +98,18 @@ export class SpecialTokens {
     return parts;
   }
 
-  /** A text with a mark after the first character of each token in it that is looked for on demand. */
+  /**
+   * A text with a mark after the first character of each token in it that is looked for on demand; two
+   * after one that is a single character.
+   */
   protect(text: string, mark: string): string {
     const parts: string[] = [];
     let from = 0;
     for (let at = 0; at < text.length; at++) {
-      if (!standsOnDemand(this.#root, text, at)) continue;
-      const end = at + (text.codePointAt(at)! > 0xffff ? 2 : 1);
-      parts.push(text.substring(from, end), mark);
+      const shortest = shortestOnDemand(this.#root, text, at);
+      if (shortest === 0) continue;
+      const end = at + codePointLength(text, at);
+      parts.push(text.substring(from, end), at + shortest === end ? mark + mark : mark);
       from = end;
     }
     return from === 0 ? text : parts.join("") + text.substring(from);
@@ -124,15 +131,12 @@ export class SpecialTokens {
     const found: Match[] = [];
     for (const group of this.#groups) {
       const candidates = findCandidates(text, starts, longest, group, parseSpecial)
-        // A token of one character has no inside: the mark that protects it stands behind it.
-        .filter(({ token, end }) => !mark || token.always || !text.startsWith(mark, end));
+        .filter((match) => !mark || !isProtected(match, text, mark));
       candidates.sort((a, b) => a.token.id - b.token.id || a.start - b.start);
       let took = false;
       for (const match of candidates) {
         if (taken.subarray(match.start, match.end).includes(1)) continue;
-        if (match.token.stripsAfter) {
-          while (taken[match.end] === 0 && isSpace(text.charCodeAt(match.end))) match.end++;
-        }
+        takeSpaces(match, text, taken, mark);
         taken.fill(1, match.start, match.end);
         found.push(match);
         took = true;
@@ -159,14 +163,33 @@ function addText(root: Node, text: string, onDemand: boolean): void {
   node.isOnDemand ||= onDemand;
 }
 
-/** Whether a token that is looked for on demand stands at a place. */
-function standsOnDemand(root: Node, text: string, at: number): boolean {
+/** The length in code units of the shortest token on demand that stands at a place; 0 where there is none. */
+function shortestOnDemand(root: Node, text: string, at: number): number {
   let node = root.next.get(text.charCodeAt(at));
   for (let length = 1; node !== undefined; length++) {
-    if (node.isOnDemand) return true;
+    if (node.isOnDemand) return length;
     node = node.next.get(text.charCodeAt(at + length));
   }
-  return false;
+  return 0;
+}
+
+/** Whether a token of one character, which has no inside, is protected by two marks behind it. */
+function isProtected({ token, end }: Match, text: string, mark: string): boolean {
+  return token.isSingle && !token.always && text.startsWith(mark + mark, end);
+}
+
+/** Extends a match over the white space that belongs to its token, and the marks in it. */
+function takeSpaces(match: Match, text: string, taken: Uint8Array, mark?: string): void {
+  const { token } = match;
+  const isTaken = (at: number) =>
+    taken[at] === 0 &&
+    (isSpace(text.charCodeAt(at)) || (mark !== undefined && mark.includes(text[at])));
+  if (token.stripsBefore) { while (match.start > 0 && isTaken(match.start - 1)) match.start--; }
+  if (token.stripsAfter) { while (match.end < text.length && isTaken(match.end)) match.end++; }
+}
+
+function codePointLength(text: string, at: number): number {
+  return text.codePointAt(at)! > 0xffff ? 2 : 1;
 }
 
 /** The length in code units of the longest token that stands at a place; 0 where there is none. */

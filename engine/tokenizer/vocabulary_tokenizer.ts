@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { spaceRule } from "./space_rule.ts";
 import { SpecialTokens } from "./special_tokens.ts";
 import { StreamingDecoder } from "./streaming_decoder.ts";
 import type { DecodeOptions, EncodeOptions, FimTokens, Tokenizer } from "./tokenizer.ts";
@@ -80,7 +81,7 @@ export class VocabularyTokenizer implements Tokenizer {
     this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault) ||
       (model.alwaysAddsBos === true && this.bos !== undefined);
     this.addEos = adds(metadata, "eos", this.eos, model.addEosDefault);
-    this.#specialTokens = new SpecialTokens(vocabulary, metadata.string("general.name", ""));
+    this.#specialTokens = new SpecialTokens(vocabulary, spaceRule(metadata));
   }
 
   encode(text: string, options: EncodeOptions = {}): number[] {

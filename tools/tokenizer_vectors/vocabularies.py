@@ -3,6 +3,7 @@
 A function `make_KIND(folder, texts, size)` writes `folder/NAME.gguf` and gives an encoder: text to ids, without BOS and EOS.
 """
 
+import collections
 import io
 import json
 
@@ -46,7 +47,7 @@ def make_word_piece(path, texts, size=3000, lowercase=True):
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=lowercase)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False, limit_alphabet=1000)
+    trainer = trainers.WordPieceTrainer(vocab_size=size, special_tokens=special, show_progress=False, limit_alphabet=min(1000, size // 3))
     tokenizer.train_from_iterator(training_texts(texts), trainer)
     tokens = [token for token, _ in sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])]
     marked = [token if token in special else token[2:] if token.startswith("##") else "\u2581" + token for token in tokens]
@@ -94,8 +95,8 @@ def charsmap_of(model):
 
 def make_unigram(path, texts, size=3000, rule="nmt_nfkc", byte_fallback=False, **options):
     """SentencePiece's Unigram with its own normalization, the kind of T5."""
-    processor, model = train_sentencepiece(texts, "unigram", size, normalization_rule_name=rule, character_coverage=0.998,
-                                           byte_fallback=byte_fallback, **options)
+    if rule is not None: options["normalization_rule_name"] = rule
+    processor, model = train_sentencepiece(texts, "unigram", size, character_coverage=0.998, byte_fallback=byte_fallback, **options)
     spec = charsmap_of(model)
     keys = {"precompiled_charsmap": bytes(spec.precompiled_charsmap)} if spec.precompiled_charsmap else {}
     write_sentencepiece(path, "t5", processor, add_space_prefix=spec.add_dummy_prefix,
@@ -116,14 +117,19 @@ def make_unigram_double(path, texts, size=3000, **options):
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
 
 
-def train_byte_level(texts, size=8000):
+def train_byte_level(texts, size=8000, words=1500):
     """Tokens and merges of byte pair encoding over whole texts: they cross what any pre-tokenizer cuts, so that each cut shows."""
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
     trainer = trainers.BpeTrainer(vocab_size=size, initial_alphabet=pre_tokenizers.ByteLevel.alphabet(), show_progress=False)
     tokenizer.train_from_iterator(training_texts(texts, repeats=1), trainer)
     model = json.loads(tokenizer.to_str())["model"]
-    return model["vocab"], [tuple(merge) for merge in model["merges"]]
+    vocabulary = model["vocab"]
+    # Words that no merge gives: only who does not merge a word that is a token ever finds them.
+    counts = collections.Counter(word for text in texts for word, _ in pre_tokenizers.ByteLevel(add_prefix_space=False).pre_tokenize_str(text))
+    for word in sorted(counts, key=lambda word: (-counts[word], word))[:words]:
+        vocabulary.setdefault(word, len(vocabulary))
+    return vocabulary, [tuple(merge) for merge in model["merges"]]
 
 
 def make_byte_level(path, trained, name, pre_tokenizer, ignore_merges):
