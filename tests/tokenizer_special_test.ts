@@ -26,7 +26,9 @@ const SPECIAL: TokenInput[] = [
   { text: "<unk>", type: 2 },
 ];
 const bpe = loadTokenizer(byteLevelMetadata(["a a", "| >"], SPECIAL));
-const sentencePiece = loadTokenizer(vocabularyMetadata([...BASIC, ...SPECIAL.slice(0, -1)]));
+const sentencePiece = loadTokenizer(
+  vocabularyMetadata([...BASIC, "\u2581", ...SPECIAL.slice(0, -1)]),
+);
 
 const pieces = fc.array(
   fc.oneof(
