@@ -29,7 +29,7 @@ function assertEncodes(
   }
 }
 
-for (const name of ["word-piece", "word-piece-cased", "unigram", "unigram-plain"]) {
+for (const name of ["word-piece", "word-piece-cased", "unigram", "unigram-plain", "gemma4"]) {
   Deno.test(`tokenizer: vocabulary "${name}" encodes hard texts as its peers do`, async () => {
     const { metadata } = await readGguf(`${DATA}${name}.gguf`);
     const { texts, tokens } = await readVectors(name);
