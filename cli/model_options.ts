@@ -34,6 +34,14 @@ export const TOKENIZER_OPTIONS = {
   ),
 };
 
+/** How conversations become prompts. */
+export const CHAT_OPTIONS = {
+  "chat-template": option(
+    text("NAME|FILE"),
+    "A built-in chat template's name, or a file with one (Jinja); default: the model's own",
+  ),
+};
+
 /** What every command that runs a model takes. */
 export const MODEL_OPTIONS = {
   ctx: option(
@@ -42,10 +50,7 @@ export const MODEL_OPTIONS = {
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   ...TOKENIZER_OPTIONS,
-  "chat-template": option(
-    text("NAME|FILE"),
-    "A built-in chat template's name, or a file with one (Jinja); default: the model's own",
-  ),
+  ...CHAT_OPTIONS,
   ...DEVICE_OPTIONS,
 };
 
@@ -82,7 +87,7 @@ export function sayObserverError(error: unknown): void {
 }
 
 /** The text of the file that is named; the name itself where there is no such file. */
-async function chatTemplate(nameOrPath?: string): Promise<string | undefined> {
+export async function chatTemplate(nameOrPath?: string): Promise<string | undefined> {
   if (nameOrPath === undefined) return undefined;
   try {
     return await Deno.readTextFile(nameOrPath);

@@ -1,5 +1,6 @@
 import { createInterface } from "node:readline";
 import process from "node:process";
+import { setImmediate } from "node:timers";
 import { readInput } from "./input.ts";
 import { EndSignals } from "./signals.ts";
 import { isDumb, write } from "./terminal.ts";
@@ -48,7 +49,12 @@ async function* typedLines(): AsyncGenerator<string, undefined> {
   if (rest !== "") yield rest;
 }
 
-function editLine(prompt: string, history: readonly string[]): Promise<string | undefined> {
+/** What was typed or pasted behind a line before the next one was asked for: whole lines, and the start of one. */
+const ahead: { lines: string[]; start: string } = { lines: [], start: "" };
+
+async function editLine(prompt: string, history: readonly string[]): Promise<string | undefined> {
+  const next = ahead.lines.shift();
+  if (next !== undefined) return next;
   // An interface for each line, because an open one keeps the terminal in raw mode, in which Ctrl-C
   // would not reach the program while it answers.
   const readline = createInterface({
@@ -59,17 +65,21 @@ function editLine(prompt: string, history: readonly string[]): Promise<string | 
     historySize: 1000,
     prompt,
   });
-  return new Promise((resolve) => {
-    let line: string | undefined;
+  const lines = await new Promise<string[]>((resolve) => {
+    const lines: string[] = [];
     readline.on("line", (text: string) => {
-      line = text;
-      readline.close();
+      // All that came in one piece is in here before the interface is closed: closing loses the rest.
+      if (lines.push(text) === 1) setImmediate(() => readline.close());
     });
     readline.on("SIGINT", () => readline.close());
     readline.on("close", () => {
-      if (line === undefined) process.stdout.write("\n");
-      resolve(line);
+      ahead.start = lines.length > 0 ? readline.line : "";
+      resolve(lines);
     });
     readline.prompt();
+    if (ahead.start !== "") readline.write(ahead.start);
   });
+  if (lines.length === 0) process.stdout.write("\n");
+  else ahead.lines = lines.slice(1);
+  return lines[0];
 }

@@ -70,6 +70,24 @@ export function choice<T extends string>(...choices: T[]): ValueType<T> {
   };
 }
 
+/** An object in JSON. */
+export function jsonObject(): ValueType<Readonly<Record<string, unknown>>> {
+  return {
+    label: "JSON",
+    wanted: 'an object in JSON, such as {"enable_thinking": false}',
+    parse(text) {
+      try {
+        const value = JSON.parse(text);
+        return typeof value === "object" && value !== null && !Array.isArray(value)
+          ? value
+          : undefined;
+      } catch {
+        return undefined;
+      }
+    },
+  };
+}
+
 /** A device: `auto`, `cpu`, `cuda`, or one of several GPUs, `cuda:1`. */
 export function device(): ValueType<string> {
   return {

@@ -16,6 +16,7 @@ import type { SamplingParameters } from "./sampling/parameters.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
+import { Scoring, type ScoringOptions } from "./scoring.ts";
 import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
@@ -150,6 +151,20 @@ export class Engine {
     const { tokenizer, texts, scheduler, told } = this;
     const plans = this.requests.planAll(requests);
     return Generation.start(plans, { tokenizer, texts, scheduler, observer: told });
+  }
+
+  /**
+   * Queues the log-probabilities of a text's tokens, each where it stands: see {@link Scoring}. It is served
+   * as requests are.
+   *
+   * @param tokens At least one.
+   * @throws {M40Error} as {@link generate} does.
+   */
+  score(tokens: readonly number[], options: ScoringOptions): Scoring {
+    this.assertOpen();
+    const { tokenizer, texts, scheduler } = this;
+    const services = { tokenizer, texts, scheduler };
+    return Scoring.start(this.requests.checkTokens(tokens), options, services);
   }
 
   /**

@@ -23,6 +23,7 @@ export type { PositionLogits } from "./evaluation.ts";
 export * from "./generation.ts";
 export type { EngineObserver } from "./observer.ts";
 export type { GenerateRequest } from "./request.ts";
+export type { Scoring, ScoringOptions } from "./scoring.ts";
 export type { EngineStatus, SlotStatus } from "./status.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
 export { type ModelInfo, sizesByType } from "./model_info.ts";
@@ -40,4 +41,9 @@ export {
 export type { Steering } from "./sampling/steering.ts";
 export { type Gguf, type GgufTensor, readGguf } from "./gguf/reader.ts";
 export { loadTokenizer } from "./tokenizer/load.ts";
-export type { FimTokens, StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
+export type {
+  DecodeOptions,
+  FimTokens,
+  StreamingDecoder,
+  Tokenizer,
+} from "./tokenizer/tokenizer.ts";

@@ -57,7 +57,7 @@ Deno.test({
   ignore: !hasScript,
   async fn() {
     await using home = await Home.make();
-    const args = ["run", TINY, "--device", "cpu", "--max-tokens", "3", "--stats"];
+    const args = ["run", TINY, "--device", "cpu", "--max-tokens", "3", "--verbose"];
     const { child, writer, type, screen } = onTerminal(home, args, HOMELESS);
     for (const prompt of ["hello", "world"]) {
       await screen.until(PROMPT);

@@ -59,7 +59,7 @@ Deno.test("command line: mistakes are answered with what was got and wanted", ()
   assertMatch(complaint("run", "demo", "--ctx"), /--ctx needs a value/);
   assertMatch(complaint("run", "demo", "--stop="), /--stop: got "", wanted a text/);
   assertMatch(complaint("run", "demo", "--seed", "1", "--seed", "2"), /given twice/);
-  assertMatch(complaint("run", "demo", "--stats=yes"), /takes no value, got "yes"/);
+  assertMatch(complaint("run", "demo", "--verbose=yes"), /takes no value, got "yes"/);
   assertMatch(complaint("run", "demo", "-5"), /no option "-5"; put -- in front/);
   assertMatch(complaint("run"), /MODEL is missing/);
   assertMatch(complaint("serve"), /--model MODEL is missing/);

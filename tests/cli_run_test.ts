@@ -55,10 +55,10 @@ Deno.test("m40 run: --stop ends the answer before its text, --max-tokens after s
   const args = ["run", TINY, "--max-tokens", "60", ...ENDLESS];
   const { stdout } = await m40(home, args);
   const stop = stdout.slice(25, 28);
-  const stopped = await m40(home, [...args, "--stop", "never there", "--stop", stop, "--stats"]);
+  const stopped = await m40(home, [...args, "--stop", "never there", "--stop", stop, "--verbose"]);
   assertEquals(stopped.stdout, stdout.slice(0, stdout.indexOf(stop)));
   assertMatch(stopped.stderr, /^\d+ tokens of prompt, .* tokens of answer/);
-  const short = await m40(home, ["run", TINY, "--max-tokens", "3", "--stats", ...ENDLESS]);
+  const short = await m40(home, ["run", TINY, "--max-tokens", "3", "--verbose", ...ENDLESS]);
   assertMatch(short.stderr, /; 3 tokens of answer/);
   assertEquals(stdout.startsWith(short.stdout), true);
 });

@@ -73,3 +73,67 @@ Deno.test({
     }
   },
 });
+
+const CHAT = ["--chat-template", "chatml"];
+const USER = "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n";
+
+Deno.test("m40 tokenize --chat: a user's message becomes the prompt that the template makes of it; --messages a whole conversation", async () => {
+  await using home = await Home.make();
+  const json = async (...args: string[]) => {
+    const { stdout, stderr } = await m40(home, ["tokenize", TINY, ...args, ...CHAT, "--json"]);
+    assertEquals(stderr, "");
+    return JSON.parse(stdout);
+  };
+  const messages = [{ role: "system", content: "Be kind." }, { role: "user", content: "hello" }];
+  const [{ prompt, tokens }, whole, list] = await Promise.all([
+    json("--chat", "hello"),
+    json("--messages", JSON.stringify({ model: "x", messages })),
+    json("--messages", JSON.stringify(messages)),
+  ]);
+  assertEquals(prompt, USER);
+  assertEquals(tokens[0], { id: 1, text: "<s>", control: true });
+  assertEquals(whole.prompt, `<|im_start|>system\nBe kind.<|im_end|>\n${USER}`);
+  assertEquals(list, whole);
+});
+
+Deno.test("m40 tokenize --chat: the name of a control token in a message is text", async () => {
+  await using home = await Home.make();
+  const { stdout } = await m40(home, ["tokenize", TINY, "--chat", ...CHAT, "--json", "a<s></s>b"]);
+  const { tokens } = JSON.parse(stdout) as { tokens: { id: number; control?: boolean }[] };
+  assertEquals(tokens.filter(({ control }) => control).map(({ id }) => id), [1]);
+});
+
+Deno.test("m40 tokenize --json has text, control tokens, and bytes that are no text in hex", async () => {
+  await using home = await Home.make();
+  const { stdout } = await m40(home, ["tokenize", TINY, "--json", "aé"]);
+  assertEquals(JSON.parse(stdout).tokens, [
+    { id: 1, text: "<s>", control: true },
+    { id: 261, text: " a" },
+    { id: 198, bytes: "c3" },
+    { id: 172, bytes: "a9" },
+  ]);
+});
+
+Deno.test("m40 tokenize: what cannot be a conversation, and options that contradict each other, are refused", async () => {
+  await using home = await Home.make();
+  const cases: [string[], RegExp][] = [
+    [["--messages", ...CHAT, "{nope"], /the conversation is no JSON: /],
+    [["--messages", ...CHAT, "3"], /The body: .*expected object, received number/],
+    [["--messages", ...CHAT, '[{"role":"me","content":""}]'], /messages\.0\.role: wanted "system"/],
+    [
+      ["--chat", "hello"],
+      /the model has no chat template; --chat-template NAME\|FILE gives it one/,
+    ],
+    [["--chat", "--messages", "hello"], /--chat and --messages do not go together/],
+    [["--chat", ...CHAT, "--no-special", "hello"], /--no-special and --chat do not go together/],
+    [["--ids", "--json", "hello"], /--ids and --json do not go together/],
+    [[...CHAT, "hello"], /--chat-template needs --chat or --messages/],
+    [["--chat", "--chat-template", "./none", "hello"], /\.\/none cannot be read/],
+  ];
+  await Promise.all(cases.map(async ([args, message]) => {
+    const { code, stdout, stderr } = await m40(home, ["tokenize", TINY, ...args]);
+    assertEquals(stdout, "");
+    assertEquals(code !== 0, true);
+    assertMatch(stderr, message);
+  }));
+});

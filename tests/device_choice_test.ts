@@ -40,7 +40,7 @@ Deno.test({
     const args = ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2"];
     const run = await m40(home, args);
     assertEquals([run.code, run.stderr], [0, ""]);
-    const stats = await m40(home, [...args, "--stats"]);
+    const stats = await m40(home, [...args, "--verbose"]);
     assertEquals([stats.code, stats.stderr.startsWith(warning)], [0, true], stats.stderr);
     const text = join(home.path, "text");
     await Deno.writeTextFile(text, "Once upon a time there was a house on a hill.");
@@ -91,7 +91,7 @@ Deno.test("--device auto says why where the GPU's library cannot be loaded", asy
   await using home = await Home.make();
   await Deno.writeTextFile(join(home.path, "libm40_cuda.so"), "not a library");
   const env = { M40_KERNELS: home.path };
-  const args = ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2", "--stats"];
+  const args = ["run", "--device", "auto", TINY, "Hello", "--max-tokens", "2", "--verbose"];
   const { code, stderr } = await m40(home, args, { env });
   assertEquals(code, 0);
   assertMatch(

@@ -64,9 +64,17 @@ export class TestDevice {
   readonly arena: Arena;
   private nTensors = 0;
 
-  constructor(options: { threads?: number; instructionSet?: string; arenaBytes?: number } = {}) {
-    const { threads = 1, instructionSet, arenaBytes = 512 << 20 } = options;
-    this.kernels = KernelLibrary.find(BACKEND);
+  constructor(
+    options: {
+      threads?: number;
+      instructionSet?: string;
+      arenaBytes?: number;
+      /** The path of a library to take instead. */
+      library?: string;
+    } = {},
+  ) {
+    const { threads = 1, instructionSet, arenaBytes = 512 << 20, library } = options;
+    this.kernels = library ? KernelLibrary.open(library) : KernelLibrary.find(BACKEND);
     this.context = this.kernels.createContext({ threads, instructionSet });
     this.arena = this.context.createArena(arenaBytes);
   }

@@ -4,23 +4,9 @@ import type { Sample, StepOutput } from "../engine/device/step_result.ts";
 import { NONE } from "../engine/device/structs.ts";
 import { TokenCounts } from "../engine/device/token_counts.ts";
 import { BACKEND, outputBuffer, Random, withDevice } from "./device_harness.ts";
+import { philox } from "./philox.ts";
 
 // The sample operation against what m40_sampling says, written anew with whole sorts.
-
-/** Philox4x32-10 (Salmon et al. 2011), all four words. */
-function philox(counter: number[], key: number[]): number[] {
-  let [c0, c1, c2, c3] = counter.map(BigInt);
-  let [k0, k1] = key.map(BigInt);
-  const low = 0xFFFFFFFFn;
-  for (let round = 0; round < 10; round++) {
-    const a = 0xD2511F53n * c0;
-    const b = 0xCD9E8D57n * c2;
-    [c0, c1, c2, c3] = [(b >> 32n) ^ c1 ^ k0, b & low, (a >> 32n) ^ c3 ^ k1, a & low];
-    k0 = (k0 + 0x9E3779B9n) & low;
-    k1 = (k1 + 0xBB67AE85n) & low;
-  }
-  return [c0, c1, c2, c3].map(Number);
-}
 
 /** The token that m40_sampling's description leads to. */
 function drawn(logits: Float32Array, s: StepSampling): number {
@@ -104,7 +90,7 @@ async function outputsOf(
   return outputs;
 }
 
-Deno.test("Philox4x32-10 gives the paper's known answers, in this file's own version", () => {
+Deno.test("Philox4x32-10 gives the paper's known answers, in the tests' own version", () => {
   const hex = (words: number[]) => words.map((word) => word.toString(16).padStart(8, "0"));
   const ones = 0xFFFFFFFF;
   assertEquals(hex(philox([0, 0, 0, 0], [0, 0])), ["6627e8d5", "e169c58d", "bc57ac4c", "9b00dbd8"]);

@@ -64,7 +64,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     ({ words }) => words[H("tokens")] = 0xFFFFFFFC,
     /tokens: 5 elements of 4 bytes from byte 4294967292 on do not fit/,
   ],
-  [({ words }) => words[H("sampling")] = 4 * WORDS, /sampling: 2 elements of 68 bytes/],
+  [({ words }) => words[H("sampling")] = 4 * WORDS, /sampling: 2 elements of 96 bytes/],
   [
     ({ words }) => words[H("n_token_counts")] = 0xFFFFFFFF,
     /token_counts: 4294967295 elements of 8 bytes/,
@@ -113,7 +113,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   [({ words }) => words[BIASES + 2] = NONE, /token bias 1 is of token -1/],
   [
     ({ view }) => view.setFloat32(4 * BIASES + 4, Infinity, true),
-    /token bias 0 is inf: wanted a finite number/,
+    /token bias 0 is inf: wanted a finite number, or -infinity/,
   ],
   ...([
     ["temperature", -0.1, /output 1: temperature is -0.1: wanted a finite number, 0 or more/],
@@ -126,6 +126,13 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
     ["repetition_penalty", 0, /repetition_penalty is 0: wanted a finite number above 0/],
     ["frequency_penalty", NaN, /frequency_penalty is -?nan/],
     ["presence_penalty", -Infinity, /presence_penalty is -inf/],
+    ["typical_p", 0, /typical_p is 0: wanted more than 0, at most 1/],
+    ["xtc_probability", -0.1, /xtc_probability is -0.1: wanted 0 to 1/],
+    ["xtc_threshold", NaN, /xtc_threshold is -?nan/],
+    ["dynatemp_range", -1, /dynatemp_range is -1: wanted a finite number, 0 or more/],
+    ["dynatemp_exponent", 0, /dynatemp_exponent is 0: wanted a finite number above 0/],
+    ["mirostat", 1, /mirostat is 1: wanted 0 or 2/],
+    ["mirostat_mu", Infinity, /mirostat_mu is inf: wanted a finite number/],
     ["n_top_logprobs", 21, /n_top_logprobs is 21: wanted 0 to 20/],
     ["mask", 1, /mask 1: the step has 1/],
     ["first_token_count", 2, /token counts 2 to 3: the step has 2/],

@@ -86,7 +86,7 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     [{ logprobs: 6 }, "logprobs"],
     [{ logprobs: true }, "logprobs"],
     [{ echo: 1 }, "echo"],
-    [{ echo: true, logprobs: 1 }, "echo", /not supported/],
+    [{ echo: true, logprobs: 1, suffix: "end" }, "suffix", /not supported/],
     [{ suffix: "end" }, "suffix", /fill in the middle/],
     [{ stream_options: 1 }, "stream_options"],
     [{ stream_options: { include_usage: 1 } }, "stream_options.include_usage"],

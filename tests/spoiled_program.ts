@@ -152,7 +152,7 @@ export const BIASES = COUNTS + 4;
 export const MASKS = BIASES + 4;
 export const WORDS = MASKS + 4;
 
-/** A step of two sequences (three tokens from 3 on, two from 0 on), two outputs, all sampling parts. */
+/** A step of two sequences (three tokens from 3 on, two from 0 on), two outputs, all sampling parts, a shaped draw. */
 export function validStep(): { bytes: Bytes; words: Uint32Array; view: DataView } {
   const words = new Uint32Array(WORDS);
   const view = new DataView(words.buffer);
@@ -197,6 +197,14 @@ export function validStep(): { bytes: Bytes; words: Uint32Array; view: DataView 
       n_token_counts: 1,
       first_token_bias: 0,
       n_token_biases: 2,
+      // The second is a shaped draw.
+      typical_p: i === 0 ? 1 : 0.9,
+      xtc_probability: 0.5 * i,
+      xtc_threshold: 0.05 * i,
+      dynatemp_range: 0.2 * i,
+      dynatemp_exponent: 1.5,
+      mirostat: 2 * i,
+      mirostat_mu: 6 * i,
     });
   }
   words.set([1, 2, 99, 0], COUNTS);

@@ -15,6 +15,7 @@ export const SUITE = [
   "reference_attention_test.ts",
   "attention_shapes_test.ts",
   "reference_sample_test.ts",
+  "shaped_sample_test.ts",
   "reference_determinism_test.ts",
   "reference_steps_test.ts",
   "reference_errors_test.ts",

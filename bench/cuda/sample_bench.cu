@@ -8,6 +8,7 @@
 
 #include "../../cuda/ops/ops.h"
 #include "../../cuda/reference/philox.h"
+#include "../../cuda/runtime/sample_weights.h"
 #include "bench.h"
 
 using namespace m40;
@@ -28,7 +29,8 @@ T* device_copy(const std::vector<T>& values) {
 
 m40_sampling greedy() {
   m40_sampling s = {};
-  s.top_p = 1;
+  s.top_p = s.typical_p = 1;
+  s.dynatemp_exponent = 1;
   s.repetition_penalty = 1;
   s.mask = M40_NONE;
   return s;
@@ -106,7 +108,7 @@ Expected expected(const Batch& batch, uint32_t output) {
       result.margin = std::min(result.margin, fabs(kept - weight(order[m - 1]) - wanted) / whole);
       n = m;
     }
-    const double target = kept * (reference::philox(s.seed_low, s.seed_high, s.counter, s.stream) / 4294967296.0);
+    const double target = kept * (reference::philox(s.seed_low, s.seed_high, s.counter, s.stream).first / 4294967296.0);
     double passed = 0;
     result.token = static_cast<int32_t>(order[n - 1]);
     for (size_t i = 0; i < n; i++) {
@@ -140,6 +142,7 @@ struct OnDevice {
     step.token_biases = device_copy(batch.biases);
     step.masks = device_copy(batch.masks);
     step.mask_words = batch.mask_words();
+    step.shaped = std::any_of(batch.sampling.begin(), batch.sampling.end(), is_shaped);
     args.logits = logits;
     args.logits_stride = args.columns = batch.columns;
     args.samples = device_copy(std::vector<m40_sample>(n));
@@ -329,6 +332,21 @@ int time_all() {
       time_sampling(columns, n, "and top_k 40", s, 0);
       s.repetition_penalty = 1.1f;
       time_sampling(columns, n, "and a penalty on 2000 tokens", s, 2000);
+      s = greedy();
+      s.temperature = 0.8f;
+      s.typical_p = 0.9f;
+      time_sampling(columns, n, "temperature 0.8, typical_p 0.9", s, 0);
+      s.typical_p = 1;
+      s.xtc_probability = 1;
+      s.xtc_threshold = 0.01f;
+      time_sampling(columns, n, "temperature 0.8, XTC", s, 0);
+      s.xtc_probability = 0;
+      s.dynatemp_range = 0.5f;
+      time_sampling(columns, n, "dynamic temperature 0.3 to 1.3", s, 0);
+      s.dynatemp_range = 0;
+      s.mirostat = 2;
+      s.mirostat_mu = 8;
+      time_sampling(columns, n, "temperature 0.8, mirostat 2", s, 0);
     }
   }
   return 0;

@@ -1,7 +1,8 @@
 import { M40Error } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
-import { REASONING_TAGS, TaggedReasoning } from "./tagged_reasoning.ts";
+import { Protection } from "./protection.ts";
+import { formatOf } from "./output_formats.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
 
 /** The templates of a model. */
@@ -12,57 +13,63 @@ export interface ChatTemplates {
   readonly source: string;
   /** Others, by name. */
   readonly named: ReadonlyMap<string, string>;
+  /** The special tokens that templates can name: `bos_token` and the like. */
+  readonly specialTokens: Readonly<Record<string, string>>;
 }
+
+/** Messages that a conversation may have. */
+const MOST_MESSAGES = 16_384;
+/** Characters that its texts may have together; a million tokens have about 5 million. */
+const MOST_CHARACTERS = 6 * 2 ** 20;
+/** Names that a template may be told values by. */
+const NAME = /^[A-Za-z_]\w{0,63}$/;
+const OWN_NAMES = new Set(["messages", "add_generation_prompt"]);
 
 /** How conversations become prompts. */
 export class ChatFormat {
   readonly template: string;
   readonly source: string;
-  private readonly named: ReadonlyMap<string, string>;
   private readonly renderer = new TemplateRenderer();
 
-  constructor(private readonly tokenizer: Tokenizer, templates: ChatTemplates) {
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly templates: ChatTemplates,
+  ) {
     this.template = templates.template;
     this.source = templates.source;
-    this.named = templates.named;
   }
 
   /** The names of the templates that a request may ask for. */
   get templateNames(): string[] {
-    return [...this.named.keys()];
+    return [...this.templates.named.keys()];
   }
 
   /**
-   * A conversation as the model reads it.
+   * A conversation as the model reads it. Nothing that the request brings becomes a control token.
    *
-   * @throws {M40Error} "invalid_request" for a conversation that the template refuses or that takes too
-   * much, "cancelled".
+   * @throws {M40Error} "invalid_request" for a conversation that the template refuses or fails on, or
+   * that takes more than a rendering may; "cancelled" by the signal or by the engine's end.
    */
   async prompt(request: ChatRequest, signal?: AbortSignal): Promise<ChatPrompt> {
+    checkRequest(request);
     const { messages, continueFinal = false } = request;
-    if (messages.length === 0) {
-      throw new M40Error("invalid_request", "messages is empty; wanted at least one", "messages");
-    }
-    if (continueFinal && messages.at(-1)?.role !== "assistant") {
-      throw new M40Error(
-        "invalid_request",
-        `the last message is of the role "${
-          messages.at(-1)?.role
-        }"; only an assistant's can be continued`,
-        "messages",
-      );
-    }
-    const text = await this.renderer.render({
-      template: this.templateFor(request.templateName),
-      messages,
+    const template = this.templateFor(request.templateName);
+    const protection = new Protection(this.tokenizer, request, template);
+    const { mark, endMark } = protection;
+    const marked = await this.renderer.render({
+      template,
+      messages: messages.map((message) => protection.message(message)),
       continueFinal,
-      variables: this.variables(request),
+      specialTokens: this.templates.specialTokens,
+      variables: this.variables(request, protection),
+      mark,
+      endMark,
     }, signal);
-    const tokens = this.encode(text);
+    const text = marked.replaceAll(mark, "");
     return {
       text,
-      tokens,
-      format: this.formatAfter(text, continueFinal ? messages.at(-1) : undefined),
+      tokens: this.encode(marked, mark),
+      format: formatOf(this.tokenizer, template, text, continueFinal ? messages.at(-1) : undefined),
     };
   }
 
@@ -73,41 +80,70 @@ export class ChatFormat {
 
   private templateFor(name?: string): string {
     if (name === undefined) return this.template;
-    const template = this.named.get(name);
+    const template = this.templates.named.get(name);
     if (template !== undefined) return template;
     throw new M40Error(
       "invalid_request",
       `the model has no chat template "${name}"; it has ${
         this.templateNames.join(", ") || "only the default one"
       }`,
-      "template",
+      "chat_template",
     );
   }
 
-  private variables({ templateVariables, reasoningEffort }: ChatRequest): Record<string, unknown> {
-    const { bos, eos } = this.tokenizer;
+  private variables(
+    { templateVariables, reasoningEffort }: ChatRequest,
+    protection: Protection,
+  ): Record<string, unknown> {
     return {
-      bos_token: bos === undefined ? "" : this.tokenizer.tokenText(bos),
-      eos_token: eos === undefined ? "" : this.tokenizer.tokenText(eos),
-      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
-      ...templateVariables,
+      ...(reasoningEffort === undefined
+        ? {}
+        : { reasoning_effort: protection.text(reasoningEffort) }),
+      ...(protection.value(templateVariables ?? {}) as Record<string, unknown>),
     };
   }
 
   /** The prompt's tokens; BOS comes once, whether the template writes it or not. */
-  private encode(text: string): number[] {
+  private encode(text: string, mark: string): number[] {
     const { bos, addBos } = this.tokenizer;
-    const tokens = this.tokenizer.encode(text, { addSpecial: false, parseSpecial: true });
+    const tokens = this.tokenizer.encode(text, { addSpecial: false, parseSpecial: true, mark });
     if (addBos && tokens[0] !== bos) tokens.unshift(bos!);
     return tokens;
   }
+}
 
-  private formatAfter(text: string, unfinished?: ChatMessage): TaggedReasoning {
-    const end = text.trimEnd();
-    const said = typeof unfinished?.content === "string" ? unfinished.content.trimStart() : "";
-    const opened = REASONING_TAGS.find(({ open, close }) =>
-      end.endsWith(open) || said.startsWith(open) && !said.includes(close)
-    );
-    return new TaggedReasoning(this.tokenizer, opened);
+/** @throws {M40Error} "invalid_request" for what no template is to be bothered with. */
+function checkRequest({ messages, continueFinal, templateVariables = {} }: ChatRequest): void {
+  const refuse = (message: string, param = "messages") => {
+    throw new M40Error("invalid_request", message, param);
+  };
+  if (messages.length === 0) refuse("messages is empty; wanted at least one");
+  if (messages.length > MOST_MESSAGES) {
+    refuse(`got ${messages.length} messages; wanted at most ${MOST_MESSAGES}`);
   }
+  const characters = messages.reduce((sum, message) => sum + charactersOf(message), 0);
+  if (characters > MOST_CHARACTERS) {
+    refuse(`messages have ${characters} characters; wanted at most ${MOST_CHARACTERS}`);
+  }
+  const { role } = messages.at(-1)!;
+  if (continueFinal && role !== "assistant") {
+    refuse(`the last message is of the role "${role}"; only an assistant's can be continued`);
+  }
+  for (const name of Object.keys(templateVariables)) {
+    if (NAME.test(name) && !OWN_NAMES.has(name)) continue;
+    refuse(
+      `chat_template_kwargs has ${
+        JSON.stringify(name.slice(0, 80))
+      }; wanted names of letters, digits ` +
+        `and _, but ${[...OWN_NAMES].join(" and ")}, which are set already`,
+      "chat_template_kwargs",
+    );
+  }
+}
+
+function charactersOf({ content, name, reasoning }: ChatMessage): number {
+  const said = content === null || typeof content === "string"
+    ? content?.length ?? 0
+    : content.reduce((sum, { text }) => sum + text.length, 0);
+  return said + (name?.length ?? 0) + (reasoning?.length ?? 0);
 }

@@ -24,10 +24,13 @@ export function loadChat(
       named.set(key.slice(KEY.length + 1), template);
     }
   }
-  if (given !== undefined) return new ChatFormat(tokenizer, { ...chosen(given), named });
+  const specialTokens = specialTokensOf(metadata, tokenizer);
+  if (given !== undefined) {
+    return new ChatFormat(tokenizer, { ...chosen(given), named, specialTokens });
+  }
   const own = metadata.get(KEY) ?? named.get("default");
   if (typeof own !== "string") return undefined;
-  return new ChatFormat(tokenizer, { template: own, source: "model", named });
+  return new ChatFormat(tokenizer, { template: own, source: "model", named, specialTokens });
 }
 
 function chosen(given: string): { template: string; source: string } {
@@ -42,4 +45,27 @@ function chosen(given: string): { template: string; source: string } {
     }`,
     "chat_template",
   );
+}
+
+/** The names of special tokens in templates, and their ids' in the file. */
+const SPECIAL_TOKENS = {
+  unk_token: "unknown",
+  sep_token: "seperator",
+  pad_token: "padding",
+  cls_token: "cls",
+  mask_token: "mask",
+};
+
+/** The special tokens' texts by the names that templates know them by; BOS and EOS always. */
+function specialTokensOf(metadata: Metadata, tokenizer: Tokenizer): Record<string, string> {
+  const text = (id: number | undefined) => id === undefined ? "" : tokenizer.tokenText(id);
+  const tokens: Record<string, string> = {
+    bos_token: text(tokenizer.bos),
+    eos_token: text(tokenizer.eos),
+  };
+  for (const [name, key] of Object.entries(SPECIAL_TOKENS)) {
+    const id = metadata.get(`tokenizer.ggml.${key}_token_id`);
+    if (typeof id === "number" && id < tokenizer.vocabSize) tokens[name] = text(id);
+  }
+  return tokens;
 }

@@ -1,27 +1,91 @@
-import { Template } from "@huggingface/jinja";
-import type { RenderJob } from "./render_job.ts";
+import { TemplateLimitError } from "./jinja/budget.ts";
+import { TemplateRefusal } from "./jinja/globals.ts";
+import { Marks } from "./jinja/marks.ts";
+import { JinjaTemplate } from "./jinja/template.ts";
+import { shownMessages } from "./messages.ts";
+import type { RenderJob, RenderReply } from "./render_job.ts";
+import { type Abilities, findAbilities } from "./template_abilities.ts";
 
-const templates = new Map<string, Template>();
+/** A template, and what it can show. */
+interface Parsed {
+  readonly template: JinjaTemplate;
+  readonly abilities: Abilities;
+}
 
-/** Renders a template; throws what is wrong with it or what it throws. */
-export function renderTemplate(
-  { template, messages, continueFinal, variables }: RenderJob,
-): string {
-  const parsed = templates.getOrInsertComputed(template, (source) => new Template(source));
-  const shown = messages.map(({ role, content, name, reasoning }) => ({
-    role: role === "developer" && !template.includes("developer") ? "system" : role,
-    content: typeof content === "string" || content === null
-      ? content
-      : content.map(({ text }) => text).join(""),
-    ...(name === undefined ? {} : { name }),
-    ...(reasoning === undefined ? {} : { reasoning_content: reasoning, thinking: reasoning }),
-  }));
-  const text = parsed.render({
-    messages: shown,
-    add_generation_prompt: !continueFinal,
+/** Templates that stay parsed; a file has a few. */
+const MOST_PARSED = 16;
+const parsed = new Map<string, Parsed>();
+
+/** What comes of a job; it throws nothing. */
+export function reply(job: RenderJob): RenderReply {
+  try {
+    return { text: renderTemplate(job) };
+  } catch (error) {
+    const kind = error instanceof TemplateLimitError
+      ? "limit"
+      : error instanceof TemplateRefusal
+      ? "refusal"
+      : "failure";
+    // The engine's own bound on calls inside one another, where parsing or writing meets it first.
+    if (error instanceof RangeError) return { kind: "limit", message: "is nested too deeply" };
+    return { kind, message: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+/** The text of a conversation, with its marks; throws where the template does. */
+export function renderTemplate(job: RenderJob): string {
+  const { specialTokens, variables, continueFinal, mark, endMark } = job;
+  const { template, abilities } = parse(job.template, specialTokens);
+  const messages = shownMessages(job.messages, abilities);
+  const goesOn = continueFinal && withEnd(messages, endMark);
+  const text = template.render({
+    tools: null,
+    documents: null,
+    ...specialTokens,
     ...variables,
-  });
-  if (!continueFinal) return text;
-  const last = String(shown.at(-1)?.content ?? "").trim();
-  return text.slice(0, text.lastIndexOf(last) + last.length);
+    messages,
+    add_generation_prompt: !goesOn,
+  }, { mark, now: job.now === undefined ? undefined : new Date(job.now) });
+  return goesOn ? untilEnd(text, new Marks(mark), endMark) : text;
+}
+
+function parse(source: string, specialTokens: RenderJob["specialTokens"]): Parsed {
+  const known = parsed.get(source);
+  if (known !== undefined) return known;
+  const template = new JinjaTemplate(source);
+  const fresh = { template, abilities: findAbilities(template, specialTokens) };
+  if (parsed.size >= MOST_PARSED) parsed.clear();
+  parsed.set(source, fresh);
+  return fresh;
+}
+
+/**
+ * Puts the end mark and a space behind what the last message says. An empty one is left out instead, so
+ * that a new one begins; the answer is whether there is an end mark.
+ */
+function withEnd(messages: Record<string, unknown>[], endMark: string): boolean {
+  const last = messages.at(-1)!;
+  if (typeof last.content === "string") {
+    if (last.content === "") messages.pop();
+    else last.content += `${endMark} `;
+    return last.content !== "";
+  }
+  const parts = last.content as { text: string }[];
+  const part = parts.at(-1);
+  if (part === undefined) messages.pop();
+  else part.text += `${endMark} `;
+  return part !== undefined;
+}
+
+/**
+ * The text up to the end mark; as `transformers` has it, without white space at the end where the template
+ * has taken away the space behind the mark.
+ */
+function untilEnd(text: string, marks: Marks, endMark: string): string {
+  const end = text.lastIndexOf(endMark);
+  if (end < 0) {
+    throw new Error("the template leaves out the message that is to be continued");
+  }
+  const before = text.slice(0, end);
+  return text[end + 1] === " " ? before : marks.strip(before, "end");
 }

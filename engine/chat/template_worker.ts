@@ -5,18 +5,9 @@
  * @module
  */
 import { parentPort } from "node:worker_threads";
-import { renderTemplate } from "./render_template.ts";
-import type { RenderJob, RenderReply } from "./render_job.ts";
+import type { RenderJob } from "./render_job.ts";
+import { reply } from "./render_template.ts";
 
 const port = parentPort!;
-
-port.on("message", (job: RenderJob) => {
-  let reply: RenderReply;
-  try {
-    reply = { text: renderTemplate(job) };
-  } catch (error) {
-    reply = { error: error instanceof Error ? error.message : String(error) };
-  }
-  port.postMessage(reply);
-});
+port.on("message", (job: RenderJob) => port.postMessage(reply(job)));
 port.postMessage("ready");

@@ -146,8 +146,8 @@ export function stepBytes(
     TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * limits.n_sequence_pages * 4 +
-    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes) +
-    limits.n_sequences * (mask + history + biases);
+    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
+    limits.n_sequences * (history + biases);
 }
 
 /** How much of everything a step has; `pages` of the sequence with most of them. */

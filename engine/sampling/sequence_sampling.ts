@@ -72,7 +72,7 @@ export class SequenceSampling {
       xtcThreshold: sampling.xtcThreshold,
       dynatempRange: sampling.dynatempRange,
       dynatempExponent: sampling.dynatempExponent,
-      mirostat: this.mirostat === undefined ? 0 : 2,
+      mirostat: 0,
       // Where the cut starts, as the method's authors have it.
       mirostatMu: 2 * sampling.mirostatTau,
       topLogprobs,
@@ -88,13 +88,16 @@ export class SequenceSampling {
     const { step } = this;
     const drawn = this.generated.length + guesses.length;
     const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
+    const only = this.steering?.next(
+      guesses.length === 0 ? this.generated : [...this.generated, ...guesses],
+    );
     const changes = {
       counter: drawn,
       tokenBiases: this.biases(tokens),
       forbidden: drawn < this.minTokens && this.endTokens.size > 0 ? this.endTokens : undefined,
-      only: this.steering?.next(
-        guesses.length === 0 ? this.generated : [...this.generated, ...guesses],
-      ),
+      only,
+      // What is forced says nothing of how surprising the model's own tokens are.
+      mirostat: this.mirostat === undefined || only !== undefined ? 0 : 2,
     };
     if (guesses.length === 0) return Object.assign(step, changes);
     return { ...step, ...changes, tokenCounts: this.countsAfter(guesses) };

@@ -27,7 +27,7 @@ export interface SchedulerOptions {
   readonly maxWaiting: number;
   /** Tokens of one step at most. */
   readonly stepTokens: number;
-  /** Outputs of one step at most; default `maxRunning`, which leaves none for guesses. */
+  /** Outputs of one step at most; those that sequences do not need are for guesses. Default: none are. */
   readonly stepOutputs?: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
@@ -231,7 +231,7 @@ export class Scheduler {
     try {
       return stepOf(turn);
     } catch (error) {
-      this.end(turn.sequence, asM40Error(error));
+      this.conclude(turn.sequence, asM40Error(error));
       return undefined;
     }
   }
@@ -290,8 +290,10 @@ export class Scheduler {
       if (this.roster.reserve(sequence, 1)) turns.push(turnOf(sequence, 1));
     }
     const { stepOutputs = 0, stepTokens, maxRunning } = this.options;
-    // Each sequence that runs may have an output; what is left is for guesses.
-    let room = Math.min(stepOutputs - maxRunning, stepTokens - turns.length);
+    const { running, waiting } = this.roster;
+    // Each sequence that runs, or may be let in yet, may have an output; what is left is for guesses.
+    const others = waiting.length > 0 ? maxRunning : running.length;
+    let room = Math.min(stepOutputs - others, stepTokens - turns.length);
     for (const [i, { sequence }] of turns.entries()) {
       if (room <= 0) break;
       const guesses = this.guessesOf(sequence, room);

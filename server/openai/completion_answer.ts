@@ -1,42 +1,85 @@
-import type { Engine, GeneratedToken, GenerateRequest, Generation } from "../../engine/mod.ts";
+import type {
+  Engine,
+  FinishReason,
+  GeneratedToken,
+  GenerateRequest,
+  Generation,
+} from "../../engine/mod.ts";
 import { cancelAll, chunksOf, startAll } from "../generations.ts";
 import { type Usage, UsageSum } from "../usage.ts";
-import { append, CompletionLogprobsWriter } from "./completion_logprobs.ts";
-import type { CompletionChoice, CompletionRequest } from "./completion_schemas.ts";
+import { append, characters, CompletionLogprobsWriter } from "./completion_logprobs.ts";
+import type {
+  CompletionChoice,
+  CompletionLogprobs,
+  CompletionRequest,
+} from "./completion_schemas.ts";
+import { Echo } from "./echo.ts";
 
 /** A completion on its way: the running generations, as one answer or as events. */
 export class CompletionAnswer {
   private readonly generations: Generation[];
-  /** What each candidate begins with: the prompt where it is echoed. */
-  private readonly echoes: string[];
-  private readonly writers?: CompletionLogprobsWriter[];
   /** Answers to each prompt, and the candidates that they are chosen from. */
   private readonly n: number;
   private readonly candidates: number;
+  /** What the candidates of each prompt begin with: the prompt, where it is echoed. */
+  private readonly echoes?: Echo[];
+  private readonly writers?: CompletionLogprobsWriter[];
 
   /** @throws {M40Error} What {@link Engine.generate} throws. */
   constructor(engine: Engine, body: CompletionRequest, requests: readonly GenerateRequest[]) {
-    const { tokenizer } = engine;
     this.n = body.n ?? 1;
     this.candidates = body.best_of ?? this.n;
-    this.echoes = requests.map((_, index) => {
-      if (!body.echo) return "";
-      const prompt = body.prompt[Math.floor(index / this.candidates)];
-      return typeof prompt === "string" ? prompt : tokenizer.decode(prompt);
-    });
     this.generations = startAll(engine, requests);
-    if (body.logprobs != null) {
-      this.writers = requests.map(() => new CompletionLogprobsWriter(tokenizer));
+    try {
+      if (body.echo) this.echoes = this.startEchoes(engine, body, requests[0]);
+    } catch (error) {
+      this.cancel();
+      throw error;
     }
+    if (body.logprobs != null) {
+      this.writers = requests.map((_, index) => {
+        const offset = characters(this.echoOf(index)?.text ?? "");
+        return new CompletionLogprobsWriter(engine.tokenizer, { offset });
+      });
+    }
+  }
+
+  private startEchoes(
+    engine: Engine,
+    { prompt, logprobs }: CompletionRequest,
+    { signal, timeoutMs }: GenerateRequest,
+  ): Echo[] {
+    const firsts = this.generations.filter((_, index) => this.isFirst(index));
+    const scored = logprobs == null ? undefined : { topLogprobs: logprobs, signal, timeoutMs };
+    return Echo.start(engine, prompt, firsts, scored);
+  }
+
+  /** What a candidate begins with. */
+  private echoOf(index: number): Echo | undefined {
+    return this.echoes?.[Math.floor(index / this.candidates)];
   }
 
   /** The whole answer, when it is done. */
   async whole(): Promise<{ choices: CompletionChoice[]; usage: Usage }> {
-    const candidates = this.echoes.map((text, index) => ({
-      text,
-      logprobs: this.writers?.[index].write([]) ?? null,
-      finish_reason: null as CompletionChoice["finish_reason"],
-      mean: new MeanLogprob(),
+    try {
+      return await this.collect();
+    } finally {
+      this.cancel();
+    }
+  }
+
+  private async collect(): Promise<{ choices: CompletionChoice[]; usage: Usage }> {
+    const candidates = await Promise.all(this.generations.map(async (_, index) => {
+      const echo = this.echoOf(index);
+      const logprobs = this.writers?.[index].write([]) ?? null;
+      const echoed = await echo?.logprobs();
+      if (logprobs !== null && echoed) append(logprobs, echoed);
+      return {
+        text: echo?.text ?? "",
+        logprobs,
+        finish_reason: null as CompletionChoice["finish_reason"],
+        mean: new MeanLogprob(),
+      };
     }));
     const sum = this.usageSum();
     for await (const { index, chunk } of chunksOf(this.generations)) {
@@ -84,31 +127,43 @@ export class CompletionAnswer {
   async *events(head: string, withUsage: boolean): AsyncGenerator<string> {
     const start = head.slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
-    for (const [index, echo] of this.echoes.entries()) {
-      if (echo !== "") {
-        yield `${start}{"text":${JSON.stringify(echo)},"index":${index},` +
-          `"logprobs":null,"finish_reason":null}${end}`;
-      }
-    }
-    const sum = this.usageSum();
-    for await (const { index, chunk } of chunksOf(this.generations)) {
-      const { text, tokens, finishReason } = chunk;
-      if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
-      const logprobs = this.writers !== undefined && tokens.length > 0
-        ? this.writers[index].write(tokens)
-        : null;
-      // Text that is held back needs no event.
-      if (text === "" && finishReason === undefined && logprobs === null) continue;
-      yield `${start}{"text":${JSON.stringify(text)},"index":${index},"logprobs":${
+    const choice = (
+      index: number,
+      text: string,
+      logprobs: CompletionLogprobs | null,
+      finishReason?: FinishReason,
+    ) =>
+      `${start}{"text":${JSON.stringify(text)},"index":${index},"logprobs":${
         logprobs === null ? "null" : JSON.stringify(logprobs)
       },"finish_reason":${finishReason === undefined ? "null" : `"${finishReason}"`}}${end}`;
+    try {
+      for (const index of this.generations.keys()) {
+        const echo = this.echoOf(index);
+        if (echo === undefined) continue;
+        const logprobs = await echo.logprobs();
+        if (echo.text !== "" || logprobs !== null) yield choice(index, echo.text, logprobs);
+      }
+      const sum = this.usageSum();
+      for await (const { index, chunk } of chunksOf(this.generations)) {
+        const { text, tokens, finishReason } = chunk;
+        if (chunk.usage !== undefined) sum.add(chunk.usage, this.isFirst(index));
+        const logprobs = this.writers !== undefined && tokens.length > 0
+          ? this.writers[index].write(tokens)
+          : null;
+        // Text that is held back needs no event.
+        if (text === "" && finishReason === undefined && logprobs === null) continue;
+        yield choice(index, text, logprobs, finishReason);
+      }
+      if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
+    } finally {
+      this.cancel();
     }
-    if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
   }
 
-  /** Ends the generations that run or wait. */
+  /** Ends what runs or waits for it. */
   cancel(): void {
     cancelAll(this.generations);
+    for (const echo of this.echoes ?? []) echo.cancel();
   }
 
   private usageSum(): UsageSum {

@@ -1,19 +1,37 @@
-import type { GeneratedToken, StreamingDecoder, Tokenizer } from "../../engine/mod.ts";
+import type {
+  DecodeOptions,
+  GeneratedToken,
+  StreamingDecoder,
+  Tokenizer,
+} from "../../engine/mod.ts";
 import { tokenName, wholeText } from "../token_names.ts";
 import type { CompletionLogprobs } from "./completion_schemas.ts";
+
+/** Where the tokens of a {@link CompletionLogprobsWriter} stand in the choice's text. */
+export interface TokenPlace {
+  /** Characters (code points) before them; default 0. */
+  readonly offset?: number;
+  /** How they become text; default: as what goes on from other text does. */
+  readonly decoder?: DecodeOptions;
+  /** How many at the start have no part in the text; default 0. */
+  readonly added?: number;
+}
 
 /** Collects log-probabilities of one choice, token by token. */
 export class CompletionLogprobsWriter {
   private readonly decoder: StreamingDecoder;
   /** Characters (code points) of the text that is complete. */
-  private offset = 0;
+  private offset: number;
+  private added: number;
 
   /** @param tokenizer Whose tokens they are. */
-  constructor(private readonly tokenizer: Tokenizer) {
-    this.decoder = tokenizer.decoder({ continuing: true });
+  constructor(private readonly tokenizer: Tokenizer, place: TokenPlace = {}) {
+    this.decoder = tokenizer.decoder(place.decoder ?? { continuing: true });
+    this.offset = place.offset ?? 0;
+    this.added = place.added ?? 0;
   }
 
-  /** The log-probabilities of the next tokens. */
+  /** The log-probabilities of the next tokens; null for one that has none. */
   write(tokens: readonly GeneratedToken[]): CompletionLogprobs {
     const out: CompletionLogprobs = {
       tokens: [],
@@ -21,15 +39,15 @@ export class CompletionLogprobsWriter {
       top_logprobs: [],
       text_offset: [],
     };
-    for (const { token, logprob = 0, top = [] } of tokens) {
+    for (const { token, logprob, top = [] } of tokens) {
       const { name } = tokenName(this.tokenizer, token);
       // Without a prototype: "__proto__" is a name like any other.
       const likeliest: Record<string, number> = Object.create(null);
       for (const one of top) likeliest[tokenName(this.tokenizer, one.token).name] = one.logprob;
-      likeliest[name] = logprob;
+      if (logprob !== undefined) likeliest[name] = logprob;
       out.tokens.push(name);
-      out.token_logprobs.push(logprob);
-      out.top_logprobs.push(likeliest);
+      out.token_logprobs.push(logprob ?? null);
+      out.top_logprobs.push(logprob === undefined ? null : likeliest);
       out.text_offset.push(this.begin(token));
     }
     return out;
@@ -39,11 +57,13 @@ export class CompletionLogprobsWriter {
   private begin(token: number): number {
     const before = this.offset;
     // A model may have more logits than its vocabulary has tokens.
-    if (token >= this.tokenizer.vocabSize) return before;
+    if (token >= this.tokenizer.vocabSize || this.added-- > 0) return before;
     this.offset += characters(this.decoder.push(token));
     const text = wholeText(this.tokenizer.tokenBytes(token));
-    // Bytes that were held back and turned out to be no character come before a whole token.
-    return text === undefined ? before : this.offset - characters(text);
+    if (text === undefined || text === "") return before;
+    // Bytes that were held back and turned out to be no character come before a whole token. The space that
+    // encoding puts before a text is part of a token and not of the text.
+    return Math.max(before, this.offset - characters(text));
   }
 }
 
@@ -56,7 +76,7 @@ export function append(logprobs: CompletionLogprobs, more: CompletionLogprobs): 
 }
 
 /** The number of characters (code points). */
-function characters(text: string): number {
+export function characters(text: string): number {
   let count = 0;
   for (const _ of text) count++;
   return count;

@@ -34,7 +34,9 @@ export const CompletionRequest = z.object({
     "Candidates for each prompt, of which the n with the highest mean log-probability of their tokens are the " +
       "answers, best first; default n. Not with stream.",
   ),
-  echo: boolean("Whether the prompt comes before the answer."),
+  echo: boolean(
+    "Whether the prompt comes before the answer; with logprobs, its tokens have theirs too.",
+  ),
   logprobs: integer(
     0,
     5,
@@ -59,10 +61,11 @@ export const CompletionLogprobs = z.strictObject({
   tokens: z.array(z.string()).meta({
     description: "The tokens' texts; `bytes:\\xe2\\x82` for a part of a character.",
   }),
-  token_logprobs: z.array(z.number()).meta({
-    description: "Natural logarithms of their probabilities by the model.",
+  token_logprobs: z.array(z.number().nullable()).meta({
+    description:
+      "Natural logarithms of their probabilities by the model; null for a prompt's first token.",
   }),
-  top_logprobs: z.array(z.record(z.string(), z.number())).meta({
+  top_logprobs: z.array(z.record(z.string(), z.number()).nullable()).meta({
     description: "For each token the likeliest ones in its place, and the token itself.",
   }),
   text_offset: z.array(z.int().min(0)).meta({

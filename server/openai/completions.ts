@@ -49,10 +49,11 @@ function requestsOf(
   ends: Pick<GenerateRequest, "signal" | "timeoutMs">,
 ): GenerateRequest[] {
   const { n, candidates } = checkCounts(body);
-  if (body.echo && body.logprobs != null) {
+  if (body.echo && body.logprobs != null && body.suffix) {
     throw unsupported(
-      "echo",
-      "echo together with logprobs is not supported: the prompt's tokens have none. Leave one out.",
+      "suffix",
+      "suffix together with echo and logprobs is not supported: the model reads other tokens than are echoed. " +
+        "Leave one of them out.",
     );
   }
   const common: Omit<GenerateRequest, "prompt"> = {

@@ -24,12 +24,12 @@ export interface Limits {
  * million characters, and a template copies them about ten times.
  */
 export const LIMITS: Limits = {
-  stringLength: 16 * 2 ** 20,
-  listLength: 2 ** 20,
-  memory: 128 * 2 ** 20,
+  stringLength: 8 * 2 ** 20,
+  listLength: 2 ** 18,
+  memory: 96 * 2 ** 20,
   steps: 4_000_000,
-  depth: 400,
-  milliseconds: 800,
+  depth: 1000,
+  milliseconds: 700,
 };
 
 /** Characters that an element of a list counts as. */

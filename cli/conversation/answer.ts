@@ -1,0 +1,88 @@
+import type { Engine, FinishReason, GenerateRequest, Generation, Usage } from "../../engine/mod.ts";
+import { EndSignals } from "../signals.ts";
+import { writeError } from "../terminal.ts";
+import { AnswerOutput } from "./answer_output.ts";
+import type { Said } from "./conversation.ts";
+
+/** How an answer ended. */
+export interface Answer extends Said {
+  /** Absent where it was stopped or failed. */
+  readonly finishReason?: FinishReason;
+  /** How many tokens it has, up to where it ended. */
+  readonly tokens: number;
+  /** Whether Ctrl-C stopped it. */
+  readonly interrupted: boolean;
+  /** Why it failed. */
+  readonly error?: unknown;
+}
+
+/** How an answer is shown. */
+export interface Display {
+  /** Whether reasoning is shown, where it is told from the answer. */
+  readonly showReasoning: boolean;
+  /** Whether it is said how fast it was. */
+  readonly verbose: boolean;
+}
+
+/**
+ * Writes one answer as it comes. Ctrl-C stops it.
+ *
+ * @param prepare Makes the request; ended by the signal as well.
+ * @returns What was said, also of an answer that was stopped or failed.
+ */
+export async function giveAnswer(
+  engine: Engine,
+  prepare: (signal: AbortSignal) => Promise<GenerateRequest>,
+  display: Display,
+): Promise<Answer> {
+  using interrupt = new EndSignals("SIGINT");
+  const { signal } = interrupt;
+  const output = new AnswerOutput(display.showReasoning);
+  const speed = new Speed();
+  let generation: Generation | undefined;
+  let finishReason: FinishReason | undefined;
+  let error: unknown;
+  try {
+    generation = engine.generate({ ...await prepare(signal), signal });
+    for await (const chunk of generation) {
+      speed.count(chunk.tokens.length, chunk.usage);
+      finishReason = chunk.finishReason;
+      await output.push(chunk.reasoning, chunk.text);
+    }
+  } catch (reason) {
+    // Preparing is cancelled with an error, generating without.
+    if (!signal.aborted) error = reason;
+  }
+  await output.end();
+  if (display.verbose && generation) await writeError(speed.sentence(generation.promptTokens));
+  const { tokens } = speed;
+  return { ...output.said, tokens, finishReason, interrupted: signal.aborted, error };
+}
+
+/** How long an answer takes. */
+class Speed {
+  private readonly start = performance.now();
+  private first?: number;
+  tokens = 0;
+  private usage?: Usage;
+
+  /** Takes in what a chunk of the answer has. */
+  count(tokens: number, usage?: Usage): void {
+    this.first ??= performance.now();
+    this.tokens += tokens;
+    this.usage = usage;
+  }
+
+  /** How many tokens there were, and how fast, up to now. */
+  sentence(promptTokens: number): string {
+    const { cachedTokens = 0, reasoningTokens = 0 } = this.usage ?? {};
+    const first = this.first ?? performance.now();
+    const seconds = (performance.now() - first) / 1000;
+    const rate = this.tokens > 1 ? `, ${((this.tokens - 1) / seconds).toFixed(1)} tokens/s` : "";
+    const cached = cachedTokens > 0 ? ` (${cachedTokens} of them cached)` : "";
+    const thought = reasoningTokens > 0 ? ` (${reasoningTokens} of them reasoning)` : "";
+    return `${promptTokens} tokens of prompt${cached}, ` +
+      `first token after ${(first - this.start).toFixed(0)} ms; ` +
+      `${this.tokens} tokens of answer${thought}${rate}\n`;
+  }
+}

@@ -1,0 +1,54 @@
+import { z } from "zod";
+import { loadChat } from "../../engine/chat/load.ts";
+import type { ChatFormat, ChatRequest } from "../../engine/chat/mod.ts";
+import { M40Error } from "../../engine/errors.ts";
+import type { Metadata } from "../../engine/gguf/metadata.ts";
+import type { Tokenizer } from "../../engine/tokenizer/tokenizer.ts";
+import { HttpError } from "../../server/errors.ts";
+import { chatRequest } from "../../server/openai/chat_messages.ts";
+import { conversationFields } from "../../server/openai/chat_schemas.ts";
+import { parseBody } from "../../server/parse_body.ts";
+import { chatTemplate } from "../model_options.ts";
+
+/** A model's chat template without the model. */
+export interface OpenChat extends AsyncDisposable {
+  readonly format: ChatFormat;
+}
+
+/**
+ * Opens the template of a file, or another one.
+ *
+ * @param nameOrPath A built-in template's name or the path of a file.
+ * @throws {M40Error} Where there is none, or it cannot be read.
+ */
+export async function openChat(
+  metadata: Metadata,
+  tokenizer: Tokenizer,
+  nameOrPath?: string,
+): Promise<OpenChat> {
+  const format = loadChat(metadata, tokenizer, await chatTemplate(nameOrPath));
+  if (format === undefined) {
+    throw new M40Error(
+      "invalid_request",
+      "the model has no chat template; --chat-template NAME|FILE gives it one",
+    );
+  }
+  return { format, [Symbol.asyncDispose]: () => format.close() };
+}
+
+/**
+ * A conversation in JSON: a body of `/v1/chat/completions`, or its messages alone.
+ *
+ * @throws {M40Error} "invalid_request" saying what was got and what was wanted.
+ */
+export function readConversation(json: string): ChatRequest {
+  try {
+    const body: unknown = JSON.parse(json);
+    const fields = Array.isArray(body) ? { messages: body } : body;
+    return chatRequest(parseBody(z.object(conversationFields), fields));
+  } catch (error) {
+    if (error instanceof HttpError) throw new M40Error("invalid_request", error.message);
+    if (!(error instanceof SyntaxError)) throw error;
+    throw new M40Error("invalid_request", `the conversation is no JSON: ${error.message}`);
+  }
+}

@@ -1,0 +1,62 @@
+import type { ChatFormat, GenerateRequest } from "../../engine/mod.ts";
+import { flag, option, type OptionValues } from "../command.ts";
+import { ANSWER_OPTIONS, answerRequest } from "../sampling_options.ts";
+import { choice, integer, jsonObject, text } from "../values.ts";
+import type { Conversation } from "./conversation.ts";
+
+/** What can be set of every answer. */
+export const TEXT_SETTINGS = {
+  ...ANSWER_OPTIONS,
+  verbose: flag(
+    "Say on stderr how many tokens there were, how fast, and where a GPU is not used, why",
+  ),
+};
+
+/** What can be set of answers in a conversation. */
+export const CHAT_SETTINGS = {
+  ...TEXT_SETTINGS,
+  reasoning: option(
+    choice("separate", "inline", "hidden"),
+    "What the model thinks before it answers: dimmed on a terminal and in no file, left in the answer, or not shown",
+    { default: "separate" },
+  ),
+  "reasoning-budget": option(
+    integer(0),
+    "Tokens of reasoning at most, then it has to answer; 0: none; default: no limit",
+  ),
+  "reasoning-effort": option(
+    text("WORD"),
+    "How much to think, where the chat template knows of that: low, medium, high",
+  ),
+  "chat-template-kwargs": option(
+    jsonObject(),
+    'What the chat template is told beside the messages: {"enable_thinking": false}',
+  ),
+};
+
+/** Values of {@link TEXT_SETTINGS}. */
+export type TextSettings = OptionValues<typeof TEXT_SETTINGS>;
+/** Values of {@link CHAT_SETTINGS}. */
+export type ChatSettings = OptionValues<typeof CHAT_SETTINGS>;
+
+/** The request for an answer in a conversation. */
+export async function chatRequest(
+  chat: ChatFormat,
+  conversation: Conversation,
+  question: string,
+  settings: ChatSettings,
+  signal: AbortSignal,
+): Promise<GenerateRequest> {
+  const { tokens, format } = await chat.prompt({
+    messages: conversation.messages(question),
+    reasoningEffort: settings["reasoning-effort"],
+    templateVariables: settings["chat-template-kwargs"],
+  }, signal);
+  return {
+    prompt: tokens,
+    format,
+    reasoning: settings.reasoning === "inline" ? "inline" : "separate",
+    reasoningBudget: settings["reasoning-budget"],
+    ...answerRequest(settings),
+  };
+}

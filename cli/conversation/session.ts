@@ -1,0 +1,120 @@
+import { type Engine, type GenerateRequest, M40Error } from "../../engine/mod.ts";
+import { ClosedOutput } from "../../server/output_stream.ts";
+import { EXIT, reportError, UsageError } from "../errors.ts";
+import { History } from "../history.ts";
+import { answerDefaults, answerRequest } from "../sampling_options.ts";
+import { printable, style, writeError } from "../terminal.ts";
+import { type Answer, giveAnswer } from "./answer.ts";
+import { runCommand } from "./commands.ts";
+import type { Conversation } from "./conversation.ts";
+import {
+  CHAT_SETTINGS,
+  chatRequest,
+  type ChatSettings,
+  TEXT_SETTINGS,
+  type TextSettings,
+} from "./options.ts";
+import { FENCE, readMessage } from "./read_message.ts";
+import { Settings } from "./settings.ts";
+
+/** Questions and answers on a terminal until somebody leaves. */
+export class Session {
+  private readonly settings: Settings<ChatSettings>;
+
+  /**
+   * @param conversation Absent: what is typed is continued, each text by itself.
+   * @param settings What holds at first.
+   */
+  constructor(
+    private readonly engine: Engine,
+    private readonly conversation: Conversation | undefined,
+    settings: ChatSettings,
+  ) {
+    const options = conversation ? CHAT_SETTINGS : TEXT_SETTINGS;
+    const defaults = {
+      ...answerDefaults(engine.samplingDefaults),
+      "reasoning-budget": "no limit",
+      "reasoning-effort": "as the template says",
+      "chat-template-kwargs": "none",
+    };
+    this.settings = new Settings(options, settings, defaults);
+  }
+
+  /** Asks and answers; returns the exit code. */
+  async run(): Promise<number> {
+    const { engine, settings, conversation } = this;
+    const history = await History.open();
+    const context = { model: engine.model.name, conversation, settings };
+    for (;;) {
+      const typed = await readMessage(history);
+      if (typed.kind === "end") return EXIT.success;
+      if (typed.kind === "abandoned") {
+        await note(`The message is dropped: ${FENCE} did not close it.`);
+        continue;
+      }
+      try {
+        if (typed.kind === "command") {
+          if (await runCommand(context, typed.name, typed.rest) === "leave") return EXIT.success;
+        } else if (typed.text.trim() !== "") await this.answer(typed.text);
+      } catch (error) {
+        // A mistake must not end the session; a device that is lost, or a terminal that is gone, does.
+        if (engine.status().failed !== undefined || error instanceof ClosedOutput) throw error;
+        if (error instanceof UsageError) await sayMistake(error.message);
+        else await reportError(error);
+      }
+    }
+  }
+
+  private async answer(question: string): Promise<void> {
+    const { engine, conversation, settings } = this;
+    const { values } = settings;
+    const display = { showReasoning: values.reasoning !== "hidden", verbose: values.verbose };
+    const answer = await giveAnswer(
+      engine,
+      (signal) =>
+        conversation
+          ? chatRequest(engine.chat!, conversation, question, values, signal)
+          : Promise.resolve(textRequest(question, values)),
+      display,
+    );
+    if (conversation) await this.keep(conversation, question, answer);
+    if (answer.error !== undefined) {
+      const full = answer.error instanceof M40Error &&
+        answer.error.code === "context_length_exceeded";
+      if (!full || !conversation?.turns) throw answer.error;
+      await reportError(answer.error);
+      await note("/clear forgets what was said, and makes room.");
+    }
+  }
+
+  /** Takes a question and what was said to it into the conversation, where anything was. */
+  private async keep(conversation: Conversation, question: string, answer: Answer): Promise<void> {
+    const { text, reasoning, finishReason, interrupted, tokens } = answer;
+    if (finishReason === undefined && text === "" && reasoning === "") {
+      if (interrupted) await note("Nothing was said; the question is taken back.");
+      return;
+    }
+    conversation.add(question, { text, reasoning });
+    if (finishReason !== "length") return;
+    const most = this.settings.values["max-tokens"];
+    await note(
+      tokens === most
+        ? `The answer is cut at ${tokens} tokens: /set max-tokens changes that.`
+        : "The context is full: /clear forgets what was said, and makes room.",
+    );
+  }
+}
+
+/** The request to continue a text. */
+export function textRequest(prompt: string, settings: TextSettings): GenerateRequest {
+  return { prompt, ...answerRequest(settings) };
+}
+
+/** Says something in passing. */
+export async function note(text: string): Promise<void> {
+  await writeError(style(Deno.stderr, "dim", printable(text)) + "\n");
+}
+
+async function sayMistake(message: string): Promise<void> {
+  await writeError(`${style(Deno.stderr, "red", "error:")} ${printable(message)}\n`);
+}

@@ -1,0 +1,80 @@
+import { M40Error } from "../errors.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { ChatMessage, ChatRequest } from "./conversation.ts";
+
+/** Characters of private use, one of which marks texts. */
+const FIRST_MARK = 0xe000;
+const LAST_MARK = 0xf8ff;
+
+/** Levels of lists and objects in what a template is told. */
+const MOST_LEVELS = 32;
+
+/**
+ * Marks the texts of a request, so that none of them can become a control token: not by itself, and not
+ * together with what stands beside it in the prompt.
+ */
+export class Protection {
+  /** The character that marks. It stands nowhere in the request. */
+  readonly mark: string;
+  /** Another one that stands nowhere. */
+  readonly endMark: string;
+
+  constructor(private readonly tokenizer: Tokenizer, request: ChatRequest, template: string) {
+    const texts = template + JSON.stringify([request.messages, request.templateVariables ?? {}]);
+    const free: string[] = [];
+    for (let code = FIRST_MARK; code <= LAST_MARK && free.length < 2; code++) {
+      const character = String.fromCharCode(code);
+      if (!texts.includes(character)) free.push(character);
+    }
+    if (free.length < 2) {
+      throw new M40Error(
+        "invalid_request",
+        "messages have all characters of private use (U+E000 to U+F8FF) in them; leave some out",
+        "messages",
+      );
+    }
+    [this.mark, this.endMark] = free;
+  }
+
+  /** A message with its texts marked. Its role is one of a few words, which templates put together. */
+  message({ role, content, name, reasoning }: ChatMessage): ChatMessage {
+    return {
+      role,
+      content: content === null || typeof content === "string"
+        ? content && this.text(content)
+        : content.map(({ type, text }) => ({ type, text: this.text(text) })),
+      ...(name === undefined ? {} : { name: this.text(name) }),
+      ...(reasoning === undefined ? {} : { reasoning: this.text(reasoning) }),
+    };
+  }
+
+  /**
+   * A text with a mark at each end, and inside each control token's text. An empty one stays empty: it
+   * has to be false.
+   */
+  text(text: string): string {
+    if (text === "") return text;
+    return this.mark + this.tokenizer.protect(text.toWellFormed(), this.mark) + this.mark;
+  }
+
+  /** A value of JSON with its texts marked. */
+  value(value: unknown, level = 0): unknown {
+    if (level > MOST_LEVELS) {
+      throw new M40Error(
+        "invalid_request",
+        `chat_template_kwargs are nested more than ${MOST_LEVELS} deep`,
+        "chat_template_kwargs",
+      );
+    }
+    if (typeof value === "string") return this.text(value);
+    if (Array.isArray(value)) return value.map((item) => this.value(item, level + 1));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([key, item]) => [
+        // Templates look entries up by their names, so these have no marks at their ends.
+        this.tokenizer.protect(key.toWellFormed(), this.mark),
+        this.value(item, level + 1),
+      ]),
+    );
+  }
+}

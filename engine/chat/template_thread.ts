@@ -1,0 +1,127 @@
+import { Worker } from "node:worker_threads";
+import { M40Error } from "../errors.ts";
+import type { RenderJob, RenderReply } from "./render_job.ts";
+
+/** Milliseconds that one rendering may take. The thread itself gives up earlier where it can. */
+const TIME_LIMIT_MS = 1000;
+/** Milliseconds in which a thread has to be there. */
+const START_LIMIT_MS = 30_000;
+/** MiB that a thread may hold of values that have grown old, and of young ones. */
+const MEMORY_LIMIT_MIB = 192;
+const YOUNG_MEMORY_MIB = 16;
+
+/** The module that threads run. */
+export const TEMPLATE_WORKER = new URL("./template_worker.ts", import.meta.url);
+
+type Message = "ready" | RenderReply;
+
+/** A thread that renders templates. It does one job at a time. */
+export class TemplateThread {
+  private readonly worker: Worker;
+  /** Whoever waits for the next message. */
+  private waiting?: PromiseWithResolvers<Message>;
+  /** Why there will be no message any more. */
+  private reason?: M40Error;
+
+  private constructor(module: URL) {
+    this.worker = new Worker(module, {
+      resourceLimits: {
+        maxOldGenerationSizeMb: MEMORY_LIMIT_MIB,
+        maxYoungGenerationSizeMb: YOUNG_MEMORY_MIB,
+      },
+    });
+    // A program whose work is done ends, although the thread is there.
+    this.worker.unref();
+    this.worker.on("message", (message: Message) => this.waiting?.resolve(message));
+    this.worker.on("error", (error: Error & { code?: string }) =>
+      this.lose(
+        error.code === "ERR_WORKER_OUT_OF_MEMORY"
+          ? tookTooMuch(`took more than ${MEMORY_LIMIT_MIB} MiB of memory`)
+          : noThread(error.message),
+      ));
+    this.worker.on("exit", () => this.lose(noThread("it ended")));
+  }
+
+  /**
+   * A thread that takes jobs.
+   *
+   * @throws {M40Error} "internal" where there is none to be had.
+   */
+  static async start(module: URL): Promise<TemplateThread> {
+    const thread = new TemplateThread(module);
+    try {
+      await thread.next(START_LIMIT_MS, noThread(`it was not there after ${START_LIMIT_MS} ms`));
+      return thread;
+    } catch (error) {
+      await thread.end();
+      throw error;
+    }
+  }
+
+  /** Whether it takes no job any more. */
+  get isLost(): boolean {
+    return this.reason !== undefined;
+  }
+
+  /**
+   * The text that a job gives.
+   *
+   * @throws {M40Error} "invalid_request" where the template fails or takes too much; "internal" where
+   * the thread fails, "cancelled" where it is ended meanwhile.
+   */
+  async run(job: RenderJob): Promise<string> {
+    const message = this.next(TIME_LIMIT_MS, tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`));
+    this.worker.postMessage(job);
+    const reply = await message as RenderReply;
+    if ("text" in reply) return reply.text;
+    throw failureOf(reply);
+  }
+
+  /** Ends the thread, whatever it does. Resolves when it is gone, and its memory with it. */
+  async end(): Promise<void> {
+    this.lose(new M40Error("cancelled", "the engine is closed"));
+    await this.worker.terminate();
+  }
+
+  /** The next message. If none comes in time, the thread is lost, for the reason that is given. */
+  private async next(limitMs: number, late: M40Error): Promise<Message> {
+    if (this.reason !== undefined) throw this.reason;
+    this.waiting = Promise.withResolvers();
+    const timer = setTimeout(() => this.lose(late), limitMs);
+    try {
+      return await this.waiting.promise;
+    } finally {
+      clearTimeout(timer);
+      this.waiting = undefined;
+    }
+  }
+
+  private lose(reason: M40Error): void {
+    this.reason ??= reason;
+    this.waiting?.reject(reason);
+  }
+}
+
+/** What a template that did not render is answered with. */
+function failureOf({ kind, message }: Exclude<RenderReply, { text: string }>): M40Error {
+  if (kind === "limit") return tookTooMuch(message);
+  const what = kind === "refusal" ? "refuses" : "failed on";
+  return new M40Error(
+    "invalid_request",
+    `the chat template ${what} this conversation: ${message}`,
+    "messages",
+  );
+}
+
+function tookTooMuch(what: string): M40Error {
+  return new M40Error(
+    "invalid_request",
+    `the chat template ${what} and was ended. Send less, or choose another template ` +
+      "(--chat-template).",
+    "messages",
+  );
+}
+
+function noThread(reason: string): M40Error {
+  return new M40Error("internal", `the thread that renders chat templates failed: ${reason}`);
+}
