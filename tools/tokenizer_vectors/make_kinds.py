@@ -61,9 +61,9 @@ def main():
     write_vectors("gemma4", {"tokenizers": [encode(text) for text in all_texts()]})
     trained = vocabularies.train_byte_level(training, size=1100, words=100)
     ids = {}
-    for name, (pre_tokenizer, ignore_merges) in PRE_TOKENIZERS.items():
-        encode = vocabularies.make_byte_level(OUT / "byte-level.gguf", trained, name, pre_tokenizer, ignore_merges)
-        ids[name] = [encode(text) for text in all_texts()]
+    for names, (pre_tokenizer, ignore_merges) in PRE_TOKENIZERS.items():
+        encode = vocabularies.make_byte_level(OUT / "byte-level.gguf", trained, "default", pre_tokenizer, ignore_merges)
+        ids[names] = [encode(text) for text in all_texts()]
     write_vectors("byte-level", ids)
 
 
