@@ -143,6 +143,18 @@ function fallback(_: Rendering, value: Value, args: Arguments): Value {
   return args.get(0, "default_value") ?? UNDEFINED;
 }
 
+/** Jinja's `title` begins words behind white space and brackets alone, other than Python's. */
+function title(rendering: Rendering, value: Value): Value {
+  const text = display(rendering, value);
+  rendering.budget.string(3 * text.length);
+  const { marks } = rendering;
+  const words = marks.plain(text).replace(
+    /([^-\s({[<])([^-\s({[<]*)/gu,
+    (_, first, rest) => first.toUpperCase() + rest.toLowerCase(),
+  );
+  return rendering.string(marks.has(text) ? marks.protect(words) : words);
+}
+
 function reverse(rendering: Rendering, value: Value): Value {
   if (isString(value)) {
     const characters = rendering.marks.characters(value.value);
@@ -186,7 +198,7 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ["trim", method("strip")],
   ["upper", method("upper")],
   ["lower", method("lower")],
-  ["title", method("title")],
+  ["title", title],
   ["capitalize", method("capitalize")],
   ["center", (rendering, value, args) => {
     const width = newInteger(args.integer(0, "width", 80));

@@ -17,6 +17,7 @@ import {
   newFunction,
   newInteger,
   newMapping,
+  newTuple,
   type Node,
   UNDEFINED,
   type Value,
@@ -51,11 +52,14 @@ export function prepare(program: Node): Node {
     if (Array.isArray(value)) return value.map(visit);
     if (value instanceof Map) return new Map([...value].map(([k, v]) => [visit(k), visit(v)]));
     if (typeof value !== "object" || value === null || !("type" in value)) return value;
-    const node: Record<string, unknown> = {};
+    // The package looks for what macros name in what is an instance of its nodes.
+    const create = (fields: object) =>
+      Object.assign(Object.create(Object.getPrototypeOf(program)), fields);
+    const node: Record<string, unknown> = create({});
     for (const [field, inner] of Object.entries(value)) {
       const seen = visit(inner);
       const isBody = BODIES.includes(field) && Array.isArray(seen) && seen.length > 0;
-      node[field] = isBody ? [{ type: "Block", statements: seen }] : seen;
+      node[field] = isBody ? [create({ type: "Block", statements: seen })] : seen;
     }
     if (node.type === "For") node.namesLoop = namesLoop(node);
     return node;
@@ -169,7 +173,8 @@ export class BoundedInterpreter extends Interpreter {
     if (name === "namespace") return this.globals.get(name)!;
     for (let one: Environment | undefined = scope; one !== undefined; one = one.parent) {
       const value = one.variables.get(name);
-      if (value !== undefined) return value;
+      if (value === undefined) continue;
+      return name === "varargs" && isList(value) ? newTuple(value.value) : value;
     }
     return UNDEFINED;
   }
@@ -253,8 +258,9 @@ export class BoundedInterpreter extends Interpreter {
     if (isList(object)) return object.value.at(place) ?? UNDEFINED;
     if (!isString(object)) return UNDEFINED;
     const { marks } = this.rendering;
-    const character = marks.characters(object.value).at(place);
-    return character === undefined ? UNDEFINED : this.rendering.string(character);
+    const from = place < 0 ? place + marks.length(object.value) : place;
+    const character = from < 0 ? "" : marks.slice(object.value, from, from + 1);
+    return character === "" ? UNDEFINED : this.rendering.string(character);
   }
 
   /** As in Jinja, `a.b` looks for a method first and `a["b"]` for an entry. */
@@ -284,9 +290,13 @@ export class BoundedInterpreter extends Interpreter {
       return rendering.list(sliced(object.value, start, stop, step));
     }
     if (!isString(object)) throw new Error("only lists and strings have slices");
+    const { marks } = rendering;
+    if (step === 1) {
+      const [from, to] = bounds(marks.length(object.value), start, stop);
+      return rendering.string(marks.slice(object.value, from, to));
+    }
     rendering.budget.list(object.value.length);
-    const characters = rendering.marks.characters(object.value);
-    return rendering.string(sliced(characters, start, stop, step).join(""));
+    return rendering.string(sliced(marks.characters(object.value), start, stop, step).join(""));
   }
 
   /** `for`: each iteration has a scope of its own; what it sets is gone with it. */
@@ -376,14 +386,20 @@ class LoopState {
   }
 }
 
-/** Python's slices. */
-function sliced<T>(items: readonly T[], start?: number, stop?: number, step = 1): T[] {
-  const { length } = items;
+/** Where Python's slices begin and end. */
+function bounds(length: number, start?: number, stop?: number, step = 1): [number, number] {
   const [least, most] = step > 0 ? [0, length] : [-1, length - 1];
   const place = (bound: number) =>
     Math.min(Math.max(bound < 0 ? bound + length : bound, least), most);
-  const from = start === undefined ? (step > 0 ? 0 : length - 1) : place(start);
-  const to = stop === undefined ? (step > 0 ? length : -1) : place(stop);
+  return [
+    start === undefined ? (step > 0 ? 0 : length - 1) : place(start),
+    stop === undefined ? (step > 0 ? length : -1) : place(stop),
+  ];
+}
+
+/** Python's slices. */
+function sliced<T>(items: readonly T[], start?: number, stop?: number, step = 1): T[] {
+  const [from, to] = bounds(items.length, start, stop, step);
   const found: T[] = [];
   for (let at = from; step > 0 ? at < to : at > to; at += step) found.push(items[at]);
   return found;

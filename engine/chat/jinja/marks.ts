@@ -85,6 +85,26 @@ export class Marks {
     return found;
   }
 
+  /** The characters from `start` up to `end` with the marks behind them; both from 0 on. */
+  slice(text: string, start: number, end: number): string {
+    const bounds: number[] = [];
+    let count = 0;
+    for (let at = 0; at < text.length && bounds.length < 2;) {
+      if (text[at] === this.mark) {
+        at++;
+        continue;
+      }
+      if (bounds.length === 0 && count === start) bounds.push(at);
+      if (count === end) bounds.push(at);
+      count++;
+      at += isHighSurrogate(text, at) ? 2 : 1;
+    }
+    const [from = text.length, to = text.length] = bounds;
+    const part = text.slice(from, Math.max(from, to));
+    // What stood in front of it may be a part of a control token's text with it.
+    return this.has(text) && part !== "" ? this.mark + part : part;
+  }
+
   /** The places of a text in another one, from the left, none overlapping: [start, end). */
   *find(text: string, wanted: string): Generator<[start: number, end: number]> {
     const plainWanted = this.plain(wanted);
@@ -128,8 +148,13 @@ export class Marks {
    * token, so that a mark stands behind all that is no letter, digit or space.
    */
   remark(text: string): string {
-    if (!this.has(text)) return text;
-    return text.replace(/[^\p{L}\p{N}\s]/gu, (character) => character + this.mark);
+    return this.has(text) ? this.protect(text) : text;
+  }
+
+  /** The text with marks at its ends and behind all that is no letter, digit or space. */
+  protect(text: string): string {
+    const inside = text.replace(/[^\p{L}\p{N}\s]/gu, (character) => character + this.mark);
+    return this.mark + inside + this.mark;
   }
 }
 

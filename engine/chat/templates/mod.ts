@@ -1,6 +1,53 @@
-import { CHATML } from "./chatml.ts";
+/**
+ * The chat templates that come with m40, written after the models' documentation. A model's own
+ * template is better where it has one: these know messages, and no tools.
+ *
+ * @module
+ */
+import { CHATML, PHI4, QWEN3 } from "./chatml.ts";
+import { DEEPSEEK_R1, DEEPSEEK_V2, DEEPSEEK_V3 } from "./deepseek.ts";
+import { HARMONY } from "./harmony.ts";
+import {
+  COMMAND_R,
+  EXAONE,
+  FALCON3,
+  GEMMA,
+  GLM4,
+  GRANITE,
+  OPENCHAT,
+  PHI3,
+  SEED_OSS,
+  ZEPHYR,
+} from "./headed.ts";
+import { ALPACA, LLAMA2, LLAMA3, LLAMA4, VICUNA } from "./llama.ts";
+import { MISTRAL, MISTRAL_TEKKEN, MISTRAL_V3, MISTRAL_V7 } from "./mistral.ts";
 
-/** The templates that come with m40, by name. */
+/** The templates by the names that `--chat-template` takes. */
 export const BUILT_IN_TEMPLATES: ReadonlyMap<string, string> = new Map([
+  ["alpaca", ALPACA],
   ["chatml", CHATML],
+  ["command-r", COMMAND_R],
+  ["deepseek", DEEPSEEK_V3],
+  ["deepseek-r1", DEEPSEEK_R1],
+  ["deepseek-v2", DEEPSEEK_V2],
+  ["exaone", EXAONE],
+  ["falcon3", FALCON3],
+  ["gemma", GEMMA],
+  ["glm4", GLM4],
+  ["gpt-oss", HARMONY],
+  ["granite", GRANITE],
+  ["llama2", LLAMA2],
+  ["llama3", LLAMA3],
+  ["llama4", LLAMA4],
+  ["mistral", MISTRAL],
+  ["mistral-tekken", MISTRAL_TEKKEN],
+  ["mistral-v3", MISTRAL_V3],
+  ["mistral-v7", MISTRAL_V7],
+  ["openchat", OPENCHAT],
+  ["phi3", PHI3],
+  ["phi4", PHI4],
+  ["qwen3", QWEN3],
+  ["seed-oss", SEED_OSS],
+  ["vicuna", VICUNA],
+  ["zephyr", ZEPHYR],
 ]);

@@ -1,0 +1,101 @@
+/**
+ * Templates rendered as Hugging Face's `transformers` renders them; `tools/chat_vectors/make.py` wrote the
+ * vectors.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import type { ChatMessage, ChatRequest } from "../engine/chat/conversation.ts";
+import { JinjaTemplate } from "../engine/chat/jinja/template.ts";
+import { renderTemplate } from "../engine/chat/render_template.ts";
+import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
+import jinja from "./data/chat/jinja.json" with { type: "json" };
+import vectors from "./data/chat/templates.json" with { type: "json" };
+
+const MARK = "\ue000";
+const END_MARK = "\ue001";
+
+type Wanted = { text?: string; error?: string };
+
+const conversations = vectors.conversations as unknown as Record<string, ChatRequest>;
+const templates: Record<string, string> = {
+  ...vectors.templates,
+  ...Object.fromEntries(BUILT_IN_TEMPLATES),
+};
+
+/** Every text of a request with a mark at each end and behind each `<`, `[` and the like. */
+function marked<T>(value: T): T {
+  const mark = (text: string) =>
+    text === "" ? "" : MARK + text.replace(/[<\[{|｜]/g, (one) => one + MARK) + MARK;
+  const visit = (value: unknown, key?: string): unknown => {
+    if (typeof value === "string") return key === "role" || key === "type" ? value : mark(value);
+    if (Array.isArray(value)) return value.map((item) => visit(item));
+    if (typeof value !== "object" || value === null) return value;
+    return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, visit(item, key)]));
+  };
+  return visit(value) as T;
+}
+
+function render(template: string, request: ChatRequest, mark: string): string {
+  const { messages, templateVariables = {}, reasoningEffort } = request;
+  return renderTemplate({
+    template,
+    messages: messages as ChatMessage[],
+    continueFinal: request.continueFinal ?? false,
+    specialTokens: vectors.specialTokens,
+    variables: {
+      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+      ...templateVariables,
+    },
+    mark,
+    endMark: END_MARK,
+    now: new Date(vectors.now).getTime(),
+  });
+}
+
+/** What came of it, in the form of the vectors: refusals and failures are told by their being there. */
+function outcome(work: () => string): Wanted {
+  try {
+    return { text: work() };
+  } catch (error) {
+    return { error: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+for (const name of Object.keys(templates)) {
+  Deno.test(`${name} renders conversations as transformers does, byte for byte, marked or not`, () => {
+    const cases = vectors.cases.filter(({ template }) => template === name);
+    assert(cases.length > 0, "there are no vectors for this template");
+    for (const { conversation, text, error } of cases as (Wanted & { conversation: string })[]) {
+      const request = conversations[conversation];
+      const plain = outcome(() => render(templates[name], request, ""));
+      const about = `${name}, ${conversation}`;
+      if (text === undefined) {
+        assert(plain.error !== undefined, `${about}: transformers says: ${error}`);
+        continue;
+      }
+      assertEquals(plain, { text }, about);
+      const protectedText = outcome(() => render(templates[name], marked(request), MARK)).text;
+      assertEquals(protectedText?.replaceAll(MARK, ""), text, `${about}, marked`);
+    }
+  });
+}
+
+Deno.test("expressions, filters, tests, loops and white space come out as Jinja has them", () => {
+  const now = new Date(jinja.now);
+  for (const { source, text, error } of jinja.cases as (Wanted & { source: string })[]) {
+    const got = outcome(() => new JinjaTemplate(source).render(jinja.values, { now }));
+    if (error === undefined) assertEquals(got, { text }, source);
+    else assert(got.error !== undefined, `${source} gave ${got.text}; Jinja says: ${error}`);
+  }
+});
+
+Deno.test("a template does not notice marks in what it is given", () => {
+  for (const { source, text } of jinja.cases as (Wanted & { source: string })[]) {
+    // Values that are written as such show their marks as Python would show any character.
+    if (text === undefined || text.includes("[") || text.includes("{")) continue;
+    const template = new JinjaTemplate(source);
+    const got = template.render(marked(jinja.values), { now: new Date(jinja.now), mark: MARK });
+    assertEquals(got.replaceAll(MARK, ""), text, source);
+  }
+});
