@@ -12,6 +12,7 @@ const BENCHMARKS: Record<string, string> = {
   engine: "prefill, decode and memory of a model of Llama-3.2-1B's shape",
   load: "how fast a model's weights reach a device, beside reading the file",
   scheduler: "what a step of 32 sequences costs the host",
+  sampling_history: "what samplers that look at the past cost the host",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",
   http_server: "what HTTP itself costs, beside other servers",

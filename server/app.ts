@@ -1,5 +1,7 @@
 import { Hono } from "hono";
 import type { Engine } from "../engine/mod.ts";
+import { OPEN_PATHS, OPERATIONS } from "./api/operations.ts";
+import { apiRoutes } from "./api/routes.ts";
 import { requireKey } from "./auth.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { AllowedOrigins } from "./cross_origin.ts";
@@ -24,7 +26,7 @@ export interface AppOptions {
   engine: Engine;
   /** The name that clients ask for. */
   modelName: string;
-  /** The key that all requests but those to /health and /ready must bring. Default: none is needed. */
+  /** The key that all requests but those to {@link OPEN_PATHS} must bring. Default: none is needed. */
   apiKey?: string;
   /**
    * The address that the server listens on. On a loopback address only requests to a loopback name
@@ -44,9 +46,6 @@ export interface AppOptions {
   /** Tokens of reasoning at most where a request does not say; default: no limit. */
   reasoningBudget?: number;
 }
-
-/** The paths that answer without a key. */
-const OPEN_PATHS = new Set(["/health", "/ready"]);
 
 /**
  * The server's routes as a Hono app: what {@link serve} serves. The app becomes the engine's observer.
@@ -90,7 +89,8 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   const allowed = new AllowedOrigins(options.corsOrigins ?? []);
   app.use(refuseWebPages(hostname, allowed));
   app.use(allowed.middleware());
-  if (apiKey !== undefined && apiKey !== "") app.use(requireKey(apiKey, OPEN_PATHS));
+  const needsKey = apiKey !== undefined && apiKey !== "";
+  if (needsKey) app.use(requireKey(apiKey, OPEN_PATHS));
   app.use(refuseWhileDraining());
   healthRoutes(app, server);
   route(app, "/metrics", { GET: () => metrics.page() });
@@ -101,6 +101,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   generateRoute(app, server);
   tokenRoutes(app, server);
   infillRoute(app, server);
+  apiRoutes(app, needsKey);
   app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
   const retryAfterSeconds = () => rate.retryAfterSeconds(engine.status());
   app.onError((error) => toHttpError(error, retryAfterSeconds).response());
@@ -108,12 +109,12 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
 }
 
 function unknownRoute(method: string, path: string): HttpError {
+  const all = OPERATIONS.map((one) => `${one.method} ${one.path}`);
   return new HttpError(
     404,
     "not_found",
-    `There is no ${method} ${
-      path.slice(0, 200)
-    }. There are GET /health, GET /ready, GET /metrics, ` +
-      "GET /slots, GET /v1/models, GET /v1/models/{id}, POST /v1/chat/completions, POST /v1/completions and POST /v1/generate.",
+    `There is no ${method} ${path.slice(0, 200)}. There are ${all.slice(0, -1).join(", ")} and ${
+      all.at(-1)
+    }.`,
   );
 }

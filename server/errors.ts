@@ -4,22 +4,20 @@
  *
  * @module
  */
+import { z } from "zod";
 import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
 import { standardError } from "./output_stream.ts";
 
 /** The body of every answer that is an error. */
-export interface ErrorBody {
-  error: {
-    /** What was got, what was wanted and what to do. */
-    message: string;
-    /** The family of the error, in OpenAI's words. */
-    type: string;
-    /** The parameter at fault, or null. */
-    param: string | null;
-    /** What a program can compare. */
-    code: string;
-  };
-}
+export const ErrorBody = z.strictObject({
+  error: z.strictObject({
+    message: z.string().meta({ description: "What was got, what was wanted and what to do." }),
+    type: z.string().meta({ description: "The family of the error, in OpenAI's words." }),
+    param: z.string().nullable().meta({ description: "The parameter at fault, or null." }),
+    code: z.string().meta({ description: "What a program can compare." }),
+  }),
+}).meta({ id: "Error" });
+export type ErrorBody = z.output<typeof ErrorBody>;
 
 /** What an {@link HttpError} carries beside its status, code and message. */
 export interface HttpErrorOptions {

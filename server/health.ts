@@ -1,6 +1,21 @@
 import type { Context, Hono } from "hono";
+import { z } from "zod";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { route } from "./route.ts";
+
+/** The answer of `GET /health` and `GET /ready`. */
+export const Health = z.union([
+  z.strictObject({
+    status: z.enum(["ok", "draining"]),
+    running: z.int().min(0).meta({ description: "Sequences that run." }),
+    waiting: z.int().min(0).meta({ description: "Sequences that wait for their turn." }),
+  }),
+  z.strictObject({
+    status: z.literal("failed"),
+    reason: z.string().meta({ description: "What became of the device." }),
+  }),
+]).meta({ id: "Health" });
+export type Health = z.output<typeof Health>;
 
 /**
  * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they
@@ -11,10 +26,10 @@ import { route } from "./route.ts";
  * - `/ready` asks whether it takes requests: 200 while it does; 503 when it drains or has failed.
  */
 export function healthRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  const state = (c: Context<ServerEnv>) => {
+  const state = (c: Context<ServerEnv>): Health => {
     const { running, waiting, failed } = server.engine.status();
-    if (failed !== undefined) return { status: "failed", reason: failed } as const;
-    return { status: c.env.drain?.active ? "draining" : "ok", running, waiting } as const;
+    if (failed !== undefined) return { status: "failed", reason: failed };
+    return { status: c.env.drain?.active ? "draining" : "ok", running, waiting };
   };
   route(app, "/health", {
     GET: (c) => {

@@ -96,6 +96,13 @@ Deno.test("m40 tokenize --chat: a user's message becomes the prompt that the tem
   assertEquals(list, whole);
 });
 
+Deno.test("m40 tokenize --chat: the name of a control token in a message is text", async () => {
+  await using home = await Home.make();
+  const { stdout } = await m40(home, ["tokenize", TINY, "--chat", ...CHAT, "--json", "a<s></s>b"]);
+  const { tokens } = JSON.parse(stdout) as { tokens: { id: number; control?: boolean }[] };
+  assertEquals(tokens.filter(({ control }) => control).map(({ id }) => id), [1]);
+});
+
 Deno.test("m40 tokenize --json has text, control tokens, and bytes that are no text in hex", async () => {
   await using home = await Home.make();
   const { stdout } = await m40(home, ["tokenize", TINY, "--json", "aé"]);

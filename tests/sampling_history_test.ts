@@ -214,3 +214,24 @@ Deno.test("steering is asked after the answer so far, and after each guess", () 
   assertEquals(sampling.next().only, 9);
   assertEquals(asked, [[7], [7, 8], [7, 8]]);
 });
+
+Deno.test("mirostat's cut starts at twice the surprise wanted and follows what was drawn, but not what was forced", () => {
+  const steering = {
+    next: (generated: readonly number[]) => generated.length === 1 ? 9 : undefined,
+  };
+  const sampling = samplingOf(
+    [1],
+    { mirostat: 2, mirostatTau: 5, mirostatEta: 0.25 },
+    { steering },
+  );
+  assertEquals([sampling.next().mirostat, sampling.next().mirostatMu], [2, 10]);
+  sampling.append({ ...sampleOf(3), surprise: 7 });
+  assertEquals(sampling.next().mirostat, 0);
+  sampling.append(sampleOf(9));
+  assertEquals([sampling.next().mirostat, sampling.next().mirostatMu], [2, 9.5]);
+  sampling.append({ ...sampleOf(4), surprise: 1 });
+  assertEquals(sampling.next().mirostatMu, 10.5);
+  assert(!sampling.canGuess, "a guess would be drawn by a cut that its own draw changes");
+  assert(samplingOf([1], {}).canGuess);
+  assert(samplingOf([1], { mirostat: 2, temperature: 0 }).canGuess);
+});

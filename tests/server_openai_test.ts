@@ -1,5 +1,7 @@
 import { assert, assertEquals, assertInstanceOf, assertRejects } from "@std/assert";
 import OpenAI from "openai";
+import { exerciseClient } from "./openai_exercise.ts";
+import { startChat } from "./server_chat_fixture.ts";
 import { MODEL, NO_END, startServer, type TestServer, until } from "./server_fixture.ts";
 
 const KEY = "sk-test";
@@ -109,4 +111,9 @@ Deno.test("openai client: a stream that waits for its turn lives on comments, wh
   const finishes = [];
   for await (const { choices } of second) finishes.push(choices[0].finish_reason);
   assertEquals(finishes.at(-1), "length");
+});
+
+Deno.test("openai client: everything about text, chat and completions, whole and streamed", async () => {
+  await using server = await startChat({ app: { apiKey: KEY } });
+  await exerciseClient({ baseURL: server.url + "/v1", model: MODEL, apiKey: KEY });
 });

@@ -1,6 +1,6 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
-import { groupsFromTheRight, groupsOfThree } from "./digit_groups.ts";
+import { groupsFromTheRight, groupsOfThree, spaceAtTheEnd } from "./linear_cuts.ts";
 import type { TokenizerMetadata } from "./vocabulary.ts";
 
 const KEY = "tokenizer.ggml.pre";
@@ -35,9 +35,18 @@ const NEWLINES = String.raw`\s*[\r\n]+`;
 
 const GPT2 = String
   .raw`'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|${SPACES}`;
-const LLAMA3 = String
-  .raw`${CONTRACTION}|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}| ?[^\s\p{L}\p{N}]+[\r\n]*|${NEWLINES}|${SPACES}`;
-const QWEN2 = LLAMA3.replace("{1,3}", "");
+/** GPT-4's expression (cl100k_base); what differs from model to model is how digits are taken. */
+function gpt4(digits: string, contractions = `${CONTRACTION}|`): string {
+  return contractions +
+    String.raw`[^\r\n\p{L}\p{N}]?\p{L}+|${digits}| ?[^\s\p{L}\p{N}]+[\r\n]*|${NEWLINES}|${SPACES}`;
+}
+
+const LLAMA3 = gpt4(String.raw`\p{N}{1,3}`);
+const QWEN2 = gpt4(String.raw`\p{N}`);
+const NO_CONTRACTIONS = gpt4(String.raw`\p{N}`, "");
+const MINICPM5 = gpt4(String.raw`\p{N}+`);
+const EXAONE_MOE = String
+  .raw`${CONTRACTION}|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|${SPACES}`;
 const SEED_CODER = String
   .raw`${CONTRACTION}|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}\r\n]+|${NEWLINES}|${SPACES}`;
 const QWEN35 = String
@@ -59,6 +68,7 @@ function casedWords(upper: string, lower: string, suffix: string): string {
 const GPT4O = String.raw`${
   casedWords(UPPER, LOWER, `${CONTRACTION}?`)
 }|\p{N}{1,3}|${SYMBOLS_AND_SLASHES}|${NEWLINES}|${SPACES}`;
+const YOUTU = GPT4O.replace("{1,3}", "");
 const TEKKEN = String.raw`${
   casedWords(UPPER, LOWER, "")
 }|\p{N}|${SYMBOLS_AND_SLASHES}|${NEWLINES}|${SPACES}`;
@@ -87,16 +97,18 @@ const CASED_LETTERS = "A-Za-z" +
   String.raw`\ufb00-\ufb06\ufb13-\ufb17\uff21-\uff3a\uff41-\uff5a\u{10400}-\u{1044f}` +
   String.raw`\u{104b0}-\u{104d3}\u{104d8}-\u{104fb}\u{10c80}-\u{10cb2}\u{10cc0}-\u{10cf2}` +
   String.raw`\u{118a0}-\u{118df}\u{1e900}-\u{1e943}`;
-const DEEPSEEK_V3 = {
-  matches: String.raw`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_${"`"}{|}~][A-Za-z]+|` +
-    String.raw`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|${NEWLINES}|${SPACES}`,
-};
+/** A sign and the letters of ASCII that follow it, then words, then signs with what ends a line. */
+const DEEPSEEK_V3 = String.raw`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_${"`"}{|}~][A-Za-z]+|` +
+  String.raw`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|${NEWLINES}|${SPACES}`;
+const SPARK = DEEPSEEK_V3.replace(String.raw`[\r\n]*|${NEWLINES}`, String.raw`|[\r\n]`);
+/** Hangul; punctuation of Chinese; Bopomofo; Chinese and Japanese. */
+const YOUTU_SCRIPTS = "[\uac00-\ud7a3\u3131-\u318e]+|" +
+  "[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+|" +
+  "[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+";
 const BLOOM = { matches: " ?[^(\\s|.,!?\u2026\u3002\uff0c\u3001\u0964\u06d4\u060c)]+" };
 const PUNCTUATION_RUN = String.raw`[\p{P}$+<=>^~|`;
 const THREE_DIGITS = { matches: "[0-9][0-9][0-9]" };
 const LINES = String.raw`[^\n]+|\n+`;
-
-const DEEPSEEK_V3_CUTS = [UP_TO_THREE_DIGITS, CJK_AND_KANA, DEEPSEEK_V3];
 
 /**
  * The names that `tokenizer.ggml.pre` may have. The expressions are those of the models' tokenizer.json,
@@ -122,13 +134,14 @@ const GROUPS: readonly (readonly [names: string, rules: PreTokenizerRules])[] = 
     { cuts: [LLAMA3], ignoreMerges: true, addBos: true },
   ],
   ["dbrx smaug-bpe chatglm-bpe", { cuts: [LLAMA3] }],
+  ["minicpm5", { cuts: [UP_TO_THREE_DIGITS, MINICPM5], ignoreMerges: true }],
   ["glm4 glm5", { cuts: [LLAMA3], ignoreMerges: true }],
   ["deepseek-llm", {
     cuts: [
       LINE_BREAK,
       { matches: String.raw`\s?[${CASED_LETTERS}]+` },
       { matches: "\\s?[!-/:-~\uff01-\uff0f\uff1a-\uff5e\u2018-\u201f\u3000-\u3002]+" },
-      { matches: String.raw`\s+$` },
+      { ends: spaceAtTheEnd },
       CJK_AND_OTHERS,
       DIGIT,
     ],
@@ -142,7 +155,10 @@ const GROUPS: readonly (readonly [names: string, rules: PreTokenizerRules])[] = 
       DIGIT,
     ],
   }],
-  ["deepseek-v3 hunyuan-dense joyai-llm hy_v4", { cuts: DEEPSEEK_V3_CUTS }],
+  ["deepseek-v3 hunyuan-dense joyai-llm hy_v4", {
+    cuts: [UP_TO_THREE_DIGITS, CJK_AND_KANA, { matches: DEEPSEEK_V3 }],
+  }],
+  ["spark2_5", { cuts: [UP_TO_THREE_DIGITS, CJK_AND_KANA, { matches: SPARK }, DIGIT] }],
   [
     "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2",
     { cuts: [DIGIT, GPT2] },
@@ -151,8 +167,13 @@ const GROUPS: readonly (readonly [names: string, rules: PreTokenizerRules])[] = 
     "qwen2 deepseek-r1-qwen kormo f2llmv2 megrez stablelm2 hunyuan solar-open grok-2",
     { cuts: [QWEN2] },
   ],
+  ["ufakzeka", { cuts: [NO_CONTRACTIONS] }],
+  ["laguna", { cuts: [LINES, QWEN2] }],
+  ["exaone-moe", { cuts: [EXAONE_MOE] }],
   ["qwen35", { cuts: [QWEN35] }],
   ["gpt-4o llama4 kanana2 talkie minimax-m2", { cuts: [GPT4O] }],
+  ["granite-embed-multi-97m", { cuts: [GPT4O], ignoreMerges: true }],
+  ["youtu", { cuts: [{ matches: YOUTU_SCRIPTS }, YOUTU], ignoreMerges: true }],
   ["gemma4 granite-embed-multi-311m", { cuts: [LINES], characters: true, addBos: true }],
   ["tekken", { cuts: [TEKKEN], ignoreMerges: true, addBos: true }],
   ["bailingmoe bailingmoe2 llada-moe", { cuts: [BAILING] }],

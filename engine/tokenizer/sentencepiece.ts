@@ -1,9 +1,11 @@
 import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { PairMerger } from "./pair_merger.ts";
-import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { SPACE_MARK } from "./space_mark.ts";
+import { TokenPairs } from "./token_pairs.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
+import { WordCache } from "./word_cache.ts";
 
 const encoder = new TextEncoder();
 
@@ -33,8 +35,8 @@ export class SentencePiece implements TokenModel {
   readonly #vocabulary: Vocabulary;
   readonly #fallback: ByteFallback;
   readonly #merger: PairMerger;
-  /** Whether a space mark never follows another character within a token, so that words are independent. */
-  readonly #markOnlyLeads: boolean;
+  readonly #pairs = new TokenPairs();
+  readonly #cache = new WordCache();
 
   /** @throws {M40Error} `invalid_model` when the vocabulary cannot spell every text. */
   constructor(vocabulary: Vocabulary, options: SentencePieceOptions) {
@@ -50,7 +52,6 @@ export class SentencePiece implements TokenModel {
     this.addSpacePrefix = options.addSpacePrefix;
     this.#removeExtraWhitespaces = options.removeExtraWhitespaces;
     const ids = new Map<string, number>();
-    let markOnlyLeads = true;
     for (let id = 0; id < size; id++) {
       const type = types[id];
       const text = texts[id];
@@ -59,9 +60,8 @@ export class SentencePiece implements TokenModel {
         text === ""
       ) continue;
       ids.set(text, id);
-      markOnlyLeads &&= !hasInnerMark(text);
+      this.#pairs.add(text.replaceAll(SPACE_MARK, " "));
     }
-    this.#markOnlyLeads = markOnlyLeads;
     this.#merger = new PairMerger(ids, scores);
   }
 
@@ -79,22 +79,20 @@ export class SentencePiece implements TokenModel {
   }
 
   encode(text: string, first: boolean, tokens: number[]): void {
-    let marked = text.replaceAll(" ", SPACE_MARK);
-    if (first && this.addSpacePrefix) marked = SPACE_MARK + marked;
-    if (!this.#markOnlyLeads) {
-      this.#merge(marked, tokens);
-      return;
-    }
-    for (let start = 0; start < marked.length;) {
-      const end = wordEnd(marked, start);
-      this.#merge(marked.substring(start, end), tokens);
+    // To such a vocabulary the mark is a space. Without it most texts stay one byte a character.
+    let spaced = text.replaceAll(SPACE_MARK, " ");
+    if (first && this.addSpacePrefix) spaced = ` ${spaced}`;
+    for (let start = 0; start < spaced.length;) {
+      const end = this.#pairs.partEnd(spaced, start);
+      this.#cache.encode(spaced.substring(start, end), tokens, this.#merge);
       start = end;
     }
   }
 
-  #merge(text: string, tokens: number[]): void {
-    this.#merger.merge(text, tokens, (codePoint) => this.#fallback.spell(codePoint, tokens));
-  }
+  readonly #merge = (text: string, tokens: number[]): void => {
+    const marked = text.replaceAll(" ", SPACE_MARK);
+    this.#merger.merge(marked, tokens, (codePoint) => this.#fallback.spell(codePoint, tokens));
+  };
 
   isSpelled(token: number): boolean {
     const { texts, types } = this.#vocabulary;

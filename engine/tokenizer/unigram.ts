@@ -1,8 +1,8 @@
 import { M40Error } from "../errors.ts";
+import { ByteFallback } from "./byte_fallback.ts";
 import { Charsmap } from "./charsmap.ts";
 import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
 import { NONE, ROOT, TokenTrie } from "./token_trie.ts";
-import { utf8Of } from "./utf8.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
@@ -45,7 +45,7 @@ export class Unigram implements TokenModel {
   readonly #options: UnigramOptions;
   readonly #scores: Float32Array;
   readonly #unknownScore: number;
-  readonly #hasBytes: boolean;
+  readonly #fallback: ByteFallback;
   readonly #trie = new TokenTrie();
   /** Whether words are independent: a space mark never follows another character within a token. */
   readonly #markOnlyLeads: boolean;
@@ -63,13 +63,7 @@ export class Unigram implements TokenModel {
     this.#options = options;
     this.addSpacePrefix = options.addSpacePrefix;
     this.#scores = checkedScores(scores);
-    this.#hasBytes = !vocabulary.byteTokens.includes(-1);
-    if (!this.#hasBytes && vocabulary.unknown === undefined) {
-      throw new M40Error(
-        "invalid_model",
-        "The vocabulary cannot spell every text: it has no unknown token (tokenizer.ggml.unknown_token_id), and not all byte tokens.",
-      );
-    }
+    this.#fallback = new ByteFallback(vocabulary);
     let lowest = 0;
     let markOnlyLeads = true;
     for (let id = 0; id < size; id++) {
@@ -108,7 +102,7 @@ export class Unigram implements TokenModel {
       this.#cache.encode(marked.substring(start, end), tokens, this.#spell);
       start = end;
     }
-    if (!this.#hasBytes) joinUnknown(tokens, from, this.#vocabulary.unknown!);
+    if (this.#fallback.lacksBytes) joinUnknown(tokens, from, this.#vocabulary.unknown!);
   }
 
   /** The text normalized, with marks for its spaces. */
@@ -151,7 +145,7 @@ export class Unigram implements TokenModel {
     for (let i = path.length - 1; i >= 0; i--) {
       const end = path[i];
       if (token[end] !== NONE) tokens.push(token[end]);
-      else this.#spellUnknown(word.codePointAt(start[end])!, tokens);
+      else this.#fallback.spell(word.codePointAt(start[end])!, tokens);
     }
     if (this.#best.length > KEPT_CAPACITY) this.#allocate(0);
   };
@@ -168,15 +162,10 @@ export class Unigram implements TokenModel {
     return this.#vocabulary.types[id] === TOKEN_TYPE.userDefined ? 0 : this.#scores[id];
   }
 
-  #spellUnknown(codePoint: number, tokens: number[]): void {
-    if (!this.#hasBytes) tokens.push(this.#vocabulary.unknown!);
-    else for (const byte of utf8Of(codePoint)) tokens.push(this.#vocabulary.byteTokens[byte]);
-  }
-
   isSpelled(token: number): boolean {
     const { texts, types } = this.#vocabulary;
     return types[token] === TOKEN_TYPE.unknown
-      ? !this.#hasBytes
+      ? this.#fallback.lacksBytes
       : texts[token].includes(SPACE_MARK);
   }
 

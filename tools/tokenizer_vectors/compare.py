@@ -17,6 +17,7 @@ KINDS = {
     "word-piece-cased": lambda path, texts: vocabularies.make_word_piece(path, texts, lowercase=False),
     "sentencepiece": vocabularies.make_sentencepiece,
     "sentencepiece-phrases": lambda path, texts: vocabularies.make_sentencepiece(path, texts, split_by_whitespace=False),
+    "gemma4": vocabularies.make_gemma,
     "unigram": vocabularies.make_unigram,
     "unigram-nfkc-cf": lambda path, texts: vocabularies.make_unigram(path, texts, rule="nfkc_cf", remove_extra_whitespaces=False),
     "unigram-bytes": lambda path, texts: vocabularies.make_unigram(path, texts, rule="identity", byte_fallback=True,

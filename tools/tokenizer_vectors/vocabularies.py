@@ -9,7 +9,7 @@ import json
 
 import gguf
 import sentencepiece as spm
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, models, normalizers, pre_tokenizers, trainers
 
 from make import corpus
 
@@ -140,3 +140,25 @@ def make_byte_level(path, trained, name, pre_tokenizer, ignore_merges):
     tokens = sorted(vocabulary, key=vocabulary.get)
     write_vocabulary(path, "gpt2", tokens, [NORMAL] * len(tokens), merges=[" ".join(merge) for merge in merges], pre=name)
     return lambda text: tokenizer.encode(text, add_special_tokens=False).ids
+
+
+def make_gemma(path, texts, size=4000):
+    """Gemma 4's: merges over characters, spaces written U+2581, bytes for what is not there."""
+    tokenizer = Tokenizer(models.BPE(byte_fallback=True, fuse_unk=True, unk_token="<unk>"))
+    tokenizer.normalizer = normalizers.Replace(" ", "\u2581")
+    tokenizer.pre_tokenizer = pre_tokenizers.Split(Regex("\n+"), "isolated")
+    special = ["<pad>", "<eos>", "<bos>", "<unk>"]
+    byte_tokens = [f"<0x{byte:02X}>" for byte in range(256)]
+    trainer = trainers.BpeTrainer(vocab_size=size, special_tokens=special + byte_tokens, show_progress=False, limit_alphabet=1000)
+    tokenizer.train_from_iterator(training_texts(texts), trainer)
+    model = json.loads(tokenizer.to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].get)
+    types = [UNKNOWN if token == "<unk>" else CONTROL if token in special else BYTE if token in byte_tokens else NORMAL for token in tokens]
+    write_vocabulary(path, "gemma4", tokens, types, merges=[" ".join(merge) for merge in model["merges"]],
+                     bos_token_id=2, eos_token_id=1, unknown_token_id=3, add_space_prefix=False)
+    # Of the special tokens the peer would find the bytes' in the text as well: a model of its own has none.
+    peer = Tokenizer(models.BPE(model["vocab"], [tuple(merge) for merge in model["merges"]], byte_fallback=True, fuse_unk=True,
+                                unk_token="<unk>"))
+    peer.normalizer = tokenizer.normalizer
+    peer.pre_tokenizer = pre_tokenizers.Split(" ", "merged_with_previous")
+    return lambda text: peer.encode(text, add_special_tokens=False).ids

@@ -1,11 +1,12 @@
 /**
- * Where digits are cut into groups of three, counted from the right as in 1,234,567. The models' own
- * expressions look ahead from every digit to the last, which takes time in the square of their number;
- * these give the same in one pass.
+ * Cuts whose expressions look ahead to the end of a run from every place in it, which takes time in the
+ * square of its length; these give the same in one pass. Digits are cut into groups of three, counted
+ * from the right as in 1,234,567.
  *
  * @module
  */
 
+const SPACE = /\p{White_Space}/u;
 const DIGITS = /\p{Nd}+/gu;
 /**
  * What continues a word: between a digit and one of these is no boundary of words. Oniguruma, which the
@@ -37,6 +38,16 @@ export function groupsOfThree(text: string): number[] {
       if (offset < digits.length) ends.add(start + offset);
     }
   }
+  ends.add(text.length);
+  return ends.list;
+}
+
+/** The cut of `\s+$`: in front of the white space that a text ends with. */
+export function spaceAtTheEnd(text: string): number[] {
+  const ends = new Ends();
+  let end = text.length;
+  while (end > 0 && SPACE.test(text[end - 1])) end--;
+  ends.add(end);
   ends.add(text.length);
   return ends.list;
 }

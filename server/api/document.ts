@@ -1,0 +1,149 @@
+import { z } from "zod";
+import { ErrorBody } from "../errors.ts";
+import { VERSION } from "../version.ts";
+import { type Operation, OPERATIONS } from "./operations.ts";
+
+/** A JSON schema, as far as it is looked at here. */
+export interface Schema {
+  readonly $ref?: string;
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly const?: unknown;
+  readonly enum?: readonly unknown[];
+  readonly anyOf?: readonly Schema[];
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly required?: readonly string[];
+  readonly items?: Schema;
+  readonly minimum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly maximum?: number;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+}
+
+/** A description of the API in OpenAPI 3.1, as far as it is looked at here. */
+export interface ApiDocument {
+  readonly openapi: "3.1.0";
+  readonly info: { readonly title: string; readonly version: string; readonly description: string };
+  readonly servers: readonly { readonly url: string }[];
+  readonly security: readonly Readonly<Record<string, readonly string[]>>[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly components: {
+    readonly schemas: Readonly<Record<string, Schema>>;
+    readonly securitySchemes: object;
+  };
+}
+
+const SCHEMAS = "#/components/schemas/";
+
+/**
+ * Describes what the server answers.
+ *
+ * @param needsKey Whether requests must bring a key.
+ */
+export function describeApi(needsKey: boolean): ApiDocument {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const operation of OPERATIONS) {
+    paths[operation.path] ??= {};
+    paths[operation.path][operation.method.toLowerCase()] = describeOperation(operation);
+  }
+  return {
+    openapi: "3.1.0",
+    info: {
+      title: "m40",
+      version: VERSION,
+      description:
+        "A language model behind OpenAI's API for text. A field that is null counts as absent; a field that is " +
+        "not known is let pass.",
+    },
+    servers: [{ url: "/" }],
+    security: needsKey ? [{ key: [] }] : [],
+    paths,
+    components: {
+      schemas: describeSchemas(),
+      securitySchemes: { key: { type: "http", scheme: "bearer" } },
+    },
+  };
+}
+
+function describeOperation(operation: Operation): object {
+  const { summary, description, parameters = {}, body, open } = operation;
+  return {
+    summary,
+    description,
+    operationId: operationId(operation),
+    parameters: Object.entries(parameters).map(([name, description]) => ({
+      name,
+      in: "path",
+      required: true,
+      description,
+      schema: { type: "string" },
+    })),
+    ...(body === undefined ? {} : {
+      requestBody: { required: true, content: { "application/json": { schema: refTo(body) } } },
+    }),
+    responses: {
+      "200": { description: "The answer.", content: contentOf(operation) },
+      default: {
+        description: "What went wrong.",
+        content: { "application/json": { schema: refTo(ErrorBody) } },
+      },
+    },
+    ...(open ? { security: [] } : {}),
+  };
+}
+
+/** `post_v1_chat_completions` */
+function operationId({ method, path }: Operation): string {
+  return `${method.toLowerCase()}${path.replaceAll(/[^a-z0-9]+/gi, "_").replace(/_$/, "")}`;
+}
+
+function contentOf({ answer, events }: Operation): object {
+  if (typeof answer === "string") return { [answer]: {} };
+  const json = { "application/json": { schema: refTo(answer) } };
+  if (events === undefined) return json;
+  const schema = events.length === 1 ? refTo(events[0]) : { anyOf: events.map(refTo) };
+  return { ...json, "text/event-stream": { schema } };
+}
+
+function refTo(schema: z.ZodType): Schema {
+  return { $ref: SCHEMAS + idOf(schema) };
+}
+
+/** @throws {Error} for a schema without an id, which is a mistake of the program. */
+function idOf(schema: z.ZodType): string {
+  const id = schema.meta()?.id;
+  if (id === undefined) throw new Error("a schema of an operation has no id");
+  return id;
+}
+
+/** The schemas of requests, as they may be sent, and of answers, as they are. */
+function describeSchemas(): Record<string, Schema> {
+  const requests = OPERATIONS.flatMap(({ body }) => body ?? []);
+  const answers = OPERATIONS.flatMap(({ answer, events = [] }) =>
+    typeof answer === "string" ? events : [answer, ...events]
+  );
+  return {
+    ...schemasOf(requests, "input"),
+    ...schemasOf([...answers, ErrorBody], "output"),
+  };
+}
+
+function schemasOf(roots: readonly z.ZodType[], io: "input" | "output"): Record<string, Schema> {
+  const found: Record<string, Schema> = {};
+  for (const root of roots) {
+    const { $defs = {} } = z.toJSONSchema(root, { io, unrepresentable: "any" });
+    for (const [name, schema] of Object.entries($defs)) {
+      // Schemas lie beside each other here, and not in each that names them.
+      const text = JSON.stringify(schema).replaceAll('"#/$defs/', `"${SCHEMAS}`);
+      found[name] = JSON.parse(text, withoutSafeBounds);
+    }
+  }
+  return found;
+}
+
+/** Leaves out that an integer is one that JavaScript can count to. */
+function withoutSafeBounds(key: string, value: unknown): unknown {
+  const bound = key === "maximum" ? Number.MAX_SAFE_INTEGER : Number.MIN_SAFE_INTEGER;
+  return (key === "maximum" || key === "minimum") && value === bound ? undefined : value;
+}

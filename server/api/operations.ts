@@ -1,0 +1,182 @@
+/**
+ * What the server answers, as data: each path with the schemas that check its requests and describe its
+ * answers. `/openapi.json`, `/docs` and docs/api.md are made of it.
+ *
+ * @module
+ */
+import type { z } from "zod";
+import { GenerateBody, Generated, GeneratedPiece } from "../generate.ts";
+import { Health } from "../health.ts";
+import { Infilled, InfilledPiece, InfillRequest } from "../llama_cpp/infill.ts";
+import {
+  AppliedTemplate,
+  ApplyTemplateRequest,
+  Detokenized,
+  DetokenizeRequest,
+  Tokenized,
+  TokenizeRequest,
+} from "../llama_cpp/tokens.ts";
+import {
+  ChatCompletion,
+  ChatCompletionChunk,
+  ChatCompletionRequest,
+} from "../openai/chat_schemas.ts";
+import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
+import { ModelList, ModelObject } from "../openai/models.ts";
+import { SlotsObject } from "../slots.ts";
+
+/** One method of one path. */
+export interface Operation {
+  readonly method: "GET" | "POST";
+  /** With parameters in braces, as OpenAPI writes them. */
+  readonly path: string;
+  /** A parameter of the path: what it is. */
+  readonly parameters?: Readonly<Record<string, string>>;
+  /** One line, without a full stop. */
+  readonly summary: string;
+  /** One or more sentences. */
+  readonly description: string;
+  /** The request's body. */
+  readonly body?: z.ZodType;
+  /** What it is answered with: JSON of this schema, or what has this content type. */
+  readonly answer: z.ZodType | string;
+  /** The events of a stream, where `stream` is true. */
+  readonly events?: readonly z.ZodType[];
+  /** Whether it answers without a key. */
+  readonly open?: boolean;
+}
+
+/** All of them, those first that are asked for most. */
+export const OPERATIONS: readonly Operation[] = [
+  {
+    method: "POST",
+    path: "/v1/chat/completions",
+    summary: "Answer a conversation",
+    description:
+      "OpenAI's chat completions, for text. The model's chat template makes a prompt of the messages; what it " +
+      "reasons before its answer is told apart.",
+    body: ChatCompletionRequest,
+    answer: ChatCompletion,
+    events: [ChatCompletionChunk],
+  },
+  {
+    method: "POST",
+    path: "/v1/completions",
+    summary: "Continue a text",
+    description: "OpenAI's completions: prompts of text or of token ids.",
+    body: CompletionRequest,
+    answer: Completion,
+    events: [Completion],
+  },
+  {
+    method: "GET",
+    path: "/v1/models",
+    summary: "List the models",
+    description: "There is one: the model that is served.",
+    answer: ModelList,
+  },
+  {
+    method: "GET",
+    path: "/v1/models/{id}",
+    parameters: { id: "The model's name; it may hold slashes." },
+    summary: "Show a model",
+    description: "404 for a model that is not served.",
+    answer: ModelObject,
+  },
+  {
+    method: "POST",
+    path: "/v1/generate",
+    summary: "The shortest way from a prompt to a text",
+    description: "m40's own: a prompt, and the output alone.",
+    body: GenerateBody,
+    answer: Generated,
+    events: [GeneratedPiece],
+  },
+  {
+    method: "POST",
+    path: "/infill",
+    summary: "Fill a gap in a text",
+    description:
+      "For editors, in the shape of llama.cpp's server; for models whose vocabulary has tokens for " +
+      "filling in the middle. Texts that the context has no room for are shortened, farthest from the gap.",
+    body: InfillRequest,
+    answer: Infilled,
+    events: [InfilledPiece, Infilled],
+  },
+  {
+    method: "POST",
+    path: "/tokenize",
+    summary: "The tokens of a text",
+    description: "In the shape of llama.cpp's server.",
+    body: TokenizeRequest,
+    answer: Tokenized,
+  },
+  {
+    method: "POST",
+    path: "/detokenize",
+    summary: "The text of tokens",
+    description: "In the shape of llama.cpp's server.",
+    body: DetokenizeRequest,
+    answer: Detokenized,
+  },
+  {
+    method: "POST",
+    path: "/apply-template",
+    summary: "The prompt that a conversation becomes",
+    description:
+      "In the shape of llama.cpp's server: what the model would read, without asking it.",
+    body: ApplyTemplateRequest,
+    answer: AppliedTemplate,
+  },
+  {
+    method: "GET",
+    path: "/health",
+    summary: "Whether the server is alive",
+    description: "503 when the device was lost, which only a restart can mend.",
+    answer: Health,
+    open: true,
+  },
+  {
+    method: "GET",
+    path: "/ready",
+    summary: "Whether the server takes requests",
+    description: "503 while it drains or when it has failed.",
+    answer: Health,
+    open: true,
+  },
+  {
+    method: "GET",
+    path: "/slots",
+    summary: "What the engine is doing",
+    description: "Its sequences, its KV cache and its device; m40 ps prints it.",
+    answer: SlotsObject,
+  },
+  {
+    method: "GET",
+    path: "/metrics",
+    summary: "What Prometheus reads",
+    description: "Counters, gauges and histograms under m40's names and vLLM's.",
+    answer: "text/plain",
+  },
+  {
+    method: "GET",
+    path: "/openapi.json",
+    summary: "This description, for programs",
+    description: "OpenAPI 3.1.",
+    answer: "application/json",
+    open: true,
+  },
+  {
+    method: "GET",
+    path: "/docs",
+    summary: "This description, for people",
+    description: "A page without scripts.",
+    answer: "text/html",
+    open: true,
+  },
+];
+
+/** The paths that answer without a key. */
+export const OPEN_PATHS: ReadonlySet<string> = new Set(
+  OPERATIONS.filter(({ open }) => open).map(({ path }) => path),
+);

@@ -1,0 +1,19 @@
+import type { Hono } from "hono";
+import type { ServerEnv } from "../context.ts";
+import { route } from "../route.ts";
+import { docsPage } from "./docs_page.ts";
+import { describeApi } from "./document.ts";
+
+/**
+ * `GET /openapi.json` and `GET /docs`: what there is to ask. They need no key, and tell nothing of what is
+ * served.
+ *
+ * @param needsKey Whether requests must bring a key.
+ */
+export function apiRoutes(app: Hono<ServerEnv>, needsKey: boolean): void {
+  // Made when it is first asked for: most servers are never asked.
+  let made: ReturnType<typeof describeApi> | undefined;
+  const document = () => made ??= describeApi(needsKey);
+  route(app, "/openapi.json", { GET: (c) => c.json(document()) });
+  route(app, "/docs", { GET: () => docsPage(document()) });
+}
