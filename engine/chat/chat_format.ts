@@ -66,10 +66,12 @@ export class ChatFormat {
       endMark,
     }, signal);
     const text = marked.replaceAll(mark, "");
+    const tokens = this.encode(marked, mark);
+    const unfinished = continueFinal ? messages.at(-1) : undefined;
     return {
       text,
-      tokens: this.encode(marked, mark),
-      format: formatOf(this.tokenizer, template, text, continueFinal ? messages.at(-1) : undefined),
+      tokens,
+      format: formatOf(this.tokenizer, { template, text, tokens, unfinished }),
     };
   }
 
