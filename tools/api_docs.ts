@@ -6,7 +6,13 @@
  */
 import { fromFileUrl } from "@std/path";
 import { describeApi } from "../server/api/document.ts";
-import { type SchemaField, schemaFields } from "../server/api/schema_fields.ts";
+import {
+  inAnswer,
+  inRequest,
+  type Presence,
+  type SchemaField,
+  schemaFields,
+} from "../server/api/schema_fields.ts";
 import { type Operation, OPERATIONS } from "../server/api/operations.ts";
 
 /** What stands between what is written by hand and what is not. */
@@ -27,14 +33,14 @@ function operationText(operation: Operation): string {
     `## ${method} ${path}`,
     `${summary}. ${description}${open ? " It needs no key." : ""}`,
   ];
-  if (body !== undefined) parts.push("Request:", fieldsText(fieldsOf(body)));
+  if (body !== undefined) parts.push("Request:", fieldsText(fieldsOf(body), inRequest));
   if (typeof answer === "string") parts.push(`Answer: \`${answer}\`.`);
   else {
     const fields = fieldsOf(answer);
-    if (fields.length > 0) parts.push("Answer:", fieldsText(fields));
+    if (fields.length > 0) parts.push("Answer:", fieldsText(fields, inAnswer));
   }
   for (const event of events) {
-    if (event !== answer) parts.push("Event of a stream:", fieldsText(fieldsOf(event)));
+    if (event !== answer) parts.push("Event of a stream:", fieldsText(fieldsOf(event), inAnswer));
   }
   return parts.join("\n\n");
 }
@@ -45,11 +51,11 @@ function fieldsOf(schema: NonNullable<Operation["body"]>): SchemaField[] {
   return schemaFields(schemas[schema.meta()!.id!], schemas);
 }
 
-function fieldsText(fields: readonly SchemaField[], indent = ""): string {
+function fieldsText(fields: readonly SchemaField[], presence: Presence, indent = ""): string {
   return fields.map(({ name, type, required, description, fields }) => {
-    const kind = `${type}${required ? ", required" : ""}`;
+    const kind = type + presence(required);
     const line = `${indent}- \`${name}\` (${kind})${description === "" ? "" : `: ${description}`}`;
-    return fields.length === 0 ? line : `${line}\n${fieldsText(fields, indent + "  ")}`;
+    return fields.length === 0 ? line : `${line}\n${fieldsText(fields, presence, indent + "  ")}`;
   }).join("\n");
 }
 
