@@ -18,6 +18,7 @@ const FILES = [
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
   "reference_sample_test.ts",
+  "shaped_sample_test.ts",
   "decode_test.ts",
 ];
 
