@@ -62,6 +62,15 @@ DEEPSEEK_LETTERS = (
 BLOOM = " ?[^(\\s|[.,!?…。，、।۔،])]+"
 GPT2_EXPRESSION = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
+EXAONE_MOE = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?"
+              r"|\s*[\r\n]|\s+(?!\S)|\s+")
+MINICPM5 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+UFAKZEKA = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPARK = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+         "| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+")
+YOUTU_ASIA = ("[\uac00-\ud7a3\u3131-\u318e]+|[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+"
+              "|[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+")
+
 # The names of each group: what cuts their text, and whether a word that is a token is not merged.
 PRE_TOKENIZERS = {
     # llama.cpp's for files without a name; no model's own.
@@ -88,6 +97,13 @@ PRE_TOKENIZERS = {
     "tiny_aya cohere2moe": (cut(split(r"\d{1,3}(?=(?:\d{3})*\b)"), split(O200K)), False),
     "poro-chat bloom gpt3-finnish": (cut(split(BLOOM)), False),
     "viking": (cut(split(BLOOM), Digits(individual_digits=True)), False),
+    "exaone-moe": (cut(split(EXAONE_MOE)), False),
+    "granite-embed-multi-97m": (cut(split(O200K)), True),
+    "laguna": (cut(split(r"[^\n]+|[\n]+"), split(QWEN2)), False),
+    "minicpm5": (cut(split(r"\p{N}{1,3}"), split(MINICPM5)), True),
+    "spark2_5": (cut(split(r"\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"), split(SPARK), split(r"\p{N}")), False),
+    "ufakzeka": (cut(split(UFAKZEKA)), False),
+    "youtu": (cut(split(YOUTU_ASIA), split(O200K.replace(r"\p{N}{1,3}", r"\p{N}"))), True),
     "falcon": (Sequence([Punctuation("contiguous"), GPT2, Digits(individual_digits=False), split("[0-9][0-9][0-9]")]), False),
     "seed-coder": (cut(split(SEED)), False),
     "kimi-k2": (cut(split(KIMI)), False),
