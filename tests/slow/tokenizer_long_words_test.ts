@@ -49,7 +49,7 @@ Deno.test("pre-tokenizers: no name takes the square of the length of a text", ()
 });
 
 Deno.test("pre-tokenizers: a word that V8's memory for expressions does not hold is cut, and nothing is lost", () => {
-  const text = `${"漢".repeat(9_000_000)} ${"😀".repeat(3_500_000)}\u{1f600}`;
+  const text = `${"漢".repeat(9_000_000)} ${"😀".repeat(9_000_000)}\u{1f600}`;
   for (const name of ["gpt-2", "deepseek-v3"]) {
     const lengths: number[] = [];
     let first = "";
@@ -59,7 +59,7 @@ Deno.test("pre-tokenizers: a word that V8's memory for expressions does not hold
       assert(word.isWellFormed(), "no pair of surrogates is torn apart");
     });
     assertEquals(lengths.reduce((sum, length) => sum + length, 0), text.length);
-    assert(lengths.length < 40, "long words stay long");
+    assert(lengths.length < 60, "long words stay long");
   }
 });
 

@@ -16,7 +16,7 @@ OUT = Path(__file__).parents[2] / "tests/data/tokenizer/words.json"
 
 TEXTS = {
     "contractions": "I'm DON'T we'Ll it\u2019s 'tis rock'n'roll a'\u017f O'Reilly's",
-    "digits": "1234567 v2 3.14 1,000.50 x86_64 \u0661\u0662\u0663\u0664 \u00bd\u00b2 \u2167 9\u00b2 12a",
+    "digits": "1234567 v2 3.14 1,000.50 x86_64 \u0661\u0662\u0663\u0664 \u00bd\u00b2 \u2167 9\u00b2 12a 3\u00bd 12\u00e9",
     "chinese and japanese": "漢字とカタカナ、ひらがな。ABC漢字abc 𠀀〇",
     "thai and korean": "สวัสดีครับ ๑๒๓ 안녕하세요 ㄱㄴ",
     "emoji with joiners": "👨\u200d👩\u200d👧👍🏽 🇩🇪🏳\ufe0f\u200d🌈1\ufe0f\u20e3❤\ufe0f!",
