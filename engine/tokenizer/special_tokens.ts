@@ -9,8 +9,6 @@ interface SpecialToken {
   /** Whether white space before it, and after it, belongs to it. */
   readonly stripsBefore: boolean;
   readonly stripsAfter: boolean;
-  /** Whether it is one code point, so that it has no inside. */
-  readonly isSingle: boolean;
 }
 
 /** Special tokens of one length in UTF-8 bytes. */
@@ -51,6 +49,8 @@ export class SpecialTokens {
   /** The longest first. */
   readonly #groups: LengthGroup[];
   readonly #root: Node = newNode();
+  /** By code unit: 1 where a token begins with it that is looked for always, 2 for one on demand. */
+  readonly #firstUnits = new Uint8Array(0x10000);
 
   /** @param spaces Which tokens take white space along. */
   constructor(vocabulary: Vocabulary, spaces: SpaceRule) {
@@ -67,7 +67,9 @@ export class SpecialTokens {
       const bytes = encoder.encode(text).length;
       const group = groups.getOrInsert(bytes, { byText: new Map(), lengths: new Map() });
       const unit = text.charCodeAt(0);
-      addText(this.#root, text, type !== TOKEN_TYPE.userDefined);
+      const onDemand = type !== TOKEN_TYPE.userDefined;
+      addText(this.#root, text, onDemand);
+      this.#firstUnits[unit] |= onDemand ? 2 : 1;
       group.lengths.getOrInsert(unit, new Set()).add(text.length);
       group.byText.getOrInsert(text, {
         id,
@@ -75,7 +77,6 @@ export class SpecialTokens {
         always: type === TOKEN_TYPE.userDefined,
         stripsBefore: spaces.before(text),
         stripsAfter: spaces.after(text),
-        isSingle: text.length === codePointLength(text, 0),
       });
     }
     this.#groups = [...groups].sort(([a], [b]) => b - a).map(([, group]) => group);
@@ -119,7 +120,9 @@ export class SpecialTokens {
   #find(text: string, parseSpecial: boolean, mark?: string): Match[] {
     let starts: number[] = [];
     let longest: Int32Array | undefined;
+    const looked = parseSpecial ? 3 : 1;
     for (let at = 0; at < text.length; at++) {
+      if ((this.#firstUnits[text.charCodeAt(at)] & looked) === 0) continue;
       const length = longestToken(this.#root, text, at);
       if (length === 0) continue;
       starts.push(at);
@@ -175,7 +178,7 @@ function shortestOnDemand(root: Node, text: string, at: number): number {
 
 /** Whether a token of one character, which has no inside, is protected by two marks behind it. */
 function isProtected({ token, end }: Match, text: string, mark: string): boolean {
-  return token.isSingle && !token.always && text.startsWith(mark + mark, end);
+  return !token.always && text.startsWith(mark + mark, end);
 }
 
 /** Extends a match over the white space that belongs to its token, and the marks in it. */
