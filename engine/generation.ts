@@ -1,4 +1,9 @@
-import type { OutputFormat, OutputPiece, OutputReader } from "./chat/reasoning.ts";
+import {
+  NO_OUTPUT,
+  type OutputFormat,
+  type OutputPiece,
+  type OutputReader,
+} from "./chat/reasoning.ts";
 import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
@@ -64,8 +69,6 @@ export interface GenerationPlan {
   readonly format?: OutputFormat;
   /** Whether reasoning stays in the text. */
   readonly inline?: boolean;
-  /** Tokens of reasoning at most; absent: no limit. */
-  readonly reasoningBudget?: number;
   /** Absent: tokens carry no log-probabilities. */
   readonly topLogprobs?: number;
   readonly steering?: Steering;
@@ -73,8 +76,6 @@ export interface GenerationPlan {
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
 }
-
-const NO_OUTPUT: OutputPiece = { reasoning: "", text: "" };
 
 /** Whether anything is to be computed. */
 function isWanted({ maxTokens, signal }: GenerationPlan): boolean {
@@ -165,7 +166,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.tokenizer = tokenizer;
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
-    this.reader = plan.inline ? undefined : plan.format?.reader();
+    this.reader = plan.format?.reader(plan.inline);
     this.sequence = new Sequence({
       prompt: plan.prompt,
       maxTokens: plan.maxTokens,

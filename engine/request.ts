@@ -70,7 +70,7 @@ export class RequestChecker {
     request: GenerateRequest,
     tokensOf: (request: GenerateRequest) => readonly number[],
   ): GenerationPlan {
-    const { stop = [], topLogprobs, steering } = request;
+    const { stop = [], topLogprobs } = request;
     const sampling = validateSampling(
       request.sampling ?? {},
       this.vocabSize,
@@ -97,7 +97,7 @@ export class RequestChecker {
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
     const reasoning = reasoningOf(request);
-    const common = { prompt, maxTokens, sampling, stop, topLogprobs, steering };
+    const common = { prompt, maxTokens, sampling, stop, topLogprobs };
     return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
@@ -186,12 +186,15 @@ function oncePerPrompt(
   };
 }
 
-/** How its reasoning is treated. */
-function reasoningOf({ format, reasoning, reasoningBudget }: GenerateRequest) {
-  if (reasoningBudget !== undefined) {
-    checkRange("reasoning_budget", reasoningBudget, { min: 0, max: 2 ** 31, integer: true });
-  }
-  return { format, inline: reasoning === "inline", reasoningBudget };
+/** How its reasoning is told from content, and what ends it. */
+function reasoningOf({ format, reasoning, reasoningBudget, steering }: GenerateRequest) {
+  if (reasoningBudget === undefined) return { format, inline: reasoning === "inline", steering };
+  checkRange("reasoning_budget", reasoningBudget, { min: 0, max: 2 ** 31, integer: true });
+  const budget = format?.limit(reasoningBudget);
+  const both: Steering = {
+    next: (generated) => budget?.next(generated) ?? steering?.next(generated),
+  };
+  return { format, inline: reasoning === "inline", steering: both };
 }
 
 /** What ends a generation from outside. */

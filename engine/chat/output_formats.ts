@@ -1,27 +1,36 @@
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ChatMessage } from "./conversation.ts";
+import { HarmonyReasoning } from "./harmony_reasoning.ts";
 import type { OutputFormat } from "./reasoning.ts";
-import { REASONING_TAGS, TaggedReasoning } from "./tagged_reasoning.ts";
+import { REASONING_TAGS, TaggedReasoning, type TaggedStart } from "./tagged_reasoning.ts";
 
-/**
- * How reasoning is told from content in what follows a prompt.
- *
- * @param template The template of the prompt.
- * @param prompt The prompt's text.
- * @param unfinished The message that the prompt ends with, if it is one that goes on.
- */
-export function formatOf(
-  tokenizer: Tokenizer,
-  template: string,
-  prompt: string,
-  unfinished?: ChatMessage,
-): OutputFormat {
-  const end = prompt.trimEnd();
+/** A prompt, and what it was made with. */
+interface Prompt {
+  readonly template: string;
+  readonly text: string;
+  readonly tokens: readonly number[];
+  /** The message that it ends with, if that goes on. */
+  readonly unfinished?: ChatMessage;
+}
+
+/** How reasoning is told from content in what follows a prompt. */
+export function formatOf(tokenizer: Tokenizer, prompt: Prompt): OutputFormat {
+  const harmony = prompt.template.includes("<|channel|>")
+    ? HarmonyReasoning.of(tokenizer, prompt.tokens)
+    : undefined;
+  return harmony ?? new TaggedReasoning(tokenizer, startAfter(prompt));
+}
+
+function startAfter({ text, unfinished }: Prompt): TaggedStart {
+  const end = text.trimEnd();
+  const opened = REASONING_TAGS.find(({ open }) => end.endsWith(open));
+  if (opened !== undefined) return opened;
+  // A template that does without reasoning gives the model an empty one.
+  if (REASONING_TAGS.some(({ close }) => end.endsWith(close))) return "content";
   const said = unfinished === undefined ? "" : textOf(unfinished).trimStart();
-  const opened = REASONING_TAGS.find(({ open, close }) =>
-    end.endsWith(open) || said.startsWith(open) && !said.includes(close)
-  );
-  return new TaggedReasoning(tokenizer, opened);
+  if (said === "") return "start";
+  const open = REASONING_TAGS.find((tags) => said.startsWith(tags.open));
+  return open !== undefined && !said.includes(open.close) ? open : "content";
 }
 
 function textOf({ content }: ChatMessage): string {

@@ -1,16 +1,22 @@
+import type { Steering } from "../sampling/steering.ts";
+
 /** A piece of output, told apart. */
 export interface OutputPiece {
+  /** What the model thinks. */
   readonly reasoning: string;
-  /** What is said to the user. */
+  /** What it says to the user. */
   readonly text: string;
 }
 
+/** Nothing is certain yet. */
+export const NO_OUTPUT: OutputPiece = { reasoning: "", text: "" };
+
 /** Tells reasoning from content in one output, as its tokens arrive. */
 export interface OutputReader {
-  /** Whether the next token is expected to be one of reasoning. */
+  /** Whether the next token is one of reasoning. */
   readonly inReasoning: boolean;
   /**
-   * What is certain now. A piece of text that may be the start of a marker is held back.
+   * What is certain now. A piece of text that may be the start of a tag is held back.
    *
    * @param token The token that was drawn.
    * @param text The text that the decoder gave for it; empty for a control token.
@@ -22,8 +28,45 @@ export interface OutputReader {
 
 /** How a model's output tells its reasoning from its content. */
 export interface OutputFormat {
-  /** Begins to read an output. */
-  reader(): OutputReader;
-  /** The tokens that end reasoning, as the model would write them; none where nothing can end it. */
-  readonly endOfReasoning: readonly number[];
+  /**
+   * Begins to read an output.
+   *
+   * @param inline Whether all of it is text, as it came, with the tags of its reasoning.
+   */
+  reader(inline?: boolean): OutputReader;
+  /**
+   * What ends the reasoning of one output when it has had so many tokens: the tags that the model would
+   * write come next, whatever it would say.
+   */
+  limit(tokens: number): Steering;
+}
+
+/** Gives everything as it came, and knows still where reasoning is. */
+export class InlineReader implements OutputReader {
+  /** @param hidden The tags that the decoder gives no text for. */
+  constructor(
+    private readonly reader: OutputReader,
+    private readonly hidden: ReadonlyMap<number, string>,
+  ) {}
+
+  get inReasoning(): boolean {
+    return this.reader.inReasoning;
+  }
+
+  push(token: number, text: string): OutputPiece {
+    this.reader.push(token, text);
+    return { reasoning: "", text: this.hidden.get(token) ?? text };
+  }
+
+  flush(text: string): OutputPiece {
+    return { reasoning: "", text };
+  }
+}
+
+/** How many characters at the end of `text` are the start of `tag`, but not all of it. */
+export function overlap(text: string, tag: string): number {
+  for (let length = Math.min(text.length, tag.length - 1); length > 0; length--) {
+    if (text.endsWith(tag.slice(0, length))) return length;
+  }
+  return 0;
 }

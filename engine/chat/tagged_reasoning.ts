@@ -1,5 +1,15 @@
+import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
+import { encodeWithin } from "./encode_within.ts";
+import {
+  InlineReader,
+  NO_OUTPUT,
+  type OutputFormat,
+  type OutputPiece,
+  type OutputReader,
+  overlap,
+} from "./reasoning.ts";
+import { ReasoningBudget, type ReasoningTrack } from "./reasoning_budget.ts";
 
 /** What reasoning stands between. */
 export interface ReasoningTags {
@@ -7,7 +17,7 @@ export interface ReasoningTags {
   readonly close: string;
 }
 
-/** The tags of today's models; the first of those that a text begins with counts. */
+/** The tags of today's models: DeepSeek, Qwen and most others; Seed; EXAONE; Magistral; Command A; Apertus. */
 export const REASONING_TAGS: readonly ReasoningTags[] = [
   { open: "<think>", close: "</think>" },
   { open: "<seed:think>", close: "</seed:think>" },
@@ -17,33 +27,33 @@ export const REASONING_TAGS: readonly ReasoningTags[] = [
   { open: "<|inner_prefix|>", close: "<|inner_suffix|>" },
 ];
 
-const NOTHING: OutputPiece = { reasoning: "", text: "" };
+/** How an output goes on from its prompt: not begun, in the reasoning between these tags, or in its content. */
+export type TaggedStart = "start" | "content" | ReasoningTags;
 
 /**
  * Reasoning between tags at the start of the output, or from its first token on where the prompt has
  * opened it. Later tags are content: a text may speak of them.
  */
 export class TaggedReasoning implements OutputFormat {
-  readonly endOfReasoning: readonly number[];
   /** Control tokens that are tags: the decoder gives no text for them. */
   private readonly hidden = new Map<number, string>();
 
-  /** @param opened The tags whose first one the prompt ends with, if it does. */
-  constructor(tokenizer: Tokenizer, private readonly opened?: ReasoningTags) {
-    const { close } = opened ?? REASONING_TAGS[0];
-    this.endOfReasoning = tokenizer.encode(`${close}\n\n`, {
-      addSpecial: false,
-      parseSpecial: true,
-    });
-    for (const tag of REASONING_TAGS.flatMap(({ open, close }) => [open, close])) {
-      const tokens = tokenizer.encode(tag, { addSpecial: false, parseSpecial: true });
-      const [token] = tokens;
-      if (tokens.length === 1 && tokenizer.isControl(token)) this.hidden.set(token, tag);
+  constructor(private readonly tokenizer: Tokenizer, private readonly start: TaggedStart) {
+    for (const { open, close } of REASONING_TAGS) {
+      for (const tag of [open, close]) {
+        const token = tokenizer.tokenId(tag);
+        if (token !== undefined && tokenizer.isControl(token)) this.hidden.set(token, tag);
+      }
     }
   }
 
-  reader(): OutputReader {
-    return new TaggedReader(this.hidden, this.opened);
+  reader(inline = false): OutputReader {
+    const reader = new TaggedReader(this.hidden, this.start);
+    return inline ? new InlineReader(reader, this.hidden) : reader;
+  }
+
+  limit(tokens: number): Steering {
+    return new ReasoningBudget(new TaggedTrack(this.tokenizer, this.hidden, this.start), tokens);
   }
 }
 
@@ -52,11 +62,14 @@ class TaggedReader implements OutputReader {
   private tags?: ReasoningTags;
   private held = "";
   /** Whether white space is dropped until something else comes. */
-  private trims = true;
+  private trims: boolean;
+  /** Whether the model may write the tag that the prompt has opened once more. */
+  private mayRepeat: boolean;
 
-  constructor(private readonly hidden: ReadonlyMap<number, string>, opened?: ReasoningTags) {
-    this.tags = opened;
-    this.state = opened === undefined ? "start" : "reasoning";
+  constructor(private readonly hidden: ReadonlyMap<number, string>, start: TaggedStart) {
+    this.tags = typeof start === "string" ? undefined : start;
+    this.state = typeof start === "string" ? start : "reasoning";
+    this.trims = this.mayRepeat = this.state === "reasoning";
   }
 
   get inReasoning(): boolean {
@@ -71,38 +84,42 @@ class TaggedReader implements OutputReader {
     const { reasoning, text: content } = this.take(text);
     const rest = this.held;
     this.held = "";
-    if (this.state !== "reasoning") return { reasoning, text: content + rest };
-    return { reasoning: reasoning + rest.trimEnd(), text: content };
+    return this.state === "reasoning"
+      ? { reasoning: reasoning + rest.trimEnd(), text: content }
+      : { reasoning, text: content + rest };
   }
 
   private take(text: string): OutputPiece {
-    if (text === "") return NOTHING;
+    if (text === "") return NO_OUTPUT;
     this.held += text;
     if (this.state === "start") this.begin();
-    if (this.state === "start") return NOTHING;
+    if (this.state === "start") return NO_OUTPUT;
     return this.state === "reasoning" ? this.takeReasoning() : this.takeContent();
   }
 
   /** Looks for the first tag at the start of the output. */
   private begin(): void {
-    const start = this.held.trimStart();
-    this.tags = REASONING_TAGS.find(({ open }) => start.startsWith(open));
-    if (this.tags !== undefined) {
-      this.held = start.slice(this.tags.open.length);
-      this.state = "reasoning";
-    } else if (!REASONING_TAGS.some(({ open }) => open.startsWith(start))) {
+    const found = firstTags(this.held);
+    if (found === "start") return;
+    if (found === "content") {
       this.state = "content";
-      this.trims = false;
+      return;
     }
+    this.tags = found;
+    this.held = this.held.trimStart().slice(found.open.length);
+    this.state = "reasoning";
+    this.trims = true;
   }
 
   private takeReasoning(): OutputPiece {
     const { open, close } = this.tags!;
     if (this.trims) {
       this.held = this.held.trimStart();
-      // A model may write the tag that the prompt has opened once more.
-      if (this.held.startsWith(open)) this.held = this.held.slice(open.length).trimStart();
-      if (this.held === "" || open.startsWith(this.held)) return NOTHING;
+      if (this.mayRepeat && this.held.startsWith(open)) {
+        this.held = this.held.slice(open.length).trimStart();
+        this.mayRepeat = false;
+      }
+      if (this.held === "" || this.mayRepeat && open.startsWith(this.held)) return NO_OUTPUT;
     }
     const at = this.held.indexOf(close);
     if (at >= 0) {
@@ -129,10 +146,58 @@ class TaggedReader implements OutputReader {
   }
 }
 
-/** How many characters at the end of `text` are the start of `tag`. */
-function overlap(text: string, tag: string): number {
-  for (let length = Math.min(text.length, tag.length - 1); length > 0; length--) {
-    if (text.endsWith(tag.slice(0, length))) return length;
+/** The tags that a text begins with; "start" while it may still do so, "content" where it does not. */
+function firstTags(text: string): TaggedStart {
+  const start = text.trimStart();
+  const found = REASONING_TAGS.find(({ open }) => start.startsWith(open));
+  if (found !== undefined) return found;
+  return REASONING_TAGS.some(({ open }) => open.startsWith(start)) ? "start" : "content";
+}
+
+/** The same out of tokens alone: it sees the bytes of the last ones, in which a tag may end. */
+class TaggedTrack implements ReasoningTrack<TaggedStart> {
+  readonly content = "content";
+
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly hidden: ReadonlyMap<number, string>,
+    readonly start: TaggedStart,
+  ) {}
+
+  after(phase: TaggedStart, tokens: readonly number[], place: number): TaggedStart {
+    if (phase === "content") return phase;
+    if (phase === "start") return firstTags(this.bytesBefore(tokens, place, Infinity));
+    // Only a tag that ends in the last token ends the reasoning now.
+    const last = this.bytesOf(tokens[place]);
+    const before = this.bytesBefore(tokens, place - 1, phase.close.length - 1);
+    return (before + last).includes(phase.close) ? "content" : phase;
   }
-  return 0;
+
+  isReasoning(phase: TaggedStart): boolean {
+    return typeof phase !== "string";
+  }
+
+  end(phase: TaggedStart, tokens: readonly number[]): readonly number[] {
+    if (typeof phase === "string") return [];
+    // The model may have begun the tag.
+    const { close } = phase;
+    const begun = overlap(this.bytesBefore(tokens, tokens.length - 1, close.length), close);
+    return encodeWithin(this.tokenizer, `${close.slice(begun)}\n\n`);
+  }
+
+  /** The last bytes up to a token, at least so many where there are. */
+  private bytesBefore(tokens: readonly number[], place: number, least: number): string {
+    let bytes = "";
+    for (let i = place; i >= 0 && bytes.length < least; i--) {
+      bytes = this.bytesOf(tokens[i]) + bytes;
+    }
+    return bytes.slice(Math.max(0, bytes.length - least));
+  }
+
+  /** A token's bytes, each as one character: tags are ASCII. */
+  private bytesOf(token: number): string {
+    const tag = this.hidden.get(token);
+    if (tag !== undefined || token >= this.tokenizer.vocabSize) return tag ?? "";
+    return String.fromCharCode(...this.tokenizer.tokenBytes(token));
+  }
 }

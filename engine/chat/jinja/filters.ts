@@ -48,7 +48,9 @@ function parseNumber(rendering: Rendering, value: Value, args: Arguments, whole:
 function round(value: Value, args: Arguments): Value {
   const number = numberOf(value);
   if (number === undefined) throw new Error(`round wants a number, got ${typeName(value)}`);
-  const factor = 10 ** args.integer(0, "precision", 0);
+  const precision = args.integer(0, "precision", 0);
+  if (Math.abs(precision) > 300) throw new Error("round wants at most 300 digits");
+  const factor = 10 ** precision;
   const how = args.text(1, "method", "common");
   const scaled = number * factor;
   const floor = Math.floor(scaled);

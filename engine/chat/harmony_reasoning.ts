@@ -1,0 +1,191 @@
+import type { Steering } from "../sampling/steering.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { encodeWithin } from "./encode_within.ts";
+import {
+  InlineReader,
+  NO_OUTPUT,
+  type OutputFormat,
+  type OutputPiece,
+  type OutputReader,
+} from "./reasoning.ts";
+import { ReasoningBudget, type ReasoningTrack } from "./reasoning_budget.ts";
+
+/** The tokens of the harmony format that an output is told apart by. */
+const TOKENS = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"] as const;
+/** Others that may stand in a header. */
+const MORE_TOKENS = ["<|constrain|>", "<|return|>", "<|call|>"] as const;
+
+type TokenName = (typeof TOKENS)[number];
+
+/**
+ * Where an output is: before a message, in the header of one (with the tokens that name its channel, from
+ * `<|channel|>` on), or in the body of one.
+ */
+export type HarmonyPhase =
+  | { readonly in: "header"; readonly channel?: readonly number[] }
+  | { readonly in: "reasoning" }
+  | { readonly in: "content" };
+
+/**
+ * gpt-oss's channels: a message of the channel `final` is content, all others, `analysis` and
+ * `commentary`, are reasoning. The format's control tokens say where they begin and end.
+ */
+export class HarmonyReasoning implements OutputFormat {
+  private readonly track: HarmonyTrack;
+
+  private constructor(
+    tokenizer: Tokenizer,
+    private readonly ids: ReadonlyMap<number, string>,
+    byName: Readonly<Record<TokenName, number>>,
+    prompt: readonly number[],
+  ) {
+    this.track = new HarmonyTrack(tokenizer, byName, prompt);
+  }
+
+  /**
+   * The format, if a vocabulary has its tokens.
+   *
+   * @param prompt The tokens of the prompt, which may end within a message.
+   */
+  static of(tokenizer: Tokenizer, prompt: readonly number[]): HarmonyReasoning | undefined {
+    const ids = new Map<number, string>();
+    const byName: Partial<Record<TokenName, number>> = {};
+    for (const name of TOKENS) {
+      const id = tokenizer.tokenId(name);
+      if (id === undefined) return undefined;
+      byName[name] = id;
+      ids.set(id, name);
+    }
+    for (const name of MORE_TOKENS) {
+      const id = tokenizer.tokenId(name);
+      if (id !== undefined) ids.set(id, name);
+    }
+    return new HarmonyReasoning(tokenizer, ids, byName as Record<TokenName, number>, prompt);
+  }
+
+  reader(inline = false): OutputReader {
+    const reader = new HarmonyReader(this.track, this.ids);
+    return inline ? new InlineReader(reader, this.ids) : reader;
+  }
+
+  limit(tokens: number): Steering {
+    return new ReasoningBudget(this.track, tokens);
+  }
+}
+
+class HarmonyTrack implements ReasoningTrack<HarmonyPhase> {
+  readonly start: HarmonyPhase;
+  readonly content: HarmonyPhase = { in: "content" };
+
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly ids: Readonly<Record<TokenName, number>>,
+    prompt: readonly number[],
+  ) {
+    this.start = this.phaseAfter(prompt);
+  }
+
+  after(phase: HarmonyPhase, tokens: readonly number[], place: number): HarmonyPhase {
+    return this.step(phase, tokens[place]);
+  }
+
+  /** Where an output is after one more token. */
+  step(phase: HarmonyPhase, token: number): HarmonyPhase {
+    const { ids } = this;
+    switch (token) {
+      case ids["<|start|>"]:
+      case ids["<|end|>"]:
+        return { in: "header" };
+      case ids["<|channel|>"]:
+        return { in: "header", channel: [] };
+      case ids["<|message|>"]:
+        return phase.in === "header" ? { in: this.partOf(phase.channel) } : phase;
+    }
+    // A channel's name is a word; a header that never ends must not grow.
+    if (phase.in !== "header" || phase.channel === undefined || phase.channel.length > 8) {
+      return phase;
+    }
+    return { in: "header", channel: [...phase.channel, token] };
+  }
+
+  isReasoning(phase: HarmonyPhase): boolean {
+    return phase.in === "reasoning";
+  }
+
+  end(): readonly number[] {
+    return encodeWithin(
+      this.tokenizer,
+      "<|end|><|start|>assistant<|channel|>final<|message|>",
+    );
+  }
+
+  private partOf(channel: readonly number[] | undefined): "reasoning" | "content" {
+    // A message without a channel is an answer.
+    if (channel === undefined) return "content";
+    const name = this.tokenizer.decode(
+      channel.filter((token) => token < this.tokenizer.vocabSize),
+      { continuing: true },
+    );
+    return name.trimStart().startsWith("final") ? "content" : "reasoning";
+  }
+
+  /** A prompt ends in the header of a message, or in the body of one that goes on. */
+  private phaseAfter(prompt: readonly number[]): HarmonyPhase {
+    let phase: HarmonyPhase = { in: "header" };
+    const begin = Math.max(0, prompt.lastIndexOf(this.ids["<|start|>"]));
+    for (const token of prompt.slice(begin)) phase = this.step(phase, token);
+    return phase;
+  }
+}
+
+class HarmonyReader implements OutputReader {
+  private phase: HarmonyPhase;
+  /** Text of a header; it is content where no message ever begins. */
+  private header = "";
+  private begun: boolean;
+  /** Whether reasoning has come, so that what another message brings begins on a new line. */
+  private reasoned = false;
+  private breaks = false;
+
+  constructor(
+    private readonly track: HarmonyTrack,
+    private readonly ids: ReadonlyMap<number, string>,
+  ) {
+    this.phase = track.start;
+    this.begun = this.phase.in !== "header";
+  }
+
+  get inReasoning(): boolean {
+    return this.phase.in === "reasoning";
+  }
+
+  push(token: number, text: string): OutputPiece {
+    const before = this.phase;
+    this.phase = this.track.step(before, token);
+    if (!this.ids.has(token)) return this.take(text);
+    if (before.in === "header" && this.phase.in !== "header") {
+      this.begun = true;
+      this.breaks = this.reasoned;
+    }
+    return NO_OUTPUT;
+  }
+
+  flush(text: string): OutputPiece {
+    const last = this.take(text);
+    // What is no message at all is an answer.
+    return this.begun ? last : { ...last, text: last.text + this.header };
+  }
+
+  private take(text: string): OutputPiece {
+    if (text === "") return NO_OUTPUT;
+    if (this.phase.in === "content") return { reasoning: "", text };
+    if (this.phase.in === "header") {
+      if (!this.begun) this.header += text;
+      return NO_OUTPUT;
+    }
+    const reasoning = this.breaks ? `\n${text}` : text;
+    this.breaks = false;
+    this.reasoned = true;
+    return { reasoning, text: "" };
+  }
+}
