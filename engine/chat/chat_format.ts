@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
 import { beginnings, Protection } from "./protection.ts";
@@ -32,10 +33,15 @@ export class ChatFormat {
   private readonly renderer = new TemplateRenderer();
   private beginnings?: RegExp;
 
+  private readonly longestToken: LongestToken;
+
+  /** @param contextTokens Tokens that a prompt may have at most. */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly templates: ChatTemplates,
+    private readonly contextTokens = Infinity,
   ) {
+    this.longestToken = new LongestToken(tokenizer);
     this.template = templates.template;
     this.source = templates.source;
   }
@@ -49,7 +55,8 @@ export class ChatFormat {
    * A conversation as the model reads it. Nothing that the request brings becomes a control token.
    *
    * @throws {M40Error} "invalid_request" for a conversation that the template refuses or fails on, or
-   * that takes more than a rendering may; "cancelled" by the signal or by the engine's end.
+   * that takes more than a rendering may; "context_length_exceeded" for one that is far too long,
+   * "cancelled" by the signal or by the engine's end.
    */
   async prompt(request: ChatRequest, signal?: AbortSignal): Promise<ChatPrompt> {
     checkRequest(request);
@@ -68,6 +75,7 @@ export class ChatFormat {
       endMark,
     }, signal);
     const text = marked.replaceAll(mark, "");
+    this.checkLength(text);
     const tokens = this.encode(marked, mark);
     const unfinished = continueFinal ? messages.at(-1) : undefined;
     return {
@@ -80,6 +88,17 @@ export class ChatFormat {
   /** Ends the thread that renders. */
   async close(): Promise<void> {
     await this.renderer.close();
+  }
+
+  private checkLength(text: string): void {
+    const least = this.longestToken.leastBeyond(text, this.contextTokens);
+    if (least === undefined) return;
+    throw new M40Error(
+      "context_length_exceeded",
+      `the conversation has at least ${least} tokens; the context has ${this.contextTokens}, prompt and ` +
+        "output together. Send fewer or shorter messages.",
+      "messages",
+    );
   }
 
   private templateFor(name?: string): string {
