@@ -5,6 +5,7 @@ import {
   Arguments,
   type Environment,
   Interpreter,
+  isFunction,
   isInteger,
   isList,
   isMapping,
@@ -13,6 +14,7 @@ import {
   isString,
   isTrue,
   isUndefined,
+  type Key,
   newBoolean,
   newFunction,
   newInteger,
@@ -23,7 +25,7 @@ import {
   type Value,
 } from "./library.ts";
 import { iterate } from "./list_filters.ts";
-import { operate } from "./operators.ts";
+import { keyOf, operate } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { stringMethod } from "./string_methods.ts";
 import { passes } from "./tests.ts";
@@ -128,6 +130,8 @@ export class BoundedInterpreter extends Interpreter {
         return this.filter(node.filter, this.block(node.body, scope), scope);
       case "Identifier":
         return this.variable(node.value, scope);
+      case "ObjectLiteral":
+        return this.mapping(node, scope);
       case "MemberExpression":
         return this.member(node, scope);
       case "BinaryExpression":
@@ -169,11 +173,11 @@ export class BoundedInterpreter extends Interpreter {
 
   /** A name is looked for from the innermost scope outwards. */
   private variable(name: string, scope: Environment): Value {
-    // Every scope of the package begins with one of these.
-    if (name === "namespace") return this.globals.get(name)!;
     for (let one: Environment | undefined = scope; one !== undefined; one = one.parent) {
       const value = one.variables.get(name);
-      if (value === undefined) continue;
+      // Every scope that the package makes begins with a namespace function of its own.
+      const isOwn = name === "namespace" && isFunction(value) && one !== this.global;
+      if (value === undefined || isOwn) continue;
       return name === "varargs" && isList(value) ? newTuple(value.value) : value;
     }
     return UNDEFINED;
@@ -231,6 +235,14 @@ export class BoundedInterpreter extends Interpreter {
     return new Arguments(positional, named);
   }
 
+  private mapping(node: Node, scope: Environment): Value {
+    const entries = new Map<Key, Value>();
+    for (const [key, value] of node.value as Map<Node, Node>) {
+      entries.set(keyOf(this.rendering, this.inner(key, scope)), this.inner(value, scope));
+    }
+    return newMapping(entries);
+  }
+
   /** `a.b`, `a["b"]`, `a[0]`, `a[1:]`; undefined where there is no such part. */
   private member(node: Node, scope: Environment): Value {
     const object = this.inner(node.object, scope);
@@ -245,6 +257,9 @@ export class BoundedInterpreter extends Interpreter {
     if (isUndefined(object)) {
       const what = typeof node.object.value === "string" ? `"${node.object.value}"` : "a value";
       throw new Error(`${what} is not defined, so it has no parts`);
+    }
+    if (isMapping(object) && property !== undefined && !isString(property)) {
+      return object.value.get(keyOf(this.rendering, property)) ?? UNDEFINED;
     }
     if (isInteger(property)) return this.element(object, property.value);
     if (property !== undefined && !isString(property)) return UNDEFINED;
