@@ -22,6 +22,8 @@ export interface ChatTemplates {
 const MOST_MESSAGES = 16_384;
 /** Characters that its texts may have together; a million tokens have about 5 million. */
 const MOST_CHARACTERS = 6 * 2 ** 20;
+/** Levels of lists and objects in what a template is told. */
+const MOST_LEVELS = 32;
 /** Names that a template may be told values by. */
 const NAME = /^[A-Za-z_]\w{0,63}$/;
 const OWN_NAMES = new Set(["messages", "add_generation_prompt"]);
@@ -152,6 +154,7 @@ function checkRequest({ messages, continueFinal, templateVariables = {} }: ChatR
   if (continueFinal && role !== "assistant") {
     refuse(`the last message is of the role "${role}"; only an assistant's can be continued`);
   }
+  checkValue(templateVariables);
   for (const name of Object.keys(templateVariables)) {
     if (NAME.test(name) && !OWN_NAMES.has(name)) continue;
     refuse(
@@ -162,6 +165,23 @@ function checkRequest({ messages, continueFinal, templateVariables = {} }: ChatR
       "chat_template_kwargs",
     );
   }
+}
+
+/** @throws {M40Error} "invalid_request" for what is no value of JSON, or nested too deeply. */
+function checkValue(value: unknown, level = 0): void {
+  const refuse = (message: string) => {
+    throw new M40Error(
+      "invalid_request",
+      `chat_template_kwargs ${message}`,
+      "chat_template_kwargs",
+    );
+  };
+  if (level > MOST_LEVELS) refuse(`are nested more than ${MOST_LEVELS} deep`);
+  if (["bigint", "function", "symbol"].includes(typeof value)) {
+    refuse(`have a ${typeof value} in them; wanted values of JSON`);
+  }
+  if (typeof value !== "object" || value === null) return;
+  for (const item of Object.values(value)) checkValue(item, level + 1);
 }
 
 function charactersOf({ content, name, reasoning }: ChatMessage): number {
