@@ -18,15 +18,16 @@ export async function askLine(
 ): Promise<string | undefined> {
   if (!isDumb()) return await editLine(prompt, history);
   // The terminal edits the line itself; what readline draws would be garbage there.
-  await write(prompt);
-  const line = await typedLine();
+  const line = await typedLine(prompt);
   if (line === undefined) await write("\n");
   return line;
 }
 
 /** A line as the terminal gives it; undefined where Ctrl-C or Ctrl-D was typed instead. */
-async function typedLine(): Promise<string | undefined> {
+async function typedLine(prompt: string): Promise<string | undefined> {
   using interrupt = new EndSignals("SIGINT");
+  // Who sees it may press Ctrl-C at once.
+  await write(prompt);
   const interrupted = new Promise<undefined>((resolve) =>
     interrupt.signal.addEventListener("abort", () => resolve(undefined))
   );

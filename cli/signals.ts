@@ -1,3 +1,16 @@
+/** As long as it is there, Ctrl-C does nothing but what an {@link EndSignals} does. */
+export class HeldInterrupt implements Disposable {
+  readonly #handler = () => {};
+
+  constructor() {
+    Deno.addSignalListener("SIGINT", this.#handler);
+  }
+
+  [Symbol.dispose](): void {
+    Deno.removeSignalListener("SIGINT", this.#handler);
+  }
+}
+
 const NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
 
 /** A signal that may end a command. */

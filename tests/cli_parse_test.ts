@@ -19,7 +19,7 @@ const complaint = (name: string, ...args: string[]) =>
 Deno.test("command line: options may stand before, between and behind the words", () => {
   const { words, options } = parse("run", "--seed", "7", "demo", "--top-k=40", "Once", "upon");
   assertEquals(words, ["demo", "Once", "upon"]);
-  assertEquals([options.seed, options["top-k"], options.temperature], [7n, 40, 1]);
+  assertEquals([options.seed, options["top-k"], options.reasoning], [7n, 40, "separate"]);
 });
 
 Deno.test("command line: values that start with a dash, and words behind --, are taken", () => {

@@ -17,7 +17,7 @@ const FILES = [
   "reference_matmul_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
-  "reference_sample_test.ts",
+  "shaped_sample_test.ts",
   "decode_test.ts",
 ];
 

@@ -3,6 +3,7 @@ import { ClosedOutput } from "../../server/output_stream.ts";
 import { EXIT, reportError, UsageError } from "../errors.ts";
 import { History } from "../history.ts";
 import { answerDefaults, answerRequest } from "../sampling_options.ts";
+import { HeldInterrupt } from "../signals.ts";
 import { printable, style, writeError } from "../terminal.ts";
 import { type Answer, giveAnswer } from "./answer.ts";
 import { runCommand } from "./commands.ts";
@@ -42,6 +43,8 @@ export class Session {
 
   /** Asks and answers; returns the exit code. */
   async run(): Promise<number> {
+    // One that comes between an answer and the next prompt must not end the session.
+    using _held = new HeldInterrupt();
     const { engine, settings, conversation } = this;
     const history = await History.open();
     const context = { model: engine.model.name, conversation, settings };

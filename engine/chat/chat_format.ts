@@ -1,7 +1,7 @@
 import { M40Error } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
-import { Protection } from "./protection.ts";
+import { beginnings, Protection } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
 
@@ -30,6 +30,7 @@ export class ChatFormat {
   readonly template: string;
   readonly source: string;
   private readonly renderer = new TemplateRenderer();
+  private beginnings?: RegExp;
 
   constructor(
     private readonly tokenizer: Tokenizer,
@@ -54,7 +55,8 @@ export class ChatFormat {
     checkRequest(request);
     const { messages, continueFinal = false } = request;
     const template = this.templateFor(request.templateName);
-    const protection = new Protection(this.tokenizer, request, template);
+    this.beginnings ??= beginnings(this.tokenizer);
+    const protection = new Protection(this.tokenizer, this.beginnings, request, template);
     const { mark, endMark } = protection;
     const marked = await this.renderer.render({
       template,

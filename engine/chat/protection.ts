@@ -9,9 +9,21 @@ const LAST_MARK = 0xf8ff;
 /** Levels of lists and objects in what a template is told. */
 const MOST_LEVELS = 32;
 
+/** A pattern for the characters that the texts of a vocabulary's control tokens begin with. */
+export function beginnings(tokenizer: Tokenizer): RegExp {
+  const characters = new Set<string>();
+  for (let token = 0; token < tokenizer.vocabSize; token++) {
+    if (!tokenizer.isControl(token)) continue;
+    const [first] = tokenizer.tokenText(token);
+    if (first !== undefined) characters.add(first);
+  }
+  const codes = [...characters].map((one) => `\\u{${one.codePointAt(0)!.toString(16)}}`);
+  return new RegExp(`[${codes.join("")}]`, "gu");
+}
+
 /**
- * Marks the texts of a request, so that none of them can become a control token: not by itself, and not
- * together with what stands beside it in the prompt.
+ * Marks the texts of a request, so that none of them can become a control token: not by itself, not
+ * together with what stands beside it in the prompt, and not by what a template leaves out of it.
  */
 export class Protection {
   /** The character that marks. It stands nowhere in the request. */
@@ -19,7 +31,16 @@ export class Protection {
   /** Another one that stands nowhere. */
   readonly endMark: string;
 
-  constructor(private readonly tokenizer: Tokenizer, request: ChatRequest, template: string) {
+  /**
+   * @param beginnings See {@link beginnings}.
+   * @param template What is rendered with the request; its marks stand nowhere in it either.
+   */
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly beginnings: RegExp,
+    request: ChatRequest,
+    template: string,
+  ) {
     const texts = template + JSON.stringify([request.messages, request.templateVariables ?? {}]);
     const free: string[] = [];
     for (let code = FIRST_MARK; code <= LAST_MARK && free.length < 2; code++) {
@@ -49,12 +70,13 @@ export class Protection {
   }
 
   /**
-   * A text with a mark at each end, and inside each control token's text. An empty one stays empty: it
-   * has to be false.
+   * A text with a mark at each end, and behind each character that a control token may begin with. An
+   * empty one stays empty: it has to be false.
    */
   text(text: string): string {
     if (text === "") return text;
-    return this.mark + this.tokenizer.protect(text.toWellFormed(), this.mark) + this.mark;
+    const { mark } = this;
+    return mark + text.toWellFormed().replace(this.beginnings, (one) => one + mark) + mark;
   }
 
   /** A value of JSON with its texts marked. */
@@ -71,7 +93,7 @@ export class Protection {
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [
-        // Templates look entries up by their names, so these have no marks at their ends.
+        // Templates look entries up by their names, so these have no marks without need.
         this.tokenizer.protect(key.toWellFormed(), this.mark),
         this.value(item, level + 1),
       ]),
