@@ -1,7 +1,8 @@
 /**
- * What the server itself costs for each streamed token: the time of a stream over HTTP less the time
- * of the same generation taken from the engine directly. Reading the stream in the same thread is
- * part of it; parsing its JSON is not. `deno run -A bench/server_overhead.ts [MODEL.gguf]`
+ * What the server itself costs for each streamed token, of a completion and of a chat: the time of a
+ * stream over HTTP less the time of the same generation taken from the engine directly. Reading the
+ * stream in the same thread is part of it; parsing its JSON is not.
+ * `deno run -A bench/server_overhead.ts [MODEL.gguf]`
  *
  * @module
  */
@@ -15,7 +16,7 @@ const LONG = 120;
 
 const path = Deno.args[0] ??
   fromFileUrl(new URL("../tests/data/golden/llama.gguf", import.meta.url));
-const engine = await Engine.load(path, { threads: 1 });
+const engine = await Engine.load(path, { threads: 1, chatTemplate: "{{ messages[0].content }}" });
 const controller = new AbortController();
 const app = createApp({ engine, modelName: "bench" });
 const { port, finished } = serve(app, {
@@ -44,16 +45,37 @@ const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 const buffer = new Uint8Array(65536);
 
+/** A kind of stream. */
+interface Kind {
+  readonly name: string;
+  readonly path: string;
+  /** What is asked. */
+  readonly asked: Record<string, unknown>;
+  /** Events beside one a token. */
+  readonly moreEvents: number;
+}
+
+const KINDS: readonly Kind[] = [
+  { name: "a completion", path: "/v1/completions", asked: { prompt }, moreEvents: 0 },
+  {
+    name: "a chat",
+    path: "/v1/chat/completions",
+    asked: { messages: [{ role: "user", content: "a" }] },
+    // The first, with the role, and the last, with the reason.
+    moreEvents: 2,
+  },
+];
+
 /** Milliseconds that so many tokens take as a stream, each on a connection of its own. */
-async function streamed(maxTokens: number): Promise<number> {
+async function streamed(kind: Kind, maxTokens: number): Promise<number> {
   const body = JSON.stringify({
-    prompt,
+    ...kind.asked,
     max_tokens: maxTokens,
     temperature: 0,
     logit_bias: { [token]: 100 },
     stream: true,
   });
-  const request = "POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n" +
+  const request = `POST ${kind.path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n` +
     `Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const texts: string[] = [];
   const start = performance.now();
@@ -64,26 +86,29 @@ async function streamed(maxTokens: number): Promise<number> {
   }
   const elapsed = performance.now() - start;
   const events = texts.join("").split("data: {").length - 1;
-  if (events !== maxTokens) throw new Error(`the stream had ${events} events`);
+  if (events !== maxTokens + kind.moreEvents) throw new Error(`the stream had ${events} events`);
   return elapsed;
 }
 
 /** The median of what the server adds to so many tokens, in milliseconds. */
-async function added(tokens: number): Promise<number> {
+async function added(kind: Kind, tokens: number): Promise<number> {
   const differences: number[] = [];
   for (let round = 0; round < ROUNDS; round++) {
-    differences.push(-await direct(tokens) + await streamed(tokens));
+    differences.push(-await direct(tokens) + await streamed(kind, tokens));
   }
   return differences.sort((a, b) => a - b)[ROUNDS >> 1];
 }
 
-await added(LONG); // Warms up.
-const [short, long] = [await added(SHORT), await added(LONG)];
-const perToken = (long - short) / (LONG - SHORT);
-const perRequest = short - SHORT * perToken;
 console.log(`the server's own cost, medians of ${ROUNDS} requests of ${SHORT} and ${LONG} tokens:`);
-console.log(`  ${(perToken * 1000).toFixed(1)} µs a streamed token`);
-console.log(`  ${(perRequest * 1000).toFixed(0)} µs a request, its connection included`);
+for (const kind of KINDS) {
+  await added(kind, LONG); // Warms up.
+  const [short, long] = [await added(kind, SHORT), await added(kind, LONG)];
+  const perToken = (long - short) / (LONG - SHORT);
+  const perRequest = short - SHORT * perToken;
+  console.log(`${kind.name}:`);
+  console.log(`  ${(perToken * 1000).toFixed(1)} µs a streamed token`);
+  console.log(`  ${(perRequest * 1000).toFixed(0)} µs a request, its connection included`);
+}
 
 controller.abort();
 await finished;

@@ -1,121 +1,109 @@
 /**
- * Times of the tokenizer: loading a vocabulary of 128k tokens, encoding a long text and texts that
- * are hard to merge, decoding.
+ * Times of the tokenizers, on one thread: loading a vocabulary, encoding and decoding a long text, and
+ * texts that are hard to merge.
  *
- *     deno run -A bench/tokenizer.ts [VOCABULARY.gguf] [TEXT]
+ *     deno run -A bench/tokenizer.ts [VOCABULARY.gguf ...] [--text FILE]
  *
- * Without arguments it uses `../shared/vocab/ggml-vocab-llama-spm.gguf` and
- * `../shared/text/war-and-peace.txt`, or, where they are absent, the test vocabulary and a text made of
- * its own source.
+ * Without arguments it takes every vocabulary in `../shared/vocab` and `../shared/text/war-and-peace.txt`,
+ * or, where they are absent, the vocabularies of the tests and a text made of their sources.
  *
  * @module
  */
-import { Metadata } from "../engine/gguf/metadata.ts";
+import { parseArgs } from "@std/cli/parse-args";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { StringArray } from "../engine/gguf/string_array.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 
-const RUNS = 5;
+/** How often each thing is measured. */
+const RUNS = 7;
+/** The length of a hard text in bytes, and of the one that it is compared with. */
+const LONG = 1_000_000;
+const SHORT = LONG / 4;
+/** What a text is made of to be hard: one word without an end, or no word at all. */
+const UNITS = ["a", " ", "\n", "=", "ab ", "1", "é", "漢", "😀", "\u0301", "<s>", "abcdefghij"];
 
-function pathOf(relative: string): string {
-  return new URL(relative, import.meta.url).pathname;
+const RAW = { addSpecial: false };
+const encoder = new TextEncoder();
+
+interface Times {
+  /** In milliseconds. */
+  readonly median: number;
+  readonly fastest: number;
+  readonly slowest: number;
 }
 
-function firstThatExists(...paths: string[]): string {
-  for (const path of paths) {
-    try {
-      if (Deno.statSync(path).isFile) return path;
-    } catch {
-      // The next one.
-    }
-  }
-  throw new Error(`none of these exists: ${paths.join(", ")}`);
-}
-
-/** Runs a function and prints the median, and the spread, of its times. */
-function time<T>(what: string, run: () => T, tokens?: (result: T) => number): T {
+function time(runs: number, work: () => unknown): Times {
   const times: number[] = [];
-  let result!: T;
-  for (let i = 0; i < RUNS; i++) {
+  for (let i = 0; i < runs; i++) {
     const start = performance.now();
-    result = run();
+    work();
     times.push(performance.now() - start);
   }
   times.sort((a, b) => a - b);
-  const median = times[RUNS >> 1];
-  const rate = tokens === undefined
-    ? ""
-    : `  ${tokens(result).toLocaleString("en")} tokens, ${
-      (tokens(result) / median / 1000).toFixed(2)
-    } M/s`;
+  return { median: times[runs >> 1], fastest: times[0], slowest: times[runs - 1] };
+}
+
+/** Megabytes a second: the median, and the spread. */
+function rate(bytes: number, { median, fastest, slowest }: Times): string {
+  const perSecond = (milliseconds: number) => (bytes / milliseconds / 1000).toFixed(1);
+  return `${perSecond(median).padStart(6)} MB/s (${perSecond(slowest)} to ${perSecond(fastest)})`;
+}
+
+function benchText(tokenizer: Tokenizer, text: string): void {
+  const bytes = encoder.encode(text).length;
+  const tokens = tokenizer.encode(text, RAW);
+  console.log(`  encode  ${rate(bytes, time(RUNS, () => tokenizer.encode(text, RAW)))}`);
+  console.log(`  decode  ${rate(bytes, time(RUNS, () => tokenizer.decode(tokens)))}`);
+  console.log(`          ${tokens.length.toLocaleString("en")} tokens`);
+}
+
+/** Hard texts: the time of the long one, and of the short one, which has a quarter of its length. */
+function benchHardTexts(tokenizer: Tokenizer): void {
+  for (const unit of UNITS) {
+    const count = LONG / encoder.encode(unit).length;
+    const long = unit.repeat(count);
+    const short = unit.repeat(count * SHORT / LONG);
+    tokenizer.encode(short, RAW);
+    const [a, b] = [short, long].map((text) => time(3, () => tokenizer.encode(text, RAW)).median);
+    console.log(
+      `  1 MB of ${JSON.stringify(unit).padEnd(13)} ${b.toFixed(1).padStart(7)} ms, ` +
+        `${(b / a).toFixed(1)} times as long as 0.25 MB`,
+    );
+  }
+}
+
+function filesIn(folder: string, suffix: string): string[] {
+  try {
+    return [...Deno.readDirSync(folder)].filter(({ name }) => name.endsWith(suffix))
+      .map(({ name }) => `${folder}/${name}`).sort();
+  } catch {
+    return [];
+  }
+}
+
+const here = new URL(".", import.meta.url).pathname;
+
+function defaultText(): string {
+  try {
+    return Deno.readTextFileSync(`${here}../../shared/text/war-and-peace.txt`);
+  } catch {
+    return filesIn(`${here}../tests`, ".ts").map((path) => Deno.readTextFileSync(path)).join("");
+  }
+}
+
+const args = parseArgs(Deno.args, { string: ["text", "_"] });
+const text = args.text === undefined ? defaultText() : Deno.readTextFileSync(args.text);
+let paths = args._.map(String);
+if (paths.length === 0) paths = filesIn(`${here}../../shared/vocab`, ".gguf");
+if (paths.length === 0) paths = filesIn(`${here}../tests/data/tokenizer`, ".gguf");
+for (const path of paths) {
+  const { metadata } = await readGguf(path);
+  const loading = time(RUNS, () => loadTokenizer(metadata));
+  const tokenizer = loadTokenizer(metadata);
   console.log(
-    `${what.padEnd(44)} ${median.toFixed(1).padStart(8)} ms  (${times[0].toFixed(1)} to ${
-      times[RUNS - 1].toFixed(1)
-    })${rate}`,
+    `${path.split("/").at(-1)}: ${tokenizer.kind}, ${tokenizer.vocabSize} tokens, ` +
+      `loaded in ${loading.median.toFixed(0)} ms`,
   );
-  return result;
+  benchText(tokenizer, text);
+  benchHardTexts(tokenizer);
 }
-
-/** A vocabulary of 128k words, in the shape of a large model's. */
-function largeVocabulary(): Metadata {
-  const size = 128_000;
-  const texts = ["<unk>", "<s>", "</s>"];
-  const types = new Int32Array(size).fill(1);
-  types.set([2, 3, 3]);
-  for (let byte = 0; byte < 256; byte++) {
-    types[texts.length] = 6;
-    texts.push(`<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`);
-  }
-  while (texts.length < size) {
-    const word = (texts.length * 2654435761 % 2 ** 32).toString(36);
-    texts.push(texts.length % 2 ? `▁${word}` : word);
-  }
-  return new Metadata([
-    ["tokenizer.ggml.model", { type: "string", value: "llama" }],
-    ["tokenizer.ggml.tokens", {
-      type: "array",
-      element: "string",
-      value: StringArray.from(texts),
-    }],
-    ["tokenizer.ggml.scores", {
-      type: "array",
-      element: "float32",
-      value: Float32Array.from(texts, (_, id) => -id),
-    }],
-    ["tokenizer.ggml.token_type", { type: "array", element: "int32", value: types }],
-    ["tokenizer.ggml.bos_token_id", { type: "uint32", value: 1 }],
-    ["tokenizer.ggml.eos_token_id", { type: "uint32", value: 2 }],
-  ]);
-}
-
-function benchTexts(tokenizer: Tokenizer, text: string): void {
-  const count = (tokens: number[]) => tokens.length;
-  const characters = text.length.toLocaleString("en");
-  const tokens = time(`encode ${characters} characters`, () => tokenizer.encode(text), count);
-  time("decode them", () => tokenizer.decode(tokens), () => tokens.length);
-  time("encode 4,000 characters", () => tokenizer.encode(text.slice(50_000, 54_000)), count);
-  const length = 3_000_000;
-  for (const unit of ["a", " ", "=", "ab ", "é", "漢", "\n", "\u0001", "<s>", "abcdefghij"]) {
-    const hard = unit.repeat(length / unit.length);
-    const name = `${length.toLocaleString("en")} characters of ${JSON.stringify(unit)}`;
-    time(name, () => tokenizer.encode(hard), count);
-  }
-}
-
-const vocabularyPath = Deno.args[0] ?? firstThatExists(
-  pathOf("../../shared/vocab/ggml-vocab-llama-spm.gguf"),
-  pathOf("../tests/data/tokenizer/plain.gguf"),
-);
-const textPath = Deno.args[1] ?? firstThatExists(
-  pathOf("../../shared/text/war-and-peace.txt"),
-  pathOf("./tokenizer.ts"),
-);
-let text = Deno.readTextFileSync(textPath);
-if (Deno.args[1] === undefined) { while (text.length < 100_000) text += text; }
-
-const large = largeVocabulary();
-time("load a vocabulary of 128,000 tokens", () => loadTokenizer(large));
-console.log(`\n${vocabularyPath}, ${textPath}`);
-const { metadata } = await readGguf(vocabularyPath);
-benchTexts(time("load the vocabulary", () => loadTokenizer(metadata)), text);

@@ -200,8 +200,18 @@ Deno.test("make-model: every token of a byte-level vocabulary is a byte, merged 
       assertEquals(left + right, tokens[256 + i]);
       known.add(left + right);
     }
-    assertEquals(tokens[metadata.number("tokenizer.ggml.eos_token_id")], "<|im_end|>");
-    assertEquals(tokens[metadata.number("tokenizer.ggml.fim_mid_token_id")], "<|fim_middle|>");
+    const tokenizer = loadTokenizer(metadata);
+    const text = "The weather is fine, isn't it? 123 {x}\n日本 🦙";
+    const ids = tokenizer.encode(text);
+    assertEquals(tokenizer.decode(ids), text);
+    if (size > 1000) assertLess(ids.length, text.length);
+    const id = (text: string) => tokens.indexOf(text);
+    assertEquals(tokenizer.encode("<|im_end|>", { parseSpecial: true }), [id("<|im_end|>")]);
+    assert(
+      tokenizer.endTokens.has(id("<|im_end|>")) && tokenizer.endTokens.has(id("<|endoftext|>")),
+    );
+    assertEquals(tokenizer.fim?.middle, id("<|fim_middle|>"));
+    assertEquals(tokenizer.decode([id("<think>")]), "<think>");
   }
   assertThrows(() => byteLevelVocabulary(SMALLEST_BYTE_LEVEL - 1), RangeError, "266");
 });

@@ -7,6 +7,7 @@ import { docsPage } from "../server/api/docs_page.ts";
 import { type Operation, OPERATIONS } from "../server/api/operations.ts";
 import { ErrorBody } from "../server/errors.ts";
 import { createApp } from "../server/mod.ts";
+import { apiPage } from "../tools/api_docs.ts";
 import { byteLevelModel } from "./byte_level_model.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
 import { MODEL, readEvents, sendRaw, startServer, type TestServer } from "./server_fixture.ts";
@@ -145,6 +146,11 @@ Deno.test("/docs and /openapi.json need no key, and say that others do", async (
   const open = Object.entries(document.paths)
     .filter(([, { get }]) => (get as { security?: unknown } | undefined)?.security !== undefined);
   assertEquals(open.map(([path]) => path), ["/health", "/ready", "/openapi.json", "/docs"]);
+});
+
+Deno.test("docs/api.md says of every operation and field what the schemas say (deno task api-docs)", async () => {
+  const page = await Deno.readTextFile(new URL("../docs/api.md", import.meta.url));
+  assertEquals(page, await apiPage(page));
 });
 
 Deno.test("/v1/models says whether the model chats", async () => {

@@ -1,4 +1,5 @@
 import { Metadata, type MetadataEntry } from "../engine/gguf/metadata.ts";
+import { BYTE_CHARACTERS } from "../engine/tokenizer/byte_alphabet.ts";
 import { StringArray } from "../engine/gguf/string_array.ts";
 
 /** A token as its text, or with a score and a type (1: normal). */
@@ -36,6 +37,31 @@ export const ints = (values: number[]): MetadataEntry => ({
   element: "int32",
   value: Int32Array.from(values),
 });
+
+/** The 256 tokens of the byte alphabet, in the order of the bytes. */
+export const BYTE_TEXTS: readonly string[] = BYTE_CHARACTERS;
+
+/**
+ * Metadata of a byte-level BPE vocabulary: the bytes (0 to 255), then `tokens`, then what merges make.
+ * `changes` replace keys, or remove them (undefined).
+ */
+export function byteLevelMetadata(
+  merges: readonly string[],
+  tokens: readonly TokenInput[] = [],
+  changes: Record<string, MetadataEntry | undefined> = {},
+): Metadata {
+  const merged = new Set(merges.map((merge) => merge.replace(" ", "")));
+  return vocabularyMetadata([...BYTE_TEXTS, ...tokens, ...merged], {
+    "tokenizer.ggml.model": string("gpt2"),
+    "tokenizer.ggml.pre": string("gpt-2"),
+    "tokenizer.ggml.merges": strings([...merges]),
+    "tokenizer.ggml.scores": undefined,
+    "tokenizer.ggml.bos_token_id": undefined,
+    "tokenizer.ggml.eos_token_id": undefined,
+    "tokenizer.ggml.unknown_token_id": undefined,
+    ...changes,
+  });
+}
 
 /** Metadata of a SentencePiece vocabulary; `changes` replace keys, or remove them (undefined). */
 export function vocabularyMetadata(

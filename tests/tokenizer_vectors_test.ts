@@ -3,7 +3,8 @@ import { readGguf } from "../engine/gguf/reader.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 
 const DATA = new URL("./data/tokenizer/", import.meta.url).pathname;
-const SHARED = new URL("../../shared/vocab/ggml-vocab-llama-spm.gguf", import.meta.url).pathname;
+const SHARED = new URL("../../shared/", import.meta.url).pathname;
+const NOVEL = `${SHARED}text/war-and-peace.txt`;
 
 interface Vector {
   text: string;
@@ -39,23 +40,42 @@ function exists(path: string): boolean {
   }
 }
 
-Deno.test({
-  name:
-    "tokenizer: the Llama vocabulary encodes as llama.cpp's test vectors (ignored without ../shared/vocab)",
-  ignore: !exists(SHARED),
-  async fn() {
-    const tokenizer = loadTokenizer((await readGguf(SHARED)).metadata);
-    // Every text and every line of ids is followed by its separator, the last one as well.
-    const texts = Deno.readTextFileSync(`${SHARED}.inp`).split("\n__ggml_vocab_test__\n");
-    const lines = Deno.readTextFileSync(`${SHARED}.out`).split("\n");
-    assertEquals([texts.pop(), lines.pop()], ["", ""]);
-    assertEquals(texts.length, lines.length);
-    assert(texts.length > 40);
-    for (const [i, text] of texts.entries()) {
-      const wanted = lines[i].split(" ").filter((id) => id !== "").map(Number);
-      assertEquals(tokenizer.encode(text, { addSpecial: false }), wanted, JSON.stringify(text));
-      assertEquals(tokenizer.encode(text), [1, ...wanted], `with BOS: ${JSON.stringify(text)}`);
-      assertEquals(tokenizer.decode(wanted), text);
-    }
-  },
-});
+for (const name of ["llama-spm", "llama-bpe", "gpt-2", "deepseek-coder"]) {
+  const path = `${SHARED}vocab/ggml-vocab-${name}.gguf`;
+  Deno.test({
+    name:
+      `tokenizer: the vocabulary ${name} encodes as llama.cpp's test vectors (ignored without ../shared/vocab)`,
+    ignore: !exists(path),
+    async fn() {
+      const tokenizer = loadTokenizer((await readGguf(path)).metadata);
+      // Every text and every line of ids is followed by its separator, the last one as well.
+      const texts = Deno.readTextFileSync(`${path}.inp`).split("\n__ggml_vocab_test__\n");
+      const lines = Deno.readTextFileSync(`${path}.out`).split("\n");
+      assertEquals([texts.pop(), lines.pop()], ["", ""]);
+      assertEquals(texts.length, lines.length);
+      assert(texts.length > 40);
+      const bos = tokenizer.addBos ? [tokenizer.bos!] : [];
+      assertEquals(bos.length, name.startsWith("llama") || name === "deepseek-coder" ? 1 : 0);
+      for (const [i, text] of texts.entries()) {
+        const wanted = lines[i].split(" ").filter((id) => id !== "").map(Number);
+        assertEquals(tokenizer.encode(text, { addSpecial: false }), wanted, JSON.stringify(text));
+        assertEquals(
+          tokenizer.encode(text),
+          [...bos, ...wanted],
+          `with BOS: ${JSON.stringify(text)}`,
+        );
+        assertEquals(tokenizer.decode(wanted), text);
+      }
+    },
+  });
+
+  Deno.test({
+    name: `tokenizer: a novel comes back whole from ${name} (ignored without ../shared)`,
+    ignore: !exists(path) || !exists(NOVEL),
+    async fn() {
+      const tokenizer = loadTokenizer((await readGguf(path)).metadata);
+      const text = Deno.readTextFileSync(NOVEL);
+      assert(tokenizer.decode(tokenizer.encode(text)) === text);
+    },
+  });
+}

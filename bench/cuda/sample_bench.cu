@@ -3,11 +3,14 @@
 //   sample_bench check   vocabularies, distributions with and without ties, all parameters together and apart
 //   sample_bench time    one and 32 outputs over vocabularies of 32,000 to 262,144
 //
-// Link with cuda/ops/sample.cu.
+// Shaped draws are checked against the CPU library's, which are the same by definition.
+//
+// Link with cuda/ops/sample.cu and cuda/reference/sample_shaped.cpp.
 #include <float.h>
 
 #include "../../cuda/ops/ops.h"
 #include "../../cuda/reference/philox.h"
+#include "../../cuda/reference/sample_shaped.h"
 #include "../../cuda/runtime/sample_weights.h"
 #include "bench.h"
 
@@ -42,6 +45,7 @@ struct Expected {
   double logprob;
   std::vector<int32_t> top;
   bool forbidden;
+  float surprise;
   // How near the draw was to another token's: the least distance of a decision, as a share of the sum.
   double margin;
 };
@@ -69,13 +73,15 @@ Expected expected(const Batch& batch, uint32_t output) {
   }
   for (uint32_t i = 0; i < s.n_token_biases; i++) {
     const m40_token_bias& b = batch.biases[s.first_token_bias + i];
-    l[b.token] = limited(double(l[b.token]) + double(b.bias));
+    const double biased = double(l[b.token]) + double(b.bias);
+    l[b.token] = isinf(biased) ? -INFINITY : limited(biased);
   }
   std::vector<uint32_t> order;
   for (uint32_t i = 0; i < batch.columns; i++) {
+    if (l[i] == -INFINITY) continue;
     if (s.mask == M40_NONE || (batch.masks[uint64_t{s.mask} * batch.mask_words() + i / 32] >> (i % 32) & 1)) order.push_back(i);
   }
-  Expected result = {-1, 0, {}, order.empty(), 1};
+  Expected result = {-1, 0, {}, order.empty(), 0, 1};
   if (order.empty()) return result;
   std::sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) { return l[a] != l[b] ? l[a] > l[b] : a < b; });
   double largest = -INFINITY, sum = 0;
@@ -90,6 +96,10 @@ Expected expected(const Batch& batch, uint32_t output) {
   const auto weight = [&](uint32_t i) { return exp((double(l[i]) - double(l[order[0]])) / double(s.temperature)); };
   if (s.temperature == 0) {
     result.token = static_cast<int32_t>(order[0]);
+  } else if (is_shaped(s)) {
+    std::vector<reference::Candidate> candidates;
+    for (uint32_t i : order) candidates.push_back({l[i], static_cast<int32_t>(i)});
+    result.token = reference::draw_shaped(s, candidates.data(), static_cast<uint32_t>(candidates.size()), &result.surprise);
   } else {
     size_t n = order.size();
     if (s.min_p > 0) {
@@ -207,7 +217,16 @@ m40_sampling random_sampling(Batch& batch) {
   if (one_in(4)) {
     s.first_token_bias = static_cast<uint32_t>(batch.biases.size());
     s.n_token_biases = random_u32() % 40;
-    for (uint32_t i = 0; i < s.n_token_biases; i++) batch.biases.push_back({static_cast<int32_t>(random_u32() % batch.columns), 10 * normal()});
+    for (uint32_t i = 0; i < s.n_token_biases; i++) batch.biases.push_back({static_cast<int32_t>(random_u32() % batch.columns), one_in(8) ? -INFINITY : 10 * normal()});
+  }
+  if (one_in(2)) {
+    if (one_in(2)) s.typical_p = static_cast<float>(0.01 + 0.98 * uniform());
+    if (one_in(2)) s.xtc_probability = static_cast<float>(uniform());
+    s.xtc_threshold = static_cast<float>(exp(-8 * uniform()));
+    if (one_in(2)) s.dynatemp_range = static_cast<float>(2 * uniform());
+    if (one_in(2)) s.dynatemp_exponent = static_cast<float>(0.1 + 3 * uniform());
+    if (one_in(2)) s.mirostat = 2;
+    s.mirostat_mu = static_cast<float>(18 * uniform() - 1);
   }
   if (one_in(4)) {
     s.mask = static_cast<uint32_t>(batch.masks.size() / batch.mask_words());
@@ -254,6 +273,8 @@ int check(uint32_t most_columns, uint32_t rounds) {
           } else {
             expect(got.token == wanted.token, "%u columns, %s, output %u: token %d, wanted %d (margin %.2e; temperature %g, top_k %u, top_p %g, min_p %g, %u counts, mask %d)", columns,
                    distribution_names[distribution], i, got.token, wanted.token, wanted.margin, double(s.temperature), s.top_k, double(s.top_p), double(s.min_p), s.n_token_counts, int(s.mask));
+            expect(!is_shaped(s) || got.surprise == wanted.surprise, "%u columns, %s: surprise %g, wanted %g", columns, distribution_names[distribution], double(got.surprise),
+                   double(wanted.surprise));
             expect(fabs(got.logprob - wanted.logprob) < 1e-5, "%u columns: log-probability %g, wanted %g", columns, double(got.logprob), wanted.logprob);
           }
           bool same = true;

@@ -59,7 +59,7 @@ const GLM = { if: ["[gMASK]", "<sop>"], ends: ["<|user|>", "<|observation|>"] };
 export function findEndTokens(
   vocabulary: Vocabulary,
   metadata: TokenizerMetadata,
-): ReadonlySet<number> {
+): Set<number> {
   const { types, size } = vocabulary;
   const endTokens = new Set<number>();
   for (

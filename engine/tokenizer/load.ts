@@ -81,6 +81,10 @@ export function loadTokenizer(
   // Before the model is loaded: these may make control tokens of others.
   const endTokens = findEndTokens(vocabulary, metadata);
   const fim = findFimTokens(vocabulary, metadata);
+  // Where the next file begins, what was to be filled in is written.
+  for (const id of [fim?.pad, fim?.repository, fim?.separator]) {
+    if (id !== undefined) endTokens.add(id);
+  }
   const model = load(vocabulary, metadata, options);
   return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim });
 }

@@ -46,9 +46,10 @@ export class MergeTable {
   #find(left: number, right: number): number {
     const entries = this.#entries;
     const mask = this.#mask;
-    // Odd multipliers spread ids that follow one another; the high bits depend on all of them.
-    const mixed = Math.imul(left, 0x9e3779b1) ^ Math.imul(right, 0x85ebca6b);
-    let place = (mixed ^ (mixed >>> 15)) & mask;
+    // Two rounds: ids are small and dense, and one alone leaves entries in long rows.
+    let mixed = Math.imul(left ^ Math.imul(right, 0x9e3779b1), 0x85ebca6b);
+    mixed = Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d);
+    let place = (mixed ^ (mixed >>> 13)) & mask;
     for (;;) {
       const at = place * ENTRY;
       const first = entries[at];

@@ -51,6 +51,8 @@ export class SpecialTokens {
   /** The longest first. */
   readonly #groups: LengthGroup[];
   readonly #root: Node = newNode();
+  /** By code unit: 1 where a token begins with it that is looked for always, 2 for one on demand. */
+  readonly #firstUnits = new Uint8Array(0x10000);
 
   /** @param spaces Which tokens take white space along. */
   constructor(vocabulary: Vocabulary, spaces: SpaceRule) {
@@ -67,7 +69,9 @@ export class SpecialTokens {
       const bytes = encoder.encode(text).length;
       const group = groups.getOrInsert(bytes, { byText: new Map(), lengths: new Map() });
       const unit = text.charCodeAt(0);
-      addText(this.#root, text, type !== TOKEN_TYPE.userDefined);
+      const onDemand = type !== TOKEN_TYPE.userDefined;
+      addText(this.#root, text, onDemand);
+      this.#firstUnits[unit] |= onDemand ? 2 : 1;
       group.lengths.getOrInsert(unit, new Set()).add(text.length);
       group.byText.getOrInsert(text, {
         id,
@@ -119,7 +123,9 @@ export class SpecialTokens {
   #find(text: string, parseSpecial: boolean, mark?: string): Match[] {
     let starts: number[] = [];
     let longest: Int32Array | undefined;
+    const looked = parseSpecial ? 3 : 1;
     for (let at = 0; at < text.length; at++) {
+      if ((this.#firstUnits[text.charCodeAt(at)] & looked) === 0) continue;
       const length = longestToken(this.#root, text, at);
       if (length === 0) continue;
       starts.push(at);

@@ -12,6 +12,11 @@ export interface TokenModel {
   readonly preTokenizer?: string;
   /** Whether encoding puts a space in front of text at the start and after a special token. */
   readonly addSpacePrefix: boolean;
+  /**
+   * Whether there is a space between words whatever stands between them: then the one after a control
+   * token is none that encoding has put there.
+   */
+  readonly separatesWords?: boolean;
   /** Whether BOS and EOS are added where the file does not say. */
   readonly addBosDefault: boolean;
   readonly addEosDefault: boolean;
@@ -170,7 +175,7 @@ export class VocabularyTokenizer implements Tokenizer {
 
   #startsText(token: number): boolean {
     const type = this.#vocabulary.types[token];
-    if (type === TOKEN_TYPE.control) return true;
+    if (type === TOKEN_TYPE.control) return !this.#model.separatesWords;
     return (type === TOKEN_TYPE.userDefined || type === TOKEN_TYPE.unknown) &&
       !this.#model.isSpelled(token);
   }

@@ -15,17 +15,34 @@ const REMOVED = new RegExp(String.raw`[[\p{C}--\p{Cn}--[\t\n\r]]\ufffd]`, "gv");
 const ACCENTS = /\p{Mn}/gu;
 
 /**
- * Words: single characters of Chinese and of punctuation, or what stands between them and white space.
- * The ranges are those of BERT's tokenizer as Hugging Face has it (U+2B920, where Unicode says
- * U+2B820); as it does, all of ASCII's symbols count as punctuation.
+ * Chinese characters and punctuation, each of which is a word. The ranges are those of BERT's tokenizer
+ * as Hugging Face has it (U+2B920, where Unicode says U+2B820); as it does, all of ASCII's symbols count
+ * as punctuation.
  */
-const APART = String.raw`\p{P}$+<=>^\x60|~` +
-  String.raw`\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}` +
-  String.raw`\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}`;
-const WORDS = new RegExp(String.raw`[${APART}]|[^${APART}\p{White_Space}]+`, "gu");
+const APART = new RegExp(
+  String.raw`[\p{P}$+<=>^\x60|~` +
+    String
+      .raw`\u4e00-\u9fff\u3400-\u4dbf\u{20000}-\u{2a6df}\u{2a700}-\u{2b73f}\u{2b740}-\u{2b81f}` +
+    String.raw`\u{2b920}-\u{2ceaf}\uf900-\ufaff\u{2f800}-\u{2fa1f}]`,
+  "u",
+);
+
+/** What a character does to the word before it. */
+const enum Kind {
+  /** Not looked up yet. */
+  unknown,
+  /** Goes on with it. */
+  letter,
+  /** Ends it. */
+  space,
+  /** Ends it, and is a word itself. */
+  apart,
+}
 
 /** Punctuation in front of which decoding puts no space. */
 const CLOSING = new Set([".", ",", "!", "?"]);
+
+const SPACE = 0x20;
 
 const encoder = new TextEncoder();
 
@@ -48,6 +65,7 @@ export interface WordPieceOptions {
 export class WordPiece implements TokenModel {
   /** Decoding takes away the space in front of the first word. */
   readonly addSpacePrefix = true;
+  readonly separatesWords = true;
   readonly addBosDefault = true;
   readonly addEosDefault = true;
   readonly #options: WordPieceOptions;
@@ -59,6 +77,8 @@ export class WordPiece implements TokenModel {
   /** The length of the longest of either, in code units. */
   #longest = 0;
   readonly #cache = new WordCache();
+  /** The {@link Kind} of each code point that came up. */
+  readonly #kinds = new Uint8Array(0x110000);
 
   /** @throws {M40Error} `invalid_model` where there is no unknown token. */
   constructor(vocabulary: Vocabulary, options: WordPieceOptions) {
@@ -97,9 +117,34 @@ export class WordPiece implements TokenModel {
   }
 
   encode(text: string, _first: boolean, tokens: number[]): void {
-    for (const [word] of this.#cleaned(text).matchAll(WORDS)) {
-      this.#cache.encode(word, tokens, this.#spell);
+    const cleaned = this.#cleaned(text);
+    const end = cleaned.length;
+    let start = 0;
+    for (let at = 0; at <= end;) {
+      const codePoint = at < end ? cleaned.codePointAt(at)! : SPACE;
+      const next = at + (codePoint > 0xffff ? 2 : 1);
+      const kind = this.#kindOf(codePoint);
+      if (kind !== Kind.letter) {
+        if (at > start) this.#cache.encode(cleaned.substring(start, at), tokens, this.#spell);
+        if (kind === Kind.apart) {
+          this.#cache.encode(cleaned.substring(at, next), tokens, this.#spell);
+        }
+        start = next;
+      }
+      at = next;
     }
+  }
+
+  #kindOf(codePoint: number): Kind {
+    const known = this.#kinds[codePoint];
+    if (known !== Kind.unknown) return known;
+    const character = String.fromCodePoint(codePoint);
+    const kind = /\p{White_Space}/u.test(character)
+      ? Kind.space
+      : APART.test(character)
+      ? Kind.apart
+      : Kind.letter;
+    return this.#kinds[codePoint] = kind;
   }
 
   #cleaned(text: string): string {

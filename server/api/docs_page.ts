@@ -2,7 +2,14 @@ import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
 import type { ApiDocument, Schema } from "./document.ts";
-import { type SchemaField, schemaFields, typeInWords } from "./schema_fields.ts";
+import {
+  inAnswer,
+  inRequest,
+  type Presence,
+  type SchemaField,
+  schemaFields,
+  typeInWords,
+} from "./schema_fields.ts";
 
 type Html = HtmlEscapedString | Promise<HtmlEscapedString>;
 
@@ -129,7 +136,7 @@ function operationSection(
         )}</dl>
       `} ${Object.values(requestBody?.content ?? {}).map(({ schema }) =>
         html`
-          <h3>Request</h3>${fieldList(schemaFields(schema!, schemas))}
+          <h3>Request</h3>${fieldList(schemaFields(schema!, schemas), inRequest)}
         `
       )} ${Object.entries(answers).map(([type, { schema }]) => answerPart(type, schema, schemas))}
     </section>
@@ -151,7 +158,7 @@ function answerPart(
   return html`
     ${several.map((one) => {
       const fields = schemaFields(one, schemas);
-      const body = fields.length > 0 ? fieldList(fields) : html`
+      const body = fields.length > 0 ? fieldList(fields, inAnswer) : html`
         <p>${typeInWords(one, schemas)}</p>
       `;
       return html`
@@ -161,14 +168,12 @@ function answerPart(
   `;
 }
 
-function fieldList(fields: readonly SchemaField[]): Html {
+function fieldList(fields: readonly SchemaField[], presence: Presence): Html {
   return html`
     <dl>${fields.map(({ name, type, required, description, fields }) =>
       html`
-        <dt><code>${name}</code> <span class="type">${type}${required
-          ? ", required"
-          : ""}</span></dt><dd>
-          ${description}${fields.length > 0 ? fieldList(fields) : ""}
+        <dt><code>${name}</code> <span class="type">${type}${presence(required)}</span></dt><dd>
+          ${description}${fields.length > 0 ? fieldList(fields, presence) : ""}
         </dd>
       `
     )}</dl>

@@ -12,6 +12,15 @@ export interface SchemaField {
   readonly fields: readonly SchemaField[];
 }
 
+/** Says behind a field's type whether the field must be there. */
+export type Presence = (required: boolean) => string;
+
+/** In requests most fields may be left out. */
+export const inRequest: Presence = (required) => required ? ", required" : "";
+
+/** In answers most fields are there. */
+export const inAnswer: Presence = (required) => required ? "" : ", may be absent";
+
 /** Schemas by their names. */
 type Schemas = Readonly<Record<string, Schema>>;
 
@@ -20,14 +29,21 @@ export function schemaFields(schema: Schema, schemas: Schemas): SchemaField[] {
   const { properties = {}, required = [] } = resolve(schema, schemas);
   return Object.entries(properties).map(([name, property]) => ({
     name,
-    type: typeInWords(property, schemas),
+    type: typeInWords(property, schemas) +
+      (required.includes(name) && isNullable(property) ? " or null" : ""),
     required: required.includes(name),
     description: property.description ?? resolve(property, schemas).description ?? "",
     fields: schemaFields(objectIn(property, schemas), schemas),
   }));
 }
 
-/** What a schema asks for, in a few words. That a field may be null is said once for all. */
+/** Whether a field may be null that is not simply null. */
+function isNullable({ type, anyOf }: Schema): boolean {
+  return anyOf?.some((one) => one.type === "null") ??
+    (Array.isArray(type) && type.includes("null"));
+}
+
+/** What a schema asks for, in a few words, but for null, which counts as absent. */
 export function typeInWords(schema: Schema, schemas: Schemas): string {
   const { type, anyOf, items, minimum, exclusiveMinimum, maximum, ...rest } = resolve(
     schema,
@@ -40,7 +56,8 @@ export function typeInWords(schema: Schema, schemas: Schemas): string {
   if (rest.const !== undefined) return JSON.stringify(rest.const);
   if (rest.enum !== undefined) return rest.enum.map((one) => JSON.stringify(one)).join(" or ");
   const names = typeof type === "string" ? [type] : type ?? [];
-  const name = names.filter((one) => one !== "null").join(" or ") || "anything";
+  const name = names.filter((one) => one !== "null" || names.length === 1).join(" or ") ||
+    "anything";
   if (name === "array") {
     return items === undefined ? "array" : `array of: ${typeInWords(items, schemas)}`;
   }

@@ -33,7 +33,10 @@ def byte_level(name, pre_tokenizer, ignore_merges):
     return lambda path, texts: vocabularies.make_byte_level(path, trained(tuple(texts)), name, pre_tokenizer, ignore_merges)
 
 
-for name, (pre_tokenizer, ignore_merges) in PRE_TOKENIZERS.items():
+# All names of a group are compared with the same ids, in a file that is named after the first.
+NAMES = {names.split(" ")[0]: names.split(" ") for names in PRE_TOKENIZERS}
+for names, (pre_tokenizer, ignore_merges) in PRE_TOKENIZERS.items():
+    name = names.split(" ")[0]
     KINDS[name] = byte_level(name, pre_tokenizer, ignore_merges)
 
 
@@ -41,6 +44,7 @@ def compare(name, make, out, count, seed):
     path = out / f"{name}.gguf"
     encode = make(path, texts(4000, seed + 1))
     with open(out / f"{name}.jsonl", "w", encoding="utf-8") as file:
+        file.write(json.dumps({"preTokenizers": NAMES.get(name, [])}) + "\n")
         for text in texts(count, seed):
             file.write(json.dumps([text, encode(text)], ensure_ascii=False, separators=(",", ":")) + "\n")
     print(f"{name}: {count} texts", flush=True)

@@ -34,17 +34,30 @@ function namesIn(folder: string): string[] {
     .filter((name) => name.endsWith(".jsonl")).map((name) => name.slice(0, -6)).sort();
 }
 
-/** Compares the texts of one vocabulary, and gives how many were encoded in another way. */
-async function compare(name: string): Promise<number> {
-  const { metadata } = await readGguf(`${folder}/${name}.gguf`);
-  const tokenizer = loadTokenizer(metadata);
+/** Compares the texts of one file, with every pre-tokenizer that it is for, and gives how many differ. */
+async function compare(file: string): Promise<number> {
+  const { metadata } = await readGguf(`${folder}/${file}.gguf`);
+  const [head, ...lines] = Deno.readTextFileSync(`${folder}/${file}.jsonl`).trimEnd().split("\n");
+  const { preTokenizers }: { preTokenizers: string[] } = JSON.parse(head);
+  const vectors: [string, number[]][] = lines.map((line) => JSON.parse(line));
+  let different = 0;
+  for (const preTokenizer of preTokenizers) {
+    different += compareTexts(preTokenizer, metadata, vectors, preTokenizer);
+  }
+  return preTokenizers.length > 0 ? different : compareTexts(file, metadata, vectors);
+}
+
+function compareTexts(
+  name: string,
+  metadata: Metadata,
+  vectors: [text: string, ids: number[]][],
+  preTokenizer?: string,
+): number {
+  const tokenizer = loadTokenizer(metadata, { preTokenizer });
   const isTie = tieChecker(metadata);
-  const lines = Deno.readTextFileSync(`${folder}/${name}.jsonl`).split("\n");
-  lines.pop();
   let different = 0;
   let ties = 0;
-  for (const line of lines) {
-    const [text, wanted]: [string, number[]] = JSON.parse(line);
+  for (const [text, wanted] of vectors) {
     const got = tokenizer.encode(text, { addSpecial: false });
     if (got.length === wanted.length && got.every((id, i) => id === wanted[i])) continue;
     if (isTie(got, wanted) && tokenizer.decode(got) === tokenizer.decode(wanted)) {
@@ -59,7 +72,7 @@ async function compare(name: string): Promise<number> {
     );
   }
   const equallyGood = ties === 0 ? "" : `, ${ties} of other tokens with the same score`;
-  console.log(`${name}: ${lines.length} texts, ${different} different${equallyGood}`);
+  console.log(`${name}: ${vectors.length} texts, ${different} different${equallyGood}`);
   return different;
 }
 

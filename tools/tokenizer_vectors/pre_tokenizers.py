@@ -62,32 +62,48 @@ DEEPSEEK_LETTERS = (
 BLOOM = " ?[^(\\s|[.,!?…。，、।۔،])]+"
 GPT2_EXPRESSION = r"'s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
 
-# A name of each group: what cuts its text, and whether a word that is a token is not merged.
+EXAONE_MOE = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n/]?"
+              r"|\s*[\r\n]|\s+(?!\S)|\s+")
+MINICPM5 = (r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}+| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+")
+UFAKZEKA = r"[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+"
+SPARK = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
+         "| ?[\\p{P}\\p{S}]+|[\r\n]|\\s+(?!\\S)|\\s+")
+YOUTU_ASIA = ("[\uac00-\ud7a3\u3131-\u318e]+|[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+"
+              "|[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+")
+
+# The names of each group: what cuts their text, and whether a word that is a token is not merged.
 PRE_TOKENIZERS = {
     # llama.cpp's for files without a name; no model's own.
     "default": (cut(split(r"[\p{P}\$\+<=>\^~\|]+"), split(GPT2_EXPRESSION), split(r"\p{N}+"), split("[0-9][0-9][0-9]")), False),
-    "gpt-2": (GPT2, False),
-    "mpt": (GPT2, False),
-    "llama-bpe": (cut(split(CL100K)), True),
-    "dbrx": (cut(split(CL100K)), False),
+    "gpt-2 phi-2 jina-es jina-de jina-v2-es jina-v2-de gigachat a.x-4.0 mellum modern-bert jina-v1-en jina-v2-code roberta-bpe exaone4": (GPT2, False),
+    "mpt olmo jais trillion granite-docling": (GPT2, False),
+    "llama3 llama-v3 llama-bpe falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano": (cut(split(CL100K)), True),
+    "dbrx smaug-bpe": (cut(split(CL100K)), False),
     "deepseek-llm": (cut(split("[\r\n]"), split(DEEPSEEK_LETTERS), split("\\s?[!-/:-~！-／：-～‘-‟\u3000-。]+"), split("\\s+$"),
                          split("[一-龥ࠀ-一가-\ud7ff]+"), Digits(individual_digits=True)), False),
     "deepseek-coder": (cut(split("[\r\n]"), split("\\s?\\p{L}+"), split("\\s?\\p{P}+"), split("[一-龥ࠀ-一가-\ud7ff]+"),
                            Digits(individual_digits=True)), False),
-    "deepseek-v3": (cut(split("\\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"), split(DEEPSEEK3)), False),
-    "starcoder": (Sequence([Digits(individual_digits=True), GPT2]), False),
-    "qwen2": (cut(split(QWEN2)), False),
-    "stablelm2": (cut(split(QWEN2)), False),
+    "deepseek-v3 hunyuan-dense joyai-llm hy_v4": (cut(split("\\p{N}{1,3}"), split("[一-龥\u3040-ゟ゠-ヿ]+"), split(DEEPSEEK3)), False),
+    "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2": (Sequence([Digits(individual_digits=True), GPT2]), False),
+    "qwen2 deepseek-r1-qwen kormo f2llmv2 megrez": (cut(split(QWEN2)), False),
+    "stablelm2 hunyuan solar-open": (cut(split(QWEN2)), False),
     "qwen35": (cut(split(QWEN35)), False),
-    "gpt-4o": (cut(split(O200K)), False),
+    "gpt-4o llama4 kanana2 talkie": (cut(split(O200K)), False),
     "minimax-m2": (cut(split(O200K)), False),
     "chatglm-bpe": (cut(split(CL100K)), False),
-    "glm4": (cut(split(CL100K)), True),
+    "glm4 glm5": (cut(split(CL100K)), True),
     "tekken": (cut(split(TEKKEN)), True),
-    "bailingmoe": (cut(split(BAILING)), False),
-    "tiny_aya": (cut(split(r"\d{1,3}(?=(?:\d{3})*\b)"), split(O200K)), False),
-    "bloom": (cut(split(BLOOM)), False),
+    "bailingmoe bailingmoe2 llada-moe": (cut(split(BAILING)), False),
+    "tiny_aya cohere2moe": (cut(split(r"\d{1,3}(?=(?:\d{3})*\b)"), split(O200K)), False),
+    "poro-chat bloom gpt3-finnish": (cut(split(BLOOM)), False),
     "viking": (cut(split(BLOOM), Digits(individual_digits=True)), False),
+    "exaone-moe": (cut(split(EXAONE_MOE)), False),
+    "granite-embed-multi-97m": (cut(split(O200K)), True),
+    "laguna": (cut(split(r"[^\n]+|[\n]+"), split(QWEN2)), False),
+    "minicpm5": (cut(split(r"\p{N}{1,3}"), split(MINICPM5)), True),
+    "spark2_5": (cut(split(r"\p{N}{1,3}"), split("[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+"), split(SPARK), split(r"\p{N}")), False),
+    "ufakzeka": (cut(split(UFAKZEKA)), False),
+    "youtu": (cut(split(YOUTU_ASIA), split(O200K.replace(r"\p{N}{1,3}", r"\p{N}"))), True),
     "falcon": (Sequence([Punctuation("contiguous"), GPT2, Digits(individual_digits=False), split("[0-9][0-9][0-9]")]), False),
     "seed-coder": (cut(split(SEED)), False),
     "kimi-k2": (cut(split(KIMI)), False),

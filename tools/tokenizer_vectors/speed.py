@@ -27,7 +27,7 @@ def load(path):
     tokens = get("tokens")
     vocabulary = {token: id for id, token in enumerate(tokens)}
     if get("model") == "gpt2":
-        pre_tokenizer, ignore_merges = PRE_TOKENIZERS[get("pre")]
+        pre_tokenizer, ignore_merges = next(rules for names, rules in PRE_TOKENIZERS.items() if get("pre") in names.split(" "))
         merges = [tuple(merge.split(" ", 1)) for merge in get("merges")]
         tokenizer = Tokenizer(models.BPE(vocabulary, merges, ignore_merges=ignore_merges))
         tokenizer.pre_tokenizer = pre_tokenizer

@@ -1,0 +1,97 @@
+// A model's reasoning in a chat's answer: told apart, left in, and ended by a budget.
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { chat, chatEvents, HELLO, joined, startChat } from "./server_chat_fixture.ts";
+import { NO_END, openRequest, until } from "./server_fixture.ts";
+
+/** Has the template open a reasoning block in the prompt. */
+const THINKING = { chat_template_kwargs: { enable_thinking: true }, max_tokens: 24 };
+
+Deno.test("reasoning is told apart from content, whole and streamed, and the usage counts it", async () => {
+  await using server = await startChat();
+  const body = { ...THINKING, reasoning_budget: 5 };
+  const { choices: [{ message, finish_reason }], usage } = await chat(server, body);
+  assert(message.reasoning_content!.length > 0);
+  assert(message.content.length > 0);
+  assert(!(message.content + message.reasoning_content).includes("think>"), "the tags are gone");
+  assertEquals(finish_reason, "length");
+  assertEquals(usage.completion_tokens, 24);
+  const { reasoning_tokens } = usage.completion_tokens_details;
+  assert(reasoning_tokens >= 5 && reasoning_tokens < 24, String(reasoning_tokens));
+  const all = await chatEvents(server, { ...body, stream_options: { include_usage: true } });
+  const streamed = joined(all);
+  assertEquals(streamed.reasoning, message.reasoning_content);
+  assertEquals(streamed.content, message.content);
+  assertEquals(all.at(-1)!.usage!.completion_tokens_details, { reasoning_tokens });
+  const order = all.flatMap(({ choices }) => choices).map(({ delta }) => Object.keys(delta).join());
+  assertEquals(order[0], "role,content,refusal");
+  assert(
+    order.indexOf("content") > order.lastIndexOf("reasoning_content"),
+    "reasoning comes before content",
+  );
+});
+
+Deno.test("log-probabilities are those of the content's tokens, not of its reasoning", async () => {
+  await using server = await startChat();
+  const body = { ...THINKING, reasoning_budget: 5, logprobs: true, top_logprobs: 1 };
+  const { choices: [{ logprobs }], usage } = await chat(server, body);
+  const { reasoning_tokens } = usage.completion_tokens_details;
+  assertEquals(logprobs!.content.length, 24 - reasoning_tokens);
+  const streamed = joined(await chatEvents(server, body));
+  assertEquals(streamed.logprobs, logprobs!.content);
+});
+
+Deno.test("an answer that is cut off in its reasoning has no content, and finish_reason length", async () => {
+  await using server = await startChat();
+  const { choices: [{ message, finish_reason }], usage } = await chat(server, THINKING);
+  assertEquals([message.content, finish_reason], ["", "length"]);
+  assert(message.reasoning_content!.length > 0);
+  assertEquals(usage.completion_tokens_details.reasoning_tokens, 24);
+});
+
+Deno.test("a budget of 0 ends reasoning at once; -1 is no limit, whatever the server's budget", async () => {
+  await using server = await startChat({ app: { reasoningBudget: 3 } });
+  const reasoned = async (more: Record<string, unknown>) =>
+    (await chat(server, { ...THINKING, ...more })).usage.completion_tokens_details.reasoning_tokens;
+  const none = await chat(server, { ...THINKING, reasoning_budget: 0 });
+  assertEquals(none.choices[0].message.reasoning_content, undefined);
+  assert(none.choices[0].message.content.length > 0);
+  const own = await reasoned({});
+  assert(own >= 3 && own < 24, `the server's budget: ${own}`);
+  assert(await reasoned({ reasoning_budget: 8 }) > own, "a request's budget comes first");
+  assertEquals(await reasoned({ reasoning_budget: -1 }), 24);
+});
+
+Deno.test("--reasoning inline leaves reasoning in the content, tags and all", async () => {
+  await using separate = await startChat();
+  await using inline = await startChat({ app: { reasoning: "inline" } });
+  const body = { ...THINKING, reasoning_budget: 5 };
+  const { message } = (await chat(inline, body)).choices[0];
+  assertEquals(message.reasoning_content, undefined);
+  assertMatch(message.content, /<\/think>/);
+  const apart = (await chat(separate, body)).choices[0].message;
+  assertEquals(message.content.split("</think>")[1].trimStart(), apart.content);
+  assertEquals(joined(await chatEvents(inline, body)).content, message.content);
+});
+
+Deno.test("stop strings end the content and not the reasoning", async () => {
+  await using server = await startChat();
+  const body = { ...THINKING, reasoning_budget: 5 };
+  const { message } = (await chat(server, body)).choices[0];
+  const reasoned = [...message.reasoning_content!];
+  const stop = reasoned.slice(0, 1).join("");
+  const inReasoning = (await chat(server, { ...body, stop })).choices[0].message;
+  assertEquals(inReasoning.reasoning_content, message.reasoning_content);
+  const said = [...message.content].slice(2, 4).join("");
+  const ended = (await chat(server, { ...body, stop: said })).choices[0];
+  assertEquals(ended.message.content, message.content.slice(0, message.content.indexOf(said)));
+  assertEquals(ended.finish_reason, "stop");
+});
+
+Deno.test("a client that leaves while the model reasons frees the engine", async () => {
+  await using server = await startChat({ contextLength: 65_536 });
+  const body = { messages: HELLO, ...THINKING, ...NO_END, max_tokens: 60_000, stream: true };
+  using connection = await openRequest(server.port, "/v1/chat/completions", body);
+  await until("it reasons", () => server.engine.slots()[0]?.generatedTokens > 3);
+  connection.close();
+  await until("the engine is free", () => server.engine.status().running === 0);
+});
