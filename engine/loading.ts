@@ -75,7 +75,6 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
-  const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate);
   const samplingDefaults = modelSamplingDefaults(gguf.metadata, options.onWarning);
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
@@ -85,6 +84,10 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     const info = library.device(index);
     context = library.createContext({ device: index, threads });
     const plan = planFor(context, source, info, serving, options);
+    const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate, {
+      contextTokens: plan.contextTokens,
+      onWarning: options.onWarning,
+    });
     const hostCacheBytes = integerOption(
       "host_cache_bytes",
       options.hostCacheBytes ?? Math.min(plan.cacheBytes, DEFAULT_HOST_CACHE_BYTES),

@@ -4,6 +4,7 @@ import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
 import type { Steering } from "./sampling/steering.ts";
+import { LongestToken } from "./tokenizer/longest_token.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** One request for text. */
@@ -37,7 +38,7 @@ const MAX_STOP_STRINGS = 16;
 
 /** Checks requests and turns them into plans of what is generated. */
 export class RequestChecker {
-  private longestToken?: number;
+  private readonly longestToken: LongestToken;
 
   /**
    * @param vocabSize Tokens that the model knows; the tokenizer may know fewer.
@@ -53,7 +54,9 @@ export class RequestChecker {
     private readonly mostContextTokens: number,
     private readonly trainedTokens: number,
     private readonly samplingDefaults: Partial<SamplingParameters> = {},
-  ) {}
+  ) {
+    this.longestToken = new LongestToken(tokenizer);
+  }
 
   /**
    * What is to be generated. Equal prompts are encoded once, and are the same array in the plans.
@@ -103,13 +106,8 @@ export class RequestChecker {
 
   private promptTokens(request: GenerateRequest): readonly number[] {
     if (typeof request.prompt !== "string") return this.checkTokens(request.prompt);
-    // Encoding takes time in proportion to the text; one that cannot fit is refused without it.
-    const { length } = request.prompt;
-    if (length > 16 * this.contextTokens) {
-      this.longestToken ??= longestTokenBytes(this.tokenizer);
-      const least = Math.ceil(length / this.longestToken);
-      if (least > this.contextTokens) throw this.promptTooLong(`at least ${least}`);
-    }
+    const least = this.longestToken.leastBeyond(request.prompt, this.contextTokens);
+    if (least !== undefined) throw this.promptTooLong(`at least ${least}`);
     const tokens = this.tokenizer.encode(request.prompt, {
       parseSpecial: request.parseSpecial ?? true,
     });
@@ -213,13 +211,4 @@ function limitsOf({ signal, timeoutMs }: GenerateRequest) {
   // Timers take no more than 2^31 - 1 milliseconds, 24 days.
   if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
   return { signal, timeoutMs };
-}
-
-/** Bytes of the longest token of a vocabulary. */
-function longestTokenBytes(tokenizer: Tokenizer): number {
-  let longest = 1;
-  for (let token = 0; token < tokenizer.vocabSize; token++) {
-    longest = Math.max(longest, tokenizer.tokenBytes(token).length);
-  }
-  return longest;
 }

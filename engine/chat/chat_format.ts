@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
 import { beginnings, Protection } from "./protection.ts";
@@ -21,6 +22,8 @@ export interface ChatTemplates {
 const MOST_MESSAGES = 16_384;
 /** Characters that its texts may have together; a million tokens have about 5 million. */
 const MOST_CHARACTERS = 6 * 2 ** 20;
+/** Levels of lists and objects in what a template is told. */
+const MOST_LEVELS = 32;
 /** Names that a template may be told values by. */
 const NAME = /^[A-Za-z_]\w{0,63}$/;
 const OWN_NAMES = new Set(["messages", "add_generation_prompt"]);
@@ -32,10 +35,15 @@ export class ChatFormat {
   private readonly renderer = new TemplateRenderer();
   private beginnings?: RegExp;
 
+  private readonly longestToken: LongestToken;
+
+  /** @param contextTokens Tokens that a prompt may have at most. */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly templates: ChatTemplates,
+    private readonly contextTokens = Infinity,
   ) {
+    this.longestToken = new LongestToken(tokenizer);
     this.template = templates.template;
     this.source = templates.source;
   }
@@ -49,7 +57,8 @@ export class ChatFormat {
    * A conversation as the model reads it. Nothing that the request brings becomes a control token.
    *
    * @throws {M40Error} "invalid_request" for a conversation that the template refuses or fails on, or
-   * that takes more than a rendering may; "cancelled" by the signal or by the engine's end.
+   * that takes more than a rendering may; "context_length_exceeded" for one that is far too long,
+   * "cancelled" by the signal or by the engine's end.
    */
   async prompt(request: ChatRequest, signal?: AbortSignal): Promise<ChatPrompt> {
     checkRequest(request);
@@ -68,6 +77,7 @@ export class ChatFormat {
       endMark,
     }, signal);
     const text = marked.replaceAll(mark, "");
+    this.checkLength(text);
     const tokens = this.encode(marked, mark);
     const unfinished = continueFinal ? messages.at(-1) : undefined;
     return {
@@ -80,6 +90,17 @@ export class ChatFormat {
   /** Ends the thread that renders. */
   async close(): Promise<void> {
     await this.renderer.close();
+  }
+
+  private checkLength(text: string): void {
+    const least = this.longestToken.leastBeyond(text, this.contextTokens);
+    if (least === undefined) return;
+    throw new M40Error(
+      "context_length_exceeded",
+      `the conversation has at least ${least} tokens; the context has ${this.contextTokens}, prompt and ` +
+        "output together. Send fewer or shorter messages.",
+      "messages",
+    );
   }
 
   private templateFor(name?: string): string {
@@ -133,6 +154,7 @@ function checkRequest({ messages, continueFinal, templateVariables = {} }: ChatR
   if (continueFinal && role !== "assistant") {
     refuse(`the last message is of the role "${role}"; only an assistant's can be continued`);
   }
+  checkValue(templateVariables);
   for (const name of Object.keys(templateVariables)) {
     if (NAME.test(name) && !OWN_NAMES.has(name)) continue;
     refuse(
@@ -143,6 +165,23 @@ function checkRequest({ messages, continueFinal, templateVariables = {} }: ChatR
       "chat_template_kwargs",
     );
   }
+}
+
+/** @throws {M40Error} "invalid_request" for what is no value of JSON, or nested too deeply. */
+function checkValue(value: unknown, level = 0): void {
+  const refuse = (message: string) => {
+    throw new M40Error(
+      "invalid_request",
+      `chat_template_kwargs ${message}`,
+      "chat_template_kwargs",
+    );
+  };
+  if (level > MOST_LEVELS) refuse(`are nested more than ${MOST_LEVELS} deep`);
+  if (["bigint", "function", "symbol"].includes(typeof value)) {
+    refuse(`have a ${typeof value} in them; wanted values of JSON`);
+  }
+  if (typeof value !== "object" || value === null) return;
+  for (const item of Object.values(value)) checkValue(item, level + 1);
 }
 
 function charactersOf({ content, name, reasoning }: ChatMessage): number {

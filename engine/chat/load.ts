@@ -6,8 +6,17 @@ import { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
 
 const KEY = "tokenizer.chat_template";
 
+/** What else a model's chat is made with. */
+export interface ChatOptions {
+  /** Tokens that a prompt may have at most; default: any number. */
+  readonly contextTokens?: number;
+  /** Told what was guessed. */
+  readonly onWarning?: (warning: string) => void;
+}
+
 /**
- * How a model's conversations become prompts; undefined where it has no template and none is given.
+ * How a model's conversations become prompts; undefined where it has no template, none is given, and its
+ * vocabulary does not say which it is.
  *
  * @param given A built-in template's name or the text of a template.
  * @throws {M40Error} "invalid_request" for a name that no template has.
@@ -16,6 +25,7 @@ export function loadChat(
   metadata: Metadata,
   tokenizer: Tokenizer,
   given?: string,
+  { contextTokens, onWarning }: ChatOptions = {},
 ): ChatFormat | undefined {
   const named = new Map<string, string>();
   for (const key of metadata.keys()) {
@@ -26,11 +36,32 @@ export function loadChat(
   }
   const specialTokens = specialTokensOf(metadata, tokenizer);
   if (given !== undefined) {
-    return new ChatFormat(tokenizer, { ...chosen(given), named, specialTokens });
+    const templates = { ...chosen(given), named, specialTokens };
+    return new ChatFormat(tokenizer, templates, contextTokens);
   }
   const own = metadata.get(KEY) ?? named.get("default");
-  if (typeof own !== "string") return undefined;
-  return new ChatFormat(tokenizer, { template: own, source: "model", named, specialTokens });
+  const templates = typeof own === "string"
+    ? { template: own, source: "model" }
+    : guessed(tokenizer);
+  if (templates?.source === "chatml") {
+    onWarning?.(
+      "the model has no chat template; its vocabulary has ChatML's tokens, so chatml is used " +
+        "(--chat-template chooses another)",
+    );
+  }
+  return templates &&
+    new ChatFormat(tokenizer, { ...templates, named, specialTokens }, contextTokens);
+}
+
+/**
+ * The built-in template that a vocabulary leaves no doubt about: one with ChatML's tokens, the second of
+ * which ends a turn.
+ */
+function guessed(tokenizer: Tokenizer): { template: string; source: string } | undefined {
+  const [start, end] = ["<|im_start|>", "<|im_end|>"].map((text) => tokenizer.tokenId(text));
+  const certain = start !== undefined && end !== undefined && tokenizer.isControl(start) &&
+    tokenizer.endTokens.has(end);
+  return certain ? chosen("chatml") : undefined;
 }
 
 function chosen(given: string): { template: string; source: string } {

@@ -6,9 +6,6 @@ import type { ChatMessage, ChatRequest } from "./conversation.ts";
 const FIRST_MARK = 0xe000;
 const LAST_MARK = 0xf8ff;
 
-/** Levels of lists and objects in what a template is told. */
-const MOST_LEVELS = 32;
-
 /** A pattern for the characters that the texts of a vocabulary's control tokens begin with. */
 export function beginnings(tokenizer: Tokenizer): RegExp {
   const characters = new Set<string>();
@@ -80,22 +77,15 @@ export class Protection {
   }
 
   /** A value of JSON with its texts marked. */
-  value(value: unknown, level = 0): unknown {
-    if (level > MOST_LEVELS) {
-      throw new M40Error(
-        "invalid_request",
-        `chat_template_kwargs are nested more than ${MOST_LEVELS} deep`,
-        "chat_template_kwargs",
-      );
-    }
+  value(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
-    if (Array.isArray(value)) return value.map((item) => this.value(item, level + 1));
+    if (Array.isArray(value)) return value.map((item) => this.value(item));
     if (typeof value !== "object" || value === null) return value;
     return Object.fromEntries(
       Object.entries(value).map(([key, item]) => [
         // Templates look entries up by their names, so these have no marks without need.
         this.tokenizer.protect(key.toWellFormed(), this.mark),
-        this.value(item, level + 1),
+        this.value(item),
       ]),
     );
   }

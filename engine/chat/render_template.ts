@@ -26,8 +26,11 @@ export function reply(job: RenderJob): RenderReply {
       : error instanceof TemplateRefusal
       ? "refusal"
       : "failure";
-    // The engine's own bound on calls inside one another, where parsing or writing meets it first.
-    if (error instanceof RangeError) return { kind: "limit", message: "is nested too deeply" };
+    // JavaScript's own bounds, where parsing or writing meets them first.
+    if (error instanceof RangeError) {
+      const isStack = error.message.includes("call stack");
+      return { kind: "limit", message: isStack ? "is nested too deeply" : "makes too much text" };
+    }
     return { kind, message: error instanceof Error ? error.message : String(error) };
   }
 }

@@ -1,4 +1,4 @@
-import { LIMITS, type Limits } from "./jinja/budget.ts";
+import { LIMITS, type Limits, TemplateLimitError } from "./jinja/budget.ts";
 import type { JinjaTemplate } from "./jinja/template.ts";
 
 /** What a template can show of a conversation. */
@@ -13,8 +13,8 @@ export interface Abilities {
   readonly developer: boolean;
 }
 
-/** A trial shows a dozen characters. */
-const TRIAL_LIMITS: Limits = { ...LIMITS, steps: 200_000, memory: 2 ** 20, milliseconds: 50 };
+/** A trial shows a dozen characters; one that needs more than this is no template to go on with. */
+const TRIAL_LIMITS: Limits = { ...LIMITS, steps: 250_000 };
 
 const NEEDLE = "needle-4f1c";
 
@@ -46,7 +46,11 @@ export function findAbilities(
   };
 }
 
-/** What a template renders; undefined where it fails. */
+/**
+ * What a template renders; undefined where it fails.
+ *
+ * @throws {TemplateLimitError} Where it takes too much: that says nothing of what it can show.
+ */
 function rendered(
   template: JinjaTemplate,
   specialTokens: Readonly<Record<string, string>>,
@@ -60,7 +64,8 @@ function rendered(
       messages,
       add_generation_prompt: true,
     }, { limits: TRIAL_LIMITS });
-  } catch {
+  } catch (error) {
+    if (error instanceof TemplateLimitError) throw error;
     return undefined;
   }
 }

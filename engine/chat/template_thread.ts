@@ -70,9 +70,10 @@ export class TemplateThread {
    * the thread fails, "cancelled" where it is ended meanwhile.
    */
   async run(job: RenderJob): Promise<string> {
-    const message = this.next(TIME_LIMIT_MS, tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`));
+    if (this.reason !== undefined) throw this.reason;
     this.worker.postMessage(job);
-    const reply = await message as RenderReply;
+    const late = tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
+    const reply = await this.next(TIME_LIMIT_MS, late) as RenderReply;
     if ("text" in reply) return reply.text;
     throw failureOf(reply);
   }

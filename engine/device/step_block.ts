@@ -52,7 +52,7 @@ export interface StepSampling {
 }
 
 /** More tokens than these are forbidden by a mask rather than by biases of -infinity. */
-const MOST_FORBIDDEN = 64;
+export const MOST_FORBIDDEN = 64;
 
 /** The lists of an output: how long they are, and whether it has a mask. */
 function listsOf({ tokenCounts, tokenBiases, forbidden, mask, only }: StepSampling) {

@@ -176,6 +176,7 @@ function absolute(value: Value): Value {
 
 /** `map(attribute=...)`, or a filter by name for every element. */
 function map(rendering: Rendering, value: Value, args: Arguments): Value {
+  if (!isTrue(value)) return rendering.list([]);
   const attribute = args.named.get("attribute");
   if (attribute !== undefined) {
     const missing = args.named.get("default");

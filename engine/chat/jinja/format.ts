@@ -1,4 +1,12 @@
-import { isFloat, isList, isMapping, isNumber, isTuple, type Value } from "./library.ts";
+import {
+  type Arguments,
+  isFloat,
+  isList,
+  isMapping,
+  isNumber,
+  isTuple,
+  type Value,
+} from "./library.ts";
 import type { Rendering } from "./rendering.ts";
 import { display, floatText } from "./write.ts";
 
@@ -28,6 +36,26 @@ export function formatPercent(rendering: Rendering, format: string, values: Valu
     throw new Error("a format wants fewer values than there are");
   }
   return text;
+}
+
+/**
+ * A text with `{}`, `{0}` and `{name}` replaced, as Python's `str.format` does; of widths and the like it
+ * knows nothing.
+ */
+export function formatBraces(rendering: Rendering, format: string, args: Arguments): string {
+  let next = 0;
+  let length = format.length;
+  return format.replace(/\{\{|\}\}|\{(\w{0,64})\}|[{}]/g, (whole, name?: string) => {
+    if (whole === "{{" || whole === "}}") return whole[0];
+    if (name === undefined) throw new Error("a format has a brace that is alone");
+    const place = name === "" ? next++ : /^\d+$/.test(name) ? Number(name) : undefined;
+    const value = place === undefined ? args.named.get(name) : args.positional[place];
+    if (value === undefined) throw new Error(`a format wants a value for {${name}}`);
+    const written = display(rendering, value);
+    length += written.length;
+    rendering.budget.grow(length, written.length);
+    return written;
+  });
 }
 
 function mapped(values: Value, name: string): Value | undefined {

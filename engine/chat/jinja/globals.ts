@@ -3,14 +3,16 @@ import {
   isInteger,
   isMapping,
   isNamespace,
-  isString,
+  type Key,
   newFunction,
   newInteger,
   newMapping,
   newNamespace,
+  UNDEFINED,
   type Value,
 } from "./library.ts";
 import { entriesOf, iterate } from "./list_filters.ts";
+import { keyOf } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { formatTime } from "./strftime.ts";
 import { fromJavaScript } from "./from_javascript.ts";
@@ -40,22 +42,22 @@ function entries(
   rendering: Rendering,
   positional: readonly Value[],
   named: ReadonlyMap<string, Value>,
-): Map<string, Value> {
-  const found = new Map<string, Value>();
+): Map<Key, Value> {
+  const found = new Map<Key, Value>();
   const [source] = positional;
   const pairs = source === undefined
     ? []
     : isMapping(source) || isNamespace(source)
     ? [...source.value]
-    : iterate(rendering, source).map((pair): [string, Value] => {
+    : iterate(rendering, source).map((pair): [Key, Value] => {
       const [key, value] = iterate(rendering, pair);
-      if (!isString(key) || value === undefined) {
+      if (key === undefined || value === undefined) {
         throw new Error("pairs of a name and a value are wanted");
       }
-      return [key.value, value];
+      return [keyOf(rendering, key), value];
     });
   rendering.budget.list(pairs.length + named.size);
-  for (const [key, value] of pairs) found.set(rendering.marks.plain(key), value);
+  for (const [key, value] of pairs) found.set(key, value);
   for (const [key, value] of named) found.set(key, value);
   return found;
 }
@@ -110,8 +112,8 @@ export function mappingMethod(rendering: Rendering, value: Value, name: string):
       return newFunction(() => rendering.list([...value.value.values()]));
     case "get":
       return newFunction((args) => {
-        const [key] = args.positional;
-        const found = isString(key) ? value.value.get(rendering.marks.plain(key.value)) : undefined;
+        const [key = UNDEFINED] = args.positional;
+        const found = value.value.get(keyOf(rendering, key));
         return found ?? args.get(1, "default") ?? fromJavaScript(rendering, null);
       });
     case "copy":

@@ -5,6 +5,7 @@ import {
   Arguments,
   type Environment,
   Interpreter,
+  isFunction,
   isInteger,
   isList,
   isMapping,
@@ -13,6 +14,7 @@ import {
   isString,
   isTrue,
   isUndefined,
+  type Key,
   newBoolean,
   newFunction,
   newInteger,
@@ -23,8 +25,10 @@ import {
   type Value,
 } from "./library.ts";
 import { iterate } from "./list_filters.ts";
-import { operate } from "./operators.ts";
+import { keyOf, operate } from "./operators.ts";
+import { LoopState } from "./loop_state.ts";
 import type { Rendering } from "./rendering.ts";
+import { bounds, sliced } from "./slices.ts";
 import { stringMethod } from "./string_methods.ts";
 import { passes } from "./tests.ts";
 import { display } from "./write.ts";
@@ -39,42 +43,6 @@ class LoopControl {
 
 /** Statements that leave nothing in the text. */
 const SILENT = new Set(["Set", "Macro", "Comment"]);
-
-/** The fields of nodes that hold statements. */
-const BODIES = ["body", "alternate", "defaultBlock"];
-
-/**
- * Makes the statements of each body one node, `Block`, so that it is this interpreter that puts their
- * texts together, and notes which loops need their `loop`.
- */
-export function prepare(program: Node): Node {
-  const visit = (value: unknown): unknown => {
-    if (Array.isArray(value)) return value.map(visit);
-    if (value instanceof Map) return new Map([...value].map(([k, v]) => [visit(k), visit(v)]));
-    if (typeof value !== "object" || value === null || !("type" in value)) return value;
-    // The package looks for what macros name in what is an instance of its nodes.
-    const create = (fields: object) =>
-      Object.assign(Object.create(Object.getPrototypeOf(program)), fields);
-    const node: Record<string, unknown> = create({});
-    for (const [field, inner] of Object.entries(value)) {
-      const seen = visit(inner);
-      const isBody = BODIES.includes(field) && Array.isArray(seen) && seen.length > 0;
-      node[field] = isBody ? [create({ type: "Block", statements: seen })] : seen;
-    }
-    if (node.type === "For") node.namesLoop = namesLoop(node);
-    return node;
-  };
-  return visit(program) as Node;
-}
-
-function namesLoop(value: unknown): boolean {
-  if (Array.isArray(value)) return value.some(namesLoop);
-  if (value instanceof Map) return [...value].some(namesLoop);
-  if (typeof value !== "object" || value === null) return false;
-  const { type, value: name, namesLoop: known } = value as Record<string, unknown>;
-  if (known === true || type === "Identifier" && name === "loop") return true;
-  return Object.values(value).some(namesLoop);
-}
 
 /**
  * The interpreter of `@huggingface/jinja`, bounded, and equal to Jinja where the package is not. Every
@@ -128,6 +96,8 @@ export class BoundedInterpreter extends Interpreter {
         return this.filter(node.filter, this.block(node.body, scope), scope);
       case "Identifier":
         return this.variable(node.value, scope);
+      case "ObjectLiteral":
+        return this.mapping(node, scope);
       case "MemberExpression":
         return this.member(node, scope);
       case "BinaryExpression":
@@ -169,11 +139,11 @@ export class BoundedInterpreter extends Interpreter {
 
   /** A name is looked for from the innermost scope outwards. */
   private variable(name: string, scope: Environment): Value {
-    // Every scope of the package begins with one of these.
-    if (name === "namespace") return this.globals.get(name)!;
     for (let one: Environment | undefined = scope; one !== undefined; one = one.parent) {
       const value = one.variables.get(name);
-      if (value === undefined) continue;
+      // Every scope that the package makes begins with a namespace function of its own.
+      const isOwn = name === "namespace" && isFunction(value) && one !== this.global;
+      if (value === undefined || isOwn) continue;
       return name === "varargs" && isList(value) ? newTuple(value.value) : value;
     }
     return UNDEFINED;
@@ -231,6 +201,14 @@ export class BoundedInterpreter extends Interpreter {
     return new Arguments(positional, named);
   }
 
+  private mapping(node: Node, scope: Environment): Value {
+    const entries = new Map<Key, Value>();
+    for (const [key, value] of node.value as Map<Node, Node>) {
+      entries.set(keyOf(this.rendering, this.inner(key, scope)), this.inner(value, scope));
+    }
+    return newMapping(entries);
+  }
+
   /** `a.b`, `a["b"]`, `a[0]`, `a[1:]`; undefined where there is no such part. */
   private member(node: Node, scope: Environment): Value {
     const object = this.inner(node.object, scope);
@@ -245,6 +223,9 @@ export class BoundedInterpreter extends Interpreter {
     if (isUndefined(object)) {
       const what = typeof node.object.value === "string" ? `"${node.object.value}"` : "a value";
       throw new Error(`${what} is not defined, so it has no parts`);
+    }
+    if (isMapping(object) && property !== undefined && !isString(property)) {
+      return object.value.get(keyOf(this.rendering, property)) ?? UNDEFINED;
     }
     if (isInteger(property)) return this.element(object, property.value);
     if (property !== undefined && !isString(property)) return UNDEFINED;
@@ -343,64 +324,4 @@ export class BoundedInterpreter extends Interpreter {
     }
     target.value.forEach((name: Node, i: number) => this.bind(name, parts[i], scope));
   }
-}
-
-/** What `loop` tells of a loop. */
-class LoopState {
-  private changed?: string;
-
-  constructor(private readonly rendering: Rendering, private readonly items: readonly Value[]) {}
-
-  at(i: number): Value {
-    const { items } = this;
-    const numbers = {
-      index: i + 1,
-      index0: i,
-      revindex: items.length - i,
-      revindex0: items.length - i - 1,
-      length: items.length,
-      depth: 1,
-      depth0: 0,
-    };
-    const entries = new Map<string, Value>(
-      Object.entries(numbers).map(([name, value]) => [name, newInteger(value)]),
-    );
-    entries.set("first", newBoolean(i === 0));
-    entries.set("last", newBoolean(i === items.length - 1));
-    entries.set("previtem", items[i - 1] ?? UNDEFINED);
-    entries.set("nextitem", items[i + 1] ?? UNDEFINED);
-    entries.set(
-      "cycle",
-      newFunction(({ positional }) => positional[i % positional.length] ?? UNDEFINED),
-    );
-    entries.set(
-      "changed",
-      newFunction(({ positional }) => {
-        const now = display(this.rendering, this.rendering.list([...positional]));
-        const differs = now !== this.changed;
-        this.changed = now;
-        return newBoolean(differs);
-      }),
-    );
-    return newMapping(entries);
-  }
-}
-
-/** Where Python's slices begin and end. */
-function bounds(length: number, start?: number, stop?: number, step = 1): [number, number] {
-  const [least, most] = step > 0 ? [0, length] : [-1, length - 1];
-  const place = (bound: number) =>
-    Math.min(Math.max(bound < 0 ? bound + length : bound, least), most);
-  return [
-    start === undefined ? (step > 0 ? 0 : length - 1) : place(start),
-    stop === undefined ? (step > 0 ? length : -1) : place(stop),
-  ];
-}
-
-/** Python's slices. */
-function sliced<T>(items: readonly T[], start?: number, stop?: number, step = 1): T[] {
-  const [from, to] = bounds(items.length, start, stop, step);
-  const found: T[] = [];
-  for (let at = from; step > 0 ? at < to : at > to; at += step) found.push(items[at]);
-  return found;
 }

@@ -14,8 +14,12 @@ export type StringValue = Extract<Value, { value: string }>;
 export type NumberValue = Extract<Value, { value: number }>;
 export type BooleanValue = Extract<Value, { value: boolean }>;
 export type ListValue = Extract<Value, { value: Value[] }>;
+/** What an entry of a mapping is found by. The package knows strings alone; Jinja knows numbers as well. */
+export type Key = string | number;
 /** A mapping or a namespace. */
-export type MapValue = Extract<Value, { value: Map<string, Value> }>;
+export type MapValue = Omit<Extract<Value, { value: Map<string, Value> }>, "value"> & {
+  value: Map<Key, Value>;
+};
 export type FunctionValue = Extract<
   Value,
   { value: (args: Value[], scope: Environment) => Value }
@@ -47,8 +51,8 @@ const NullClass = classOf<Value>("none");
 const UndefinedClass = classOf<Value>("missing");
 const ListClass = classOf<ListValue>("[]");
 const TupleClass = classOf<ListValue>("(1, 2)");
-const ObjectClass = classOf<MapValue>("{}");
-const NamespaceClass = classOf<MapValue>("namespace()");
+const ObjectClass = classOf<Value>("{}");
+const NamespaceClass = classOf<Value>("namespace()");
 const FunctionClass = classOf<FunctionValue>("namespace");
 
 export const NONE: Value = new NullClass(null);
@@ -79,8 +83,8 @@ export const newBoolean = (value: boolean): Value => value ? TRUE : FALSE;
 /** A list that was counted; see {@link Rendering.list}. */
 export const newList = (items: Value[]): ListValue => new ListClass(items);
 export const newTuple = (items: Value[]): ListValue => new TupleClass(items);
-export const newMapping = (entries: Map<string, Value>): MapValue => new ObjectClass(entries);
-export const newNamespace = (entries: Map<string, Value>): MapValue => new NamespaceClass(entries);
+export const newMapping = (entries: Map<Key, Value>): Value => new ObjectClass(entries);
+export const newNamespace = (entries: Map<Key, Value>): Value => new NamespaceClass(entries);
 
 /** Whether Python takes a value as true. */
 export function isTrue(value: Value): boolean {

@@ -7,6 +7,7 @@ import {
   isString,
   isTrue,
   isUndefined,
+  type Key,
   newInteger,
   UNDEFINED,
   type Value,
@@ -26,7 +27,7 @@ export function iterate(rendering: Rendering, value: Value): readonly Value[] {
   if (isUndefined(value)) return [];
   if (isMapping(value)) {
     rendering.budget.list(value.value.size);
-    return [...value.value.keys()].map((key) => rendering.string(key));
+    return [...value.value.keys()].map((key) => keyValue(rendering, key));
   }
   if (isString(value)) {
     rendering.budget.list(value.value.length);
@@ -56,6 +57,8 @@ type ListFilter = (rendering: Rendering, value: Value, args: Arguments) => Value
 /** Those of the elements that pass a test, or those that do not. */
 function selecting(wanted: boolean, byAttribute: boolean): ListFilter {
   return (rendering, value, args) => {
+    // As in Jinja, nothing comes of what is false, whatever it is.
+    if (!isTrue(value)) return rendering.list([]);
     const [attribute, ...rest] = byAttribute ? args.positional : [UNDEFINED, ...args.positional];
     const [name, other] = rest;
     if (byAttribute && attribute === undefined) throw new Error("an attribute is wanted");
@@ -111,7 +114,11 @@ export function entriesOf(rendering: Rendering, value: Value): Value[] {
   if (isUndefined(value)) return [];
   if (!isMapping(value)) throw new Error(`${typeName(value)} is no mapping`);
   rendering.budget.list(value.value.size);
-  return [...value.value].map(([key, item]) => rendering.tuple([rendering.string(key), item]));
+  return [...value.value].map(([key, item]) => rendering.tuple([keyValue(rendering, key), item]));
+}
+
+function keyValue(rendering: Rendering, key: Key): Value {
+  return typeof key === "number" ? newInteger(key) : rendering.string(key);
 }
 
 function unique(rendering: Rendering, value: Value, args: Arguments): Value {

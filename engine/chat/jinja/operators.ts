@@ -8,6 +8,7 @@ import {
   isString,
   isTuple,
   isUndefined,
+  type Key,
   newBoolean,
   newFloat,
   newInteger,
@@ -21,6 +22,14 @@ import { display } from "./write.ts";
 export function numberOf(value: Value): number | undefined {
   if (isNumber(value)) return value.value;
   return isBoolean(value) ? Number(value.value) : undefined;
+}
+
+/** What a value finds an entry of a mapping by. */
+export function keyOf(rendering: Rendering, value: Value): Key {
+  if (isString(value)) return rendering.marks.plain(value.value);
+  const number = numberOf(value);
+  if (number === undefined) throw new Error(`${typeName(value)} is no key of a mapping`);
+  return number;
 }
 
 /** Whether two values are equal, as Python has it. */
@@ -83,7 +92,10 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
     return marks.plain(container.value).includes(marks.plain(item.value));
   }
   if (isList(container)) return container.value.some((one) => areEqual(rendering, one, item));
-  if (isMapping(container)) return isString(item) && container.value.has(marks.plain(item.value));
+  if (isMapping(container)) {
+    const isKey = isString(item) || numberOf(item) !== undefined;
+    return isKey && container.value.has(keyOf(rendering, item));
+  }
   if (isUndefined(container)) return false;
   throw new Error(`${typeName(container)} has nothing in it`);
 }

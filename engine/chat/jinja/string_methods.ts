@@ -7,6 +7,7 @@ import {
   type StringValue,
   type Value,
 } from "./library.ts";
+import { formatBraces } from "./format.ts";
 import { isSpace } from "./marks.ts";
 import type { Rendering } from "./rendering.ts";
 import {
@@ -178,6 +179,7 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     const end = args.flag(0, "keepends") ? "\n" : "";
     return rendering.strings(lines.map((line) => line + end));
   }],
+  ["format", (rendering, text, args) => rendering.string(formatBraces(rendering, text, args))],
   ["join", (rendering, text, args) => {
     const [list] = args.positional;
     if (!isList(list)) throw new Error("join wants a list");

@@ -1,8 +1,9 @@
 import { Budget, type Limits } from "./budget.ts";
-import { BoundedInterpreter, prepare } from "./interpreter.ts";
+import { BoundedInterpreter } from "./interpreter.ts";
 import type { Node } from "./library.ts";
 import { Marks } from "./marks.ts";
 import { parseTemplate } from "./parse.ts";
+import { prepare } from "./prepare.ts";
 import { Rendering } from "./rendering.ts";
 
 /** How one rendering is done. */

@@ -90,7 +90,10 @@ class Writer {
       let entries = [...value.value];
       if (this.json?.sortKeys) entries = entries.sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
       return this.items("{", entries, "}", level, ([key, item]) => {
-        this.put(this.quote(key) + (this.json ?? REPR).keySeparator);
+        const isBare = typeof key === "number" && this.json === undefined;
+        this.put(
+          (isBare ? String(key) : this.quote(String(key))) + (this.json ?? REPR).keySeparator,
+        );
         this.value(item, level + 1);
       });
     }
