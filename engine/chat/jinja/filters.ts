@@ -68,7 +68,7 @@ function indent(rendering: Rendering, value: Value, args: Arguments): Value {
   const [first, blank] = [args.flag(1, "first"), args.flag(2, "blank")];
   const lines = display(rendering, value).split("\n");
   rendering.budget.list(lines.length);
-  rendering.budget.string(lines.length * (by.length + 1));
+  rendering.budget.allow(lines.length * (by.length + 1));
   const { marks } = rendering;
   return rendering.string(
     lines.map((line, i) =>
@@ -79,7 +79,7 @@ function indent(rendering: Rendering, value: Value, args: Arguments): Value {
 
 /** A number of characters that is about to be made. */
 function counted(rendering: Rendering, length: number): number {
-  rendering.budget.string(Math.max(0, length));
+  rendering.budget.allow(Math.max(0, length));
   return Math.max(0, length);
 }
 
@@ -128,7 +128,7 @@ const ESCAPES: Record<string, string> = {
 
 function escape(rendering: Rendering, value: Value): Value {
   const text = display(rendering, value);
-  rendering.budget.string(5 * text.length);
+  rendering.budget.allow(5 * text.length);
   return rendering.string(text.replace(/[&<>"']/g, (character) => ESCAPES[character]));
 }
 
@@ -149,7 +149,7 @@ function fallback(_: Rendering, value: Value, args: Arguments): Value {
 /** Jinja's `title` begins words behind white space and brackets alone, other than Python's. */
 function title(rendering: Rendering, value: Value): Value {
   const text = display(rendering, value);
-  rendering.budget.string(3 * text.length);
+  rendering.budget.allow(3 * text.length);
   const { marks } = rendering;
   const words = marks.plain(text).replace(
     /([^-\s({[<])([^-\s({[<]*)/gu,
@@ -247,7 +247,7 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   }],
   ["urlencode", (rendering, value) => {
     const text = rendering.marks.plain(display(rendering, value)).toWellFormed();
-    rendering.budget.string(9 * text.length);
+    rendering.budget.allow(9 * text.length);
     return rendering.string(encodeURIComponent(text).replace(/%2F/g, "/"));
   }],
 ]);

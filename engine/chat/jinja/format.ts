@@ -27,7 +27,7 @@ export function formatPercent(rendering: Rendering, format: string, values: Valu
     const value = name === undefined ? list[next++] : mapped(values, name);
     if (value === undefined) throw new Error("a format wants more values than there are");
     const wide = Number(width ?? 0);
-    rendering.budget.string(Math.max(wide, Number(precision ?? 0)));
+    rendering.budget.allow(Math.max(wide, Number(precision ?? 0)));
     const written = pad(write(rendering, value, kind, precision, flags), flags, wide);
     length += written.length;
     rendering.budget.grow(length, written.length);

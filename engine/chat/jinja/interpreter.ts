@@ -299,6 +299,7 @@ export class BoundedInterpreter extends Interpreter {
     let text = "";
     const state = new LoopState(rendering, items);
     for (let i = 0; i < items.length; i++) {
+      rendering.budget.step();
       const inner = newScope(scope);
       this.bind(node.loopvar, items[i], inner);
       if (node.namesLoop) inner.variables.set("loop", state.at(i));

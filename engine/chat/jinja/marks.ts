@@ -145,16 +145,15 @@ export class Marks {
 
   /**
    * A text that was made out of another one, character by character: what it is now might be a control
-   * token, so that a mark stands behind all that is no letter, digit or space.
+   * token, so that all of it is marked.
    */
   remark(text: string): string {
     return this.has(text) ? this.protect(text) : text;
   }
 
-  /** The text with marks at its ends and behind all that is no letter, digit or space. */
+  /** The text with a mark at its start and behind each character. */
   protect(text: string): string {
-    const inside = text.replace(/[^\p{L}\p{N}\s]/gu, (character) => character + this.mark);
-    return this.mark + inside + this.mark;
+    return this.mark + text.replace(/./gsu, (character) => character + this.mark);
   }
 }
 

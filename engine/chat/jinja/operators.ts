@@ -150,7 +150,7 @@ export function operate(rendering: Rendering, operator: string, a: Value, b: Val
 }
 
 function concatenate(rendering: Rendering, a: string, b: string): Value {
-  rendering.budget.string(a.length + b.length);
+  rendering.budget.allow(a.length + b.length);
   return rendering.string(a + b);
 }
 
@@ -161,7 +161,7 @@ function repeat(rendering: Rendering, value: Value, times: Value): Value {
   }
   const count = Math.max(0, factor);
   if (isString(value)) {
-    rendering.budget.string(value.value.length * count);
+    rendering.budget.allow(value.value.length * count);
     return rendering.string(value.value.length === 0 ? "" : value.value.repeat(count));
   }
   const items = value.value as Value[];

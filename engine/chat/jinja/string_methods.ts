@@ -26,7 +26,7 @@ type Method = (rendering: Rendering, text: string, args: Arguments) => Value;
 function changing(change: (text: string) => string): Method {
   return (rendering, text) => {
     // A character can become three, such as ﬃ.
-    rendering.budget.string(3 * text.length);
+    rendering.budget.allow(3 * text.length);
     return rendering.string(rendering.marks.remark(change(text)));
   };
 }
@@ -91,7 +91,7 @@ function padding(pad: (text: string, missing: number, fill: string) => string): 
     const fill = args.text(1, "fillchar", " ");
     if (rendering.marks.length(fill) !== 1) throw new Error("fillchar must be one character");
     const missing = Math.max(0, width - rendering.marks.length(text));
-    rendering.budget.string(text.length + missing * fill.length);
+    rendering.budget.allow(text.length + missing * fill.length);
     return rendering.string(missing === 0 ? text : pad(text, missing, fill));
   };
 }

@@ -45,7 +45,7 @@ function insertBetween(rendering: Rendering, text: string, by: string, most: num
   const characters = rendering.marks.characters(text);
   const count = most < 0 ? characters.length + 1 : Math.min(most, characters.length + 1);
   rendering.budget.list(characters.length);
-  rendering.budget.string(text.length + by.length * count);
+  rendering.budget.allow(text.length + by.length * count);
   const parts = characters.map((character, i) => i < count ? by + character : character);
   return parts.join("") + (count > characters.length ? by : "");
 }
@@ -102,7 +102,7 @@ export function splitWords(
 /** Texts with one between each two of them. */
 export function joinTexts(rendering: Rendering, texts: readonly string[], by: string): Value {
   const length = texts.reduce((sum, text) => sum + text.length, 0);
-  rendering.budget.string(length + by.length * Math.max(0, texts.length - 1));
+  rendering.budget.allow(length + by.length * Math.max(0, texts.length - 1));
   return rendering.string(texts.join(by));
 }
 
