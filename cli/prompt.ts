@@ -50,12 +50,23 @@ async function* typedLines(): AsyncGenerator<string, undefined> {
   if (rest !== "") yield rest;
 }
 
-/** What was typed or pasted behind a line before the next one was asked for: whole lines, and the start of one. */
-const ahead: { lines: string[]; start: string } = { lines: [], start: "" };
+/**
+ * What was typed or pasted behind a line before the next one was asked for: whole lines, and the start of
+ * one, or Ctrl-C.
+ */
+const ahead: { lines: string[]; start: string; interrupted: boolean } = {
+  lines: [],
+  start: "",
+  interrupted: false,
+};
 
 async function editLine(prompt: string, history: readonly string[]): Promise<string | undefined> {
   const next = ahead.lines.shift();
   if (next !== undefined) return next;
+  if (ahead.interrupted) {
+    ahead.interrupted = false;
+    return undefined;
+  }
   // An interface for each line, because an open one keeps the terminal in raw mode, in which Ctrl-C
   // would not reach the program while it answers.
   const readline = createInterface({
@@ -72,9 +83,12 @@ async function editLine(prompt: string, history: readonly string[]): Promise<str
       // All that came in one piece is in here before the interface is closed: closing loses the rest.
       if (lines.push(text) === 1) setImmediate(() => readline.close());
     });
-    readline.on("SIGINT", () => readline.close());
+    readline.on("SIGINT", () => {
+      ahead.interrupted = lines.length > 0;
+      readline.close();
+    });
     readline.on("close", () => {
-      ahead.start = lines.length > 0 ? readline.line : "";
+      ahead.start = lines.length > 0 && !ahead.interrupted ? readline.line : "";
       resolve(lines);
     });
     readline.prompt();

@@ -28,8 +28,7 @@ export const run: Command = command({
     "for messages of a conversation, or for one text after the other. There /? shows what else can be " +
     'typed: /system, /clear, /set, /save, /bye, and """ for several lines. Ctrl-C stops an answer; at the ' +
     "prompt, Ctrl-C or Ctrl-D leaves.\n" +
-    "How tokens are sampled, where it is not said, is what the model's file says (general.sampling), " +
-    "else: temperature 1, and nothing else.",
+    "What is said of sampling in the model's file (general.sampling) goes before the defaults below.",
   arguments: [
     MODEL_ARGUMENT,
     {

@@ -7,11 +7,18 @@ import {
 import { flag, option, type OptionValues, repeatable } from "./command.ts";
 import { integer, number, seed, text, type ValueType } from "./values.ts";
 
-type NumberName = Exclude<keyof typeof SAMPLING_RANGES, "logit_bias" | "stream" | "mirostat">;
+type NumericParameter = Exclude<
+  { [K in keyof SamplingParameters]-?: SamplingParameters[K] extends number ? K : never }[
+    keyof SamplingParameters
+  ],
+  "stream" | "mirostat"
+>;
 
-/** An option of a number that the engine knows the range of. */
-function numeric(name: NumberName, help: string) {
-  return option(number(SAMPLING_RANGES[name]), help);
+/** An option of a number that the engine knows the range of, by the name that requests have for it. */
+function numeric(parameter: NumericParameter, help: string) {
+  const name = parameter.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+  const range = SAMPLING_RANGES[name as keyof typeof SAMPLING_RANGES];
+  return option(number(range), `${help}; default: ${SAMPLING_DEFAULTS[parameter]}`);
 }
 
 /** Mirostat's versions that there are: none, and the second. */
@@ -24,46 +31,46 @@ const MIROSTAT: ValueType<number> = {
 /** How tokens are sampled: an option for each of the engine's parameters. One that is not given is the model's own. */
 export const SAMPLING_OPTIONS = {
   temperature: numeric("temperature", "0 always takes the likeliest token"),
-  "top-k": numeric("top_k", "Sample from that many likeliest tokens; 0 or -1: from all"),
+  "top-k": numeric("topK", "Sample from that many likeliest tokens; 0 or -1: from all"),
   "top-p": numeric(
-    "top_p",
+    "topP",
     "Sample from the likeliest tokens that reach this probability together; 0: the likeliest",
   ),
   "min-p": numeric(
-    "min_p",
+    "minP",
     "Sample from tokens that are this times as likely as the likeliest",
   ),
   "typical-p": numeric(
-    "typical_p",
+    "typicalP",
     "Sample from tokens about as surprising as expected that reach this probability together",
   ),
   "repetition-penalty": numeric(
-    "repetition_penalty",
+    "repetitionPenalty",
     "Above 1: makes tokens that were there less likely",
   ),
   "frequency-penalty": numeric(
-    "frequency_penalty",
+    "frequencyPenalty",
     "Taken from a token's logit for each time it was sampled",
   ),
   "presence-penalty": numeric(
-    "presence_penalty",
+    "presencePenalty",
     "Taken from the logits of tokens that were sampled",
   ),
   "repeat-last-n": numeric(
-    "repeat_last_n",
+    "repeatLastN",
     "How many of the last tokens the penalties look at; -1: all, 0: none",
   ),
   "dry-multiplier": numeric(
-    "dry_multiplier",
+    "dryMultiplier",
     "Above 0: makes tokens less likely that would go on repeating what was there (DRY)",
   ),
-  "dry-base": numeric("dry_base", "How fast that grows with each token of the repetition"),
+  "dry-base": numeric("dryBase", "How fast that grows with each token of the repetition"),
   "dry-allowed-length": numeric(
-    "dry_allowed_length",
+    "dryAllowedLength",
     "Tokens that may be repeated without a penalty",
   ),
   "dry-penalty-last-n": numeric(
-    "dry_penalty_last_n",
+    "dryPenaltyLastN",
     "How many of the last tokens are looked through for repetitions; -1: all, 0: none",
   ),
   "dry-sequence-breaker": repeatable(
@@ -71,22 +78,22 @@ export const SAMPLING_OPTIONS = {
     'A text that no repetition goes beyond; default: line feed, ":", "\\"", "*"',
   ),
   "xtc-probability": numeric(
-    "xtc_probability",
+    "xtcProbability",
     "How often the likeliest tokens are left out, but the least likely of them (XTC)",
   ),
-  "xtc-threshold": numeric("xtc_threshold", "From which probability on a token is one of those"),
-  mirostat: option(MIROSTAT, "2: keeps the surprise of the answer near --mirostat-tau"),
-  "mirostat-tau": numeric("mirostat_tau", "The surprise that is wanted, in bits"),
-  "mirostat-eta": numeric("mirostat_eta", "How fast mirostat follows the surprise"),
+  "xtc-threshold": numeric("xtcThreshold", "From which probability on a token is one of those"),
+  mirostat: option(MIROSTAT, "2: keeps the surprise of the answer near --mirostat-tau; default: 0"),
+  "mirostat-tau": numeric("mirostatTau", "The surprise that is wanted, in bits"),
+  "mirostat-eta": numeric("mirostatEta", "How fast mirostat follows the surprise"),
   "dynatemp-range": numeric(
-    "dynatemp_range",
+    "dynatempRange",
     "Above 0: the temperature is so much lower where the model is sure, higher where it is not",
   ),
   "dynatemp-exponent": numeric(
-    "dynatemp_exponent",
+    "dynatempExponent",
     "Above 1: it takes more doubt for a high temperature",
   ),
-  "min-tokens": numeric("min_tokens", "The answer does not end before it has so many tokens"),
+  "min-tokens": numeric("minTokens", "The answer does not end before it has so many tokens"),
   "ignore-eos": flag("Go on where the model would end the answer"),
   seed: option(
     seed(),

@@ -96,6 +96,10 @@ export const serve: Command = command({
       line: "m40 serve --model mistral --parallel 16 --max-queue 128 --timeout 300",
       about: "For many clients",
     },
+    {
+      line: "m40 serve --model qwen --cors https://chat.example --reasoning-budget 1000",
+      about: "For a web page, with an end to long reasoning",
+    },
   ],
   async run(_words, options) {
     const apiKey = apiKeyOf(options["api-key"], "serve");

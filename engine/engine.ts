@@ -164,7 +164,7 @@ export class Engine {
     this.assertOpen();
     const { tokenizer, texts, scheduler } = this;
     const services = { tokenizer, texts, scheduler };
-    return Scoring.start(this.requests.checkTokens(tokens), options, services);
+    return Scoring.start(this.requests.checkText(tokens), options, services);
   }
 
   /**
@@ -183,14 +183,7 @@ export class Engine {
     options: { signal?: AbortSignal } = {},
   ): AsyncGenerator<PositionLogits> {
     this.assertOpen();
-    const prompt = this.requests.checkTokens(tokens);
-    if (prompt.length > this.contextTokens) {
-      throw new M40Error(
-        "context_length_exceeded",
-        `got ${prompt.length} tokens; the context has ${this.contextTokens}`,
-        "tokens",
-      );
-    }
+    const prompt = this.requests.checkText(tokens);
     yield* this.evaluations.run(prompt, options.signal);
   }
 

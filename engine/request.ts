@@ -136,6 +136,17 @@ export class RequestChecker {
       : ": the model was trained for no more";
   }
 
+  /** Checks the tokens of a text that is evaluated as it is: ids from outside, no more than a context has. */
+  checkText(tokens: readonly number[]): readonly number[] {
+    const checked = this.checkTokens(tokens);
+    if (checked.length <= this.contextTokens) return checked;
+    throw new M40Error(
+      "context_length_exceeded",
+      `got ${checked.length} tokens; the context has ${this.contextTokens}`,
+      "tokens",
+    );
+  }
+
   /** Checks token ids that come from outside. */
   checkTokens(tokens: readonly number[]): readonly number[] {
     if (tokens.length === 0) {

@@ -1,7 +1,8 @@
 import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
 import type { GeneratedToken } from "./generation.ts";
-import { SAMPLING_DEFAULTS } from "./sampling/parameters.ts";
+import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
+import { checkRange, SAMPLING_DEFAULTS } from "./sampling/parameters.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { TokenTexts } from "./tokenizer/token_texts.ts";
@@ -66,12 +67,17 @@ export class Scoring implements SequenceListener {
     });
   }
 
-  /** Queues a scoring; fails as {@link Scheduler.add} does. */
+  /**
+   * Queues a scoring; fails as {@link Scheduler.add} does.
+   *
+   * @throws {M40Error} "invalid_request" for a number of log-probabilities that there cannot be.
+   */
   static start(
     tokens: readonly number[],
     options: ScoringOptions,
     services: ScoringServices,
   ): Scoring {
+    checkRange("logprobs", options.topLogprobs, { min: 0, max: MAX_TOP_LOGPROBS, integer: true });
     const scoring = new Scoring(tokens, options, services);
     scoring.begin();
     return scoring;

@@ -5,13 +5,14 @@
  */
 import type { ChatFormat, ChatRequest, GenerateRequest } from "../engine/mod.ts";
 import type { ServerContext } from "./context.ts";
+import { Deadline } from "./deadline.ts";
 import { HttpError } from "./errors.ts";
 
 /** What a conversation asks of the engine: its prompt, and how the answer is read. */
 export type ConversationPrompt =
   & Pick<
     GenerateRequest,
-    "format" | "reasoning" | "reasoningBudget"
+    "format" | "reasoning" | "reasoningBudget" | "timeoutMs"
   >
   & { readonly prompt: readonly number[] };
 
@@ -37,7 +38,8 @@ export function chatFormat({ engine, modelName }: ServerContext): ChatFormat {
  * @param budget Tokens of reasoning at most, as the client wants it: -1 is no limit; undefined: what the
  * server was started with.
  * @param signal Ends the rendering.
- * @throws {M40Error} "invalid_request" where the template refuses the conversation or fails.
+ * @throws {M40Error} "invalid_request" where the template refuses the conversation or fails, "timeout" when
+ * the request's deadline passes meanwhile.
  */
 export async function conversationPrompt(
   server: ServerContext,
@@ -45,11 +47,14 @@ export async function conversationPrompt(
   budget: number | undefined,
   signal: AbortSignal,
 ): Promise<ConversationPrompt> {
-  const { tokens, format } = await chatFormat(server).prompt(chat, signal);
+  const deadline = new Deadline(server.timeoutMs);
+  const model = chatFormat(server);
+  const { tokens, format } = await deadline.within(signal, (ends) => model.prompt(chat, ends));
   const tokensOfReasoning = budget ?? server.reasoningBudget ?? -1;
   return {
     prompt: tokens,
     format,
+    timeoutMs: deadline.millisecondsLeft,
     reasoning: server.reasoning,
     reasoningBudget: tokensOfReasoning < 0 ? undefined : tokensOfReasoning,
   };

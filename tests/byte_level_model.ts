@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { randomModel } from "../tools/make_model/model.ts";
 import { type Shape, SHAPES } from "../tools/make_model/shapes.ts";
@@ -19,6 +20,9 @@ const SHAPE: Shape = {
   contextLength: 2048,
 };
 
+/** A key of the metadata, and its value. */
+type Entry = readonly [string, MetadataEntry];
+
 /** A model in a file of its own; disposing it removes the file. */
 export interface ModelFile extends Disposable {
   readonly path: string;
@@ -27,9 +31,15 @@ export interface ModelFile extends Disposable {
 /**
  * Writes the model, whose weights are random, the same for the same seed: what it generates means
  * nothing, and ends by chance.
+ *
+ * @param more Metadata beside what such a model has.
  */
-export async function byteLevelModel(seed = 1): Promise<ModelFile> {
+export async function byteLevelModel(
+  seed = 1,
+  more: readonly Entry[] = [],
+): Promise<ModelFile> {
   const path = await Deno.makeTempFile({ suffix: ".gguf" });
-  await writeGguf(path, randomModel(SHAPE, "F32", seed, "byte-level"));
+  const { metadata, tensors } = randomModel(SHAPE, "F32", seed, "byte-level");
+  await writeGguf(path, { metadata: [...metadata as Iterable<Entry>, ...more], tensors });
   return { path, [Symbol.dispose]: () => Deno.removeSync(path) };
 }

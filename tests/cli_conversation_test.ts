@@ -300,6 +300,15 @@ onScreen(
     assertStringIncludes(await talk.say("hello"), DIM + "I");
     const [, { content, reasoning_content }] = await talk.saved();
     assertEquals([content, reasoning_content?.includes("III")], ["", true]);
+    await talk.say("/clear");
+    await talk.say("/set reasoning-budget 2");
+    await talk.say("/set max-tokens 20");
+    const lines = (await talk.say("hello")).split("\n");
+    assertStringIncludes(lines.filter((line) => line.includes(DIM)).join(), DIM + "I");
+    assertMatch(lines.filter((line) => !line.includes(DIM)).join(), /III/);
+    const [, ended] = await talk.saved();
+    assertEquals([ended.content !== "", ended.reasoning_content!.length < 5], [true, true]);
+    await talk.say("/set reasoning-budget default");
     await talk.say("/set reasoning hidden");
     await talk.say("/clear");
     assertNotMatch(await talk.say("hello"), /III/);
@@ -330,6 +339,13 @@ Deno.test("m40 run: a PROMPT and a pipe get one answer, rendered by the template
   ]);
   assertEquals([apart.code, apart.stdout], [0, ""]);
   assertEquals(inline, text);
+  const budget = [...thinks, "--reasoning-budget", "3", "hello"];
+  const [answer, both] = await Promise.all([
+    m40(home, budget),
+    m40(home, [...budget, "--reasoning", "inline"]),
+  ]);
+  assert(answer.stdout.trim() !== "");
+  assertEquals(both.stdout.split("</think>")[1].trim(), answer.stdout.trim());
 });
 
 Deno.test("m40 run: a chat template that is not there, cannot be read or is refused ends with a sentence", async () => {

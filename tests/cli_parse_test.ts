@@ -9,7 +9,7 @@ import { parseLine } from "../cli/parse.ts";
 import { statistics } from "../cli/statistics.ts";
 import { printable } from "../cli/terminal.ts";
 import { commandUsage } from "../cli/usage.ts";
-import { tokenIds } from "../cli/values.ts";
+import { origin, tokenIds } from "../cli/values.ts";
 
 const command = (name: string): Command => findCommand(COMMANDS, name);
 const parse = (name: string, ...args: string[]) => parseLine(command(name), args);
@@ -127,6 +127,31 @@ Deno.test("token ids: commas, spaces and both separate; anything else is refused
   for (const text of ["", ",", "1,-2", "1.5", "1e3", "99999999999", "a"]) {
     assertEquals(parse(text), undefined, text);
   }
+});
+
+Deno.test("origins: are brought into the form that browsers send; what is none is refused", () => {
+  const { parse } = origin();
+  const wanted: [string, string | undefined][] = [
+    ["*", "*"],
+    ["https://example.com", "https://example.com"],
+    ["HTTPS://Example.COM:443/", "https://example.com"],
+    ["http://localhost:3000", "http://localhost:3000"],
+    ["http://[::1]:80", "http://[::1]"],
+    ["https://bücher.example", "https://xn--bcher-kva.example"],
+    ["tauri://localhost", "tauri://localhost"],
+    ["", undefined],
+    ["null", undefined],
+    ["example.com", undefined],
+    ["localhost:3000", undefined],
+    ["https://", undefined],
+    ["https://example.com/page", undefined],
+    ["https://example.com?a", undefined],
+    ["https://me@example.com", undefined],
+    ["https://a b", undefined],
+    ["https://example.com:99999", undefined],
+    ["*.example.com", undefined],
+  ];
+  for (const [text, value] of wanted) assertEquals(parse(text), value, text);
 });
 
 Deno.test("shortestFloat32: reads back as the same float32, in no more digits than needed", () => {

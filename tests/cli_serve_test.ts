@@ -66,6 +66,42 @@ Deno.test("m40 serve: the key comes from M40_API_KEY or --api-key, and the optio
   }
 });
 
+Deno.test("m40 serve: --cors lets the pages of its origins in; --reasoning and its budget hold for chats", async () => {
+  await using home = await Home.make();
+  const template = "{{ messages[0].content }}<think>";
+  await Deno.writeTextFile(`${home.path}/think.jinja`, template);
+  const server = await startServe(home, [
+    ...["--model", TINY, "--chat-template", `${home.path}/think.jinja`],
+    ...["--cors", "https://a.example/", "--cors", "http://B.example:80"],
+    ...["--reasoning", "inline", "--reasoning-budget", "3"],
+  ]);
+  for (const origin of ["https://a.example", "http://b.example", "https://c.example"]) {
+    const response = await fetch(`${server.url}/v1/models`, { headers: { origin } });
+    await response.body?.cancel();
+    const allowed = response.headers.get("access-control-allow-origin");
+    const may = origin !== "https://c.example";
+    assertEquals([response.status, allowed], may ? [200, origin] : [403, null]);
+  }
+  const chat = async (more: Record<string, unknown>) => {
+    const messages = [{ role: "user", content: "Hello" }];
+    const response = await fetch(`${server.url}/v1/chat/completions`, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify({ messages, max_tokens: 30, ...NO_END, ...more }),
+    });
+    return (await response.json()).choices[0].message;
+  };
+  const { content, reasoning_content } = await chat({});
+  assertEquals([content.includes("</think>"), reasoning_content], [true, undefined]);
+  assertEquals((await chat({ reasoning_budget: -1 })).content.includes("</think>"), false);
+  server.child.kill("SIGTERM");
+  await server.output.rest();
+  assertEquals([(await server.child.status).code, await server.errors], [0, ""]);
+  const wrong = await m40(home, ["serve", "--model", TINY, "--cors", "example.com"]);
+  assertEquals(wrong.code, 2);
+  assertMatch(wrong.stderr, /--cors.*https:\/\/example\.com/);
+});
+
 Deno.test("m40 serve: warns when it listens beyond this machine without a key", async () => {
   await using home = await Home.make();
   const server = await startServe(home, ["--model", TINY, "--host", "0.0.0.0"]);

@@ -1,4 +1,4 @@
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { Home, m40, ROOT, TINY } from "./cli_program.ts";
 
@@ -136,4 +136,20 @@ Deno.test("m40 tokenize: what cannot be a conversation, and options that contrad
     assertEquals(code !== 0, true);
     assertMatch(stderr, message);
   }));
+});
+
+Deno.test("m40 tokenize --pre-tokenizer: cuts text as another name does; one that is unknown is refused", async () => {
+  await using home = await Home.make();
+  const vocabulary = join(ROOT, "tests/data/tokenizer/byte-level.gguf");
+  const run = (...args: string[]) =>
+    m40(home, ["tokenize", vocabulary, "--ids", "don't 12345", ...args]);
+  const byName = async (name: string) => {
+    const { code, stdout, stderr } = await run("--pre-tokenizer", name);
+    assertEquals([code, stderr], [0, ""]);
+    return stdout.trim().split(",").length;
+  };
+  assert(await byName("starcoder") > await byName("gpt-2"), "each digit is a word");
+  const { code, stdout, stderr } = await run("--pre-tokenizer", "lama3");
+  assertEquals([code, stdout], [1, ""]);
+  assertMatch(stderr, /--pre-tokenizer "lama3" is not known.*"llama3"/);
 });

@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertGreater, assertLess } from "@std/assert";
 import { KernelLibrary } from "../engine/device/library.ts";
-import { GREEDY, MAX_TOKEN_BIASES, type StepSequence } from "../engine/device/step_block.ts";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import { GREEDY, MAX_TOKEN_BIASES, MOST_FORBIDDEN } from "../engine/device/step_sampling.ts";
 import { TokenCounts } from "../engine/device/token_counts.ts";
 import { Engine } from "../engine/mod.ts";
 import { planMemory } from "../engine/memory_plan.ts";
@@ -34,10 +35,11 @@ Deno.test("the largest step that a model is loaded for allocates nothing, though
       tokenCounts: new TokenCounts(tokens(engine.contextTokens).map((token) => [token, 1])),
       tokenBiases: new Map(
         Array.from(
-          { length: Math.min(MAX_TOKEN_BIASES, limits.n_vocab) },
+          { length: Math.min(2 * MAX_TOKEN_BIASES, limits.n_vocab) },
           (_, token) => [token, 1],
         ),
       ),
+      forbidden: new Set(tokens(MOST_FORBIDDEN)),
       mask: new Uint32Array(Math.ceil(limits.n_vocab / 32)).fill(0xFFFFFFFF),
     };
     await engine.exclusive(async (device) => {

@@ -13,6 +13,8 @@ export interface ExercisedServer {
   readonly baseURL: string;
   readonly model: string;
   readonly apiKey?: string;
+  /** Whether its vocabulary has tokens for filling in the middle. */
+  readonly fillsGaps?: boolean;
 }
 
 type Chat = OpenAI.ChatCompletionCreateParamsNonStreaming;
@@ -28,6 +30,7 @@ export async function exerciseClient(server: ExercisedServer): Promise<void> {
   const client = new OpenAI({ baseURL, apiKey, maxRetries: 0 });
   await exerciseModels(client, model);
   await exerciseCompletions(client, model);
+  if (server.fillsGaps) await exerciseSuffix(client, model);
   await exerciseChat(client, model);
   await exerciseChatStreams(client, model);
   await exerciseErrors(client, model);
@@ -78,6 +81,14 @@ async function exerciseCompletions(client: OpenAI, model: string): Promise<void>
     const { choices } = await client.completions.create({ ...asked, prompt });
     assertEquals(choices.length, Array.isArray(prompt[0]) ? 2 : 1);
   }
+}
+
+async function exerciseSuffix(client: OpenAI, model: string): Promise<void> {
+  const asked = { model, prompt: "def f(a):", max_tokens: 8, temperature: 0 };
+  const plain = await client.completions.create(asked);
+  const filled = await client.completions.create({ ...asked, suffix: "return b" });
+  assert(filled.usage!.prompt_tokens > plain.usage!.prompt_tokens + 3);
+  assertEquals(filled.object, "text_completion");
 }
 
 async function exerciseChat(client: OpenAI, model: string): Promise<void> {

@@ -19,6 +19,8 @@ interface Seen {
   readonly pages: number;
   readonly counts: Record<number, number>[];
   readonly counters: number[];
+  /** Everything else that an output is drawn by. */
+  readonly samplings: unknown[];
 }
 
 /** A sequence that is served alone, with guesses; and what became of it. */
@@ -74,6 +76,11 @@ function describe({ tokens, position, pages, outputs }: StepSequence): Seen {
     pages: pages.length,
     counts: sampling.map(({ tokenCounts }) => Object.fromEntries(tokenCounts ?? [])),
     counters: sampling.map(({ counter }) => counter),
+    samplings: sampling.map((one) => ({
+      ...one,
+      tokenCounts: Object.fromEntries(one.tokenCounts ?? []),
+      tokenBiases: Object.fromEntries(one.tokenBiases ?? []),
+    })),
   };
 }
 
@@ -135,6 +142,35 @@ Deno.test("a guess is counted as a token where the one after it is drawn, and no
       assertEquals(counters[i], before.length + i + 1);
     });
   }
+});
+
+Deno.test("every token is drawn by what it would be drawn by without guesses: penalties, repetitions, no end", async () => {
+  const samplers = {
+    presencePenalty: 0.5,
+    repeatLastN: 7,
+    dryMultiplier: 0.8,
+    dryAllowedLength: 1,
+    minTokens: 11,
+  };
+  const samplingsOf = async (guess: SequenceOptions["guess"]) => {
+    const { seen, drawn } = await serve(guess, 20, samplers);
+    assertEquals(drawn, expected(20));
+    return new Map(
+      seen.flatMap(({ counters, samplings }) => counters.map((n, i) => [n, samplings[i]])),
+    );
+  };
+  const without = await samplingsOf(undefined);
+  assertEquals(without.size, 20);
+  for (const wrong of [Infinity, 4, 13]) {
+    const withGuesses = await samplingsOf(guessUntil(wrong));
+    for (const [counter, sampling] of without) assertEquals(withGuesses.get(counter), sampling);
+  }
+});
+
+Deno.test("an answer with mirostat makes no guesses: its cut follows from each token that is drawn", async () => {
+  const { drawn, seen } = await serve(guessUntil(Infinity), 12, { mirostat: 2 });
+  assertEquals(drawn, expected(12));
+  assertEquals(seen.slice(1).every(({ rows }) => rows.length === 1), true);
 });
 
 Deno.test("an answer ends in the middle of its guesses where it is complete", async () => {

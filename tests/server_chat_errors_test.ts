@@ -207,7 +207,9 @@ Deno.test("a client that leaves while its template runs starts no generation", a
 });
 
 Deno.test("a chat's deadline is 504, or an event after what was drawn", async () => {
-  await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 300 } });
+  await using server = await startChat({ contextLength: 65_536, app: { timeoutMs: 400 } });
+  // The template's thread is there, so that the deadline passes while tokens are drawn.
+  await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });
   const body = { messages: HELLO, max_tokens: 60_000, ...NO_END };
   const error = await readError(await server.post(CHAT, body), 504);
   assertEquals(error.code, "timeout");
@@ -216,6 +218,16 @@ Deno.test("a chat's deadline is 504, or an event after what was drawn", async ()
   assert(events.length > 3);
   const last = JSON.parse(events.at(-1)!.slice("data: ".length));
   assertEquals(last.error.code, "timeout");
+});
+
+Deno.test("a deadline counts the time of the template, and the error says what was under way", async () => {
+  const loop = "{% for a in range(100000) %}{% for b in range(100000) %}{% endfor %}{% endfor %}";
+  await using server = await startChat({ app: { timeoutMs: 60 } }, loop);
+  for (const path of [CHAT, "/apply-template"]) {
+    const error = await readError(await server.post(path, { messages: HELLO }), 504);
+    assertEquals(error.code, "timeout");
+    assertMatch(error.message, /prompt was still being made/);
+  }
 });
 
 Deno.test("a draining server refuses chats and ends those that take too long", async () => {

@@ -1,5 +1,7 @@
 // What OpenAI's clients and others send that has a meaning, though not the usual one.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { entry } from "../engine/gguf/entries.ts";
+import { byteLevelModel } from "./byte_level_model.ts";
 import { readError, readEvents, startServer, type TestServer, usageOf } from "./server_fixture.ts";
 
 /** Drawn with all chances open, so that equal texts are drawn alike. */
@@ -78,6 +80,32 @@ Deno.test("no choice of a seed is drawn like a choice of another seed; the first
     texts.push(...choices);
   }
   assertEquals(new Set(texts).size, texts.length);
+});
+
+Deno.test("what a request does not say is as the model's file recommends, in every route", async () => {
+  const recommended = [["general.sampling.temp", entry("float32", 0)]] as const;
+  using file = await byteLevelModel(1, recommended);
+  await using server = await startServer({ path: file.path, engine: { kvPages: 64 } });
+  const messages = [{ role: "user", content: "Hello" }];
+  const routes: [string, Record<string, unknown>][] = [
+    ["/v1/completions", { prompt: "Hello", max_tokens: 12 }],
+    ["/v1/chat/completions", { messages, max_tokens: 12 }],
+    ["/v1/generate", { prompt: "Hello", max_tokens: 12 }],
+    ["/infill", { input_prefix: "Hello", input_suffix: "b", n_predict: 12 }],
+  ];
+  for (const [path, asked] of routes) {
+    const text = async (more: Record<string, unknown>) => {
+      const answer = await (await server.post(path, { ...asked, ignore_eos: true, ...more }))
+        .json();
+      const [choice] = answer.choices ?? [answer];
+      const text = choice.text ?? choice.message?.content ?? choice.output ?? choice.content;
+      assert(text.length > 0, JSON.stringify(answer));
+      return text;
+    };
+    const greedy = await text({ temperature: 0 });
+    assertEquals([await text({}), await text({ temperature: null })], [greedy, greedy], path);
+    assert(await text({ temperature: 2, seed: 1 }) !== greedy, "a request's own counts first");
+  }
 });
 
 Deno.test("max_tokens 0 answers with the prompt where it is echoed, and nothing else, streamed or not", async () => {

@@ -33,6 +33,7 @@ export const SUITE = [
 export const ENGINE_SUITE = [
   "engine_failures_test.ts",
   "engine_requests_test.ts",
+  "engine_scoring_test.ts",
   "server_failures_test.ts",
 ];
 

@@ -320,6 +320,28 @@ Deno.test("byte-level BPE: a byte without a token is the unknown token, or an er
   assertEquals(load(false).encode("ay").length, 2);
 });
 
+Deno.test("byte-level BPE: a byte that UTF-8 never has, and the vocabulary neither, is U+FFFD", () => {
+  // As in DeepSeek's vocabularies, which have added tokens with these texts instead.
+  const tokens = BYTE_CHARACTERS.map((text, byte) => ({ text, type: byte > 0xf4 ? 4 : 1 }));
+  const tokenizer = loadTokenizer(vocabularyMetadata(tokens, {
+    [`${K}model`]: string("gpt2"),
+    [`${K}pre`]: string("gpt-2"),
+    [`${K}merges`]: strings([]),
+    [`${K}scores`]: undefined,
+    [`${K}bos_token_id`]: undefined,
+    [`${K}eos_token_id`]: undefined,
+    [`${K}unknown_token_id`]: undefined,
+  }));
+  assertEquals(tokenizer.encodeBytes(Uint8Array.of(0x61, 0xff, 0xc0)), [
+    0x61,
+    0xef,
+    0xbf,
+    0xbd,
+    0xc0,
+  ]);
+  assertEquals(tokenizer.encode("\u00ff"), [0xff], "the added token");
+});
+
 Deno.test("byte-level BPE: control and unknown tokens are never merged into, nor bytes' names", () => {
   const tokenizer = loadTokenizer(byteLevelMetadata([], [
     { text: "ab", type: 3 },

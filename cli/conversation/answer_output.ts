@@ -37,7 +37,7 @@ export class AnswerOutput {
   /** The answer is over: a shell's prompt, or the next one here, begins on a new line. */
   async end(): Promise<void> {
     await this.endThinking();
-    if (this.terminal && !this.last.endsWith("\n")) await this.show("\n");
+    if (this.terminal && this.last !== "" && !this.last.endsWith("\n")) await this.show("\n");
   }
 
   private async think(reasoning: string): Promise<void> {

@@ -96,7 +96,7 @@ export async function runCommand(
   const near = nearest(name, COMMANDS.map(({ name }) => name));
   throw new UsageError(
     `there is no command ${JSON.stringify("/" + name)}; ` +
-      (near === undefined ? "/? shows those that there are" : `did you mean /${near}?`) +
+      (near === undefined ? "/? shows those that there are." : `did you mean /${near}?`) +
       " A message that begins with a slash has a space before it.",
   );
 }
@@ -144,13 +144,15 @@ async function save(context: CommandContext, rest: string): Promise<void> {
   await writeError(`${messages.length} messages are saved in ${printable(path)}.\n`);
 }
 
-/** Writes a file; false where there is one of that name. */
+/** Writes a file; false where there is one of that name. What is no file is written to, or refuses. */
 async function writeNew(path: string, text: string): Promise<boolean> {
   try {
     await Deno.writeTextFile(path, text, { createNew: true });
     return true;
   } catch (error) {
-    if (error instanceof Deno.errors.AlreadyExists) return false;
-    throw error;
+    if (!(error instanceof Deno.errors.AlreadyExists)) throw error;
+    if ((await Deno.stat(path)).isFile) return false;
+    await Deno.writeTextFile(path, text);
+    return true;
   }
 }

@@ -1,4 +1,5 @@
-import { type Engine, type GenerateRequest, M40Error } from "../../engine/mod.ts";
+import { M40Error } from "../../engine/errors.ts";
+import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { ClosedOutput } from "../../server/output_stream.ts";
 import { EXIT, reportError, UsageError } from "../errors.ts";
 import { History } from "../history.ts";

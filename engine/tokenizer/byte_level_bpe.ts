@@ -11,6 +11,8 @@ import { WordCache } from "./word_cache.ts";
 
 /** How many bytes the buffer of a word keeps between words. */
 const KEPT_BYTES = 1 << 14;
+/** U+FFFD. */
+const REPLACEMENT = [0xef, 0xbf, 0xbd];
 const NO_BYTES = new Uint8Array(0);
 const encoder = new TextEncoder();
 
@@ -117,21 +119,22 @@ export class ByteLevelBpe implements TokenModel {
       tokens.push(symbol);
       return;
     }
-    const bytes = bytesOfAlphabet(text) ?? NO_BYTES;
-    for (const byte of bytes) tokens.push(this.#byteToken(byte));
+    for (const byte of bytesOfAlphabet(text) ?? NO_BYTES) this.#giveByte(byte, tokens);
   }
 
-  #byteToken(byte: number): number {
+  #giveByte(byte: number, tokens: number[]): void {
     const { size, unknown } = this.#vocabulary;
     const symbol = this.#byteSymbols[byte];
-    if (symbol < size) return symbol;
-    if (unknown !== undefined) return unknown;
-    throw new M40Error(
-      "invalid_request",
-      `The vocabulary cannot spell this text: it has no token for the byte 0x${
-        byte.toString(16).padStart(2, "0")
-      } and no unknown token.`,
-    );
+    if (symbol < size) tokens.push(symbol);
+    else if (unknown !== undefined) tokens.push(unknown);
+    // Vocabularies without the bytes that UTF-8 never has can spell every text nevertheless.
+    else if (isNeverUtf8(byte)) { for (const part of REPLACEMENT) this.#giveByte(part, tokens); }
+    else {throw new M40Error(
+        "invalid_request",
+        `The vocabulary cannot spell this text: it has no token for the byte 0x${
+          byte.toString(16).padStart(2, "0")
+        } and no unknown token.`,
+      );}
   }
 
   /** The bytes of a word; valid until the next. */
@@ -142,6 +145,11 @@ export class ByteLevelBpe implements TokenModel {
     }
     return this.#bytes.subarray(0, writeBytes(word, this.#bytes));
   }
+}
+
+/** Whether a byte is in no UTF-8: it would be an overlong form, or beyond U+10FFFF. */
+function isNeverUtf8(byte: number): boolean {
+  return byte === 0xc0 || byte === 0xc1 || byte > 0xf4;
 }
 
 /** Whether the text of tokens of a type is written in the byte alphabet. */

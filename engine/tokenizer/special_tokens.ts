@@ -9,8 +9,6 @@ interface SpecialToken {
   /** Whether white space before it, and after it, belongs to it. */
   readonly stripsBefore: boolean;
   readonly stripsAfter: boolean;
-  /** Whether it is one code point, so that it has no inside. */
-  readonly isSingle: boolean;
 }
 
 /** Special tokens of one length in UTF-8 bytes. */
@@ -79,7 +77,6 @@ export class SpecialTokens {
         always: type === TOKEN_TYPE.userDefined,
         stripsBefore: spaces.before(text),
         stripsAfter: spaces.after(text),
-        isSingle: text.length === codePointLength(text, 0),
       });
     }
     this.#groups = [...groups].sort(([a], [b]) => b - a).map(([, group]) => group);
@@ -181,7 +178,7 @@ function shortestOnDemand(root: Node, text: string, at: number): number {
 
 /** Whether a token of one character, which has no inside, is protected by two marks behind it. */
 function isProtected({ token, end }: Match, text: string, mark: string): boolean {
-  return token.isSingle && !token.always && text.startsWith(mark + mark, end);
+  return !token.always && text.startsWith(mark + mark, end);
 }
 
 /** Extends a match over the white space that belongs to its token, and the marks in it. */

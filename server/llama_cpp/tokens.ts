@@ -9,6 +9,7 @@ import type { Tokenizer } from "../../engine/mod.ts";
 import { readJson } from "../body.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { chatFormat } from "../conversation.ts";
+import { Deadline } from "../deadline.ts";
 import { HttpError } from "../errors.ts";
 import { boolean, tokenIds, wants } from "../fields.ts";
 import { chatRequest } from "../openai/chat_messages.ts";
@@ -92,7 +93,11 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
     POST: async (c) => {
       const body = parseBody(ApplyTemplateRequest, await readJson(c.req.raw, server.maxBodyBytes));
       const signal = requestSignal(c.req.raw, c.env);
-      const { text } = await chatFormat(server).prompt(chatRequest(body), signal);
+      const chat = chatFormat(server);
+      const { text } = await new Deadline(server.timeoutMs).within(
+        signal,
+        (ends) => chat.prompt(chatRequest(body), ends),
+      );
       const answer: AppliedTemplate = { prompt: text };
       return c.json(answer);
     },

@@ -58,7 +58,6 @@ async function requestsOf(
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
     signal,
-    timeoutMs: server.timeoutMs,
   };
   return Array.from({ length: body.n ?? 1 }, (_, stream) => ({
     ...common,

@@ -67,12 +67,14 @@ export class CompletionLogprobsWriter {
   }
 }
 
-/** Adds the log-probabilities of more tokens. */
+/** Adds the log-probabilities of more tokens: any number of them, so not as arguments of a call. */
 export function append(logprobs: CompletionLogprobs, more: CompletionLogprobs): void {
-  logprobs.tokens.push(...more.tokens);
-  logprobs.token_logprobs.push(...more.token_logprobs);
-  logprobs.top_logprobs.push(...more.top_logprobs);
-  logprobs.text_offset.push(...more.text_offset);
+  for (let i = 0; i < more.tokens.length; i++) {
+    logprobs.tokens.push(more.tokens[i]);
+    logprobs.token_logprobs.push(more.token_logprobs[i]);
+    logprobs.top_logprobs.push(more.top_logprobs[i]);
+    logprobs.text_offset.push(more.text_offset[i]);
+  }
 }
 
 /** The number of characters (code points). */

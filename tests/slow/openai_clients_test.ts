@@ -1,6 +1,7 @@
 // OpenAI's official clients against a server in a process of its own, and against the executable.
 import { assertEquals } from "@std/assert";
-import { fromFileUrl, join } from "@std/path";
+import { basename, fromFileUrl, join } from "@std/path";
+import { byteLevelModel } from "../byte_level_model.ts";
 import { ROOT } from "../cli_program.ts";
 import { runtimeAvailable, urlOf, withProgram } from "../compiled_program.ts";
 import { exerciseClient } from "../openai_exercise.ts";
@@ -36,23 +37,34 @@ globalThis.addEventListener("unload", () => Deno.removeSync(folder, { recursive:
 const python = await pythonWithClient(folder);
 const compiles = await runtimeAvailable();
 
-const SERVE = ["serve", "--model", "demo", "--port", "0", "--chat-template", "chatml"];
-const MODEL_ENV = { M40_API_KEY: KEY };
+/** A model that is served, and how. */
+interface Served {
+  readonly model: string;
+  readonly args: readonly string[];
+  readonly fillsGaps?: boolean;
+}
+
+const DEMO: Served = { model: "demo", args: ["--model", "demo", "--chat-template", "chatml"] };
+const ENVIRONMENT = { M40_API_KEY: KEY };
 
 /** Starts a server and exercises it with both clients; it must end well afterwards. */
-async function exercise(t: Deno.TestContext, command: Deno.Command): Promise<void> {
-  const server = command.spawn();
+async function exercise(
+  t: Deno.TestContext,
+  { model, args, fillsGaps }: Served,
+  start: (args: string[]) => Deno.Command,
+): Promise<void> {
+  const server = start(["serve", "--port", "0", ...args]).spawn();
   try {
     const baseURL = await urlOf(server);
     await t.step(
       "the client for JavaScript",
-      () => exerciseClient({ baseURL, model: "demo", apiKey: KEY }),
+      () => exerciseClient({ baseURL, model, apiKey: KEY, fillsGaps }),
     );
     await t.step({
       name: "the client for Python, every answer by its own types",
       ignore: python === undefined,
       fn: async () =>
-        assertEquals(await failureOf(python!, SCRIPT, baseURL, "demo", KEY), undefined),
+        assertEquals(await failureOf(python!, SCRIPT, baseURL, model, KEY), undefined),
     });
   } finally {
     server.kill("SIGTERM");
@@ -60,17 +72,29 @@ async function exercise(t: Deno.TestContext, command: Deno.Command): Promise<voi
   }
 }
 
-Deno.test("OpenAI's clients do everything about text with m40 serve", async (t) => {
-  const args = ["run", "-A", "main.ts", ...SERVE];
+/** `m40` from the checkout, in a process of its own. */
+function fromCheckout(args: string[]): Deno.Command {
   const piped = { stdin: "null", stdout: "piped", stderr: "piped" } as const;
-  await exercise(
-    t,
-    new Deno.Command(Deno.execPath(), { args, cwd: ROOT, env: MODEL_ENV, ...piped }),
-  );
+  return new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "main.ts", ...args],
+    cwd: ROOT,
+    env: ENVIRONMENT,
+    ...piped,
+  });
+}
+
+Deno.test("OpenAI's clients do everything about text with m40 serve", async (t) => {
+  await exercise(t, DEMO, fromCheckout);
+});
+
+Deno.test("OpenAI's clients do everything about text with a byte-level model", async (t) => {
+  using file = await byteLevelModel();
+  const model = basename(file.path, ".gguf");
+  await exercise(t, { model, args: ["--model", file.path], fillsGaps: true }, fromCheckout);
 });
 
 Deno.test({
   name: "OpenAI's clients do everything about text with the executable",
   ignore: !compiles,
-  fn: (t) => withProgram(({ run }) => exercise(t, run(SERVE, MODEL_ENV))),
+  fn: (t) => withProgram(({ run }) => exercise(t, DEMO, (args) => run(args, ENVIRONMENT))),
 });
