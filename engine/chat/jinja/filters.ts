@@ -11,12 +11,13 @@ import {
   newBoolean,
   newFloat,
   newInteger,
+  numberOf,
   UNDEFINED,
   type Value,
 } from "./library.ts";
 import { formatPercent } from "./format.ts";
 import { attributeOf, iterate, LIST_FILTERS } from "./list_filters.ts";
-import { numberOf, typeName } from "./operators.ts";
+import { typeName } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { stringMethod } from "./string_methods.ts";
 import { replaceText } from "./text_functions.ts";
@@ -45,14 +46,15 @@ function parseNumber(rendering: Rendering, value: Value, args: Arguments, whole:
   return make(whole ? Math.trunc(Number(text)) : Number(text));
 }
 
-/** Half to even, as Python's `round`. */
+/** Half to even, as Python's `round`; what is whole stays so, unless it is told which way. */
 function round(value: Value, args: Arguments): Value {
   const number = numberOf(value);
   if (number === undefined) throw new Error(`round wants a number, got ${typeName(value)}`);
   const precision = args.integer(0, "precision", 0);
   if (Math.abs(precision) > 300) throw new Error("round wants at most 300 digits");
-  const factor = 10 ** precision;
   const how = args.text(1, "method", "common");
+  if (how === "common" && !isFloat(value) && precision >= 0) return newInteger(number);
+  const factor = 10 ** precision;
   const scaled = number * factor;
   const floor = Math.floor(scaled);
   const even = scaled - floor === 0.5 ? floor + (floor % 2 === 0 ? 0 : 1) : Math.round(scaled);
@@ -164,9 +166,9 @@ function reverse(rendering: Rendering, value: Value): Value {
     rendering.budget.list(characters.length);
     return rendering.string(characters.reverse().join(""));
   }
-  if (!isList(value)) throw new Error(`${typeName(value)} cannot be reversed`);
-  rendering.budget.list(value.value.length);
-  return rendering.list([...value.value].reverse());
+  const items = iterate(rendering, value);
+  rendering.budget.list(items.length);
+  return rendering.list([...items].reverse());
 }
 
 function absolute(value: Value): Value {
@@ -267,9 +269,4 @@ export function applyFilter(
   if (filter === undefined) throw new Error(`there is no filter "${name}"`);
   rendering.budget.step();
   return filter(rendering, value, args);
-}
-
-/** Whether there is a filter of a name. */
-export function isFilter(name: string): boolean {
-  return FILTERS.has(name);
 }

@@ -87,6 +87,7 @@ export class Marks {
 
   /** The characters from `start` up to `end` with the marks behind them; both from 0 on. */
   slice(text: string, start: number, end: number): string {
+    if (end <= start) return "";
     const bounds: number[] = [];
     let count = 0;
     for (let at = 0; at < text.length && bounds.length < 2;) {
@@ -100,7 +101,7 @@ export class Marks {
       at += isHighSurrogate(text, at) ? 2 : 1;
     }
     const [from = text.length, to = text.length] = bounds;
-    const part = text.slice(from, Math.max(from, to));
+    const part = text.slice(from, to);
     // What stood in front of it may be a part of a control token's text with it.
     return this.has(text) && part !== "" ? this.mark + part : part;
   }

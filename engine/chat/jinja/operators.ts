@@ -1,10 +1,8 @@
 import {
-  isBoolean,
   isFloat,
   isList,
   isMapping,
   isNone,
-  isNumber,
   isString,
   isTuple,
   isUndefined,
@@ -13,17 +11,12 @@ import {
   newBoolean,
   newFloat,
   newInteger,
+  numberOf,
   type Value,
 } from "./library.ts";
 import { formatPercent } from "./format.ts";
 import type { Rendering } from "./rendering.ts";
 import { display } from "./write.ts";
-
-/** A number, or a boolean, which Python counts as one. */
-export function numberOf(value: Value): number | undefined {
-  if (isNumber(value)) return value.value;
-  return isBoolean(value) ? Number(value.value) : undefined;
-}
 
 /** What a value finds an entry of a mapping by. */
 export function keyOf(rendering: Rendering, value: Value): Key {

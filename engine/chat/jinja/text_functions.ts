@@ -85,14 +85,15 @@ export function splitWords(
 ): string[] {
   const { marks, budget } = rendering;
   const words: string[] = [];
-  let rest = marks.strip(text, "both");
+  const strip = (text: string) => marks.strip(text, fromRight ? "end" : "start");
+  let rest = strip(text);
   while (rest !== "" && (most < 0 || words.length < most)) {
     budget.step();
     let at = fromRight ? rest.length : 0;
     if (fromRight) { while (at > 0 && !isSpace(rest[at - 1])) at--; }
     else while (at < rest.length && !isSpace(rest[at])) at++;
     words.push(fromRight ? rest.slice(at) : rest.slice(0, at));
-    rest = fromRight ? marks.strip(rest.slice(0, at), "end") : marks.strip(rest.slice(at), "start");
+    rest = strip(fromRight ? rest.slice(0, at) : rest.slice(at));
   }
   if (rest !== "") words.push(rest);
   budget.list(words.length);
