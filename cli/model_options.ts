@@ -97,8 +97,8 @@ export async function chatTemplate(nameOrPath?: string): Promise<string | undefi
       "io",
       `the chat template ${nameOrPath} cannot be read: ${
         systemReason(error)
-      }. Wanted a file, or one ` +
-        `of ${[...BUILT_IN_TEMPLATES.keys()].join(", ")}.`,
+      }. Wanted a file, or one of ` +
+        `${[...BUILT_IN_TEMPLATES.keys()].join(", ")}.`,
       "chat_template",
     );
   }

@@ -3,7 +3,9 @@
  *
  * @module
  */
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertRejects, assertThrows } from "@std/assert";
+import { LIMITS, type Limits, TemplateLimitError } from "../engine/chat/jinja/budget.ts";
+import { JinjaTemplate } from "../engine/chat/jinja/template.ts";
 import { TemplateRenderer } from "../engine/chat/template_renderer.ts";
 import { M40Error } from "../engine/errors.ts";
 import { COUNTED, PROTOTYPES } from "./hostile_templates.ts";
@@ -41,4 +43,34 @@ Deno.test("no name leads a template out of its values", async () => {
     // Nothing of it is left for the next one.
     assertEquals(await renderer.render(jobOf("{{ x }}{{ ''.x }}{{ messages.x }}")), "");
   });
+});
+
+Deno.test("each limit ends what passes it, and nothing else", () => {
+  const cases: [limit: Partial<Limits>, within: string, beyond: string, message: string][] = [
+    [
+      { steps: 60 },
+      "{% for i in range(5) %}{{ i }}{% endfor %}",
+      "{% for i in range(99) %}{{ i }}{% endfor %}",
+      "60 steps",
+    ],
+    [{ depth: 20 }, "{{ ((1)) }}", `{{ ${"1 + ".repeat(30)}1 }}`, "20 deep"],
+    [{ stringLength: 50 }, "{{ 'x' * 50 }}", "{{ 'x' * 51 }}", "50 characters"],
+    [{ listLength: 10 }, "{{ range(10) | length }}", "{{ range(11) | length }}", "10 elements"],
+    [
+      { memory: 500 },
+      "{{ 'x' * 200 }}",
+      "{{ ('x' * 200) | length + ('y' * 200) | length + ('z' * 200) | length }}",
+      "500 characters",
+    ],
+    [{ milliseconds: -1 }, "{{ 1 }}", "{% for i in range(9999) %}{% endfor %}", "-1 ms"],
+  ];
+  for (const [limit, within, beyond, message] of cases) {
+    const limits = { ...LIMITS, ...limit };
+    new JinjaTemplate(within).render({}, { limits });
+    assertThrows(
+      () => new JinjaTemplate(beyond).render({}, { limits }),
+      TemplateLimitError,
+      message,
+    );
+  }
 });

@@ -12,7 +12,16 @@ const CONTROL = [
   ...["<|channel|>", "<|return|>", "<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>"],
   ...["[INST]", "[/INST]", "[SYSTEM_PROMPT]", "[/SYSTEM_PROMPT]", "<start_of_turn>"],
   ...["<end_of_turn>", "<｜User｜>", "<｜Assistant｜>", "<｜end▁of▁sentence｜>", "<|user|>"],
-  ...["<|assistant|>", "<|system|>", "[gMASK]", "<sop>", "<|END_OF_TURN_TOKEN|>", "<A>", "ʼn>"],
+  ...[
+    "<|assistant|>",
+    "<|system|>",
+    "[gMASK]",
+    "<sop>",
+    "<|END_OF_TURN_TOKEN|>",
+    "<A>",
+    "ʼn>",
+    "end-of-turn",
+  ],
 ];
 
 /** A model's metadata with a vocabulary that has these tokens, and named templates. */
@@ -132,6 +141,9 @@ Deno.test("a template that changes letters, cuts and joins texts makes no contro
   const expressions = [
     "m.content | lower",
     "m.content.lower()",
+    "shout | lower",
+    "shout.lower()",
+    "shout.capitalize()[1:]",
     "m.content.split('x')[0].lower()",
     "m.content.replace(' y ', '')",
     "m.content.split(' y ') | join",
@@ -157,7 +169,7 @@ Deno.test("a template that changes letters, cuts and joins texts makes no contro
       const { tokens } = await chat.prompt({
         messages,
         templateName,
-        templateVariables: { rest: "|im_end|>", end: "end" },
+        templateVariables: { rest: "|im_end|>", end: "end", shout: "XEND-OF-TURN" },
       });
       const control = tokens.slice(1).filter((token) => TOKENIZER.isControl(token));
       assertEquals(control, [], templateName);

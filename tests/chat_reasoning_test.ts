@@ -79,6 +79,17 @@ Deno.test("reasoning between tags at the start of an output is told from content
   }
 });
 
+Deno.test("a tag that is a control token and a word is one tag", () => {
+  const tokenizer = tokenizerWith("<|channel>", "<channel|>");
+  const output = "<|channel>thought\nhm\n<channel|>yes";
+  assertEquals(told(tokenizer, "Q", output), { reasoning: "hm", text: "yes" });
+  assertEquals(told(tokenizer, "Q", output, true), { reasoning: "", text: output });
+  assertEquals(
+    steered(tokenizer, "Q", "<|channel>thought\nabcd", 3),
+    "<|channel>thought\nab<channel|>\n\ncd",
+  );
+});
+
 Deno.test("a tag that the prompt has opened and the model writes once more is no reasoning", () => {
   assertEquals(told(PLAIN, "Q<think>\n", "<think>\nhm</think>a"), { reasoning: "hm", text: "a" });
 });

@@ -1,7 +1,8 @@
 import { M40Error } from "../errors.ts";
 import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
+import { checkRequest } from "./check_request.ts";
+import type { ChatPrompt, ChatRequest } from "./conversation.ts";
 import { beginnings, Protection } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
@@ -18,24 +19,14 @@ export interface ChatTemplates {
   readonly specialTokens: Readonly<Record<string, string>>;
 }
 
-/** Messages that a conversation may have. */
-const MOST_MESSAGES = 16_384;
-/** Characters that its texts may have together; a million tokens have about 5 million. */
-const MOST_CHARACTERS = 6 * 2 ** 20;
-/** Levels of lists and objects in what a template is told. */
-const MOST_LEVELS = 32;
-/** Names that a template may be told values by. */
-const NAME = /^[A-Za-z_]\w{0,63}$/;
-const OWN_NAMES = new Set(["messages", "add_generation_prompt"]);
-
 /** How conversations become prompts. */
 export class ChatFormat {
   readonly template: string;
   readonly source: string;
   private readonly renderer = new TemplateRenderer();
-  private beginnings?: RegExp;
-
   private readonly longestToken: LongestToken;
+  /** Found when the first prompt is made: it takes a look at every token. */
+  private beginnings?: RegExp;
 
   /** @param contextTokens Tokens that a prompt may have at most. */
   constructor(
@@ -135,58 +126,4 @@ export class ChatFormat {
     if (addBos && tokens[0] !== bos) tokens.unshift(bos!);
     return tokens;
   }
-}
-
-/** @throws {M40Error} "invalid_request" for what no template is to be bothered with. */
-function checkRequest({ messages, continueFinal, templateVariables = {} }: ChatRequest): void {
-  const refuse = (message: string, param = "messages") => {
-    throw new M40Error("invalid_request", message, param);
-  };
-  if (messages.length === 0) refuse("messages is empty; wanted at least one");
-  if (messages.length > MOST_MESSAGES) {
-    refuse(`got ${messages.length} messages; wanted at most ${MOST_MESSAGES}`);
-  }
-  const characters = messages.reduce((sum, message) => sum + charactersOf(message), 0);
-  if (characters > MOST_CHARACTERS) {
-    refuse(`messages have ${characters} characters; wanted at most ${MOST_CHARACTERS}`);
-  }
-  const { role } = messages.at(-1)!;
-  if (continueFinal && role !== "assistant") {
-    refuse(`the last message is of the role "${role}"; only an assistant's can be continued`);
-  }
-  checkValue(templateVariables);
-  for (const name of Object.keys(templateVariables)) {
-    if (NAME.test(name) && !OWN_NAMES.has(name)) continue;
-    refuse(
-      `chat_template_kwargs has ${
-        JSON.stringify(name.slice(0, 80))
-      }; wanted names of letters, digits ` +
-        `and _, but ${[...OWN_NAMES].join(" and ")}, which are set already`,
-      "chat_template_kwargs",
-    );
-  }
-}
-
-/** @throws {M40Error} "invalid_request" for what is no value of JSON, or nested too deeply. */
-function checkValue(value: unknown, level = 0): void {
-  const refuse = (message: string) => {
-    throw new M40Error(
-      "invalid_request",
-      `chat_template_kwargs ${message}`,
-      "chat_template_kwargs",
-    );
-  };
-  if (level > MOST_LEVELS) refuse(`are nested more than ${MOST_LEVELS} deep`);
-  if (["bigint", "function", "symbol"].includes(typeof value)) {
-    refuse(`have a ${typeof value} in them; wanted values of JSON`);
-  }
-  if (typeof value !== "object" || value === null) return;
-  for (const item of Object.values(value)) checkValue(item, level + 1);
-}
-
-function charactersOf({ content, name, reasoning }: ChatMessage): number {
-  const said = content === null || typeof content === "string"
-    ? content?.length ?? 0
-    : content.reduce((sum, { text }) => sum + text.length, 0);
-  return said + (name?.length ?? 0) + (reasoning?.length ?? 0);
 }

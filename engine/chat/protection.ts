@@ -38,7 +38,8 @@ export class Protection {
     request: ChatRequest,
     template: string,
   ) {
-    const texts = template + JSON.stringify([request.messages, request.templateVariables ?? {}]);
+    const { messages, templateVariables = {}, reasoningEffort = "" } = request;
+    const texts = template + reasoningEffort + JSON.stringify([messages, templateVariables]);
     const free: string[] = [];
     for (let code = FIRST_MARK; code <= LAST_MARK && free.length < 2; code++) {
       const character = String.fromCharCode(code);

@@ -17,14 +17,19 @@ export interface ReasoningTags {
   readonly close: string;
 }
 
-/** The tags of today's models: DeepSeek, Qwen and most others; Seed; EXAONE; Magistral; Command A; Apertus. */
+/**
+ * The tags of today's models: DeepSeek, Qwen and most others; Seed; MiniMax M3; EXAONE; Magistral;
+ * Command A; Apertus; Gemma 4.
+ */
 export const REASONING_TAGS: readonly ReasoningTags[] = [
   { open: "<think>", close: "</think>" },
   { open: "<seed:think>", close: "</seed:think>" },
+  { open: "<mm:think>", close: "</mm:think>" },
   { open: "<thought>", close: "</thought>" },
   { open: "[THINK]", close: "[/THINK]" },
   { open: "<|START_THINKING|>", close: "<|END_THINKING|>" },
   { open: "<|inner_prefix|>", close: "<|inner_suffix|>" },
+  { open: "<|channel>thought", close: "<channel|>" },
 ];
 
 /** How an output goes on from its prompt: not begun, in the reasoning between these tags, or in its content. */
@@ -35,14 +40,17 @@ export type TaggedStart = "start" | "content" | ReasoningTags;
  * opened it. Later tags are content: a text may speak of them.
  */
 export class TaggedReasoning implements OutputFormat {
-  /** Control tokens that are tags: the decoder gives no text for them. */
+  /** Control tokens that are tags, or begin one: the decoder gives no text for them. */
   private readonly hidden = new Map<number, string>();
 
   constructor(private readonly tokenizer: Tokenizer, private readonly start: TaggedStart) {
     for (const { open, close } of REASONING_TAGS) {
       for (const tag of [open, close]) {
-        const token = tokenizer.tokenId(tag);
-        if (token !== undefined && tokenizer.isControl(token)) this.hidden.set(token, tag);
+        const beginning = tag.slice(0, tag.indexOf(">") + 1);
+        for (const text of [tag, beginning]) {
+          const token = tokenizer.tokenId(text);
+          if (token !== undefined && tokenizer.isControl(token)) this.hidden.set(token, text);
+        }
       }
     }
   }

@@ -73,7 +73,12 @@ export class Budget {
     }
   }
 
-  /** Counts a string of so many characters, before it is made. */
+  /** Ends the rendering if a string of so many characters may not be made; it counts when it is. */
+  allow(length: number): void {
+    this.grow(length, 0);
+  }
+
+  /** Counts a string of so many characters. Whoever makes one that may be long asks before. */
   string(length: number): void {
     this.grow(length, length);
   }

@@ -11,12 +11,13 @@ import {
   newBoolean,
   newFloat,
   newInteger,
+  numberOf,
   UNDEFINED,
   type Value,
 } from "./library.ts";
 import { formatPercent } from "./format.ts";
 import { attributeOf, iterate, LIST_FILTERS } from "./list_filters.ts";
-import { numberOf, typeName } from "./operators.ts";
+import { typeName } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { stringMethod } from "./string_methods.ts";
 import { replaceText } from "./text_functions.ts";
@@ -45,14 +46,15 @@ function parseNumber(rendering: Rendering, value: Value, args: Arguments, whole:
   return make(whole ? Math.trunc(Number(text)) : Number(text));
 }
 
-/** Half to even, as Python's `round`. */
+/** Half to even, as Python's `round`; what is whole stays so, unless it is told which way. */
 function round(value: Value, args: Arguments): Value {
   const number = numberOf(value);
   if (number === undefined) throw new Error(`round wants a number, got ${typeName(value)}`);
   const precision = args.integer(0, "precision", 0);
   if (Math.abs(precision) > 300) throw new Error("round wants at most 300 digits");
-  const factor = 10 ** precision;
   const how = args.text(1, "method", "common");
+  if (how === "common" && !isFloat(value) && precision >= 0) return newInteger(number);
+  const factor = 10 ** precision;
   const scaled = number * factor;
   const floor = Math.floor(scaled);
   const even = scaled - floor === 0.5 ? floor + (floor % 2 === 0 ? 0 : 1) : Math.round(scaled);
@@ -68,7 +70,7 @@ function indent(rendering: Rendering, value: Value, args: Arguments): Value {
   const [first, blank] = [args.flag(1, "first"), args.flag(2, "blank")];
   const lines = display(rendering, value).split("\n");
   rendering.budget.list(lines.length);
-  rendering.budget.string(lines.length * (by.length + 1));
+  rendering.budget.allow(lines.length * (by.length + 1));
   const { marks } = rendering;
   return rendering.string(
     lines.map((line, i) =>
@@ -79,7 +81,7 @@ function indent(rendering: Rendering, value: Value, args: Arguments): Value {
 
 /** A number of characters that is about to be made. */
 function counted(rendering: Rendering, length: number): number {
-  rendering.budget.string(Math.max(0, length));
+  rendering.budget.allow(Math.max(0, length));
   return Math.max(0, length);
 }
 
@@ -128,7 +130,7 @@ const ESCAPES: Record<string, string> = {
 
 function escape(rendering: Rendering, value: Value): Value {
   const text = display(rendering, value);
-  rendering.budget.string(5 * text.length);
+  rendering.budget.allow(5 * text.length);
   return rendering.string(text.replace(/[&<>"']/g, (character) => ESCAPES[character]));
 }
 
@@ -149,7 +151,7 @@ function fallback(_: Rendering, value: Value, args: Arguments): Value {
 /** Jinja's `title` begins words behind white space and brackets alone, other than Python's. */
 function title(rendering: Rendering, value: Value): Value {
   const text = display(rendering, value);
-  rendering.budget.string(3 * text.length);
+  rendering.budget.allow(3 * text.length);
   const { marks } = rendering;
   const words = marks.plain(text).replace(
     /([^-\s({[<])([^-\s({[<]*)/gu,
@@ -164,9 +166,9 @@ function reverse(rendering: Rendering, value: Value): Value {
     rendering.budget.list(characters.length);
     return rendering.string(characters.reverse().join(""));
   }
-  if (!isList(value)) throw new Error(`${typeName(value)} cannot be reversed`);
-  rendering.budget.list(value.value.length);
-  return rendering.list([...value.value].reverse());
+  const items = iterate(rendering, value);
+  rendering.budget.list(items.length);
+  return rendering.list([...items].reverse());
 }
 
 function absolute(value: Value): Value {
@@ -247,7 +249,7 @@ const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   }],
   ["urlencode", (rendering, value) => {
     const text = rendering.marks.plain(display(rendering, value)).toWellFormed();
-    rendering.budget.string(9 * text.length);
+    rendering.budget.allow(9 * text.length);
     return rendering.string(encodeURIComponent(text).replace(/%2F/g, "/"));
   }],
 ]);
@@ -267,9 +269,4 @@ export function applyFilter(
   if (filter === undefined) throw new Error(`there is no filter "${name}"`);
   rendering.budget.step();
   return filter(rendering, value, args);
-}
-
-/** Whether there is a filter of a name. */
-export function isFilter(name: string): boolean {
-  return FILTERS.has(name);
 }

@@ -3,9 +3,9 @@ import {
   isFloat,
   isList,
   isMapping,
-  isNumber,
   isTuple,
   mapOf,
+  numberOf,
   type Value,
 } from "./library.ts";
 import type { Rendering } from "./rendering.ts";
@@ -27,7 +27,7 @@ export function formatPercent(rendering: Rendering, format: string, values: Valu
     const value = name === undefined ? list[next++] : mapped(values, name);
     if (value === undefined) throw new Error("a format wants more values than there are");
     const wide = Number(width ?? 0);
-    rendering.budget.string(Math.max(wide, Number(precision ?? 0)));
+    rendering.budget.allow(Math.max(wide, Number(precision ?? 0)));
     const written = pad(write(rendering, value, kind, precision, flags), flags, wide);
     length += written.length;
     rendering.budget.grow(length, written.length);
@@ -76,9 +76,9 @@ function write(
       : display(rendering, rendering.list([value])).slice(1, -1);
     return precision === undefined ? text : Array.from(text).slice(0, Number(precision)).join("");
   }
-  if (!isNumber(value)) throw new Error(`%${kind} wants a number`);
-  const sign = value.value >= 0 && flags.includes("+") ? "+" : "";
-  const number = value.value as number;
+  const number = numberOf(value);
+  if (number === undefined) throw new Error(`%${kind} wants a number`);
+  const sign = number >= 0 && flags.includes("+") ? "+" : "";
   switch (kind) {
     case "d":
     case "i":

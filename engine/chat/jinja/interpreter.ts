@@ -13,6 +13,7 @@ import {
   isNone,
   isString,
   isTrue,
+  isTuple,
   isUndefined,
   type Key,
   mapOf,
@@ -269,9 +270,10 @@ export class BoundedInterpreter extends Interpreter {
     if (step === 0) throw new Error("the step of a slice must not be 0");
     if (isList(object)) {
       rendering.budget.list(object.value.length);
-      return rendering.list(sliced(object.value, start, stop, step));
+      const items = sliced(object.value, start, stop, step);
+      return isTuple(object) ? rendering.tuple(items) : rendering.list(items);
     }
-    if (!isString(object)) throw new Error("only lists and strings have slices");
+    if (!isString(object)) return UNDEFINED;
     const { marks } = rendering;
     if (step === 1) {
       const [from, to] = bounds(marks.length(object.value), start, stop);
@@ -299,6 +301,7 @@ export class BoundedInterpreter extends Interpreter {
     let text = "";
     const state = new LoopState(rendering, items);
     for (let i = 0; i < items.length; i++) {
+      rendering.budget.step();
       const inner = newScope(scope);
       this.bind(node.loopvar, items[i], inner);
       if (node.namesLoop) inner.variables.set("loop", state.at(i));

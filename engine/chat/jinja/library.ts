@@ -75,7 +75,8 @@ export const isFunction = (value: unknown): value is FunctionValue =>
 
 /** A string that was counted; see {@link Rendering.string}. */
 export const newString = (text: string): StringValue => new StringClass(text);
-export const newInteger = (value: number): NumberValue => new IntegerClass(value);
+/** Whole numbers have no -0. */
+export const newInteger = (value: number): NumberValue => new IntegerClass(value + 0);
 export const newFloat = (value: number): NumberValue => new FloatClass(value);
 export const newBoolean = (value: boolean): Value => value ? TRUE : FALSE;
 /** A list that was counted; see {@link Rendering.list}. */
@@ -83,6 +84,12 @@ export const newList = (items: Value[]): ListValue => new ListClass(items);
 export const newTuple = (items: Value[]): ListValue => new TupleClass(items);
 export const newMapping = (entries: Map<Key, Value>): MapValue => new ObjectClass(entries);
 export const newNamespace = (entries: Map<Key, Value>): MapValue => new NamespaceClass(entries);
+
+/** A number, or a boolean, which Python counts as one. */
+export function numberOf(value: Value): number | undefined {
+  if (isNumber(value)) return value.value;
+  return isBoolean(value) ? Number(value.value) : undefined;
+}
 
 /** The entries of a mapping or a namespace. */
 export function mapOf(value: MapValue): Map<Key, Value> {

@@ -87,6 +87,7 @@ export class Marks {
 
   /** The characters from `start` up to `end` with the marks behind them; both from 0 on. */
   slice(text: string, start: number, end: number): string {
+    if (end <= start) return "";
     const bounds: number[] = [];
     let count = 0;
     for (let at = 0; at < text.length && bounds.length < 2;) {
@@ -100,7 +101,7 @@ export class Marks {
       at += isHighSurrogate(text, at) ? 2 : 1;
     }
     const [from = text.length, to = text.length] = bounds;
-    const part = text.slice(from, Math.max(from, to));
+    const part = text.slice(from, to);
     // What stood in front of it may be a part of a control token's text with it.
     return this.has(text) && part !== "" ? this.mark + part : part;
   }
@@ -145,16 +146,15 @@ export class Marks {
 
   /**
    * A text that was made out of another one, character by character: what it is now might be a control
-   * token, so that a mark stands behind all that is no letter, digit or space.
+   * token, so that all of it is marked.
    */
   remark(text: string): string {
     return this.has(text) ? this.protect(text) : text;
   }
 
-  /** The text with marks at its ends and behind all that is no letter, digit or space. */
+  /** The text with a mark at its start and behind each character. */
   protect(text: string): string {
-    const inside = text.replace(/[^\p{L}\p{N}\s]/gu, (character) => character + this.mark);
-    return this.mark + inside + this.mark;
+    return this.mark + text.replace(/./gsu, (character) => character + this.mark);
   }
 }
 

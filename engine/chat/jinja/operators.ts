@@ -1,10 +1,8 @@
 import {
-  isBoolean,
   isFloat,
   isList,
   isMapping,
   isNone,
-  isNumber,
   isString,
   isTuple,
   isUndefined,
@@ -13,17 +11,12 @@ import {
   newBoolean,
   newFloat,
   newInteger,
+  numberOf,
   type Value,
 } from "./library.ts";
 import { formatPercent } from "./format.ts";
 import type { Rendering } from "./rendering.ts";
 import { display } from "./write.ts";
-
-/** A number, or a boolean, which Python counts as one. */
-export function numberOf(value: Value): number | undefined {
-  if (isNumber(value)) return value.value;
-  return isBoolean(value) ? Number(value.value) : undefined;
-}
 
 /** What a value finds an entry of a mapping by. */
 export function keyOf(rendering: Rendering, value: Value): Key {
@@ -150,7 +143,7 @@ export function operate(rendering: Rendering, operator: string, a: Value, b: Val
 }
 
 function concatenate(rendering: Rendering, a: string, b: string): Value {
-  rendering.budget.string(a.length + b.length);
+  rendering.budget.allow(a.length + b.length);
   return rendering.string(a + b);
 }
 
@@ -161,7 +154,7 @@ function repeat(rendering: Rendering, value: Value, times: Value): Value {
   }
   const count = Math.max(0, factor);
   if (isString(value)) {
-    rendering.budget.string(value.value.length * count);
+    rendering.budget.allow(value.value.length * count);
     return rendering.string(value.value.length === 0 ? "" : value.value.repeat(count));
   }
   const items = value.value as Value[];

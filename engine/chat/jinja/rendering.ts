@@ -13,7 +13,7 @@ import type { Marks } from "./marks.ts";
 export class Rendering {
   constructor(readonly budget: Budget, readonly marks: Marks, readonly now: Date) {}
 
-  /** A new string, counted. Whoever makes a long one counts it before, by {@link Budget.string}. */
+  /** A new string, counted. Whoever makes one that may be long asks {@link Budget.allow} before. */
   string(text: string): StringValue {
     this.budget.string(text.length);
     return newString(this.marks.tidy(text));

@@ -26,7 +26,7 @@ type Method = (rendering: Rendering, text: string, args: Arguments) => Value;
 function changing(change: (text: string) => string): Method {
   return (rendering, text) => {
     // A character can become three, such as ﬃ.
-    rendering.budget.string(3 * text.length);
+    rendering.budget.allow(3 * text.length);
     return rendering.string(rendering.marks.remark(change(text)));
   };
 }
@@ -85,14 +85,16 @@ function consisting(pattern: RegExp): Method {
   return ({ marks }, text) => newBoolean(pattern.test(marks.plain(text)));
 }
 
-function padding(pad: (text: string, missing: number, fill: string) => string): Method {
+function padding(
+  pad: (text: string, missing: number, fill: string, width: number) => string,
+): Method {
   return (rendering, text, args) => {
     const width = args.integer(0, "width", 0);
     const fill = args.text(1, "fillchar", " ");
     if (rendering.marks.length(fill) !== 1) throw new Error("fillchar must be one character");
     const missing = Math.max(0, width - rendering.marks.length(text));
-    rendering.budget.string(text.length + missing * fill.length);
-    return rendering.string(missing === 0 ? text : pad(text, missing, fill));
+    rendering.budget.allow(text.length + missing * fill.length);
+    return rendering.string(missing === 0 ? text : pad(text, missing, fill, width));
   };
 }
 
@@ -110,6 +112,10 @@ function removing(fromEnd: boolean): Method {
     return rendering.string(left.join(""));
   };
 }
+
+/** Texts with cased letters, all of one case. */
+export const UPPER = /^(?=.*\p{Lu})\P{Ll}+$/su;
+export const LOWER = /^(?=.*\p{Ll})\P{Lu}+$/su;
 
 /** The methods of Python's strings that templates use; they see no marks, and keep them. */
 const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
@@ -139,16 +145,17 @@ const METHODS: ReadonlyMap<string, Method> = new Map<string, Method>([
     "isspace",
     ({ marks }, text) => newBoolean(text !== "" && [...marks.plain(text)].every(isSpace)),
   ],
-  ["isupper", consisting(/^(?=.*\p{Lu})\P{Ll}+$/su)],
-  ["islower", consisting(/^(?=.*\p{Ll})\P{Lu}+$/su)],
+  ["isupper", consisting(UPPER)],
+  ["islower", consisting(LOWER)],
   ["removeprefix", removing(false)],
   ["removesuffix", removing(true)],
   ["ljust", padding((text, missing, fill) => text + fill.repeat(missing))],
   ["rjust", padding((text, missing, fill) => fill.repeat(missing) + text)],
   [
     "center",
-    padding((text, missing, fill) => {
-      const before = Math.floor(missing / 2);
+    padding((text, missing, fill, width) => {
+      // Where the space cannot be halved, Python gives the left more in a field of odd width.
+      const before = Math.floor(missing / 2) + (missing & width & 1);
       return fill.repeat(before) + text + fill.repeat(missing - before);
     }),
   ],

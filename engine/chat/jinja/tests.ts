@@ -8,10 +8,13 @@ import {
   isNone,
   isString,
   isUndefined,
+  numberOf,
   type Value,
 } from "./library.ts";
-import { areEqual, compare, contains, numberOf, typeName } from "./operators.ts";
+import { areEqual, compare, contains, typeName } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
+import { LOWER, UPPER } from "./string_methods.ts";
+import { display } from "./write.ts";
 
 type Test = (rendering: Rendering, value: Value, other: Value | undefined) => boolean;
 
@@ -57,8 +60,8 @@ const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
     "divisibleby",
     (_, value, other) => integerOf(value, "divisibleby") % integerOf(other, "divisibleby") === 0,
   ],
-  ["lower", (_, value) => isString(value) && value.value === value.value.toLowerCase()],
-  ["upper", (_, value) => isString(value) && value.value === value.value.toUpperCase()],
+  ["lower", (rendering, value) => LOWER.test(rendering.marks.plain(display(rendering, value)))],
+  ["upper", (rendering, value) => UPPER.test(rendering.marks.plain(display(rendering, value)))],
   [
     "sameas",
     (rendering, value, other) => value.type === other?.type && equal(rendering, value, other),

@@ -45,7 +45,7 @@ function insertBetween(rendering: Rendering, text: string, by: string, most: num
   const characters = rendering.marks.characters(text);
   const count = most < 0 ? characters.length + 1 : Math.min(most, characters.length + 1);
   rendering.budget.list(characters.length);
-  rendering.budget.string(text.length + by.length * count);
+  rendering.budget.allow(text.length + by.length * count);
   const parts = characters.map((character, i) => i < count ? by + character : character);
   return parts.join("") + (count > characters.length ? by : "");
 }
@@ -85,14 +85,15 @@ export function splitWords(
 ): string[] {
   const { marks, budget } = rendering;
   const words: string[] = [];
-  let rest = marks.strip(text, "both");
+  const strip = (text: string) => marks.strip(text, fromRight ? "end" : "start");
+  let rest = strip(text);
   while (rest !== "" && (most < 0 || words.length < most)) {
     budget.step();
     let at = fromRight ? rest.length : 0;
     if (fromRight) { while (at > 0 && !isSpace(rest[at - 1])) at--; }
     else while (at < rest.length && !isSpace(rest[at])) at++;
     words.push(fromRight ? rest.slice(at) : rest.slice(0, at));
-    rest = fromRight ? marks.strip(rest.slice(0, at), "end") : marks.strip(rest.slice(at), "start");
+    rest = strip(fromRight ? rest.slice(0, at) : rest.slice(at));
   }
   if (rest !== "") words.push(rest);
   budget.list(words.length);
@@ -102,7 +103,7 @@ export function splitWords(
 /** Texts with one between each two of them. */
 export function joinTexts(rendering: Rendering, texts: readonly string[], by: string): Value {
   const length = texts.reduce((sum, text) => sum + text.length, 0);
-  rendering.budget.string(length + by.length * Math.max(0, texts.length - 1));
+  rendering.budget.allow(length + by.length * Math.max(0, texts.length - 1));
   return rendering.string(texts.join(by));
 }
 
