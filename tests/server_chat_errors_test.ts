@@ -50,6 +50,8 @@ Deno.test("a chat's field of a wrong kind or out of range is answered with 400 b
     [{ reasoning_budget: -2 }, "reasoning_budget"],
     [{ reasoning_budget: "none" }, "reasoning_budget"],
     [{ reasoning_effort: 5 }, "reasoning_effort"],
+    [{ chat_template: 5 }, "chat_template"],
+    [{ chat_template: "{{ x }}" }, "chat_template", /no chat template/],
     [{ chat_template_kwargs: [] }, "chat_template_kwargs"],
     [{ chat_template_kwargs: "enable_thinking" }, "chat_template_kwargs"],
     [{ continue_final_message: "yes" }, "continue_final_message"],

@@ -1,5 +1,6 @@
 // /tokenize, /detokenize, /apply-template and /infill: what editors and tools of llama.cpp's server send.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { entry } from "../engine/gguf/entries.ts";
 import {
   AppliedTemplate,
   Detokenized,
@@ -89,6 +90,23 @@ Deno.test("/apply-template gives what a conversation's model would read", async 
   assertMatch(await rendered(open), /\|I am$/);
   const error = await readError(await server.post("/apply-template", { messages: [] }), 400);
   assertEquals(error.param, "messages");
+});
+
+Deno.test("a conversation is rendered with the template of the file that it names, or told which there are", async () => {
+  const named = [
+    "tokenizer.chat_template.tool_use",
+    entry("string", "named {{ messages[0].content }}"),
+  ] as const;
+  using file = await byteLevelModel(1, [named]);
+  await using server = await startServer({ path: file.path, engine: { kvPages: 64 } });
+  const messages = [{ role: "user", content: "Hello" }];
+  const { prompt } = await post(server, "/apply-template", { messages, chat_template: "tool_use" });
+  assertEquals(prompt, "named Hello");
+  assertMatch((await post(server, "/apply-template", { messages })).prompt, /im_start/);
+  const chat = { messages, chat_template: "rag", max_tokens: 1 };
+  const error = await readError(await server.post("/v1/chat/completions", chat), 400);
+  assertEquals(error.param, "chat_template");
+  assertMatch(error.message, /"rag".*tool_use/);
 });
 
 /** A server with a model that fills in the middle. */
