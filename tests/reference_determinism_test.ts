@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
-import { GREEDY, type StepSampling, type StepSequence } from "../engine/device/step_block.ts";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { OutputKind } from "../engine/device/step_result.ts";
 import { BACKEND, Random, withDevice } from "./device_harness.ts";
 import { smallModelProgram, VOCAB } from "./small_model.ts";

@@ -1,5 +1,5 @@
 import { assert, assertAlmostEquals, assertEquals, assertLess } from "@std/assert";
-import { GREEDY, type StepSampling } from "../engine/device/step_block.ts";
+import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { Sample, StepOutput } from "../engine/device/step_result.ts";
 import { NONE } from "../engine/device/structs.ts";
 import { TokenCounts } from "../engine/device/token_counts.ts";

@@ -1,6 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
-import { GREEDY, type StepSampling, type StepSequence } from "../engine/device/step_block.ts";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { OutputKind, StepOutput } from "../engine/device/step_result.ts";
 import { Random, withDevice } from "./device_harness.ts";
 import { HIDDEN, smallModel, smallModelProgram, VOCAB } from "./small_model.ts";

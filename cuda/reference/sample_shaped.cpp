@@ -12,27 +12,22 @@ namespace {
 // The tokens that are left, likeliest first, and their weights.
 class Kept {
  public:
-  Kept(Candidate* candidates, uint32_t n, double temperature) : first_(candidates), end_(candidates + n) {
+  // Those of at least the least weight, and of them the likeliest n_most.
+  Kept(Candidate* candidates, uint32_t n, double temperature, uint64_t least, uint32_t n_most) : first_(candidates), end_(candidates + n) {
+    weights_ = {static_cast<double>(std::min_element(first_, end_, likelier)->logit), temperature};
+    end_ = std::remove_if(first_, end_, [&](const Candidate& c) { return weights_.of(c.logit) < least; });
+    if (n_most < size()) std::nth_element(first_, first_ + n_most, end_, likelier);
+    keep(n_most);
     std::sort(first_, end_, likelier);
-    weigh(temperature);
   }
 
-  const Candidate& likeliest() const { return *first_; }
   uint32_t size() const { return static_cast<uint32_t>(end_ - first_); }
   const ShapedWeights& weights() const { return weights_; }
 
-  // Weights beside the likeliest that is left. Tokens of no weight go.
-  void weigh(double temperature) {
-    weights_ = {static_cast<double>(first_->logit), temperature};
-    drop_below(1);
-  }
+  // Weights beside the likeliest that is left.
+  void weigh(double temperature) { weights_ = {static_cast<double>(first_->logit), temperature}; }
 
-  // Tokens of less weight go.
-  void drop_below(uint64_t least) {
-    end_ = std::partition_point(first_, end_, [&](const Candidate& c) { return weights_.of(c.logit) >= least; });
-  }
-
-  // All but the likeliest n (at least one) go.
+  // All but the first n (at least one) go.
   void keep(uint32_t n) { end_ = first_ + std::min(n, size()); }
 
   // All before the likeliest of that index go.
@@ -96,9 +91,7 @@ class Kept {
 int32_t draw_shaped(const m40_sampling& sampling, Candidate* candidates, uint32_t n, float* surprise) {
   const PhiloxWords random = philox(sampling.seed_low, sampling.seed_high, sampling.counter, sampling.stream);
   double temperature = sampling.dynatemp_range > 0 ? 1 : static_cast<double>(sampling.temperature);
-  Kept kept(candidates, n, temperature);
-  kept.drop_below(least_weight(sampling.min_p));
-  if (sampling.top_k != 0) kept.keep(sampling.top_k);
+  Kept kept(candidates, n, temperature, least_weight(sampling.min_p), sampling.top_k == 0 ? n : sampling.top_k);
   if (sampling.typical_p < 1) kept.keep_typical(sampling.typical_p);
   if (sampling.top_p < 1) kept.keep(kept.count_beyond(below_share(kept.sums().weight, sampling.top_p)));
   if (xtc_acts(sampling, random.second)) kept.exclude_top(sampling);

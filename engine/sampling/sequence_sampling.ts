@@ -1,4 +1,4 @@
-import type { StepSampling } from "../device/step_block.ts";
+import type { StepSampling } from "../device/step_sampling.ts";
 import type { Sample } from "../device/step_result.ts";
 import { DryPenalties } from "./dry.ts";
 import type { SamplingParameters } from "./parameters.ts";

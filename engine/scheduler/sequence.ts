@@ -1,4 +1,4 @@
-import type { StepSampling } from "../device/step_block.ts";
+import type { StepSampling } from "../device/step_sampling.ts";
 import type { Sample } from "../device/step_result.ts";
 import { SequenceSampling, type SequenceSamplingOptions } from "../sampling/sequence_sampling.ts";
 import type { Match } from "./page_manager.ts";

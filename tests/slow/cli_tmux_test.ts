@@ -97,8 +97,8 @@ Deno.test({
     const run = [Deno.execPath(), "run", "-A", "--no-check", join(ROOT, "main.ts"), "run", "demo"];
     await using screen = await Screen.start(home, [
       ...run,
-      ...["--device", "cpu", "--chat-template", "chatml", "--temperature", "0", "--verbose"],
-      ...["--max-tokens", "30", "--ignore-eos"],
+      ...["--device", "cpu", "--threads", "1", "--chat-template", "chatml", "--verbose"],
+      ...["--temperature", "0", "--max-tokens", "30", "--ignore-eos"],
     ]);
     assertMatch(await screen.prompts(1), /It answers what you type/);
 

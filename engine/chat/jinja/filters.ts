@@ -7,6 +7,7 @@ import {
   isString,
   isTrue,
   isUndefined,
+  mapOf,
   newBoolean,
   newFloat,
   newInteger,
@@ -134,7 +135,7 @@ function escape(rendering: Rendering, value: Value): Value {
 function length(rendering: Rendering, value: Value): Value {
   if (isString(value)) return newInteger(rendering.marks.length(value.value));
   if (isList(value)) return newInteger(value.value.length);
-  if (isMapping(value)) return newInteger(value.value.size);
+  if (isMapping(value)) return newInteger(mapOf(value).size);
   if (isUndefined(value)) return newInteger(0);
   throw new Error(`${typeName(value)} has no length`);
 }

@@ -5,6 +5,7 @@ import {
   isMapping,
   isNumber,
   isTuple,
+  mapOf,
   type Value,
 } from "./library.ts";
 import type { Rendering } from "./rendering.ts";
@@ -59,7 +60,7 @@ export function formatBraces(rendering: Rendering, format: string, args: Argumen
 }
 
 function mapped(values: Value, name: string): Value | undefined {
-  return isMapping(values) ? values.value.get(name) : undefined;
+  return isMapping(values) ? mapOf(values).get(name) : undefined;
 }
 
 function write(

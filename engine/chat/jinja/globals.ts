@@ -4,6 +4,7 @@ import {
   isMapping,
   isNamespace,
   type Key,
+  mapOf,
   newFunction,
   newInteger,
   newMapping,
@@ -48,7 +49,7 @@ function entries(
   const pairs = source === undefined
     ? []
     : isMapping(source) || isNamespace(source)
-    ? [...source.value]
+    ? [...mapOf(source)]
     : iterate(rendering, source).map((pair): [Key, Value] => {
       const [key, value] = iterate(rendering, pair);
       if (key === undefined || value === undefined) {
@@ -109,14 +110,14 @@ export function mappingMethod(rendering: Rendering, value: Value, name: string):
     case "keys":
       return newFunction(() => rendering.list([...iterate(rendering, value)]));
     case "values":
-      return newFunction(() => rendering.list([...value.value.values()]));
+      return newFunction(() => rendering.list([...mapOf(value).values()]));
     case "get":
       return newFunction((args) => {
         const [key = UNDEFINED] = args.positional;
-        const found = value.value.get(keyOf(rendering, key));
+        const found = mapOf(value).get(keyOf(rendering, key));
         return found ?? args.get(1, "default") ?? fromJavaScript(rendering, null);
       });
     case "copy":
-      return newFunction(() => newMapping(new Map(value.value)));
+      return newFunction(() => newMapping(new Map(mapOf(value))));
   }
 }

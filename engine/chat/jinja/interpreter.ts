@@ -15,6 +15,7 @@ import {
   isTrue,
   isUndefined,
   type Key,
+  mapOf,
   newBoolean,
   newFunction,
   newInteger,
@@ -193,7 +194,7 @@ export class BoundedInterpreter extends Interpreter {
       } else if (node.type === "KeywordSpreadExpression") {
         const given = this.inner(node.argument, scope);
         if (!isMapping(given)) throw new Error("a mapping is wanted after **");
-        for (const [key, value] of given.value) named.set(key, value);
+        for (const [key, value] of mapOf(given)) named.set(String(key), value);
       } else {
         positional.push(this.inner(node, scope));
       }
@@ -225,7 +226,7 @@ export class BoundedInterpreter extends Interpreter {
       throw new Error(`${what} is not defined, so it has no parts`);
     }
     if (isMapping(object) && property !== undefined && !isString(property)) {
-      return object.value.get(keyOf(this.rendering, property)) ?? UNDEFINED;
+      return mapOf(object).get(keyOf(this.rendering, property)) ?? UNDEFINED;
     }
     if (isInteger(property)) return this.element(object, property.value);
     if (property !== undefined && !isString(property)) return UNDEFINED;
@@ -246,9 +247,9 @@ export class BoundedInterpreter extends Interpreter {
 
   /** As in Jinja, `a.b` looks for a method first and `a["b"]` for an entry. */
   private part(object: Value, name: string, methodsFirst: boolean): Value {
-    if (isNamespace(object)) return object.value.get(name) ?? UNDEFINED;
+    if (isNamespace(object)) return mapOf(object).get(name) ?? UNDEFINED;
     if (isMapping(object)) {
-      const entry = object.value.get(name);
+      const entry = mapOf(object).get(name);
       if (entry !== undefined && !methodsFirst) return entry;
       return mappingMethod(this.rendering, object, name) ?? entry ?? UNDEFINED;
     }

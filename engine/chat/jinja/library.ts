@@ -17,9 +17,7 @@ export type ListValue = Extract<Value, { value: Value[] }>;
 /** What an entry of a mapping is found by. The package knows strings alone; Jinja knows numbers as well. */
 export type Key = string | number;
 /** A mapping or a namespace. */
-export type MapValue = Omit<Extract<Value, { value: Map<string, Value> }>, "value"> & {
-  value: Map<Key, Value>;
-};
+export type MapValue = Extract<Value, { value: Map<string, Value> }>;
 export type FunctionValue = Extract<
   Value,
   { value: (args: Value[], scope: Environment) => Value }
@@ -51,8 +49,8 @@ const NullClass = classOf<Value>("none");
 const UndefinedClass = classOf<Value>("missing");
 const ListClass = classOf<ListValue>("[]");
 const TupleClass = classOf<ListValue>("(1, 2)");
-const ObjectClass = classOf<Value>("{}");
-const NamespaceClass = classOf<Value>("namespace()");
+const ObjectClass = classOf<MapValue>("{}");
+const NamespaceClass = classOf<MapValue>("namespace()");
 const FunctionClass = classOf<FunctionValue>("namespace");
 
 export const NONE: Value = new NullClass(null);
@@ -83,8 +81,14 @@ export const newBoolean = (value: boolean): Value => value ? TRUE : FALSE;
 /** A list that was counted; see {@link Rendering.list}. */
 export const newList = (items: Value[]): ListValue => new ListClass(items);
 export const newTuple = (items: Value[]): ListValue => new TupleClass(items);
-export const newMapping = (entries: Map<Key, Value>): Value => new ObjectClass(entries);
-export const newNamespace = (entries: Map<Key, Value>): Value => new NamespaceClass(entries);
+export const newMapping = (entries: Map<Key, Value>): MapValue => new ObjectClass(entries);
+export const newNamespace = (entries: Map<Key, Value>): MapValue => new NamespaceClass(entries);
+
+/** The entries of a mapping or a namespace. */
+export function mapOf(value: MapValue): Map<Key, Value> {
+  // The package knows strings alone as keys, and does nothing with those of mappings made here.
+  return value.value as Map<Key, Value>;
+}
 
 /** Whether Python takes a value as true. */
 export function isTrue(value: Value): boolean {

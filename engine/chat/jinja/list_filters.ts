@@ -8,6 +8,7 @@ import {
   isTrue,
   isUndefined,
   type Key,
+  mapOf,
   newInteger,
   UNDEFINED,
   type Value,
@@ -26,8 +27,8 @@ export function iterate(rendering: Rendering, value: Value): readonly Value[] {
   if (isList(value)) return value.value;
   if (isUndefined(value)) return [];
   if (isMapping(value)) {
-    rendering.budget.list(value.value.size);
-    return [...value.value.keys()].map((key) => keyValue(rendering, key));
+    rendering.budget.list(mapOf(value).size);
+    return [...mapOf(value).keys()].map((key) => keyValue(rendering, key));
   }
   if (isString(value)) {
     rendering.budget.list(value.value.length);
@@ -45,7 +46,7 @@ export function attributeOf(rendering: Rendering, value: Value, attribute: Value
   let part = value;
   for (const name of rendering.marks.plain(attribute.value).split(".")) {
     rendering.budget.step();
-    if (isMapping(part) || isNamespace(part)) part = part.value.get(name) ?? UNDEFINED;
+    if (isMapping(part) || isNamespace(part)) part = mapOf(part).get(name) ?? UNDEFINED;
     else if (isList(part) && /^\d+$/.test(name)) part = part.value[Number(name)] ?? UNDEFINED;
     else return UNDEFINED;
   }
@@ -113,8 +114,8 @@ function partOf(pair: Value, place: number): Value {
 export function entriesOf(rendering: Rendering, value: Value): Value[] {
   if (isUndefined(value)) return [];
   if (!isMapping(value)) throw new Error(`${typeName(value)} is no mapping`);
-  rendering.budget.list(value.value.size);
-  return [...value.value].map(([key, item]) => rendering.tuple([keyValue(rendering, key), item]));
+  rendering.budget.list(mapOf(value).size);
+  return [...mapOf(value)].map(([key, item]) => rendering.tuple([keyValue(rendering, key), item]));
 }
 
 function keyValue(rendering: Rendering, key: Key): Value {

@@ -9,6 +9,7 @@ import {
   isTuple,
   isUndefined,
   type Key,
+  mapOf,
   newBoolean,
   newFloat,
   newInteger,
@@ -49,9 +50,9 @@ export function areEqual(rendering: Rendering, a: Value, b: Value): boolean {
         a.value.every((item, i) => areEqual(rendering, item, b.value[i]));
     }
     if (isMapping(a)) {
-      return isMapping(b) && a.value.size === b.value.size &&
-        [...a.value].every(([key, item]) => {
-          const other = b.value.get(key);
+      return isMapping(b) && mapOf(a).size === mapOf(b).size &&
+        [...mapOf(a)].every(([key, item]) => {
+          const other = mapOf(b).get(key);
           return other !== undefined && areEqual(rendering, item, other);
         });
     }
@@ -94,7 +95,7 @@ export function contains(rendering: Rendering, container: Value, item: Value): b
   if (isList(container)) return container.value.some((one) => areEqual(rendering, one, item));
   if (isMapping(container)) {
     const isKey = isString(item) || numberOf(item) !== undefined;
-    return isKey && container.value.has(keyOf(rendering, item));
+    return isKey && mapOf(container).has(keyOf(rendering, item));
   }
   if (isUndefined(container)) return false;
   throw new Error(`${typeName(container)} has nothing in it`);

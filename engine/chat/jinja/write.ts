@@ -9,6 +9,7 @@ import {
   isString,
   isTuple,
   isUndefined,
+  mapOf,
   type Value,
 } from "./library.ts";
 import type { Rendering } from "./rendering.ts";
@@ -87,7 +88,7 @@ class Writer {
       return this.items(open, value.value, end, level, (item) => this.value(item, level + 1));
     }
     if (isMapping(value) || isNamespace(value)) {
-      let entries = [...value.value];
+      let entries = [...mapOf(value)];
       if (this.json?.sortKeys) entries = entries.sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
       return this.items("{", entries, "}", level, ([key, item]) => {
         const isBare = typeof key === "number" && this.json === undefined;
