@@ -178,6 +178,8 @@ Deno.test("what is no conversation is refused, by its parameter", async () => {
     await refused({ messages: [] }, "messages", "empty");
     const [message] = QUESTION.messages;
     await refused({ messages: Array(20_000).fill(message) }, "messages", "20000 messages");
+    const role = { role: "im_end", content: "x" };
+    await refused({ messages: [role] }, "messages", '"im_end"');
     const long = { role: "user", content: "x".repeat(7 * 2 ** 20) };
     await refused({ messages: [long] }, "messages", "characters");
     const kwargs = "chat_template_kwargs";
