@@ -50,7 +50,6 @@ export const MODEL_OPTIONS = {
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   ...TOKENIZER_OPTIONS,
-  ...CHAT_OPTIONS,
   ...DEVICE_OPTIONS,
 };
 
@@ -107,7 +106,7 @@ export async function chatTemplate(nameOrPath?: string): Promise<string | undefi
 /** Loads a model by its name or path, with a progress bar. */
 export async function loadModel(
   nameOrPath: string,
-  options: OptionValues<typeof MODEL_OPTIONS>,
+  options: OptionValues<typeof MODEL_OPTIONS> & Partial<OptionValues<typeof CHAT_OPTIONS>>,
   extra: Omit<
     EngineOptions,
     | "name"

@@ -6,11 +6,19 @@ import { CHAT_SETTINGS, chatRequest } from "./conversation/options.ts";
 import { note, Session, textRequest } from "./conversation/session.ts";
 import { EXIT, UsageError } from "./errors.ts";
 import { readStdin } from "./input.ts";
-import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
+import {
+  ALONE,
+  CHAT_OPTIONS,
+  loadModel,
+  MODEL_ARGUMENT,
+  MODEL_OPTIONS,
+  sayFallback,
+} from "./model_options.ts";
 import { text } from "./values.ts";
 
 const OPTIONS = {
   ...MODEL_OPTIONS,
+  ...CHAT_OPTIONS,
   system: option(text(), "What the model is told before the first message"),
   raw: flag("Continue text as it is, without a chat template"),
   ...CHAT_SETTINGS,

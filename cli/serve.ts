@@ -4,7 +4,13 @@ import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, option, repeatable } from "./command.ts";
 import { formatBytes, formatCount } from "./format.ts";
-import { loadModel, MODEL_OPTIONS, sayFallback, sayObserverError } from "./model_options.ts";
+import {
+  CHAT_OPTIONS,
+  loadModel,
+  MODEL_OPTIONS,
+  sayFallback,
+  sayObserverError,
+} from "./model_options.ts";
 import { EndSignals } from "./signals.ts";
 import { style } from "./terminal.ts";
 import { choice, integer, number, origin, text } from "./values.ts";
@@ -81,6 +87,7 @@ export const serve: Command = command({
         "KV cache has, up to 2048",
     ),
     ...MODEL_OPTIONS,
+    ...CHAT_OPTIONS,
   },
   examples: [
     { line: "m40 serve --model demo", about: "For programs on this machine" },
@@ -156,7 +163,7 @@ function sayDraining(engine: Engine, seconds: number): void {
   );
 }
 
-function describeModel({ model, device, plan, contextTokens }: Engine): void {
+function describeModel({ model, device, plan, contextTokens, chat }: Engine): void {
   const threads = device.threads ? `, ${device.threads} threads` : "";
   const set = device.instructionSet ? `, ${device.instructionSet}` : "";
   const lines = [
@@ -175,6 +182,7 @@ function describeModel({ model, device, plan, contextTokens }: Engine): void {
       }; ${formatBytes(plan.leftBytes)} left`,
     ],
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
+    ["Chat", describeTemplate(chat?.source)],
     [
       "At once",
       `${plan.limits.n_sequences} sequences; ${plan.pages * plan.pageTokens} tokens of KV cache ` +
@@ -182,6 +190,12 @@ function describeModel({ model, device, plan, contextTokens }: Engine): void {
     ],
   ];
   for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
+}
+
+function describeTemplate(source?: string): string {
+  if (source === undefined) return "no template; --chat-template NAME|FILE gives one";
+  if (source === "model") return "by the model's own template";
+  return source === "file" ? "by the template given" : `by the built-in template ${source}`;
 }
 
 function warnOfOpenDoor(): void {

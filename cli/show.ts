@@ -85,6 +85,8 @@ function asText(facts: Facts, tensors: boolean): string {
         ["architecture", summary.architecture ?? "(none)"],
         ["parameters", formatCount(summary.parameters)],
         ["quantisation", summary.quantisation ?? "(no tensors: a vocabulary only)"],
+        ["vocabulary", describeVocabulary(gguf)],
+        ["chat template", gguf.metadata.has("tokenizer.chat_template") ? "yes" : "none"],
         ["file", `${stored.path} (GGUF version ${gguf.version}, ${formatBytes(gguf.fileBytes)})`],
       ]),
     ),
@@ -95,6 +97,14 @@ function asText(facts: Facts, tensors: boolean): string {
   if (tensors && gguf.tensors.size > 0) sections.push(section("Tensors", tensorTable(gguf)));
   sections.push(section("Metadata", metadataTable(gguf)));
   return sections.join("\n");
+}
+
+/** The kind of the vocabulary, and how its text is cut into words. */
+function describeVocabulary({ metadata }: Gguf): string {
+  const kind = metadata.get("tokenizer.ggml.model");
+  const cut = metadata.get("tokenizer.ggml.pre");
+  if (typeof kind !== "string") return "(none)";
+  return typeof cut === "string" ? `${kind}, pre-tokenizer ${cut}` : kind;
 }
 
 function section(title: string, text: string): string {

@@ -25,6 +25,7 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
     );
     assertMatch(server.before, /Context +128 tokens/);
     assertMatch(server.before, /At once +4 sequences; 512 tokens of KV cache \(16 pages\)\n/);
+    assertMatch(server.before, /Chat +no template; --chat-template NAME\|FILE gives one\n/);
     const response = await fetch(`${server.url}/v1/completions`, {
       method: "POST",
       headers: { "content-type": "application/json" },

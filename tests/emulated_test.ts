@@ -15,7 +15,6 @@ const FILES = [
   "reference_operations_test.ts",
   "reference_products_test.ts",
   "reference_matmul_test.ts",
-  "expert_matmul_test.ts",
   "reference_attention_test.ts",
   "shaped_sample_test.ts",
   "decode_test.ts",

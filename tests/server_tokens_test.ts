@@ -1,5 +1,6 @@
 // /tokenize, /detokenize, /apply-template and /infill: what editors and tools of llama.cpp's server send.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { entry } from "../engine/gguf/entries.ts";
 import {
   AppliedTemplate,
   Detokenized,
@@ -8,6 +9,7 @@ import {
 } from "../server/llama_cpp/tokens.ts";
 import { Infilled, InfilledPiece } from "../server/llama_cpp/infill.ts";
 import { byteLevelModel, type ModelFile } from "./byte_level_model.ts";
+import { gapTokens, shorten } from "../server/fill_in_the_middle.ts";
 import { startChat } from "./server_chat_fixture.ts";
 import {
   NO_END,
@@ -89,6 +91,23 @@ Deno.test("/apply-template gives what a conversation's model would read", async 
   assertMatch(await rendered(open), /\|I am$/);
   const error = await readError(await server.post("/apply-template", { messages: [] }), 400);
   assertEquals(error.param, "messages");
+});
+
+Deno.test("a conversation is rendered with the template of the file that it names, or told which there are", async () => {
+  const named = [
+    "tokenizer.chat_template.tool_use",
+    entry("string", "named {{ messages[0].content }}"),
+  ] as const;
+  using file = await byteLevelModel(1, [named]);
+  await using server = await startServer({ path: file.path, engine: { kvPages: 64 } });
+  const messages = [{ role: "user", content: "Hello" }];
+  const { prompt } = await post(server, "/apply-template", { messages, chat_template: "tool_use" });
+  assertEquals(prompt, "named Hello");
+  assertMatch((await post(server, "/apply-template", { messages })).prompt, /im_start/);
+  const chat = { messages, chat_template: "rag", max_tokens: 1 };
+  const error = await readError(await server.post("/v1/chat/completions", chat), 400);
+  assertEquals(error.param, "chat_template");
+  assertMatch(error.message, /"rag".*tool_use/);
 });
 
 /** A server with a model that fills in the middle. */
@@ -259,4 +278,37 @@ Deno.test("a client that leaves while its gap is filled frees the engine", async
   await until("it is drawn", () => server.engine.slots()[0]?.generatedTokens > 3);
   connection.close();
   await until("the engine is free", () => server.engine.status().running === 0);
+});
+
+Deno.test("a gap's prompt is shortened from its far ends: files first, then the longer text", () => {
+  const fim = { prefix: 1, suffix: 2, middle: 3 };
+  const run = (length: number, first: number) => Array.from({ length }, (_, i) => first + i);
+  const prompt = {
+    begin: [0],
+    files: [run(6, 100), run(5, 200), run(4, 300)],
+    before: run(40, 1000),
+    after: run(40, 2000),
+    begun: [9],
+    fim,
+  };
+  // One that begins, one that was begun, and three between the parts.
+  const lengths = (most: number, more: Partial<typeof prompt> = {}) => {
+    const short = shorten({ ...prompt, ...more }, most);
+    assert(gapTokens(short).length <= Math.max(most, 5), `${most}`);
+    return [short.files.map(([first]) => first), short.before.length, short.after.length];
+  };
+  assertEquals(lengths(5 + 80 + 15), [[100, 200, 300], 40, 40]);
+  assertEquals(lengths(5 + 80 + 14), [[200, 300], 40, 40]);
+  assertEquals(lengths(5 + 80 + 3), [[], 40, 40]);
+  assertEquals(lengths(5 + 60), [[], 40, 20]);
+  assertEquals(lengths(5 + 40), [[], 30, 10]);
+  assertEquals(lengths(5 + 40, { before: run(4, 1000) }), [[], 4, 36]);
+  assertEquals(lengths(5 + 40, { after: run(4, 2000) }), [[], 36, 4]);
+  assertEquals(lengths(5), [[], 0, 0]);
+  assertEquals(lengths(0), [[], 0, 0]);
+  const short = shorten(prompt, 5 + 40);
+  assertEquals([short.before[0], short.before.at(-1)], [1010, 1039], "the end is nearest");
+  assertEquals([short.after[0], short.after.at(-1)], [2000, 2009], "the beginning is nearest");
+  const whole = gapTokens({ ...prompt, files: [[100]], before: [10], after: [20] });
+  assertEquals(whole, [0, 100, 1, 10, 2, 20, 3, 9]);
 });

@@ -6,6 +6,7 @@ import { readGguf } from "../engine/gguf/reader.ts";
 import { BYTE_CHARACTERS } from "../engine/tokenizer/byte_alphabet.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import {
+  BASIC,
   bool,
   byteLevelMetadata,
   string,
@@ -371,6 +372,20 @@ Deno.test("pre-tokenizer: an unknown name is refused, with the nearest ones and 
   assertRefused(
     () => loadTokenizer(byteLevelMetadata([], [], { [`${K}pre`]: string("x".repeat(1e6)) })),
     "unsupported",
+  );
+});
+
+Deno.test("pre-tokenizer: one that is asked for where there is none to choose is refused", () => {
+  for (const metadata of [vocabularyMetadata(BASIC), characterMetadata([])]) {
+    assertRefused(
+      () => loadTokenizer(metadata, { preTokenizer: "gpt-2" }),
+      "invalid_request",
+      metadata.string(`${K}model`),
+    );
+  }
+  assertEquals(
+    loadTokenizer(characterMetadata([]), { preTokenizer: "gemma4" }).preTokenizer,
+    "gemma4",
   );
 });
 

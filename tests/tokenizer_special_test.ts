@@ -88,6 +88,14 @@ Deno.test("special tokens: user-defined tokens stand for their text in protected
   assertEquals(other.encode("x<b>y", { mark: MARK })[1], other.tokenId("<b>"));
 });
 
+Deno.test("special tokens: one of megabytes is refused before memory is taken for it, a long one is found", () => {
+  const load = (length: number) =>
+    loadTokenizer(byteLevelMetadata([], control("x".repeat(length))));
+  const error = assertThrows(() => load(8_000_000), M40Error, "8000000 characters");
+  assertEquals(error.code, "invalid_model");
+  assertEquals(load(4096).encode("x".repeat(4096), PROMPT), [256]);
+});
+
 Deno.test("special tokens: a mark that is no code point, or is in the text, is refused", () => {
   for (const mark of ["", "ab", "\ue000\ue000", "x"]) {
     const error = assertThrows(() => bpe.protect("xyz", mark), M40Error);

@@ -138,6 +138,17 @@ Deno.test("tokenizer: a megabyte without a space is spelled by Unigram as well",
   assertEquals(tokenizer.encode(" ".repeat(1_000_000), RAW), []);
 });
 
+Deno.test("tokenizer: every one of many Unigram pieces is found, and nothing that only begins like one", () => {
+  const pieces = Array.from({ length: 20_000 }, (_, i) => Math.imul(i, 0x9e3779b1).toString(36));
+  const tokenizer = unigram([...pieces.map((text): [string, number] => [text, -1])], {
+    [`${K}add_space_prefix`]: bool(false),
+  });
+  for (const [i, piece] of pieces.entries()) {
+    assertEquals(tokenizer.encode(piece, RAW), [3 + i], piece);
+  }
+  assertEquals(tokenizer.encode("~~", RAW), [UNKNOWN]);
+});
+
 Deno.test("tokenizer: empty pieces do Unigram no harm, and of two alike the last counts", () => {
   const tokenizer = unigram([["_", -1], ["", -1], ["a", -1], ["a", -5], ["", 0]]);
   assertEquals(tokenizer.encode("aa", RAW), [3, 6, 6]);
@@ -163,6 +174,8 @@ Deno.test("tokenizer: a Unigram vocabulary that cannot choose or cannot spell is
   }
   const bytes: MetadataEntry = { type: "array", element: "uint8", value: new Uint8Array(64) };
   refused({ [`${K}precompiled_charsmap`]: bytes }, `${K}precompiled_charsmap`);
+  const long = "a".repeat(513);
+  refused({ [`${K}tokens`]: strings(["<unk>", "<s>", "</s>", "\u2581", long]) }, "Token 4", "513");
   const none: MetadataEntry = { type: "array", element: "int8", value: new Int8Array(0) };
   assert(unigram([["_", -1]], { [`${K}precompiled_charsmap`]: none }).vocabSize === 4);
 });

@@ -89,6 +89,11 @@ Deno.test("tokenizer: WordPiece cleans text, and leaves capitals and accents whe
   );
 });
 
+Deno.test("tokenizer: WordPiece has one small letter for a capital sigma, at a word's end too", () => {
+  const tokenizer = wordPiece(["_\u03b1\u03c3", "_\u03b1\u03c2"]);
+  assertEquals(tokenizer.encode("\u0391\u03a3 \u03b1\u03c2", RAW), [5, 6]);
+});
+
 Deno.test("tokenizer: WordPiece adds CLS and SEP, by whatever name the file knows them", () => {
   const changes: Record<string, MetadataEntry | undefined>[] = [
     {},

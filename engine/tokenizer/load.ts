@@ -54,8 +54,9 @@ function loadBpe(
 /**
  * The tokenizer that GGUF metadata describes.
  *
- * @throws {M40Error} `unsupported` for a kind of vocabulary that m40 does not know, `invalid_model`
- * for a vocabulary that is missing or contradicts itself.
+ * @throws {M40Error} `unsupported` for a kind of vocabulary, or a pre-tokenizer, that m40 does not know,
+ * `invalid_model` for a vocabulary that is missing or contradicts itself, `invalid_request` for a
+ * pre-tokenizer that is asked for where there is none.
  */
 export function loadTokenizer(
   metadata: TokenizerMetadata,
@@ -86,5 +87,14 @@ export function loadTokenizer(
     if (id !== undefined) endTokens.add(id);
   }
   const model = load(vocabulary, metadata, options);
+  const { preTokenizer } = options;
+  if (preTokenizer !== undefined && preTokenizer !== model.preTokenizer) {
+    throw new M40Error(
+      "invalid_request",
+      `--pre-tokenizer is for vocabularies of byte-level BPE ("gpt2"); this file's is "${name}" ` +
+        "(tokenizer.ggml.model), which is cut in one way only. Leave it out.",
+      "pre_tokenizer",
+    );
+  }
   return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim });
 }

@@ -1,3 +1,4 @@
+import { M40Error } from "../errors.ts";
 import type { SpaceRule } from "./space_rule.ts";
 import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 
@@ -34,6 +35,9 @@ interface Match {
   end: number;
 }
 
+/** The longest special token, in code units: each unit is a node of a tree. Real ones have up to some hundred. */
+const LONGEST_SPECIAL = 4096;
+
 const encoder = new TextEncoder();
 
 /**
@@ -52,7 +56,10 @@ export class SpecialTokens {
   /** By code unit: 1 where a token begins with it that is looked for always, 2 for one on demand. */
   readonly #firstUnits = new Uint8Array(0x10000);
 
-  /** @param spaces Which tokens take white space along. */
+  /**
+   * @param spaces Which tokens take white space along.
+   * @throws {M40Error} `invalid_model` for a token that is too long to be one.
+   */
   constructor(vocabulary: Vocabulary, spaces: SpaceRule) {
     const { texts, types, size } = vocabulary;
     const groups = new Map<number, LengthGroup>();
@@ -64,6 +71,7 @@ export class SpecialTokens {
         type !== TOKEN_TYPE.unknown
       ) continue;
       if (text === "") continue;
+      checkLength(id, text);
       const bytes = encoder.encode(text).length;
       const group = groups.getOrInsert(bytes, { byText: new Map(), lengths: new Map() });
       const unit = text.charCodeAt(0);
@@ -148,6 +156,15 @@ export class SpecialTokens {
     }
     return found.sort((a, b) => a.start - b.start);
   }
+}
+
+function checkLength(id: number, text: string): void {
+  if (text.length <= LONGEST_SPECIAL) return;
+  throw new M40Error(
+    "invalid_model",
+    `Token ${id} is a special token (tokenizer.ggml.token_type) of ${text.length} characters; ` +
+      `wanted ${LONGEST_SPECIAL} at most.`,
+  );
 }
 
 function newNode(): Node {

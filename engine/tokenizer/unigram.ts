@@ -10,6 +10,9 @@ import { WordCache } from "./word_cache.ts";
 /** How much worse an unknown character is than the worst token. */
 const UNKNOWN_PENALTY = 10;
 
+/** The longest piece, in code units; SentencePiece makes none of more than 16 characters unless told. */
+const LONGEST_PIECE = 512;
+
 /** How many elements the arrays keep between texts; more is given back after a long one. */
 const KEPT_CAPACITY = 1 << 14;
 
@@ -72,6 +75,14 @@ export class Unigram implements TokenModel {
         type === TOKEN_TYPE.control || type === TOKEN_TYPE.unknown || type === TOKEN_TYPE.byte ||
         texts[id] === ""
       ) continue;
+      if (texts[id].length > LONGEST_PIECE) {
+        throw new M40Error(
+          "invalid_model",
+          `Token ${id} (tokenizer.ggml.tokens) has ${
+            texts[id].length
+          } UTF-16 code units; wanted at most ${LONGEST_PIECE}.`,
+        );
+      }
       this.#trie.add(texts[id], id);
       markOnlyLeads &&= !hasInnerMark(texts[id]);
       if (type === TOKEN_TYPE.normal) lowest = Math.min(lowest, this.#scores[id]);

@@ -23,6 +23,7 @@ export function chatRequest(body: ConversationFields): ChatRequest {
     continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
     templateVariables: body.chat_template_kwargs ?? undefined,
     reasoningEffort: body.reasoning_effort ?? undefined,
+    templateName: body.chat_template ?? undefined,
   };
 }
 

@@ -57,6 +57,9 @@ export const conversationFields = {
   ),
   add_generation_prompt: boolean("False is the same as continue_final_message true."),
   chat_template_kwargs: object("Variables for the template, such as enable_thinking."),
+  chat_template: string(
+    "One of the templates that the model's file has by name, such as tool_use; absent: its default one.",
+  ),
   reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
 };
 

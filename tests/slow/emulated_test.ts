@@ -14,7 +14,7 @@ const REVERSED = [
   "reference_products_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
-  "attention_shapes_test.ts",
+  "slow/attention_shapes_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
   "decode_rows_test.ts",

@@ -20,7 +20,7 @@ HARD = PLAIN + [
     "12³45 1234a a1234 12_34", "我来到北京清华大学 今天是2024年", "東京タワーへ行きました。ｶﾀｶﾅ", "한국어 문장입니다 ㄱㄴㄷ", "ภาษาไทยไม่มีช่องว่าง ที่นี่",
     "हिन्दी में लिखा है", "👨‍👩‍👧‍👦 👍🏽 🏳️‍🌈 1️⃣ 🇩🇪🇫🇷", "e\u0301 e\u0301\u0302 \u0301alone कि", "a\n\n\nb\r\n\r\nc \n d\t\n\te", "x\u00a0y\u3000z\u2028w\u0085v\u200bu\ufeff",
     "ＦＵＬＬ ｗｉｄｔｈ ﬁ ﬂ ½ ①", "CamelCase HTTPServer iOS ǅungla ʰ ª", "if (a != b) {\n\t\tc += 1; // no!\n}\n\n", "a  b   c    d", "...!!!???/// ---\n", "[UNK] ##ing [CLS]",
-    "ΑΣ ΟΔΟΣ İstanbul ıI ẞ", "   lead and trail   ", "\u2581 mark\u2581inside", "Ω \u2126 K \u212a Å \u212b", "x" * 120, "\n" * 9 + " a", "\u0001\u0002control\u007f \ue000",
+    "ΑΣ ΟΔΟΣ İstanbul ıI ẞ", "   lead and trail   ", "\u2581 mark\u2581inside", "Ω \u2126 K \u212a Å \u212b", "x" * 120, "\n" * 9 + " a", "a\U0002b825b a\U0002b930b", "\u0001\u0002control\u007f \ue000",
 ]
 
 # A few rules in the place of Unicode's thousands, so that the map stays small: what they are keys of overlaps on purpose.
