@@ -3,6 +3,7 @@ import { Engine, type EngineOptions, type Generation, M40Error } from "../engine
 import { demoModelFile } from "../engine/store/demo_model.ts";
 import { BACKEND } from "./device_harness.ts";
 import { GOLDEN } from "./engine_fixture.ts";
+import { ENDLESS_TEMPLATE } from "./render_jobs.ts";
 
 async function withDemo<T>(options: EngineOptions, work: (engine: Engine) => Promise<T>) {
   const engine = await Engine.load(demoModelFile, {
@@ -159,9 +160,8 @@ Deno.test("stop strings are looked for in content, and inline reasoning is conte
 });
 
 Deno.test("closing an engine ends a rendering", async () => {
-  const endless = "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}";
   let rendered: Promise<unknown> | undefined;
-  await withDemo({ chatTemplate: `${endless}{{ messages }}` }, (engine) => {
+  await withDemo({ chatTemplate: ENDLESS_TEMPLATE }, (engine) => {
     rendered = assertRejects(() => engine.chat!.prompt(QUESTION), M40Error, "closed");
     return Promise.resolve();
   });
@@ -178,6 +178,8 @@ Deno.test("what is no conversation is refused, by its parameter", async () => {
     await refused({ messages: [] }, "messages", "empty");
     const [message] = QUESTION.messages;
     await refused({ messages: Array(20_000).fill(message) }, "messages", "20000 messages");
+    const role = { role: "im_end", content: "x" };
+    await refused({ messages: [role] }, "messages", '"im_end"');
     const long = { role: "user", content: "x".repeat(7 * 2 ** 20) };
     await refused({ messages: [long] }, "messages", "characters");
     const kwargs = "chat_template_kwargs";

@@ -1,5 +1,9 @@
 import type { RenderJob } from "../engine/chat/render_job.ts";
 
+/** A template whose few steps take so long that only the end of its thread ends them. */
+export const ENDLESS_TEMPLATE = "{% set a = 'a' * 8000000 %}" +
+  "{% for i in range(9999) %}{{ a.count('aaaaaaaaaab') }}{% endfor %}";
+
 /** A job with one message, "hi", that renders a template. */
 export function jobOf(template: string, content = "hi"): RenderJob {
   return {

@@ -1,5 +1,5 @@
 import { M40Error } from "../errors.ts";
-import type { ChatMessage, ChatRequest } from "./conversation.ts";
+import { type ChatMessage, type ChatRequest, ROLES } from "./conversation.ts";
 
 /** Messages that a conversation may have. */
 const MOST_MESSAGES = 16_384;
@@ -21,6 +21,14 @@ export function checkRequest(
   if (messages.length === 0) refuse("messages is empty; wanted at least one");
   if (messages.length > MOST_MESSAGES) {
     refuse(`got ${messages.length} messages; wanted at most ${MOST_MESSAGES}`);
+  }
+  for (const { role } of messages) {
+    // Templates put control tokens together with roles, which have no marks for that.
+    if (!ROLES.includes(role)) {
+      refuse(
+        `got the role ${JSON.stringify(String(role).slice(0, 80))}; wanted ${ROLES.join(", ")}`,
+      );
+    }
   }
   const characters = messages.reduce((sum, message) => sum + charactersOf(message), 0);
   if (characters > MOST_CHARACTERS) {

@@ -13,7 +13,7 @@ interface Parsed {
 }
 
 /** Templates that stay parsed; a file has a few. */
-const MOST_PARSED = 16;
+const MOST_PARSED = 8;
 const parsed = new Map<string, Parsed>();
 
 /** What comes of a job; it throws nothing. */
