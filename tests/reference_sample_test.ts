@@ -1,10 +1,10 @@
 import { assert, assertAlmostEquals, assertEquals, assertLess } from "@std/assert";
 import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
-import type { Sample, StepOutput } from "../engine/device/step_result.ts";
-import { NONE } from "../engine/device/structs.ts";
+import type { Sample } from "../engine/device/step_result.ts";
 import { TokenCounts } from "../engine/device/token_counts.ts";
-import { BACKEND, outputBuffer, Random, withDevice } from "./device_harness.ts";
+import { BACKEND, Random } from "./device_harness.ts";
 import { philox } from "./philox.ts";
+import { sampleRows } from "./sample_rows.ts";
 
 // The sample operation against what m40_sampling says, written anew with whole sorts.
 
@@ -55,39 +55,11 @@ async function sample(
   samplings: StepSampling[],
   threads = 2,
 ): Promise<readonly Sample[]> {
-  const outputs = await outputsOf(rows, samplings, threads);
+  const outputs = await sampleRows(rows, samplings, { threads });
   return outputs.map(({ status, sample }) => {
     assertEquals(status, "ok");
     return sample!;
   });
-}
-
-/** What sampling one row of logits an output gives. */
-async function outputsOf(
-  rows: Float32Array[],
-  samplings: StepSampling[],
-  threads = 2,
-): Promise<readonly StepOutput[]> {
-  let outputs: readonly StepOutput[] = [];
-  await withDevice({ threads }, async (device) => {
-    const columns = rows[0].length;
-    const n = rows.length;
-    const program = device.program({
-      ops: [{ kind: "sample", logits: 0, columns, hidden: NONE, hidden_columns: 0 }],
-      buffers: [outputBuffer(columns)],
-      limits: { n_vocab: columns, n_tokens: n, n_outputs: n },
-    });
-    const all = new Float32Array(n * columns);
-    rows.forEach((values, i) => all.set(values, i * columns));
-    program.writeBuffer(0, all);
-    ({ outputs } = await program.step([{
-      tokens: new Array(n).fill(0),
-      position: 0,
-      pages: [],
-      outputs: samplings.map((sampling, row) => ({ row, sampling })),
-    }]));
-  });
-  return outputs;
 }
 
 Deno.test("Philox4x32-10 gives the paper's known answers, in the tests' own version", () => {
@@ -286,7 +258,7 @@ Deno.test("logits that are not finite, and a mask that forbids every token, fail
     const drawing = { ...GREEDY, temperature: 1, topLogprobs: 2 };
     const nothing = { ...drawing, mask: new Uint32Array(Math.ceil(1500 / 32)) };
     const samplings = [drawing, drawing, nothing, nothing, GREEDY];
-    const got = await outputsOf(rows, samplings);
+    const got = await sampleRows(rows, samplings);
     const healthy = await sample([rows[0], rows[4]], [drawing, GREEDY]);
     assertEquals(got, [
       { status: "ok", sample: healthy[0] },

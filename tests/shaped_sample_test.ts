@@ -2,10 +2,10 @@ import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { Sample, StepOutput } from "../engine/device/step_result.ts";
-import { NONE } from "../engine/device/structs.ts";
 import { TokenCounts } from "../engine/device/token_counts.ts";
-import { BACKEND, outputBuffer, Random, withDevice } from "./device_harness.ts";
+import { BACKEND, Random } from "./device_harness.ts";
 import { philox } from "./philox.ts";
+import { sampleRows } from "./sample_rows.ts";
 
 // Shaped draws (typical_p, XTC, dynamic temperature, mirostat 2) against what m40_sampling says, written anew in float64
 // with whole sorts.
@@ -93,34 +93,6 @@ function drawn(logits: Float32Array, s: StepSampling): { token: number; surprise
   return { token: one.token, surprise: s.mirostat ? surprise(one) : undefined };
 }
 
-/** What drawing from one row of logits an output gives. */
-async function outputsOf(
-  rows: readonly Float32Array[],
-  samplings: readonly StepSampling[],
-  library?: string,
-): Promise<readonly StepOutput[]> {
-  let outputs: readonly StepOutput[] = [];
-  await withDevice({ threads: 2, library }, async (device) => {
-    const columns = rows[0].length;
-    const n = rows.length;
-    const program = device.program({
-      ops: [{ kind: "sample", logits: 0, columns, hidden: NONE, hidden_columns: 0 }],
-      buffers: [outputBuffer(columns)],
-      limits: { n_vocab: columns, n_tokens: n, n_outputs: n },
-    });
-    const all = new Float32Array(n * columns);
-    rows.forEach((values, i) => all.set(values, i * columns));
-    program.writeBuffer(0, all);
-    ({ outputs } = await program.step([{
-      tokens: new Array(n).fill(0),
-      position: 0,
-      pages: [],
-      outputs: samplings.map((sampling, row) => ({ row, sampling })),
-    }]));
-  });
-  return outputs;
-}
-
 /** The CPU library, where the tests are of another and it is built. */
 const CPU = fromFileUrl(new URL("../dist/libm40_cpu.so", import.meta.url));
 const BESIDE_CPU = BACKEND !== "cpu" && isFile(CPU);
@@ -138,10 +110,10 @@ async function sample(
   rows: readonly Float32Array[],
   samplings: readonly StepSampling[],
 ): Promise<readonly Sample[]> {
-  const outputs = await outputsOf(rows, samplings);
+  const outputs = await sampleRows(rows, samplings);
   if (BESIDE_CPU) {
     const choice = ({ status, sample }: StepOutput) => [status, sample?.token, sample?.surprise];
-    const cpu = await outputsOf(rows, samplings, CPU);
+    const cpu = await sampleRows(rows, samplings, { library: CPU });
     assertEquals(outputs.map(choice), cpu.map(choice));
   }
   return outputs.map(({ status, sample }) => {
@@ -348,7 +320,7 @@ Deno.test("logits that are not finite and tokens that are all forbidden fail a s
   const shaped = { ...DRAWING, typicalP: 0.5, mirostat: 2, mirostatMu: 5 };
   const nothing = { ...shaped, forbidden: new Set([...rows[0].keys()]) };
   const few = { ...nothing, mask: Uint32Array.of(3, 0, 0, 0), forbidden: new Set([0, 1]) };
-  const outputs = await outputsOf(rows, [shaped, shaped, nothing, few]);
+  const outputs = await sampleRows(rows, [shaped, shaped, nothing, few]);
   assertEquals(
     outputs.map(({ status }) => status),
     ["ok", "not_finite", "nothing_allowed", "nothing_allowed"],

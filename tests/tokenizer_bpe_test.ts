@@ -5,10 +5,12 @@ import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { BYTE_CHARACTERS } from "../engine/tokenizer/byte_alphabet.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
+import { mergeByDefinition } from "./merge_by_definition.ts";
 import {
   BASIC,
   bool,
   byteLevelMetadata,
+  characterMetadata,
   string,
   strings,
   type TokenInput,
@@ -18,27 +20,11 @@ import {
 
 const RUNS = Number(Deno.env.get("M40_FUZZ_RUNS") ?? 300);
 const K = "tokenizer.ggml.";
-const RAW = { addSpecial: false };
 const encoder = new TextEncoder();
 
 /** A text in the alphabet of bytes. */
 function inAlphabet(text: string): string {
   return Array.from(encoder.encode(text), (byte) => BYTE_CHARACTERS[byte]).join("");
-}
-
-/** What byte pair encoding is by its definition: the merge of the lowest rank first, the leftmost of equals. */
-function mergeByDefinition(symbols: string[], merges: readonly string[]): string[] {
-  const ranks = new Map([...merges.entries()].reverse().map(([rank, merge]) => [merge, rank]));
-  for (;;) {
-    let best = -1;
-    let lowest = Infinity;
-    for (let i = 0; i + 1 < symbols.length; i++) {
-      const rank = ranks.get(`${symbols[i]} ${symbols[i + 1]}`) ?? Infinity;
-      if (rank < lowest) [lowest, best] = [rank, i];
-    }
-    if (best < 0) return symbols;
-    symbols.splice(best, 2, symbols[best] + symbols[best + 1]);
-  }
 }
 
 /** Merges of a small alphabet, each of two texts that bytes or earlier merges have made; some twice. */
@@ -190,73 +176,6 @@ for (
     );
   });
 }
-
-/** Metadata of a vocabulary over characters: every byte, some characters, and what merges make of them. */
-function characterMetadata(
-  merges: readonly string[],
-  tokens: readonly TokenInput[] = [],
-  changes: Record<string, MetadataEntry> = {},
-) {
-  const bytes = BYTE_CHARACTERS.map((_, byte) => ({
-    text: `<0x${byte.toString(16).toUpperCase().padStart(2, "0")}>`,
-    type: 6,
-  }));
-  const merged = new Set(merges.map((merge) => merge.replace(" ", "")));
-  return vocabularyMetadata(
-    [{ text: "<bos>", type: 3 }, ...bytes, "\u2581", "a", "b", "é", "\n", ...tokens, ...merged],
-    {
-      [`${K}model`]: string("gemma4"),
-      [`${K}merges`]: strings([...merges]),
-      [`${K}scores`]: undefined,
-      [`${K}bos_token_id`]: uint32(0),
-      [`${K}eos_token_id`]: undefined,
-      [`${K}unknown_token_id`]: undefined,
-      ...changes,
-    },
-  );
-}
-
-Deno.test("BPE over characters: merges come in the order of their rank, across words where a merge does", () => {
-  const made = fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1, maxLength: 16 })
-    .map((pairs) => {
-      const made = ["a", "b", "é", "\u2581", "\u2581", "a"];
-      return pairs.map(([left, right]) => {
-        const parts = [made[left % made.length], made[right % made.length]];
-        made.push(parts.join(""));
-        return parts.join(" ");
-      });
-    });
-  const words = fc.string({ unit: fc.constantFrom("a", "b", "é", " ", "  "), maxLength: 120 });
-  const kinds = new Set<boolean>();
-  fc.assert(
-    fc.property(made, words, (merges, text) => {
-      const tokenizer = loadTokenizer(characterMetadata(merges));
-      const wanted = mergeByDefinition([...text.replaceAll(" ", "\u2581")], merges);
-      const got = tokenizer.encode(text, RAW);
-      assertEquals(got.map((id) => tokenizer.tokenText(id)), wanted);
-      assertEquals(tokenizer.decode(got), text);
-      kinds.add(merges.some((merge) => /[^\u2581]\u2581/.test(merge.replace(" ", ""))));
-    }),
-    { numRuns: RUNS },
-  );
-  assertEquals(kinds.size, 2, "some merges went across words, and some did not");
-});
-
-Deno.test("BPE over characters: lines are apart, breaks of lines are whole, strangers are bytes, BOS always", () => {
-  const tokenizer = loadTokenizer(
-    characterMetadata(["a b"], ["\n\n", "\n\n\n"], { [`${K}add_bos_token`]: bool(false) }),
-  );
-  const texts = (text: string) => tokenizer.encode(text).map((id) => tokenizer.tokenText(id));
-  assertEquals(texts("ab\n\nab"), ["<bos>", "ab", "\n\n", "ab"], "no merge makes the breaks");
-  assertEquals(texts("a\n\n\n\n"), ["<bos>", "a", "\n", "\n", "\n", "\n"]);
-  assertEquals(texts("漢"), ["<bos>", "<0xE6>", "<0xBC>", "<0xA2>"]);
-  assertEquals(
-    tokenizer.encodeBytes(Uint8Array.of(0x61, 0xff), RAW).map((id) => tokenizer.tokenText(id)),
-    ["a", "<0xFF>"],
-  );
-  assertEquals(tokenizer.preTokenizer, "gemma4");
-  assertEquals(tokenizer.kind, "gemma4");
-});
 
 function assertRefused(load: () => unknown, code: string, ...words: string[]): void {
   const error = assertThrows(load, M40Error);

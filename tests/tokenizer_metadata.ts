@@ -85,3 +85,24 @@ export function vocabularyMetadata(
     ),
   );
 }
+
+/** Metadata of a vocabulary over characters: every byte, some characters, and what merges make of them. */
+export function characterMetadata(
+  merges: readonly string[],
+  tokens: readonly TokenInput[] = [],
+  changes: Record<string, MetadataEntry> = {},
+) {
+  const merged = new Set(merges.map((merge) => merge.replace(" ", "")));
+  return vocabularyMetadata(
+    [{ text: "<bos>", type: 3 }, ...BYTES, "\u2581", "a", "b", "é", "\n", ...tokens, ...merged],
+    {
+      "tokenizer.ggml.model": string("gemma4"),
+      "tokenizer.ggml.merges": strings([...merges]),
+      "tokenizer.ggml.scores": undefined,
+      "tokenizer.ggml.bos_token_id": uint32(0),
+      "tokenizer.ggml.eos_token_id": undefined,
+      "tokenizer.ggml.unknown_token_id": undefined,
+      ...changes,
+    },
+  );
+}

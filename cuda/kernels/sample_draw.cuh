@@ -97,11 +97,31 @@ struct SortedWeights {
 
 // ---- walks over all ---------------------------------------------------------------------------------------------------
 
+// Sums of weights by bin, in three parts a weight: 32 bits hold those of so many candidates.
+constexpr uint32_t weights_a_round = 1u << 18;
+
+__device__ __forceinline__ void clear_weights(SampleShared& shared) {
+  __syncthreads();
+  for (uint32_t i = threadIdx.x; i < 3 * sample_bins; i += sample_threads) shared.parts[i / sample_bins][i % sample_bins] = 0;
+  __syncthreads();
+}
+
+__device__ __forceinline__ void add_weight(SampleShared& shared, uint32_t bin, unsigned long long weight) {
+  const uint32_t middle = static_cast<uint32_t>(weight >> 14) & 0x3FFF;
+  const uint32_t high = static_cast<uint32_t>(weight >> 28);
+  atomicAdd(&shared.parts[0][bin], static_cast<uint32_t>(weight) & 0x3FFF);
+  if (middle != 0) atomicAdd(&shared.parts[1][bin], middle);
+  if (high != 0) atomicAdd(&shared.parts[2][bin], high);
+}
+
+__device__ __forceinline__ unsigned long long weight_of_bin(const SampleShared& shared, uint32_t bin) {
+  return shared.parts[0][bin] + (static_cast<unsigned long long>(shared.parts[1][bin]) << 14) + (static_cast<unsigned long long>(shared.parts[2][bin]) << 28);
+}
+
 // The weights of all candidates from `low` on, by their logits: bins of equal width from the likeliest down, of which
 // each thread has some that follow one another, and what came before them.
 struct WeightHistogram {
   static constexpr uint32_t each = sample_bins / sample_threads;
-  static constexpr uint32_t round = 1u << 18;  // candidates whose parts add up in 32 bits
   unsigned long long mine[each];
   unsigned long long before;
   unsigned long long total;
@@ -117,29 +137,17 @@ struct WeightHistogram {
       : best(static_cast<float>(weights.best)), bins_a_unit(static_cast<float>(sample_bins / 32) / static_cast<float>(weights.temperature)) {
 #pragma unroll
     for (uint32_t j = 0; j < each; j++) mine[j] = 0;
-    for (uint32_t start = 0; start < columns; start += round) {
-      __syncthreads();
-      for (uint32_t i = threadIdx.x; i < 3 * sample_bins; i += sample_threads) shared.parts[i / sample_bins][i % sample_bins] = 0;
-      __syncthreads();
-      const uint32_t end = min(columns - start, round) + start;
+    for (uint32_t start = 0; start < columns; start += weights_a_round) {
+      clear_weights(shared);
+      const uint32_t end = min(columns - start, weights_a_round) + start;
       for_each_logit(logits, start, end, [&](float logit, uint32_t token) {
         const unsigned long long candidate = likeliness(rising_bits(logit), token);
         if (candidate < low) return;
-        const unsigned long long weight = weights.fixed(logit);
-        const uint32_t bin = bin_of(logit);
-        const uint32_t middle = static_cast<uint32_t>(weight >> 14) & 0x3FFF;
-        const uint32_t high = static_cast<uint32_t>(weight >> 28);
-        atomicAdd(&shared.parts[0][bin], static_cast<uint32_t>(weight) & 0x3FFF);
-        if (middle != 0) atomicAdd(&shared.parts[1][bin], middle);
-        if (high != 0) atomicAdd(&shared.parts[2][bin], high);
+        add_weight(shared, bin_of(logit), weights.fixed(logit));
       });
       __syncthreads();
 #pragma unroll
-      for (uint32_t j = 0; j < each; j++) {
-        const uint32_t bin = threadIdx.x * each + j;
-        mine[j] += shared.parts[0][bin] + (static_cast<unsigned long long>(shared.parts[1][bin]) << 14) +
-                   (static_cast<unsigned long long>(shared.parts[2][bin]) << 28);
-      }
+      for (uint32_t j = 0; j < each; j++) mine[j] += weight_of_bin(shared, threadIdx.x * each + j);
     }
     unsigned long long sum = 0;
 #pragma unroll

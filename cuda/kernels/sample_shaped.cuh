@@ -85,28 +85,18 @@ __device__ __forceinline__ unsigned long long find_by_weight(const ShapedLogits&
   for (uint32_t top = 64; top > 0;) {
     const uint32_t shift = top > digit ? top - digit : 0;
     unsigned long long mine[each] = {};
-    for (uint32_t start = 0; start < all.columns; start += WeightHistogram::round) {
-      __syncthreads();
-      for (uint32_t i = threadIdx.x; i < 3 * sample_bins; i += sample_threads) shared.parts[i / sample_bins][i % sample_bins] = 0;
-      __syncthreads();
-      const uint32_t end = start + min(all.columns - start, WeightHistogram::round);
+    for (uint32_t start = 0; start < all.columns; start += weights_a_round) {
+      clear_weights(shared);
+      const uint32_t end = start + min(all.columns - start, weights_a_round);
       for_each_logit(all.logits, start, end, [&](float logit, uint32_t token) {
         if (!kept.has(logit, token)) return;
         const unsigned long long key = key_of(logit, token);
         if (top < 64 && key >> top != prefix >> top) return;
-        const uint64_t weight = weights.of(logit);
-        const uint32_t bin = static_cast<uint32_t>(key >> shift) & ((1u << (top - shift)) - 1);
-        atomicAdd(&shared.parts[0][bin], static_cast<uint32_t>(weight) & 0x3FFF);
-        atomicAdd(&shared.parts[1][bin], static_cast<uint32_t>(weight >> 14) & 0x3FFF);
-        atomicAdd(&shared.parts[2][bin], static_cast<uint32_t>(weight >> 28));
+        add_weight(shared, static_cast<uint32_t>(key >> shift) & ((1u << (top - shift)) - 1), weights.of(logit));
       });
       __syncthreads();
 #pragma unroll
-      for (uint32_t j = 0; j < each; j++) {
-        const uint32_t bin = threadIdx.x * each + j;
-        mine[j] += shared.parts[0][bin] + (static_cast<unsigned long long>(shared.parts[1][bin]) << 14) +
-                   (static_cast<unsigned long long>(shared.parts[2][bin]) << 28);
-      }
+      for (uint32_t j = 0; j < each; j++) mine[j] += weight_of_bin(shared, threadIdx.x * each + j);
     }
     unsigned long long sum = 0;
 #pragma unroll

@@ -1,6 +1,7 @@
 import { M40Error } from "../errors.ts";
+import { SPACE_MARK } from "./space_mark.ts";
 import { utf8Of } from "./utf8.ts";
-import type { Vocabulary } from "./vocabulary.ts";
+import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
 
 /** Spells characters that a vocabulary does not have, by its byte tokens. */
 export class ByteFallback {
@@ -20,6 +21,17 @@ export class ByteFallback {
     }
     this.lacksBytes = missing >= 0;
     this.#vocabulary = vocabulary;
+  }
+
+  /**
+   * Whether the text of a vocabulary that writes spaces as marks can become a user-defined or the unknown token: the
+   * first where it has a mark, the second where bytes are missing.
+   */
+  isSpelled(token: number): boolean {
+    const { texts, types } = this.#vocabulary;
+    return types[token] === TOKEN_TYPE.unknown
+      ? this.lacksBytes
+      : texts[token].includes(SPACE_MARK);
   }
 
   /** Appends the byte tokens of a character, or the unknown token where one of them is missing. */

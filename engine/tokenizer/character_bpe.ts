@@ -3,12 +3,11 @@ import { ByteFallback } from "./byte_fallback.ts";
 import { PreTokenizer } from "./pre_tokenizer.ts";
 import type { PreTokenizerRules } from "./pre_tokenizers.ts";
 import { RankMerger } from "./rank_merger.ts";
-import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { hasInnerMark, markedTokenBytes, SPACE_MARK, wordEnd } from "./space_mark.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
-const encoder = new TextEncoder();
 const LINE_BREAKS = /^\n+$/;
 
 /**
@@ -83,17 +82,11 @@ export class CharacterBpe implements TokenModel {
   }
 
   isSpelled(token: number): boolean {
-    const { texts, types } = this.#vocabulary;
-    return types[token] === TOKEN_TYPE.unknown
-      ? this.#fallback.lacksBytes
-      : texts[token].includes(SPACE_MARK);
+    return this.#fallback.isSpelled(token);
   }
 
   tokenBytes(token: number): Uint8Array {
-    const { texts, types } = this.#vocabulary;
-    const text = texts[token];
-    if (types[token] === TOKEN_TYPE.byte) return Uint8Array.of(parseInt(text.slice(3, 5), 16));
-    return encoder.encode(text.replaceAll(SPACE_MARK, " "));
+    return markedTokenBytes(this.#vocabulary, token);
   }
 
   readonly #spell = (word: string, tokens: number[]): void => {

@@ -1,13 +1,11 @@
 import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { PairMerger } from "./pair_merger.ts";
-import { SPACE_MARK } from "./space_mark.ts";
+import { markedTokenBytes, SPACE_MARK } from "./space_mark.ts";
 import { TokenPairs } from "./token_pairs.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
-
-const encoder = new TextEncoder();
 
 /** How a SentencePiece vocabulary treats spaces. */
 export interface SentencePieceOptions {
@@ -95,17 +93,10 @@ export class SentencePiece implements TokenModel {
   };
 
   isSpelled(token: number): boolean {
-    const { texts, types } = this.#vocabulary;
-    return types[token] === TOKEN_TYPE.unknown
-      ? this.#fallback.lacksBytes
-      : texts[token].includes(SPACE_MARK);
+    return this.#fallback.isSpelled(token);
   }
 
   tokenBytes(token: number): Uint8Array {
-    const { texts, types } = this.#vocabulary;
-    if (types[token] === TOKEN_TYPE.byte) {
-      return Uint8Array.of(parseInt(texts[token].slice(3, 5), 16));
-    }
-    return encoder.encode(texts[token].replaceAll(SPACE_MARK, " "));
+    return markedTokenBytes(this.#vocabulary, token);
   }
 }

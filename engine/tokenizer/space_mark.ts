@@ -1,3 +1,7 @@
+import { TOKEN_TYPE, type Vocabulary } from "./vocabulary.ts";
+
+const encoder = new TextEncoder();
+
 /** The character that stands for a space in the vocabularies of SentencePiece, both BPE and Unigram. */
 export const SPACE_MARK = "\u2581";
 
@@ -13,4 +17,11 @@ export function wordEnd(text: string, start: number): number {
 export function hasInnerMark(text: string): boolean {
   const last = text.lastIndexOf(SPACE_MARK);
   return last > 0 && wordEnd(text, 0) <= last;
+}
+
+/** The UTF-8 bytes of a token whose spaces are marks; of a byte token that byte. */
+export function markedTokenBytes({ texts, types }: Vocabulary, token: number): Uint8Array {
+  const text = texts[token];
+  if (types[token] === TOKEN_TYPE.byte) return Uint8Array.of(parseInt(text.slice(3, 5), 16));
+  return encoder.encode(text.replaceAll(SPACE_MARK, " "));
 }

@@ -1,7 +1,8 @@
 import { M40Error } from "../errors.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { Charsmap } from "./charsmap.ts";
-import { hasInnerMark, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import { hasInnerMark, markedTokenBytes, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import type { SentencePieceOptions } from "./sentencepiece.ts";
 import { NONE, ROOT, TokenTrie } from "./token_trie.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
@@ -16,18 +17,10 @@ const LONGEST_PIECE = 512;
 /** How many elements the arrays keep between texts; more is given back after a long one. */
 const KEPT_CAPACITY = 1 << 14;
 
-const encoder = new TextEncoder();
-
 /** How a Unigram vocabulary treats text before it is spelled. */
-export interface UnigramOptions {
+export interface UnigramOptions extends SentencePieceOptions {
   /** `tokenizer.ggml.precompiled_charsmap`: what characters become, such as Unicode's NFKC. */
   charsmap?: Charsmap;
-  /** `tokenizer.ggml.add_space_prefix`: text begins with a space, whether it had one or not. */
-  addSpacePrefix: boolean;
-  /**
-   * `tokenizer.ggml.remove_extra_whitespaces`: spaces at the ends are dropped, several in a row are one.
-   */
-  removeExtraWhitespaces: boolean;
 }
 
 /**
@@ -174,18 +167,11 @@ export class Unigram implements TokenModel {
   }
 
   isSpelled(token: number): boolean {
-    const { texts, types } = this.#vocabulary;
-    return types[token] === TOKEN_TYPE.unknown
-      ? this.#fallback.lacksBytes
-      : texts[token].includes(SPACE_MARK);
+    return this.#fallback.isSpelled(token);
   }
 
   tokenBytes(token: number): Uint8Array {
-    const { texts, types } = this.#vocabulary;
-    if (types[token] === TOKEN_TYPE.byte) {
-      return Uint8Array.of(parseInt(texts[token].slice(3, 5), 16));
-    }
-    return encoder.encode(texts[token].replaceAll(SPACE_MARK, " "));
+    return markedTokenBytes(this.#vocabulary, token);
   }
 
   #allocate(capacity: number): void {
