@@ -149,9 +149,20 @@ enum {
   M40_TYPE_Q4_K = 12,
   M40_TYPE_Q5_K = 13,
   M40_TYPE_Q6_K = 14,
+  M40_TYPE_IQ2_XXS = 16,
+  M40_TYPE_IQ2_XS = 17,
+  M40_TYPE_IQ3_XXS = 18,
+  M40_TYPE_IQ1_S = 19,
   M40_TYPE_IQ4_NL = 20,
+  M40_TYPE_IQ3_S = 21,
+  M40_TYPE_IQ2_S = 22,
   M40_TYPE_IQ4_XS = 23,
+  M40_TYPE_IQ1_M = 29,
   M40_TYPE_BF16 = 30,
+  M40_TYPE_TQ1_0 = 34,
+  M40_TYPE_TQ2_0 = 35,
+  M40_TYPE_MXFP4 = 39,
+  M40_TYPE_NVFP4 = 40,
 };
 
 // A weight [experts, rows, columns] (experts 1 where there are none), stored row by row in its type's
