@@ -1,4 +1,4 @@
-// Which instruction sets there are, which tensor types, and half precision one number at a time.
+// Which instruction sets there are, and half precision one number at a time.
 #include "kernels.h"
 
 #include <string.h>
@@ -55,19 +55,6 @@ const Kernels* kernels_by_name(const char* name) {
 }
 
 size_t scratch_floats(size_t) { return kScratchFloats; }
-
-const TypeInfo* type_info(uint32_t type) {
-  static const TypeInfo types[] = {
-      {"F32", 1, 4},       {"F16", 1, 2},         {"Q4_0", 32, 18},    {"Q4_1", 32, 20},  {nullptr, 0, 0},    {nullptr, 0, 0},
-      {"Q5_0", 32, 22},    {"Q5_1", 32, 24},      {"Q8_0", 32, 34},    {nullptr, 0, 0},   {"Q2_K", 256, 84},  {"Q3_K", 256, 110},
-      {"Q4_K", 256, 144},  {"Q5_K", 256, 176},    {"Q6_K", 256, 210},  {nullptr, 0, 0},   {nullptr, 0, 0},    {nullptr, 0, 0},
-      {nullptr, 0, 0},     {nullptr, 0, 0},       {"IQ4_NL", 32, 18},  {nullptr, 0, 0},   {nullptr, 0, 0},    {"IQ4_XS", 256, 136},
-      {nullptr, 0, 0},     {nullptr, 0, 0},       {nullptr, 0, 0},     {nullptr, 0, 0},   {nullptr, 0, 0},    {nullptr, 0, 0},
-      {"BF16", 1, 2},
-  };
-  if (type >= sizeof types / sizeof types[0] || types[type].name == nullptr) return nullptr;
-  return &types[type];
-}
 
 float half_to_float(uint16_t half) {
   // The exponent moves from bias 15 to 127. A subnormal half is a normal float: give it the exponent of 2^-14

@@ -16,7 +16,7 @@ struct Kernels {
   const char* name;  // "avx512", "avx2", "avx" or "baseline"
 
   // The n values of blocks of a tensor type, exactly; n is a multiple of the type's block size. Nothing happens
-  // for a type without type_info, here and in matmul.
+  // for a type that is not in runtime/tensor_types.h, here and in matmul.
   void (*dequantize)(uint32_t type, const void* blocks, float* values, size_t n);
 
   // output[t * output_stride + r] = sum over c of weight[r][c] * input[t * input_stride + c]
@@ -42,16 +42,6 @@ size_t scratch_floats(size_t columns);
 // The functions of the instruction set of that name, "" for the best that this processor has; nullptr where
 // the processor or the build lacks it.
 const Kernels* kernels_by_name(const char* name);
-
-// A tensor type by its GGUF id: weights a block, and bytes a block.
-struct TypeInfo {
-  const char* name;
-  uint32_t block_size;
-  uint32_t type_size;
-};
-
-// nullptr where the type is not supported.
-const TypeInfo* type_info(uint32_t type);
 
 float half_to_float(uint16_t half);
 uint16_t float_to_half(float value);  // to nearest, ties to even

@@ -1,5 +1,7 @@
 #include "sizes.h"
 
+#include <string>
+
 #include "error.h"
 #include "tensor_types.h"
 
@@ -17,15 +19,20 @@ uint64_t checked_multiply(uint64_t a, uint64_t b, const char* what) {
   return product;
 }
 
+// "F32, F16, ... and NVFP4"
+std::string type_names() {
+  constexpr size_t n = sizeof tensor_types / sizeof tensor_types[0];
+  std::string names = tensor_types[0].name;
+  for (size_t i = 1; i < n; i++) names.append(i + 1 < n ? ", " : " and ").append(tensor_types[i].name);
+  return names;
+}
+
 }  // namespace
 
 uint64_t checked_row_bytes(uint32_t type, uint64_t columns) {
   const TensorType* found = find_tensor_type(type);
   if (found == nullptr) {
-    fail(M40_UNSUPPORTED,
-         "tensor type %u is not known; known are F32, F16, BF16, Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K, Q3_K, "
-         "Q4_K, Q5_K, Q6_K, IQ4_NL and IQ4_XS",
-         type);
+    fail(M40_UNSUPPORTED, "tensor type %u is not known; known are %s", type, type_names().c_str());
   }
   if (columns == 0 || columns % found->block_weights != 0) {
     fail(M40_INVALID_ARGUMENT, "a %s row of %llu columns: wanted a positive multiple of %u", found->name,
