@@ -31,21 +31,30 @@ interface DequantFile {
   }[];
 }
 
-const file: DequantFile = JSON.parse(
-  await Deno.readTextFile(new URL("data/golden/dequant.json", import.meta.url)),
-);
+/** Types that the GPU's kernels, and so the emulated library, have yet to learn: that library refuses them. */
+const NOT_ON_A_GPU = [
+  ...["IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S"],
+  ...["TQ1_0", "TQ2_0", "MXFP4", "NVFP4"],
+];
+
+async function vectorsOf(name: string): Promise<DequantFile["vectors"]> {
+  const url = new URL(`data/golden/${name}`, import.meta.url);
+  return (JSON.parse(await Deno.readTextFile(url)) as DequantFile).vectors;
+}
 
 const floats = Float32Array.of(0, -0, 1, -1.5, 3.4e38, -1e-45, 1.17549435e-38, Math.PI);
 
-/** One entry a tensor type: those of dequant.json, and F32, which stands for itself. */
-export const GOLDEN_BLOCKS: readonly GoldenBlocks[] = [
-  ...file.vectors.map((vector) => ({
-    type: vector.type,
-    id: vector.id,
-    blockSize: vector.block_size,
-    typeSize: vector.type_size,
-    bytes: Uint8Array.from(atob(vector.bytes), (char) => char.charCodeAt(0)),
-    values: Float32Array.from(vector.values),
+/** One entry a tensor type: those of the files, and F32, which stands for itself. */
+const ALL_BLOCKS: readonly GoldenBlocks[] = [
+  ...[...await vectorsOf("dequant.json"), ...await vectorsOf("dequant-rare.json")].map((
+    { type, id, block_size, type_size, bytes, values },
+  ) => ({
+    type,
+    id,
+    blockSize: block_size,
+    typeSize: type_size,
+    bytes: Uint8Array.from(atob(bytes), (char) => char.charCodeAt(0)),
+    values: Float32Array.from(values),
   })),
   {
     type: "F32",
@@ -56,6 +65,14 @@ export const GOLDEN_BLOCKS: readonly GoldenBlocks[] = [
     values: floats,
   },
 ];
+
+const isHere = ({ type }: GoldenBlocks) => BACKEND === "cpu" || !NOT_ON_A_GPU.includes(type);
+
+/** Of every type that the library under test computes with. */
+export const GOLDEN_BLOCKS = ALL_BLOCKS.filter(isHere);
+
+/** Of the other types. */
+export const REFUSED_BLOCKS = ALL_BLOCKS.filter((blocks) => !isHere(blocks));
 
 /**
  * The instruction sets of the CPU library that this processor has, and those that it lacks. Other libraries

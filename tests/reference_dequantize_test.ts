@@ -1,6 +1,7 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import { M40Error } from "../engine/errors.ts";
 import { BACKEND, Random, withDevice } from "./device_harness.ts";
-import { GOLDEN_BLOCKS, instructionSets, matrixOf } from "./golden_blocks.ts";
+import { GOLDEN_BLOCKS, instructionSets, matrixOf, REFUSED_BLOCKS } from "./golden_blocks.ts";
 
 // Every tensor type through m40_tensor_read. Values must be the golden ones exactly: scales are so short that each
 // is the result of one float32 rounding, or of two that m40 makes in the golden's order. A GPU's kernels take another
@@ -31,10 +32,52 @@ function halfValue(bits: number): number {
   return sign * (1024 + fraction) * 2 ** (exponent - 25);
 }
 
+/**
+ * The 32 first hex digits of the SHA-256 of what gguf-py makes of {@link randomBlocks}: of every entry of a codebook,
+ * with every sign, and of every scale of 8 bits.
+ */
+const DIGESTS: Record<string, string> = {
+  IQ2_XXS: "5cf950722853d21cc975ca77958a18ba",
+  IQ2_XS: "6fcf02c653bc2994ef05cd33da70d118",
+  IQ3_XXS: "8424b2fce022b9d66b85df21478fe4eb",
+  IQ1_S: "265e2da150a01d1c8368bbd169950a3e",
+  IQ3_S: "e91117a9a3a24d5edb877257793f6f3c",
+  IQ2_S: "d9da2ad29134766dbab1b0b35d5541c5",
+  IQ1_M: "6d495c570ffc3ab66ed8a293a6b2e277",
+  TQ1_0: "53ea2d43a5b7c0ffd45a923c95c2c841",
+  TQ2_0: "17c7349ffec5527f4f7b3e1af471a465",
+  MXFP4: "c7e28bf7db16a0207ff5fe30c5b66d9e",
+  NVFP4: "40160f015cb7c91c654fa6a81d086f0b",
+};
+
+/** Where a block's half-precision scale lies. IQ1_M's is in pieces; MXFP4 and NVFP4 have others. */
+const SCALE_AT: Record<string, number> = {
+  ...{ IQ1_S: 0, IQ2_XXS: 0, IQ2_XS: 0, IQ2_S: 0, IQ3_XXS: 0, IQ3_S: 0 },
+  ...{ TQ1_0: 52, TQ2_0: 64 },
+};
+
+/** Blocks of bytes from a linear congruential generator, but with a half-precision scale of 1. */
+function randomBlocks(type: string, count: number, size: number): Uint8Array<ArrayBuffer> {
+  let state = 1;
+  const bytes = Uint8Array.from({ length: count * size }, () => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return state >>> 24;
+  });
+  for (let block = 0; block < bytes.length; block += size) {
+    // 0x3C00: two bytes, or of IQ1_M the highest four bits of four words.
+    if (type in SCALE_AT) bytes.set([0x00, 0x3C], block + SCALE_AT[type]);
+    if (type !== "IQ1_M") continue;
+    for (const [i, bits] of [0x00, 0x00, 0xC0, 0x30].entries()) {
+      bytes[block + 49 + 2 * i] = bytes[block + 49 + 2 * i] & 15 | bits;
+    }
+  }
+  return bytes;
+}
+
 for (const instructionSet of present) {
   Deno.test(`${instructionSet}: blocks of every tensor type are read as the golden values`, async () => {
     await withDevice({ instructionSet }, (device) => {
-      assertEquals(GOLDEN_BLOCKS.length, 15);
+      assertEquals(GOLDEN_BLOCKS.length + REFUSED_BLOCKS.length, 26);
       for (const { type, id, bytes, values } of GOLDEN_BLOCKS) {
         const tensor = device.blocks(id, bytes, 1, values.length);
         const got = device.context.readTensor(tensor, 0, 1, values.length);
@@ -84,5 +127,42 @@ for (const instructionSet of present) {
         assertSame(got, quants.map((q) => q * halfValue(bits)), `scale 0x${bits.toString(16)}`);
       }
     });
+  });
+
+  Deno.test({
+    name:
+      `${instructionSet}: every entry of the codebooks, sign and scale is gguf-py's, to the bit`,
+    ignore: BACKEND !== "cpu", // see above: a GPU's kernels round once more
+    fn: async () => {
+      await withDevice({ instructionSet }, async (device) => {
+        for (const [type, digest] of Object.entries(DIGESTS)) {
+          const { id, blockSize, typeSize } = GOLDEN_BLOCKS.find((blocks) => blocks.type === type)!;
+          const bytes = randomBlocks(type, 1024, typeSize);
+          const tensor = device.blocks(id, bytes, 1024, blockSize);
+          const values = device.context.readTensor(tensor, 0, 1024, blockSize);
+          const unsignedZeros = Float32Array.from(values, (value) => value + 0);
+          const got = new Uint8Array(await crypto.subtle.digest("SHA-256", unsignedZeros));
+          assertEquals(got.toHex().slice(0, 32), digest, type);
+        }
+      });
+    },
+  });
+
+  Deno.test({
+    name: `${instructionSet}: types that it has no kernels for are refused by name`,
+    ignore: REFUSED_BLOCKS.length === 0,
+    fn: async () => {
+      await withDevice({ instructionSet }, (device) => {
+        for (const { type, id, bytes, values } of REFUSED_BLOCKS) {
+          for (const rows of [1, 2]) {
+            assertThrows(
+              () => device.blocks(id, bytes, rows, values.length / rows),
+              M40Error,
+              `no kernels for tensor type ${type}`,
+            );
+          }
+        }
+      });
+    },
   });
 }

@@ -64,6 +64,7 @@ const SOME_TYPES = BACKEND === "emulated"
 function shapes(blockSize: number): [rows: number, columns: number][] {
   if (blockSize === 1) return [[1, 1], [3, 31], [13, 33], [5, 255], [30, 300]];
   if (blockSize === 32) return [[1, 32], [3, 96], [13, 288], [30, 320]];
+  if (blockSize === 64) return [[1, 64], [3, 192], [13, 320]];
   return [[1, 256], [5, 768], [30, 512]];
 }
 
@@ -106,7 +107,8 @@ for (const instructionSet of present) {
     for (const blocks of SOME_TYPES) {
       await withDevice({ instructionSet, threads: 2 }, async (device) => {
         const rows = 29;
-        const columns = blocks.blockSize === 1 ? 331 : blocks.blockSize === 32 ? 352 : 768;
+        const columns =
+          ({ 1: 331, 32: 352, 64: 320 } as Record<number, number>)[blocks.blockSize] ?? 768;
         const { bytes } = matrixOf(blocks, rows, columns, random);
         const multiply = product(device, blocks, bytes, rows, columns, 130);
         const input = random.floats(130 * columns);

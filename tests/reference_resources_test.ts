@@ -79,6 +79,11 @@ Deno.test("files: missing, a folder, too short, an offset beyond the end; the ar
       /a Q8_0 row of 10 columns: wanted a positive multiple of 32/,
     );
     assertAnswer(
+      await upload({ type: 40, columns: 96 }, path, 0n),
+      Status.invalidArgument,
+      /a NVFP4 row of 96 columns: wanted a positive multiple of 64/,
+    );
+    assertAnswer(
       await upload({ rows: 0 }, path, 0n),
       Status.invalidArgument,
       /1 experts, 0 rows and 10 columns: none of them may be 0/,

@@ -1,4 +1,5 @@
-// GGUF's tensor types, a struct each. An object is one block of weights: its constructor unpacks the scales,
+// GGUF's tensor types, a struct each; those with codebooks are in iq_formats.h, those of -1, 0 and 1 in
+// ternary_formats.h, floating point of 4 bits in fp4_formats.h. An object is one block of weights: its constructor unpacks the scales,
 // weights(group, i) gives the kLanes weights from 32 * group + kLanes * i on.
 //
 // Quants (q) are the stored small integers; d is a block's half-precision scale, m its minimum. A weight is d * q or
@@ -50,6 +51,11 @@ M40_INLINE uint32_t load_u32(const uint8_t* bytes) {
   memcpy(&word, bytes, 4);
   return word;
 }
+M40_INLINE uint64_t load_u64(const uint8_t* bytes) {
+  uint64_t word;
+  memcpy(&word, bytes, 8);
+  return word;
+}
 
 struct Q4_0 {
   static constexpr int kWeights = 32, kBytes = 18;
@@ -74,7 +80,7 @@ struct Q5_0 {
   uint32_t high;
   M40_INLINE explicit Q5_0(const uint8_t* b) : block(b), d(broadcast_half(b)), m(-16 * d), high(load_u32(b + 2)) {}
   M40_INLINE Floats weights(int, int i) const {
-    const Ints q = nibbles(block + 6 + byte_of(i), half_of(i)) | sixteen_where_set(high >> (kLanes * i));
+    const Ints q = nibbles(block + 6 + byte_of(i), half_of(i)) | where_set(high >> (kLanes * i), 16);
     return multiply_add(d, to_floats(q), m);
   }
 };
@@ -87,7 +93,7 @@ struct Q5_1 {
   M40_INLINE explicit Q5_1(const uint8_t* b)
       : block(b), d(broadcast_half(b)), m(broadcast_half(b + 2)), high(load_u32(b + 4)) {}
   M40_INLINE Floats weights(int, int i) const {
-    const Ints q = nibbles(block + 8 + byte_of(i), half_of(i)) | sixteen_where_set(high >> (kLanes * i));
+    const Ints q = nibbles(block + 8 + byte_of(i), half_of(i)) | where_set(high >> (kLanes * i), 16);
     return multiply_add(d, to_floats(q), m);
   }
 };

@@ -5,7 +5,10 @@
 // over the columns of its lane from first to last, then sum(). Hence the flag -ffp-contract=off: where a product
 // and a sum are rounded as one is said in the source, by multiply_add, and not left to the optimiser.
 #include "block_formats.h"
+#include "fp4_formats.h"
+#include "iq_formats.h"
 #include "kernels.h"
+#include "ternary_formats.h"
 
 namespace m40::reference {
 namespace {
@@ -15,7 +18,7 @@ namespace {
 // Groups of 32 weights that are unrolled: all of a block, so that the compiler knows where each group lies in it. In
 // narrow vectors that is too much code; two, so that it knows low from high halves.
 template <class Format>
-constexpr int kSteps = Format::kWeights == 32 ? 1 : kLanes >= 8 ? 8 : 2;
+constexpr int kSteps = Format::kWeights / 32 < 2 || kLanes >= 8 ? Format::kWeights / 32 : 2;
 
 template <class Format>
 void unpack(const uint8_t* blocks, size_t n_blocks, float* values) {
@@ -233,8 +236,10 @@ void matmul_as(const uint8_t* weight, size_t row_bytes, size_t columns, size_t n
 // GGUF's ids.
 #define M40_FORMATS(format) \
   format(0, F32) format(1, F16) format(2, Q4_0) format(3, Q4_1) format(6, Q5_0) format(7, Q5_1) format(8, Q8_0) \
-  format(10, Q2_K) format(11, Q3_K) format(12, Q4_K) format(13, Q5_K) format(14, Q6_K) format(20, IQ4_NL) \
-  format(23, IQ4_XS) format(30, BF16)
+  format(10, Q2_K) format(11, Q3_K) format(12, Q4_K) format(13, Q5_K) format(14, Q6_K) format(16, IQ2_XXS) \
+  format(17, IQ2_XS) format(18, IQ3_XXS) format(19, IQ1_S) format(20, IQ4_NL) format(21, IQ3_S) format(22, IQ2_S) \
+  format(23, IQ4_XS) format(29, IQ1_M) format(30, BF16) format(34, TQ1_0) format(35, TQ2_0) format(39, MXFP4) \
+  format(40, NVFP4)
 
 void dequantize(uint32_t type, const void* blocks, float* values, size_t n) {
   switch (type) {

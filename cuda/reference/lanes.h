@@ -67,8 +67,14 @@ M40_INLINE Floats to_floats(Ints v) { return __builtin_convertvector(v, Floats);
 
 // ---- kLanes bytes or half words, widened ------------------------------------------------------------
 
+// kLanes bytes in a register, the first ones.
 #if defined(__AVX__)
-// The first kLanes bytes of a vector.
+typedef __m128i Bytes;
+#else
+typedef uint32_t Bytes;
+#endif
+
+#if defined(__AVX__)
 M40_INLINE Ints widen_u8(__m128i bytes) {
 #if defined(__AVX512F__)
   return (Ints)_mm512_cvtepu8_epi32(bytes);
@@ -97,7 +103,30 @@ M40_INLINE __m128i load_4_bytes(const uint8_t* bytes) {
   memcpy(&word, bytes, 4);
   return _mm_cvtsi32_si128(word);
 }
+#else
+M40_INLINE Ints widen_i8(uint32_t bytes) {
+#if defined(__SSE2__)
+  const __m128i all = _mm_cvtsi32_si128(static_cast<int32_t>(bytes)), twice = _mm_unpacklo_epi8(all, all);
+  return (Ints)_mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24);
+#else
+  Ints v;
+  M40_UNROLL for (int i = 0; i < kLanes; i++) v[i] = static_cast<int8_t>(bytes >> (8 * i));
+  return v;
 #endif
+}
+#endif
+
+// The bytes from number kLanes * i on of words of eight: word(k) has number 8 * k lowest.
+template <class Word>
+M40_INLINE Bytes bytes_of_words(int i, const Word& word) {
+#if defined(__AVX512F__)
+  return _mm_set_epi64x(static_cast<int64_t>(word(2 * i + 1)), static_cast<int64_t>(word(2 * i)));
+#elif defined(__AVX__)
+  return _mm_cvtsi64_si128(static_cast<int64_t>(word(i)));
+#else
+  return static_cast<uint32_t>(word(i / 2) >> (32 * (i % 2)));
+#endif
+}
 
 M40_INLINE Ints load_u8(const uint8_t* bytes) {
 #if defined(__AVX2__)
@@ -121,15 +150,10 @@ M40_INLINE Ints load_i8(const uint8_t* bytes) {
   return widen_i8(load_bytes(bytes));
 #elif defined(__AVX__)
   return (Ints)_mm256_setr_m128i(_mm_cvtepi8_epi32(load_4_bytes(bytes)), _mm_cvtepi8_epi32(load_4_bytes(bytes + 4)));
-#elif defined(__SSE2__)
-  int32_t all;
-  memcpy(&all, bytes, 4);
-  const __m128i twice = _mm_unpacklo_epi8(_mm_cvtsi32_si128(all), _mm_cvtsi32_si128(all));
-  return (Ints)_mm_srai_epi32(_mm_unpacklo_epi16(twice, twice), 24);
 #else
-  Ints v;
-  M40_UNROLL for (int i = 0; i < kLanes; i++) v[i] = static_cast<int8_t>(bytes[i]);
-  return v;
+  uint32_t word;
+  memcpy(&word, bytes, 4);
+  return widen_i8(word);
 #endif
 }
 
@@ -281,25 +305,27 @@ M40_INLINE float sum(Floats v) {
 #endif
 }
 
-// 16 in the lanes whose bit of a word is set, else 0: lane i's is bit i.
-M40_INLINE Ints sixteen_where_set(uint32_t word) {
+// A value in the lanes whose bit of a word is set, else 0: lane i's is bit i.
+M40_INLINE Ints where_set(uint32_t word, int32_t value) {
 #if defined(__AVX512F__)
-  return (Ints)_mm512_maskz_set1_epi32(static_cast<__mmask16>(word), 16);
+  return (Ints)_mm512_maskz_set1_epi32(static_cast<__mmask16>(word), value);
 #elif defined(__AVX2__)
   const __m256i bits = _mm256_setr_epi32(1, 2, 4, 8, 16, 32, 64, 128);
   const __m256i set = _mm256_cmpeq_epi32(_mm256_and_si256(_mm256_set1_epi32(static_cast<int>(word)), bits), bits);
-  return (Ints)_mm256_and_si256(set, _mm256_set1_epi32(16));
+  return (Ints)_mm256_and_si256(set, _mm256_set1_epi32(value));
 #elif defined(__AVX__)
-  const __m128i low = _mm_setr_epi32(1, 2, 4, 8), high = _mm_setr_epi32(16, 32, 64, 128), sixteen = _mm_set1_epi32(16);
+  const __m128i low = _mm_setr_epi32(1, 2, 4, 8), high = _mm_setr_epi32(16, 32, 64, 128), values = _mm_set1_epi32(value);
   const __m128i words = _mm_set1_epi32(static_cast<int>(word));
-  return (Ints)_mm256_setr_m128i(_mm_and_si128(_mm_cmpeq_epi32(_mm_and_si128(words, low), low), sixteen),
-                                 _mm_and_si128(_mm_cmpeq_epi32(_mm_and_si128(words, high), high), sixteen));
+  return (Ints)_mm256_setr_m128i(_mm_and_si128(_mm_cmpeq_epi32(_mm_and_si128(words, low), low), values),
+                                 _mm_and_si128(_mm_cmpeq_epi32(_mm_and_si128(words, high), high), values));
 #else
   const int32_t bits = static_cast<int32_t>(word);
   const Ints set = (Ints{bits, bits, bits, bits} & Ints{1, 2, 4, 8}) != 0;
-  return set & 16;
+  return set & value;
 #endif
 }
+
+M40_INLINE Floats negative_where_set(Floats v, uint32_t word) { return as_floats(as_ints(v) ^ where_set(word, INT32_MIN)); }
 
 // One of the two quants of 4 bits in each of kLanes bytes: which = 0 the low one, 1 the high one.
 M40_INLINE Ints nibbles(const uint8_t* bytes, int which) {
@@ -334,7 +360,7 @@ struct Ramp16 {
 #endif
 };
 
-// Quants of 4 bits that stand for the 16 values of a table.
+// Quants of 4 bits that stand for the 16 values of a table: of halves of bytes, or a byte each.
 struct Table16 {
 #if defined(__AVX512F__)
   __m512 values;
@@ -344,20 +370,26 @@ struct Table16 {
     const Ints q = load_u8(bytes);
     return (Floats)_mm512_permutexvar_ps((__m512i)(which == 0 ? q : q >> 4), values);
   }
+  M40_INLINE Floats at(Bytes q) const { return (Floats)_mm512_permutexvar_ps((__m512i)widen_u8(q), values); }
 #elif defined(__AVX__)
   __m128i values;
   M40_INLINE explicit Table16(const int8_t* table) : values(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table))) {}
   M40_INLINE Floats at(const uint8_t* bytes, int which) const {
     const __m128i all = load_bytes(bytes);
-    const __m128i q = _mm_and_si128(which == 0 ? all : _mm_srli_epi16(all, 4), _mm_set1_epi8(15));
-    return to_floats(widen_i8(_mm_shuffle_epi8(values, q)));
+    return at(_mm_and_si128(which == 0 ? all : _mm_srli_epi16(all, 4), _mm_set1_epi8(15)));
   }
+  M40_INLINE Floats at(Bytes q) const { return to_floats(widen_i8(_mm_shuffle_epi8(values, q))); }
 #else
   const int8_t* values;
   M40_INLINE explicit Table16(const int8_t* table) : values(table) {}
   M40_INLINE Floats at(const uint8_t* bytes, int which) const {
     Floats v;
     M40_UNROLL for (int i = 0; i < kLanes; i++) v[i] = values[which == 0 ? bytes[i] & 15 : bytes[i] >> 4];
+    return v;
+  }
+  M40_INLINE Floats at(Bytes q) const {
+    Floats v;
+    M40_UNROLL for (int i = 0; i < kLanes; i++) v[i] = values[q >> (8 * i) & 15];
     return v;
   }
 #endif
