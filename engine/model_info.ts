@@ -46,7 +46,7 @@ export function describeModel(gguf: Gguf, shape: ModelShape, name?: string): Mod
     path: gguf.path,
     architecture: metadata.string("general.architecture"),
     parameters: sizes.reduce((sum, { weights }) => sum + weights, 0),
-    quantisation: sizes[0]?.type ?? "none",
+    quantisation: sizes.toSorted((a, b) => b.weights - a.weights)[0]?.type ?? "none",
     fileBytes: gguf.fileBytes,
     chatTemplate: typeof template === "string" ? template : undefined,
     ...{ layers, hiddenSize, heads, kvHeads, headDim, feedForward, vocabSize, contextLength },

@@ -148,6 +148,13 @@ const cases: [name: string, bytes: Uint8Array, ...messages: string[]][] = [
     "Q4_K",
   ],
   [
+    "rows that are not whole blocks of 64",
+    gguf().start(1).tensor("t", [96, 64], { type: 40 }).data(64).build(),
+    "rows of 96",
+    "64",
+    "NVFP4",
+  ],
+  [
     "an unknown tensor type",
     gguf().start(1).tensor("t", [32], { type: 1000 }).data(64).build(),
     '"t"',
@@ -163,8 +170,8 @@ const cases: [name: string, bytes: Uint8Array, ...messages: string[]][] = [
   ],
   [
     "a tensor type that m40 does not compute with",
-    gguf().start(1).tensor("t", [256], { type: 17 }).data(128).build(),
-    "IQ2_XS",
+    gguf().start(1).tensor("t", [256], { type: 41 }).data(128).build(),
+    "Q1_0",
     "does not support",
     "Q4_K",
   ],

@@ -8,6 +8,7 @@ import {
 } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
+import { KernelLibrary } from "../engine/device/library.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { MODEL_TYPES, randomModel, weightType } from "../tools/make_model/model.ts";
@@ -65,7 +66,23 @@ const MEANINGS: Record<string, (block: DataView) => number[]> = {
   },
 };
 
-function weightsIn(file: Uint8Array, { type, offset, bytes }: GgufTensor): number[] {
+/** The CPU library, which is held against golden values elsewhere, reads the types that have no meaning above. */
+function weightsIn(
+  file: Uint8Array<ArrayBuffer>,
+  { type, shape, offset, bytes }: GgufTensor,
+): number[] {
+  if (!(type.name in MEANINGS)) {
+    const library = KernelLibrary.find("cpu");
+    const context = library.createContext({ threads: 1 });
+    const [columns, rows] = shape;
+    const arena = context.createArena(bytes + 4096);
+    const desc = { type: type.id, n_experts: 1, rows, columns };
+    const tensor = arena.upload(desc, file.subarray(offset, offset + bytes));
+    const weights = Array.from(context.readTensor(tensor, 0, rows, columns));
+    context.close();
+    library.close();
+    return weights;
+  }
   const weights: number[] = [];
   for (let at = offset; at < offset + bytes; at += type.typeSize) {
     weights.push(...MEANINGS[type.name](new DataView(file.buffer, at, type.typeSize)));
@@ -73,7 +90,10 @@ function weightsIn(file: Uint8Array, { type, offset, bytes }: GgufTensor): numbe
   return weights;
 }
 
-async function madeTiny(type: string, seed = 1): Promise<{ gguf: Gguf; file: Uint8Array }> {
+async function madeTiny(
+  type: string,
+  seed = 1,
+): Promise<{ gguf: Gguf; file: Uint8Array<ArrayBuffer> }> {
   const folder = await Deno.makeTempDir();
   try {
     const path = join(folder, "tiny.gguf");

@@ -17,7 +17,7 @@ const USAGE = `Usage: deno task make-model SHAPE TYPE OUT [--vocabulary NAME] [-
 Writes a GGUF model with random weights.
 
   SHAPE   ${Object.keys(SHAPES).join(", ")}
-  TYPE    ${MODEL_TYPES.join(", ")}
+  TYPE    ${MODEL_TYPES.join(", ").replaceAll(/(.{60,80}), /g, "$1,\n          ")}
   OUT     the file to write, such as models/1b-q8_0.gguf; one that is there is replaced
   --vocabulary  ${VOCABULARY_NAMES.join(" or ")} (default sentencepiece); byte-level
           comes with a chat template, and with tokens for chats and fill-in-the-middle

@@ -50,9 +50,8 @@ const SIZES: Record<number, [name: string, blockSize: number, typeSize: number]>
   41: ["Q1_0", 128, 18],
 };
 
-const SUPPORTED = new Set(
-  ("F32 F16 BF16 Q4_0 Q4_1 Q5_0 Q5_1 Q8_0 Q2_K Q3_K Q4_K Q5_K Q6_K IQ4_NL IQ4_XS").split(" "),
-);
+/** Types of activations and of whole numbers, which no weight has, and those that there are no kernels for. */
+const UNSUPPORTED = new Set("Q8_1 Q8_K I8 I16 I32 I64 F64 Q1_0".split(" "));
 
 /** Numbers that files carried once and that GGML has withdrawn; known here only to be refused by name. */
 const REMOVED: Record<number, string> = {
@@ -75,7 +74,7 @@ export const GGML_TYPES: Readonly<Record<number, TensorType>> = Object.fromEntri
       name,
       blockSize,
       typeSize,
-      supported: SUPPORTED.has(name),
+      supported: !UNSUPPORTED.has(name),
     }),
   ]),
 );

@@ -58,6 +58,39 @@ function scaled(count: number, size: number, scaleAt: number, scale: number, ran
   return blocks;
 }
 
+/** Sets the byte of blocks' scale at `at` to one of two codes whose scales are about `scale` in their mean square. */
+function setScaleCodes(
+  blocks: Uint8Array,
+  at: (i: number) => number,
+  count: number,
+  scale: number,
+  valueOf: (code: number) => number,
+  random: Random,
+) {
+  let code = 0;
+  while (code < 125 && valueOf(code + 1) <= scale) code++;
+  const [low, high] = [valueOf(code) ** 2, valueOf(code + 1) ** 2];
+  const share = (scale ** 2 - low) / (high - low);
+  for (let i = 0; i < count; i++) blocks[at(i)] = random.bits() < share * 2 ** 32 ? code + 1 : code;
+}
+
+/** Random codes of 4 bits in E2M1, 0 to 6 and their negatives, have this deviation. */
+const E2M1_DEVIATION = 2.926;
+
+/**
+ * Types whose random bits are as often positive as negative: bytes a block, where its scale lies, and the deviation
+ * where that is 1.
+ */
+const RANDOM_BITS: Record<string, [size: number, scaleAt: number, deviation: number]> = {
+  IQ1_S: [50, 0, 7.2],
+  IQ2_XXS: [66, 0, 53.4],
+  IQ2_XS: [74, 0, 55.9],
+  IQ2_S: [82, 0, 56.4],
+  IQ3_XXS: [98, 0, 142.5],
+  IQ3_S: [110, 0, 140.2],
+  TQ1_0: [54, 52, 0.817],
+};
+
 // Weights with a mean other than zero add up, over thousands of columns, to the same large number in
 // every row; so each filler makes quants that are symmetric about zero.
 const FILLS: Record<string, Fill> = {
@@ -123,6 +156,55 @@ const FILLS: Record<string, Fill> = {
         blocks[at] = blocks[at] & 64 ? size : 256 - size;
       }
     }
+    return blocks;
+  },
+
+  ...Object.fromEntries(
+    Object.entries(RANDOM_BITS).map(([type, [size, scaleAt, of1]]): [string, Fill] => [
+      type,
+      (count, deviation, random) => scaled(count, size, scaleAt, deviation / of1, random),
+    ]),
+  ),
+
+  // As IQ1_S, but the scale's 16 bits are the highest four of each of the last four words.
+  IQ1_M(count, deviation, random) {
+    const blocks = random.bytes(count * 56);
+    const [low, high] = halfBytes(deviation / 7.2);
+    for (let at = 49; at < blocks.length; at += 56) {
+      [low & 15, low >> 4, high & 15, high >> 4].forEach((bits, i) => {
+        blocks[at + 2 * i] = (blocks[at + 2 * i] & 15) | (bits << 4);
+      });
+    }
+    return blocks;
+  },
+
+  // weight = d (q - 1); a q of 3 becomes 1: the deviation is that of -1, 0, 0, 1.
+  TQ2_0(count, deviation, random) {
+    const blocks = scaled(count, 66, 64, deviation / Math.SQRT1_2, random);
+    for (let block = 0; block < blocks.length; block += 66) {
+      for (let at = block; at < block + 64; at++) {
+        const threes = blocks[at] & (blocks[at] >> 1) & 0x55;
+        blocks[at] &= ~(threes << 1);
+      }
+    }
+    return blocks;
+  },
+
+  // A block's scale is a power of two.
+  MXFP4(count, deviation, random) {
+    const blocks = random.bytes(count * 17);
+    const power = (code: number) => 2 ** (code - 127);
+    setScaleCodes(blocks, (i) => 17 * i, count, deviation / E2M1_DEVIATION, power, random);
+    return blocks;
+  },
+
+  // Every 16 weights have a scale with four bits of exponent and three of fraction.
+  NVFP4(count, deviation, random) {
+    const blocks = random.bytes(count * 36);
+    const float8 = (code: number) =>
+      code < 8 ? code * 2 ** -9 : (8 + code % 8) * 2 ** ((code >> 3) - 10);
+    const at = (i: number) => 36 * (i >> 2) + i % 4;
+    setScaleCodes(blocks, at, 4 * count, deviation / E2M1_DEVIATION, float8, random);
     return blocks;
   },
 };

@@ -16,6 +16,17 @@ const FILE_TYPES: Readonly<Record<string, number>> = {
   Q8_0: 7,
   Q4_K: 14,
   Q6_K: 18,
+  IQ1_S: 24,
+  IQ1_M: 31,
+  IQ2_XXS: 19,
+  IQ2_XS: 20,
+  IQ2_S: 28,
+  IQ3_XXS: 23,
+  IQ3_S: 26,
+  TQ1_0: 36,
+  TQ2_0: 37,
+  MXFP4: 38,
+  NVFP4: 39,
   Q4_K_M: 15,
 };
 
