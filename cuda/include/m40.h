@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 5u
+#define M40_ABI_VERSION 6u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -240,11 +240,24 @@ enum {
   M40_OP_EXPERT_MATMUL = 11,
   M40_OP_EXPERT_SUM = 12,
   M40_OP_SAMPLE = 13,
+  M40_OP_HEAD_MATMUL = 14,
 };
 
 enum { M40_NORM_RMS = 0, M40_NORM_LAYER = 1 };
 enum { M40_ROPE_NONE = 0, M40_ROPE_INTERLEAVED = 1, M40_ROPE_HALVES = 2 };
-enum { M40_ACTIVATION_SILU = 0, M40_ACTIVATION_GELU_TANH = 1, M40_ACTIVATION_GELU_ERF = 2, M40_ACTIVATION_RELU = 3 };
+enum {
+  M40_ACTIVATION_SILU = 0,
+  M40_ACTIVATION_GELU_TANH = 1,
+  M40_ACTIVATION_GELU_ERF = 2,
+  M40_ACTIVATION_RELU = 3,
+  M40_ACTIVATION_RELU_SQUARED = 4,
+  M40_ACTIVATION_SIGMOID = 5,
+  M40_ACTIVATION_SWIGLU_CLAMPED = 6,  // gated alone: with g = min(gate, limit) and u = the up value within [-limit, limit],
+                                      // g * sigmoid(alpha * g) * (u + 1)
+};
+// How head norms stand to the rotation.
+enum { M40_HEAD_NORM_NONE = 0, M40_HEAD_NORM_BEFORE = 1, M40_HEAD_NORM_AFTER = 2 };
+enum { M40_SCORE_SOFTMAX = 0, M40_SCORE_SIGMOID = 1, M40_SCORE_SOFTMAX_CHOSEN = 2 };
 
 // Buffers are named by their index in the program's list; tensors by what m40_tensor_from_* gave.
 
@@ -254,51 +267,75 @@ typedef struct m40_op_embed {
   float scale;
 } m40_op_embed;
 
-// A row of columns values. rms: x / sqrt(mean(x^2) + epsilon) * weight (+ bias); layer: the same of
-// x - mean(x), divided by sqrt(variance + epsilon). With a residual: output = residual + norm(input).
-// Input, residual and output may be one buffer.
+// n_groups groups of `columns` values of a row, one after the other from input_column on, each normalised by itself and
+// written from output_column on. rms: x / sqrt(mean(x^2) + epsilon) * weight (+ bias); layer: the same of x - mean(x),
+// divided by sqrt(variance + epsilon). weight: [columns], which all groups share, or [n_groups * columns] where
+// weight_per_group is 1; M40_NONE: ones. bias: as the weight. With a residual, whose values stand at output_column as
+// well, and a factor, a vector [1]: output = factor * (residual + norm(input)). Input, residual and output may be one
+// buffer, where input_column is output_column.
 typedef struct m40_op_norm {
-  uint32_t input, output, weight, bias, residual, norm, columns;
+  uint32_t input, output, weight, bias, residual, factor, norm, columns, n_groups, weight_per_group, input_column, output_column;
   float epsilon;
 } m40_op_norm;
 
-// For each weight i: output[:, output_column[i] ..] = input * weight[i]^T (+ bias[i]) (+ residual).
-// weight[i] is [rows[i], columns]. residual is for n_weights = 1.
+// For each weight i: output[:, output_column[i] ..] = scale * (factor[i] * input * weight[i]^T (+ bias[i])) (+ residual).
+// weight[i] is [rows[i], columns]; factor[i] a vector [1], of types whose scale is a tensor of its own. residual is for
+// n_weights = 1.
 typedef struct m40_op_matmul {
   uint32_t input, output, residual, n_weights, columns;
+  float scale;
   uint32_t weight[M40_MAX_MATMUL_WEIGHTS];
   uint32_t bias[M40_MAX_MATMUL_WEIGHTS];
+  uint32_t factor[M40_MAX_MATMUL_WEIGHTS];
   uint32_t rows[M40_MAX_MATMUL_WEIGHTS];
   uint32_t output_column[M40_MAX_MATMUL_WEIGHTS];
 } m40_op_matmul;
 
-// In place on the buffer qkv, whose row is q [n_heads, head_dim], k [n_kv_heads, head_dim],
-// v [n_kv_heads, head_dim]: q and k are normalised a head (rms, where q_norm and k_norm are given),
-// the first rope_dim values of each of their heads are rotated, and k and v go to the cache's layer.
-// The angle of pair i at position p is p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as
-// YaRN does (Peng et al. 2023) where ext_factor is not 0; cos and sin are multiplied by attention_factor.
+// A product a head: head h of the output, rows + copied values from h * output_stride on, is head h's values
+// [columns] from h * input_stride on times weight[h]^T, and behind it the `copied` values that follow them in the input.
+// weight: [n_heads, rows, columns].
+typedef struct m40_op_head_matmul {
+  uint32_t input, output, weight, n_heads, columns, rows, input_stride, output_stride, copied;
+} m40_op_head_matmul;
+
+// q [n_heads, head_dim] are the first columns of a row of the buffer q; in place they are normalised a head, rotated and
+// scaled. k [n_kv_heads, head_dim] stands at k_column of the buffer kv, v [n_kv_heads, value_dim] at v_column, which may
+// be k_column: k is normalised and rotated, v normalised where v_norm is 1 (rms, without a weight), and both go to the
+// cache's layer; of the buffers nothing but q changes. kv M40_NONE: nothing is stored, as the layer is another's. v_column
+// M40_NONE: the layer's V are the first values of its K.
+// Head norms are rms with the weights q_norm and k_norm [head_dim], or without (M40_NONE), before the rotation or after it, as head_norm
+// says.
+// The rope_dim values of a head from rope_offset on are rotated. The angle of pair i at position p is
+// p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as YaRN does (Peng et al. 2023) where ext_factor is not
+// 0; cos and sin are multiplied by attention_factor. Last, where temperature_scale is not 0, q is multiplied by
+// 1 + temperature_scale * ln(1 + floor((p + temperature_offset) / temperature_length)).
 typedef struct m40_op_rope_store {
-  uint32_t qkv, layer, n_heads, n_kv_heads, head_dim, rope_dim, rope;
-  uint32_t factors, q_norm, k_norm, original_context;
-  float norm_epsilon, freq_base, freq_scale, ext_factor, attention_factor, beta_fast, beta_slow;
+  uint32_t q, kv, k_column, v_column, layer, n_heads, n_kv_heads, head_dim, value_dim;
+  uint32_t rope_dim, rope_offset, rope, factors, head_norm, q_norm, k_norm, v_norm, original_context, temperature_length,
+      temperature_offset;
+  float temperature_scale, norm_epsilon, freq_base, freq_scale, ext_factor, attention_factor, beta_fast, beta_slow;
 } m40_op_rope_store;
 
-// output [n_heads, head_dim] a token = softmax(cap(scale * q k)) v over the positions of the token's own
-// sequence up to its own; with a window, over the last `window` of them (its own included).
-// cap(x) = softcap * tanh(x / softcap) where softcap is not 0.
+// output [n_heads, value_dim] a token = softmax(cap(scale * q k)) v over the positions of the token's own
+// sequence up to its own; with a window, over the last `window` of them (its own included); with a chunk, over those from
+// the last multiple of `chunk` on. q: the first n_heads * head_dim columns.
+// cap(x) = softcap * tanh(x / softcap) where softcap is not 0. sinks, a vector [n_heads]: logits that have a share of the
+// softmax, and no value.
 typedef struct m40_op_attention {
-  uint32_t qkv, output, layer, n_heads, n_kv_heads, head_dim, window;
+  uint32_t q, output, sinks, layer, n_heads, n_kv_heads, head_dim, value_dim, window, chunk;
   float scale, softcap;
 } m40_op_attention;
 
-// Gated: input row is gate [columns], up [columns]; output = f(gate) * up. Else output = f(input).
+// Gated: output = f(gate) * up, gate [columns] at the row's start; up [columns] is at up_column of the buffer up, which may
+// be the input (and is then columns, usually). Else output = f(input), and up is M40_NONE.
 typedef struct m40_op_activation {
-  uint32_t input, output, activation, gated, columns;
+  uint32_t input, up, output, activation, gated, columns, up_column;
+  float alpha, limit;
 } m40_op_activation;
 
-// output = a + b
+// output = a + b; with a gate [rows, 1]: a + sigmoid(gate) * b
 typedef struct m40_op_add {
-  uint32_t a, b, output, columns;
+  uint32_t a, b, gate, output, columns;
 } m40_op_add;
 
 // The rows of input whose logits are wanted, in the order that the step asks for them.
@@ -312,26 +349,35 @@ typedef struct m40_op_softcap {
   float scale, softcap;
 } m40_op_softcap;
 
-// The n_used largest of n_experts router logits a token: their indices (U32 buffer experts [tokens, n_used])
-// and weights ([tokens, n_used]): softmax over all experts; where normalise is set, divided by the sum of
-// the chosen; then times scale. Largest first; the lower index first where equal.
+// The n_used experts of n_experts that have the largest s + bias a token (bias: a vector [n_experts], or M40_NONE), their
+// indices (U32 buffer experts [tokens, n_used]) and weights ([tokens, n_used]). s: the logits, for softmax and for the softmax
+// of the chosen; for sigmoid, or softmax with a bias, what those make of the logits. With n_groups > 1 the experts are
+// in as many equal groups; those of the n_groups_used groups whose two largest s + bias have the largest sum are looked at alone.
+// Weights: softmax over all experts, sigmoid, or softmax over the chosen, of the logits, without the bias; where normalise
+// is set, divided by the sum of the chosen, which counts as least_sum at least; then times scale.
+// Largest s + bias first; the lower index (of experts and of groups) first where equal.
 typedef struct m40_op_route {
-  uint32_t input, experts, weights, n_experts, n_used, normalise;
-  float scale;
+  uint32_t input, experts, weights, bias, n_experts, n_used, score, normalise, n_groups, n_groups_used;
+  float scale, least_sum;
 } m40_op_route;
 
 // As matmul, each row with the weights of its own expert. input is [tokens, columns] (the row's token's) or
-// [tokens * n_used, columns]; output is [tokens * n_used, ...].
+// [tokens * n_used, columns]; output is [tokens * n_used, ...]. For each weight i:
+// output[:, output_column[i] ..] = (factor[i][expert] * input * weight[i][expert]^T + bias[i][expert]) * weights[t, slot], where
+// bias is a vector [n_experts * rows[i]], factor a vector [n_experts], and the buffer weights [tokens, n_used]; each may be M40_NONE.
 typedef struct m40_op_expert_matmul {
-  uint32_t input, experts, output, n_weights, columns, n_used, n_experts;
+  uint32_t input, experts, output, weights, n_weights, columns, n_used, n_experts;
   uint32_t weight[2];
+  uint32_t bias[2];
+  uint32_t factor[2];
   uint32_t rows[2];
   uint32_t output_column[2];
 } m40_op_expert_matmul;
 
-// output[t] = residual[t] + sum over slots of weights[t, slot] * input[t * n_used + slot]
+// output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot]; weights M40_NONE: ones.
 typedef struct m40_op_expert_sum {
   uint32_t input, weights, residual, output, columns, n_used;
+  float scale;
 } m40_op_expert_sum;
 
 // What outputs give: a token drawn from logits [outputs, columns] (see m40_sampling), those logits, or the row
@@ -348,6 +394,7 @@ typedef struct m40_op {
     m40_op_embed embed;
     m40_op_norm norm;
     m40_op_matmul matmul;
+    m40_op_head_matmul head_matmul;
     m40_op_rope_store rope_store;
     m40_op_attention attention;
     m40_op_activation activation;

@@ -24,7 +24,7 @@ template <class Function>
 void apply(const Execution& execution, const m40_op_activation& op, Function function) {
   execution.for_each_value(execution.rows(op.input), op.columns, [&](uint64_t r, uint64_t first, uint64_t end) {
     const float* input = execution.row(op.input, r);
-    const float* up = input + op.columns;
+    const float* up = op.gated ? execution.row(op.up, r) + op.up_column : nullptr;
     float* output = execution.row(op.output, r);
     for (uint64_t i = first; i < end; i++) output[i] = op.gated ? function(input[i]) * up[i] : function(input[i]);
   });

@@ -17,7 +17,7 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
   const uint32_t page_tokens = cache.desc.page_tokens;
   const KvHeads heads(execution, op.layer, step.sequences[token]);
   const uint32_t kv_head = head / (op.n_heads / op.n_kv_heads);
-  const float* q = execution.row(op.qkv, token) + uint64_t{head} * op.head_dim;
+  const float* q = execution.row(op.q, token) + uint64_t{head} * op.head_dim;
   float* output = execution.row(op.output, token) + uint64_t{head} * op.head_dim;
 
   const uint64_t end = uint64_t{step.positions[token]} + 1;

@@ -41,7 +41,7 @@ void run_rope_store(const Execution& execution, const m40_op_rope_store& op, con
         cosines[i] = static_cast<float>(cos(angle) * static_cast<double>(op.attention_factor));
         sines[i] = static_cast<float>(sin(angle) * static_cast<double>(op.attention_factor));
       }
-      float* qkv = execution.row(op.qkv, t);
+      float* qkv = execution.row(op.q, t);
       for (uint32_t h = 0; h < op.n_heads + op.n_kv_heads; h++) {
         float* head = qkv + uint64_t{h} * op.head_dim;
         const float* weight = h < op.n_heads ? q_norm : k_norm;

@@ -194,8 +194,8 @@ class Execution {
   RopeStoreArgs rope_store_args(size_t i) const {
     const m40_op_rope_store& op = program_.ops[i].rope_store;
     RopeStoreArgs args = {};
-    args.qkv = buffer(op.qkv);
-    args.stride = stride(op.qkv);
+    args.qkv = buffer(op.q);
+    args.stride = stride(op.q);
     args.turns = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const uint64_t*>(memory(program_.plan.turns[i]));
     args.q_norm = vector(op.q_norm);
     args.k_norm = vector(op.k_norm);
@@ -205,8 +205,8 @@ class Execution {
 
   AttentionArgs attention_args(const m40_op_attention& op) const {
     AttentionArgs args = {};
-    args.qkv = buffer(op.qkv);
-    args.qkv_stride = stride(op.qkv);
+    args.qkv = buffer(op.q);
+    args.qkv_stride = stride(op.q);
     args.output = buffer(op.output);
     args.output_stride = stride(op.output);
     const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.page_tokens;

@@ -15,14 +15,21 @@ bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, ui
   return false;
 }
 
+// Whether q, k and v stand one behind the other in one buffer, and nothing is done to them but head norms and a rotation.
+bool rotates_in_place(const m40_op_rope_store& op) {
+  const uint64_t k_column = uint64_t{op.n_heads} * op.head_dim;
+  return op.kv == op.q && op.k_column == k_column && op.v_column == k_column + uint64_t{op.n_kv_heads} * op.head_dim && op.value_dim == op.head_dim &&
+         op.rope_offset == 0 && op.v_norm == 0 && op.temperature_scale == 0 && op.head_norm != M40_HEAD_NORM_AFTER;
+}
+
 bool fuses_with_attention(const std::vector<m40_op>& ops, size_t i) {
   if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ROPE_STORE || ops[i + 1].kind != M40_OP_ATTENTION) return false;
   const m40_op_rope_store& rope = ops[i].rope_store;
   const m40_op_attention& attention = ops[i + 1].attention;
-  if (attention.qkv != rope.qkv || attention.layer != rope.layer) return false;
+  if (attention.q != rope.q || attention.layer != rope.layer || !rotates_in_place(rope)) return false;
   // What is not rotated then is replaced by the next product of q, k and v.
   const Operation& operation = *find_operation(M40_OP_ROPE_STORE);
-  return !read_later(ops, i + 2, rope.qkv, operation.fields[0].columns(ops[i], 0));
+  return !read_later(ops, i + 2, rope.q, operation.fields[0].columns(ops[i], 0));
 }
 
 bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
@@ -31,13 +38,19 @@ bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
   uint32_t input, output, columns;
   if (ops[i].kind == M40_OP_NORM) {
     const m40_op_norm& norm = ops[i].norm;
-    if (norm.norm != M40_NORM_RMS || norm.bias != M40_NONE || norm.residual != M40_NONE) return false;
+    if (norm.norm != M40_NORM_RMS || norm.weight == M40_NONE || norm.bias != M40_NONE || norm.residual != M40_NONE || norm.factor != M40_NONE ||
+        norm.n_groups != 1 || norm.input_column != 0 || norm.output_column != 0) {
+      return false;
+    }
     input = norm.input;
     output = norm.output;
     columns = norm.columns;
   } else if (ops[i].kind == M40_OP_ACTIVATION) {
     const m40_op_activation& activation = ops[i].activation;
-    if (!activation.gated) return false;
+    if (!activation.gated || activation.up != activation.input || activation.up_column != activation.columns ||
+        activation.activation > M40_ACTIVATION_RELU) {
+      return false;
+    }
     input = activation.input;
     output = activation.output;
     columns = activation.columns;

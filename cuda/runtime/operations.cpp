@@ -62,10 +62,25 @@ uint64_t output_written(const Record& record) {
   return columns;
 }
 
+// Values that a norm writes, and that its weight has.
+uint64_t norm_written(const m40_op_norm& op) { return uint64_t{op.n_groups} * op.columns; }
+uint64_t norm_weights(const m40_op_norm& op) { return op.weight_per_group ? norm_written(op) : op.columns; }
+
+// Columns up to the end of K and V.
+uint64_t kv_end(const m40_op_rope_store& op) {
+  const uint64_t k_end = uint64_t{op.k_column} + uint64_t{op.n_kv_heads} * op.head_dim;
+  return op.v_column == M40_NONE ? k_end : std::max(k_end, uint64_t{op.v_column} + uint64_t{op.n_kv_heads} * op.value_dim);
+}
+
+// Columns up to the end of the last head, of which `values` and those that are copied count.
+uint64_t head_end(const m40_op_head_matmul& op, uint32_t stride, uint32_t values) {
+  return uint64_t{op.n_heads - 1} * stride + values + op.copied;
+}
+
 #define FIELD(name, member) \
   Field { #member, offsetof(m40_op_##name, member), sizeof(m40_op_##name::member) }
 // A count from the record, and for arrays from `i`.
-#define COUNT(expression) [](const m40_op& op, [[maybe_unused]] uint32_t i) -> uint64_t { return expression; }
+#define COUNT(expression) []([[maybe_unused]] const m40_op& op, [[maybe_unused]] uint32_t i) -> uint64_t { return expression; }
 
 constexpr Field embed_fields[] = {
     writes(FIELD(embed, output), RowKind::kTokens, COUNT(op.embed.columns)),
@@ -76,13 +91,18 @@ constexpr Field embed_fields[] = {
 };
 
 constexpr Field norm_fields[] = {
-    reads(FIELD(norm, input), RowKind::kAny, COUNT(op.norm.columns)),
-    writes(FIELD(norm, output), RowKind::kAsFirst, COUNT(op.norm.columns)),
-    vector(FIELD(norm, weight), COUNT(op.norm.columns)),
-    optional(vector(FIELD(norm, bias), COUNT(op.norm.columns))),
-    optional(reads(FIELD(norm, residual), RowKind::kAsFirst, COUNT(op.norm.columns))),
+    reads(FIELD(norm, input), RowKind::kAny, COUNT(op.norm.input_column + norm_written(op.norm))),
+    writes(FIELD(norm, output), RowKind::kAsFirst, COUNT(op.norm.output_column + norm_written(op.norm))),
+    optional(vector(FIELD(norm, weight), COUNT(norm_weights(op.norm)))),
+    optional(vector(FIELD(norm, bias), COUNT(norm_weights(op.norm)))),
+    optional(reads(FIELD(norm, residual), RowKind::kAsFirst, COUNT(op.norm.output_column + norm_written(op.norm)))),
+    optional(vector(FIELD(norm, factor), COUNT(1))),
     FIELD(norm, norm),
     FIELD(norm, columns),
+    FIELD(norm, n_groups),
+    FIELD(norm, weight_per_group),
+    FIELD(norm, input_column),
+    FIELD(norm, output_column),
     FIELD(norm, epsilon),
 };
 
@@ -92,25 +112,36 @@ constexpr Field matmul_fields[] = {
     optional(reads(FIELD(matmul, residual), RowKind::kAsFirst, COUNT(output_end(op.matmul)))),
     FIELD(matmul, n_weights),
     FIELD(matmul, columns),
+    FIELD(matmul, scale),
     matrix(FIELD(matmul, weight), COUNT(op.matmul.rows[i]), COUNT(op.matmul.columns)),
     optional(vector(FIELD(matmul, bias), COUNT(op.matmul.rows[i]))),
+    optional(vector(FIELD(matmul, factor), COUNT(1))),
     FIELD(matmul, rows),
     FIELD(matmul, output_column),
 };
 
 constexpr Field rope_store_fields[] = {
-    buffer(FIELD(rope_store, qkv), Role::kUpdates, RowKind::kTokens,
-           COUNT((uint64_t{op.rope_store.n_heads} + 2 * uint64_t{op.rope_store.n_kv_heads}) * op.rope_store.head_dim)),
+    buffer(FIELD(rope_store, q), Role::kUpdates, RowKind::kTokens, COUNT(uint64_t{op.rope_store.n_heads} * op.rope_store.head_dim)),
+    optional(reads(FIELD(rope_store, kv), RowKind::kTokens, COUNT(kv_end(op.rope_store)))),
+    FIELD(rope_store, k_column),
+    FIELD(rope_store, v_column),
     FIELD(rope_store, layer),
     FIELD(rope_store, n_heads),
     FIELD(rope_store, n_kv_heads),
     FIELD(rope_store, head_dim),
+    FIELD(rope_store, value_dim),
     FIELD(rope_store, rope_dim),
+    FIELD(rope_store, rope_offset),
     FIELD(rope_store, rope),
     where([](const m40_op& op) { return op.rope_store.rope != M40_ROPE_NONE; }, optional(vector(FIELD(rope_store, factors), COUNT(op.rope_store.rope_dim / 2)))),
+    FIELD(rope_store, head_norm),
     optional(vector(FIELD(rope_store, q_norm), COUNT(op.rope_store.head_dim))),
     optional(vector(FIELD(rope_store, k_norm), COUNT(op.rope_store.head_dim))),
+    FIELD(rope_store, v_norm),
     FIELD(rope_store, original_context),
+    FIELD(rope_store, temperature_length),
+    FIELD(rope_store, temperature_offset),
+    FIELD(rope_store, temperature_scale),
     FIELD(rope_store, norm_epsilon),
     FIELD(rope_store, freq_base),
     FIELD(rope_store, freq_scale),
@@ -121,29 +152,37 @@ constexpr Field rope_store_fields[] = {
 };
 
 constexpr Field attention_fields[] = {
-    // Only q: k and v come from the cache.
-    reads(FIELD(attention, qkv), RowKind::kTokens, COUNT(uint64_t{op.attention.n_heads} * op.attention.head_dim)),
-    writes(FIELD(attention, output), RowKind::kTokens, COUNT(uint64_t{op.attention.n_heads} * op.attention.head_dim)),
+    // K and V come from the cache.
+    reads(FIELD(attention, q), RowKind::kTokens, COUNT(uint64_t{op.attention.n_heads} * op.attention.head_dim)),
+    writes(FIELD(attention, output), RowKind::kTokens, COUNT(uint64_t{op.attention.n_heads} * op.attention.value_dim)),
+    optional(vector(FIELD(attention, sinks), COUNT(op.attention.n_heads))),
     FIELD(attention, layer),
     FIELD(attention, n_heads),
     FIELD(attention, n_kv_heads),
     FIELD(attention, head_dim),
+    FIELD(attention, value_dim),
     FIELD(attention, window),
+    FIELD(attention, chunk),
     FIELD(attention, scale),
     FIELD(attention, softcap),
 };
 
 constexpr Field activation_fields[] = {
-    reads(FIELD(activation, input), RowKind::kAny, COUNT(uint64_t{op.activation.columns} * (op.activation.gated ? 2 : 1))),
+    reads(FIELD(activation, input), RowKind::kAny, COUNT(op.activation.columns)),
+    optional(reads(FIELD(activation, up), RowKind::kAsFirst, COUNT(uint64_t{op.activation.up_column} + op.activation.columns))),
     writes(FIELD(activation, output), RowKind::kAsFirst, COUNT(op.activation.columns)),
     FIELD(activation, activation),
     FIELD(activation, gated),
     FIELD(activation, columns),
+    FIELD(activation, up_column),
+    FIELD(activation, alpha),
+    FIELD(activation, limit),
 };
 
 constexpr Field add_fields[] = {
     reads(FIELD(add, a), RowKind::kAny, COUNT(op.add.columns)),
     reads(FIELD(add, b), RowKind::kAsFirst, COUNT(op.add.columns)),
+    optional(reads(FIELD(add, gate), RowKind::kAsFirst, COUNT(1))),
     writes(FIELD(add, output), RowKind::kAsFirst, COUNT(op.add.columns)),
     FIELD(add, columns),
 };
@@ -166,10 +205,15 @@ constexpr Field route_fields[] = {
     reads(FIELD(route, input), RowKind::kTokens, COUNT(op.route.n_experts)),
     writes(FIELD(route, experts), RowKind::kTokens, COUNT(op.route.n_used), M40_ELEMENT_U32),
     writes(FIELD(route, weights), RowKind::kTokens, COUNT(op.route.n_used)),
+    optional(vector(FIELD(route, bias), COUNT(op.route.n_experts))),
     FIELD(route, n_experts),
     FIELD(route, n_used),
+    FIELD(route, score),
     FIELD(route, normalise),
+    FIELD(route, n_groups),
+    FIELD(route, n_groups_used),
     FIELD(route, scale),
+    FIELD(route, least_sum),
 };
 
 constexpr Field expert_matmul_fields[] = {
@@ -177,22 +221,26 @@ constexpr Field expert_matmul_fields[] = {
     reads(FIELD(expert_matmul, input), RowKind::kAny, COUNT(op.expert_matmul.columns)),
     reads(FIELD(expert_matmul, experts), RowKind::kTokens, COUNT(op.expert_matmul.n_used), M40_ELEMENT_U32),
     writes(FIELD(expert_matmul, output), RowKind::kExperts, COUNT(output_end(op.expert_matmul))),
+    optional(reads(FIELD(expert_matmul, weights), RowKind::kTokens, COUNT(op.expert_matmul.n_used))),
     FIELD(expert_matmul, n_weights),
     FIELD(expert_matmul, columns),
     FIELD(expert_matmul, n_used),
     FIELD(expert_matmul, n_experts),
     experts(FIELD(expert_matmul, weight), COUNT(op.expert_matmul.n_experts), COUNT(op.expert_matmul.rows[i]), COUNT(op.expert_matmul.columns)),
+    optional(vector(FIELD(expert_matmul, bias), COUNT(uint64_t{op.expert_matmul.n_experts} * op.expert_matmul.rows[i]))),
+    optional(vector(FIELD(expert_matmul, factor), COUNT(op.expert_matmul.n_experts))),
     FIELD(expert_matmul, rows),
     FIELD(expert_matmul, output_column),
 };
 
 constexpr Field expert_sum_fields[] = {
     reads(FIELD(expert_sum, input), RowKind::kExperts, COUNT(op.expert_sum.columns)),
-    reads(FIELD(expert_sum, weights), RowKind::kTokens, COUNT(op.expert_sum.n_used)),
+    optional(reads(FIELD(expert_sum, weights), RowKind::kTokens, COUNT(op.expert_sum.n_used))),
     optional(reads(FIELD(expert_sum, residual), RowKind::kTokens, COUNT(op.expert_sum.columns))),
     writes(FIELD(expert_sum, output), RowKind::kTokens, COUNT(op.expert_sum.columns)),
     FIELD(expert_sum, columns),
     FIELD(expert_sum, n_used),
+    FIELD(expert_sum, scale),
 };
 
 constexpr Field sample_fields[] = {
@@ -200,6 +248,18 @@ constexpr Field sample_fields[] = {
     FIELD(sample, columns),
     optional(buffer(FIELD(sample, hidden), Role::kLends, RowKind::kOutputs, COUNT(op.sample.hidden_columns))),
     FIELD(sample, hidden_columns),
+};
+
+constexpr Field head_matmul_fields[] = {
+    reads(FIELD(head_matmul, input), RowKind::kTokens, COUNT(head_end(op.head_matmul, op.head_matmul.input_stride, op.head_matmul.columns))),
+    writes(FIELD(head_matmul, output), RowKind::kTokens, COUNT(head_end(op.head_matmul, op.head_matmul.output_stride, op.head_matmul.rows))),
+    experts(FIELD(head_matmul, weight), COUNT(op.head_matmul.n_heads), COUNT(op.head_matmul.rows), COUNT(op.head_matmul.columns)),
+    FIELD(head_matmul, n_heads),
+    FIELD(head_matmul, columns),
+    FIELD(head_matmul, rows),
+    FIELD(head_matmul, input_stride),
+    FIELD(head_matmul, output_stride),
+    FIELD(head_matmul, copied),
 };
 
 template <class Record, uint32_t n>
@@ -215,6 +275,10 @@ constexpr Operation with_weights(Operation operation, Count n_weights, Count wri
   operation.written = written;
   return operation;
 }
+constexpr Operation with_written(Operation operation, Count written) {
+  operation.written = written;
+  return operation;
+}
 constexpr Operation with_experts(Operation operation, Count n_used) {
   operation.n_used = n_used;
   return operation;
@@ -224,7 +288,7 @@ constexpr Operation with_experts(Operation operation, Count n_used) {
 
 constexpr Operation all[] = {
     OPERATION(EMBED, embed),
-    OPERATION(NORM, norm),
+    with_written(OPERATION(NORM, norm), COUNT(norm_written(op.norm))),
     with_weights(OPERATION(MATMUL, matmul), COUNT(op.matmul.n_weights), COUNT(output_written(op.matmul))),
     with_cache(OPERATION(ROPE_STORE, rope_store)),
     with_cache(OPERATION(ATTENTION, attention)),
@@ -237,6 +301,7 @@ constexpr Operation all[] = {
                  COUNT(op.expert_matmul.n_used)),
     with_experts(OPERATION(EXPERT_SUM, expert_sum), COUNT(op.expert_sum.n_used)),
     OPERATION(SAMPLE, sample),
+    with_written(OPERATION(HEAD_MATMUL, head_matmul), COUNT(uint64_t{op.head_matmul.n_heads} * (op.head_matmul.rows + op.head_matmul.copied))),
 };
 
 #undef OPERATION

@@ -127,6 +127,7 @@ class RecordChecker {
       case M40_OP_EXPERT_MATMUL: return expert_matmul(op_.expert_matmul);
       case M40_OP_EXPERT_SUM: return expert_sum(op_.expert_sum);
       case M40_OP_SAMPLE: return sample(op_.sample);
+      case M40_OP_HEAD_MATMUL: return head_matmul(op_.head_matmul);
     }
   }
 
@@ -161,9 +162,10 @@ class RecordChecker {
     if (value > largest) reject("%s is %u: wanted 0 to %u", role, value, largest);
   }
 
-  void heads(uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim, uint32_t layer) const {
-    if (n_heads == 0 || n_kv_heads == 0 || head_dim == 0 || n_heads > most_heads || n_kv_heads > most_heads || head_dim > most_heads) {
-      reject("%u heads, %u KV heads, head dimension %u: wanted 1 to %u of each", n_heads, n_kv_heads, head_dim, most_heads);
+  void heads(uint32_t n_heads, uint32_t n_kv_heads, uint32_t head_dim, uint32_t value_dim, uint32_t layer) const {
+    for (const uint32_t number : {n_heads, n_kv_heads, head_dim, value_dim}) {
+      if (number != 0 && number <= most_heads) continue;
+      reject("%u heads, %u KV heads, K of %u values and V of %u: wanted 1 to %u of each", n_heads, n_kv_heads, head_dim, value_dim, most_heads);
     }
     if (n_heads % n_kv_heads != 0) reject("%u heads over %u KV heads: wanted a multiple", n_heads, n_kv_heads);
     const m40_cache_desc* cache = program_.cache;
@@ -176,7 +178,13 @@ class RecordChecker {
 
   void norm(const m40_op_norm& op) const {
     enumerated("norm", op.norm, M40_NORM_LAYER);
+    enumerated("weight_per_group", op.weight_per_group, 1);
     at_least_zero("epsilon", op.epsilon);
+    if (op.n_groups == 0) reject("n_groups is 0: wanted at least 1");
+    const bool in_place = op.input == op.output || (op.residual != M40_NONE && op.input == op.residual);
+    if (in_place && op.input_column != op.output_column) {
+      reject("input_column is %u and output_column %u of one buffer: wanted the same", op.input_column, op.output_column);
+    }
   }
 
   void matmul(const m40_op_matmul& op) const {
@@ -184,6 +192,7 @@ class RecordChecker {
       reject("n_weights is %u: wanted 1 to %d", op.n_weights, M40_MAX_MATMUL_WEIGHTS);
     }
     distinct("input", op.input, "output", op.output);
+    finite("scale", op.scale);
     for (uint32_t i = 0; i < op.n_weights; i++) output_range(op.rows, op.output_column, i);
     if (op.residual == M40_NONE) return;
     if (op.n_weights != 1) reject("a residual with %u weights: wanted 1", op.n_weights);
@@ -201,12 +210,27 @@ class RecordChecker {
   }
 
   void rope_store(const m40_op_rope_store& op) const {
-    heads(op.n_heads, op.n_kv_heads, op.head_dim, op.layer);
+    heads(op.n_heads, op.n_kv_heads, op.head_dim, op.value_dim, op.layer);
     enumerated("rope", op.rope, M40_ROPE_HALVES);
+    enumerated("head_norm", op.head_norm, M40_HEAD_NORM_AFTER);
+    enumerated("v_norm", op.v_norm, 1);
     at_least_zero("norm_epsilon", op.norm_epsilon);
+    finite("temperature_scale", op.temperature_scale);
+    if (op.temperature_scale != 0 && op.temperature_length == 0) reject("temperature_length is 0: wanted a number of tokens");
+    if (op.kv != M40_NONE && op.kv == op.q) {
+      const uint64_t q_end = uint64_t{op.n_heads} * op.head_dim;
+      if (op.k_column < q_end || op.v_column < q_end) reject("K at column %u and V at %u of the buffer of q: wanted them behind it, at %llu", op.k_column, op.v_column, static_cast<unsigned long long>(q_end));
+    }
+    if (op.v_column == M40_NONE) {
+      if (op.value_dim > op.head_dim) reject("V of %u values, the first of K's %u: wanted no more than those", op.value_dim, op.head_dim);
+      if (op.v_norm != 0) reject("v_norm is 1 without V: wanted 0");
+    }
+    if (op.head_norm == M40_HEAD_NORM_NONE && (op.q_norm != M40_NONE || op.k_norm != M40_NONE)) {
+      reject("q_norm or k_norm is given with head_norm 0: wanted 1 or 2");
+    }
     if (op.rope == M40_ROPE_NONE) return;
-    if (op.rope_dim == 0 || op.rope_dim % 2 != 0 || op.rope_dim > op.head_dim) {
-      reject("rope_dim is %u: wanted an even number from 2 to the head dimension, %u", op.rope_dim, op.head_dim);
+    if (op.rope_dim == 0 || op.rope_dim % 2 != 0 || uint64_t{op.rope_offset} + op.rope_dim > op.head_dim) {
+      reject("rope_dim is %u from value %u on: wanted an even number from 2, within the head dimension, %u", op.rope_dim, op.rope_offset, op.head_dim);
     }
     positive("freq_base", op.freq_base);
     positive("freq_scale", op.freq_scale);
@@ -220,15 +244,21 @@ class RecordChecker {
   }
 
   void attention(const m40_op_attention& op) const {
-    heads(op.n_heads, op.n_kv_heads, op.head_dim, op.layer);
-    distinct("qkv", op.qkv, "output", op.output);
+    heads(op.n_heads, op.n_kv_heads, op.head_dim, op.value_dim, op.layer);
+    distinct("q", op.q, "output", op.output);
+    if (op.window != 0 && op.chunk != 0) reject("a window of %u and a chunk of %u: wanted one of them", op.window, op.chunk);
     finite("scale", op.scale);
     at_least_zero("softcap", op.softcap);
   }
 
   void activation(const m40_op_activation& op) const {
-    enumerated("activation", op.activation, M40_ACTIVATION_RELU);
+    enumerated("activation", op.activation, M40_ACTIVATION_SWIGLU_CLAMPED);
     enumerated("gated", op.gated, 1);
+    if ((op.gated != 0) != (op.up != M40_NONE)) reject("up is %s with gated %u: wanted a buffer where it is 1", op.up == M40_NONE ? "missing" : "given", op.gated);
+    if (op.activation != M40_ACTIVATION_SWIGLU_CLAMPED) return;
+    if (op.gated == 0) reject("gated is 0: wanted 1 for the clamped SwiGLU");
+    finite("alpha", op.alpha);
+    positive("limit", op.limit);
   }
 
   void softcap(const m40_op_softcap& op) const {
@@ -244,8 +274,15 @@ class RecordChecker {
   void route(const m40_op_route& op) const {
     used_experts(op.n_used, op.n_experts);
     distinct("input", op.input, "weights", op.weights);
+    enumerated("score", op.score, M40_SCORE_SOFTMAX_CHOSEN);
     enumerated("normalise", op.normalise, 1);
     finite("scale", op.scale);
+    at_least_zero("least_sum", op.least_sum);
+    if (op.n_groups == 0 || op.n_experts % op.n_groups != 0 || op.n_groups_used == 0 || op.n_groups_used > op.n_groups) {
+      reject("%u of %u groups of %u experts: wanted at least 1 of groups that share the experts evenly", op.n_groups_used, op.n_groups, op.n_experts);
+    }
+    const uint64_t candidates = uint64_t{op.n_experts} / op.n_groups * op.n_groups_used;
+    if (op.n_used > candidates) reject("%u experts used of the %llu of %u groups: wanted no more", op.n_used, static_cast<unsigned long long>(candidates), op.n_groups_used);
   }
 
   void expert_matmul(const m40_op_expert_matmul& op) const {
@@ -258,6 +295,15 @@ class RecordChecker {
   void expert_sum(const m40_op_expert_sum& op) const {
     if (op.n_used == 0) reject("n_used is 0: wanted at least 1");
     distinct("weights", op.weights, "output", op.output);
+    finite("scale", op.scale);
+  }
+
+  void head_matmul(const m40_op_head_matmul& op) const {
+    distinct("input", op.input, "output", op.output);
+    if (op.n_heads == 0 || op.n_heads > most_heads) reject("%u heads: wanted 1 to %u", op.n_heads, most_heads);
+    if (op.rows == 0 || op.columns == 0) reject("heads of %u rows and %u columns: wanted at least 1 of each", op.rows, op.columns);
+    if (uint64_t{op.columns} + op.copied > op.input_stride) reject("input_stride is %u: wanted room for a head's %u and %u values", op.input_stride, op.columns, op.copied);
+    if (uint64_t{op.rows} + op.copied > op.output_stride) reject("output_stride is %u: wanted room for a head's %u and %u values", op.output_stride, op.rows, op.copied);
   }
 
   void sample(const m40_op_sample& op) const {

@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 5;
+export const ABI_VERSION = 6;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -113,6 +113,7 @@ export const OpKind = {
   expert_matmul: 11,
   expert_sum: 12,
   sample: 13,
+  head_matmul: 14,
 } as const;
 
 /** M40_NORM_*. */
@@ -120,7 +121,19 @@ export const Norm = { rms: 0, layer: 1 } as const;
 /** M40_ROPE_*. */
 export const Rope = { none: 0, interleaved: 1, halves: 2 } as const;
 /** M40_ACTIVATION_*. */
-export const Activation = { silu: 0, gelu_tanh: 1, gelu_erf: 2, relu: 3 } as const;
+export const Activation = {
+  silu: 0,
+  gelu_tanh: 1,
+  gelu_erf: 2,
+  relu: 3,
+  relu_squared: 4,
+  sigmoid: 5,
+  swiglu_clamped: 6,
+} as const;
+/** M40_HEAD_NORM_*. */
+export const HeadNorm = { none: 0, before: 1, after: 2 } as const;
+/** M40_SCORE_*. */
+export const Score = { softmax: 0, sigmoid: 1, softmax_chosen: 2 } as const;
 
 /** The payload of each kind of operation record. */
 export const OPS = {
@@ -137,8 +150,13 @@ export const OPS = {
     weight: "u32",
     bias: "u32",
     residual: "u32",
+    factor: "u32",
     norm: "u32",
     columns: "u32",
+    n_groups: "u32",
+    weight_per_group: "u32",
+    input_column: "u32",
+    output_column: "u32",
     epsilon: "f32",
   }),
   matmul: new Struct("m40_op_matmul", {
@@ -147,23 +165,35 @@ export const OPS = {
     residual: "u32",
     n_weights: "u32",
     columns: "u32",
+    scale: "f32",
     weight: ["u32", 3],
     bias: ["u32", 3],
+    factor: ["u32", 3],
     rows: ["u32", 3],
     output_column: ["u32", 3],
   }),
   rope_store: new Struct("m40_op_rope_store", {
-    qkv: "u32",
+    q: "u32",
+    kv: "u32",
+    k_column: "u32",
+    v_column: "u32",
     layer: "u32",
     n_heads: "u32",
     n_kv_heads: "u32",
     head_dim: "u32",
+    value_dim: "u32",
     rope_dim: "u32",
+    rope_offset: "u32",
     rope: "u32",
     factors: "u32",
+    head_norm: "u32",
     q_norm: "u32",
     k_norm: "u32",
+    v_norm: "u32",
     original_context: "u32",
+    temperature_length: "u32",
+    temperature_offset: "u32",
+    temperature_scale: "f32",
     norm_epsilon: "f32",
     freq_base: "f32",
     freq_scale: "f32",
@@ -173,24 +203,37 @@ export const OPS = {
     beta_slow: "f32",
   }),
   attention: new Struct("m40_op_attention", {
-    qkv: "u32",
+    q: "u32",
     output: "u32",
+    sinks: "u32",
     layer: "u32",
     n_heads: "u32",
     n_kv_heads: "u32",
     head_dim: "u32",
+    value_dim: "u32",
     window: "u32",
+    chunk: "u32",
     scale: "f32",
     softcap: "f32",
   }),
   activation: new Struct("m40_op_activation", {
     input: "u32",
+    up: "u32",
     output: "u32",
     activation: "u32",
     gated: "u32",
     columns: "u32",
+    up_column: "u32",
+    alpha: "f32",
+    limit: "f32",
   }),
-  add: new Struct("m40_op_add", { a: "u32", b: "u32", output: "u32", columns: "u32" }),
+  add: new Struct("m40_op_add", {
+    a: "u32",
+    b: "u32",
+    gate: "u32",
+    output: "u32",
+    columns: "u32",
+  }),
   select: new Struct("m40_op_select", { input: "u32", output: "u32", columns: "u32" }),
   softcap: new Struct("m40_op_softcap", {
     input: "u32",
@@ -203,20 +246,28 @@ export const OPS = {
     input: "u32",
     experts: "u32",
     weights: "u32",
+    bias: "u32",
     n_experts: "u32",
     n_used: "u32",
+    score: "u32",
     normalise: "u32",
+    n_groups: "u32",
+    n_groups_used: "u32",
     scale: "f32",
+    least_sum: "f32",
   }),
   expert_matmul: new Struct("m40_op_expert_matmul", {
     input: "u32",
     experts: "u32",
     output: "u32",
+    weights: "u32",
     n_weights: "u32",
     columns: "u32",
     n_used: "u32",
     n_experts: "u32",
     weight: ["u32", 2],
+    bias: ["u32", 2],
+    factor: ["u32", 2],
     rows: ["u32", 2],
     output_column: ["u32", 2],
   }),
@@ -227,12 +278,24 @@ export const OPS = {
     output: "u32",
     columns: "u32",
     n_used: "u32",
+    scale: "f32",
   }),
   sample: new Struct("m40_op_sample", {
     logits: "u32",
     columns: "u32",
     hidden: "u32",
     hidden_columns: "u32",
+  }),
+  head_matmul: new Struct("m40_op_head_matmul", {
+    input: "u32",
+    output: "u32",
+    weight: "u32",
+    n_heads: "u32",
+    columns: "u32",
+    rows: "u32",
+    input_stride: "u32",
+    output_stride: "u32",
+    copied: "u32",
   }),
 };
 

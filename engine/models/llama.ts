@@ -20,6 +20,11 @@ export const llama: Architecture = {
     const x = program.buffer(hiddenSize);
     const normed = program.buffer(hiddenSize);
     const qkv = program.buffer((heads + 2 * kvHeads) * headDim);
+    const keysAndValues = {
+      buffer: qkv,
+      keyColumn: heads * headDim,
+      valueColumn: (heads + kvHeads) * headDim,
+    };
     const attended = program.buffer(heads * headDim);
     const feedForward = emitterOfFeedForward(gguf, program, parameters, normed, x);
 
@@ -37,7 +42,7 @@ export const llama: Architecture = {
         projection("attn_k", kvHeads * headDim),
         projection("attn_v", kvHeads * headDim),
       ]);
-      program.ropeStore(qkv, layer, parameters.attention, rope);
+      program.ropeStore(qkv, keysAndValues, layer, parameters.attention, rope);
       program.attention(qkv, attended, layer, parameters.attention, {
         scale: 1 / Math.sqrt(headDim),
       });
@@ -91,7 +96,7 @@ function emitterOfFeedForward(
       ]);
       program.activation(gateUp, active, "silu", { gated: true });
       program.expertMatmul(active, chosen, down, experts, [weight("ffn_down_exps", hiddenSize)]);
-      program.expertSum(down, weights, x, { residual: x });
+      program.expertSum(down, weights, x, { residual: x, used });
     };
   }
   const gateUp = program.buffer(2 * width);

@@ -1,5 +1,5 @@
 import type { BufferDesc } from "../device/descriptions.ts";
-import { Activation, Element, NONE, Norm, Rope, Rows } from "../device/structs.ts";
+import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows, Score } from "../device/structs.ts";
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
@@ -17,13 +17,47 @@ export interface MatmulWeight {
   readonly weight: string;
   readonly rows: number;
   readonly bias?: string;
+  /** Name of a tensor that multiplies the product: [1], or [experts]; of types whose scale is apart. */
+  readonly factor?: string;
 }
 
 /** What an attention layer looks like. */
 export interface HeadShape {
   readonly heads: number;
   readonly kvHeads: number;
+  /** Values of a head's query and key. */
   readonly headDim: number;
+  /** Values of a head's value; `headDim` where absent. */
+  readonly valueDim?: number;
+}
+
+/** Where K and V stand in a buffer; see m40_op_rope_store. */
+export interface KeysAndValues {
+  readonly buffer: Buffer;
+  readonly keyColumn: number;
+  /** Absent in a latent cache: values are the first of the keys. */
+  readonly valueColumn?: number;
+}
+
+/** The norms of heads of q, k and v. */
+export interface HeadNorms {
+  /** Names of weights [head dimension]; absent: norms without a weight. */
+  readonly q?: string;
+  readonly k?: string;
+  readonly epsilon: number;
+  /** Before the rotation, where absent; "none": of v alone. */
+  readonly order?: keyof typeof HeadNorm;
+  /** Whether v is normalised as well, without a weight. */
+  readonly v?: boolean;
+}
+
+/** Queries are multiplied by 1 + scale * ln(1 + floor((position + offset) / length)). */
+export interface AttentionTemperature {
+  readonly scale: number;
+  /** Tokens. */
+  readonly length: number;
+  /** Tokens. */
+  readonly offset: number;
 }
 
 /** How positions are rotated into queries and keys; see m40_op_rope_store. */
@@ -31,6 +65,8 @@ export interface RopeOptions {
   readonly kind: keyof typeof Rope;
   /** Values of a head that are rotated. */
   readonly dim: number;
+  /** The first of them; 0 where absent. */
+  readonly offset?: number;
   readonly freqBase: number;
   readonly freqScale: number;
   /** Name of a tensor [dim / 2] that divides the frequencies. */
@@ -120,42 +156,57 @@ export class ProgramBuilder {
     });
   }
 
-  /** output = norm(input) (+ residual). */
+  /** output = factor * (residual + norm(input)), in groups of values; see m40_op_norm. */
   norm(
     input: Buffer,
     output: Buffer,
     options: {
-      weight: string;
+      /** Absent: ones. */
+      weight?: string;
       bias?: string;
       kind?: keyof typeof Norm;
       epsilon: number;
       residual?: Buffer;
+      /** Name of a tensor [1]. */
+      factor?: string;
+      /** Values of a group; those of the input where absent. */
+      columns?: number;
+      groups?: number;
+      /** Whether each group has a weight, and a bias, of its own. */
+      weightPerGroup?: boolean;
+      inputColumn?: number;
+      outputColumn?: number;
     },
   ): void {
+    const { columns = input.columns, groups = 1, weightPerGroup = false } = options;
+    const weights = weightPerGroup ? groups * columns : columns;
     this.operations.push({
       kind: "norm",
       input: input.index,
       output: output.index,
-      weight: this.weightTable.vector(options.weight, input.columns),
-      bias: options.bias === undefined
-        ? NONE
-        : this.weightTable.vector(options.bias, input.columns),
+      weight: this.optionalVector(options.weight, weights),
+      bias: this.optionalVector(options.bias, weights),
       residual: options.residual?.index ?? NONE,
+      factor: this.optionalVector(options.factor, 1),
       norm: Norm[options.kind ?? "rms"],
-      columns: input.columns,
+      columns,
+      n_groups: groups,
+      weight_per_group: weightPerGroup ? 1 : 0,
+      input_column: options.inputColumn ?? 0,
+      output_column: options.outputColumn ?? 0,
       epsilon: options.epsilon,
     });
   }
 
-  /** output = input * weights^T, side by side (+ biases) (+ residual, for one weight). */
+  /** output = scale * (input * weights^T, side by side (+ biases)) (+ residual, for one weight). */
   matmul(
     input: Buffer,
     output: Buffer,
     weights: readonly MatmulWeight[],
-    options: { residual?: Buffer } = {},
+    options: { residual?: Buffer; scale?: number; outputColumn?: number } = {},
   ): void {
     const columns = input.columns;
-    const { rows, outputColumns } = sideBySide(weights, output);
+    const { rows, outputColumns } = sideBySide(weights, output, options.outputColumn);
     this.operations.push({
       kind: "matmul",
       input: input.index,
@@ -163,39 +214,77 @@ export class ProgramBuilder {
       residual: options.residual?.index ?? NONE,
       n_weights: weights.length,
       columns,
+      scale: options.scale ?? 1,
       weight: weights.map((w) => this.weightTable.matrix(w.weight, w.rows, columns)),
-      bias: weights.map((w) =>
-        w.bias === undefined ? NONE : this.weightTable.vector(w.bias, w.rows)
-      ),
+      bias: weights.map((w) => this.optionalVector(w.bias, w.rows)),
+      factor: weights.map((w) => this.optionalVector(w.factor, 1)),
       rows,
       output_column: outputColumns,
     });
   }
 
-  /** Normalises and rotates q and k of a row [q, k, v], and writes k and v to the cache. */
+  /**
+   * A product a head: each head's first `columns` values times its [rows, columns] of the weight
+   * [heads, rows, columns]; those of the head's input behind them are copied.
+   */
+  headMatmul(
+    input: Buffer,
+    output: Buffer,
+    options: { weight: string; heads: number; rows: number; columns: number; copied?: number },
+  ): void {
+    const { heads, rows, columns } = options;
+    this.operations.push({
+      kind: "head_matmul",
+      input: input.index,
+      output: output.index,
+      weight: this.weightTable.experts(options.weight, heads, rows, columns),
+      n_heads: heads,
+      columns,
+      rows,
+      input_stride: input.columns / heads,
+      output_stride: output.columns / heads,
+      copied: options.copied ?? 0,
+    });
+  }
+
+  /**
+   * Normalises and rotates q, the first columns of its buffer, and k, and writes k and v to the cache.
+   *
+   * @param kv Where k and v stand; `undefined` where the layer of the cache is written by another operation.
+   */
   ropeStore(
-    qkv: Buffer,
+    q: Buffer,
+    kv: KeysAndValues | undefined,
     layer: number,
     shape: HeadShape,
     rope: RopeOptions,
-    norms: { q?: string; k?: string; epsilon: number } = { epsilon: 0 },
+    options: { norms?: HeadNorms; temperature?: AttentionTemperature } = {},
   ): void {
+    const { norms, temperature } = options;
     this.operations.push({
       kind: "rope_store",
-      qkv: qkv.index,
+      q: q.index,
+      kv: kv?.buffer.index ?? NONE,
+      k_column: kv?.keyColumn ?? 0,
+      v_column: kv?.valueColumn ?? NONE,
       layer,
       n_heads: shape.heads,
       n_kv_heads: shape.kvHeads,
       head_dim: shape.headDim,
+      value_dim: shape.valueDim ?? shape.headDim,
       rope_dim: rope.dim,
+      rope_offset: rope.offset ?? 0,
       rope: Rope[rope.kind],
-      factors: rope.factors === undefined
-        ? NONE
-        : this.weightTable.vector(rope.factors, rope.dim / 2),
-      q_norm: norms.q === undefined ? NONE : this.weightTable.vector(norms.q, shape.headDim),
-      k_norm: norms.k === undefined ? NONE : this.weightTable.vector(norms.k, shape.headDim),
+      factors: rope.kind === "none" ? NONE : this.optionalVector(rope.factors, rope.dim / 2),
+      head_norm: norms === undefined ? HeadNorm.none : HeadNorm[norms.order ?? "before"],
+      q_norm: this.optionalVector(norms?.q, shape.headDim),
+      k_norm: kv === undefined ? NONE : this.optionalVector(norms?.k, shape.headDim),
+      v_norm: norms?.v && kv !== undefined ? 1 : 0,
       original_context: rope.originalContext,
-      norm_epsilon: norms.epsilon,
+      temperature_length: temperature?.length ?? 0,
+      temperature_offset: temperature?.offset ?? 0,
+      temperature_scale: temperature?.scale ?? 0,
+      norm_epsilon: norms?.epsilon ?? 0,
       freq_base: rope.freqBase,
       freq_scale: rope.freqScale,
       ext_factor: rope.extFactor,
@@ -205,42 +294,92 @@ export class ProgramBuilder {
     });
   }
 
-  /** output [heads * head dimension] = attention of q over the cache's layer. */
+  /** output [heads * value dimension] = attention of q over the cache's layer. */
   attention(
-    qkv: Buffer,
+    q: Buffer,
     output: Buffer,
     layer: number,
     shape: HeadShape,
-    options: { scale: number; softcap?: number; window?: number },
+    options: {
+      scale: number;
+      softcap?: number;
+      /** Tokens that are seen, the own one included; 0: all. */
+      window?: number;
+      /** Tokens: those from the last multiple of it on are seen; 0: all. */
+      chunk?: number;
+      /** Name of a tensor [heads]. */
+      sinks?: string;
+    },
   ): void {
     this.operations.push({
       kind: "attention",
-      qkv: qkv.index,
+      q: q.index,
       output: output.index,
+      sinks: this.optionalVector(options.sinks, shape.heads),
       layer,
       n_heads: shape.heads,
       n_kv_heads: shape.kvHeads,
       head_dim: shape.headDim,
+      value_dim: shape.valueDim ?? shape.headDim,
       window: options.window ?? 0,
+      chunk: options.chunk ?? 0,
       scale: options.scale,
       softcap: options.softcap ?? 0,
     });
   }
 
-  /** output = f(gate) * up of a row [gate, up], or f(input) where it is not gated. */
+  /**
+   * output = f(gate) * up of a row [gate, up], or f(input) where it is not gated. `up` may stand in another
+   * buffer.
+   */
   activation(
     input: Buffer,
     output: Buffer,
     activation: keyof typeof Activation,
-    options: { gated: boolean },
+    options: {
+      gated: boolean;
+      up?: { buffer: Buffer; column: number };
+      /** Of the clamped SwiGLU. */
+      alpha?: number;
+      limit?: number;
+    },
   ): void {
+    const { gated, up = { buffer: input, column: output.columns } } = options;
     this.operations.push({
       kind: "activation",
       input: input.index,
+      up: gated ? up.buffer.index : NONE,
       output: output.index,
       activation: Activation[activation],
-      gated: options.gated ? 1 : 0,
+      gated: gated ? 1 : 0,
       columns: output.columns,
+      up_column: gated ? up.column : 0,
+      alpha: options.alpha ?? 0,
+      limit: options.limit ?? 0,
+    });
+  }
+
+  /** output = a + b, or a + sigmoid(gate) * b with a gate of one column. */
+  add(a: Buffer, b: Buffer, output: Buffer, options: { gate?: Buffer } = {}): void {
+    this.operations.push({
+      kind: "add",
+      a: a.index,
+      b: b.index,
+      gate: options.gate?.index ?? NONE,
+      output: output.index,
+      columns: output.columns,
+    });
+  }
+
+  /** output = cap(scale * input), cap(x) = softcap * tanh(x / softcap) where it is not 0. */
+  softcap(input: Buffer, output: Buffer, options: { scale?: number; softcap?: number }): void {
+    this.operations.push({
+      kind: "softcap",
+      input: input.index,
+      output: output.index,
+      columns: output.columns,
+      scale: options.scale ?? 1,
+      softcap: options.softcap ?? 0,
     });
   }
 
@@ -254,32 +393,51 @@ export class ProgramBuilder {
     });
   }
 
-  /** The chosen experts of each token and their weights. */
+  /** The chosen experts of each token and their weights; see m40_op_route. */
   route(
     logits: Buffer,
     experts: Buffer,
     weights: Buffer,
-    options: { normalise: boolean; scale?: number },
+    options: {
+      normalise: boolean;
+      scale?: number;
+      score?: keyof typeof Score;
+      /** Name of a tensor [experts] that is added for the choice alone. */
+      bias?: string;
+      groups?: number;
+      groupsUsed?: number;
+      /** What the sum of the chosen counts as at least. */
+      leastSum?: number;
+    },
   ): void {
     this.operations.push({
       kind: "route",
       input: logits.index,
       experts: experts.index,
       weights: weights.index,
+      bias: this.optionalVector(options.bias, logits.columns),
       n_experts: logits.columns,
       n_used: experts.columns,
+      score: Score[options.score ?? "softmax"],
       normalise: options.normalise ? 1 : 0,
+      n_groups: options.groups ?? 1,
+      n_groups_used: options.groupsUsed ?? 1,
       scale: options.scale ?? 1,
+      least_sum: options.leastSum ?? 0,
     });
   }
 
-  /** As {@link matmul}, each row with the weights of its own expert. */
+  /**
+   * As {@link matmul}, each row with the weights, bias [experts, rows] and factor [experts] of its own
+   * expert; with `weights`, the result is multiplied by the expert's share.
+   */
   expertMatmul(
     input: Buffer,
     experts: Buffer,
     output: Buffer,
     nExperts: number,
     weights: readonly MatmulWeight[],
+    options: { weights?: Buffer } = {},
   ): void {
     const columns = input.columns;
     const { rows, outputColumns } = sideBySide(weights, output);
@@ -288,31 +446,35 @@ export class ProgramBuilder {
       input: input.index,
       experts: experts.index,
       output: output.index,
+      weights: options.weights?.index ?? NONE,
       n_weights: weights.length,
       columns,
       n_used: experts.columns,
       n_experts: nExperts,
       weight: weights.map((w) => this.weightTable.experts(w.weight, nExperts, w.rows, columns)),
+      bias: weights.map((w) => this.optionalVector(w.bias, nExperts * w.rows)),
+      factor: weights.map((w) => this.optionalVector(w.factor, nExperts)),
       rows,
       output_column: outputColumns,
     });
   }
 
-  /** output = residual + the weighted sum of each token's experts' rows. */
+  /** output = residual + scale * the sum of each token's experts' rows, weighted where weights are given. */
   expertSum(
     input: Buffer,
-    weights: Buffer,
+    weights: Buffer | undefined,
     output: Buffer,
-    options: { residual?: Buffer } = {},
+    options: { residual?: Buffer; scale?: number; used: number },
   ): void {
     this.operations.push({
       kind: "expert_sum",
       input: input.index,
-      weights: weights.index,
+      weights: weights?.index ?? NONE,
       residual: options.residual?.index ?? NONE,
       output: output.index,
       columns: output.columns,
-      n_used: weights.columns,
+      n_used: options.used,
+      scale: options.scale ?? 1,
     });
   }
 
@@ -342,20 +504,25 @@ export class ProgramBuilder {
     return { operations, buffers, weights: weightTable.weights };
   }
 
+  private optionalVector(name: string | undefined, columns: number): number {
+    return name === undefined ? NONE : this.weightTable.vector(name, columns);
+  }
+
   private addBuffer(desc: BufferDesc): Buffer {
     this.buffers.push(desc);
     return { index: this.buffers.length - 1, columns: desc.columns };
   }
 }
 
-/** Where each weight's rows go in the output, one after the other. */
+/** Where each weight's rows go in the output, one after the other from a column on, to its last one. */
 function sideBySide(
   weights: readonly MatmulWeight[],
   output: Buffer,
+  from = 0,
 ): { rows: number[]; outputColumns: number[] } {
   const rows = weights.map((weight) => weight.rows);
   const outputColumns: number[] = [];
-  let column = 0;
+  let column = from;
   for (const n of rows) {
     outputColumns.push(column);
     column += n;

@@ -19,10 +19,13 @@ export type Operation = {
 /** Which fields of an operation are weights; a test compares them with the library's description. */
 export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = {
   embed: ["table", "position_table"],
-  norm: ["weight", "bias"],
-  matmul: ["weight", "bias"],
+  norm: ["weight", "bias", "factor"],
+  matmul: ["weight", "bias", "factor"],
   rope_store: ["factors", "q_norm", "k_norm"],
-  expert_matmul: ["weight"],
+  attention: ["sinks"],
+  route: ["bias"],
+  expert_matmul: ["weight", "bias", "factor"],
+  head_matmul: ["weight"],
 };
 
 /**

@@ -18,6 +18,7 @@ export class WeightTable {
   /** In the order in which they were first asked for. */
   readonly weights: Weight[] = [];
   private readonly indices = new Map<string, number>();
+  private readonly used = new Set<string>();
 
   /** @param tensors The tensors of the file by name. */
   constructor(private readonly tensors: ReadonlyMap<string, GgufTensor>) {}
@@ -27,9 +28,13 @@ export class WeightTable {
     return this.tensors.has(name);
   }
 
-  /** The index of a vector [columns]. */
+  /** The index of a vector [columns]; of a tensor of any shape that has as many values. */
   vector(name: string, columns: number): number {
-    return this.index(name, [columns]);
+    const { shape } = this.tensor(name);
+    if (shape.reduce((product, n) => product * n, 1) !== columns) {
+      throw misshapen(name, shape, [columns]);
+    }
+    return this.add(name, { n_experts: 1, rows: 1, columns });
   }
 
   /** The index of a matrix [rows, columns]; of any number of rows where they are undefined. */
@@ -44,7 +49,7 @@ export class WeightTable {
 
   /** Fails where the file has tensors that were not asked for. */
   assertAllUsed(): void {
-    const unused = [...this.tensors.keys()].filter((name) => !this.indices.has(name));
+    const unused = [...this.tensors.keys()].filter((name) => !this.used.has(name));
     if (unused.length === 0) return;
     const names = unused.slice(0, 5).join(", ") + (unused.length > 5 ? ", ..." : "");
     throw new M40Error(
@@ -54,33 +59,43 @@ export class WeightTable {
   }
 
   private index(name: string, shape: readonly (number | undefined)[]): number {
-    const known = this.indices.get(name);
-    const tensor = known === undefined ? this.tensors.get(name) : this.weights[known].tensor;
-    if (tensor === undefined) {
-      throw new M40Error("invalid_model", `the file has no tensor ${name}, which its model needs`);
-    }
-    const got = tensor.shape;
+    const got = this.tensor(name).shape;
     const fits =
       shape.every((n, i) => n === undefined ? got[i] !== undefined : n === (got[i] ?? 1)) &&
       got.slice(shape.length).every((n) => n === 1);
-    if (!fits) {
-      throw new M40Error(
-        "invalid_model",
-        `tensor ${name} is [${got.join(", ")}], wanted ` +
-          `[${shape.map((n) => n ?? "any").join(", ")}] (columns first)`,
-      );
+    if (!fits) throw misshapen(name, got, shape);
+    return this.add(name, { n_experts: got[2] ?? 1, rows: got[1] ?? 1, columns: got[0] });
+  }
+
+  private tensor(name: string): GgufTensor {
+    const tensor = this.tensors.get(name);
+    if (tensor === undefined) {
+      throw new M40Error("invalid_model", `the file has no tensor ${name}, which its model needs`);
     }
+    return tensor;
+  }
+
+  /** The index of a tensor that is used in this shape; the same one where it was used so before. */
+  private add(name: string, shape: Omit<TensorDesc, "type">): number {
+    const key = `${name} ${shape.n_experts} ${shape.rows} ${shape.columns}`;
+    const known = this.indices.get(key);
     if (known !== undefined) return known;
-    this.weights.push({
-      tensor,
-      desc: {
-        type: tensor.type.id,
-        n_experts: got[2] ?? 1,
-        rows: got[1] ?? 1,
-        columns: got[0],
-      },
-    });
-    this.indices.set(name, this.weights.length - 1);
+    const tensor = this.tensor(name);
+    this.weights.push({ tensor, desc: { type: tensor.type.id, ...shape } });
+    this.indices.set(key, this.weights.length - 1);
+    this.used.add(name);
     return this.weights.length - 1;
   }
+}
+
+function misshapen(
+  name: string,
+  got: readonly number[],
+  wanted: readonly (number | undefined)[],
+): M40Error {
+  return new M40Error(
+    "invalid_model",
+    `tensor ${name} is [${got.join(", ")}], wanted ` +
+      `[${wanted.map((n) => n ?? "any").join(", ")}] (columns first)`,
+  );
 }
