@@ -4,8 +4,8 @@
  * @module
  */
 import { NONE, Rope } from "../engine/device/structs.ts";
-import type { Operation } from "../engine/program/operation.ts";
 import { Random, row, type TestDevice, tokenBuffer } from "./device_harness.ts";
+import type { GivenOperation } from "./operations.ts";
 
 /** Of the norms of q and k. */
 export const EPSILON = 1e-6;
@@ -126,13 +126,13 @@ export function attended(rows: number[][], s: Settings, n = rows.length): number
 }
 
 /** The two operations, on buffers 0 (q, k and v) and 1. */
-export function operations(device: TestDevice, s: Settings, layer = 0): Operation[] {
+export function operations(device: TestDevice, s: Settings, layer = 0): GivenOperation[] {
   const vector = (values?: Float32Array) => values ? device.tensor(values, values.length) : NONE;
   const { heads: n_heads, kvHeads: n_kv_heads, headDim: head_dim } = s;
   return [
     {
       kind: "rope_store",
-      qkv: 0,
+      q: 0,
       layer,
       n_heads,
       n_kv_heads,
@@ -153,7 +153,7 @@ export function operations(device: TestDevice, s: Settings, layer = 0): Operatio
     },
     {
       kind: "attention",
-      qkv: 0,
+      q: 0,
       output: 1,
       layer,
       n_heads,

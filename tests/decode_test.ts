@@ -37,7 +37,6 @@ function products(device: TestDevice, blocks: GoldenBlocks, rows: number[], colu
       kind: "matmul",
       input: 0,
       output: 1,
-      residual: NONE,
       n_weights: 3,
       columns,
       weight: weights,

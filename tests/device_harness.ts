@@ -12,7 +12,8 @@ import { type Backend, KernelLibrary } from "../engine/device/library.ts";
 import { DeviceProgram } from "../engine/device/device_program.ts";
 import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import { Element, Rows } from "../engine/device/structs.ts";
-import { encodeOperations, type Operation } from "../engine/program/operation.ts";
+import { encodeOperations } from "../engine/program/operation.ts";
+import { completed, type GivenOperation } from "./operations.ts";
 
 /** The library that these tests are run on. */
 export const BACKEND = (Deno.env.get("M40_TEST_BACKEND") ?? "cpu") as Backend;
@@ -51,7 +52,7 @@ function recordResults(path: string): void {
 
 /** What a test program is made of. */
 export interface Recipe {
-  readonly ops: readonly Operation[];
+  readonly ops: readonly GivenOperation[];
   readonly buffers: readonly BufferDesc[];
   readonly limits?: Partial<Limits>;
   readonly cache?: Cache;
@@ -126,7 +127,7 @@ export class TestDevice {
     return this.arena.createProgram({
       limits: { ...all, step_bytes: BigInt(stepBytes(all)) },
       buffers,
-      ops: encodeOperations(ops, identity),
+      ops: encodeOperations(ops.map(completed), identity),
     }, cache);
   }
 

@@ -11,101 +11,77 @@ import { answer, assertAnswer, type Parts, withParts } from "./spoiled_program.t
 // Files, contexts and memory: reference_resources_test.ts.
 
 Deno.test("records: what is wrong is named with its operation, what was got and what was wanted", async () => {
-  const cases: [
-    Operation["kind"],
-    number,
-    (view: DataView, word: (i: number, value: number) => void) => void,
-    RegExp,
-  ][] = [
-    ["embed", 0, (_, w) => w(0, 99), /\(embed\): output is buffer 99: wanted one below 14/],
-    ["embed", 0, (_, w) => w(0, 13), /output \(buffer 13\) has rows of outputs: wanted tokens/],
-    ["embed", 0, (_, w) => w(0, 7), /output \(buffer 7\) has elements U32: wanted F32/],
-    ["embed", 0, (_, w) => w(1, 5000), /table is tensor 5000, which does not exist/],
-    ["embed", 0, (_, w) => w(1, NONE), /table is missing/],
-    [
-      "embed",
-      0,
-      (_, w) => w(3, 47),
-      /table \(tensor \d+\) is \[1, 100, 48\]: wanted \[1, 100, 47\]/,
-    ],
-    ["embed", 0, (_, w) => w(3, 49), /has 48 columns: wanted at least 49/],
-    ["embed", 0, (_, w) => w(3, 0), /output would have no columns/],
-    [
-      "embed",
-      0,
-      (view) => view.setFloat32(16, NaN, true),
-      /scale is .*nan: wanted a finite number/,
-    ],
-    ["norm", 0, (_, w) => w(1, 12), /input has rows of tokens x 1, output of outputs x 1/],
-    ["norm", 0, (_, w) => w(5, 2), /norm is 2: wanted 0 to 1/],
-    ["norm", 0, (view) => view.setFloat32(28, -1, true), /epsilon is -1: wanted 0 or more/],
-    ["matmul", 0, (_, w) => w(3, 4), /n_weights is 4: wanted 1 to 3/],
-    ["matmul", 0, (_, w) => w(1, 1), /input and output are both buffer 1/],
-    ["matmul", 0, (_, w) => w(2, 1), /a residual with 3 weights: wanted 1/],
-    ["matmul", 0, (_, w) => w(15, 50), /the output columns of weights 1 and 2 overlap/],
-    ["matmul", 0, (_, w) => w(16, 90), /output \(buffer 2\) has 96 columns: wanted at least 114/],
+  const cases: [Operation["kind"], Record<string, number>, RegExp][] = [
+    ["embed", { output: 99 }, /\(embed\): output is buffer 99: wanted one below 14/],
+    ["embed", { output: 13 }, /output \(buffer 13\) has rows of outputs: wanted tokens/],
+    ["embed", { output: 7 }, /output \(buffer 7\) has elements U32: wanted F32/],
+    ["embed", { table: 5000 }, /table is tensor 5000, which does not exist/],
+    ["embed", { table: NONE }, /table is missing/],
+    ["embed", { columns: 47 }, /table \(tensor \d+\) is \[1, 100, 48\]: wanted \[1, 100, 47\]/],
+    ["embed", { columns: 49 }, /has 48 columns: wanted at least 49/],
+    ["embed", { columns: 0 }, /output would have no columns/],
+    ["embed", { scale: NaN }, /scale is .*nan: wanted a finite number/],
+    ["norm", { output: 12 }, /input has rows of tokens x 1, output of outputs x 1/],
+    ["norm", { norm: 2 }, /norm is 2: wanted 0 to 1/],
+    ["norm", { epsilon: -1 }, /epsilon is -1: wanted 0 or more/],
+    ["matmul", { n_weights: 4 }, /n_weights is 4: wanted 1 to 3/],
+    ["matmul", { output: 1 }, /input and output are both buffer 1/],
+    ["matmul", { residual: 1 }, /a residual with 3 weights: wanted 1/],
+    ["matmul", { "output_column[1]": 50 }, /the output columns of weights 1 and 2 overlap/],
     [
       "matmul",
-      0,
-      (_, w) => w(11, 47),
-      /weight \(tensor \d+\) is \[1, 48, 48\]: wanted \[1, 47, 48\]/,
+      { "output_column[2]": 90 },
+      /output \(buffer 2\) has 96 columns: wanted at least 114/,
     ],
-    ["matmul", 0, (_, w) => w(11, 0), /rows\[0\] is 0/],
-    ["rope_store", 0, (_, w) => w(1, 2), /layer 2: the cache has 2/],
-    ["rope_store", 0, (_, w) => w(2, 5), /5 heads over 2 KV heads: wanted a multiple/],
-    ["rope_store", 0, (_, w) => w(3, 1), /1 KV heads of dimension 12: the cache has 2 of 12/],
-    ["rope_store", 0, (_, w) => w(2, 0xFFFFFFFE), /4294967294 heads, 2 KV heads/],
+    ["matmul", { "rows[0]": 47 }, /weight \(tensor \d+\) is \[1, 48, 48\]: wanted \[1, 47, 48\]/],
+    ["matmul", { "rows[0]": 0 }, /rows\[0\] is 0/],
+    ["rope_store", { layer: 2 }, /layer 2: the cache has 2/],
+    ["rope_store", { n_heads: 5 }, /5 heads over 2 KV heads: wanted a multiple/],
+    ["rope_store", { n_kv_heads: 1 }, /1 KV heads of dimension 12: the cache has 2 of 12/],
+    ["rope_store", { n_heads: 0xFFFFFFFE }, /4294967294 heads, 2 KV heads/],
     [
       "rope_store",
-      0,
-      (_, w) => w(5, 13),
-      /rope_dim is 13: wanted an even number from 2 to the head dimension, 12/,
+      { rope_dim: 13 },
+      /rope_dim is 13 from value 0 on: wanted an even number from 2, within the head dimension, 12/,
     ],
-    ["rope_store", 0, (_, w) => w(6, 3), /rope is 3: wanted 0 to 2/],
-    ["rope_store", 0, (view) => view.setFloat32(48, 0, true), /freq_base is 0: wanted more than 0/],
-    ["rope_store", 0, (view) => view.setFloat32(56, 1, true), /beta_fast is 0: wanted more than 0/],
-    ["attention", 0, (_, w) => w(1, 2), /qkv and output are both buffer 2/],
+    ["rope_store", { rope: 3 }, /rope is 3: wanted 0 to 2/],
+    ["rope_store", { freq_base: 0 }, /freq_base is 0: wanted more than 0/],
+    ["rope_store", { ext_factor: 1 }, /beta_fast is 0: wanted more than 0/],
+    ["attention", { output: 2 }, /q and output are both buffer 2/],
     [
       "attention",
-      0,
-      (_, w) => w(3, 8),
-      /qkv \(buffer 2\)|output \(buffer 3\) has 48 columns: wanted at least 96/,
+      { n_heads: 8 },
+      /q \(buffer 2\)|output \(buffer 3\) has 48 columns: wanted at least 96/,
     ],
-    ["attention", 0, (view) => view.setFloat32(32, -2, true), /softcap is -2/],
-    ["activation", 0, (_, w) => w(4, 71), /has 140 columns: wanted at least 142/],
-    ["activation", 0, (_, w) => w(2, 4), /activation is 4: wanted 0 to 3/],
-    ["activation", 0, (_, w) => w(3, 2), /gated is 2: wanted 0 to 1/],
-    ["add", 0, (_, w) => w(1, 13), /a has rows of tokens x 1, b of outputs x 1/],
-    ["select", 0, (_, w) => w(1, 1), /output \(buffer 1\) has rows of tokens: wanted outputs/],
-    ["softcap", 0, (_, w) => w(2, 101), /has 100 columns: wanted at least 101/],
-    ["route", 0, (_, w) => w(4, 5), /5 experts used of 4: wanted 1 to 4/],
+    ["attention", { softcap: -2 }, /softcap is -2/],
+    ["activation", { columns: 71 }, /up \(buffer 4\) has 140 columns: wanted at least 141/],
+    ["activation", { activation: 7 }, /activation is 7: wanted 0 to 6/],
+    ["activation", { gated: 2 }, /gated is 2: wanted 0 to 1/],
+    ["add", { b: 13 }, /a has rows of tokens x 1, b of outputs x 1/],
+    ["select", { output: 1 }, /output \(buffer 1\) has rows of tokens: wanted outputs/],
+    ["softcap", { columns: 101 }, /has 100 columns: wanted at least 101/],
+    ["route", { n_used: 5 }, /5 experts used of 4: wanted 1 to 4/],
+    // A launch takes whole tokens, and has no room for one of so many.
     [
       "expert_matmul",
-      0,
-      (_, w) => {
-        // A launch takes whole tokens, and has no room for one of so many.
-        w(6, 1 << 20);
-        w(5, 1 << 16);
-      },
+      { n_experts: 1 << 20, n_used: 1 << 16 },
       /65536 experts used of 1048576: wanted 1 to 4096/,
     ],
-    ["route", 0, (_, w) => w(1, 8), /experts \(buffer 8\) has elements F32: wanted U32/],
-    ["expert_matmul", 0, (_, w) => w(3, 3), /n_weights is 3: wanted 1 or 2/],
-    ["expert_matmul", 0, (_, w) => w(2, 5), /output has rows of tokens x 1: wanted experts x 2/],
+    ["route", { experts: 8 }, /experts \(buffer 8\) has elements F32: wanted U32/],
+    ["expert_matmul", { n_weights: 3 }, /n_weights is 3: wanted 1 or 2/],
+    ["expert_matmul", { output: 5 }, /output has rows of tokens x 1: wanted experts x 2/],
     [
       "expert_matmul",
-      0,
-      (_, w) => w(6, 5),
+      { n_experts: 5 },
       /weight \(tensor \d+\) is \[4, 70, 48\]: wanted \[5, 70, 48\]/,
     ],
-    ["expert_sum", 0, (_, w) => w(5, 1), /input has rows of experts x 2: wanted experts x 1/],
-    ["expert_sum", 0, (_, w) => w(1, 3), /^$/],
-    ["sample", 0, (_, w) => w(1, 99), /99 columns: wanted the vocabulary's 100/],
+    ["expert_sum", { n_used: 1 }, /input has rows of experts x 2: wanted experts x 1/],
+    ["expert_sum", { weights: 3 }, /^$/],
+    ["sample", { columns: 99 }, /99 columns: wanted the vocabulary's 100/],
   ];
-  for (const [kind, nth, spoil, message] of cases) {
+  for (const [kind, fields, message] of cases) {
     await withParts(async (parts) => {
-      const { view, index } = parts.record(kind, nth);
-      spoil(view, (i, value) => view.setUint32(4 * i, value, true));
+      const index = parts.spoil(kind, fields);
       const got = await parts.create();
       if (message.source === "^$") return assertEquals(got.status, Status.ok, got.message);
       assertAnswer(got, Status.invalidArgument, message);
@@ -117,15 +93,15 @@ Deno.test("records: what is wrong is named with its operation, what was got and 
 Deno.test("records: unknown kinds, flags, a second sample operation, no operations, wrong buffers", async () => {
   const cases: [(parts: Parts) => void, number, RegExp][] = [
     [
-      ({ ops }) => ops.set([14], 0),
+      ({ ops }) => ops.set([15], 0),
       Status.invalidArgument,
-      /kind 14 is not an operation of this ABI: wanted 1 to 13/,
+      /kind 15 is not an operation of this ABI: wanted 1 to 14/,
     ],
     [({ ops }) => ops.set([0], 0), Status.invalidArgument, /kind 0 is not/],
     [({ ops }) => ops.set([1], 4), Status.invalidArgument, /flags are 0x1: wanted 0/],
     [
       (parts) => {
-        const { index } = parts.record("sample");
+        const index = parts.indexOf("sample");
         const at = index * OP.bytes;
         parts.ops.copyWithin(at - OP.bytes, at, at + OP.bytes);
       },

@@ -6,7 +6,6 @@
 import type { Cache } from "../engine/device/context.ts";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
-import type { Operation } from "../engine/program/operation.ts";
 import {
   expertBuffer,
   indexBuffer,
@@ -16,6 +15,7 @@ import {
   type TestDevice,
   tokenBuffer,
 } from "./device_harness.ts";
+import type { GivenOperation } from "./operations.ts";
 
 /** Tokens of the small model's vocabulary. */
 export const VOCAB = 100;
@@ -69,30 +69,26 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     columns: number,
     rows: number[],
     residual = NONE,
-  ): Operation => ({
+  ): GivenOperation => ({
     kind: "matmul",
     input,
     output,
     residual,
-    n_weights: rows.length,
     columns,
-    weight: [0, 1, 2].map((i) => rows[i] ? matrix(rows[i], columns) : NONE),
-    bias: [NONE, NONE, NONE],
-    rows: [0, 1, 2].map((i) => rows[i] ?? 0),
+    weight: rows.map((n) => matrix(n, columns)),
+    rows,
     output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
   });
-  const norm = (input: number, output: number): Operation => ({
+  const norm = (input: number, output: number): GivenOperation => ({
     kind: "norm",
     input,
     output,
     weight: ones(),
-    bias: NONE,
-    residual: NONE,
     norm: Norm.rms,
     columns: HIDDEN,
     epsilon: 1e-5,
   });
-  const attention = (layer: number): Operation[] => {
+  const attention = (layer: number): GivenOperation[] => {
     const heads = { layer, n_heads: HEADS, n_kv_heads: KV_HEADS, head_dim: HEAD_DIM };
     return [
       norm(B.hidden, B.normed),
@@ -103,36 +99,24 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
       ]),
       {
         kind: "rope_store",
-        qkv: B.qkv,
+        q: B.qkv,
         ...heads,
         rope_dim: HEAD_DIM,
         rope: Rope.halves,
-        factors: NONE,
-        q_norm: NONE,
-        k_norm: NONE,
-        original_context: 0,
-        norm_epsilon: 0,
-        freq_base: 10000,
-        freq_scale: 1,
-        ext_factor: 0,
-        attention_factor: 1,
-        beta_fast: 0,
-        beta_slow: 0,
       },
       {
         kind: "attention",
-        qkv: B.qkv,
+        q: B.qkv,
         output: B.attended,
         ...heads,
         window: layer === 1 ? 9 : 0,
         scale: 1 / Math.sqrt(HEAD_DIM),
-        softcap: 0,
       },
       matmul(B.attended, B.hidden, HEADS * HEAD_DIM, [HIDDEN], B.hidden),
       norm(B.hidden, B.normed),
     ];
   };
-  const gate = (input: number, output: number): Operation => ({
+  const gate = (input: number, output: number): GivenOperation => ({
     kind: "activation",
     input,
     output,
@@ -145,25 +129,23 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     output: number,
     columns: number,
     rows: number[],
-  ): Operation => ({
+  ): GivenOperation => ({
     kind: "expert_matmul",
     input,
     experts: B.experts,
     output,
-    n_weights: rows.length,
     columns,
     n_used: USED,
     n_experts: EXPERTS,
-    weight: [0, 1].map((i) => rows[i] ? matrix(EXPERTS, rows[i], columns) : NONE),
-    rows: [0, 1].map((i) => rows[i] ?? 0),
+    weight: rows.map((n) => matrix(EXPERTS, n, columns)),
+    rows,
     output_column: [0, rows[0]],
   });
-  const ops: Operation[] = [
+  const ops: GivenOperation[] = [
     {
       kind: "embed",
       output: B.hidden,
       table: embeddings(),
-      position_table: NONE,
       columns: HIDDEN,
       scale: 6,
     },
@@ -181,7 +163,6 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
       n_experts: EXPERTS,
       n_used: USED,
       normalise: 1,
-      scale: 1,
     },
     experts(B.normed, B.expertGateUp, HIDDEN, [INNER, INNER]),
     gate(B.expertGateUp, B.expertGated),

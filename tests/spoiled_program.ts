@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { asBytes } from "../engine/device/bytes.ts";
+import type { FieldLayout } from "../engine/device/struct.ts";
 import { stepBytes } from "../engine/device/step_block.ts";
 import {
   BUFFER_DESC,
@@ -12,6 +13,7 @@ import {
   LIMITS,
   NONE,
   OP,
+  OPS,
   OutputKind,
   RESULT,
   SAMPLING,
@@ -20,6 +22,7 @@ import {
 } from "../engine/device/structs.ts";
 import { encodeOperations, type Operation } from "../engine/program/operation.ts";
 import { TestDevice } from "./device_harness.ts";
+import { completed } from "./operations.ts";
 import { smallModel, VOCAB } from "./small_model.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -55,7 +58,7 @@ export class Parts {
 
   constructor() {
     const { ops, buffers } = smallModel(this.device, this.cache);
-    this.operations = ops;
+    this.operations = ops.map(completed);
     const limits = {
       n_tokens: 16,
       n_sequences: 4,
@@ -70,14 +73,27 @@ export class Parts {
       BUFFER_DESC.write(new DataView(this.buffers.buffer), i * BUFFER_DESC.bytes, buffer);
     });
     // Tensors are uploaded in rising order, and none is used that was not.
-    this.ops = encodeOperations(ops, Uint32Array.from({ length: 1000 }, (_, i) => i));
+    this.ops = encodeOperations(this.operations, Uint32Array.from({ length: 1000 }, (_, i) => i));
   }
 
-  /** The words of the payload of the first record of that kind, or of the one after it, and so on. */
-  record(kind: Operation["kind"], nth = 0): { index: number; view: DataView } {
-    const index =
-      this.operations.map((op, i) => op.kind === kind ? i : -1).filter((i) => i >= 0)[nth];
-    return { index, view: new DataView(this.ops.buffer, index * OP.bytes + 8, 120) };
+  /** The index of the first operation of the kind. */
+  indexOf(kind: Operation["kind"]): number {
+    return this.operations.findIndex((operation) => operation.kind === kind);
+  }
+
+  /** Changes fields ("rows", or "rows[1]") of the first operation of the kind; returns its index. */
+  spoil(kind: Operation["kind"], fields: Record<string, number>): number {
+    const index = this.indexOf(kind);
+    const payload = index * OP.bytes + OP.fields.payload.offset;
+    const view = new DataView(this.ops.buffer);
+    for (const [name, value] of Object.entries(fields)) {
+      const [, field, element = "0"] = name.match(/^(\w+)(?:\[(\d)\])?$/)!;
+      const { type, offset } = (OPS[kind].fields as Record<string, FieldLayout>)[field];
+      const at = payload + offset + 4 * Number(element);
+      if (type === "f32") view.setFloat32(at, value, true);
+      else view.setUint32(at, value, true);
+    }
+    return index;
   }
 
   /** Places the program in an arena of its own, runs `use`, and frees both. */

@@ -7,7 +7,6 @@ import type { Cache } from "../engine/device/context.ts";
 import type { Limits } from "../engine/device/descriptions.ts";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
-import type { Operation } from "../engine/program/operation.ts";
 import {
   expertBuffer,
   indexBuffer,
@@ -17,6 +16,7 @@ import {
   tokenBuffer,
 } from "./device_harness.ts";
 import { type GoldenBlocks, matrixOf } from "./golden_blocks.ts";
+import type { GivenOperation } from "./operations.ts";
 
 /** Tokens of the model's vocabulary. */
 export const TYPED_VOCAB = 40;
@@ -59,13 +59,11 @@ export function typedModelProgram(
     const { bytes } = matrixOf(blocks, experts * rows, columns, random);
     return device.blocks(blocks.id, bytes, rows, columns, experts);
   };
-  const norm = (input: number, output: number): Operation => ({
+  const norm = (input: number, output: number): GivenOperation => ({
     kind: "norm",
     input,
     output,
     weight: device.tensor(random.floats(columns, 0.1).map((value) => 1 + value), columns),
-    bias: NONE,
-    residual: NONE,
     norm: Norm.rms,
     columns,
     epsilon: 1e-5,
@@ -76,71 +74,56 @@ export function typedModelProgram(
     rows: number[],
     weight: (rows: number) => number = matrix,
     residual = NONE,
-  ): Operation => ({
+  ): GivenOperation => ({
     kind: "matmul",
     input,
     output,
     residual,
-    n_weights: rows.length,
     columns,
-    weight: [0, 1, 2].map((i) => rows[i] ? weight(rows[i]) : NONE),
-    bias: [NONE, NONE, NONE],
-    rows: [0, 1, 2].map((i) => rows[i] ?? 0),
+    weight: rows.map((n) => weight(n)),
+    rows,
     output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
   });
   const floats = (rows: number) =>
     device.tensor(random.floats(rows * columns, 1 / Math.sqrt(columns)), rows, columns);
   const shape = { layer: 0, n_heads: heads, n_kv_heads: KV_HEADS, head_dim: HEAD_DIM };
-  const experts = (input: number, output: number, rows: number[]): Operation => ({
+  const experts = (input: number, output: number, rows: number[]): GivenOperation => ({
     kind: "expert_matmul",
     input,
     experts: B.experts,
     output,
-    n_weights: rows.length,
     columns,
     n_used: USED,
     n_experts: EXPERTS,
-    weight: [0, 1].map((i) => rows[i] ? matrix(rows[i], EXPERTS) : NONE),
-    rows: [0, 1].map((i) => rows[i] ?? 0),
+    weight: rows.map((n) => matrix(n, EXPERTS)),
+    rows,
     output_column: [0, rows[0]],
   });
-  const ops: Operation[] = [
+  const ops: GivenOperation[] = [
     {
       kind: "embed",
       output: B.hidden,
       table: floats(TYPED_VOCAB),
-      position_table: NONE,
       columns,
-      scale: 1,
     },
     norm(B.hidden, B.normed),
     matmul(B.normed, B.qkv, [columns, KV_HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM]),
     {
       kind: "rope_store",
-      qkv: B.qkv,
+      q: B.qkv,
       ...shape,
       rope_dim: HEAD_DIM,
       rope: Rope.interleaved,
-      factors: NONE,
       q_norm: device.tensor(new Float32Array(HEAD_DIM).fill(1), HEAD_DIM),
       k_norm: device.tensor(new Float32Array(HEAD_DIM).fill(1), HEAD_DIM),
-      original_context: 0,
       norm_epsilon: 1e-5,
-      freq_base: 10000,
-      freq_scale: 1,
-      ext_factor: 0,
-      attention_factor: 1,
-      beta_fast: 0,
-      beta_slow: 0,
     },
     {
       kind: "attention",
-      qkv: B.qkv,
+      q: B.qkv,
       output: B.attended,
       ...shape,
-      window: 0,
       scale: 1 / Math.sqrt(HEAD_DIM),
-      softcap: 0,
     },
     norm(B.attended, B.normed),
     matmul(B.normed, B.hidden, [columns], matrix, B.hidden),
@@ -154,7 +137,6 @@ export function typedModelProgram(
       n_experts: EXPERTS,
       n_used: USED,
       normalise: 1,
-      scale: 1,
     },
     experts(B.normed, B.gateUp, [columns, columns]),
     {

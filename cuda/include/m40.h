@@ -394,7 +394,6 @@ typedef struct m40_op {
     m40_op_embed embed;
     m40_op_norm norm;
     m40_op_matmul matmul;
-    m40_op_head_matmul head_matmul;
     m40_op_rope_store rope_store;
     m40_op_attention attention;
     m40_op_activation activation;
@@ -405,6 +404,7 @@ typedef struct m40_op {
     m40_op_expert_matmul expert_matmul;
     m40_op_expert_sum expert_sum;
     m40_op_sample sample;
+    m40_op_head_matmul head_matmul;
     uint32_t words[30];
   };
 } m40_op;
