@@ -6,11 +6,12 @@
 import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { randomModel } from "../tools/make_model/model.ts";
-import { type Shape, SHAPES } from "../tools/make_model/shapes.ts";
+import { llamaShape } from "../tools/make_model/families/llama.ts";
+import { TINY } from "../tools/make_model/shapes.ts";
 
 /** Two layers, and a vocabulary of 1024 tokens. */
-const SHAPE: Shape = {
-  ...SHAPES.tiny,
+const SHAPE = llamaShape({
+  ...TINY,
   name: "byte-level",
   hiddenSize: 128,
   layers: 2,
@@ -18,7 +19,7 @@ const SHAPE: Shape = {
   kvHeads: 1,
   feedForward: 256,
   contextLength: 2048,
-};
+});
 
 /** A key of the metadata, and its value. */
 type Entry = readonly [string, MetadataEntry];

@@ -12,13 +12,31 @@ import { KernelLibrary } from "../engine/device/library.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { MODEL_TYPES, randomModel, weightType } from "../tools/make_model/model.ts";
-import { ropeFactors, SHAPES, weightsOf } from "../tools/make_model/shapes.ts";
+import { ropeFactors } from "../tools/make_model/families/llama.ts";
+import { SHAPES, TINY } from "../tools/make_model/shapes.ts";
 import {
   byteLevelVocabulary,
   SMALLEST_BYTE_LEVEL,
 } from "../tools/make_model/byte_level_vocabulary.ts";
 import { madeUpVocabulary } from "../tools/make_model/vocabulary.ts";
 import { Metadata } from "../engine/gguf/metadata.ts";
+
+/** Blocks of 256 with eight scales and minimums: `fifth` is the highest bit of a quant, beside its nibble. */
+function pairsOf6(block: DataView, nibblesAt: number, fifth: (i: number) => number): number[] {
+  const d = block.getFloat16(0, true);
+  const dmin = block.getFloat16(2, true);
+  const byte = (i: number) => block.getUint8(4 + i);
+  return Array.from({ length: 256 }, (_, i) => {
+    const part = i >> 5;
+    const [scale, min] = part < 4 ? [byte(part) & 63, byte(part + 4) & 63] : [
+      (byte(part + 4) & 15) | ((byte(part - 4) >> 6) << 4),
+      (byte(part + 4) >> 4) | ((byte(part) >> 6) << 4),
+    ];
+    const pair = block.getUint8(nibblesAt + (part >> 1) * 32 + i % 32);
+    const quant = (part % 2 === 0 ? pair & 15 : pair >> 4) + 16 * fifth(i);
+    return d * scale * quant - dmin * min;
+  });
+}
 
 /** What the blocks of each type mean, in the words of the format: one block to its weights. */
 const MEANINGS: Record<string, (block: DataView) => number[]> = {
@@ -36,24 +54,20 @@ const MEANINGS: Record<string, (block: DataView) => number[]> = {
       return d * ((i < 16 ? byte & 15 : byte >> 4) - 8);
     });
   },
+  Q5_0(block) {
+    const d = block.getFloat16(0, true);
+    const fifth = block.getUint32(2, true);
+    return Array.from({ length: 32 }, (_, i) => {
+      const byte = block.getUint8(6 + i % 16);
+      return d * ((i < 16 ? byte & 15 : byte >> 4) + 16 * (fifth >>> i & 1) - 16);
+    });
+  },
   Q8_0(block) {
     const d = block.getFloat16(0, true);
     return Array.from({ length: 32 }, (_, i) => d * block.getInt8(2 + i));
   },
-  Q4_K(block) {
-    const d = block.getFloat16(0, true);
-    const dmin = block.getFloat16(2, true);
-    const byte = (i: number) => block.getUint8(4 + i);
-    return Array.from({ length: 256 }, (_, i) => {
-      const part = i >> 5;
-      const [scale, min] = part < 4 ? [byte(part) & 63, byte(part + 4) & 63] : [
-        (byte(part + 4) & 15) | ((byte(part - 4) >> 6) << 4),
-        (byte(part + 4) >> 4) | ((byte(part) >> 6) << 4),
-      ];
-      const pair = block.getUint8(16 + (part >> 1) * 32 + i % 32);
-      return d * scale * (part % 2 === 0 ? pair & 15 : pair >> 4) - dmin * min;
-    });
-  },
+  Q4_K: (block) => pairsOf6(block, 16, () => 0),
+  Q5_K: (block) => pairsOf6(block, 48, (i) => block.getUint8(16 + i % 32) >> (i >> 5) & 1),
   Q6_K(block) {
     const d = block.getFloat16(208, true);
     return Array.from({ length: 256 }, (_, i) => {
@@ -107,7 +121,7 @@ async function madeTiny(
 for (const type of MODEL_TYPES) {
   Deno.test(`make-model: weights in ${type} are finite, not zero, and neither grow nor vanish`, async () => {
     const { gguf, file } = await madeTiny(type);
-    assertEquals(gguf.tensors.size, weightsOf(SHAPES.tiny).length);
+    assertEquals(gguf.tensors.size, SHAPES.tiny.weights.length);
     for (const tensor of gguf.tensors.values()) {
       const weights = weightsIn(file, tensor);
       const columns = tensor.shape[0];
@@ -149,7 +163,7 @@ Deno.test("make-model: Q4_K_M mixes types as llama.cpp does", () => {
   const types = (name: string) => {
     const shape = SHAPES[name];
     const counts: Record<string, number> = {};
-    for (const weight of weightsOf(shape)) {
+    for (const weight of shape.weights) {
       const kind = weight.name.replace(/blk\.\d+\./, "") + " " +
         weightType(weight, shape, "Q4_K_M");
       counts[kind] = (counts[kind] ?? 0) + 1;
@@ -164,6 +178,14 @@ Deno.test("make-model: Q4_K_M mixes types as llama.cpp does", () => {
   assertEquals([mistral["ffn_down.weight Q6_K"], mistral["ffn_down.weight Q4_K"]], [16, 16]);
   assertEquals(mistral["attn_q.weight Q4_K"], 32);
   assertEquals(mistral["ffn_norm.weight F32"], 32);
+  const fused = types("phi4-14b");
+  assertEquals(fused["attn_qkv.weight Q5_K"], 40);
+  // 48 layers: 6 first, 6 last, and 12 between; routers as they are.
+  const experts = types("qwen3-30b-a3b");
+  assertEquals(experts["ffn_down_exps.weight Q6_K"], 24);
+  assertEquals(experts["ffn_gate_inp.weight F32"], 48);
+  // Rows of 192 are no whole number of blocks of 256.
+  assertEquals(types("glm-4.7-flash")["attn_k_b.weight Q5_0"], 47);
   const tied = types("llama-3.2-1b");
   assertEquals(tied["token_embd.weight Q6_K"], 1);
   assertEquals(tied["attn_v.weight Q6_K"], 8);
@@ -171,16 +193,22 @@ Deno.test("make-model: Q4_K_M mixes types as llama.cpp does", () => {
 
 Deno.test("make-model: shapes have the sizes that the models of their names are known for", () => {
   const count = (name: string) =>
-    weightsOf(SHAPES[name]).filter((weight) => weight.name !== "rope_freqs.weight")
+    SHAPES[name].weights.filter((weight) => weight.name !== "rope_freqs.weight")
       .reduce((sum, { shape }) => sum + shape.reduce((product, n) => product * n, 1), 0);
   assertEquals(count("llama-3.2-1b"), 1_235_814_400);
   assertEquals(count("mistral-7b"), 7_241_732_096);
   assertEquals(count("llama-3.1-8b"), 8_030_261_248);
+  assertEquals(count("gpt-oss-20b"), 20_914_757_184);
+  assertEquals(count("qwen3-30b-a3b"), 30_532_122_624);
+  // Without the vision part.
+  assertEquals(count("gemma3-12b"), 11_766_034_176);
+  assertEquals(count("phi4-14b"), 14_659_507_200);
 });
 
 Deno.test("make-model: rope factors leave short waves alone, divide long ones, and rise between", () => {
-  assertEquals(ropeFactors(SHAPES["mistral-7b"]), undefined);
-  const factors = [...ropeFactors(SHAPES["llama-3.2-1b"])!];
+  assertEquals(ropeFactors(TINY), undefined);
+  const ropeScaling = { factor: 32, low: 1, high: 4, originalContext: 8192 };
+  const factors = [...ropeFactors({ headDimension: 64, ropeBase: 500_000, ropeScaling })!];
   assertEquals(factors.length, 32);
   assertEquals([factors[0], factors[31]], [1, 32]);
   assert(factors.every((factor, i) => i === 0 || factor >= factors[i - 1]));

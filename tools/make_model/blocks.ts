@@ -91,6 +91,29 @@ const RANDOM_BITS: Record<string, [size: number, scaleAt: number, deviation: num
   TQ1_0: [54, 52, 0.817],
 };
 
+/**
+ * Random blocks of weight = d s q - dmin m, eight scales and minimums of 6 bits, with m = s and
+ * dmin = centre * d, which is d s (q - centre). s is from 32 to 63, with the root mean square 48.4.
+ */
+function pairsOf6(count: number, size: number, centre: number, deviation: number, random: Random) {
+  const scale = deviation / 48.4;
+  const blocks = scaled(count, size, 0, scale, random);
+  const [low, high] = halfBytes(centre * scale);
+  for (let block = 0; block < blocks.length; block += size) {
+    blocks[block + 2] = low;
+    blocks[block + 3] = high;
+    // The first four of each lie in a byte's low bits, the last four as nibbles in the third word with
+    // their high two bits on top of the first ones.
+    for (let i = 0; i < 4; i++) {
+      const first = 32 | (blocks[block + 4 + i] & 31);
+      const last = 32 | (blocks[block + 12 + i] & 31);
+      blocks[block + 4 + i] = blocks[block + 8 + i] = first | ((last >> 4) << 6);
+      blocks[block + 12 + i] = (last & 15) | ((last & 15) << 4);
+    }
+  }
+  return blocks;
+}
+
 // Weights with a mean other than zero add up, over thousands of columns, to the same large number in
 // every row; so each filler makes quants that are symmetric about zero.
 const FILLS: Record<string, Fill> = {
@@ -125,26 +148,25 @@ const FILLS: Record<string, Fill> = {
     return blocks;
   },
 
-  // weight = d s q - dmin m. With m = s and dmin = 7.5 d it is d s (q - 7.5): q has the deviation
-  // 4.61, s from 32 to 63 the root mean square 48.4.
-  Q4_K(count, deviation, random) {
-    const scale = deviation / (4.61 * 48.4);
-    const blocks = scaled(count, 144, 0, scale, random);
-    const [low, high] = halfBytes(7.5 * scale);
-    for (let block = 0; block < blocks.length; block += 144) {
-      blocks[block + 2] = low;
-      blocks[block + 3] = high;
-      // Eight scales and eight minimums of 6 bits: the first four of each lie in a byte's low bits,
-      // the last four as nibbles in the third word with their high two bits on top of the first ones.
-      for (let i = 0; i < 4; i++) {
-        const first = 32 | (blocks[block + 4 + i] & 31);
-        const last = 32 | (blocks[block + 12 + i] & 31);
-        blocks[block + 4 + i] = blocks[block + 8 + i] = first | ((last >> 4) << 6);
-        blocks[block + 12 + i] = (last & 15) | ((last & 15) << 4);
+  // weight = d (q - 16); q is never 0, and 16 twice as often as others: the deviation is 8.80.
+  Q5_0(count, deviation, random) {
+    const blocks = scaled(count, 22, 0, deviation / 8.8, random);
+    for (let block = 0; block < blocks.length; block += 22) {
+      for (let i = 0; i < 32; i++) {
+        // The fifth bits of all weights stand before their nibbles.
+        const [at, bit] = [block + 2 + (i >> 3), 1 << i % 8];
+        const nibble = blocks[block + 6 + i % 16] >> (i < 16 ? 0 : 4) & 15;
+        if (nibble === 0 && (blocks[at] & bit) === 0) blocks[at] |= bit;
       }
     }
     return blocks;
   },
+
+  // weight = d s (q - 7.5): q has the deviation 4.61.
+  Q4_K: (count, deviation, random) => pairsOf6(count, 144, 7.5, deviation / 4.61, random),
+
+  // weight = d s (q - 15.5): q has the deviation 9.23.
+  Q5_K: (count, deviation, random) => pairsOf6(count, 176, 15.5, deviation / 9.23, random),
 
   // weight = d s (q - 32). The quants' mean is -0.5, but s is negative as often as positive; q has
   // the deviation 18.5, |s| from 64 to 127 the root mean square 97.3.

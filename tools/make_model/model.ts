@@ -3,7 +3,7 @@ import type { MetadataEntry } from "../../engine/gguf/metadata.ts";
 import { tensorTypeByName } from "../../engine/gguf/types.ts";
 import type { GgufInput, GgufTensorInput } from "../../engine/gguf/writer.ts";
 import { BlockPool, Random, RANDOM_TYPES } from "./blocks.ts";
-import { ropeFactors, type Shape, type Weight, weightsOf } from "./shapes.ts";
+import type { Shape, Weight } from "./shape.ts";
 import { byteLevelVocabulary } from "./byte_level_vocabulary.ts";
 import { madeUpVocabulary } from "./vocabulary.ts";
 
@@ -14,7 +14,9 @@ const FILE_TYPES: Readonly<Record<string, number>> = {
   BF16: 32,
   Q4_0: 2,
   Q8_0: 7,
+  Q5_0: 8,
   Q4_K: 14,
+  Q5_K: 16,
   Q6_K: 18,
   IQ1_S: 24,
   IQ1_M: 31,
@@ -28,6 +30,7 @@ const FILE_TYPES: Readonly<Record<string, number>> = {
   MXFP4: 38,
   NVFP4: 39,
   Q4_K_M: 15,
+  MXFP4_MOE: 38,
 };
 
 /** The vocabularies that a model can have, by name: its metadata for a number of tokens. */
@@ -45,8 +48,8 @@ export const VOCABULARY_NAMES = Object.keys(VOCABULARIES) as readonly Vocabulary
 export const MODEL_TYPES: readonly string[] = Object.keys(FILE_TYPES);
 
 /**
- * A Llama model of a shape with random weights: not a word of sense in it, but every number finite and
- * of the size that a trained model's have, and a vocabulary to serve it with.
+ * A model of a shape with random weights: not a word of sense in it, but every number finite and of the
+ * size that a trained model's have, and a vocabulary to serve it with.
  *
  * @param type One of {@link MODEL_TYPES}.
  */
@@ -57,47 +60,33 @@ export function randomModel(
   vocabulary: VocabularyName = "sentencepiece",
 ): GgufInput {
   return {
-    metadata: [...metadataOf(shape, type), ...VOCABULARIES[vocabulary](shape.vocabSize)],
+    metadata: [
+      ["general.architecture", entry("string", shape.architecture)],
+      ["general.name", entry("string", `${shape.name} with random weights`)],
+      ["general.file_type", entry("uint32", FILE_TYPES[type])],
+      ["general.quantization_version", entry("uint32", 2)],
+      ...shape.metadata.map(([key, value]): [string, MetadataEntry] => [
+        `${shape.architecture}.${key}`,
+        value,
+      ]),
+      ...VOCABULARIES[vocabulary](shape.vocabSize),
+    ],
     tensors: tensorsOf(shape, type, new Random(seed)),
   };
 }
 
-function metadataOf(shape: Shape, type: string): [string, MetadataEntry][] {
-  return [
-    ["general.architecture", entry("string", "llama")],
-    ["general.name", entry("string", `${shape.name} with random weights`)],
-    ["general.file_type", entry("uint32", FILE_TYPES[type])],
-    ["general.quantization_version", entry("uint32", 2)],
-    ["llama.block_count", entry("uint32", shape.layers)],
-    ["llama.context_length", entry("uint32", shape.contextLength)],
-    ["llama.embedding_length", entry("uint32", shape.hiddenSize)],
-    ["llama.feed_forward_length", entry("uint32", shape.feedForward)],
-    ["llama.attention.head_count", entry("uint32", shape.heads)],
-    ["llama.attention.head_count_kv", entry("uint32", shape.kvHeads)],
-    ["llama.attention.key_length", entry("uint32", shape.headDimension)],
-    ["llama.attention.value_length", entry("uint32", shape.headDimension)],
-    ["llama.attention.layer_norm_rms_epsilon", entry("float32", 1e-5)],
-    ["llama.rope.freq_base", entry("float32", shape.ropeBase)],
-    ["llama.rope.dimension_count", entry("uint32", shape.headDimension)],
-    ["llama.vocab_size", entry("uint32", shape.vocabSize)],
-  ];
-}
-
 function tensorsOf(shape: Shape, type: string, random: Random): GgufTensorInput[] {
   const pools = new Map<string, BlockPool>();
-  return weightsOf(shape).map((weight) => {
-    const { name, shape: size } = weight;
+  return shape.weights.map((weight) => {
+    const { name, shape: size, values = normValues } = weight;
     const typeName = weightType(weight, shape, type);
     const tensorType = tensorTypeByName(typeName)!;
-    const bytes = size.reduce((product, n) => product * n, 1) / tensorType.blockSize *
-      tensorType.typeSize;
+    const count = size.reduce((product, n) => product * n, 1);
+    const bytes = count / tensorType.blockSize * tensorType.typeSize;
     const start = random.bits();
     const data = function* () {
-      if (name === "rope_freqs.weight") {
-        yield new Uint8Array(ropeFactors(shape)!.buffer);
-      } else if (size.length === 1) {
-        const norm = Float32Array.from({ length: size[0] }, () => 1 + 0.1 * random.signed());
-        yield new Uint8Array(norm.buffer);
+      if (isVector(weight)) {
+        yield new Uint8Array(values(count, random).buffer);
       } else {
         // Products with such a matrix are as large as what went in.
         const key = `${typeName} ${size[0]}`;
@@ -111,15 +100,36 @@ function tensorsOf(shape: Shape, type: string, random: Random): GgufTensorInput[
   });
 }
 
+/** Whether a weight's values are given, or a norm's: they are written in F32, whatever the model's type. */
+function isVector({ shape, values }: Weight): boolean {
+  return shape.length === 1 || values !== undefined;
+}
+
+function normValues(count: number, random: Random): Float32Array<ArrayBuffer> {
+  return Float32Array.from({ length: count }, () => 1 + 0.1 * random.signed());
+}
+
+/** What llama.cpp takes where a row is no whole number of a type's blocks of 256. */
+const FALLBACKS: Readonly<Record<string, string>> = { Q4_K: "Q5_0", Q6_K: "Q8_0" };
+
 /** The type of a weight's tensor in a model written in `type`. */
-export function weightType({ name, shape: size, layer }: Weight, shape: Shape, type: string) {
-  if (size.length === 1) return "F32";
+export function weightType(weight: Weight, shape: Shape, type: string): string {
+  if (isVector(weight)) return "F32";
+  const wanted = mixedType(weight, shape, type);
+  const { blockSize } = tensorTypeByName(wanted)!;
+  return weight.shape[0] % blockSize === 0 ? wanted : FALLBACKS[wanted] ?? "F16";
+}
+
+function mixedType({ name, shape: size, layer }: Weight, shape: Shape, type: string): string {
+  // As gpt-oss is published: its experts in MXFP4, all else in more.
+  if (type === "MXFP4_MOE") return size.length === 3 ? "MXFP4" : "Q8_0";
   if (RANDOM_TYPES.includes(type)) return type;
   // Q4_K_M as llama.cpp mixes it.
   const output = name === "output.weight" || (shape.tied && name === "token_embd.weight");
-  const precious = layer !== undefined && /\.(attn_v|ffn_down)\.weight$/.test(name) &&
-    usesMoreBits(layer, shape.layers);
-  return output || precious ? "Q6_K" : "Q4_K";
+  const precious = layer !== undefined &&
+    /\.(attn_v|ffn_down|ffn_down_exps)\.weight$/.test(name) && usesMoreBits(layer, shape.layers);
+  if (output || precious) return "Q6_K";
+  return name.endsWith(".attn_qkv.weight") ? "Q5_K" : "Q4_K";
 }
 
 /** llama.cpp's rule: the first eighth of the layers, the last eighth, and every third between. */
