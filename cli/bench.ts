@@ -5,7 +5,10 @@ import {
   type Engine,
   type Measurement,
 } from "../engine/mod.ts";
-import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
+import { readGguf } from "../engine/gguf/reader.ts";
+import { architectureOf } from "../engine/models/architecture.ts";
+import type { Program } from "../engine/program/program.ts";
+import { stepWork } from "../engine/program/work.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
@@ -57,6 +60,7 @@ export const bench: Command = command({
   ],
   async run([name], options) {
     const gguf = await readGguf((await resolveModel(name)).path);
+    const { program } = architectureOf(gguf).read(gguf);
     const { engine, plan } = await load(name, options);
     try {
       const bandwidth = await copyBandwidth(engine);
@@ -67,7 +71,7 @@ export const bench: Command = command({
         for await (const measured of benchmark(engine, plan)) {
           // At once, while the device is as warm and as fast as it was.
           const state = await engine.deviceState();
-          results.push(resultOf(gguf, engine, measured, bandwidth, state));
+          results.push(resultOf(program, engine, measured, bandwidth, state));
           progress.update(results.length, total);
         }
       }
@@ -120,30 +124,31 @@ interface Result {
 }
 
 function resultOf(
-  gguf: Gguf,
+  program: Program,
   engine: Engine,
   measured: Measurement,
   bandwidth: number | undefined,
   state: DeviceState,
 ): Result {
-  const { model, plan } = engine;
   const { tokens, steps, milliseconds, kind, size, depth } = measured;
-  const weights = weightsOf(gguf);
-  // A token attends to those before it: in a prompt to half of them on average.
-  const attended = kind === "prefill" ? size / 2 : depth + steps / 2;
-  const kvBytes = plan.cacheBytes / (plan.pages * plan.pageTokens);
-  const sequences = kind === "prefill" ? 1 : size;
-  const bytesPerStep = weights.bytes + sequences * attended * kvBytes;
-  const flopPerToken = 2 * weights.count +
-    4 * model.layers * model.heads * model.headDim * attended;
+  const prefill = kind === "prefill";
+  const work = stepWork(program, {
+    tokens: prefill ? size / steps : size,
+    outputs: prefill ? 1 / steps : size,
+    sequences: prefill ? 1 : size,
+    // In a prompt a token sees half of those before it, on average.
+    attended: prefill ? size / 2 : depth + steps / 2,
+    kvValueBytes: KV_VALUE_BYTES[engine.plan.kvType],
+  });
   const tokensPerSecond = statistics(milliseconds.map((ms) => tokens / ms * 1000));
   const stepMs = statistics(milliseconds.map((ms) => ms / steps));
-  const bytesPerSecond = bytesPerStep / stepMs.mean * 1000;
+  const bytesPerSecond = work.bytes / stepMs.mean * 1000;
+  const flopPerToken = work.flop / (prefill ? size / steps : size);
   return {
     measured,
     tokensPerSecond,
     milliseconds: stepMs,
-    bytesPerStep,
+    bytesPerStep: work.bytes,
     flopPerToken,
     bytesPerSecond,
     flopPerSecond: flopPerToken * tokensPerSecond.mean,
@@ -152,23 +157,8 @@ function resultOf(
   };
 }
 
-/**
- * Weights that a token of a dense model is multiplied with, and their bytes as in the file: all, but of
- * the embeddings a row, unless they are the output's weights as well.
- */
-function weightsOf({ tensors }: Gguf): { count: number; bytes: number } {
-  let count = 0;
-  let bytes = 0;
-  for (const { name, bytes: size, shape } of tensors.values()) {
-    if (name === "token_embd.weight" && tensors.has("output.weight")) {
-      bytes += size / shape[1];
-      continue;
-    }
-    count += shape.reduce((product, n) => product * n, 1);
-    bytes += size;
-  }
-  return { count, bytes };
-}
+/** Of a value of a key, its share of a scale included. */
+const KV_VALUE_BYTES = { f16: 2, f32: 4, q8_0: 34 / 32 };
 
 function asText(engine: Engine, results: Result[], bandwidth: number | undefined): string {
   const { model, plan } = engine;

@@ -1,0 +1,49 @@
+import { assertAlmostEquals, assertEquals } from "@std/assert";
+import { fromFileUrl } from "@std/path";
+import { readGguf } from "../engine/gguf/reader.ts";
+import { architectureOf } from "../engine/models/architecture.ts";
+import { stepWork } from "../engine/program/work.ts";
+
+const one = { tokens: 1, outputs: 1, sequences: 1, attended: 0, kvValueBytes: 2 };
+
+async function golden(name: string) {
+  const path = fromFileUrl(new URL(`data/golden/${name}.gguf`, import.meta.url));
+  const gguf = await readGguf(path);
+  const { program } = architectureOf(gguf).read(gguf);
+  const bytes = (pattern: RegExp) =>
+    [...gguf.tensors.values()].filter(({ name, shape }) => shape.length > 1 && pattern.test(name))
+      .reduce((sum, { bytes }) => sum + bytes, 0);
+  return { gguf, program, bytes };
+}
+
+Deno.test("work of a step: all matrices are read once, of the embeddings a row a token", async () => {
+  const { program, bytes, gguf } = await golden("llama");
+  const { bytes: read, flop } = stepWork(program, one);
+  const matrices = bytes(/^(?!token_embd)/);
+  const row = gguf.tensors.get("token_embd.weight")!.shape[0] * 4;
+  assertEquals(read, matrices + row);
+  assertEquals(flop, 2 * matrices / 4);
+  assertEquals(stepWork(program, { ...one, tokens: 3, outputs: 3 }).bytes, matrices + 3 * row);
+});
+
+Deno.test("work of a step: of the experts those that are chosen, more with each token, never more than all", async () => {
+  const { program, bytes, gguf } = await golden("mixtral-moe");
+  const used = gguf.metadata.number("llama.expert_used_count");
+  const experts = gguf.metadata.number("llama.expert_count");
+  const rest = stepWork(program, one).bytes - bytes(/_exps/) * used / experts;
+  const row = gguf.tensors.get("token_embd.weight")!.shape[0] * 4;
+  assertAlmostEquals(rest, bytes(/^(?!token_embd|.*_exps)/) + row, 1e-3);
+  const many = stepWork(program, { ...one, tokens: 1000 });
+  assertAlmostEquals(many.bytes, rest + 999 * row + bytes(/_exps/), 1e-3);
+});
+
+Deno.test("work of a step: keys and values of every sequence", async () => {
+  const { program, gguf } = await golden("llama");
+  const kv = (key: string) => gguf.metadata.number(`llama.${key}`);
+  const values = 2 * kv("attention.head_count_kv") * kv("embedding_length") /
+    kv("attention.head_count") * kv("block_count");
+  const depths = [0, 100].map((attended) =>
+    stepWork(program, { ...one, sequences: 3, attended }).bytes
+  );
+  assertEquals(depths[1] - depths[0], 3 * 100 * values * 2);
+});
