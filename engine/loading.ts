@@ -15,9 +15,8 @@ import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { DEFAULT_PARALLEL, type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
 import { architectureOf } from "./models/architecture.ts";
-import type { ModelShape } from "./models/model.ts";
+import type { Model } from "./models/model.ts";
 import { place } from "./placement.ts";
-import type { Program } from "./program/program.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import { loadTokenizer } from "./tokenizer/load.ts";
@@ -51,10 +50,8 @@ export interface LoadedModel {
 }
 
 /** What a file holds. */
-interface Source {
+interface Source extends Model {
   readonly gguf: Gguf;
-  readonly shape: ModelShape;
-  readonly program: Program;
 }
 
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
@@ -62,7 +59,7 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 /** Loads a GGUF file; fails as {@link Engine.load} does. */
 export async function loadModel(path: string, options: EngineOptions): Promise<LoadedModel> {
   const gguf = await readGguf(path);
-  const source = { gguf, ...architectureOf(gguf).read(gguf) };
+  const source = { gguf, ...architectureOf(gguf).read(gguf, options) };
   const tokenizer = loadTokenizer(gguf.metadata, {
     preTokenizer: options.preTokenizer,
     onWarning: options.onWarning,
@@ -96,7 +93,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
     const placed = await place(context, gguf, source.program, plan, options.onProgress);
     return {
-      model: describeModel(gguf, source.shape, options.name),
+      model: describeModel(gguf, source, options.name),
       tokenizer,
       chat,
       device: { ...info, backend: library.backend, threads: threads || undefined },

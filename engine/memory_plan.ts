@@ -4,7 +4,7 @@ import type { CacheDesc, Limits, Records } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
-import type { ModelShape } from "./models/model.ts";
+import { type ModelShape, wantedContext } from "./models/model.ts";
 import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
 
@@ -18,8 +18,6 @@ export const PAGE_TOKENS = 32;
 const STEP_TOKENS = { gpu: 512, cpu: 256 };
 /** Sequences that run at the same time, where nothing is said. */
 export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
-/** The context where none is asked for, if the model was trained for as much. */
-const DEFAULT_CONTEXT = 8192;
 /** The least context that is worth having. */
 const LEAST_CONTEXT = 256;
 /** Pages that a plan has at most. */
@@ -103,7 +101,7 @@ export function planMemory(
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
 
-  const wanted = asked ?? Math.min(shape.contextLength, DEFAULT_CONTEXT);
+  const wanted = wantedContext(shape, asked);
   const grown = (tokens: number): MemoryPlan => {
     const mostContextTokens = fits(shape.contextLength)
       ? shape.contextLength

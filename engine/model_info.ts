@@ -1,6 +1,6 @@
 import { basename } from "@std/path";
 import type { Gguf } from "./gguf/reader.ts";
-import type { ModelShape } from "./models/model.ts";
+import type { Model, ModelShape } from "./models/model.ts";
 
 /** What a model is, for people. */
 export interface ModelInfo extends ModelShape {
@@ -12,6 +12,8 @@ export interface ModelInfo extends ModelShape {
   /** The tensor type that most of its weights have. */
   readonly quantisation: string;
   readonly fileBytes: number;
+  /** Sentences for people: what of the file is not used, for example. */
+  readonly notes: readonly string[];
   /** The template of its conversations (Jinja), where it has one. */
   readonly chatTemplate?: string;
 }
@@ -35,12 +37,10 @@ export function sizesByType(
 }
 
 /** Describes a model out of its file's header. */
-export function describeModel(gguf: Gguf, shape: ModelShape, name?: string): ModelInfo {
+export function describeModel(gguf: Gguf, { shape, notes }: Model, name?: string): ModelInfo {
   const { metadata } = gguf;
   const sizes = sizesByType(gguf);
   const template = metadata.get("tokenizer.chat_template");
-  const { layers, hiddenSize, heads, kvHeads, headDim, feedForward, vocabSize, contextLength } =
-    shape;
   return {
     name: name ?? metadata.string("general.name", basename(gguf.path, ".gguf")),
     path: gguf.path,
@@ -49,6 +49,7 @@ export function describeModel(gguf: Gguf, shape: ModelShape, name?: string): Mod
     quantisation: sizes.toSorted((a, b) => b.weights - a.weights)[0]?.type ?? "none",
     fileBytes: gguf.fileBytes,
     chatTemplate: typeof template === "string" ? template : undefined,
-    ...{ layers, hiddenSize, heads, kvHeads, headDim, feedForward, vocabSize, contextLength },
+    notes,
+    ...shape,
   };
 }

@@ -2,6 +2,8 @@ import { assertEquals, assertLess } from "@std/assert";
 import { Engine } from "../engine/mod.ts";
 import { BACKEND } from "./device_harness.ts";
 
+// Models of random weights, and what another implementation computes for them in float64.
+
 interface Golden {
   tokens: number[];
   greedy: number[];
@@ -9,61 +11,85 @@ interface Golden {
 }
 
 const folder = new URL("data/golden/", import.meta.url);
-const NAMES = ["llama", "llama3-tied-ropescaled", "mixtral-moe"];
 
 /** How far logits may be from the golden ones, by what the KV cache holds. */
-const KV_TYPES = { f32: 1e-5, f16: 2e-3 };
-type KvType = keyof typeof KV_TYPES;
+const KV_TYPES = { f32: 1e-5, f16: 2e-3 } as const;
 
-async function load(name: string, kvType: KvType): Promise<{ engine: Engine; golden: Golden }> {
-  const golden = JSON.parse(await Deno.readTextFile(new URL(`${name}.json`, folder)));
-  const path = new URL(`${name}.gguf`, folder).pathname;
-  const engine = await Engine.load(path, { device: BACKEND, kvType, logitsOutputs: 7 });
-  return { engine, golden };
+/** Those whose architecture is not there yet. */
+const AWAITED = [
+  "cohere2",
+  "command-r",
+  "deepseek2",
+  "gemma3",
+  "gemma4",
+  "gemma4-e2b",
+  "gemma4-moe",
+  "glm4",
+  "glm4moe",
+  "gpt-oss",
+  "gpt-oss-mxfp4",
+  "gpt2",
+  "granite",
+  "granitemoe",
+  "mistral3",
+  "olmo2",
+  "olmo3",
+  "phi3",
+  "qwen3moe",
+  "smollm3",
+  "starcoder2",
+];
+
+/** Every other model of the folder. */
+const NAMES = [...Deno.readDirSync(folder)]
+  .map(({ name }) => name)
+  .filter((name) => name.endsWith(".gguf"))
+  .map((name) => name.slice(0, -".gguf".length))
+  .filter((name) => !AWAITED.includes(name))
+  .sort();
+
+for (const name of NAMES) {
+  for (const [type, tolerance] of Object.entries(KV_TYPES)) {
+    const kvType = type as keyof typeof KV_TYPES;
+    Deno.test(`${name}, KV cache of ${kvType}: every position's logits and the greedy continuation are those of another implementation`, async () => {
+      const golden: Golden = JSON.parse(
+        await Deno.readTextFile(new URL(`${name}.json`, folder)),
+      );
+      const path = new URL(`${name}.gguf`, folder).pathname;
+      const engine = await Engine.load(path, { device: BACKEND, kvType, logitsOutputs: 7 });
+      try {
+        assertLess(await logitsError(engine, golden), tolerance);
+        assertEquals(await greedy(engine, golden), golden.greedy);
+      } finally {
+        await engine.close();
+      }
+    });
+  }
 }
 
-const CASES = NAMES.flatMap((name) =>
-  Object.entries(KV_TYPES).map(([kvType, tolerance]) => ({
-    name,
-    kvType: kvType as KvType,
-    tolerance,
-  }))
-);
+/** The relative error of all logits. */
+async function logitsError(engine: Engine, { tokens, logits: wanted }: Golden): Promise<number> {
+  let difference = 0;
+  let size = 0;
+  let positions = 0;
+  for await (const { position, logits } of engine.evaluate(tokens)) {
+    wanted[position].forEach((value, i) => {
+      difference += (logits[i] - value) ** 2;
+      size += value ** 2;
+    });
+    positions++;
+  }
+  assertEquals(positions, tokens.length);
+  return Math.sqrt(difference / size);
+}
 
-for (const { name, kvType, tolerance } of CASES) {
-  Deno.test(`${name}, KV cache of ${kvType}: the logits of every position are those of another implementation`, async () => {
-    const { engine, golden } = await load(name, kvType);
-    try {
-      let difference = 0;
-      let size = 0;
-      let positions = 0;
-      for await (const { position, logits } of engine.evaluate(golden.tokens)) {
-        golden.logits[position].forEach((wanted, i) => {
-          difference += (logits[i] - wanted) ** 2;
-          size += wanted ** 2;
-        });
-        positions++;
-      }
-      assertEquals(positions, golden.tokens.length);
-      assertLess(Math.sqrt(difference / size), tolerance);
-    } finally {
-      await engine.close();
-    }
+async function greedy(engine: Engine, { tokens, greedy }: Golden): Promise<number[]> {
+  const generation = engine.generate({
+    prompt: tokens,
+    maxTokens: greedy.length,
+    sampling: { temperature: 0 },
   });
-
-  Deno.test(`${name}, KV cache of ${kvType}: the greedy continuation is that of another implementation`, async () => {
-    const { engine, golden } = await load(name, kvType);
-    try {
-      const tokens: number[] = [];
-      const generation = engine.generate({
-        prompt: golden.tokens,
-        maxTokens: golden.greedy.length,
-        sampling: { temperature: 0 },
-      });
-      for await (const chunk of generation) tokens.push(...chunk.tokens.map(({ token }) => token));
-      assertEquals(tokens, golden.greedy);
-    } finally {
-      await engine.close();
-    }
-  });
+  const drawn: number[] = [];
+  for await (const chunk of generation) drawn.push(...chunk.tokens.map(({ token }) => token));
+  return drawn;
 }

@@ -1,9 +1,19 @@
+import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
+import { quoteKey } from "../gguf/metadata.ts";
+import { gemma2 } from "./gemma2.ts";
 import { llama } from "./llama.ts";
 import type { Architecture } from "./model.ts";
+import { qwen2 } from "./qwen2.ts";
+import { qwen3 } from "./qwen3.ts";
 
-const ARCHITECTURES: readonly Architecture[] = [llama];
+const ARCHITECTURES: readonly Architecture[] = [
+  llama,
+  qwen2,
+  qwen3,
+  gemma2,
+];
 
 /** The names of the architectures that the engine knows. */
 export function architectureNames(): string[] {
@@ -20,11 +30,25 @@ export function architectureOf(gguf: Gguf): Architecture {
   const name = gguf.metadata.string("general.architecture");
   const found = ARCHITECTURES.find((architecture) => architecture.name === name);
   if (found === undefined) {
+    const like = alike(name);
     throw new M40Error(
       "unsupported",
-      `${gguf.path}: architecture ${JSON.stringify(name)} is not known; ` +
-        `known: ${architectureNames().join(", ")}`,
+      `${gguf.path}: architecture ${quoteKey(name)} is not known` +
+        `${like.length > 0 ? ` (nearest: ${like.join(", ")})` : ""}; ` +
+        `known: ${architectureNames().sort().join(", ")}`,
     );
   }
   return found;
+}
+
+/** The known names that are most like another, the nearest first, three at most. */
+function alike(name: string): string[] {
+  // The distance of long names takes their length squared, and they are like none.
+  if (name.length > 40) return [];
+  return architectureNames()
+    .map((known) => ({ known, distance: levenshteinDistance(name, known) }))
+    .filter(({ known, distance }) => distance <= Math.max(2, known.length / 3))
+    .sort((a, b) => a.distance - b.distance)
+    .slice(0, 3)
+    .map(({ known }) => known);
 }

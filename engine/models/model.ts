@@ -1,10 +1,14 @@
 import type { Gguf } from "../gguf/reader.ts";
 import type { Program } from "../program/program.ts";
 
-/** The numbers of a model that the engine needs whatever its architecture. */
+/** The context where none is asked for, if the model was trained for as much. */
+const DEFAULT_CONTEXT = 8192;
+
+/** The numbers of a model that the engine needs whatever its architecture, and that people ask for. */
 export interface ModelShape {
   readonly layers: number;
   readonly hiddenSize: number;
+  /** Where layers differ in this and the next three, the largest of them. */
   readonly heads: number;
   readonly kvHeads: number;
   readonly headDim: number;
@@ -13,6 +17,22 @@ export interface ModelShape {
   readonly vocabSize: number;
   /** Tokens of context that the model was trained for. */
   readonly contextLength: number;
+  /** Where there are experts: how many, and how many of them a token has. */
+  readonly experts?: { readonly count: number; readonly used: number };
+}
+
+/** What a file holds. */
+export interface Model {
+  readonly shape: ModelShape;
+  readonly program: Program;
+  /** Sentences for people: what of the file is not used, for example. */
+  readonly notes: readonly string[];
+}
+
+/** How a model will be served, as far as its program depends on it. */
+export interface ReadOptions {
+  /** Tokens of context that are asked for; absent: the default. */
+  readonly contextTokens?: number;
 }
 
 /** A family of models: reads the metadata, names the weights, emits the program. */
@@ -20,7 +40,19 @@ export interface Architecture {
   /** As in `general.architecture`. */
   readonly name: string;
   /**
-   * @throws {M40Error} "invalid_model" where metadata or tensors are missing or do not fit together.
+   * @throws {M40Error} "invalid_model" where metadata or tensors are missing or do not fit together;
+   * "unsupported" where the file is right but has what the engine lacks.
    */
-  read(gguf: Gguf): { readonly shape: ModelShape; readonly program: Program };
+  read(gguf: Gguf, options?: ReadOptions): Model;
+}
+
+/**
+ * Tokens of context that a model is to be served with. Memory may allow for fewer where none were asked
+ * for; the program does not depend on that.
+ */
+export function wantedContext(
+  { contextLength }: Pick<ModelShape, "contextLength">,
+  asked?: number,
+): number {
+  return asked ?? Math.min(contextLength, DEFAULT_CONTEXT);
 }

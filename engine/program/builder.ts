@@ -101,6 +101,15 @@ export class ProgramBuilder {
     return this.weightTable.has(name);
   }
 
+  /**
+   * Lets the program do without the tensors whose names match, where no operation asks for them.
+   *
+   * @returns How many they are.
+   */
+  ignore(matches: (name: string) => boolean): number {
+    return this.weightTable.ignore(matches);
+  }
+
   /** A new buffer of floats, one row a token of the step. */
   buffer(columns: number): Buffer {
     return this.addBuffer({

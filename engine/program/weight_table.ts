@@ -47,7 +47,14 @@ export class WeightTable {
     return this.index(name, [columns, rows, nExperts]);
   }
 
-  /** Fails where the file has tensors that were not asked for. */
+  /** Lets tensors whose names match be unused; how many they are. */
+  ignore(matches: (name: string) => boolean): number {
+    const names = [...this.tensors.keys()].filter(matches);
+    for (const name of names) this.used.add(name);
+    return names.length;
+  }
+
+  /** Fails where the file has tensors that were neither asked for nor ignored. */
   assertAllUsed(): void {
     const unused = [...this.tensors.keys()].filter((name) => !this.used.has(name));
     if (unused.length === 0) return;

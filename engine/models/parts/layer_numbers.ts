@@ -1,0 +1,52 @@
+import type { HeadShape } from "../../program/builder.ts";
+import type { Hyperparameters } from "./hyperparameters.ts";
+
+/** The numbers of a layer. */
+export interface LayerNumbers {
+  readonly shape: HeadShape;
+  /** Width of the feed-forward layer. */
+  readonly feedForward: number;
+}
+
+/**
+ * Reads the numbers of each layer; of those that predict further tokens (`nextn_predict_layers`, the last of
+ * `block_count`) there are none.
+ *
+ * @throws {M40Error} "invalid_model" where they are missing, out of range, or do not fit together.
+ */
+export function readLayerNumbers(parameters: Hyperparameters): LayerNumbers[] {
+  const hiddenSize = parameters.count("embedding_length");
+  const blocks = parameters.count("block_count");
+  const predicting = parameters.countOrNone("nextn_predict_layers", 0);
+  if (predicting >= blocks) {
+    throw parameters.invalid(`${predicting} of ${blocks} layers predict further tokens`);
+  }
+  const heads = parameters.countByLayer("attention.head_count", blocks);
+  const kvHeads = parameters.has("attention.head_count_kv")
+    ? parameters.countByLayer("attention.head_count_kv", blocks)
+    : heads;
+  const widths = parameters.countByLayer("feed_forward_length", blocks);
+  return Array.from({ length: blocks - predicting }, (_, layer) => ({
+    shape: headShape(parameters, hiddenSize, heads[layer], kvHeads[layer]),
+    feedForward: widths[layer],
+  }));
+}
+
+function headShape(
+  parameters: Hyperparameters,
+  hiddenSize: number,
+  heads: number,
+  kvHeads: number,
+): HeadShape {
+  if (heads % kvHeads !== 0) {
+    throw parameters.invalid(`${heads} heads cannot share ${kvHeads} KV heads evenly`);
+  }
+  if (!parameters.has("attention.key_length") && hiddenSize % heads !== 0) {
+    throw parameters.invalid(
+      `a hidden size of ${hiddenSize} does not divide into ${heads} heads`,
+    );
+  }
+  const headDim = parameters.count("attention.key_length", hiddenSize / heads);
+  const valueDim = parameters.count("attention.value_length", headDim);
+  return { heads, kvHeads, headDim, valueDim };
+}

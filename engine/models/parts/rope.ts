@@ -1,0 +1,88 @@
+import type { RopeOptions } from "../../program/builder.ts";
+import type { Transformer } from "./transformer.ts";
+
+/** What a layer without rotary positions has in the place of their settings. */
+export const NO_ROPE: RopeOptions = {
+  kind: "none",
+  dim: 0,
+  freqBase: 1,
+  freqScale: 1,
+  extFactor: 0,
+  attentionFactor: 1,
+  betaFast: 0,
+  betaSlow: 0,
+  originalContext: 0,
+};
+
+/**
+ * Reads how positions are encoded: `rope.*`, with linear and YaRN scaling (Peng et al. 2023,
+ * arXiv:2309.00071) and the frequency factors of a tensor `rope_freqs.weight`.
+ *
+ * @param kind Which values of a head make a pair; a file does not say, but its architecture does.
+ * @param headDim Values of a head that can be rotated; a layer's head dimension where absent.
+ * @throws {M40Error} "invalid_model" where a value is out of range; "unsupported" for other scalings.
+ */
+export function readRope(
+  model: Transformer,
+  kind: "interleaved" | "halves",
+  headDim: number = model.layers[0].shape.headDim,
+): RopeOptions {
+  const { parameters, program } = model;
+  const scaling = parameters.string("rope.scaling.type", "linear");
+  if (!["none", "linear", "yarn", "longrope"].includes(scaling)) {
+    throw parameters.unsupported(
+      `rope scaling ${JSON.stringify(scaling)} is not known; known: none, linear, yarn, longrope`,
+    );
+  }
+  const yarn = scaling === "yarn";
+  const factor = yarn || scaling === "linear"
+    ? parameters.positive("rope.scaling.factor", parameters.positive("rope.scale_linear", 1))
+    : 1;
+  return {
+    kind,
+    dim: readRotated(model, "rope.dimension_count", headDim),
+    freqBase: parameters.positive("rope.freq_base", 10000),
+    freqScale: 1 / factor,
+    factors: program.has("rope_freqs.weight") ? "rope_freqs.weight" : undefined,
+    extFactor: yarn ? 1 : 0,
+    attentionFactor: parameters.positive("rope.scaling.attn_factor", 1) *
+      (yarn ? yarnMagnitude(model, factor) : 1),
+    betaFast: parameters.positive("rope.scaling.yarn_beta_fast", 32),
+    betaSlow: parameters.positive("rope.scaling.yarn_beta_slow", 1),
+    originalContext: parameters.count(
+      "rope.scaling.original_context_length",
+      model.contextLength,
+    ),
+  };
+}
+
+/** How many values of a head are rotated. */
+export function readRotated(model: Transformer, key: string, headDim: number): number {
+  const dim = model.parameters.count(key, headDim);
+  if (dim % 2 !== 0 || dim > headDim) {
+    throw model.parameters.invalid(`${key} is ${dim}, wanted an even number up to ${headDim}`);
+  }
+  return dim;
+}
+
+/** The same positions, unscaled: those of layers with a window, which see no further than they were trained to. */
+export function unscaled(rope: RopeOptions, freqBase: number = rope.freqBase): RopeOptions {
+  return {
+    ...rope,
+    freqBase,
+    freqScale: 1,
+    factors: undefined,
+    extFactor: 0,
+    attentionFactor: 1,
+  };
+}
+
+/**
+ * What YaRN multiplies cosines and sines by: 1 + ln(factor) / 10. A model whose attention has a part of that in
+ * its own scale (`yarn_log_multiplier`) has it divided out here.
+ */
+function yarnMagnitude({ parameters }: Transformer, factor: number): number {
+  if (factor <= 1) return 1;
+  const part = parameters.number("rope.scaling.yarn_log_multiplier", 0);
+  return (1 + 0.1 * Math.log(factor)) / (1 + 0.1 * part * Math.log(factor));
+}

@@ -1,0 +1,222 @@
+import type { Gguf } from "../../gguf/reader.ts";
+import {
+  type Buffer,
+  type HeadShape,
+  type MatmulWeight,
+  ProgramBuilder,
+} from "../../program/builder.ts";
+import type { Model, ModelShape } from "../model.ts";
+import { Hyperparameters } from "./hyperparameters.ts";
+import { readLayerNumbers } from "./layer_numbers.ts";
+import { ignoreUnused } from "./unused.ts";
+
+/** Where a part's result goes: it is added to the stream, unless told otherwise. */
+export interface Destination {
+  /** A buffer that it goes to instead. */
+  readonly into?: Buffer;
+  /** What it is multiplied by first. */
+  readonly scale?: number;
+}
+
+/**
+ * A transformer, as an architecture writes it down: the stream of hidden states that every layer adds to,
+ * the embeddings before it and the logits after it. What happens within a layer is in the other parts.
+ *
+ * Conventions of GGUF that hold for all: the weights of layer i are called `blk.i.*`; a product has a
+ * bias, and a norm too, where the file has one; the last product is the embeddings' own table where the
+ * file has no other.
+ *
+ * @throws {M40Error} "invalid_model" where metadata or tensors are missing or do not fit together.
+ */
+export class Transformer {
+  readonly parameters: Hyperparameters;
+  readonly program: ProgramBuilder;
+  readonly layers: readonly Layer[];
+  readonly hiddenSize: number;
+  readonly vocabSize: number;
+  readonly contextLength: number;
+  readonly normEpsilon: number;
+  /** The hidden states, [tokens, hidden size]. */
+  readonly stream: Buffer;
+  private readonly notes: readonly string[];
+  private cacheLayers = 0;
+  private readonly buffers = new Map<string, Buffer>();
+
+  /** @param normKind The kind of the norms; it also says under which key their epsilon is. */
+  constructor(readonly gguf: Gguf, private readonly normKind: "rms" | "layer" = "rms") {
+    const parameters = this.parameters = new Hyperparameters(gguf);
+    this.hiddenSize = parameters.count("embedding_length");
+    this.contextLength = parameters.count("context_length");
+    const table = gguf.tensors.get("token_embd.weight");
+    if (table === undefined) throw parameters.invalid("there is no tensor token_embd.weight");
+    this.vocabSize = table.shape[1] ?? 1;
+    const epsilonKey = `attention.layer_norm_${normKind === "rms" ? "rms_" : ""}epsilon`;
+    this.normEpsilon = parameters.number(epsilonKey);
+    if (!(this.normEpsilon >= 0 && this.normEpsilon < 1)) {
+      throw parameters.invalid(`${epsilonKey} is ${this.normEpsilon}, wanted a number from 0 to 1`);
+    }
+    this.program = new ProgramBuilder(gguf.tensors);
+    this.layers = readLayerNumbers(parameters).map(({ shape, feedForward }, index) =>
+      new Layer(this, index, shape, feedForward)
+    );
+    this.notes = ignoreUnused(gguf, this.program, this.layers.length);
+    this.stream = this.program.buffer(this.hiddenSize);
+  }
+
+  /**
+   * A buffer that holds something for a while: each call with this name and width gives the same one, as
+   * layers come one after the other.
+   */
+  scratch(name: string, columns: number): Buffer {
+    return this.kept(`${name} ${columns}`, () => this.program.buffer(columns));
+  }
+
+  /** As {@link scratch}, with a row for each of the experts that a token uses. */
+  expertScratch(name: string, columns: number, used: number): Buffer {
+    return this.kept(
+      `${name} ${columns} x ${used}`,
+      () => this.program.expertBuffer(columns, used),
+    );
+  }
+
+  /** As {@link scratch}, for indices of experts. */
+  indexScratch(name: string, columns: number): Buffer {
+    return this.kept(`${name} ${columns}`, () => this.program.indexBuffer(columns));
+  }
+
+  /** The number of a new layer of the KV cache; a layer of the model that looks at another's has none. */
+  cacheLayer(): number {
+    return this.cacheLayers++;
+  }
+
+  /** A buffer for what a part gives, where it is not added to the stream at once. */
+  aside(name = "aside"): Destination & { into: Buffer } {
+    return { into: this.scratch(name, this.hiddenSize) };
+  }
+
+  /** The product of a weight, by its name without `.weight`, with its bias and scale where the file has them. */
+  weight(name: string, rows: number): MatmulWeight {
+    const { program } = this;
+    return {
+      weight: `${name}.weight`,
+      rows,
+      bias: program.has(`${name}.bias`) ? `${name}.bias` : undefined,
+      factor: program.has(`${name}.scale`) ? `${name}.scale` : undefined,
+    };
+  }
+
+  /** The stream begins with the tokens' embeddings. */
+  embed(options: { scale?: number; positions?: string } = {}): void {
+    this.program.embed(this.stream, "token_embd.weight", options);
+  }
+
+  /**
+   * output = norm(input), with the bias where the file has one.
+   *
+   * @param name The weight's, without `.weight`.
+   * @param residual What is added to it.
+   */
+  norm(name: string, input: Buffer, output: Buffer, residual?: Buffer): void {
+    this.program.norm(input, output, {
+      weight: `${name}.weight`,
+      bias: this.program.has(`${name}.bias`) ? `${name}.bias` : undefined,
+      kind: this.normKind,
+      epsilon: this.normEpsilon,
+      residual,
+    });
+  }
+
+  /** A product that goes where a part's result goes. */
+  project(input: Buffer, weight: MatmulWeight, { into, scale }: Destination): Buffer {
+    const output = into ?? this.stream;
+    this.program.matmul(input, output, [weight], {
+      residual: into === undefined ? this.stream : undefined,
+      scale,
+    });
+    return output;
+  }
+
+  /** The stream ends: the last norm, the logits of the rows that are wanted. */
+  finish(options: { scale?: number; softcap?: number } = {}): Model {
+    const { program, hiddenSize, vocabSize } = this;
+    const { scale, softcap } = options;
+    const hidden = program.outputBuffer(hiddenSize);
+    const logits = program.outputBuffer(vocabSize);
+    program.select(this.stream, hidden);
+    this.norm("output_norm", hidden, hidden);
+    const table = program.has("output.weight") ? "output" : "token_embd";
+    program.matmul(hidden, logits, [this.weight(table, vocabSize)], { scale });
+    if (softcap !== undefined) program.softcap(logits, logits, { softcap });
+    program.sample(logits, hidden);
+    return { shape: this.shape(), program: program.build(), notes: this.notes };
+  }
+
+  private shape(): ModelShape {
+    const { parameters, layers, hiddenSize, vocabSize, contextLength } = this;
+    const largest = (of: (layer: Layer) => number) => Math.max(...layers.map(of));
+    const experts = parameters.countOrNone("expert_count", 0);
+    const width = "expert_feed_forward_length";
+    return {
+      layers: layers.length,
+      hiddenSize,
+      heads: largest(({ shape }) => shape.heads),
+      kvHeads: largest(({ shape }) => shape.kvHeads),
+      headDim: largest(({ shape }) => shape.headDim),
+      feedForward: experts > 0 && parameters.has(width)
+        ? parameters.count(width)
+        : largest(({ feedForward }) => feedForward),
+      vocabSize,
+      contextLength,
+      experts: experts > 0
+        ? { count: experts, used: parameters.count("expert_used_count") }
+        : undefined,
+    };
+  }
+
+  private kept(key: string, create: () => Buffer): Buffer {
+    const known = this.buffers.get(key);
+    if (known !== undefined) return known;
+    const buffer = create();
+    this.buffers.set(key, buffer);
+    return buffer;
+  }
+}
+
+/** One layer of a transformer: its numbers, and the names of its weights. */
+export class Layer {
+  constructor(
+    readonly model: Transformer,
+    readonly index: number,
+    readonly shape: HeadShape,
+    /** Width of the feed-forward layer. */
+    readonly feedForward: number,
+  ) {}
+
+  /** The full name of one of its tensors. */
+  name(tensor: string): string {
+    return `blk.${this.index}.${tensor}`;
+  }
+
+  /** Whether the file has one of its tensors. */
+  has(tensor: string): boolean {
+    return this.model.program.has(this.name(tensor));
+  }
+
+  /** One of its products; see {@link Transformer.weight}. */
+  weight(name: string, rows: number): MatmulWeight {
+    return this.model.weight(this.name(name), rows);
+  }
+
+  /** A buffer with norm(input), of the stream where no other input is given. */
+  norm(name: string, input: Buffer = this.model.stream): Buffer {
+    const normed = this.model.scratch("normed", input.columns);
+    this.model.norm(this.name(name), input, normed);
+    return normed;
+  }
+
+  /** stream += norm(input) */
+  addNormed(name: string, input: Buffer): void {
+    const { stream } = this.model;
+    this.model.norm(this.name(name), input, stream, stream);
+  }
+}
