@@ -15,13 +15,6 @@ inline constexpr int8_t iq2_levels[3] = {8, 25, 43};
 inline constexpr int8_t iq3_xxs_levels[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 inline constexpr int8_t iq3_s_levels[8] = {1, 3, 5, 7, 9, 11, 13, 15};
 
-// IQ2_XXS, IQ2_XS and IQ3_XXS store the signs of eight weights in seven bits: bit j set makes weight j negative, and
-// an even number of the eight is negative.
-constexpr uint32_t iq_signs(uint32_t seven_bits) {
-  const uint32_t folded = seven_bits ^ seven_bits >> 4;  // four bits with the parity of the seven
-  return seven_bits | (0x6996u >> (folded & 15) & 1) << 7;
-}
-
 // Entries with a byte a weight, the first weight's lowest: uint64_t for eight weights, uint32_t for four.
 template <class Entry, size_t n>
 struct IqGrid {
