@@ -64,13 +64,13 @@ async function milliseconds(program: DeviceProgram, batch: number, prompt: numbe
       const chunk = plan.limits.n_tokens;
       for (let position = 0; position < prompt; position += chunk) {
         const tokens = new Array(Math.min(chunk, prompt - position)).fill(300);
-        await program.step([{ tokens, position, pages: pages(0), outputs: [] }]);
+        await program.step([{ tokens, position, pages: [pages(0)], outputs: [] }]);
       }
     } else {
       const sequences = Array.from({ length: batch }, (_, i) => ({
         tokens: [300 + i],
         position: depth + step,
-        pages: pages(i),
+        pages: [pages(i)],
         decode: true,
         outputs: [{ row: 0 }],
       }));

@@ -1,4 +1,6 @@
 import type { Engine } from "./engine.ts";
+import { OwnPages } from "./scheduler/own_pages.ts";
+import { pagesIn } from "./scheduler/page_layout.ts";
 
 /** Bytes that a copy has at least for its speed to be that of the memory. */
 const LEAST_COPY_BYTES = 128 * 2 ** 20;
@@ -82,12 +84,13 @@ async function measurePrefill(
   repetitions: number,
 ): Promise<Measurement | undefined> {
   return await engine.exclusive(async (device) => {
-    const pages = device.allocate(Math.ceil(size / engine.plan.pageTokens));
+    const chunk = engine.plan.limits.n_tokens;
+    const pages = device.allocate(device.layout.most(size, chunk));
     if (pages === undefined) return undefined;
     const milliseconds: number[] = [];
-    const chunk = engine.plan.limits.n_tokens;
     try {
       for (let i = 0; i <= repetitions; i++) {
+        const own = new OwnPages(device.layout, pages);
         const start = performance.now();
         for (let position = 0; position < size; position += chunk) {
           const tokens = madeUp(engine, i, position, Math.min(chunk, size - position));
@@ -95,7 +98,7 @@ async function measurePrefill(
           await device.step([{
             tokens,
             position,
-            pages,
+            pages: own.cover(position, tokens.length),
             outputs: last ? [{ row: tokens.length - 1 }] : [],
           }]);
         }
@@ -115,22 +118,26 @@ async function measureDecode(
   depth: number,
   plan: BenchmarkPlan,
 ): Promise<Measurement | undefined> {
-  const { pageTokens, limits } = engine.plan;
+  const { limits } = engine.plan;
   const length = depth + plan.steps + 1;
   if (length > engine.contextTokens || size > limits.n_sequences) return undefined;
   return await engine.exclusive(async (device) => {
-    const each = Math.ceil(length / pageTokens);
+    const each = device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1));
     const pages = device.allocate(size * each);
     if (pages === undefined) return undefined;
-    const sequences = Array.from({ length: size }, (_, i) => pages.slice(i * each, (i + 1) * each));
+    const owned = Array.from(
+      { length: size },
+      (_, i) => new OwnPages(device.layout, pages.slice(i * each, (i + 1) * each)),
+    );
     try {
       for (let position = 0; position < depth; position += limits.n_tokens) {
         const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
-        await device.step([{ tokens, position, pages: sequences[0], outputs: [] }]);
+        const [first] = owned.map((own) => own.cover(position, tokens.length));
+        await device.step([{ tokens, position, pages: first, outputs: [] }]);
       }
-      for (const others of sequences.slice(1)) {
-        await device.copyPages(Uint32Array.from(sequences[0]), Uint32Array.from(others));
-      }
+      const sequences = owned.map((own) => own.cover(depth, plan.steps + 1));
+      const [first, ...others] = sequences.map((table) => Uint32Array.from(pagesIn(table)));
+      for (const other of others) await device.copyPages(first, other);
       const milliseconds: number[] = [];
       for (let i = 0; i <= plan.repetitions; i++) {
         let tokens = sequences.map((_, n) => madeUp(engine, n, depth, 1)[0]);

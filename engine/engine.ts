@@ -13,6 +13,7 @@ import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
 import { type GenerateRequest, RequestChecker } from "./request.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
+import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
@@ -24,6 +25,8 @@ import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache, "copyPages"> {
+  /** How pages are shared out among a model's layers. */
+  readonly layout: PageManager["layout"];
   allocate: PageManager["allocate"];
   release: PageManager["release"];
 }
@@ -71,7 +74,7 @@ export class Engine {
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
-    this.pageManager = new PageManager(plan.pages, plan.pageTokens);
+    this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups);
     this.scheduler = this.createScheduler();
     this.evaluations = new Evaluations(
       this.pageManager,
@@ -226,7 +229,7 @@ export class Engine {
       promptTokens: sequence.prompt.length,
       computedTokens: sequence.computed,
       generatedTokens: sequence.drawn,
-      pages: sequence.pages.length,
+      pages: pagesIn(sequence.pages).length,
       ageMs: now - sequence.arrivedAt,
     }));
   }
@@ -247,6 +250,7 @@ export class Engine {
       this.assertOpen();
       return await work({
         step: (sequences) => program.step(sequences),
+        layout: pageManager.layout,
         allocate: (count) => pageManager.allocate(count),
         release: (pages) => pageManager.release(pages),
         copyPages: (from, to) => cache.copyPages(from, to),

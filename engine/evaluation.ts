@@ -1,6 +1,8 @@
 import type { DeviceProgram } from "./device/device_program.ts";
+import type { StepSequence } from "./device/step_block.ts";
 import type { DeviceLock } from "./device_lock.ts";
 import { M40Error } from "./errors.ts";
+import { OwnPages } from "./scheduler/own_pages.ts";
 import type { PageManager } from "./scheduler/page_manager.ts";
 import { outputError } from "./scheduler/turn.ts";
 
@@ -36,16 +38,18 @@ export class Evaluations {
    * is no finite number, "cancelled" where the engine is closed meanwhile, "device" where it failed.
    */
   async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
-    const pages = this.pageManager.allocate(Math.ceil(tokens.length / this.pageManager.pageTokens));
+    const { layout } = this.pageManager;
+    const pages = this.pageManager.allocate(layout.most(tokens.length, this.chunkTokens));
     if (pages === undefined) {
       throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
     }
     this.held.add(pages);
+    const own = new OwnPages(layout, pages);
     try {
       for (let position = 0; position < tokens.length; position += this.chunkTokens) {
         signal?.throwIfAborted();
         const part = tokens.slice(position, position + this.chunkTokens);
-        yield* await this.evaluateChunk(part, position, pages);
+        yield* await this.evaluateChunk(part, position, own.cover(position, part.length));
       }
     } finally {
       if (this.held.delete(pages)) this.pageManager.release(pages);
@@ -62,7 +66,7 @@ export class Evaluations {
   private evaluateChunk(
     tokens: readonly number[],
     position: number,
-    pages: readonly number[],
+    pages: StepSequence["pages"],
   ): Promise<PositionLogits[]> {
     const wanted = tokens.map((_, row) => ({ row, kind: "logits" as const }));
     const sequence = { tokens, position, pages, outputs: wanted };

@@ -1,3 +1,4 @@
+import { groupCacheLayers } from "./cache_groups.ts";
 import type { Context } from "./device/context.ts";
 import type { DeviceKind } from "./device/library.ts";
 import type { CacheDesc, Limits, Records } from "./device/descriptions.ts";
@@ -7,6 +8,7 @@ import { tensorTypeByName } from "./gguf/types.ts";
 import { type ModelShape, wantedContext } from "./models/model.ts";
 import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
+import { type PageGroup, PageLayout } from "./scheduler/page_layout.ts";
 
 /** Tokens of a KV page. */
 export const PAGE_TOKENS = 32;
@@ -67,6 +69,8 @@ export interface MemoryPlan {
   readonly pageTokens: number;
   readonly kvType: KvType;
   readonly cache: CacheDesc;
+  /** The groups of layers that have pages of their own. */
+  readonly groups: readonly PageGroup[];
   readonly limits: Limits;
 }
 
@@ -112,7 +116,7 @@ export function planMemory(
     const least = planFor(tokens);
     const { pageBytes } = context.cacheBytes(least.cache);
     const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
-    const useful = request.device === "gpu" ? Infinity : request.maxRunning * least.pages;
+    const useful = request.device === "gpu" ? Infinity : usefulPages(least, request.maxRunning);
     const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
     const plan = planFor(tokens, Math.min(room, useful, most));
     return plan.totalBytes <= available ? plan : least;
@@ -185,21 +189,29 @@ function planOf(
   request: PlanRequest,
   weightBytes: number,
   contextTokens: number,
-  pages = Math.ceil(contextTokens / PAGE_TOKENS),
+  pagesAsked?: number,
 ): Omit<MemoryPlan, "mostContextTokens"> {
+  const stepTokens = Math.max(
+    Math.min(STEP_TOKENS[request.device], contextTokens),
+    request.maxRunning,
+  );
+  const { cacheLayers } = program;
+  const { groups, groupOf } = groupCacheLayers(cacheLayers, contextTokens, stepTokens, PAGE_TOKENS);
+  const layout = new PageLayout(PAGE_TOKENS, groups);
+  const pages = pagesAsked ?? layout.most(contextTokens, stepTokens);
   const cache: CacheDesc = {
-    n_layers: shape.layers,
-    n_kv_heads: shape.kvHeads,
-    head_dim: shape.headDim,
+    n_layers: cacheLayers.length,
+    n_groups: groups.length,
     page_tokens: PAGE_TOKENS,
     n_pages: pages,
     type: tensorTypeByName(request.kvType.toUpperCase())!.id,
+    n_kv_heads: cacheLayers.map(({ kvHeads }) => kvHeads),
+    head_dim: cacheLayers.map(({ headDim }) => headDim),
+    value_dim: cacheLayers.map(({ valueDim }) => valueDim),
+    group: groupOf,
   };
   const counts = {
-    n_tokens: Math.max(
-      Math.min(STEP_TOKENS[request.device], contextTokens),
-      request.maxRunning,
-    ),
+    n_tokens: stepTokens,
     n_sequences: request.maxRunning,
     n_outputs: Math.max(request.outputs, request.maxRunning),
     n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
@@ -208,7 +220,7 @@ function planOf(
   const limits: Limits = {
     ...counts,
     reserved: 0,
-    step_bytes: BigInt(stepBytes(counts, contextTokens)),
+    step_bytes: BigInt(stepBytes(counts, contextTokens, groups.length)),
   };
   const records: Records = {
     limits,
@@ -229,8 +241,17 @@ function planOf(
     pageTokens: PAGE_TOKENS,
     kvType: request.kvType,
     cache,
+    groups,
     limits,
   };
+}
+
+/** Pages that so many sequences of a whole context hold at once: of a step's tokens each has its share. */
+function usefulPages(
+  { pages, contextTokens, groups }: Pick<MemoryPlan, "pages" | "contextTokens" | "groups">,
+  sequences: number,
+): number {
+  return pages + (sequences - 1) * new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
 }
 
 function gib(bytes: number): string {

@@ -219,7 +219,7 @@ export async function run(
       return {
         tokens: new Array(tokens).fill(0),
         position,
-        pages: pages[sequence].slice(0, pagesOf(position + tokens)),
+        pages: [pages[sequence].slice(0, pagesOf(position + tokens))],
         outputs: [],
         decode,
         values: rows[sequence].slice(position, position + tokens),

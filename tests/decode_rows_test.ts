@@ -37,7 +37,7 @@ function part(sequence: number, place: number, position: number, n: number): Ste
     tokens: tokensOf(sequence).slice(position, position + n),
     position,
     // Neighbours in the sequence are no neighbours in the cache.
-    pages: Array.from({ length: PAGES }, (_, i) => place + 12 * i),
+    pages: [Array.from({ length: PAGES }, (_, i) => place + 12 * i)],
     outputs: Array.from({ length: n }, (_, row) => ({ row, kind: "logits" })),
     decode: position >= PROMPT,
   };
@@ -65,7 +65,7 @@ async function follow(
   }
   assertEquals(logits.length, DECODED);
   const saved = new Uint8Array(PAGES * pageBytes);
-  await cache.savePages(Uint32Array.from(part(0, place, 0, 1).pages), saved);
+  await cache.savePages(Uint32Array.from(part(0, place, 0, 1).pages[0]), saved);
   return { logits, saved };
 }
 

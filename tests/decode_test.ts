@@ -121,7 +121,7 @@ function part(sequence: number, position: number, n: number): StepSequence {
   return {
     tokens: tokens.slice(position),
     position,
-    pages: Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i),
+    pages: [Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i)],
     outputs: [{ row: n - 1, kind: "logits" }],
     // A prompt of five tokens, and decoded ones after it.
     decode: position >= 5,
@@ -141,7 +141,7 @@ for (const cacheType of [0, 1]) {
           const prompts = step.filter(({ decode }) => !decode);
           const order = [...decoded, ...prompts];
           const { outputs } = await program.step(order);
-          const { values } = outputs[order.findIndex(({ pages }) => pages[0] === 3)];
+          const { values } = outputs[order.findIndex(({ pages }) => pages[0][0] === 3)];
           seen.push(new Uint32Array(values!.slice().buffer));
         }
       });

@@ -58,6 +58,30 @@ export interface Recipe {
   readonly cache?: Cache;
 }
 
+/** A KV cache whose layers are alike, in one group. */
+export interface EqualLayers {
+  readonly n_layers: number;
+  readonly n_kv_heads: number;
+  readonly head_dim: number;
+  readonly page_tokens: number;
+  readonly n_pages: number;
+  readonly type: number;
+}
+
+/** The description of such a cache: 16 pages of 4 tokens of one layer, where nothing else is said. */
+export function cacheOf(desc: Partial<EqualLayers>): CacheDesc {
+  const { n_layers = 1, n_kv_heads = 1, head_dim = 8 } = desc;
+  const { page_tokens = 4, n_pages = 16, type = 0 } = desc;
+  const each = (value: number) => new Array<number>(n_layers).fill(value);
+  return {
+    ...{ n_layers, n_groups: 1, page_tokens, n_pages, type },
+    n_kv_heads: each(n_kv_heads),
+    head_dim: each(head_dim),
+    value_dim: each(head_dim),
+    group: each(0),
+  };
+}
+
 /** A context of the library with memory for small tensors and programs. */
 export class TestDevice {
   readonly kernels: KernelLibrary;
@@ -101,16 +125,8 @@ export class TestDevice {
     return this.arena.upload({ type, n_experts, rows, columns }, data);
   }
 
-  cache(desc: Partial<CacheDesc>): Cache {
-    return this.arena.createCache({
-      n_layers: 1,
-      n_kv_heads: 1,
-      head_dim: 8,
-      page_tokens: 4,
-      n_pages: 16,
-      type: 0,
-      ...desc,
-    });
+  cache(desc: Partial<EqualLayers>): Cache {
+    return this.arena.createCache(cacheOf(desc));
   }
 
   program({ ops, buffers, limits = {}, cache }: Recipe): DeviceProgram {

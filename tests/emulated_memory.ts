@@ -47,7 +47,7 @@ Deno.test("the largest step that a model is loaded for allocates nothing, though
       const sequence = (index: number, n: number): StepSequence => ({
         tokens: tokens(n),
         position: limits.n_sequence_pages * pageTokens - n,
-        pages: pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages),
+        pages: [pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages)],
         outputs: [{ row: n - 1, sampling }],
         decode: n === 1,
       });

@@ -177,7 +177,7 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
     };
     const own = engine.exclusive(async (device) => {
       const pages = device.allocate(2)!;
-      await device.step([{ tokens: [5, 6], position: 0, pages, outputs: [{ row: 1 }] }]);
+      await device.step([{ tokens: [5, 6], position: 0, pages: [pages], outputs: [{ row: 1 }] }]);
       await device.copyPages(Uint32Array.of(pages[0]), Uint32Array.of(pages[1]));
       device.release(pages);
     });
@@ -277,7 +277,7 @@ Deno.test("closing waits for steps that go on and for work that has begun, and n
     events.push("begun");
     await sleep(20);
     const pages = device.allocate(1)!;
-    await device.step([{ tokens: [5], position: 0, pages, outputs: [{ row: 0 }] }]);
+    await device.step([{ tokens: [5], position: 0, pages: [pages], outputs: [{ row: 0 }] }]);
     device.release(pages);
     events.push("done");
   });

@@ -7,6 +7,7 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
+import { NO_PAGE, type PageGroup, PageLayout } from "../engine/scheduler/page_layout.ts";
 import type { SchedulerDevice } from "../engine/scheduler/scheduler.ts";
 
 /** The token that ends an answer. */
@@ -68,6 +69,8 @@ export interface FakeDeviceOptions {
   readonly maxRunning: number;
   readonly stepTokens: number;
   readonly stepOutputs: number;
+  /** The groups of layers; default one that sees everything. The first sees the token before at least. */
+  readonly groups?: readonly PageGroup[];
 }
 
 /** What can go wrong in a call. */
@@ -77,11 +80,18 @@ export type Operation = "step" | "copy" | "save" | "restore";
  * Each slot of a page holds the hash of its token and all tokens before it, and another hash that has in it
  * whether each of them was computed as a prompt row or as a decode row: its "bits". What is drawn follows
  * from the first alone, so that a sequence that reads a wrong page draws something else than it would
- * alone; and the bits of a token must stay what they were, however often it is computed again.
+ * alone; and the bits of a token must stay what they were, however often it is computed again. With them
+ * stand the token and the group of layers: what a sequence sees of each group must be its own tokens, without
+ * a gap, up to the one before.
  */
 export class FakeDevice implements SchedulerDevice {
   private readonly hashes: Uint32Array;
   private readonly bits: Uint32Array;
+  private readonly tokens: Uint32Array;
+  private readonly groups: Uint32Array;
+  /** All that a page holds. */
+  private readonly memories: readonly Uint32Array[];
+  private readonly layout: PageLayout;
   /** Of each sequence (by its seed) the bits of each token after which one was drawn. */
   private readonly drawnFrom = new Map<bigint, Map<number, number>>();
   steps = 0;
@@ -96,8 +106,14 @@ export class FakeDevice implements SchedulerDevice {
   statusOf = (_seed: bigint): StepOutput["status"] => "ok";
 
   constructor(private readonly options: FakeDeviceOptions) {
-    this.hashes = new Uint32Array(options.pages * options.pageTokens);
-    this.bits = new Uint32Array(options.pages * options.pageTokens);
+    const memory = () => new Uint32Array(options.pages * options.pageTokens);
+    this.memories = [
+      this.hashes = memory(),
+      this.bits = memory(),
+      this.tokens = memory(),
+      this.groups = memory(),
+    ];
+    this.layout = new PageLayout(options.pageTokens, options.groups);
   }
 
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
@@ -108,9 +124,11 @@ export class FakeDevice implements SchedulerDevice {
       this.fault("step", sequences);
     } catch (error) {
       for (const { pages, position, tokens } of sequences) {
-        for (let i = 0; i < tokens.length; i++) {
-          this.bits[this.slot(pages, position + i)] = SPOILED;
-          this.hashes[this.slot(pages, position + i)] = SPOILED;
+        for (const own of pages) {
+          for (let i = 0; i < tokens.length; i++) {
+            this.bits[this.slot(own, position + i)] = SPOILED;
+            this.hashes[this.slot(own, position + i)] = SPOILED;
+          }
         }
       }
       throw error;
@@ -134,30 +152,59 @@ export class FakeDevice implements SchedulerDevice {
     const written = new Set<number>();
     for (const { pages, position, tokens } of sequences) {
       assert(tokens.length > 0, "no tokens");
-      assert(pages.length * pageTokens >= position + tokens.length, "a page is missing");
-      for (let i = 0; i < tokens.length; i++) {
-        const at = this.slot(pages, position + i);
-        assert(!written.has(at), "two sequences write to one slot");
-        written.add(at);
+      assertEquals(pages.length, this.layout.groups.length);
+      for (const own of pages) {
+        assert(own.length * pageTokens >= position + tokens.length, "a page is missing");
+        for (let i = 0; i < tokens.length; i++) {
+          const at = this.slot(own, position + i);
+          assert(!written.has(at), "two sequences write to one slot");
+          written.add(at);
+        }
       }
     }
   }
 
+  /** What a token sees of each group are the tokens before it, of its own sequence. */
+  private checkSeen(pages: StepSequence["pages"], position: number): void {
+    const { hashes, tokens, groups } = this;
+    const last = position === 0 ? undefined : hashes[this.slot(pages[0], position - 1)];
+    for (const [group, own] of Array.from(pages).entries()) {
+      const { window, chunk } = this.layout.groups[group];
+      const first = Math.max(
+        window && position + 1 - window,
+        chunk && position - position % chunk,
+        0,
+      );
+      let hash: number | undefined;
+      for (let q = first; q < position; q++) {
+        const at = this.slot(own, q);
+        assertEquals(groups[at], group, `position ${q} of group ${group} is another group's`);
+        if (hash !== undefined) assertEquals(hashes[at], mix(hash, tokens[at]), "a wrong page");
+        hash = hashes[at];
+      }
+      if (hash !== undefined) assertEquals(hash, last, `group ${group} holds another sequence`);
+    }
+  }
+
   private compute({ tokens, position, pages, decode, outputs }: StepSequence): StepOutput[] {
-    const before = position === 0 ? undefined : this.slot(pages, position - 1);
+    this.checkSeen(pages, position);
+    const before = position === 0 ? undefined : this.slot(pages[0], position - 1);
     let hash = before === undefined ? 1 : this.hashes[before];
     let bits = before === undefined ? 1 : this.bits[before];
     if (decode && tokens.length > 1) this.multiRows++;
     this.guesses += Math.max(0, outputs.length - 1);
     const results: StepOutput[] = [];
     for (let i = 0; i < tokens.length; i++) {
-      const at = this.slot(pages, position + i);
       const output = outputs.find(({ row }) => row === i);
       const drawn = output && this.drawnBy(output.sampling!.seed);
       const known = drawn?.get(position + i - 1);
       if (known !== undefined) assertEquals(bits, known, "a token was computed in another way");
-      this.hashes[at] = hash = mix(hash, tokens[i]);
-      this.bits[at] = bits = mix(bits, 2 * tokens[i] + (decode ? 1 : 0));
+      hash = mix(hash, tokens[i]);
+      bits = mix(bits, 2 * tokens[i] + (decode ? 1 : 0));
+      Array.from(pages).forEach((own, group) => {
+        const at = this.slot(own, position + i);
+        this.memories.forEach((memory, n) => memory[at] = [hash, bits, tokens[i], group][n]);
+      });
       if (output === undefined) continue;
       drawn!.set(position + i, bits);
       const status = this.statusOf(output.sampling!.seed);
@@ -178,7 +225,7 @@ export class FakeDevice implements SchedulerDevice {
     assert(!from.some((page) => to.includes(page)), "copied in any order, this would be another");
     await this.attempt("copy", to);
     from.forEach((page, i) => {
-      for (const memory of [this.hashes, this.bits]) {
+      for (const memory of this.memories) {
         this.page(memory, to[i]).set(this.page(memory, page));
       }
     });
@@ -187,10 +234,10 @@ export class FakeDevice implements SchedulerDevice {
   async savePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
     await this.attempt("save", [], memory);
     pages.forEach((page, i) => {
-      [this.hashes, this.bits].forEach((values, n) =>
+      this.memories.forEach((values, n) =>
         memory.set(
           new Uint8Array(this.page(values, page).slice().buffer),
-          (2 * i + n) * this.options.pageTokens * 4,
+          (this.memories.length * i + n) * this.options.pageTokens * 4,
         )
       );
     });
@@ -200,8 +247,8 @@ export class FakeDevice implements SchedulerDevice {
     await this.attempt("restore", pages);
     const size = this.options.pageTokens * 4;
     pages.forEach((page, i) => {
-      [this.hashes, this.bits].forEach((values, n) => {
-        const start = (2 * i + n) * size;
+      this.memories.forEach((values, n) => {
+        const start = (this.memories.length * i + n) * size;
         this.page(values, page).set(new Uint32Array(memory.slice(start, start + size).buffer));
       });
     });
@@ -209,14 +256,13 @@ export class FakeDevice implements SchedulerDevice {
 
   /** Bytes of a page in host memory. */
   get pageBytes(): number {
-    return 2 * 4 * this.options.pageTokens;
+    return this.memories.length * 4 * this.options.pageTokens;
   }
 
   /** Somebody else writes to pages. */
   spoil(pages: Iterable<number>): void {
     for (const page of pages) {
-      this.page(this.hashes, page).fill(SPOILED);
-      this.page(this.bits, page).fill(SPOILED);
+      for (const memory of this.memories) this.page(memory, page).fill(SPOILED);
     }
   }
 
@@ -243,7 +289,9 @@ export class FakeDevice implements SchedulerDevice {
 
   private slot(pages: ArrayLike<number>, position: number): number {
     const { pageTokens } = this.options;
-    return pages[Math.floor(position / pageTokens)] * pageTokens + position % pageTokens;
+    const page = pages[Math.floor(position / pageTokens)];
+    assert(page !== NO_PAGE, `the page of position ${position} was given back`);
+    return page * pageTokens + position % pageTokens;
   }
 
   private page(memory: Uint32Array, page: number): Uint32Array {

@@ -1,5 +1,6 @@
 import { assertEquals } from "@std/assert";
-import { PageManager, ROOT_PREFIX } from "../engine/scheduler/page_manager.ts";
+import { PageManager } from "../engine/scheduler/page_manager.ts";
+import { ROOT_PREFIX } from "../engine/scheduler/prefix_tree.ts";
 
 const PAGE_TOKENS = 4;
 
@@ -23,7 +24,7 @@ function publish(pageManager: PageManager, tokens: readonly number[], count: num
   const pages = pageManager.allocate(count)!;
   let prefix = ROOT_PREFIX;
   for (const [i, page] of pages.entries()) {
-    prefix = pageManager.publish(page, prefix, tokens, i * PAGE_TOKENS, PAGE_TOKENS)!;
+    prefix = pageManager.publish([page], prefix, tokens, i * PAGE_TOKENS, PAGE_TOKENS)!;
   }
   pageManager.release(pages);
   return pages;
@@ -34,9 +35,9 @@ Deno.test("who asks again and again for the pages of a prompt has each looked at
   const tokens = countedTokens(401);
   const pages = publish(pageManager, Array.from(tokens), 90);
   const known = pageManager.match(tokens);
-  assertEquals(known.pages, pages);
+  assertEquals(pageManager.pagesOf(known), [pages]);
   assertEquals(tokens.looked, 91);
-  for (let i = 0; i < 50; i++) assertEquals(pageManager.match(tokens, known).pages, pages);
+  for (let i = 0; i < 50; i++) assertEquals(pageManager.match(tokens, known).length, 90);
   // One a time: the first that is not there.
   assertEquals(tokens.looked, 141);
 });
@@ -46,14 +47,14 @@ Deno.test("pages that were evicted and filled with others are not found again, n
   const tokens = Array.from({ length: 41 }, (_, i) => i);
   const pages = publish(pageManager, tokens, 10);
   const known = pageManager.match(tokens);
-  assertEquals(known.pages, pages);
+  assertEquals(pageManager.pagesOf(known), [pages]);
   // The end goes first; the beginning is as it was.
   const others = pageManager.allocate(4)!;
-  assertEquals(pageManager.match(tokens, known).pages, pages.slice(0, 6));
+  assertEquals(pageManager.pagesOf(pageManager.match(tokens, known)), [pages.slice(0, 6)]);
   pageManager.release(others);
   // The same pages, published under other tokens.
   publish(pageManager, tokens.map((token) => token + 100), 10);
-  assertEquals(pageManager.match(tokens, known).pages, []);
+  assertEquals(pageManager.pagesOf(pageManager.match(tokens, known)), [[]]);
 });
 
 Deno.test("a page of the same tokens that was computed in another way ends what is published", () => {
@@ -61,11 +62,11 @@ Deno.test("a page of the same tokens that was computed in another way ends what 
   const tokens = Array.from({ length: 9 }, (_, i) => i);
   publish(pageManager, tokens, 1);
   const [page] = pageManager.allocate(1)!;
-  assertEquals(pageManager.publish(page, ROOT_PREFIX, tokens, 0, 2), undefined);
+  assertEquals(pageManager.publish([page], ROOT_PREFIX, tokens, 0, 2), undefined);
   assertEquals(pageManager.isWritable(page), true);
   const like = (rows: number) => (_: number, promptRows: number) => promptRows === rows;
-  assertEquals(pageManager.match(tokens, undefined, like(PAGE_TOKENS)).pages.length, 1);
-  assertEquals(pageManager.match(tokens, undefined, like(2)).pages.length, 0);
+  assertEquals(pageManager.match(tokens, undefined, like(PAGE_TOKENS)).length, 1);
+  assertEquals(pageManager.match(tokens, undefined, like(2)).length, 0);
 });
 
 Deno.test("pages given back are told of, and who shares pages leaves fewer free", () => {

@@ -148,7 +148,7 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
           ],
           cache: device.cache({}),
         });
-        const sequence = { ...plainSequence(2), pages: [3] };
+        const sequence = { ...plainSequence(2), pages: [[3]] };
         assertEquals(await program.step([sequence]), { outputs: [] });
         device.kernels.symbols.m40_arena_destroy(lost["handle"]);
         await assertRejects(

@@ -107,7 +107,7 @@ Deno.test("rope angles stay exact at position 100,000", async () => {
     program.writeBuffer(0, values);
     const position = 100_000;
     await program.step([
-      { tokens: [0], position, pages: new Array(98).fill(0), outputs: [] },
+      { tokens: [0], position, pages: [new Array(98).fill(0)], outputs: [] },
     ]);
     const got = program.readBuffer(0, new Float32Array(8));
     assertClose(got, turned(Array.from(values.slice(0, 8)), position, settings), 3e-7);
@@ -128,11 +128,11 @@ Deno.test("cache pages: copied, saved and restored pages hold the same bits", as
     const rows = random.floats(8 * 48);
     program.writeBuffer(0, rows.slice(0, 7 * 48));
     await program.step(
-      [{ tokens: new Array(7).fill(0), position: 0, pages: [2, 5], outputs: [] }],
+      [{ tokens: new Array(7).fill(0), position: 0, pages: [[2, 5]], outputs: [] }],
     );
     const last = async (pages: number[]) => {
       program.writeBuffer(0, rows.slice(7 * 48));
-      await program.step([{ tokens: [0], position: 7, pages, outputs: [] }]);
+      await program.step([{ tokens: [0], position: 7, pages: [pages], outputs: [] }]);
       return Array.from(program.readBuffer(1, new Float32Array(16)));
     };
     await cache.copyPages(Uint32Array.of(2, 5), Uint32Array.of(7, 0));
@@ -153,7 +153,7 @@ Deno.test("cache pages: copied, saved and restored pages hold the same bits", as
       cache.savePages(Uint32Array.of(6, 1), moved),
       cache.restorePages(Uint32Array.of(4, 3), moved.subarray()),
     ];
-    const stepped = program.step([{ tokens: [0], position: 7, pages: [3, 4], outputs: [] }]);
+    const stepped = program.step([{ tokens: [0], position: 7, pages: [[3, 4]], outputs: [] }]);
     await assertRejects(() => failing, M40Error, "from[0] is page 8: the KV cache has 8 pages");
     await Promise.all(asked);
     await stepped;

@@ -26,7 +26,7 @@ function part(
   return {
     tokens: tokensOf(sequence).slice(position, position + n),
     position,
-    pages: Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i),
+    pages: [Array.from({ length: Math.ceil((position + n) / 4) }, (_, i) => sequence + 8 * i)],
     outputs: Array.from({ length: n }, (_, row) => ({
       row,
       kind,
@@ -52,7 +52,7 @@ async function follow(
     for (const step of steps) {
       // The same step twice, as an output is of one kind.
       const { outputs: logits } = await program.step(step);
-      const asked = step.flatMap(({ outputs, pages }) => outputs.map(() => pages[0] === sequence));
+      const asked = step.flatMap(({ outputs, pages }) => outputs.map(() => pages[0][0] === sequence));
       const bits = logits.map(({ values }) => new Uint32Array(values!.slice().buffer));
       run.bits.push(...bits.filter((_, row) => asked[row]));
       const drawn = step.map((one) => ({

@@ -3,6 +3,7 @@ import { Activation, NONE, Norm } from "../engine/device/structs.ts";
 import { encodeOperations } from "../engine/program/operation.ts";
 import {
   assertClose,
+  cacheOf,
   dot,
   outputBuffer,
   Random,
@@ -247,14 +248,14 @@ Deno.test("an arena takes exactly the bytes that tensors, caches and programs we
       const data = new Uint8Array(rows * columns / blockWeights * blockBytes);
       add(context.tensorBytes(desc), () => arena.upload(desc, data));
     }
-    const cacheDesc = {
+    const cacheDesc = cacheOf({
       n_layers: 3,
       n_kv_heads: 2,
       head_dim: 6,
       page_tokens: 2,
       n_pages: 5,
       type: 1,
-    };
+    });
     const { bytes, pageBytes } = context.cacheBytes(cacheDesc);
     assertGreaterOrEqual(bytes, 5 * pageBytes);
     let cache: ReturnType<typeof arena.createCache>;

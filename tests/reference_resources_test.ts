@@ -166,7 +166,7 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     );
     assertEquals(out[0], 0n);
 
-    const bytes = (desc: Partial<Record<keyof typeof CACHE_DESC.fields, number>>) =>
+    const bytes = (desc: Partial<CacheDesc>) =>
       answer((e) =>
         symbols.m40_cache_bytes(
           handle,
@@ -187,9 +187,9 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       /a KV cache of type Q4_K \(12\): wanted F32, F16 or Q8_0/,
     );
     assertAnswer(bytes({ type: 8 }), Status.invalidArgument, /a Q8_0 row of 12 columns/);
-    assertAnswer(bytes({ n_pages: 0 }), Status.invalidArgument, /0 pages: none of them may be 0/);
+    assertAnswer(bytes({ n_pages: 0 }), Status.invalidArgument, /0 pages: wanted at least 1/);
     assertAnswer(
-      bytes({ head_dim: NONE, n_layers: NONE }),
+      bytes({ head_dim: [NONE, 12], n_kv_heads: [NONE, 2] }),
       Status.invalidArgument,
       /a KV page would take more than 2\^48 bytes/,
     );

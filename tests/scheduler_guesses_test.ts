@@ -73,7 +73,7 @@ function describe({ tokens, position, pages, outputs }: StepSequence): Seen {
   return {
     rows: Array.from(tokens),
     position,
-    pages: pages.length,
+    pages: pages[0].length,
     counts: sampling.map(({ tokenCounts }) => Object.fromEntries(tokenCounts ?? [])),
     counters: sampling.map(({ counter }) => counter),
     samplings: sampling.map((one) => ({
@@ -122,7 +122,7 @@ Deno.test("pages that wrong guesses needed are given back, and none of theirs is
   }
   // Of all tokens but the last, which was never computed, the full pages.
   const computed = [...PROMPT, ...expected(12)].slice(0, -1);
-  assertEquals(pageManager.match([...computed, 0]).pages.length, Math.floor(17 / PAGE_TOKENS));
+  assertEquals(pageManager.match([...computed, 0]).length, Math.floor(17 / PAGE_TOKENS));
   assertEquals(pageManager.idlePages, Math.floor(17 / PAGE_TOKENS));
 });
 

@@ -8,6 +8,7 @@ import { M40Error } from "../engine/errors.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
+import { NO_PAGE, type PageGroup } from "../engine/scheduler/page_layout.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import {
@@ -40,6 +41,10 @@ export const EVENTS = {
   lostDevices: 0,
   multiRows: 0,
   guesses: 0,
+  /** Lives of models with windows, and what happened in them. */
+  windows: 0,
+  windowPreemptions: 0,
+  windowCachedTokens: 0,
 };
 export type Events = typeof EVENTS;
 
@@ -73,6 +78,18 @@ interface Client {
   cancelled: boolean;
 }
 
+const EVERYTHING: PageGroup = { window: 0, chunk: 0 };
+
+/** Groups of layers, some with windows; the first sees the token before at least. */
+function someGroups(random: Random): PageGroup[] {
+  const window = () => random.once(3) ? 0 : 2 + random.below(30);
+  const others = Array.from({ length: 1 + random.below(3) }, () => ({
+    window: window(),
+    chunk: random.once(4) ? 1 + random.below(30) : 0,
+  }));
+  return [{ window: window(), chunk: 0 }, ...others];
+}
+
 /** One random life of a scheduler. */
 export class Life {
   readonly events: Events = { ...EVENTS };
@@ -83,6 +100,8 @@ export class Life {
   private readonly pageManager: PageManager;
   private readonly host?: HostPages;
   private readonly scheduler: Scheduler;
+  /** The longest sequence that the pages are enough for. */
+  private readonly mostTokens: number;
   private readonly prefixes: number[][];
   private readonly clients: Client[] = [];
   /** Arrivals, ends and whatever else happens in the middle of some step, or while nothing runs. */
@@ -98,8 +117,10 @@ export class Life {
   constructor(seed: number) {
     const random = this.random = new Random(seed);
     const maxRunning = 1 + random.below(8);
+    const groups = random.once(2) ? [EVERYTHING] : someGroups(random);
     this.shape = {
-      pages: 6 + random.below(40),
+      groups,
+      pages: (6 + random.below(40)) * groups.length,
       pageTokens: 1 << random.below(4),
       endOdds: 5 + random.below(60),
       maxRunning,
@@ -119,7 +140,9 @@ export class Life {
       lossAt: !healthy && random.once(8) ? random.below(300) : Infinity,
     };
     this.device = new FakeDevice(this.shape);
-    this.pageManager = new PageManager(this.shape.pages, this.shape.pageTokens);
+    const { pages, pageTokens } = this.shape;
+    this.pageManager = new PageManager(pages, pageTokens, groups);
+    this.mostTokens = this.findMostTokens();
     const hostMemory = new Uint8Array(
       random.below(3) * random.below(30) * this.device.pageBytes,
     );
@@ -134,6 +157,14 @@ export class Life {
       { length: 3 },
       () => Array.from({ length: random.below(20) }, () => 1 + random.below(VOCABULARY - 1)),
     );
+  }
+
+  private findMostTokens(): number {
+    const { pages, stepTokens } = this.shape;
+    let tokens = 2;
+    // With windows alone, it may be of any length.
+    while (tokens < 400 && this.pageManager.layout.most(tokens + 1, stepTokens) <= pages) tokens++;
+    return tokens;
   }
 
   private makeScheduler(): Scheduler {
@@ -180,7 +211,7 @@ export class Life {
   /** The device fails, or not. */
   private strike(
     operation: "step" | "copy" | "save" | "restore",
-    steps: readonly { readonly pages: ArrayLike<number> }[],
+    steps: readonly { readonly pages: unknown }[],
   ): void {
     if (this.calls++ >= this.faults.lossAt) {
       if (this.loss === undefined) this.events.lostDevices++;
@@ -220,18 +251,22 @@ export class Life {
   private checkStates(): void {
     const present = new Set(this.scheduler.sequences());
     for (const { sequence, ends } of this.clients) {
-      const { state, pages, saved, runs } = sequence;
+      const { state, pages, saved, runs, computed } = sequence;
       if (state === "finished") {
         assert(!present.has(sequence) && pages.length === 0 && saved === undefined);
       } else assertEquals(ends, [], `ended while it was ${state}`);
       if (!runs) assertEquals(pages.length, 0, `${state}, and holds pages`);
       if (state === "waiting") assertEquals(sequence.drawn, 0);
+      for (const [group, own] of pages.entries()) {
+        const behind = own.slice(0, this.pageManager.layout.firstPage(group, computed));
+        assert(behind.every((page) => page === NO_PAGE), "it holds pages behind a window");
+      }
     }
   }
 
   private addClient(leader?: Sequence): Client {
     const { random } = this;
-    const most = this.shape.pages * this.shape.pageTokens;
+    const most = this.mostTokens;
     const own = Array.from(
       { length: 1 + random.below(12) },
       () => 1 + random.below(VOCABULARY - 1),
@@ -385,7 +420,11 @@ export class Life {
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens } = scheduler.counts;
     const { steps, multiRows, guesses } = this.device;
-    return { ...events, preemptions, recomputations, cachedTokens, steps, multiRows, guesses };
+    const sums = { preemptions, recomputations, cachedTokens, steps, multiRows, guesses };
+    const inWindows = this.shape.groups!.some(({ window, chunk }) => window + chunk > 0)
+      ? { windows: 1, windowPreemptions: preemptions, windowCachedTokens: cachedTokens }
+      : {};
+    return { ...events, ...sums, ...inWindows };
   }
 
   private checkEnd(): void {

@@ -53,7 +53,7 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     preemptions: 0,
     recomputations: 0,
   };
-  const roster = new Roster(pageManager, moves, 4, counts, host);
+  const roster = new Roster(pageManager, moves, 4, PAGES * PAGE_TOKENS, counts, host);
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
   const follower = sequenceOf(6, 0, leader);
   for (const sequence of [older, leader, follower]) roster.arrive(sequence, 0);

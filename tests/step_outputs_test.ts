@@ -42,7 +42,7 @@ function part(
   return {
     tokens,
     position,
-    pages: [0, 1, 2].map((i) => pagesOf + 16 * i),
+    pages: [[0, 1, 2].map((i) => pagesOf + 16 * i)],
     decode,
     outputs: Array.from({ length: outputs }, (_, i) => ({
       row: n - outputs + i,

@@ -58,6 +58,7 @@ struct World {
   uint32_t width, columns, pages_each;
   std::vector<uint32_t> table;
   m40_cache_desc desc;
+  std::vector<uint64_t> layer_offsets;
   Device<uint8_t> memory;
   Device<uint32_t> device_table;
   Device<uint64_t> turns;
@@ -75,7 +76,8 @@ struct World {
         columns(s.n_heads * s.head_dim),
         pages_each((positions + s.page_tokens - 1) / s.page_tokens),
         table(make_table(n_sequences, pages_each)),
-        desc{layers, s.n_kv_heads, s.head_dim, s.page_tokens, n_sequences * pages_each, s.type},
+        desc(make_desc(s, layers, n_sequences * pages_each)),
+        layer_offsets(layers),
         memory(page_bytes() * desc.n_pages, 0),
         device_table(table),
         turns(make_turns(s)),
@@ -83,7 +85,9 @@ struct World {
         k_norm(make_norm(s)),
         counters(scratch_counters, 0),
         limits(make_limits(n_sequences, most_tokens, pages_each)),
-        scratch(attention_scratch_bytes(attention_op(0), limits, desc)) {}
+        scratch(attention_scratch_bytes(attention_op(0), limits, desc)) {
+    place_cache(desc, layer_offsets.data());
+  }
 
   static std::vector<uint32_t> make_table(uint32_t n_sequences, uint32_t each) {
     std::vector<uint32_t> table(n_sequences * each);
@@ -114,8 +118,21 @@ struct World {
     limits.n_sequence_pages = n_sequence_pages;
     return limits;
   }
-  uint64_t page_bytes() const { return (cache_page_bytes(desc) + 255) / 256 * 256; }
-  CacheView view() const { return {memory.data, page_bytes(), desc.type, desc.n_layers, desc.n_kv_heads, desc.head_dim, desc.page_tokens, desc.n_pages}; }
+  static m40_cache_desc make_desc(const Shape& s, uint32_t layers, uint32_t n_pages) {
+    m40_cache_desc desc = {};
+    desc.n_layers = layers;
+    desc.n_groups = 1;
+    desc.page_tokens = s.page_tokens;
+    desc.n_pages = n_pages;
+    desc.type = s.type;
+    for (uint32_t i = 0; i < layers; i++) {
+      desc.n_kv_heads[i] = s.n_kv_heads;
+      desc.head_dim[i] = desc.value_dim[i] = s.head_dim;
+    }
+    return desc;
+  }
+  uint64_t page_bytes() const { return (place_cache(desc, nullptr) + 255) / 256 * 256; }
+  CacheView view() const { return {memory.data, page_bytes(), &desc, layer_offsets.data()}; }
   m40_op_rope_store rope_op(uint32_t at) const {
     m40_op_rope_store op = {};
     op.layer = at;
@@ -148,15 +165,15 @@ struct World {
 
   // A position's K or V as the cache holds it.
   std::vector<double> cached(const std::vector<uint8_t>& bytes, uint32_t sequence, uint32_t position, uint32_t kv_head, bool value) const {
-    const uint64_t region = cache_region_bytes(desc.type, desc.n_kv_heads, desc.head_dim, desc.page_tokens);
+    const uint64_t region = cache_region_bytes(desc.type, desc.n_kv_heads[layer], desc.head_dim[layer], desc.page_tokens);
     const uint32_t page = table[sequence * pages_each + position / desc.page_tokens];
     const uint8_t* at = bytes.data() + page * page_bytes() + (2 * layer + value) * region;
     const uint32_t row = kv_head * desc.page_tokens + position % desc.page_tokens;
-    const uint32_t row_bytes = cache_row_bytes(desc.type, desc.head_dim);
+    const uint32_t head_dim = desc.head_dim[layer], row_bytes = cache_row_bytes(desc.type, head_dim);
     const uint8_t* values = at + row * row_bytes;
-    const uint8_t* scales = at + uint64_t{desc.n_kv_heads} * desc.page_tokens * row_bytes + row * cache_scale_row_bytes(desc.type, desc.head_dim);
-    std::vector<double> result(desc.head_dim);
-    for (uint32_t d = 0; d < desc.head_dim; d++) {
+    const uint8_t* scales = at + uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens * row_bytes + row * cache_scale_row_bytes(desc.type, head_dim);
+    std::vector<double> result(head_dim);
+    for (uint32_t d = 0; d < head_dim; d++) {
       if (desc.type == M40_TYPE_F32) {
         float x;
         memcpy(&x, values + d * 4, 4);
@@ -206,6 +223,7 @@ struct StepArrays {
     view.n_tokens = static_cast<uint32_t>(positions.size());
     view.n_sequences = static_cast<uint32_t>(world.table.size() / world.pages_each);
     view.n_decode = n_decode;
+    view.n_groups = 1;
     view.page_stride = world.pages_each;
     view.positions = device_positions.data;
     view.sequences = device_sequences.data;

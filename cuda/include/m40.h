@@ -27,6 +27,8 @@ extern "C" {
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
+#define M40_MAX_CACHE_LAYERS 256
+#define M40_MAX_CACHE_GROUPS 16
 
 // ---- status -----------------------------------------------------------------------------------------
 
@@ -186,14 +188,19 @@ M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64
 
 // ---- KV cache ---------------------------------------------------------------------------------------
 
-// Pages of page_tokens tokens; a page holds K and V of every layer for its tokens.
+// Layers that store K and V, in groups, and one pool of pages for all of them: a page holds K and V of every layer of
+// one group for page_tokens tokens, and any page can serve any group, as all are as large as the largest group's. Layers
+// that attend to a window alone are best in groups of their own: a sequence then needs no page behind the window.
 typedef struct m40_cache_desc {
-  uint32_t n_layers;
-  uint32_t n_kv_heads;
-  uint32_t head_dim;
+  uint32_t n_layers;     // up to M40_MAX_CACHE_LAYERS; layers that attend to another's K and V are not counted
+  uint32_t n_groups;     // up to M40_MAX_CACHE_GROUPS, each with a layer at least
   uint32_t page_tokens;  // a power of two
   uint32_t n_pages;
   uint32_t type;         // M40_TYPE_F32, M40_TYPE_F16 or M40_TYPE_Q8_0
+  uint32_t n_kv_heads[M40_MAX_CACHE_LAYERS];
+  uint32_t head_dim[M40_MAX_CACHE_LAYERS];   // of K
+  uint32_t value_dim[M40_MAX_CACHE_LAYERS];  // of V; 0: V is not stored, it is the first values of K (a latent cache)
+  uint32_t group[M40_MAX_CACHE_LAYERS];
 } m40_cache_desc;
 
 M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, m40_error* error);
@@ -414,7 +421,7 @@ typedef struct m40_limits {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
-  uint32_t n_sequence_pages;  // pages of one sequence
+  uint32_t n_sequence_pages;  // pages of one sequence in a group
   uint32_t n_vocab;
   uint32_t reserved;
   uint64_t step_bytes;        // of m40_step's input block
@@ -439,16 +446,21 @@ M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* 
 // results do not depend on what else is in the step, nor on how many of a sequence's rows a step has; those of a
 // sequence stand at consecutive positions. The others are chunks of prompts, whose results do not depend on the
 // cutting. All of a sequence's rows in a step are of one kind.
+//
+// The page table says for each sequence and group of the cache which pages hold its tokens, page_tokens each, from its
+// first one on. Looked at are those that the sequence's tokens in this step are written to, and those that they attend to
+// in any layer of the group, by the windows of the program's attention operations; the others, before and behind, may be
+// M40_NONE.
 typedef struct m40_step_header {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
   uint32_t n_decode;
-  uint32_t page_stride;      // entries a row of the page table
+  uint32_t page_stride;      // entries of the page table for a sequence and group
   uint32_t tokens;           // -> int32 [n_tokens]
   uint32_t positions;        // -> uint32 [n_tokens]
-  uint32_t sequences;        // -> uint32 [n_tokens]: row of the page table
-  uint32_t page_table;       // -> uint32 [n_sequences, page_stride]
+  uint32_t sequences;        // -> uint32 [n_tokens]: rows of the page table
+  uint32_t page_table;       // -> uint32 [n_sequences, n_groups, page_stride]
   uint32_t outputs;          // -> m40_output [n_outputs], their rows rising
   uint32_t sampling;         // -> m40_sampling [n_outputs]; those of other kinds than sample are not looked at
   uint32_t token_counts;     // -> m40_token_count [n_token_counts]

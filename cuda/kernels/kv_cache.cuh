@@ -1,7 +1,7 @@
 // How K and V lie in the cache's pages on the device, and how a warp writes them and a lane reads them.
 //
-// A page has a region for each layer's K and, after it, for its V. In a region: the heads' rows
-// [n_kv_heads][page_tokens][row_bytes], of head_dim values padded with zeros to a multiple of 8, so that a head's
+// A page has a region for the K of each layer of its group and, after it, for its V, but where V are the first values of K.
+// In a region: the heads' rows [n_kv_heads][page_tokens][row_bytes], of head_dim (of V: value_dim) values padded with zeros to a multiple of 8, so that a head's
 // rows of one page follow one another and a lane can read 8 values (16 bytes of F16) wherever it starts; for Q8_0 then
 // the scales [n_kv_heads][page_tokens][head_dim / 32] as halves. Regions start at multiples of 16 bytes.
 #ifndef M40_KERNELS_KV_CACHE_CUH
@@ -31,11 +31,11 @@ inline uint64_t cache_region_bytes(uint32_t type, uint32_t n_kv_heads, uint32_t 
   return (rows * (cache_row_bytes(type, head_dim) + cache_scale_row_bytes(type, head_dim)) + 15) / 16 * 16;
 }
 
-// One layer of the cache, as kernels take it.
+// One layer of the cache, as kernels take it. Rows of V are as long as those of K.
 struct CacheLayer {
   uint8_t* keys;         // of page 0
   uint64_t page_bytes;
-  uint64_t values;       // bytes from a row of K to the same row of V
+  uint64_t values;       // bytes from a layer's K to its V: 0 where V are the first values of K
   uint64_t scales;       // bytes from a region's start to its scales
   uint32_t row_bytes;
   uint32_t scale_row_bytes;

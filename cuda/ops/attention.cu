@@ -104,8 +104,9 @@ AttentionKernelArgs kernel_args(const AttentionArgs& args, const StepView& step,
   kernel.output_stride = args.output_stride;
   kernel.positions = step.positions + first;
   kernel.sequences = step.sequences + first;
-  kernel.page_table = step.page_table;
-  kernel.page_stride = step.page_stride;
+  const LayerPages pages = layer_pages(cache, step, op.layer);
+  kernel.page_table = pages.table;
+  kernel.page_stride = pages.stride;
   kernel.group = op.n_heads / op.n_kv_heads;
   kernel.head_tiles = tiles(kernel.group, most_heads);
   kernel.window = op.window;
@@ -134,7 +135,7 @@ void decode(const AttentionArgs& args, const RopeStoreArgs* rope, const StepView
     static_cast<AttentionKernelArgs&>(kernel) = kernel_args(args, step, cache, first, heads);
     const uint32_t chunk_blocks = std::min(most_chunks, std::max(8u, most_decode_blocks / (head_blocks * n_tokens)));
     const AttentionDecodeKernels kernels = {kernel, dim3(chunk_blocks, head_blocks, n_tokens), stream};
-    switch (cache.type) {
+    switch (cache.desc->type) {
       case M40_TYPE_F16: kernels.launch_type<M40_TYPE_F16>(); break;
       case M40_TYPE_F32: kernels.launch_type<M40_TYPE_F32>(); break;
       default: kernels.launch_type<M40_TYPE_Q8_0>(); break;
@@ -155,7 +156,7 @@ void prefill(const AttentionArgs& args, const StepView& step, const CacheView& c
   const uint32_t shares = shape.shares(shape.count(op, kernel.n_tokens));
   kernel.tile_slots = shares > 1 ? shape.most_spans : 1;
   const dim3 grid(tiles(kernel.n_tokens, kernel.tile_tokens), op.n_kv_heads * kernel.head_tiles, shares);
-  switch (cache.type) {
+  switch (cache.desc->type) {
     case M40_TYPE_F16: launch_prefill<M40_TYPE_F16>(kernel, grid, stream); break;
     case M40_TYPE_F32: launch_prefill<M40_TYPE_F32>(kernel, grid, stream); break;
     default: launch_prefill<M40_TYPE_Q8_0>(kernel, grid, stream); break;

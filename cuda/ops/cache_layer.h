@@ -1,4 +1,4 @@
-// A layer of the cache, for a kernel.
+// A layer of the cache, and a step's pages of its group, for a kernel.
 #ifndef M40_OPS_CACHE_LAYER_H
 #define M40_OPS_CACHE_LAYER_H
 
@@ -8,18 +8,29 @@
 namespace m40::cuda {
 
 inline CacheLayer cache_layer(const CacheView& cache, uint32_t layer) {
-  const uint64_t region = cache_region_bytes(cache.type, cache.n_kv_heads, cache.head_dim, cache.page_tokens);
+  const m40_cache_desc& desc = *cache.desc;
+  const uint32_t head_dim = desc.head_dim[layer];
   CacheLayer result = {};
-  result.keys = cache.data + layer * 2 * region;
+  result.keys = cache.data + cache.layer_offsets[layer];
   result.page_bytes = cache.page_bytes;
-  result.values = region;
-  result.row_bytes = cache_row_bytes(cache.type, cache.head_dim);
-  result.scale_row_bytes = cache_scale_row_bytes(cache.type, cache.head_dim);
-  result.scales = uint64_t{cache.n_kv_heads} * cache.page_tokens * result.row_bytes;
-  result.page_tokens = cache.page_tokens;
-  result.page_shift = static_cast<uint32_t>(__builtin_ctz(cache.page_tokens));
-  result.head_dim = cache.head_dim;
+  result.values = desc.value_dim[layer] == 0 ? 0 : cache_region_bytes(desc.type, desc.n_kv_heads[layer], head_dim, desc.page_tokens);
+  result.row_bytes = cache_row_bytes(desc.type, head_dim);
+  result.scale_row_bytes = cache_scale_row_bytes(desc.type, head_dim);
+  result.scales = uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens * result.row_bytes;
+  result.page_tokens = desc.page_tokens;
+  result.page_shift = static_cast<uint32_t>(__builtin_ctz(desc.page_tokens));
+  result.head_dim = head_dim;
   return result;
+}
+
+// The pages of a layer's group: sequence s has its own from s * stride on.
+struct LayerPages {
+  const uint32_t* table;
+  uint32_t stride;
+};
+
+inline LayerPages layer_pages(const CacheView& cache, const StepView& step, uint32_t layer) {
+  return {step.page_table + uint64_t{cache.desc->group[layer]} * step.page_stride, step.n_groups * step.page_stride};
 }
 
 }  // namespace m40::cuda

@@ -33,11 +33,12 @@ struct StepView {
   uint32_t n_sequences;
   uint32_t n_outputs;
   uint32_t n_decode;                    // the first tokens: computed as decode, the others as prefill
-  uint32_t page_stride;                 // entries a row of the page table
+  uint32_t n_groups;                    // of the KV cache
+  uint32_t page_stride;                 // entries of the page table for a sequence and group
   const int32_t* tokens;                // [n_tokens]
   const uint32_t* positions;            // [n_tokens]
   const uint32_t* sequences;            // [n_tokens]
-  const uint32_t* page_table;           // [n_sequences, page_stride]
+  const uint32_t* page_table;           // [n_sequences, n_groups, page_stride]; not all entries are pages
   const uint32_t* outputs;              // [n_outputs]
   const m40_sampling* sampling;         // [n_outputs]
   const m40_token_count* token_counts;
@@ -49,21 +50,18 @@ struct StepView {
   bool shaped;                          // an output is a shaped draw
 };
 
-// kernels/kv_cache.cuh says how a page of page_bytes (cache_page_bytes() or more) is laid out. Page i starts at
+// kernels/kv_cache.cuh says how a layer of a page of page_bytes (place_cache() or more) is laid out. Page i starts at
 // data + i * page_bytes; both are multiples of 16.
 struct CacheView {
   uint8_t* data;
   uint64_t page_bytes;
-  uint32_t type;  // M40_TYPE_F16, M40_TYPE_F32 or M40_TYPE_Q8_0
-  uint32_t n_layers;
-  uint32_t n_kv_heads;
-  uint32_t head_dim;
-  uint32_t page_tokens;  // a power of two
-  uint32_t n_pages;
+  const m40_cache_desc* desc;
+  const uint64_t* layer_offsets;  // [n_layers], of place_cache()
 };
 
-// Bytes of a page. They may be more than a file's types would take: rows are padded and aligned.
-uint64_t cache_page_bytes(const m40_cache_desc& cache);
+// Where each layer starts in a page of its group (offsets, or nullptr), and the bytes of a page. They may be more than a
+// file's types would take: rows are padded and aligned.
+uint64_t place_cache(const m40_cache_desc& cache, uint64_t* offsets);
 
 // ---- matmul.cu ----------------------------------------------------------------------------------------
 

@@ -2,14 +2,18 @@
 
 #include <math.h>
 
+#include "../runtime/sizes.h"
 #include "cache_layer.h"
 #include "ops.h"
 #include "rope_parameters.h"
 
 namespace m40::cuda {
 
-uint64_t cache_page_bytes(const m40_cache_desc& cache) {
-  return 2 * uint64_t{cache.n_layers} * cache_region_bytes(cache.type, cache.n_kv_heads, cache.head_dim, cache.page_tokens);
+uint64_t place_cache(const m40_cache_desc& cache, uint64_t* offsets) {
+  return place_cache_layers(cache, offsets, [&](uint32_t layer) {
+    const auto region = [&](uint32_t dim) { return cache_region_bytes(cache.type, cache.n_kv_heads[layer], dim, cache.page_tokens); };
+    return region(cache.head_dim[layer]) + (cache.value_dim[layer] == 0 ? 0 : region(cache.value_dim[layer]));
+  });
 }
 
 void rope_turns(const double* angles, uint32_t n_pairs, uint64_t* turns) {
@@ -35,12 +39,13 @@ void launch_rope_store(const RopeStoreArgs& args, const StepView& step, const Ca
   kernel.n_kv_heads = args.op.n_kv_heads;
   kernel.positions = step.positions;
   kernel.sequences = step.sequences;
-  kernel.page_table = step.page_table;
-  kernel.page_stride = step.page_stride;
+  const LayerPages pages = layer_pages(cache, step, args.op.layer);
+  kernel.page_table = pages.table;
+  kernel.page_stride = pages.stride;
   const uint32_t heads = args.op.n_heads + 2 * args.op.n_kv_heads;
   const dim3 grid(step.n_tokens, (heads + rope_warps - 1) / rope_warps);
   const uint32_t shared_bytes = rope_shared_floats(kernel.rope) * sizeof(float);
-  switch (cache.type) {
+  switch (cache.desc->type) {
     case M40_TYPE_F16: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_F16>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
     case M40_TYPE_F32: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_F32>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;
     default: M40_LAUNCH((rope_to_cache_kernel<M40_TYPE_Q8_0>), grid, rope_warps * 32, shared_bytes, stream, kernel); break;

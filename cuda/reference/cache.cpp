@@ -2,16 +2,43 @@
 #include <string.h>
 
 #include "../runtime/checks.h"
+#include "../runtime/sizes.h"
 #include "objects.h"
 
 using m40::fail;
 using m40::guarded;
 using m40::require;
 using m40::reference::align_up;
+using m40::reference::CacheLayer;
 
 namespace {
 
-uint64_t padded_page_bytes(const m40_cache_desc& desc) { return align_up(m40::checked_page_bytes(desc)); }
+CacheLayer layer_of(const m40_cache_desc& desc, uint32_t layer) {
+  const uint64_t heads = uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens;
+  CacheLayer result = {};
+  result.key_head_bytes = result.value_head_bytes = m40::checked_row_bytes(desc.type, desc.head_dim[layer]);
+  if (desc.value_dim[layer] == 0) return result;
+  result.value_head_bytes = m40::checked_row_bytes(desc.type, desc.value_dim[layer]);
+  result.values = heads * result.key_head_bytes;
+  return result;
+}
+
+// layers: [n_layers], or nullptr.
+uint64_t place_layers(const m40_cache_desc& desc, CacheLayer* layers) {
+  m40::check_cache_desc(desc);
+  uint64_t offsets[M40_MAX_CACHE_LAYERS];
+  const uint64_t page_bytes = m40::place_cache_layers(desc, offsets, [&](uint32_t layer) {
+    const CacheLayer one = layer_of(desc, layer);
+    const uint64_t value_bytes = one.values == 0 ? 0 : one.value_head_bytes;
+    return uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens * (one.key_head_bytes + value_bytes);
+  });
+  for (uint32_t i = 0; layers != nullptr && i < desc.n_layers; i++) {
+    layers[i] = layer_of(desc, i);
+    layers[i].keys = offsets[i];
+    layers[i].values += offsets[i];
+  }
+  return align_up(page_bytes);
+}
 
 void check_cache(const m40_cache* cache) {
   require(cache, "cache");
@@ -25,7 +52,7 @@ extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc
   return guarded(error, [&] {
     require(context, "context");
     require(desc, "desc");
-    const uint64_t size = padded_page_bytes(*desc);
+    const uint64_t size = place_layers(*desc, nullptr);
     const uint64_t all = m40::checked_cache_bytes(*desc, size);
     if (n_bytes != nullptr) *n_bytes = all;
     if (page_bytes != nullptr) *page_bytes = size;
@@ -37,12 +64,12 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     require(arena, "arena");
     require(desc, "desc");
     require(cache, "cache");
-    const uint64_t page_bytes = padded_page_bytes(*desc);
-    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, page_bytes);
-    uint8_t* memory = arena->next(n_bytes, "a KV cache");
+    std::unique_ptr<m40_cache> created(new m40_cache{arena, *desc, nullptr, 0, {}});
+    created->page_bytes = place_layers(*desc, created->layers);
+    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, created->page_bytes);
+    created->memory = arena->next(n_bytes, "a KV cache");
     auto& caches = arena->context->caches;
-    caches.reserve(caches.size() + 1);
-    caches.emplace_back(new m40_cache{arena, *desc, memory, page_bytes, m40::cache_head_bytes(*desc)});
+    caches.push_back(std::move(created));
     arena->take(n_bytes);
     *cache = caches.back().get();
   });

@@ -30,16 +30,17 @@ void quantize_q8_0(const float* values, uint8_t* blocks, uint32_t n) {
 void KvHeads::write(uint32_t value, uint32_t kv_head, uint32_t position, const float* head) const {
   const m40_cache_desc& desc = cache_.desc;
   const uint32_t slot = position & (desc.page_tokens - 1);
-  uint8_t* place = cache_.page(pages_[position >> page_shift_]) + cache_.heads_offset(layer_, value, kv_head) + slot * cache_.head_bytes;
+  const uint32_t n = value == k ? desc.head_dim[layer_] : desc.value_dim[layer_];
+  uint8_t* place = cache_.page(pages_[position >> page_shift_]) + heads_offset(value, kv_head) + slot * head_bytes(value);
   switch (desc.type) {
     case M40_TYPE_F32:
-      memcpy(place, head, desc.head_dim * sizeof(float));
+      memcpy(place, head, n * sizeof(float));
       break;
     case M40_TYPE_F16:
-      kernels_.to_f16(head, reinterpret_cast<uint16_t*>(place), desc.head_dim);
+      kernels_.to_f16(head, reinterpret_cast<uint16_t*>(place), n);
       break;
     default:
-      quantize_q8_0(head, place, desc.head_dim);
+      quantize_q8_0(head, place, n);
   }
 }
 

@@ -14,20 +14,22 @@ class KvHeads {
   KvHeads(const Execution& execution, uint32_t layer, uint32_t sequence)
       : kernels_(execution.kernels),
         cache_(*execution.program.cache),
-        pages_(execution.step.page_table + uint64_t{sequence} * execution.step.page_stride),
+        pages_(execution.step.pages_of(sequence, cache_.desc.group[layer])),
+        place_(cache_.layers[layer]),
         layer_(layer),
         page_shift_(static_cast<uint32_t>(__builtin_ctz(cache_.desc.page_tokens))) {}
 
-  // The heads of K or V of a page of the sequence, one a token: head_bytes apart.
+  // The heads of K or V of a page of the sequence, one a token: head_bytes() apart.
   const uint8_t* heads(uint32_t value, uint32_t kv_head, uint32_t page) const {
-    return cache_.page(pages_[page]) + cache_.heads_offset(layer_, value, kv_head);
+    return cache_.page(pages_[page]) + heads_offset(value, kv_head);
   }
+  uint64_t head_bytes(uint32_t value) const { return value == k ? place_.key_head_bytes : place_.value_head_bytes; }
 
   void write(uint32_t value, uint32_t kv_head, uint32_t position, const float* head) const;
 
   // The product of q with a K head.
   float dot(const float* q, const uint8_t* head, float* scratch) const {
-    const uint32_t n = cache_.desc.head_dim;
+    const uint32_t n = cache_.desc.head_dim[layer_];
     switch (cache_.desc.type) {
       case M40_TYPE_F32:
         return kernels_.dot(q, reinterpret_cast<const float*>(head), n);
@@ -39,9 +41,8 @@ class KvHeads {
     }
   }
 
-  // sum += weight * a V head
-  void add_scaled(float* sum, const uint8_t* head, float weight, float* scratch) const {
-    const uint32_t n = cache_.desc.head_dim;
+  // sum [n] += weight * the first n values of a V head
+  void add_scaled(float* sum, const uint8_t* head, float weight, uint32_t n, float* scratch) const {
     switch (cache_.desc.type) {
       case M40_TYPE_F32:
         return kernels_.add_scaled(sum, reinterpret_cast<const float*>(head), weight, n);
@@ -54,9 +55,14 @@ class KvHeads {
   }
 
  private:
+  uint64_t heads_offset(uint32_t value, uint32_t kv_head) const {
+    return (value == k ? place_.keys : place_.values) + uint64_t{kv_head} * cache_.desc.page_tokens * head_bytes(value);
+  }
+
   const Kernels& kernels_;
   const m40_cache& cache_;
   const uint32_t* pages_;
+  const CacheLayer& place_;
   uint32_t layer_;
   uint32_t page_shift_;
 };

@@ -34,6 +34,12 @@ struct Tensor {
   const float* values() const { return reinterpret_cast<const float*>(data); }
 };
 
+// Where a layer's K and V of a page are, and how large.
+struct CacheLayer {
+  uint64_t keys, values;                      // bytes from the page's start
+  uint64_t key_head_bytes, value_head_bytes;  // from a head to that of the next token
+};
+
 // Where a program's memory lies, relative to its start.
 struct ProgramPlan {
   std::vector<uint64_t> buffers;
@@ -57,19 +63,16 @@ struct m40_arena : m40::Arena {
   void release();
 };
 
-// A page is [n_layers][K, V][n_kv_heads][page_tokens] heads of head_dim values.
+// A page of a group is [its layers]: K [n_kv_heads][page_tokens] heads of head_dim values, then V of value_dim, but for
+// layers whose V are the first values of K.
 struct m40_cache {
   m40_arena* arena;
   m40_cache_desc desc;
   uint8_t* memory;
   uint64_t page_bytes;
-  uint64_t head_bytes;
+  m40::reference::CacheLayer layers[M40_MAX_CACHE_LAYERS];
 
   uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
-  // Where K (value 0) or V (value 1) of a KV head stand in a page: page_tokens heads of head_bytes.
-  uint64_t heads_offset(uint32_t layer, uint32_t value, uint32_t kv_head) const {
-    return ((uint64_t{layer} * 2 + value) * desc.n_kv_heads + kv_head) * desc.page_tokens * head_bytes;
-  }
 };
 
 struct m40_program : m40::ProgramBase {

@@ -33,7 +33,7 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
     const uint8_t* values = heads.heads(KvHeads::v, kv_head, static_cast<uint32_t>(page));
     float page_largest = largest;
     for (uint32_t i = first; i < last; i++) {
-      scores[i] = soft_capped(heads.dot(q, keys + i * cache.head_bytes, converted) * op.scale, op.softcap);
+      scores[i] = soft_capped(heads.dot(q, keys + i * heads.head_bytes(KvHeads::k), converted) * op.scale, op.softcap);
       page_largest = std::max(page_largest, scores[i]);
     }
     if (page_largest > largest) {
@@ -45,7 +45,7 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
     for (uint32_t i = first; i < last; i++) {
       const float weight = expf(scores[i] - largest);
       sum += static_cast<double>(weight);
-      heads.add_scaled(output, values + i * cache.head_bytes, weight, converted);
+      heads.add_scaled(output, values + i * heads.head_bytes(KvHeads::v), weight, op.head_dim, converted);
     }
   }
   for (uint32_t i = 0; i < op.head_dim; i++) output[i] = static_cast<float>(static_cast<double>(output[i]) / sum);

@@ -2,6 +2,7 @@
 #include "../ops/ops.h"
 #include "checks.h"
 #include "device_objects.h"
+#include "sizes.h"
 
 using m40::fail;
 using m40::guarded;
@@ -11,9 +12,10 @@ using m40::cuda::placed_bytes;
 
 namespace {
 
-uint64_t padded_page_bytes(const m40_cache_desc& desc) {
-  m40::checked_page_bytes(desc);
-  return m40::cuda::align_up(m40::cuda::cache_page_bytes(desc));
+// offsets: of the layers, or nullptr.
+uint64_t padded_page_bytes(const m40_cache_desc& desc, uint64_t* offsets) {
+  m40::check_cache_desc(desc);
+  return m40::cuda::align_up(m40::cuda::place_cache(desc, offsets));
 }
 
 void check_cache(const m40_cache* cache) {
@@ -44,7 +46,7 @@ extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc
   return guarded(error, [&] {
     require(context, "context");
     require(desc, "desc");
-    const uint64_t size = padded_page_bytes(*desc);
+    const uint64_t size = padded_page_bytes(*desc, nullptr);
     const uint64_t all = m40::checked_cache_bytes(*desc, size);
     if (n_bytes != nullptr) *n_bytes = placed_bytes(all);
     if (page_bytes != nullptr) *page_bytes = size;
@@ -56,15 +58,16 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     require(arena, "arena");
     require(desc, "desc");
     require(cache, "cache");
-    const uint64_t page_bytes = padded_page_bytes(*desc);
-    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, page_bytes);
-    uint8_t* memory = arena->next(placed_bytes(n_bytes), "a KV cache");
+    std::unique_ptr<m40_cache> created(new m40_cache{arena, *desc, nullptr, 0, {}});
+    created->page_bytes = padded_page_bytes(*desc, created->layer_offsets);
+    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, created->page_bytes);
+    created->memory = arena->next(placed_bytes(n_bytes), "a KV cache");
     auto& caches = arena->context->caches;
     caches.reserve(caches.size() + 1);
     arena->context->use();
-    m40::cuda::permit(memory, n_bytes);
-    check(cudaMemsetAsync(memory, 0, n_bytes, arena->context->stream), "a KV cache");
-    caches.emplace_back(new m40_cache{arena, *desc, memory, page_bytes});
+    m40::cuda::permit(created->memory, n_bytes);
+    check(cudaMemsetAsync(created->memory, 0, n_bytes, arena->context->stream), "a KV cache");
+    caches.push_back(std::move(created));
     arena->take(placed_bytes(n_bytes));
     *cache = caches.back().get();
   });

@@ -94,6 +94,7 @@ struct m40_cache {
   m40_cache_desc desc;
   uint8_t* memory;
   uint64_t page_bytes;
+  uint64_t layer_offsets[M40_MAX_CACHE_LAYERS];  // in a page
 
   uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
 };

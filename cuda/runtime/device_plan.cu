@@ -64,7 +64,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
     plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));
   }
-  plan.input_bytes = input_bytes(limits);
+  plan.input_bytes = input_bytes(limits, program.cache == nullptr ? 0 : program.cache->n_groups);
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
   plan.counters = place(scratch_counters * sizeof(uint32_t));

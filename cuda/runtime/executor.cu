@@ -19,8 +19,7 @@ class Execution {
     results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
     if (program.cache != nullptr) {
       const m40_cache& cache = *program.cache;
-      cache_ = {cache.memory,          cache.page_bytes,    cache.desc.type,        cache.desc.n_layers,
-                cache.desc.n_kv_heads, cache.desc.head_dim, cache.desc.page_tokens, cache.desc.n_pages};
+      cache_ = {cache.memory, cache.page_bytes, &cache.desc, cache.layer_offsets};
     }
   }
 
@@ -209,7 +208,7 @@ class Execution {
     args.qkv_stride = stride(op.q);
     args.output = buffer(op.output);
     args.output_stride = stride(op.output);
-    const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.page_tokens;
+    const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.desc->page_tokens;
     args.max_positions = positions > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(positions);
     args.decode_rows = attention_decode_rows(program_.limits.limits);
     args.op = op;

@@ -116,11 +116,14 @@ std::string describe() {
   {
     STRUCT(m40_cache_desc);
     FIELD(n_layers);
-    FIELD(n_kv_heads);
-    FIELD(head_dim);
+    FIELD(n_groups);
     FIELD(page_tokens);
     FIELD(n_pages);
     FIELD(type);
+    FIELD(n_kv_heads);
+    FIELD(head_dim);
+    FIELD(value_dim);
+    FIELD(group);
   }
   {
     STRUCT(m40_buffer_desc);

@@ -9,6 +9,24 @@
 
 namespace m40 {
 
+namespace {
+
+std::vector<CacheUse> cache_uses(const ProgramDescription& program) {
+  std::vector<CacheUse> groups(program.cache->n_groups);
+  for (uint32_t i = 0; i < program.n_ops; i++) {
+    const m40_op& op = program.ops[i];
+    if (op.kind == M40_OP_ROPE_STORE && op.rope_store.kv != M40_NONE) groups[program.cache->group[op.rope_store.layer]].used = true;
+    if (op.kind != M40_OP_ATTENTION) continue;
+    CacheUse& use = groups[program.cache->group[op.attention.layer]];
+    const Reach reach = {op.attention.window, op.attention.chunk};
+    use.used = true;
+    if (std::find(use.reaches.begin(), use.reaches.end(), reach) == use.reaches.end()) use.reaches.push_back(reach);
+  }
+  return groups;
+}
+
+}  // namespace
+
 uint8_t* Arena::next(uint64_t placed_bytes, const char* what) const {
   check_room(alive(), n_bytes, used_bytes, placed_bytes, what);
   return memory + used_bytes;
@@ -41,6 +59,7 @@ void fill_program(ProgramBase& program, const ProgramDescription& description, c
   if (std::any_of(program.ops.begin(), program.ops.end(), uses_cache)) {
     program.limits.page_tokens = description.cache->page_tokens;
     program.limits.n_pages = description.cache->n_pages;
+    program.limits.groups = cache_uses(description);
     add(cache_arena);
   }
   add(arena);

@@ -170,10 +170,16 @@ class RecordChecker {
     if (n_heads % n_kv_heads != 0) reject("%u heads over %u KV heads: wanted a multiple", n_heads, n_kv_heads);
     const m40_cache_desc* cache = program_.cache;
     if (cache == nullptr) reject("the program has no KV cache: wanted one");
-    if (cache->n_kv_heads != n_kv_heads || cache->head_dim != head_dim) {
-      reject("%u KV heads of dimension %u: the cache has %u of %u", n_kv_heads, head_dim, cache->n_kv_heads, cache->head_dim);
-    }
     if (layer >= cache->n_layers) reject("layer %u: the cache has %u", layer, cache->n_layers);
+    if (cache->n_kv_heads[layer] != n_kv_heads || cache->head_dim[layer] != head_dim) {
+      reject("%u KV heads of dimension %u: the cache has %u of %u", n_kv_heads, head_dim, cache->n_kv_heads[layer], cache->head_dim[layer]);
+    }
+    const uint32_t stored = cache->value_dim[layer];
+    if (stored != 0 && stored != value_dim) reject("V of %u values: the cache has %u", value_dim, stored);
+    if (stored == 0 && value_dim > head_dim) reject("V of %u values, the first of K's %u: wanted no more than those", value_dim, head_dim);
+    if (stored == 0 && cache->type == M40_TYPE_Q8_0 && value_dim % 32 != 0) {
+      reject("V of %u values, the first of K's, in a cache of type Q8_0: wanted a multiple of 32", value_dim);
+    }
   }
 
   void norm(const m40_op_norm& op) const {
@@ -221,10 +227,10 @@ class RecordChecker {
       const uint64_t q_end = uint64_t{op.n_heads} * op.head_dim;
       if (op.k_column < q_end || op.v_column < q_end) reject("K at column %u and V at %u of the buffer of q: wanted them behind it, at %llu", op.k_column, op.v_column, static_cast<unsigned long long>(q_end));
     }
-    if (op.v_column == M40_NONE) {
-      if (op.value_dim > op.head_dim) reject("V of %u values, the first of K's %u: wanted no more than those", op.value_dim, op.head_dim);
-      if (op.v_norm != 0) reject("v_norm is 1 without V: wanted 0");
+    if (op.kv != M40_NONE && (op.v_column == M40_NONE) != (program_.cache->value_dim[op.layer] == 0)) {
+      reject("V %s: the layer of the cache has %s", op.v_column == M40_NONE ? "is missing" : "is given", op.v_column == M40_NONE ? "its own V" : "the first values of K for V");
     }
+    if (op.v_column == M40_NONE && op.v_norm != 0) reject("v_norm is 1 without V: wanted 0");
     if (op.head_norm == M40_HEAD_NORM_NONE && (op.q_norm != M40_NONE || op.k_norm != M40_NONE)) {
       reject("q_norm or k_norm is given with head_norm 0: wanted 1 or 2");
     }

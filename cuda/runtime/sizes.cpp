@@ -50,26 +50,42 @@ uint64_t checked_tensor_bytes(const m40_tensor_desc& desc) {
   return checked_multiply(checked_multiply(row_bytes, desc.rows, "a tensor"), desc.n_experts, "a tensor");
 }
 
-uint64_t cache_head_bytes(const m40_cache_desc& desc) { return checked_row_bytes(desc.type, desc.head_dim); }
+void check_page_size(uint64_t n_bytes) {
+  if (n_bytes > max_bytes) fail(M40_INVALID_ARGUMENT, "a KV page would take more than 2^48 bytes");
+}
 
-uint64_t checked_page_bytes(const m40_cache_desc& desc) {
+void check_cache_desc(const m40_cache_desc& desc) {
   if (desc.type != M40_TYPE_F32 && desc.type != M40_TYPE_F16 && desc.type != M40_TYPE_Q8_0) {
     const TensorType* type = find_tensor_type(desc.type);
     fail(M40_UNSUPPORTED, "a KV cache of type %s (%u): wanted F32, F16 or Q8_0", type == nullptr ? "unknown" : type->name,
          desc.type);
   }
-  if (desc.n_layers == 0 || desc.n_kv_heads == 0 || desc.head_dim == 0 || desc.n_pages == 0) {
-    fail(M40_INVALID_ARGUMENT, "a KV cache of %u layers, %u KV heads, head dimension %u and %u pages: none of them may be 0",
-         desc.n_layers, desc.n_kv_heads, desc.head_dim, desc.n_pages);
+  if (desc.n_layers == 0 || desc.n_layers > M40_MAX_CACHE_LAYERS || desc.n_groups == 0 || desc.n_groups > M40_MAX_CACHE_GROUPS) {
+    fail(M40_INVALID_ARGUMENT, "a KV cache of %u layers in %u groups: wanted 1 to %d in 1 to %d", desc.n_layers, desc.n_groups,
+         M40_MAX_CACHE_LAYERS, M40_MAX_CACHE_GROUPS);
   }
+  if (desc.n_pages == 0) fail(M40_INVALID_ARGUMENT, "a KV cache of 0 pages: wanted at least 1");
   if (desc.page_tokens == 0 || (desc.page_tokens & (desc.page_tokens - 1)) != 0) {
     fail(M40_INVALID_ARGUMENT, "KV pages of %u tokens: wanted a power of two", desc.page_tokens);
   }
-  uint64_t bytes = cache_head_bytes(desc);
-  bytes = checked_multiply(bytes, desc.page_tokens, "a KV page");
-  bytes = checked_multiply(bytes, desc.n_kv_heads, "a KV page");
-  bytes = checked_multiply(bytes, 2, "a KV page");
-  return checked_multiply(bytes, desc.n_layers, "a KV page");
+  uint32_t groups = 0;
+  for (uint32_t layer = 0; layer < desc.n_layers; layer++) {
+    if (desc.n_kv_heads[layer] == 0 || desc.head_dim[layer] == 0) {
+      fail(M40_INVALID_ARGUMENT, "layer %u of a KV cache has %u KV heads of dimension %u: neither may be 0", layer, desc.n_kv_heads[layer],
+           desc.head_dim[layer]);
+    }
+    if (desc.group[layer] >= desc.n_groups) {
+      fail(M40_INVALID_ARGUMENT, "layer %u of a KV cache is in group %u: wanted one below %u", layer, desc.group[layer], desc.n_groups);
+    }
+    groups |= 1u << desc.group[layer];
+    // Of all of a page's heads, far below where sums overflow.
+    const uint64_t k_bytes = checked_multiply(checked_row_bytes(desc.type, desc.head_dim[layer]), desc.n_kv_heads[layer], "a KV page");
+    const uint64_t v_bytes = desc.value_dim[layer] == 0 ? 0 : checked_multiply(checked_row_bytes(desc.type, desc.value_dim[layer]), desc.n_kv_heads[layer], "a KV page");
+    checked_multiply(k_bytes + v_bytes, desc.page_tokens, "a KV page");
+  }
+  for (uint32_t group = 0; group < desc.n_groups; group++) {
+    if (!(groups >> group & 1)) fail(M40_INVALID_ARGUMENT, "group %u of a KV cache has no layer", group);
+  }
 }
 
 uint64_t buffer_rows(const m40_buffer_desc& buffer, uint64_t n_tokens, uint64_t n_outputs) {

@@ -13,14 +13,31 @@ namespace m40 {
 // no whole number of blocks.
 uint64_t checked_row_bytes(uint32_t type, uint64_t columns);
 
+// Fails for a page of more bytes than any device has.
+void check_page_size(uint64_t n_bytes);
+
 // Bytes of the tensor's data as a file holds it.
 uint64_t checked_tensor_bytes(const m40_tensor_desc& desc);
 
-// Bytes of K (or V) of one head and one token in the cache.
-uint64_t cache_head_bytes(const m40_cache_desc& desc);
+// Checks all of a cache's description but how many bytes it takes.
+void check_cache_desc(const m40_cache_desc& desc);
 
-// Bytes of one page, K and V of every layer, before any alignment.
-uint64_t checked_page_bytes(const m40_cache_desc& desc);
+// Places the layers of each group one after the other in the group's pages. layer_bytes(layer): of K and V of one page.
+// offsets: [n_layers], where each layer starts, or nullptr. The result is the bytes of a page: of the largest group.
+// Fails where that is more than any device has.
+template <class LayerBytes>
+uint64_t place_cache_layers(const m40_cache_desc& desc, uint64_t* offsets, const LayerBytes& layer_bytes) {
+  uint64_t ends[M40_MAX_CACHE_GROUPS] = {};
+  uint64_t page_bytes = 0;
+  for (uint32_t layer = 0; layer < desc.n_layers; layer++) {
+    uint64_t& end = ends[desc.group[layer]];
+    if (offsets != nullptr) offsets[layer] = end;
+    end += layer_bytes(layer);
+    check_page_size(end);
+    if (end > page_bytes) page_bytes = end;
+  }
+  return page_bytes;
+}
 
 // Rows of a buffer in the largest step.
 uint64_t buffer_rows(const m40_buffer_desc& buffer, uint64_t n_tokens, uint64_t n_outputs);

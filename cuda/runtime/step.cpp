@@ -1,7 +1,10 @@
 #include "step.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#include <algorithm>
 
 #include "sample_weights.h"
 
@@ -31,8 +34,8 @@ class StepParser {
         fail(M40_INVALID_ARGUMENT, "a step with %u pages a sequence: wanted at most %u", header_.page_stride,
              limits_.limits.n_sequence_pages);
       }
-      step.page_table =
-          array<uint32_t>("page_table", header_.page_table, uint64_t{header_.n_sequences} * header_.page_stride);
+      step.n_groups = static_cast<uint32_t>(limits_.groups.size());
+      step.page_table = array<uint32_t>("page_table", header_.page_table, uint64_t{header_.n_sequences} * step.n_groups * header_.page_stride);
     }
     check_tokens(step);
     check_sequences(step, seen);
@@ -96,6 +99,7 @@ class StepParser {
 
   void check_sequences(const Step& step, uint32_t* seen) const {
     memset(seen, 0, (uint64_t{step.n_sequences} + 31) / 32 * 4);
+    uint32_t first_position = 0;  // of the sequence
     for (uint32_t t = 0; t < step.n_tokens; t++) {
       const uint32_t sequence = step.sequences[t];
       if (sequence >= step.n_sequences) {
@@ -108,6 +112,7 @@ class StepParser {
           fail(M40_INVALID_ARGUMENT, "token %u of the step: the tokens of sequence %u do not stand together", t, sequence);
         }
         seen[sequence / 32] |= bit;
+        first_position = step.positions[t];
       } else if (t == step.n_decode) {
         fail(M40_INVALID_ARGUMENT, "token %u of the step is of sequence %u, as is the one before it, the last of %u decoded rows: wanted all or none of a sequence's rows decoded",
              t, sequence, step.n_decode);
@@ -119,22 +124,41 @@ class StepParser {
              step.positions[t], step.positions[t - 1]);
       }
       const bool ends = t + 1 == step.n_tokens || step.sequences[t + 1] != sequence;
-      if (ends && limits_.page_tokens != 0) check_pages(step, sequence, step.positions[t]);
+      if (ends && limits_.page_tokens != 0) check_pages(step, sequence, first_position, step.positions[t]);
     }
   }
 
-  void check_pages(const Step& step, uint32_t sequence, uint32_t last_position) const {
+  // The pages that the sequence's tokens, from first_position to last_position, are written to or attend to.
+  void check_pages(const Step& step, uint32_t sequence, uint32_t first_position, uint32_t last_position) const {
     const uint32_t last_page = last_position / limits_.page_tokens;
     if (last_page >= step.page_stride) {
       fail(M40_INVALID_ARGUMENT, "sequence %u reaches position %u, page %u: its row of the page table has %u", sequence,
            last_position, last_page, step.page_stride);
     }
-    const uint32_t* row = step.page_table + uint64_t{sequence} * step.page_stride;
-    for (uint32_t i = 0; i <= last_page; i++) {
-      if (row[i] >= limits_.n_pages) {
-        fail(M40_INVALID_ARGUMENT, "page %u of sequence %u is %u: the KV cache has %u pages", i, sequence, row[i], limits_.n_pages);
+    for (uint32_t group = 0; group < step.n_groups; group++) {
+      if (!limits_.groups[group].used) continue;
+      const uint64_t first = first_looked_at(limits_.groups[group], first_position);
+      const uint32_t* row = step.pages_of(sequence, group);
+      for (uint32_t i = static_cast<uint32_t>(first / limits_.page_tokens); i <= last_page; i++) {
+        if (row[i] >= limits_.n_pages) reject_page(step, sequence, group, i, row[i], first);
       }
     }
+  }
+
+  static uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
+    uint64_t first = position;
+    for (const Reach& reach : use.reaches) first = std::min(first, reach.first_visible(position));
+    return first;
+  }
+
+  [[noreturn]] void reject_page(const Step& step, uint32_t sequence, uint32_t group, uint32_t index, uint32_t page, uint64_t first) const {
+    char of_group[32] = "";
+    if (step.n_groups > 1) snprintf(of_group, sizeof(of_group), " in group %u", group);
+    if (page == M40_NONE) {
+      fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is absent (M40_NONE): the step looks at its positions from %llu on", index, sequence,
+           of_group, static_cast<unsigned long long>(first));
+    }
+    fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is %u: the KV cache has %u pages", index, sequence, of_group, page, limits_.n_pages);
   }
 
   void check_outputs(Step& step) const {

@@ -5,10 +5,32 @@
 
 #include <stdint.h>
 
+#include <vector>
+
 #include "../include/m40.h"
 #include "error.h"
 
 namespace m40 {
+
+// Which positions a token attends to in some layers of a cache's group: with neither, all up to its own.
+struct Reach {
+  uint32_t window;
+  uint32_t chunk;
+
+  bool operator==(const Reach& other) const { return window == other.window && chunk == other.chunk; }
+  // The first of them, for a token at a position.
+  uint64_t first_visible(uint64_t position) const {
+    const uint64_t of_window = window != 0 && window < position + 1 ? position + 1 - window : 0;
+    const uint64_t of_chunk = chunk != 0 ? position / chunk * chunk : 0;
+    return of_window > of_chunk ? of_window : of_chunk;
+  }
+};
+
+// How a program uses a group of the cache.
+struct CacheUse {
+  bool used;                   // it writes to its pages, or reads them
+  std::vector<Reach> reaches;  // of the attention operations over its layers, each once
+};
 
 // What a step of a program may ask for.
 struct StepLimits {
@@ -16,6 +38,8 @@ struct StepLimits {
   uint64_t n_positions;  // positions are below
   uint32_t page_tokens;  // 0: the program has no KV cache
   uint32_t n_pages;
+  // Of each group of the cache that the program writes to or reads, what its attention operations reach.
+  std::vector<CacheUse> groups;
   bool samples;          // the program has a sample operation
   bool hidden;           // and it names a buffer of hidden states
 };
@@ -27,10 +51,11 @@ struct Step {
   uint32_t n_outputs;
   uint32_t n_decode;                 // the first tokens, which are computed as decode
   uint32_t page_stride;
+  uint32_t n_groups;                 // of the KV cache; 0 without one
   const int32_t* tokens;             // [n_tokens]
   const uint32_t* positions;         // [n_tokens]
   const uint32_t* sequences;         // [n_tokens]
-  const uint32_t* page_table;        // [n_sequences, page_stride]; nullptr without a KV cache
+  const uint32_t* page_table;        // [n_sequences, n_groups, page_stride]; nullptr without a KV cache
   const m40_output* outputs;         // [n_outputs]
   const m40_sampling* sampling;      // [n_outputs]; nullptr where the program does not sample
   const m40_token_count* token_counts;
@@ -39,6 +64,11 @@ struct Step {
   uint32_t mask_words;
   bool hidden;                       // an output is a hidden state
   bool shaped;                       // one is a shaped draw (sample_weights.h)
+
+  // A sequence's pages in a group of the cache.
+  const uint32_t* pages_of(uint32_t sequence, uint32_t group) const {
+    return page_table + (uint64_t{sequence} * n_groups + group) * page_stride;
+  }
 };
 
 // seen: scratch of ceil(limits.n_sequences / 32) words. Throws Failure with M40_INVALID_ARGUMENT.

@@ -19,7 +19,7 @@ struct Places {
     positions = tokens + uint64_t{4} * shape.n_tokens;
     sequences = positions + uint64_t{4} * shape.n_tokens;
     page_table = sequences + uint64_t{4} * shape.n_tokens;
-    outputs = page_table + uint64_t{4} * shape.n_sequences * shape.page_stride;
+    outputs = page_table + uint64_t{4} * shape.n_sequences * shape.n_groups * shape.page_stride;
     sampling = outputs + uint64_t{4} * shape.n_outputs;
     sampling = (sampling + 15) / 16 * 16;
     rest = (sampling + sizeof(m40_sampling) * shape.n_outputs + 15) / 16 * 16;
@@ -47,7 +47,7 @@ m40_sampling greedy() {
 }  // namespace
 
 StepShape shape_of(const Step& step, const StepLimits& limits) {
-  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, 0, 1, step.hidden, step.shaped};
+  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, step.n_groups, 0, 1, step.hidden, step.shaped};
   if (limits.page_tokens != 0) {
     uint32_t stride = 16;
     while (stride < step.page_stride) stride *= 2;
@@ -61,8 +61,8 @@ StepShape shape_of(const Step& step, const StepLimits& limits) {
   return shape;
 }
 
-uint64_t input_bytes(const m40_limits& limits) {
-  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, limits.n_sequence_pages, 0, false, false};
+uint64_t input_bytes(const m40_limits& limits, uint32_t n_groups) {
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_pages, 0, false, false};
   return Places(largest).rest + limits.step_bytes + 16;
 }
 
@@ -79,9 +79,9 @@ void write_input(const Step& step, const StepShape& shape, const m40_step_header
   copy(places.positions, step.positions, uint64_t{4} * step.n_tokens);
   copy(places.sequences, step.sequences, uint64_t{4} * step.n_tokens);
   if (shape.page_stride != 0) {
-    for (uint32_t s = 0; s < step.n_sequences; s++) {
-      const uint64_t row = places.page_table + uint64_t{4} * s * shape.page_stride;
-      copy(row, step.page_table + uint64_t{s} * step.page_stride, uint64_t{4} * step.page_stride);
+    for (uint64_t i = 0; i < uint64_t{step.n_sequences} * step.n_groups; i++) {
+      const uint64_t row = places.page_table + uint64_t{4} * i * shape.page_stride;
+      copy(row, step.page_table + i * step.page_stride, uint64_t{4} * step.page_stride);
       memset(memory + row + uint64_t{4} * step.page_stride, 0, uint64_t{4} * (shape.page_stride - step.page_stride));
     }
   }
@@ -110,6 +110,7 @@ StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* m
   view.n_sequences = shape.n_sequences;
   view.n_outputs = shape.n_outputs;
   view.n_decode = shape.n_decode;
+  view.n_groups = shape.n_groups;
   view.page_stride = shape.page_stride;
   view.tokens = reinterpret_cast<const int32_t*>(memory + places.tokens);
   view.positions = reinterpret_cast<const uint32_t*>(memory + places.positions);

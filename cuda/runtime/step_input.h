@@ -18,6 +18,7 @@ struct StepShape {
   uint32_t n_sequences;
   uint32_t n_outputs;
   uint32_t n_decode;
+  uint32_t n_groups;  // of the KV cache: always a program's
   uint32_t page_stride;
   uint32_t most_tokens;
   bool hidden;  // hidden states are wanted: they are written where they would not have to be
@@ -30,8 +31,8 @@ struct StepShape {
 // The page stride is rounded up, so that few shapes are met as sequences grow.
 StepShape shape_of(const Step& step, const StepLimits& limits);
 
-// Bytes of the input of any step within the limits.
-uint64_t input_bytes(const m40_limits& limits);
+// Bytes of the input of any step within the limits. n_groups: of the KV cache.
+uint64_t input_bytes(const m40_limits& limits, uint32_t n_groups);
 
 // Bytes of this step's.
 uint64_t input_bytes(const Step& step, const StepShape& shape, const m40_step_header& header);

@@ -26,7 +26,10 @@ void validate_limits(const m40_limits& limits, const m40_cache_desc* cache) {
     fail(M40_INVALID_ARGUMENT, "%u sequences of %u pages: wanted at most 2^46 pages in all", limits.n_sequences, limits.n_sequence_pages);
   }
   if (cache == nullptr) return;
-  checked_page_bytes(*cache);
+  check_cache_desc(*cache);
+  if (uint64_t{limits.n_sequence_pages} * cache->n_groups > UINT32_MAX) {
+    fail(M40_INVALID_ARGUMENT, "%u pages a sequence in each of %u groups: wanted fewer than 2^32 in all", limits.n_sequence_pages, cache->n_groups);
+  }
   if (uint64_t{limits.n_sequence_pages} * cache->page_tokens > uint64_t{1} << 32) {
     fail(M40_INVALID_ARGUMENT, "%u pages a sequence of %u tokens: positions would not fit 32 bits", limits.n_sequence_pages,
          cache->page_tokens);

@@ -24,8 +24,11 @@ export interface StepSequence {
   readonly tokens: ArrayLike<number>;
   /** Position of the first of them in the sequence. */
   readonly position: number;
-  /** The sequence's KV pages, in order, up to its last token here at least. */
-  readonly pages: ArrayLike<number>;
+  /**
+   * The sequence's KV pages of each group of the cache, in order, up to its last token here at least; `NONE`
+   * for those that no token here attends to. Empty where there is no cache.
+   */
+  readonly pages: readonly ArrayLike<number>[];
   /** For which of `tokens` (rising indices) something is wanted, and what: "sample" where that is absent. */
   readonly outputs: readonly {
     readonly row: number;
@@ -60,25 +63,29 @@ const FIELD = Object.fromEntries(
  * Bytes of the largest input block within limits.
  *
  * @param sequenceTokens Tokens of one sequence at most: it has no more different ones to count.
+ * @param groups Of the KV cache.
  */
 export function stepBytes(
   limits: Omit<Limits, "step_bytes" | "reserved">,
   sequenceTokens = limits.n_vocab,
+  groups = 1,
 ): number {
   const mask = Math.ceil(limits.n_vocab / 32) * 4;
   const history = Math.min(limits.n_vocab, sequenceTokens) * TOKEN_COUNT.bytes;
   const biases = (Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) + MOST_FORBIDDEN) *
     TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
-    limits.n_sequences * limits.n_sequence_pages * 4 +
+    limits.n_sequences * groups * limits.n_sequence_pages * 4 +
     limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
     limits.n_sequences * (history + biases);
 }
 
-/** How much of everything a step has; `pages` of the sequence with most of them. */
+/** How much of everything a step has; `pages` of the sequence and group with most of them. */
 interface StepSize {
   readonly tokens: number;
   readonly sequences: number;
+  /** Of the KV cache. */
+  readonly groups: number;
   readonly pages: number;
   readonly outputs: number;
   /** Tokens that are computed as decoded ones. */
@@ -145,7 +152,10 @@ export class StepBlock {
     const written = { tokens: 0, outputs: 0, counts: 0, biases: 0, masks: 0 };
     const wanted: WantedOutput[] = [];
     sequences.forEach((sequence, index) => {
-      this.writePages(sequence.pages, at.pageTable + index * size.pages, size.pages);
+      sequence.pages.forEach((pages, group) => {
+        const row = index * size.groups + group;
+        this.writePages(pages, at.pageTable + row * size.pages, size.pages);
+      });
       for (const { row, kind = "sample", sampling = GREEDY } of sequence.outputs) {
         const output = at.outputs + 2 * written.outputs;
         this.words[output] = written.tokens + row;
@@ -272,7 +282,7 @@ export class StepBlock {
     const positions = tokens + size.tokens;
     const sequences = positions + size.tokens;
     const pageTable = sequences + size.tokens;
-    const outputs = pageTable + size.sequences * size.pages;
+    const outputs = pageTable + size.sequences * size.groups * size.pages;
     const sampling = outputs + size.outputs * OUTPUT.bytes / 4;
     const counts = sampling + size.outputs * SAMPLING.bytes / 4;
     const biases = counts + size.counts * TOKEN_COUNT.bytes / 4;
@@ -296,6 +306,7 @@ export class StepBlock {
     const size = {
       tokens: 0,
       sequences: sequences.length,
+      groups: sequences[0]?.pages.length ?? 0,
       pages: 0,
       outputs: 0,
       decode: 0,
@@ -306,7 +317,10 @@ export class StepBlock {
     for (const { tokens, pages, outputs, decode } of sequences) {
       if (decode) size.decode += tokens.length;
       size.tokens += tokens.length;
-      size.pages = Math.max(size.pages, pages.length);
+      if (pages.length !== size.groups) {
+        throw new M40Error("internal", "sequences with pages of different numbers of groups");
+      }
+      for (const { length } of pages) size.pages = Math.max(size.pages, length);
       size.outputs += outputs.length;
       for (const { sampling } of outputs) {
         if (sampling === undefined) continue;

@@ -17,6 +17,10 @@ export const ABI_VERSION = 6;
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
 export const MAX_TOP_LOGPROBS = 20;
+/** Layers of a KV cache at most. */
+export const MAX_CACHE_LAYERS = 256;
+/** Groups of them at most. */
+export const MAX_CACHE_GROUPS = 16;
 
 /** m40_status. */
 export const Status = {
@@ -79,11 +83,14 @@ export const TENSOR_DESC = new Struct("m40_tensor_desc", {
 
 export const CACHE_DESC = new Struct("m40_cache_desc", {
   n_layers: "u32",
-  n_kv_heads: "u32",
-  head_dim: "u32",
+  n_groups: "u32",
   page_tokens: "u32",
   n_pages: "u32",
   type: "u32",
+  n_kv_heads: ["u32", MAX_CACHE_LAYERS],
+  head_dim: ["u32", MAX_CACHE_LAYERS],
+  value_dim: ["u32", MAX_CACHE_LAYERS],
+  group: ["u32", MAX_CACHE_LAYERS],
 });
 
 /** M40_ROWS_*: what a buffer's rows stand for. */

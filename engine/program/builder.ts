@@ -3,7 +3,7 @@ import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows, Score } from "..
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
-import type { Program } from "./program.ts";
+import type { CacheLayer, Program } from "./program.ts";
 import { WeightTable } from "./weight_table.ts";
 
 /** A buffer of a program: [rows, columns], as many rows as the step has of what they stand for. */
@@ -89,6 +89,9 @@ export interface RopeOptions {
 export class ProgramBuilder {
   private readonly operations: Operation[] = [];
   private readonly buffers: BufferDesc[] = [];
+  private readonly cacheLayers: CacheLayer[] = [];
+  /** The layers of the cache that an attention operation was appended for. */
+  private readonly attended = new Set<number>();
   private readonly weightTable: WeightTable;
 
   /** @param tensors The tensors of the file by name. */
@@ -270,6 +273,7 @@ export class ProgramBuilder {
     options: { norms?: HeadNorms; temperature?: AttentionTemperature } = {},
   ): void {
     const { norms, temperature } = options;
+    if (kv !== undefined) this.addCacheLayer(layer, shape, kv.valueColumn !== undefined);
     this.operations.push({
       kind: "rope_store",
       q: q.index,
@@ -320,6 +324,7 @@ export class ProgramBuilder {
       sinks?: string;
     },
   ): void {
+    this.widenReach(layer, options.window ?? 0, options.chunk ?? 0);
     this.operations.push({
       kind: "attention",
       q: q.index,
@@ -509,12 +514,27 @@ export class ProgramBuilder {
    */
   build(): Program {
     this.weightTable.assertAllUsed();
-    const { operations, buffers, weightTable } = this;
-    return { operations, buffers, weights: weightTable.weights };
+    const { operations, buffers, weightTable, cacheLayers } = this;
+    return { operations, buffers, weights: weightTable.weights, cacheLayers };
   }
 
   private optionalVector(name: string | undefined, columns: number): number {
     return name === undefined ? NONE : this.weightTable.vector(name, columns);
+  }
+
+  private addCacheLayer(layer: number, shape: HeadShape, storesValues: boolean): void {
+    const { kvHeads, headDim, valueDim = headDim } = shape;
+    const values = storesValues ? valueDim : 0;
+    this.cacheLayers[layer] = { kvHeads, headDim, valueDim: values, window: 0, chunk: 0 };
+  }
+
+  /** A layer of the cache is as far back of use as any of the operations that attend to it see. */
+  private widenReach(layer: number, window: number, chunk: number): void {
+    const known = this.cacheLayers[layer];
+    const alike = known?.window === window && known.chunk === chunk;
+    const reach = !this.attended.has(layer) || alike ? { window, chunk } : { window: 0, chunk: 0 };
+    this.cacheLayers[layer] = { ...known, ...reach };
+    this.attended.add(layer);
   }
 
   private addBuffer(desc: BufferDesc): Buffer {

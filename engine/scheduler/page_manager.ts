@@ -1,21 +1,27 @@
+import { NO_PAGE, type PageGroup, PageLayout } from "./page_layout.ts";
+import { type Prefix, PrefixTree, ROOT_PREFIX } from "./prefix_tree.ts";
+
 /**
- * Published pages that hold the beginning of a sequence's tokens, as far as they have been looked for.
- * Nobody holds them for it: they may be evicted, which {@link PageManager.match} notices.
+ * What is published of a sequence's beginning, as far as it has been looked for. Nobody holds the pages for
+ * it: they may be evicted, which {@link PageManager.match} notices.
  */
 export interface Match {
-  readonly pages: number[];
-  /** What the pages up to each of them stand for. */
-  readonly prefixes: number[];
+  /** What is known of its beginning, page by page; not all of them have all their pages. */
+  readonly prefixes: Prefix[];
+  /** How many pages of tokens can be taken over: of each group there are the pages that those after need. */
+  length: number;
 }
 
 /**
  * KV pages with reference counts, shared between sequences whose tokens begin alike.
  *
- * A page that is full is published under its tokens and those of all pages before it; a later prompt
- * that begins with the same tokens takes it over instead of computing it. Pages that nobody holds keep
- * their contents until they are needed, and are then evicted least-recently-used.
+ * Each group of layers has pages of its own out of the one pool. Pages that are full are published under
+ * their tokens and those of all pages before them; a later prompt that begins with the same tokens takes them
+ * over instead of computing them. Pages that nobody holds keep their contents until they are needed, and are
+ * then evicted least-recently-used.
  */
 export class PageManager {
+  readonly layout: PageLayout;
   /** Called when pages were given back: there may be room for whoever waits for some. */
   onRelease?: () => void;
   private readonly references: Uint32Array;
@@ -23,24 +29,23 @@ export class PageManager {
   private readonly empty: number[];
   /** Pages that nobody holds and that are published, least recently used first. */
   private readonly idle = new Map<number, true>();
-  /** Published pages by the prefix before them and their own tokens. */
-  private readonly published = new Map<string, number>();
-  /** The key that a page is published under. */
-  private readonly keys = new Map<number, string>();
-  /** What a published page and those before it stand for; {@link ROOT_PREFIX} where it is not published. */
-  private readonly prefixes: Float64Array;
-  /** How many of a published page's tokens were computed as prompt rows; those after them were decoded. */
-  private readonly promptRows: Uint32Array;
-  private nextPrefix = ROOT_PREFIX + 1;
+  private readonly tree: PrefixTree;
+  /** What a page is published under, and of which group. */
+  private readonly published = new Map<number, { prefix: Prefix; group: number }>();
 
   /**
    * @param pages How many pages the cache has.
    * @param pageTokens Tokens of a page.
+   * @param groups The groups of layers that have pages of their own; default one that sees everything.
    */
-  constructor(readonly pages: number, readonly pageTokens: number) {
+  constructor(
+    readonly pages: number,
+    readonly pageTokens: number,
+    groups?: readonly PageGroup[],
+  ) {
+    this.layout = new PageLayout(pageTokens, groups);
+    this.tree = new PrefixTree(this.layout.groups.length);
     this.references = new Uint32Array(pages);
-    this.prefixes = new Float64Array(pages);
-    this.promptRows = new Uint32Array(pages);
     this.empty = Array.from({ length: pages }, (_, i) => pages - 1 - i);
   }
 
@@ -62,8 +67,8 @@ export class PageManager {
   }
 
   /**
-   * The published pages that hold the beginning of a sequence. The last token is never among them:
-   * somebody has to compute its logits.
+   * What is published of the beginning of a sequence. The last token is never among it: somebody has to
+   * compute its logits.
    *
    * @param known What was found before for the same tokens; it is brought up to date and given back, so
    * that who asks again and again pays for each page once.
@@ -72,27 +77,32 @@ export class PageManager {
    */
   match(
     tokens: readonly number[],
-    known: Match = { pages: [], prefixes: [] },
+    known: Match = { prefixes: [], length: 0 },
     accepts: (index: number, promptRows: number) => boolean = () => true,
   ): Match {
-    const { pages, prefixes } = known;
-    // An evicted page may have been filled with other tokens; a prefix never comes back.
-    const lost = pages.findIndex((page, i) => this.prefixes[page] !== prefixes[i]);
-    if (lost >= 0) pages.length = prefixes.length = lost;
+    const { prefixes } = known;
+    // What was forgotten never comes back, though the same tokens may.
+    const lost = prefixes.findIndex((prefix) => !this.tree.has(prefix));
+    if (lost >= 0) prefixes.length = lost;
     const { pageTokens } = this;
-    for (let start = pages.length * pageTokens; start + pageTokens < tokens.length;) {
-      const prefix = prefixes[prefixes.length - 1] ?? ROOT_PREFIX;
-      const page = this.published.get(keyOf(prefix, tokens, start, start += pageTokens));
-      if (page === undefined || !accepts(pages.length, this.promptRows[page])) break;
-      pages.push(page);
-      prefixes.push(this.prefixes[page]);
+    for (let start = prefixes.length * pageTokens; start + pageTokens < tokens.length;) {
+      const before = prefixes[prefixes.length - 1] ?? ROOT_PREFIX;
+      const prefix = this.tree.find(before, tokens, start, start += pageTokens);
+      if (prefix === undefined || !accepts(prefixes.length, prefix.promptRows)) break;
+      prefixes.push(prefix);
     }
+    known.length = this.usable(prefixes);
     return known;
   }
 
-  /** How many of a published page's tokens were computed as prompt rows. */
-  promptRowsOf(page: number): number {
-    return this.promptRows[page];
+  /** The pages of a match, of each group those that the tokens after it need. */
+  pagesOf({ prefixes, length }: Match): number[][] {
+    return this.layout.groups.map((_, group) => {
+      const first = this.layout.firstPage(group, length * this.pageTokens);
+      const pages = new Array<number>(Math.min(first, length)).fill(NO_PAGE);
+      for (let i = first; i < length; i++) pages.push(prefixes[i].pages[group]);
+      return pages;
+    });
   }
 
   /** That many pages of one's own, or undefined where so many cannot be had. */
@@ -121,7 +131,7 @@ export class PageManager {
     // Later pages first, so that of a prefix the end is evicted before the beginning.
     for (const page of pages.toReversed()) {
       if (--this.references[page] > 0) continue;
-      if (this.keys.has(page)) this.idle.set(page, true);
+      if (this.published.has(page)) this.idle.set(page, true);
       else this.empty.push(page);
     }
     this.onRelease?.();
@@ -129,50 +139,63 @@ export class PageManager {
 
   /** Whether a page may be written to: one holder, and nobody may come to share it. */
   isWritable(page: number): boolean {
-    return this.references[page] === 1 && !this.keys.has(page);
+    return this.references[page] === 1 && !this.published.has(page);
   }
 
   /**
-   * Publishes a full page.
+   * Publishes full pages, those of the same tokens of each group.
    *
-   * @param prefix What the pages before it stand for; {@link ROOT_PREFIX} for the first.
-   * @param tokens The sequence's tokens; those from `start` on are the page's.
-   * @param promptRows How many of the page's tokens were computed as prompt rows.
-   * @returns What the pages up to this one stand for; undefined where a page of the same tokens is
-   * published that was computed in the other way: what comes after this one must not come after that one.
+   * @param before What the pages before them stand for; {@link ROOT_PREFIX} for the first.
+   * @param tokens The sequence's tokens; those from `start` on are the pages'.
+   * @param promptRows How many of these tokens were computed as prompt rows.
+   * @returns What the pages up to these stand for; undefined where nothing that comes after them could be
+   * found: pages of the same tokens are published that were computed in the other way, and what comes after
+   * these must not come after those; or what comes before them has been forgotten.
    */
   publish(
-    page: number,
-    prefix: number,
+    pages: readonly number[],
+    before: Prefix,
     tokens: readonly number[],
     start: number,
     promptRows: number,
-  ): number | undefined {
-    if (this.keys.has(page)) return this.prefixes[page];
-    const key = keyOf(prefix, tokens, start, start + this.pageTokens);
-    const known = this.published.get(key);
-    if (known !== undefined) {
-      return this.promptRows[known] === promptRows ? this.prefixes[known] : undefined;
+  ): Prefix | undefined {
+    if (!this.tree.has(before)) return undefined;
+    const end = start + this.pageTokens;
+    const known = this.tree.find(before, tokens, start, end);
+    if (known !== undefined && known.promptRows !== promptRows) return undefined;
+    const prefix = known ?? this.tree.add(before, tokens, start, end, promptRows);
+    for (const [group, page] of pages.entries()) {
+      if (prefix.pages[group] !== NO_PAGE) continue;
+      this.tree.attach(prefix, group, page);
+      this.published.set(page, { prefix, group });
     }
-    this.published.set(key, page);
-    this.keys.set(page, key);
-    this.promptRows[page] = promptRows;
-    return this.prefixes[page] = this.nextPrefix++;
+    return prefix;
+  }
+
+  /** How many of the prefixes, from the first on, leave all the pages that the tokens after them need. */
+  private usable(prefixes: readonly Prefix[]): number {
+    const { layout, pageTokens } = this;
+    /** Of each group, how many pages up to this one are there without a gap. */
+    const runs = layout.groups.map(() => 0);
+    let usable = 0;
+    for (const [i, { pages }] of prefixes.entries()) {
+      let complete = true;
+      for (const group of runs.keys()) {
+        runs[group] = pages[group] === NO_PAGE ? 0 : runs[group] + 1;
+        const needed = i + 1 - layout.firstPage(group, (i + 1) * pageTokens);
+        if (runs[group] < needed) complete = false;
+      }
+      if (complete) usable = i + 1;
+    }
+    return usable;
   }
 
   private evict(): number {
     const [page] = this.idle.keys();
     this.idle.delete(page);
-    this.published.delete(this.keys.get(page)!);
-    this.keys.delete(page);
-    this.prefixes[page] = ROOT_PREFIX;
+    const { prefix, group } = this.published.get(page)!;
+    this.published.delete(page);
+    this.tree.detach(prefix, group);
     return page;
   }
-}
-
-/** The prefix of no tokens. */
-export const ROOT_PREFIX = 0;
-
-function keyOf(prefix: number, tokens: readonly number[], start: number, end: number): string {
-  return `${prefix}:${tokens.slice(start, end).join()}`;
 }

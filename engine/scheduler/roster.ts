@@ -1,8 +1,17 @@
-import { type Match, type PageManager, ROOT_PREFIX } from "./page_manager.ts";
+import type { Match, PageManager } from "./page_manager.ts";
+import { NO_PAGE, pagesIn } from "./page_layout.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { LostPages, PageMoves } from "./page_moves.ts";
+import { type Prefix, ROOT_PREFIX } from "./prefix_tree.ts";
 import type { SchedulerCounts } from "./report.ts";
 import type { Sequence } from "./sequence.ts";
+
+/** What a sequence takes over of its beginning. */
+interface Beginning {
+  /** Of each group of layers, as {@link Sequence.pages}. */
+  readonly pages: number[][];
+  readonly prefixes: (Prefix | undefined)[];
+}
 
 /**
  * The sequences that run and those that wait, and the KV pages that they hold: who is let in, who gets
@@ -19,6 +28,7 @@ export class Roster {
   /**
    * @param moves Where it notes what has to be done to pages before the next step.
    * @param maxRunning Sequences that run at the same time.
+   * @param stepTokens Tokens of one step at most.
    * @param counts Where it adds what it does.
    * @param host Where sequences that give way keep their pages; without it they are computed again.
    */
@@ -26,6 +36,7 @@ export class Roster {
     private readonly pageManager: PageManager,
     private readonly moves: PageMoves,
     private readonly maxRunning: number,
+    private readonly stepTokens: number,
     private readonly counts: SchedulerCounts,
     private readonly host?: HostPages,
   ) {}
@@ -72,8 +83,9 @@ export class Roster {
   private bringBack(sequence: Sequence): boolean {
     const saved = sequence.saved!;
     if (saved.count + this.spare > this.pageManager.freePages) return false;
-    sequence.pages = this.pageManager.allocate(saved.count)!;
-    this.moves.restore(sequence, sequence.pages, this.host!.bytesOf(saved));
+    const pages = this.pageManager.allocate(saved.count)!;
+    sequence.pages = this.pageManager.layout.tableOf(pages, sequence.computed);
+    this.moves.restore(sequence, pages, this.host!.bytesOf(saved));
     this.dropSaved(sequence);
     return true;
   }
@@ -83,53 +95,83 @@ export class Roster {
     const { pageManager } = this;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
-    const follows = begins && leader?.state === "decoding";
-    const { pages, prefixes } = follows ? this.pagesOf(leader) : this.findPages(sequence);
-    const needed = Math.ceil(tokens.length / pageManager.pageTokens) - pages.length;
-    if (needed + this.spare > pageManager.freePagesBeside(pages)) return false;
-    pageManager.share(pages);
-    sequence.pages = [...pages];
-    sequence.prefixes = [...prefixes];
+    const ofLeader = begins && leader?.state === "decoding" ? this.beginningOf(leader) : undefined;
+    const { pages, prefixes } = ofLeader ?? this.findBeginning(sequence);
+    const shared = pagesIn(pages);
+    if (this.pagesBeside(pages, tokens.length) + this.spare > pageManager.freePagesBeside(shared)) {
+      return false;
+    }
+    pageManager.share(shared);
+    sequence.pages = pages;
+    sequence.prefixes = prefixes;
     sequence.match = undefined;
-    if (follows) sequence.noteDecodedLike(leader);
+    if (ofLeader) sequence.noteDecodedLike(leader!);
     else if (begins) this.noteDecoded(sequence);
-    sequence.computed = Math.min(pages.length * pageManager.pageTokens, tokens.length - 1);
+    sequence.computed = Math.min(pages[0].length * pageManager.pageTokens, tokens.length - 1);
     if (begins) sequence.cached = sequence.computed;
     this.counts.queriedTokens += tokens.length;
     this.counts.cachedTokens += sequence.computed;
     return true;
   }
 
-  /** The pages of the prompt of a leader, the last of them perhaps not full, and what they stand for. */
-  private pagesOf({ pages, prefixes, prompt }: Sequence) {
-    const { pageTokens } = this.pageManager;
+  /** How many pages a sequence of so many tokens needs beside those that it shares. */
+  private pagesBeside(shared: readonly (readonly number[])[], tokens: number): number {
+    const { layout, pageTokens } = this.pageManager;
+    const all = Math.ceil(tokens / pageTokens);
+    return shared.reduce((sum, pages, group) => {
+      const held = pages.reduce((count, page) => count + (page === NO_PAGE ? 0 : 1), 0);
+      const most = layout.mostOfGroup(group, tokens, this.stepTokens) - held;
+      return sum + Math.min(all - pages.length, Math.max(0, most));
+    }, 0);
+  }
+
+  /**
+   * The pages of the prompt of a leader, the last of them perhaps not full, and what they stand for. What
+   * lies behind a window the leader may have given back: undefined where that is gone.
+   */
+  private beginningOf({ pages, prefixes, prompt }: Sequence): Beginning | undefined {
+    const { pageTokens, layout } = this.pageManager;
+    const count = Math.ceil(prompt.length / pageTokens);
+    const shared = pages.map((own, group) => {
+      const first = layout.firstPage(group, prompt.length - 1);
+      return Array.from({ length: count }, (_, i) => {
+        if (i < first || own[i] !== NO_PAGE) return i < first ? NO_PAGE : own[i];
+        return prefixes[i]?.pages[group] ?? NO_PAGE;
+      });
+    });
+    const isWhole = shared.every((own, group) =>
+      own.indexOf(NO_PAGE, layout.firstPage(group, prompt.length - 1)) < 0
+    );
+    if (!isWhole) return undefined;
     return {
-      pages: pages.slice(0, Math.ceil(prompt.length / pageTokens)),
+      pages: shared,
       prefixes: prefixes.slice(0, Math.floor((prompt.length - 1) / pageTokens)),
     };
   }
 
-  /** Published pages. Who begins takes what there is; who goes on, only what is as its own was before. */
-  private findPages(sequence: Sequence): Match {
-    const { pageTokens } = this.pageManager;
+  /** What is published. Who begins takes what there is; who goes on, only what is as its own was before. */
+  private findBeginning(sequence: Sequence): Beginning {
+    const { pageManager } = this;
+    const { pageTokens } = pageManager;
     const asBefore = (index: number, promptRows: number) =>
       promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
     const accepts = sequence.state === "waiting" ? undefined : asBefore;
-    return sequence.match = this.pageManager.match(sequence.tokens, sequence.match, accepts);
+    const match = sequence.match = pageManager.match(sequence.tokens, sequence.match, accepts);
+    return { pages: pageManager.pagesOf(match), prefixes: match.prefixes.slice(0, match.length) };
   }
 
   /** Notes which tokens of the pages that a sequence has taken over had been decoded. */
   private noteDecoded(sequence: Sequence): void {
     const { pageTokens } = this.pageManager;
-    sequence.pages.forEach((page, i) => {
+    sequence.prefixes.forEach((prefix, i) => {
       const start = i * pageTokens;
-      sequence.noteDecoded(start + this.pageManager.promptRowsOf(page), start + pageTokens);
+      sequence.noteDecoded(start + prefix!.promptRows, start + pageTokens);
     });
   }
 
-  /** Pages that are left to those who run, one each, before a new one may come in. */
+  /** Pages that are left to those who run, one of each group each, before a new one may come in. */
   private get spare(): number {
-    return this.runningSequences.length;
+    return this.runningSequences.length * this.pageManager.layout.groups.length;
   }
 
   /**
@@ -141,11 +183,15 @@ export class Roster {
     const { pageTokens } = this.pageManager;
     const end = Math.ceil((sequence.computed + count) / pageTokens);
     const first = Math.floor(sequence.computed / pageTokens);
-    const shared: number[] = [];
-    for (let i = first; i < Math.min(end, sequence.pages.length); i++) {
-      if (!this.pageManager.isWritable(sequence.pages[i])) shared.push(i);
+    const shared: { readonly pages: number[]; readonly index: number }[] = [];
+    let needed = 0;
+    for (const pages of sequence.pages) {
+      for (let index = first; index < Math.min(end, pages.length); index++) {
+        if (!this.pageManager.isWritable(pages[index])) shared.push({ pages, index });
+      }
+      needed += Math.max(0, end - pages.length);
     }
-    const needed = Math.max(0, end - sequence.pages.length) + shared.length;
+    needed += shared.length;
     if (needed === 0) return true;
     let fresh = this.pageManager.allocate(needed);
     while (fresh === undefined) {
@@ -157,23 +203,24 @@ export class Roster {
     }
     if (shared.length > 0) {
       const copies = fresh.splice(0, shared.length);
-      const originals = shared.map((i) => sequence.pages[i]);
+      const originals = shared.map(({ pages, index }) => pages[index]);
       this.moves.copy(sequence, originals, copies);
-      shared.forEach((i, n) => sequence.pages[i] = copies[n]);
+      shared.forEach(({ pages, index }, n) => pages[index] = copies[n]);
       this.pageManager.release(originals);
     }
-    sequence.pages.push(...fresh);
+    for (const pages of sequence.pages) {
+      pages.push(...fresh.splice(0, Math.max(0, end - pages.length)));
+    }
     return true;
   }
 
   /** Takes a sequence's pages away; it waits, before all that came after it. */
   private preempt(sequence: Sequence): void {
     this.counts.preemptions++;
-    const used = Math.ceil(sequence.computed / this.pageManager.pageTokens);
-    sequence.saved = used > 0 ? this.host?.allocate(used) : undefined;
+    const needed = this.pageManager.layout.needed(sequence.pages, sequence.computed);
+    sequence.saved = needed.length > 0 ? this.host?.allocate(needed.length) : undefined;
     if (sequence.saved) {
-      const memory = this.host!.bytesOf(sequence.saved);
-      this.moves.save(sequence, sequence.pages.slice(0, used), memory);
+      this.moves.save(sequence, needed, this.host!.bytesOf(sequence.saved));
     }
     this.pause(sequence);
     if (sequence.saved === undefined) this.forget(sequence);
@@ -182,7 +229,7 @@ export class Roster {
   /** Those whose pages were lost are computed again, and so are those who shared them. */
   recover(lost: LostPages): void {
     const sharing = this.runningSequences.filter(({ pages }) =>
-      pages.some((page) => lost.pages.has(page))
+      pages.some((own) => own.some((page) => lost.pages.has(page)))
     );
     for (const sequence of new Set([...lost.sequences, ...sharing])) {
       if (sequence.state === "finished") continue;
@@ -207,31 +254,52 @@ export class Roster {
     sequence.forgetComputed();
   }
 
-  /** A step has computed so many more tokens of a sequence: others may take over the pages that it filled. */
+  /**
+   * A step has computed so many more tokens of a sequence: others may take over the pages that it filled,
+   * and those that its next tokens do not need are given back.
+   */
   advance(sequence: Sequence, count: number): void {
+    const before = sequence.computed;
     sequence.computed += count;
     if (sequence.state === "prefilling" && sequence.computed >= sequence.prompt.length) {
       sequence.become("decoding");
     }
     this.publish(sequence);
+    this.releaseBehind(sequence, before);
   }
 
   private publish(sequence: Sequence): void {
     const { pageTokens } = this.pageManager;
     const { prefixes, pages, tokens } = sequence;
     while ((prefixes.length + 1) * pageTokens <= sequence.computed) {
-      const prefix = prefixes.length === 0 ? ROOT_PREFIX : prefixes[prefixes.length - 1];
-      if (prefix === undefined) return;
-      const start = prefixes.length * pageTokens;
+      const index = prefixes.length;
+      const before = index === 0 ? ROOT_PREFIX : prefixes[index - 1];
+      if (before === undefined) return;
+      const start = index * pageTokens;
       const rows = sequence.promptRows(start, start + pageTokens);
-      prefixes.push(this.pageManager.publish(pages[prefixes.length], prefix, tokens, start, rows));
+      const full = pages.map((own) => own[index]);
+      prefixes.push(this.pageManager.publish(full, before, tokens, start, rows));
+    }
+  }
+
+  /** Gives back the pages behind the windows that were not when so many tokens were computed. */
+  private releaseBehind({ pages, computed }: Sequence, before: number): void {
+    const { layout } = this.pageManager;
+    for (const [group, own] of pages.entries()) {
+      const first = layout.firstPage(group, before);
+      const end = Math.min(layout.firstPage(group, computed), own.length);
+      if (first >= end) continue;
+      this.pageManager.release(own.slice(first, end));
+      own.fill(NO_PAGE, first, end);
     }
   }
 
   /** Gives back pages that were reserved for guesses that were wrong. */
   trim(sequence: Sequence): void {
     const used = Math.ceil(sequence.tokens.length / this.pageManager.pageTokens);
-    if (sequence.pages.length > used) this.pageManager.release(sequence.pages.splice(used));
+    for (const pages of sequence.pages) {
+      if (pages.length > used) this.pageManager.release(pages.splice(used));
+    }
   }
 
   /**
@@ -256,7 +324,7 @@ export class Roster {
   }
 
   private releasePages(sequence: Sequence): void {
-    this.pageManager.release(sequence.pages);
+    this.pageManager.release(pagesIn(sequence.pages));
     sequence.pages = [];
   }
 

@@ -81,9 +81,9 @@ export class Scheduler {
     private readonly pageManager: PageManager,
     private readonly options: SchedulerOptions,
   ) {
-    const { maxRunning, host, tileTokens } = options;
+    const { maxRunning, stepTokens, host, tileTokens } = options;
     this.moves = new PageMoves(device);
-    this.roster = new Roster(pageManager, this.moves, maxRunning, this.counts, host);
+    this.roster = new Roster(pageManager, this.moves, maxRunning, stepTokens, this.counts, host);
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -121,7 +121,7 @@ export class Scheduler {
   add(...sequences: Sequence[]): void {
     if (this.failure) throw this.failure;
     for (const { maxLength } of sequences) {
-      const pages = Math.ceil(maxLength / this.pageManager.pageTokens);
+      const pages = this.pageManager.layout.most(maxLength, this.options.stepTokens);
       if (pages > this.pageManager.pages) {
         throw new M40Error(
           "context_length_exceeded",

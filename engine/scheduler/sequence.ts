@@ -2,6 +2,7 @@ import type { StepSampling } from "../device/step_sampling.ts";
 import type { Sample } from "../device/step_result.ts";
 import { SequenceSampling, type SequenceSamplingOptions } from "../sampling/sequence_sampling.ts";
 import type { Match } from "./page_manager.ts";
+import type { Prefix } from "./prefix_tree.ts";
 import type { SavedPages } from "./host_pages.ts";
 import { checkTransition, type SequenceState } from "./sequence_state.ts";
 
@@ -47,15 +48,17 @@ export class Sequence {
   computed = 0;
   /** How many tokens of its prompt others had computed when it was first let in. */
   cached = 0;
-  /** The KV pages that it holds, in the order of its tokens. */
-  pages: number[] = [];
+  /**
+   * The KV pages that it holds: of each group of layers one a page of tokens, in their order, `NO_PAGE`
+   * where none of its tokens to come needs it. Empty while it holds none.
+   */
+  pages: number[][] = [];
   /**
    * What its published pages stand for, each with those before it; see {@link PageManager}. An undefined
-   * last one: a page of the same tokens is published that was computed in another way, so that no page
-   * from there on is published.
+   * last one: no page from there on is published, as {@link PageManager.publish} says.
    */
-  prefixes: (number | undefined)[] = [];
-  /** Pages that hold its beginning, as far as it was looked for while it waits. */
+  prefixes: (Prefix | undefined)[] = [];
+  /** What is published of its beginning, as far as it was looked for while it waits. */
   match?: Match;
   /** Its pages in host memory, while it has given way to others. */
   saved?: SavedPages;

@@ -1,0 +1,85 @@
+import { NO_PAGE } from "./page_layout.ts";
+
+/** Tokens that sequences begin with, whole pages of them, and where the K and V of the last page are. */
+export class Prefix {
+  /** Of each group of layers the page; {@link NO_PAGE} where none is published. */
+  readonly pages: number[];
+  /** Its pages, and the prefixes that are longer by one: what keeps it. */
+  uses = 0;
+
+  /**
+   * @param id A number that no other prefix has or had.
+   * @param before The prefix that is shorter by a page.
+   * @param key What it is known by.
+   * @param promptRows How many of the last page's tokens were computed as prompt rows; those after them were
+   * decoded.
+   */
+  constructor(
+    readonly id: number,
+    readonly before: Prefix | undefined,
+    readonly key: string,
+    readonly promptRows: number,
+    groups: number,
+  ) {
+    this.pages = new Array(groups).fill(NO_PAGE);
+  }
+}
+
+/** The prefix of no tokens. */
+export const ROOT_PREFIX: Prefix = new Prefix(0, undefined, "", 0, 0);
+
+/**
+ * The prefixes that pages are published under. One without pages is kept while a longer one has some: of
+ * layers with a window, the end alone may be of use.
+ */
+export class PrefixTree {
+  private readonly known = new Map<string, Prefix>();
+  private nextId = ROOT_PREFIX.id + 1;
+
+  /** @param groups How many groups of layers there are. */
+  constructor(private readonly groups: number) {}
+
+  /** The prefix that is longer by the tokens from `start` to `end`, where it is known. */
+  find(before: Prefix, tokens: readonly number[], start: number, end: number): Prefix | undefined {
+    return this.known.get(keyOf(before, tokens, start, end));
+  }
+
+  /** Adds the prefix that is longer by the tokens from `start` to `end`; a page is to be attached to it. */
+  add(
+    before: Prefix,
+    tokens: readonly number[],
+    start: number,
+    end: number,
+    promptRows: number,
+  ): Prefix {
+    const key = keyOf(before, tokens, start, end);
+    const prefix = new Prefix(this.nextId++, before, key, promptRows, this.groups);
+    this.known.set(key, prefix);
+    before.uses++;
+    return prefix;
+  }
+
+  /** Whether a prefix has not been forgotten. */
+  has(prefix: Prefix): boolean {
+    return prefix === ROOT_PREFIX || prefix.uses > 0;
+  }
+
+  /** A page holds a prefix's last tokens, of a group. */
+  attach(prefix: Prefix, group: number, page: number): void {
+    prefix.pages[group] = page;
+    prefix.uses++;
+  }
+
+  /** It does so no more. What is of no use then is forgotten. */
+  detach(prefix: Prefix, group: number): void {
+    prefix.pages[group] = NO_PAGE;
+    for (let one: Prefix = prefix; --one.uses === 0 && one.before !== undefined;) {
+      this.known.delete(one.key);
+      one = one.before;
+    }
+  }
+}
+
+function keyOf(before: Prefix, tokens: readonly number[], start: number, end: number): string {
+  return `${before.id}:${tokens.slice(start, end).join()}`;
+}
