@@ -52,7 +52,9 @@ async function follow(
     for (const step of steps) {
       // The same step twice, as an output is of one kind.
       const { outputs: logits } = await program.step(step);
-      const asked = step.flatMap(({ outputs, pages }) => outputs.map(() => pages[0][0] === sequence));
+      const asked = step.flatMap(({ outputs, pages }) =>
+        outputs.map(() => pages[0][0] === sequence)
+      );
       const bits = logits.map(({ values }) => new Uint32Array(values!.slice().buffer));
       run.bits.push(...bits.filter((_, row) => asked[row]));
       const drawn = step.map((one) => ({

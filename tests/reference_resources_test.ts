@@ -1,6 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { asBytes } from "../engine/device/bytes.ts";
+import type { CacheDesc } from "../engine/device/descriptions.ts";
 import {
   CACHE_DESC,
   CONTEXT_OPTIONS,
