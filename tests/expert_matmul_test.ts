@@ -1,5 +1,6 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
+import { Activation, NONE } from "../engine/device/structs.ts";
 import {
   expertBuffer,
   indexBuffer,
@@ -9,6 +10,7 @@ import {
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
+import type { GivenOperation } from "./operations.ts";
 import { GOLDEN_BLOCKS, type GoldenBlocks, matrixOf } from "./golden_blocks.ts";
 
 // Products of rows with the weights of an expert each: tokens of prompts, which kernels put in groups by their experts, and
@@ -356,3 +358,84 @@ for (
     });
   });
 }
+
+Deno.test("gate, up and their activation: the same bits in one program as in one each, for one decoded token, for some that share experts, and beside a prompt", async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const random = new Random(26);
+    const [experts, used, columns, inner, most] = [5, 2, 64, 70, 12];
+    for (const type of ["F32", "Q8_0", "Q4_0"]) {
+      const blocks = typeNamed(type);
+      const weight = [0, 1].map(() =>
+        device.blocks(
+          blocks.id,
+          matrixOf(blocks, experts * inner, columns, random).bytes,
+          inner,
+          columns,
+          experts,
+        )
+      );
+      const bias = [
+        device.tensor(random.floats(experts * inner), 1, 1, experts * inner),
+        NONE,
+      ];
+      const product: GivenOperation = {
+        kind: "expert_matmul",
+        input: 0,
+        experts: 1,
+        output: 2,
+        n_weights: 2,
+        columns,
+        n_used: used,
+        n_experts: experts,
+        weight,
+        bias,
+        rows: [inner, inner],
+        output_column: [0, inner],
+      };
+      const activation: GivenOperation = {
+        kind: "activation",
+        input: 2,
+        output: 3,
+        activation: Activation.silu,
+        gated: 1,
+        columns: inner,
+      };
+      const buffers = [
+        tokenBuffer(columns),
+        indexBuffer(used),
+        expertBuffer(2 * inner, used),
+        expertBuffer(inner, used),
+      ];
+      const limits = { n_tokens: most, n_sequences: most, n_outputs: 1 };
+      const make = (ops: GivenOperation[]) => device.program({ ops, buffers, limits });
+      const both = make([product, activation]);
+      const [alone, after] = [make([product]), make([activation])];
+      const input = random.floats(most * columns);
+      const chosen = choose(most, experts, used, random);
+      for (const [decoded, prompt] of [[1, 0], [2, 0], [3, 0], [most, 0], [4, 5], [0, 7]]) {
+        const n = decoded + prompt;
+        const step: StepSequence[] = range(0, decoded).map(() => ({
+          tokens: [0],
+          position: 0,
+          pages: [],
+          outputs: [],
+          decode: true,
+        }));
+        if (prompt > 0) {
+          step.push({ tokens: new Array(prompt).fill(0), position: 0, pages: [], outputs: [] });
+        }
+        for (const program of [both, alone]) {
+          program.writeBuffer(0, input.slice(0, n * columns));
+          program.writeBuffer(1, chosen.slice(0, n * used));
+          await program.step(step);
+        }
+        after.writeBuffer(2, alone.readBuffer(2, new Float32Array(n * used * 2 * inner)));
+        await after.step(step);
+        const [got, wanted] = [both, after].map((program) =>
+          new Uint32Array(program.readBuffer(3, new Float32Array(n * used * inner)).buffer)
+        );
+        assertEquals(got, wanted, `${type}, ${decoded} decoded tokens and ${prompt} of a prompt`);
+      }
+    }
+  });
+});

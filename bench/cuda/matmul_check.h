@@ -273,7 +273,6 @@ void check_prologue(uint32_t type, uint32_t rows, uint32_t columns) {
         }
         args.input = d_between, args.input_stride = columns, args.prologue = {};
       }
-      expect(matmul_fuses(args), "a prologue for one token");
       launch_matmul(args, nullptr);
       must(cudaGetLastError(), "launch");
       results[fused].resize(size_t{n_tokens} * rows);

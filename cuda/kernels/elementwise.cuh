@@ -86,9 +86,10 @@ __device__ __forceinline__ void expert_sum(const ExpertSumArgs& args, BlockIndex
   for_each_value(block, grid, args.n_tokens, args.columns, [&](size_t row, uint32_t i) {
     float sum = 0;
     for (uint32_t slot = 0; slot < args.n_used; slot++) {
-      sum = fmaf(args.weights[row * args.weights_stride + slot], args.input[(row * args.n_used + slot) * args.input_stride + i], sum);
+      const float weight = args.weights == nullptr ? 1.0f : args.weights[row * args.weights_stride + slot];
+      sum = fmaf(weight, args.input[(row * args.n_used + slot) * args.input_stride + i], sum);
     }
-    args.output[row * args.output_stride + i] = args.residual == nullptr ? sum : args.residual[row * args.residual_stride + i] + sum;
+    args.output[row * args.output_stride + i] = fmaf(args.scale, sum, args.residual == nullptr ? 0.0f : args.residual[row * args.residual_stride + i]);
   });
 }
 

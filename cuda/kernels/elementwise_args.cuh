@@ -42,7 +42,7 @@ struct SoftcapArgs {
 struct ExpertSumArgs {
   const float* input;  // [n_tokens * n_used]
   uint32_t input_stride;
-  const float* weights;
+  const float* weights;  // or nullptr: ones
   uint32_t weights_stride;
   const float* residual;  // or nullptr
   uint32_t residual_stride;
@@ -51,6 +51,7 @@ struct ExpertSumArgs {
   uint32_t n_tokens;
   uint32_t n_used;
   uint32_t columns;
+  float scale;
 };
 
 }  // namespace m40::cuda

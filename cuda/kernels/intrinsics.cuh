@@ -73,6 +73,17 @@ __device__ __forceinline__ float half_bits_to_float(uint32_t bits) {
   return __half2float(__half(raw));
 }
 
+// threadIdx.x, read anew: what is made of it after a loop then takes no registers in the loop.
+__device__ __forceinline__ uint32_t thread_index() {
+#ifdef M40_EMULATED
+  return threadIdx.x;
+#else
+  uint32_t index;
+  asm volatile("mov.u32 %0, %%tid.x;" : "=r"(index));
+  return index;
+#endif
+}
+
 // A constant that the compiler cannot see through: it stays in a register, where an instruction with two of them
 // would otherwise be split into two with one literal each.
 __device__ __forceinline__ uint32_t in_register(uint32_t value) {

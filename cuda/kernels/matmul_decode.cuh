@@ -25,11 +25,24 @@ __host__ __device__ constexpr int walk_floats() {
   return 2 * T * 32 + Format<kType>::kSuperWords * R * 32;
 }
 
-// acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens from first_token on.
+// Where the activations of the tokens from first_token on start; those that are beyond the last are the last's.
+template <int T>
+struct DecodeInputs {
+  static constexpr bool kHeld = true;
+  const MatmulDecodeArgs& args;
+  uint32_t first_token;
+  __device__ __forceinline__ uint32_t operator()(uint32_t t) const {
+    const uint32_t token = first_token + t;
+    return (T == 1 || token < args.n_tokens ? token : args.n_tokens - 1) * args.input_stride;
+  }
+};
+
+// acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens; input_of(t) is where those of
+// token t start, from args.input. InputOf::kHeld: in registers; else it is asked again for every block.
 // prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
 // prologue, all warps of the thread block come here, also those whose part is empty.
-template <uint32_t kType, int T, int R, int kPrologue, class Prepare>
-__device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, uint32_t first_token, uint32_t block,
+template <uint32_t kType, int T, int R, int kPrologue, class InputOf, class Prepare>
+__device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, const InputOf& input_of, uint32_t block,
                                             uint32_t end, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
@@ -57,16 +70,14 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   const uint32_t my_token = kFours ? lane / 8 : 0, my_column = kFours ? lane % 8 * 4 : lane;
   float scales[T] = {}, norm_ahead = 0, up_ahead[kAhead];  // of the prologues
   uint32_t inputs[kAhead];  // where they start, from args.input
+  const auto input_start = [&](int i) { return input_of(my_token + (kFours ? 4 : 1) * i) + my_column; };
 #pragma unroll
-  for (int i = 0; i < kAhead; i++) {
-    const uint32_t token = first_token + my_token + (kFours ? 4 : 1) * i;
-    inputs[i] = (T == 1 || token < args.n_tokens ? token : args.n_tokens - 1) * args.input_stride + my_column;
-  }
+  for (int i = 0; i < kAhead; i++) inputs[i] = InputOf::kHeld ? input_start(i) : 0;
 
   const auto load_input = [&](uint32_t b) {
 #pragma unroll
     for (int i = 0; i < kAhead; i++) {
-      const float* const at = args.input + (inputs[i] + b * 32);
+      const float* const at = args.input + ((InputOf::kHeld ? inputs[i] : input_start(i)) + b * 32);
       if constexpr (kFours) {
         const float4 x = __ldg(reinterpret_cast<const float4*>(at));
         ahead[i][0] = x.x, ahead[i][1] = x.y, ahead[i][2] = x.z, ahead[i][3] = x.w;
@@ -232,7 +243,7 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
   float acc[R][T];
   clear(acc);
   if (kPrologue != no_prologue || begin < end) {
-    decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, first_token, begin, end, shared + warp * Shared::kWalk, prepare, acc);
+    decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, DecodeInputs<T>{args, first_token}, begin, end, shared + warp * Shared::kWalk, prepare, acc);
   }
 #pragma unroll
   for (int from = 0; from < R * T; from += Shared::kSlots) {

@@ -20,7 +20,8 @@ __host__ __device__ inline uint32_t decode_splits(uint32_t rows, uint32_t column
 
 struct DecodeWeight {
   PackedWeight weight;
-  const float* bias;  // or nullptr
+  const float* bias;    // or nullptr
+  const float* factor;  // [1], or nullptr
   uint32_t output_column;
   uint32_t splits;
   uint32_t first_block;    // of the launch's thread blocks
@@ -34,6 +35,7 @@ struct MatmulDecodeArgs {
   float* output;
   uint32_t output_stride;
   const float* residual;  // or nullptr
+  float scale;
   uint32_t n_tokens;
   uint32_t columns;
   uint32_t n_weights;

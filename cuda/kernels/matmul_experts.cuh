@@ -1,49 +1,167 @@
-// Products of rows with the weights of an expert each.
+// Products of decoded rows with the weights of an expert each.
+//
+// Slots (rows of the output) that share an expert are multiplied together, up to eight at a time, so that a step reads an
+// expert's weights once: the tiles of expert_groups.cuh. Lanes are rows, as in matmul_decode.cuh, whose walk this is; the
+// columns are cut into four parts, one a warp, whatever the shape, and a thread block has two weights, gate and up, of one
+// set of rows, or two sets of rows of one weight. So a sum is over each part from its first column to its last and then over
+// the four parts, whoever shares the expert; and the gated activation of gate and up is done before they leave the block.
 #ifndef M40_KERNELS_MATMUL_EXPERTS_CUH
 #define M40_KERNELS_MATMUL_EXPERTS_CUH
 
+#include "elementwise.cuh"
+#include "expert_groups.cuh"
 #include "matmul_decode.cuh"
 
 namespace m40::cuda {
 
-// Each row of the output with the weights of its own expert.
+constexpr uint32_t expert_parts = 4;     // warps
+constexpr uint32_t expert_threads = 2 * expert_parts * 32;
+constexpr uint32_t expert_tile_rows = 8;  // slots of a tile
+
 struct MatmulExpertsArgs {
-  MatmulDecodeArgs decode;  // n_tokens: rows of the output
-  const uint32_t* experts;
+  MatmulDecodeArgs decode;  // its tokens are slots; neither splits nor counters
+  ExpertGroups groups;      // without slots and tiles, each slot is a tile
+  const uint32_t* experts;  // [tokens, experts_stride]
   uint32_t experts_stride;
-  uint32_t n_used;
+  uint32_t row_blocks;      // thread blocks of a tile
+  uint32_t most_tokens;     // slots that may be multiplied at a time
   bool input_per_slot;
+  bool activates;           // the output is f(first weight's product) * second's, at the first's columns
+  uint32_t activation;
+  const float* slot_scale;  // [tokens, slot_scale_stride]: what a slot's row is multiplied by, or nullptr
+  uint32_t slot_scale_stride;
 };
 
-template <uint32_t kType, int R>
+template <uint32_t kType, int T, int R>
+struct ExpertTileShared {
+  static constexpr int kSlots = R * T < 16 ? R * T : 16;  // sums of a lane that are added at a time
+  static constexpr int kWalk = walk_floats<kType, T, R>();
+  static constexpr int kFloats = 2 * static_cast<int>(expert_parts) * larger(kWalk, kSlots * 32);
+};
+
+// What a thread block multiplies at a time. What is needed again after the walk waits in shared memory: registers are short.
+struct ExpertPiece {
+  uint32_t expert, row_block;
+  uint32_t first, count, end;  // places in the list of slots: of these, and the end of their tile
+  uint32_t slots[expert_tile_rows];   // beyond count, some of the tile
+  uint32_t inputs[expert_tile_rows];  // where the slots' rows start in the input
+};
+
+template <uint32_t kType, int R, int kMost>
 struct MatmulExpertsShared {
-  __align__(16) float split[DecodeSplitShared<kType, 1, R>::kFloats];
+  __align__(16) float floats[larger(ExpertTileShared<kType, kMost, R>::kFloats, ExpertTileShared<kType, 1, R>::kFloats)];
+  ExpertPiece piece;
 };
 
-// Grid: sets of 32 * R rows, rows of the output. A block does all splits of its rows, one after the other.
-template <uint32_t kType, int R>
-__device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, BlockIndex block, MatmulExpertsShared<kType, R>& shared) {
-  const DecodeWeight& w = args.decode.weights[0];
-  const uint32_t slot = block.y, token = slot / args.n_used;
-  const uint32_t expert = __ldg(args.experts + size_t{token} * args.experts_stride + slot % args.n_used);
-  if (expert >= w.weight.n_experts) return;
-  const PackedWeight weight = packed_expert(w.weight, expert);
-  const uint32_t first_row = block.x * (32 * R);
-  static_assert(R <= static_cast<int>(decode_split_parts), "a thread has one sum at most");
-  float total = 0;
-  for (uint32_t split = 0; split < w.splits; split++) {
-    if (split > 0) __syncthreads();
-    decode_split<kType, 1, R, no_prologue>(args.decode, weight, first_row, args.input_per_slot ? slot : token, split, w.splits, shared.split, [](float(&)[1]) {},
-                              [&](uint32_t, float sum) { total = split == 0 ? sum : total + sum; });
+template <int T>
+struct PieceInputs {
+  static constexpr bool kHeld = T < 8;
+  const ExpertPiece& piece;
+  __device__ __forceinline__ uint32_t operator()(uint32_t t) const { return piece.inputs[t]; }
+};
+
+// The slots of a piece, T or fewer, times 32 * R rows of two weights, or 2 * 32 * R of one.
+template <uint32_t kType, int T, int R>
+__device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, const ExpertPiece& piece, float* shared) {
+  using Shared = ExpertTileShared<kType, T, R>;
+  constexpr int kSlots = Shared::kSlots;
+  const bool pair = args.decode.n_weights == 2;
+  const auto row_set_of = [&](uint32_t h) { return pair ? piece.row_block : 2 * piece.row_block + h; };
+
+  float acc[R][T];
+  clear(acc);
+  {
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, half = warp / expert_parts, part = warp % expert_parts;
+    const PackedWeight& all = args.decode.weights[pair ? half : 0].weight;
+    const uint32_t n_blocks = packed_blocks(args.decode.columns), begin = part_start(n_blocks, part, expert_parts), end = part_start(n_blocks, part + 1, expert_parts);
+    const uint32_t first_row = row_set_of(half) * (32 * R);
+    if (begin < end && first_row < all.rows) {
+      decode_walk<kType, T, R, no_prologue>(args.decode, packed_expert(all, piece.expert), first_row + lane, PieceInputs<T>{piece}, begin, end,
+                                            shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
+    }
   }
-  const uint32_t row = first_row + threadIdx.x;
-  if (threadIdx.x < 32 * R && row < weight.rows) decode_finish(args.decode, w, row, slot, total);
+
+  const uint32_t thread = thread_index(), lane = thread % 32, warp = thread / 32;
+  const auto sum_of = [&](uint32_t h, uint32_t s) {
+    const float* const from = shared + (h * expert_parts * kSlots + s) * 32 + lane;
+    float sum = from[0];
+#pragma unroll
+    for (uint32_t p = 1; p < expert_parts; p++) sum += from[p * kSlots * 32];
+    return sum;
+  };
+  const auto finished = [&](uint32_t h, uint32_t row, uint32_t slot, float sum) {
+    const DecodeWeight& w = args.decode.weights[pair ? h : 0];
+    float scale = 1;
+    if (args.slot_scale != nullptr) scale = args.slot_scale[size_t{slot / args.groups.n_used} * args.slot_scale_stride + slot % args.groups.n_used];
+    return finished_sum(sum, value_or(w.factor, piece.expert, 1.0f), value_or(w.bias, size_t{piece.expert} * w.weight.rows + row, 0.0f), scale, 0.0f);
+  };
+#pragma unroll
+  for (int from = 0; from < R * T; from += kSlots) {
+    __syncthreads();
+#pragma unroll
+    for (int s = 0; s < kSlots; s++) shared[(warp * kSlots + s) * 32 + lane] = acc[(from + s) / T][(from + s) % T];
+    __syncthreads();
+#pragma unroll 1
+    for (uint32_t i = warp; i < (args.activates ? kSlots : 2 * kSlots); i += expert_threads / 32) {
+      const uint32_t h = i / kSlots, s = i % kSlots, t = (from + s) % T, row = row_set_of(h) * (32 * R) + (from + s) / T * 32 + lane;
+      const DecodeWeight& w = args.decode.weights[pair ? h : 0];
+      if (t >= piece.count || row >= w.weight.rows) continue;
+      const uint32_t slot = piece.slots[t];
+      float value = finished(h, row, slot, sum_of(h, s));
+      if (args.activates) value = activated(args.activation, value) * finished(1, row, slot, sum_of(1, s));
+      args.decode.output[size_t{slot} * args.decode.output_stride + w.output_column + row] = value;
+    }
+  }
 }
 
-template <uint32_t kType, int R, int kResidency>
-__global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_experts_kernel(MatmulExpertsArgs args) {
-  __shared__ MatmulExpertsShared<kType, R> shared;
-  matmul_experts<kType, R>(args, launched_block(), shared);
+// Grid: tiles times row_blocks. kMost: slots that the compiled code multiplies at a time; kAlone: tiles have one slot.
+template <uint32_t kType, int R, int kMost, bool kAlone>
+__device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, BlockIndex block, MatmulExpertsShared<kType, R, kMost>& shared) {
+  ExpertPiece& piece = shared.piece;
+  const ExpertGroups& groups = args.groups;
+  const uint32_t most = kMost < args.most_tokens ? kMost : args.most_tokens, number = block.x / args.row_blocks;
+  ExpertTile tile = {0, number, number + 1};
+  if (groups.tiles != nullptr) {
+    tile = groups.tiles[number];
+  } else {
+    tile.expert = __ldg(args.experts + size_t{number / groups.n_used} * args.experts_stride + number % groups.n_used);
+  }
+  if (tile.first == tile.end || tile.expert >= args.decode.weights[0].weight.n_experts) return;
+#pragma unroll 1
+  for (uint32_t first = tile.first;;) {
+    if (threadIdx.x < expert_tile_rows) {
+      const uint32_t place = min(first + threadIdx.x, tile.end - 1);
+      const uint32_t slot = groups.slots != nullptr ? __ldg(groups.slots + place) : place;
+      piece.slots[threadIdx.x] = slot;
+      piece.inputs[threadIdx.x] = (args.input_per_slot ? slot : slot / groups.n_used) * args.decode.input_stride;
+      if (threadIdx.x == 0) {
+        piece.expert = tile.expert, piece.row_block = block.x % args.row_blocks;
+        piece.first = first, piece.count = min(tile.end - first, most), piece.end = tile.end;
+      }
+    }
+    __syncthreads();
+    const uint32_t count = kAlone ? 1 : piece.count;
+    if (kMost > 4 && count > 4) {
+      expert_product<kType, kMost < 8 ? 1 : 8, R>(args, piece, shared.floats);
+    } else if (kMost > 2 && count > 2) {
+      expert_product<kType, kMost < 4 ? 1 : 4, R>(args, piece, shared.floats);
+    } else if (kMost > 1 && count > 1) {
+      expert_product<kType, kMost < 2 ? 1 : 2, R>(args, piece, shared.floats);
+    } else {
+      expert_product<kType, 1, R>(args, piece, shared.floats);
+    }
+    if (kAlone) return;
+    first = piece.first + piece.count;
+    tile = {piece.expert, first, piece.end};
+    if (first == tile.end) return;
+    __syncthreads();
+  }
+}
+
+template <uint32_t kType, int R, int kMost, bool kAlone, int kResidency>
+__global__ __launch_bounds__(expert_threads, kResidency) void matmul_experts_kernel(MatmulExpertsArgs args) {
+  __shared__ MatmulExpertsShared<kType, R, kMost> shared;
+  matmul_experts<kType, R, kMost, kAlone>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

@@ -11,6 +11,7 @@
 
 #include "block.cuh"
 #include "last_block.cuh"
+#include "matmul_finish.cuh"
 #include "matmul_fragments.cuh"
 #include "prefill_loader.cuh"
 
@@ -30,7 +31,8 @@ __host__ __device__ inline uint32_t prefill_splits(uint32_t rows, uint32_t colum
 
 struct PrefillWeight {
   PackedWeight weight;
-  const float* bias;  // or nullptr
+  const float* bias;    // or nullptr
+  const float* factor;  // [1], or nullptr
   uint32_t output_column;
   uint32_t splits;
   uint32_t first_tile;     // of the launch's tiles of rows and splits: [splits][tiles of rows]
@@ -44,6 +46,7 @@ struct MatmulPrefillArgs {
   float* output;
   uint32_t output_stride;
   const float* residual;  // or nullptr
+  float scale;
   uint32_t n_tokens;
   uint32_t columns;
   uint32_t n_weights;
@@ -70,15 +73,17 @@ __device__ __forceinline__ PrefillTile prefill_tile_of(const MatmulPrefillArgs& 
   return {which, at / row_tiles, at % row_tiles, first + in_group % size};
 }
 
-// The tokens of a tile, from number first on and below end, and which rows of input and output are theirs: here, those of
-// their numbers.
+// The tokens of a tile, from number first on and below end, which rows of input and output are theirs, and by what their
+// sums are multiplied: here, rows of their numbers, and all by the same.
 struct PrefillTokens {
-  static constexpr bool kSplits = true;  // columns may be split
-  static constexpr bool kAdds = true;    // there may be a bias and a residual
+  static constexpr bool kSplits = true;     // columns may be split
+  static constexpr bool kResidual = true;   // there may be one
   uint32_t first, end;
+  float all_scale;
 
   __device__ __forceinline__ uint32_t input_row(uint32_t token) const { return token; }
   __device__ __forceinline__ uint32_t output_row(uint32_t token) const { return token; }
+  __device__ __forceinline__ float scale(uint32_t) const { return all_scale; }
 };
 
 // Four rows of a token are summed up: of rows that cannot be loaded four at a time.
@@ -86,12 +91,12 @@ template <class Tokens>
 __device__ __forceinline__ void prefill_finish(const MatmulPrefillArgs& args, const PrefillWeight& w, const Tokens& tokens, uint32_t row, uint32_t token, float4 sum) {
   if (token >= tokens.end) return;
   const size_t at = size_t{tokens.output_row(token)} * args.output_stride + w.output_column + row;
+  const float factor = value_or(w.factor, 0, 1.0f), scale = tokens.scale(token);
 #pragma unroll 1
   for (uint32_t i = 0; i < 4 && row + i < w.weight.rows; i++) {
-    float value = i == 0 ? sum.x : i == 1 ? sum.y : i == 2 ? sum.z : sum.w;
-    if (Tokens::kAdds && w.bias != nullptr) value += __ldg(w.bias + row + i);
-    if (Tokens::kAdds && args.residual != nullptr) value += args.residual[at + i];
-    args.output[at + i] = value;
+    const float value = i == 0 ? sum.x : i == 1 ? sum.y : i == 2 ? sum.z : sum.w;
+    const float residual = Tokens::kResidual && args.residual != nullptr ? args.residual[at + i] : 0.0f;
+    args.output[at + i] = finished_sum(value, factor, value_or(w.bias, row + i, 0.0f), scale, residual);
   }
 }
 
@@ -167,9 +172,9 @@ struct MatmulPrefillShared {
   bool is_last;
 };
 
-// One tile: `weight` is the one of args that the tile is of, or an expert's part of it.
+// One tile: w is the weight of args that the tile is of, or an expert's part of it.
 template <uint32_t kType, int kTokens, bool kAligned, class Tokens>
-__device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, const PrefillTile& tile, const PackedWeight& weight, const Tokens& tokens,
+__device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, const PrefillTile& tile, const PrefillWeight& w, const Tokens& tokens,
                                                 MatmulPrefillShared<kTokens, kAligned>& memory) {
   using Input = PrefillInput<kTokens, kAligned>;
   constexpr int kRows = prefill_rows, kColumns = prefill_columns, kGroups = kTokens / 32;
@@ -177,13 +182,12 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
   float* const shared = memory.floats;
   float* const inputs = shared + 2 * kWeights;
   const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-  const PrefillWeight& w = args.weights[tile.which];
 
   const uint32_t n_blocks = packed_blocks(args.columns);
   const uint32_t block = Tokens::kSplits ? n_blocks * tile.split / w.splits : 0;
   const uint32_t end = Tokens::kSplits ? n_blocks * (tile.split + 1) / w.splits : n_blocks;
   const Bases bases = make_bases<Format<kType>::kBits>();
-  PrefillLoader<kType> loader(weight, tile.row_tile * kRows + thread, block);
+  PrefillLoader<kType> loader(w.weight, tile.row_tile * kRows + thread, block);
   Input input(args, tokens);
 
   // A warp makes 64 rows times half of the tokens: 8 x 4 threads, each with 4 rows in either half of its rows, and 4 tokens
@@ -246,13 +250,14 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
   // sums to registers in which they and the activations meet in a bank.
   constexpr int kEach = 32 * 32 / prefill_threads;  // tokens of a thread
   const uint32_t row = tile.row_tile * kRows + lane * 4;
-  const bool add_bias = Tokens::kAdds && w.bias != nullptr, add_residual = Tokens::kAdds && args.residual != nullptr;
-  const float4 bias = args.fours && add_bias && row < w.weight.rows ? __ldg(reinterpret_cast<const float4*>(w.bias + row)) : float4{};
+  const bool add_residual = Tokens::kResidual && args.residual != nullptr;
+  const float4 bias = args.fours && w.bias != nullptr && row < w.weight.rows ? __ldg(reinterpret_cast<const float4*>(w.bias + row)) : float4{};
+  const float factor = value_or(w.factor, 0, 1.0f);
 #pragma unroll
   for (int j = 0; j < kGroups; j++) {
     const auto token_of = [&](uint32_t t) { return tokens.first + t / 16 * (kTokens / 2) + 16 * j + t % 16; };
     const auto at = [&](uint32_t token) { return size_t{tokens.output_row(token)} * args.output_stride + w.output_column + row; };
-    float4 residual[kEach];
+    float4 residual[kEach] = {};
     if (args.fours && add_residual) {
 #pragma unroll
       for (int i = 0; i < kEach; i++) {
@@ -279,10 +284,11 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
     for (int i = 0; i < kEach; i++) {
       const uint32_t t = warp + i * (prefill_threads / 32), token = token_of(t);
       if (token >= tokens.end) continue;
-      float4 sum = sum_of(t);
-      if (add_bias) sum.x += bias.x, sum.y += bias.y, sum.z += bias.z, sum.w += bias.w;
-      if (add_residual) sum.x += residual[i].x, sum.y += residual[i].y, sum.z += residual[i].z, sum.w += residual[i].w;
-      *reinterpret_cast<float4*>(args.output + at(token)) = sum;
+      const float4 sum = sum_of(t);
+      const float scale = tokens.scale(token);
+      *reinterpret_cast<float4*>(args.output + at(token)) =
+          make_float4(finished_sum(sum.x, factor, bias.x, scale, residual[i].x), finished_sum(sum.y, factor, bias.y, scale, residual[i].y),
+                      finished_sum(sum.z, factor, bias.z, scale, residual[i].z), finished_sum(sum.w, factor, bias.w, scale, residual[i].w));
     }
   }
 }
@@ -291,8 +297,8 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
 template <uint32_t kType, int kTokens, bool kAligned>
 __device__ __forceinline__ void matmul_prefill(const MatmulPrefillArgs& args, BlockIndex block, MatmulPrefillShared<kTokens, kAligned>& shared) {
   const PrefillTile tile = prefill_tile_of(args, block.x, (args.n_tokens + kTokens - 1) / kTokens);
-  const PrefillTokens tokens = {tile.token_tile * kTokens, args.n_tokens};
-  prefill_product<kType, kTokens, kAligned>(args, tile, args.weights[tile.which].weight, tokens, shared);
+  const PrefillTokens tokens = {tile.token_tile * kTokens, args.n_tokens, args.scale};
+  prefill_product<kType, kTokens, kAligned>(args, tile, args.weights[tile.which], tokens, shared);
 }
 
 template <uint32_t kType, int kTokens, bool kAligned>

@@ -14,19 +14,28 @@ namespace m40::cuda {
 struct MatmulPrefillExpertArgs {
   MatmulPrefillArgs product;  // its tokens are slots
   ExpertGroups groups;
-  bool input_per_slot;  // the input has a row a slot; else a row a token
+  bool input_per_slot;     // the input has a row a slot; else a row a token
+  const float* slot_scale;  // [tokens, slot_scale_stride], a token's n_used: what rows are multiplied by, or nullptr
+  uint32_t slot_scale_stride;
 };
 
 // The slots of a group's tile; their numbers are places in the list of slots.
 struct PrefillSlots {
   static constexpr bool kSplits = false;
-  static constexpr bool kAdds = false;
+  static constexpr bool kResidual = false;
   uint32_t first, end;
   const uint32_t* slots;
   uint32_t slots_a_row;  // of the input
+  const float* slot_scale;
+  uint32_t slot_scale_stride, n_used;
 
   __device__ __forceinline__ uint32_t input_row(uint32_t place) const { return __ldg(slots + place) / slots_a_row; }
   __device__ __forceinline__ uint32_t output_row(uint32_t place) const { return __ldg(slots + place); }
+  __device__ __forceinline__ float scale(uint32_t place) const {
+    if (slot_scale == nullptr) return 1.0f;
+    const uint32_t slot = __ldg(slots + place);
+    return slot_scale[size_t{slot / n_used} * slot_scale_stride + slot % n_used];
+  }
 };
 
 // Grid: tiles, as prefill_tile_of() numbers them.
@@ -35,8 +44,12 @@ __device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpert
   const PrefillTile tile = prefill_tile_of(args.product, block.x, args.groups.n_tiles);
   const ExpertTile rows = args.groups.tiles[tile.token_tile];
   if (rows.first == rows.end) return;
-  const PackedWeight weight = packed_expert(args.product.weights[tile.which].weight, rows.expert);
-  const PrefillSlots slots = {rows.first, rows.end, args.groups.slots, args.input_per_slot ? 1 : args.groups.n_used};
+  PrefillWeight weight = args.product.weights[tile.which];
+  weight.weight = packed_expert(weight.weight, rows.expert);
+  if (weight.bias != nullptr) weight.bias += size_t{rows.expert} * weight.weight.rows;
+  if (weight.factor != nullptr) weight.factor += rows.expert;
+  const PrefillSlots slots = {rows.first,      rows.end, args.groups.slots, args.input_per_slot ? 1 : args.groups.n_used, args.slot_scale, args.slot_scale_stride,
+                              args.groups.n_used};
   prefill_product<kType, kTokens, kAligned>(args.product, tile, weight, slots, shared);
 }
 

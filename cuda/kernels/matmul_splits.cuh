@@ -5,6 +5,7 @@
 
 #include "last_block.cuh"
 #include "matmul_decode_args.cuh"
+#include "matmul_finish.cuh"
 
 namespace m40::cuda {
 
@@ -32,9 +33,8 @@ __device__ __forceinline__ DecodeTile decode_tile_of(const MatmulDecodeArgs& arg
 
 __device__ __forceinline__ void decode_finish(const MatmulDecodeArgs& args, const DecodeWeight& w, uint32_t row, uint32_t token, float value) {
   const size_t at = size_t{token} * args.output_stride + w.output_column + row;
-  if (w.bias != nullptr) value += __ldg(w.bias + row);
-  if (args.residual != nullptr) value += args.residual[at];
-  args.output[at] = value;
+  const float residual = args.residual == nullptr ? 0.0f : args.residual[at];
+  args.output[at] = finished_sum(value, value_or(w.factor, 0, 1.0f), value_or(w.bias, row, 0.0f), args.scale, residual);
 }
 
 // A split's sum: to the output where there is one split, else to scratch.
@@ -55,6 +55,7 @@ __device__ __forceinline__ void add_split_sums(const MatmulDecodeArgs& args, con
   constexpr uint32_t kThreads = decode_split_parts * 32;
   const uint32_t rows = w.weight.rows;
   const size_t stride = size_t{args.n_tokens} * rows;
+  const float factor = value_or(w.factor, 0, 1.0f);
 #pragma unroll 1
   for (uint32_t from = threadIdx.x * kWide; from < kSums; from += kThreads * kWide * kEach) {
     float sums[kEach][kWide], added[kEach][kWide];
@@ -85,14 +86,14 @@ __device__ __forceinline__ void add_split_sums(const MatmulDecodeArgs& args, con
         for (uint32_t s = 1; s < decode_max_splits; s++) {
           if (s < w.splits) sums[e][k] += parts[s][k];
         }
-        if (inside[e] && w.bias != nullptr) sums[e][k] += __ldg(w.bias + row + k);
+        sums[e][k] = finished_sum(sums[e][k], factor, inside[e] ? value_or(w.bias, row + k, 0.0f) : 0.0f, args.scale, added[e][k]);
       }
     }
 #pragma unroll
     for (int e = 0; e < kEach; e++) {
       if (!inside[e]) continue;
 #pragma unroll
-      for (int k = 0; k < kWide; k++) args.output[at[e] + k] = args.residual != nullptr ? sums[e][k] + added[e][k] : sums[e][k];
+      for (int k = 0; k < kWide; k++) args.output[at[e] + k] = sums[e][k];
     }
   }
 }

@@ -1,7 +1,8 @@
-// Sums over a warp and over a block, in an order of their own: the same for every launch.
+// Sums (and the largest) over a warp and over a block, in an order of their own: the same for every launch.
 #ifndef M40_KERNELS_REDUCE_CUH
 #define M40_KERNELS_REDUCE_CUH
 
+#include <math.h>
 #include <stdint.h>
 
 #include "../runtime/device.h"
@@ -12,6 +13,13 @@ namespace m40::cuda {
 __device__ __forceinline__ float warp_sum(float value) {
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) value += __shfl_xor_sync(0xFFFFFFFFu, value, step);
+  return value;
+}
+
+// All lanes get the largest; what is not a number does not count.
+__device__ __forceinline__ float warp_max(float value) {
+#pragma unroll
+  for (int step = 16; step > 0; step /= 2) value = fmaxf(value, __shfl_xor_sync(0xFFFFFFFFu, value, step));
   return value;
 }
 

@@ -8,21 +8,13 @@
 #include "../include/m40.h"
 #include "../runtime/device.h"
 #include "block.cuh"
+#include "reduce.cuh"
 
 namespace m40::cuda {
 
 constexpr uint32_t route_warps = 4;
-
-// The order of preference. What is not a number counts as the smallest, so that the order is total.
-struct ExpertChoice {
-  float logit;
-  uint32_t expert;  // M40_NONE: no choice yet, after all others
-};
-
-__device__ __forceinline__ bool preferred(const ExpertChoice& a, const ExpertChoice& b) {
-  if (a.expert == M40_NONE || b.expert == M40_NONE) return a.expert != M40_NONE;
-  return a.logit != b.logit ? a.logit > b.logit : a.expert < b.expert;
-}
+constexpr uint32_t route_most_groups = 32;  // a lane each
+constexpr int route_held = 8;               // experts of a lane whose keys are kept in registers
 
 struct RouteKernelArgs {
   const float* input;
@@ -31,55 +23,136 @@ struct RouteKernelArgs {
   uint32_t experts_stride;
   float* weights;
   uint32_t weights_stride;
+  const float* bias;  // or nullptr
   uint32_t n_tokens;
-  uint32_t n_experts;
-  uint32_t n_used;
+  uint32_t n_experts, n_used, n_groups, n_groups_used;
+  uint32_t score;
   bool normalise;
-  float scale;
+  float scale, least_sum;
 };
 
-// Grid: tokens by route_warps.
+// An expert or a group of them, and what it is chosen by.
+struct RouteChoice {
+  float key;
+  uint32_t index;  // M40_NONE: no choice, after all others
+};
+
+// The order of preference. What is not a number counts as the smallest, so that the order is total.
+__device__ __forceinline__ RouteChoice route_choice(float key, uint32_t index) { return {key == key ? key : -INFINITY, index}; }
+
+__device__ __forceinline__ bool preferred(const RouteChoice& a, const RouteChoice& b) {
+  if (a.index == M40_NONE || b.index == M40_NONE) return a.index != M40_NONE;
+  return a.key != b.key ? a.key > b.key : a.index < b.index;
+}
+
+__device__ __forceinline__ RouteChoice warp_preferred(RouteChoice best) {
+#pragma unroll
+  for (int offset = 16; offset > 0; offset /= 2) {
+    const RouteChoice other = {__shfl_xor_sync(~0u, best.key, offset), __shfl_xor_sync(~0u, best.index, offset)};
+    if (preferred(other, best)) best = other;
+  }
+  return best;
+}
+
+__device__ __forceinline__ float route_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// The groups whose experts may be chosen, a bit each: those with the largest sums of their two largest keys.
+template <class Key>
+__device__ __forceinline__ uint32_t route_groups(const RouteKernelArgs& args, const Key& key_of) {
+  const uint32_t lane = threadIdx.x % 32, size = args.n_experts / args.n_groups;
+  RouteChoice mine = {0, M40_NONE};
+  if (lane < args.n_groups) {
+    float first = -INFINITY, second = -INFINITY;
+    for (uint32_t i = 0; i < size; i++) {
+      const float key = route_choice(key_of(lane * size + i), 0).key;
+      second = fmaxf(second, fminf(first, key));
+      first = fmaxf(first, key);
+    }
+    mine = route_choice(size == 1 ? first : first + second, lane);
+  }
+  uint32_t groups = 0;
+  for (uint32_t i = 0; i < args.n_groups_used; i++) {
+    const uint32_t best = warp_preferred(mine).index;
+    groups |= 1u << best;
+    if (lane == best) mine.index = M40_NONE;
+  }
+  return groups;
+}
+
+// Grid: tokens by route_warps. kHeld: route_held, where there are no more than 32 times as many experts, or 0.
+template <int kHeld>
 __device__ __forceinline__ void route(const RouteKernelArgs& args, BlockIndex block) {
   const uint32_t token = block.x * route_warps + threadIdx.x / 32;
   const uint32_t lane = threadIdx.x % 32;
   if (token >= args.n_tokens) return;
-  const float* logits = args.input + uint64_t{token} * args.input_stride;
-  uint32_t* experts = args.experts + uint64_t{token} * args.experts_stride;
-  float* weights = args.weights + uint64_t{token} * args.weights_stride;
+  const float* const logits = args.input + uint64_t{token} * args.input_stride;
+  uint32_t* const experts = args.experts + uint64_t{token} * args.experts_stride;
+  float* const weights = args.weights + uint64_t{token} * args.weights_stride;
 
-  ExpertChoice previous = {0, M40_NONE};
-  float largest = 0;
-  float chosen_sum = 0;
-  for (uint32_t slot = 0; slot < args.n_used; slot++) {
-    ExpertChoice best = {0, M40_NONE};
-    for (uint32_t e = lane; e < args.n_experts; e += 32) {
-      const float logit = logits[e];
-      const ExpertChoice candidate = {logit == logit ? logit : -INFINITY, e};
-      if (previous.expert != M40_NONE && !preferred(previous, candidate)) continue;
-      if (preferred(candidate, best)) best = candidate;
-    }
-#pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) {
-      const ExpertChoice other = {__shfl_xor_sync(~0u, best.logit, offset), __shfl_xor_sync(~0u, best.expert, offset)};
-      if (preferred(other, best)) best = other;
-    }
-    previous = best;
-    const float logit = logits[best.expert];
-    if (slot == 0) largest = logit;
-    const float weight = expf(logit - largest);
-    chosen_sum += weight;
-    if (lane == 0) {
-      experts[slot] = best.expert;
-      weights[slot] = weight;
-    }
+  float largest = -INFINITY, sum = 0;  // softmax over all experts
+  if (args.score == M40_SCORE_SOFTMAX) {
+    for (uint32_t e = lane; e < args.n_experts; e += 32) largest = fmaxf(largest, logits[e]);
+    largest = warp_max(largest);
+    for (uint32_t e = lane; e < args.n_experts; e += 32) sum += expf(logits[e] - largest);
+    sum = warp_sum(sum);
   }
-  float sum = 0;
-  for (uint32_t e = lane; e < args.n_experts; e += 32) sum += expf(logits[e] - largest);
+
+  // What experts are chosen by.
+  const auto key_of = [&](uint32_t e) {
+    float key = logits[e];
+    if (args.score == M40_SCORE_SIGMOID) key = route_sigmoid(key);
+    if (args.bias == nullptr) return key;  // of a softmax without a bias, the logits: their order is the same
+    if (args.score == M40_SCORE_SOFTMAX) key = expf(key - largest) / sum;
+    return key + __ldg(args.bias + e);
+  };
+  const uint32_t groups = args.n_groups > 1 ? route_groups(args, key_of) : 0;
+  const auto candidate = [&](uint32_t e) {
+    if (args.n_groups > 1 && (groups >> e / (args.n_experts / args.n_groups) & 1) == 0) return RouteChoice{0, M40_NONE};
+    return route_choice(key_of(e), e);
+  };
+  RouteChoice held[kHeld == 0 ? 1 : kHeld];
 #pragma unroll
-  for (int offset = 16; offset > 0; offset /= 2) sum += __shfl_xor_sync(~0u, sum, offset);
+  for (int i = 0; i < kHeld; i++) {
+    const uint32_t e = lane + 32 * i;
+    held[i] = e < args.n_experts ? candidate(e) : RouteChoice{0, M40_NONE};
+  }
+  RouteChoice previous = {0, M40_NONE};
+  for (uint32_t slot = 0; slot < args.n_used; slot++) {
+    RouteChoice best = {0, M40_NONE};
+    const auto look_at = [&](const RouteChoice& choice) {
+      if (previous.index != M40_NONE && !preferred(previous, choice)) return;
+      if (preferred(choice, best)) best = choice;
+    };
+    if constexpr (kHeld != 0) {
+#pragma unroll
+      for (int i = 0; i < kHeld; i++) look_at(held[i]);
+    } else {
+      for (uint32_t e = lane; e < args.n_experts; e += 32) look_at(candidate(e));
+    }
+    previous = warp_preferred(best);
+    if (lane == 0) experts[slot] = previous.index;
+  }
   __syncwarp();
-  const float factor = args.scale / (args.normalise ? chosen_sum : sum);
-  for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= factor;
+
+  if (args.score == M40_SCORE_SOFTMAX_CHOSEN) {
+    for (uint32_t slot = lane; slot < args.n_used; slot += 32) largest = fmaxf(largest, logits[experts[slot]]);
+    largest = warp_max(largest);
+  }
+  float chosen = 0;
+  for (uint32_t slot = lane; slot < args.n_used; slot += 32) {
+    const float logit = logits[experts[slot]];
+    const float weight = args.score == M40_SCORE_SIGMOID ? route_sigmoid(logit) : expf(logit - largest);
+    weights[slot] = weight;
+    chosen += weight;
+  }
+  chosen = warp_sum(chosen);
+  if (args.score == M40_SCORE_SOFTMAX_CHOSEN) sum = chosen;
+  float factor = args.score == M40_SCORE_SIGMOID ? 1.0f : 1.0f / sum;
+  if (args.normalise) {
+    const float total = chosen * factor;
+    factor /= total < args.least_sum ? args.least_sum : total;
+  }
+  for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= factor * args.scale;
 }
 
 }  // namespace m40::cuda

@@ -25,6 +25,7 @@
 #include "../kernels/matmul_decode_args.cuh"
 #include "../kernels/matmul_decode_tiled.cuh"
 #include "../kernels/matmul_experts.cuh"
+#include "../kernels/matmul_finish.cuh"
 #include "../kernels/matmul_fragments.cuh"
 #include "../kernels/matmul_prefill.cuh"
 #include "../kernels/matmul_prefill_experts.cuh"

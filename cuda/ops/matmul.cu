@@ -47,17 +47,22 @@ void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& 
   for_type(type, [&](auto t) { launch_decode<decltype(t)::value, decltype(t)::value>(args, launch, stream); });
 }
 
+// Rows of a warp, of the weights at these indices in one launch.
+uint32_t row_groups_of(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t tokens) {
+  uint64_t n_fours = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t rows = args.weights[indices[i]].weight.rows;
+    n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
+  }
+  return decode_row_groups(tokens, n_fours, multiprocessors());
+}
+
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
   const uint32_t tokens = decode_tokens(n_tokens, can_load_four(args));
   for_each_launch(args, tokens, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
-    uint64_t n_fours = 0;
-    for (uint32_t i = 0; i < n; i++) {
-      const uint32_t rows = args.weights[indices[i]].weight.rows;
-      n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
-    }
     MatmulDecodeLaunch launch = {};
     launch.tokens = tokens;
-    launch.row_groups = decode_row_groups(launch.tokens, n_fours, multiprocessors());
+    launch.row_groups = row_groups_of(args, indices, n, tokens);
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     MatmulDecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
@@ -65,6 +70,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     decode.output = args.output + size_t{first} * args.output_stride;
     decode.output_stride = args.output_stride;
     decode.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
+    decode.scale = args.scale;
     decode.n_tokens = n_tokens;
     decode.columns = args.columns;
     decode.n_weights = n;
@@ -79,7 +85,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     for (uint32_t i = 0; i < n; i++) {
       const MatmulWeight& from = args.weights[indices[i]];
       const uint32_t rows = from.weight.rows, splits = decode_splits(rows, args.columns), row_sets = (rows + set_rows - 1) / set_rows;
-      decode.weights[i] = {from.weight, from.bias, from.output_column, splits, launch.n_blocks, n_counters, n_partials};
+      decode.weights[i] = {from.weight, from.bias, from.factor, from.output_column, splits, launch.n_blocks, n_counters, n_partials};
       launch.n_blocks += row_sets * splits * token_blocks;
       if (splits > 1) n_counters += row_sets * token_blocks;
       n_partials += partial_floats(rows, args.columns, n_tokens);
@@ -96,47 +102,29 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
   return std::max(floats * sizeof(float), prefill_scratch_bytes(rows, n_weights, columns, max_rows));
 }
 
-// Every thread block does the prologue again: with one token that costs no more than a launch, with two it does.
-bool matmul_fuses(const MatmulArgs& args) { return args.prologue.kind == MatmulPrologue::kNone || (!args.prefill && args.n_rows == 1); }
+// Every thread block does the prologue again. That costs no more than a launch with one token, where all of them run at
+// once: a multiprocessor that does several, one after the other, does the prologue as often. With two tokens it costs more.
+bool matmul_fuses(const MatmulArgs& args) {
+  if (args.prologue.kind == MatmulPrologue::kNone) return true;
+  if (args.prefill || args.n_rows != 1) return false;
+  bool at_once = true;
+  for_each_launch(args, 1, [&](uint32_t, uint32_t, const uint32_t* indices, uint32_t n) {
+    const uint32_t row_groups = row_groups_of(args, indices, n, 1), set_rows = 32 * row_groups;
+    uint64_t n_blocks = 0;
+    for (uint32_t i = 0; i < n; i++) {
+      const uint32_t rows = args.weights[indices[i]].weight.rows;
+      n_blocks += uint64_t{(rows + set_rows - 1) / set_rows} * decode_splits(rows, args.columns);
+    }
+    if (n_blocks > decode_blocks_at_once(row_groups) * uint64_t{multiprocessors()}) at_once = false;
+  });
+  return at_once;
+}
 
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   if (args.n_rows == 0) return;
   if (args.prefill) return launch_prefill_matmul(args, stream);
   for (uint32_t first = 0; first < args.n_rows; first += decode_pass) {
     launch_decode_pass(args, first, args.n_rows - first < decode_pass ? args.n_rows - first : decode_pass, stream);
-  }
-}
-
-uint64_t expert_matmul_scratch_bytes(uint32_t n_experts, uint64_t max_rows) { return prefill_expert_scratch_bytes(n_experts, max_rows); }
-
-void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
-  if (args.n_tokens == 0) return;
-  if (args.prefill) return launch_prefill_expert_matmul(args, stream);
-  constexpr uint32_t most_slots = 65535;  // of a grid's second dimension
-  const uint32_t slots_a_launch = most_slots / args.n_used * args.n_used;
-  for (uint32_t i = 0; i < args.n_weights; i++) {
-    const PackedWeight& weight = args.weights[i];
-    for (uint64_t first = 0; first < uint64_t{args.n_tokens} * args.n_used; first += slots_a_launch) {
-      const uint64_t left = uint64_t{args.n_tokens} * args.n_used - first;
-      const uint64_t first_token = first / args.n_used;
-      MatmulExpertsArgs expert = {};
-      expert.experts = args.experts + first_token * args.experts_stride;
-      expert.experts_stride = args.experts_stride;
-      expert.n_used = args.n_used;
-      expert.input_per_slot = args.input_per_slot;
-      MatmulDecodeArgs& decode = expert.decode;
-      decode.input = args.input + (args.input_per_slot ? first : first_token) * args.input_stride;
-      decode.input_stride = args.input_stride;
-      decode.output = args.output + first * args.output_stride;
-      decode.output_stride = args.output_stride;
-      decode.n_tokens = static_cast<uint32_t>(left < slots_a_launch ? left : slots_a_launch);
-      decode.columns = args.columns;
-      decode.n_weights = 1;
-      // A row set's splits are done by one thread block, so that no scratch is needed.
-      decode.weights[0] = {weight, nullptr, args.output_column[i], decode_splits(weight.rows, args.columns), 0, 0, 0};
-      const uint32_t row_sets = (weight.rows + 32 * expert_row_groups - 1) / (32 * expert_row_groups);
-      for_type(weight.type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_sets, stream); });
-    }
   }
 }
 

@@ -24,6 +24,9 @@ inline uint32_t decode_row_groups(uint32_t tokens, uint64_t n_blocks, uint32_t m
   return tokens <= 2 && 2 * n_blocks < 3 * uint64_t{multiprocessors} ? 2 : 4;
 }
 
+// Thread blocks with a prologue that a multiprocessor runs at a time, of most types.
+constexpr uint32_t decode_blocks_at_once(uint32_t row_groups) { return row_groups == 2 ? 3 : 2; }
+
 struct MatmulDecodeLaunch {
   uint32_t tokens;      // decode_tokens()
   uint32_t row_groups;  // decode_row_groups()
@@ -34,13 +37,12 @@ struct MatmulDecodeLaunch {
 // The weights are of kType or of kOther: of a pair that is compiled, or both the same.
 template <uint32_t kType, uint32_t kOther>
 void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream);
+// row_groups: as of decode_row_groups(); two where each slot is a tile alone.
 template <uint32_t kType>
-void launch_experts(const MatmulExpertsArgs& args, uint32_t n_blocks, cudaStream_t stream);
+void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStream_t stream);
 
 // Types that share a launch: llama.cpp's mixes have v in a finer type than q and k.
 #define M40_MATMUL_PAIRS(pair) pair(Q4_K, Q6_K) pair(Q5_K, Q6_K)
-
-constexpr uint32_t expert_row_groups = 1;
 
 #ifdef M40_MATMUL_INSTANTIATE
 
@@ -87,9 +89,28 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
   }
 }
 
+// Slots that a thread block multiplies at a time: as many as leave registers for two blocks, as one slot alone wants them.
 template <uint32_t kType>
-void launch_experts(const MatmulExpertsArgs& args, uint32_t n_blocks, cudaStream_t stream) {
-  M40_LAUNCH((matmul_experts_kernel<kType, expert_row_groups, 3>), dim3(n_blocks, args.decode.n_tokens), dim3(decode_split_parts * 32), 0, stream, args);
+constexpr int expert_most_tokens() {
+  return decode_residency<kType>(8, 4) > 1 ? 8 : decode_residency<kType>(4, 4) > 1 ? 4 : 2;
+}
+
+template <uint32_t kType>
+constexpr int expert_residency(int row_groups) {
+  if (row_groups == 2) return kType == M40_TYPE_Q5_K ? 3 : decode_residency<kType>(1, 2);
+  const int most = decode_residency<kType>(expert_most_tokens<kType>(), 4), alone = decode_residency<kType>(1, 4);
+  return most < alone ? most : alone;
+}
+
+template <uint32_t kType>
+void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStream_t stream) {
+  const dim3 grid(args.row_blocks * (args.groups.tiles == nullptr ? args.groups.n_slots : args.groups.n_tiles));
+  if (row_groups == 2) {
+    M40_LAUNCH((matmul_experts_kernel<kType, 2, 1, true, expert_residency<kType>(2)>), grid, dim3(expert_threads), 0, stream, args);
+  } else {
+    constexpr int kMost = expert_most_tokens<kType>();
+    M40_LAUNCH((matmul_experts_kernel<kType, 4, kMost, false, expert_residency<kType>(4)>), grid, dim3(expert_threads), 0, stream, args);
+  }
 }
 
 #define M40_MATMUL_PAIR(name, other) template void launch_decode<M40_TYPE_##name, M40_TYPE_##other>(const MatmulDecodeArgs&, const MatmulDecodeLaunch&, cudaStream_t);

@@ -46,6 +46,7 @@ void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, u
   prefill.output = args.output + size_t{first} * args.output_stride;
   prefill.output_stride = args.output_stride;
   prefill.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
+  prefill.scale = args.scale;
   prefill.n_tokens = n_tokens;
   prefill.columns = args.columns;
   prefill.n_weights = n;
@@ -57,7 +58,7 @@ void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, u
   for (uint32_t i = 0; i < n; i++) {
     const MatmulWeight& from = args.weights[indices[i]];
     const uint32_t row_tiles = packed_tiles(from.weight.rows), splits = prefill_splits(from.weight.rows, args.columns);
-    prefill.weights[i] = {from.weight, from.bias, from.output_column, splits, prefill.n_tiles, n_counters, n_partials};
+    prefill.weights[i] = {from.weight, from.bias, from.factor, from.output_column, splits, prefill.n_tiles, n_counters, n_partials};
     prefill.n_tiles += row_tiles * splits;
     if (splits > 1) n_counters += row_tiles * token_tiles;
     n_partials += partial_floats(from.weight.rows, args.columns, n_tokens);

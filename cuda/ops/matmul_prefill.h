@@ -12,7 +12,6 @@ inline constexpr uint32_t prefill_tile_tokens[] = {32, 64, 128};
 uint64_t prefill_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows);
 void launch_prefill_matmul(const MatmulArgs& args, cudaStream_t stream);
 
-uint64_t prefill_expert_scratch_bytes(uint32_t n_experts, uint64_t max_slots);
 void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
 
 }  // namespace m40::cuda

@@ -69,6 +69,7 @@ struct MatmulWeight {
   PackedWeight weight;
   const float* bias;  // [weight.rows], or nullptr
   uint32_t output_column;
+  const float* factor = nullptr;  // [1], or nullptr
 };
 
 // What is done to a row of the input before it is multiplied. Only where matmul_fuses() says so.
@@ -91,6 +92,7 @@ struct MatmulArgs {
   uint32_t n_weights;
   MatmulWeight weights[M40_MAX_MATMUL_WEIGHTS];
   Scratch scratch;
+  float scale = 1;
   // Which order of additions the rows get: that of decode (any n_rows, in passes of at most 32), or that of
   // prefill. Within either it does not depend on n_rows.
   bool prefill = false;
@@ -103,7 +105,20 @@ uint64_t matmul_scratch_bytes(const uint32_t* types, const uint32_t* rows, uint3
 bool matmul_fuses(const MatmulArgs& args);
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream);
 
-// ---- matmul.cu, matmul_prefill_experts.cu -----------------------------------------------------------------
+// ---- matmul_experts.cu, matmul_prefill_experts.cu, expert_groups.cu -----------------------------------------
+
+// Where the rows of a product with experts are listed by their experts, and what was listed there last: products of one
+// routing share a list. Whoever changes the choices of experts forgets it.
+struct ExpertGrouping {
+  void* memory = nullptr;  // expert_groups_bytes(), 256-byte aligned
+  const uint32_t* experts = nullptr;
+  uint32_t n_tokens = 0, n_experts = 0, tile_rows = 0;
+
+  void forget() { experts = nullptr; }
+};
+
+// max_rows: n_used times as many as tokens.
+uint64_t expert_groups_bytes(uint32_t n_experts, uint64_t max_rows);
 
 struct ExpertMatmulArgs {
   const float* input;
@@ -118,15 +133,22 @@ struct ExpertMatmulArgs {
   uint32_t columns;
   uint32_t n_weights;
   PackedWeight weights[2];
+  const float* biases[2];   // [n_experts * rows], or nullptr
+  const float* factors[2];  // [n_experts], or nullptr
   uint32_t output_column[2];
-  Scratch scratch;
+  const float* slot_scale;  // [n_tokens, n_used]: what a slot's row is multiplied by, or nullptr
+  uint32_t slot_scale_stride;
+  ExpertGrouping* grouping;  // decode and prefill have one each
   // Which order of additions the rows get, as in MatmulArgs: that of decode, each row by itself, or that of prefill,
   // in groups by their experts. Within either it does not depend on the other rows.
   bool prefill = false;
+  // The output is f(gate) * up, of the two weights' products, at the first's output_column, to the bits of the operation of
+  // its own. Only where expert_matmul_activates() says so.
+  bool activates = false;
+  uint32_t activation = 0;
 };
 
-// max_rows: of the output.
-uint64_t expert_matmul_scratch_bytes(uint32_t n_experts, uint64_t max_rows);
+bool expert_matmul_activates(const ExpertMatmulArgs& args);
 // Every expert has to exist: launch_check_experts sees to it where they did not come from launch_route.
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
 
@@ -224,12 +246,12 @@ struct RouteArgs {
   float* weights;
   uint32_t weights_stride;
   uint32_t n_tokens;
-  uint32_t n_experts;
-  uint32_t n_used;
-  bool normalise;
-  float scale;
+  m40_op_route op;    // its indices are not looked at
+  const float* bias;  // [n_experts], or nullptr
 };
 
+// Groups of experts that a routing may have.
+uint32_t most_route_groups();
 void launch_route(const RouteArgs& args, cudaStream_t stream);
 
 // ---- sample.cu ------------------------------------------------------------------------------------------------

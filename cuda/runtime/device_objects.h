@@ -41,6 +41,7 @@ struct ProgramPlan {
   uint64_t counters;                  // Scratch
   uint64_t scratch;
   uint64_t scratch_bytes;
+  uint64_t expert_groups[2];          // ExpertGrouping of decoded rows, and of prompts'
   uint64_t n_bytes;                   // of all
 };
 

@@ -34,8 +34,11 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
       // Which types its weights have is not known when memory is planned.
       return matmul_scratch_bytes(nullptr, op.matmul.rows, op.matmul.n_weights, op.matmul.columns, static_cast<uint32_t>(rows));
     }
-    case M40_OP_EXPERT_MATMUL:
-      return expert_matmul_scratch_bytes(op.expert_matmul.n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used);
+    case M40_OP_ROUTE:
+      if (op.route.n_groups > most_route_groups()) {
+        fail(M40_UNSUPPORTED, "a routing among %u groups of experts: the CUDA library has room for %u", op.route.n_groups, most_route_groups());
+      }
+      return 0;
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample.columns, limits.n_outputs);
     default: return 0;
@@ -56,6 +59,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
     return offset;
   };
   for (uint32_t i = 0; i < program.n_buffers; i++) plan.buffers.push_back(place(checked_buffer_bytes(program.buffers[i], limits)));
+  uint64_t groups_bytes = 0;
   for (uint32_t i = 0; i < program.n_ops; i++) {
     const m40_op& op = program.ops[i];
     const bool rotates = op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE;
@@ -63,7 +67,10 @@ ProgramPlan plan_program(const ProgramDescription& program) {
     const uint64_t packed = packed_row_bytes(op);
     plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));
+    if (op.kind != M40_OP_EXPERT_MATMUL) continue;
+    groups_bytes = std::max(groups_bytes, expert_groups_bytes(op.expert_matmul.n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used));
   }
+  for (uint64_t& groups : plan.expert_groups) groups = groups_bytes != 0 ? place(groups_bytes) : 0;
   plan.input_bytes = input_bytes(limits, program.cache == nullptr ? 0 : program.cache->n_groups);
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));

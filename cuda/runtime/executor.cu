@@ -16,6 +16,7 @@ class Execution {
         stream_(program.context->stream),
         wants_hidden_(shape.hidden) {
     scratch_ = {reinterpret_cast<uint32_t*>(memory(program.plan.counters)), memory(program.plan.scratch)};
+    for (int i = 0; i < 2; i++) groupings_[i].memory = memory(program.plan.expert_groups[i]);
     results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
     if (program.cache != nullptr) {
       const m40_cache& cache = *program.cache;
@@ -23,7 +24,7 @@ class Execution {
     }
   }
 
-  void run() const {
+  void run() {
     for (size_t i = 0; i < program_.ops.size(); i++) {
       if (program_.fuses_with_next[i] && !keeps_hidden(i) && run_fused(i)) {
         i++;
@@ -54,7 +55,7 @@ class Execution {
     return row;
   }
 
-  void run_op(size_t i) const {
+  void run_op(size_t i) {
     const m40_op& op = program_.ops[i];
     switch (op.kind) {
       case M40_OP_EMBED: return embed(op.embed);
@@ -67,7 +68,7 @@ class Execution {
       case M40_OP_SELECT: return select(op.select);
       case M40_OP_SOFTCAP: return softcap(op.softcap);
       case M40_OP_ROUTE: return route(op.route);
-      case M40_OP_EXPERT_MATMUL: return expert_matmul(i);
+      case M40_OP_EXPERT_MATMUL: return expert_matmul(i, expert_matmul_args(i));
       case M40_OP_EXPERT_SUM: return expert_sum(op.expert_sum);
       case M40_OP_SAMPLE: return sample(op.sample);
     }
@@ -114,9 +115,10 @@ class Execution {
     args.n_weights = op.n_weights;
     uint64_t row = program_.plan.packed_rows[i];
     for (uint32_t w = 0; w < op.n_weights; w++) {
-      args.weights[w] = {packed(op.weight[w], op.columns, &row), vector(op.bias[w]), op.output_column[w]};
+      args.weights[w] = {packed(op.weight[w], op.columns, &row), vector(op.bias[w]), op.output_column[w], vector(op.factor[w])};
     }
     args.scratch = scratch_;
+    args.scale = op.scale;
     return args;
   }
 
@@ -158,8 +160,19 @@ class Execution {
   }
 
   // The operation and the one after it in one launch; false where this step's rows do not allow it.
-  bool run_fused(size_t i) const {
+  bool run_fused(size_t i) {
     const m40_op& op = program_.ops[i];
+    if (op.kind == M40_OP_EXPERT_MATMUL) {
+      const m40_op_activation& activation = program_.ops[i + 1].activation;
+      ExpertMatmulArgs args = expert_matmul_args(i);
+      args.activates = true;
+      args.activation = activation.activation;
+      args.output = buffer(activation.output);
+      args.output_stride = stride(activation.output);
+      if (step_.n_decode != step_.n_tokens || !expert_matmul_activates(args)) return false;
+      expert_matmul(i, args);
+      return true;
+    }
     if (op.kind == M40_OP_ROPE_STORE) {
       const RopeStoreArgs rope = rope_store_args(i);
       const AttentionArgs attention = attention_args(program_.ops[i + 1].attention);
@@ -241,9 +254,10 @@ class Execution {
                    stream_);
   }
 
-  void route(const m40_op_route& op) const {
+  void route(const m40_op_route& op) {
+    for (ExpertGrouping& grouping : groupings_) grouping.forget();
     launch_route({buffer(op.input), stride(op.input), indices(op.experts), stride(op.experts), buffer(op.weights), stride(op.weights),
-                  step_.n_tokens, op.n_experts, op.n_used, op.normalise != 0, op.scale},
+                  step_.n_tokens, op, vector(op.bias)},
                  stream_);
   }
 
@@ -255,7 +269,7 @@ class Execution {
     return false;
   }
 
-  void expert_matmul(size_t i) const {
+  ExpertMatmulArgs expert_matmul_args(size_t i) const {
     const m40_op_expert_matmul& op = program_.ops[i].expert_matmul;
     ExpertMatmulArgs args = {};
     args.input = buffer(op.input);
@@ -272,9 +286,17 @@ class Execution {
     uint64_t row = program_.plan.packed_rows[i];
     for (uint32_t w = 0; w < op.n_weights; w++) {
       args.weights[w] = packed(op.weight[w], op.columns, &row);
+      args.biases[w] = vector(op.bias[w]);
+      args.factors[w] = vector(op.factor[w]);
       args.output_column[w] = op.output_column[w];
     }
-    args.scratch = scratch_;
+    args.slot_scale = optional_buffer(op.weights);
+    args.slot_scale_stride = stride(op.weights);
+    return args;
+  }
+
+  void expert_matmul(size_t i, ExpertMatmulArgs args) {
+    const m40_op_expert_matmul& op = program_.ops[i].expert_matmul;
     if (!routed(i, op.experts)) {
       launch_check_experts(indices(op.experts), args.experts_stride, args.n_tokens, op.n_used, op.n_experts, &results_->expert_fault_token,
                            stream_);
@@ -282,6 +304,7 @@ class Execution {
     const uint32_t n_decode = step_.n_decode, n_tokens = step_.n_tokens;
     if (n_decode != 0) {
       args.n_tokens = n_decode;
+      args.grouping = &groupings_[0];
       launch_expert_matmul(args, stream_);
     }
     if (n_decode < n_tokens) {
@@ -289,14 +312,16 @@ class Execution {
       args.input += uint64_t{n_decode} * (args.input_per_slot ? args.n_used : 1) * args.input_stride;
       args.experts += uint64_t{n_decode} * args.experts_stride;
       args.output += uint64_t{n_decode} * args.n_used * args.output_stride;
+      if (args.slot_scale != nullptr) args.slot_scale += uint64_t{n_decode} * args.slot_scale_stride;
       args.prefill = true;
+      args.grouping = &groupings_[1];
       launch_expert_matmul(args, stream_);
     }
   }
 
   void expert_sum(const m40_op_expert_sum& op) const {
-    launch_expert_sum({buffer(op.input), stride(op.input), buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
-                       stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns},
+    launch_expert_sum({buffer(op.input), stride(op.input), optional_buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
+                       stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns, op.scale},
                       stream_);
   }
 
@@ -319,6 +344,7 @@ class Execution {
   bool wants_hidden_;
   CacheView cache_ = {};
   Scratch scratch_ = {};
+  ExpertGrouping groupings_[2];
   StepResults* results_ = nullptr;
 };
 

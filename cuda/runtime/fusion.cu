@@ -62,11 +62,22 @@ bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
          !read_later(ops, i + 2, output, columns);
 }
 
+// The gated activation of what two weights make of the same rows, beside each other.
+bool fuses_with_activation(const std::vector<m40_op>& ops, size_t i) {
+  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_EXPERT_MATMUL || ops[i + 1].kind != M40_OP_ACTIVATION) return false;
+  const m40_op_expert_matmul& product = ops[i].expert_matmul;
+  const m40_op_activation& activation = ops[i + 1].activation;
+  if (product.n_weights != 2 || activation.gated == 0 || activation.input != product.output || activation.up != product.output) return false;
+  if (product.output_column[0] != 0 || activation.up_column != product.output_column[1] || activation.columns != product.rows[0]) return false;
+  if (activation.activation > M40_ACTIVATION_RELU || activation.output == product.input || activation.output == product.weights) return false;
+  return activation.output != product.output && !read_later(ops, i + 2, product.output, uint64_t{product.output_column[1]} + product.rows[1]);
+}
+
 }  // namespace
 
 std::vector<bool> find_fusions(const std::vector<m40_op>& ops) {
   std::vector<bool> fusions(ops.size());
-  for (size_t i = 0; i < ops.size(); i++) fusions[i] = fuses_with_matmul(ops, i) || fuses_with_attention(ops, i);
+  for (size_t i = 0; i < ops.size(); i++) fusions[i] = fuses_with_matmul(ops, i) || fuses_with_attention(ops, i) || fuses_with_activation(ops, i);
   return fusions;
 }
 

@@ -1,0 +1,72 @@
+// Plans products of rows with the weights of an expert each; those of prompts are matmul_prefill_experts.cu's.
+#include "expert_groups.h"
+#include "matmul_launch.cuh"
+#include "matmul_plan.h"
+#include "matmul_prefill.h"
+#include "multiprocessors.h"
+
+namespace m40::cuda {
+
+namespace {
+
+// Weights [first, first + n) of one type.
+void launch_decode_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, const ExpertGroups& groups, cudaStream_t stream) {
+  MatmulExpertsArgs expert = {};
+  expert.groups = groups;
+  expert.experts = args.experts;
+  expert.experts_stride = args.experts_stride;
+  expert.input_per_slot = args.input_per_slot;
+  expert.activates = args.activates;
+  expert.activation = args.activation;
+  expert.slot_scale = args.slot_scale;
+  expert.slot_scale_stride = args.slot_scale_stride;
+  MatmulDecodeArgs& decode = expert.decode;
+  decode.input = args.input;
+  decode.input_stride = args.input_stride;
+  decode.output = args.output;
+  decode.output_stride = args.output_stride;
+  decode.scale = 1;
+  decode.n_tokens = groups.n_slots;
+  decode.columns = args.columns;
+  decode.n_weights = n;
+  uint32_t rows = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    const uint32_t w = first + i;
+    decode.weights[i] = {args.weights[w], args.biases[w], args.factors[w], args.output_column[w], 1, 0, 0, 0};
+    rows = std::max(rows, args.weights[w].rows);
+  }
+  const bool aligned = args.columns % 32 == 0 && args.input_stride % 4 == 0 && is_16_aligned(args.input);
+  expert.most_tokens = aligned ? expert_tile_rows : 2;
+  // A thread block has two sets of rows, of one weight or of two.
+  const auto row_blocks = [&](uint32_t row_groups) { return (rows * (n == 1 ? 1 : 2) + 64 * row_groups - 1) / (64 * row_groups); };
+  uint32_t row_groups = 4;
+  if (groups.tiles == nullptr) row_groups = decode_row_groups(1, uint64_t{groups.n_slots} * row_blocks(4), multiprocessors());
+  expert.row_blocks = row_blocks(row_groups);
+  for_type(args.weights[first].type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_groups, stream); });
+}
+
+void launch_decode_experts(const ExpertMatmulArgs& args, cudaStream_t stream) {
+  ExpertGroups groups = {};
+  if (args.n_tokens == 1) {  // no two slots share an expert
+    groups.n_slots = args.n_used;
+    groups.n_used = args.n_used;
+  } else {
+    groups = grouped_by_expert(args, expert_tile_rows, stream);
+  }
+  if (args.n_weights == 2 && args.weights[0].type == args.weights[1].type) return launch_decode_weights(args, 0, 2, groups, stream);
+  for (uint32_t i = 0; i < args.n_weights; i++) launch_decode_weights(args, i, 1, groups, stream);
+}
+
+}  // namespace
+
+bool expert_matmul_activates(const ExpertMatmulArgs& args) {
+  return !args.prefill && args.n_weights == 2 && args.weights[0].type == args.weights[1].type && args.weights[0].rows == args.weights[1].rows;
+}
+
+void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
+  if (args.n_tokens == 0) return;
+  if (args.prefill) return launch_prefill_expert_matmul(args, stream);
+  launch_decode_experts(args, stream);
+}
+
+}  // namespace m40::cuda
