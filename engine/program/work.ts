@@ -1,5 +1,5 @@
-import { NONE } from "../device/structs.ts";
-import type { Operation } from "./operation.ts";
+import { NONE, Rows } from "../device/structs.ts";
+import { type Operation, WEIGHT_FIELDS } from "./operation.ts";
 import type { Program } from "./program.ts";
 
 /** What a step of a program has to do. */
@@ -32,36 +32,24 @@ export function stepWork(program: Program, size: StepSize): StepWork {
   const latent = latentLayers(program.operations);
   let bytes = 0;
   let flop = 0;
-  const read = (weights: number | readonly number[], share = 1) => {
-    for (const weight of typeof weights === "number" ? [weights] : weights) {
-      if (weight !== NONE) bytes += share * program.weights[weight].tensor.bytes;
-    }
-  };
   for (const operation of program.operations) {
+    for (const weight of weightsOf(operation)) {
+      const { tensor } = program.weights[weight];
+      bytes += tensor.bytes * readShare(operation, tensor.shape, size.tokens);
+    }
     switch (operation.kind) {
-      case "embed": {
-        const { tensor } = program.weights[operation.table];
-        bytes += size.tokens * tensor.bytes / (tensor.shape[1] ?? 1);
-        break;
-      }
       case "matmul": {
-        const rows = operation.rows.slice(0, operation.n_weights).reduce((sum, n) => sum + n, 0);
-        const ofOutputs = program.buffers[operation.output].rows === 1;
-        read(operation.weight);
-        flop += 2 * rows * operation.columns * (ofOutputs ? size.outputs : size.tokens);
+        const ofOutputs = program.buffers[operation.output].rows === Rows.outputs;
+        const tokens = ofOutputs ? size.outputs : size.tokens;
+        flop += 2 * sum(operation.rows) * operation.columns * tokens;
         break;
       }
       case "head_matmul":
-        read(operation.weight);
         flop += 2 * operation.n_heads * operation.rows * operation.columns * size.tokens;
         break;
-      case "expert_matmul": {
-        const rows = operation.rows.slice(0, operation.n_weights).reduce((sum, n) => sum + n, 0);
-        const { n_used: used, n_experts: experts } = operation;
-        read(operation.weight, 1 - (1 - used / experts) ** size.tokens);
-        flop += 2 * rows * operation.columns * used * size.tokens;
+      case "expert_matmul":
+        flop += 2 * sum(operation.rows) * operation.columns * operation.n_used * size.tokens;
         break;
-      }
       case "attention": {
         const { n_heads, n_kv_heads, head_dim, value_dim, window, chunk } = operation;
         // A chunk is half full on average.
@@ -74,6 +62,24 @@ export function stepWork(program: Program, size: StepSize): StepWork {
     }
   }
   return { bytes, flop };
+}
+
+/** The weights that an operation names, as indices into the program's. */
+function weightsOf(operation: Operation): number[] {
+  const values = operation as unknown as Record<string, number | readonly number[]>;
+  return (WEIGHT_FIELDS[operation.kind] ?? []).flatMap((field) => values[field])
+    .filter((weight) => weight !== NONE);
+}
+
+/** Which part of a weight a step of so many tokens reads. */
+function readShare(operation: Operation, shape: readonly number[], tokens: number): number {
+  if (operation.kind === "embed") return tokens / (shape[1] ?? 1);
+  if (operation.kind !== "expert_matmul") return 1;
+  return 1 - (1 - operation.n_used / operation.n_experts) ** tokens;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }
 
 /** The layers of the cache whose values are a part of their keys. */
