@@ -300,7 +300,7 @@ typedef struct m40_op_matmul {
 
 // A product a head: head h of the output, rows + copied values from h * output_stride on, is head h's values
 // [columns] from h * input_stride on times weight[h]^T, and behind it the `copied` values that follow them in the input.
-// weight: [n_heads, rows, columns].
+// weight: [n_heads, rows, columns]. Input and output are two buffers.
 typedef struct m40_op_head_matmul {
   uint32_t input, output, weight, n_heads, columns, rows, input_stride, output_stride, copied;
 } m40_op_head_matmul;
@@ -310,9 +310,8 @@ typedef struct m40_op_head_matmul {
 // be k_column: k is normalised and rotated, v normalised where v_norm is 1 (rms, without a weight), and both go to the
 // cache's layer; of the buffers nothing but q changes. kv M40_NONE: nothing is stored, as the layer is another's. v_column
 // M40_NONE: the layer's V are the first values of its K.
-// Head norms are rms with the weights q_norm and k_norm [head_dim], or without (M40_NONE), before the rotation or after it, as head_norm
-// says.
-// The rope_dim values of a head from rope_offset on are rotated. The angle of pair i at position p is
+// Head norms are of q and k, rms with the weights q_norm and k_norm [head_dim] or without (M40_NONE), before the rotation
+// or after it, as head_norm says. The rope_dim values of a head from rope_offset on are rotated. The angle of pair i at position p is
 // p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as YaRN does (Peng et al. 2023) where ext_factor is not
 // 0; cos and sin are multiplied by attention_factor. Last, where temperature_scale is not 0, q is multiplied by
 // 1 + temperature_scale * ln(1 + floor((p + temperature_offset) / temperature_length)).
@@ -326,21 +325,22 @@ typedef struct m40_op_rope_store {
 // output [n_heads, value_dim] a token = softmax(cap(scale * q k)) v over the positions of the token's own
 // sequence up to its own; with a window, over the last `window` of them (its own included); with a chunk, over those from
 // the last multiple of `chunk` on. q: the first n_heads * head_dim columns.
-// cap(x) = softcap * tanh(x / softcap) where softcap is not 0. sinks, a vector [n_heads]: logits that have a share of the
-// softmax, and no value.
+// cap(x) = softcap * tanh(x / softcap) where softcap is not 0. sinks, a vector [n_heads]: logits, neither scaled nor
+// capped, that have a share of the softmax, and no value.
 typedef struct m40_op_attention {
   uint32_t q, output, sinks, layer, n_heads, n_kv_heads, head_dim, value_dim, window, chunk;
   float scale, softcap;
 } m40_op_attention;
 
 // Gated: output = f(gate) * up, gate [columns] at the row's start; up [columns] is at up_column of the buffer up, which may
-// be the input (and is then columns, usually). Else output = f(input), and up is M40_NONE.
+// be the input (up_column is then `columns`, usually). Else output = f(input), and up is M40_NONE. Input, up and output may
+// be one buffer, where the output's columns are the up values' own or none of theirs.
 typedef struct m40_op_activation {
   uint32_t input, up, output, activation, gated, columns, up_column;
   float alpha, limit;
 } m40_op_activation;
 
-// output = a + b; with a gate [rows, 1]: a + sigmoid(gate) * b
+// output = a + b; with a gate [rows, 1], of another buffer than the output: a + sigmoid(gate) * b
 typedef struct m40_op_add {
   uint32_t a, b, gate, output, columns;
 } m40_op_add;
@@ -357,12 +357,14 @@ typedef struct m40_op_softcap {
 } m40_op_softcap;
 
 // The n_used experts of n_experts that have the largest s + bias a token (bias: a vector [n_experts], or M40_NONE), their
-// indices (U32 buffer experts [tokens, n_used]) and weights ([tokens, n_used]). s: the logits, for softmax and for the softmax
-// of the chosen; for sigmoid, or softmax with a bias, what those make of the logits. With n_groups > 1 the experts are
-// in as many equal groups; those of the n_groups_used groups whose two largest s + bias have the largest sum are looked at alone.
+// indices (U32 buffer experts [tokens, n_used]) and weights ([tokens, n_used]). s: the logits, for softmax and for the
+// softmax of the chosen; for sigmoid, or softmax with a bias, what those make of the logits. With n_groups > 1 the experts
+// are in as many equal groups, one after the other; those of the n_groups_used groups whose two largest s + bias (of a
+// group of one: whose only one) have the largest sum are looked at alone.
 // Weights: softmax over all experts, sigmoid, or softmax over the chosen, of the logits, without the bias; where normalise
 // is set, divided by the sum of the chosen, which counts as least_sum at least; then times scale.
-// Largest s + bias first; the lower index (of experts and of groups) first where equal.
+// Largest s + bias first; the lower index (of experts and of groups) first where equal. s, s + bias and a group's sum are
+// floats; one that is not a number counts as -infinity.
 typedef struct m40_op_route {
   uint32_t input, experts, weights, bias, n_experts, n_used, score, normalise, n_groups, n_groups_used;
   float scale, least_sum;

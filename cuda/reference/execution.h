@@ -53,6 +53,7 @@ struct Execution {
 void run_embed(const Execution& execution, const m40_op_embed& op);
 void run_norm(const Execution& execution, const m40_op_norm& op);
 void run_matmul(const Execution& execution, const m40_op_matmul& op);
+void run_head_matmul(const Execution& execution, const m40_op_head_matmul& op);
 void run_rope_store(const Execution& execution, const m40_op_rope_store& op, const double* angles);
 void run_attention(const Execution& execution, const m40_op_attention& op);
 void run_activation(const Execution& execution, const m40_op_activation& op);
@@ -67,15 +68,19 @@ void run_sample(const Execution& execution, const m40_op_sample& op);
 // Bytes of scratch memory a thread for those that need any.
 uint64_t embed_scratch_bytes(const m40_op_embed& op);
 uint64_t matmul_scratch_bytes(const m40_op_matmul& op, uint64_t n_rows);
+uint64_t head_matmul_scratch_bytes(const m40_op_head_matmul& op);
 uint64_t rope_store_scratch_bytes(const m40_op_rope_store& op);
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_cache_desc& cache);
+uint64_t route_scratch_bytes(const m40_op_route& op);
 uint64_t expert_matmul_scratch_bytes(const m40_op_expert_matmul& op);
 uint64_t sample_scratch_bytes(const m40_op_sample& op);
 
 // cap(x) of m40.h.
 float soft_capped(float value, float softcap);
 
-// Divides by the root of the mean square, in place: attention heads' q and k.
+float sigmoid(float x);
+
+// Divides by the root of the mean square, in place: attention heads. weight: [n], or nullptr for ones.
 void normalise_head(float* head, const float* weight, uint32_t n, float epsilon);
 
 }  // namespace m40::reference

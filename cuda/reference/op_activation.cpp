@@ -22,8 +22,6 @@ float relu(float x) { return x < 0 ? 0 : x; }
 
 float relu_squared(float x) { return relu(x) * relu(x); }
 
-float sigmoid(float x) { return 1 / (1 + expf(-x)); }
-
 template <class Function>
 void apply(const Execution& execution, const m40_op_activation& op, Function function) {
   execution.for_each_value(execution.rows(op.input), op.columns, [&](uint64_t r, uint64_t first, uint64_t end) {
@@ -49,6 +47,8 @@ void swiglu_clamped(const Execution& execution, const m40_op_activation& op) {
 }
 
 }  // namespace
+
+float sigmoid(float x) { return 1 / (1 + expf(-x)); }
 
 void run_activation(const Execution& execution, const m40_op_activation& op) {
   switch (op.activation) {

@@ -1,4 +1,4 @@
-// output = a + b
+// output = a + b, or a + sigmoid(gate) * b
 #include "execution.h"
 
 namespace m40::reference {
@@ -8,7 +8,12 @@ void run_add(const Execution& execution, const m40_op_add& op) {
     const float* a = execution.row(op.a, r);
     const float* b = execution.row(op.b, r);
     float* output = execution.row(op.output, r);
-    for (uint64_t i = first; i < end; i++) output[i] = a[i] + b[i];
+    if (op.gate == M40_NONE) {
+      for (uint64_t i = first; i < end; i++) output[i] = a[i] + b[i];
+    } else {
+      const float share = sigmoid(*execution.row(op.gate, r));
+      for (uint64_t i = first; i < end; i++) output[i] = a[i] + share * b[i];
+    }
   });
 }
 

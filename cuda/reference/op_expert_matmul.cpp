@@ -19,6 +19,23 @@ void check_experts(const Execution& execution, const m40_op_expert_matmul& op) {
   }
 }
 
+// What a product of rows [begin, end) of weight w becomes: its expert's factor and bias, and the slot's weight.
+void finish(const Execution& execution, const m40_op_expert_matmul& op, uint32_t w, uint64_t token, uint32_t slot, uint64_t begin, uint64_t end,
+            float* output) {
+  const uint32_t expert = execution.row_u32(op.experts, token)[slot];
+  const float* factors = execution.vector(op.factor[w]);
+  const float* bias = execution.vector(op.bias[w]);
+  const float* weights = op.weights == M40_NONE ? nullptr : execution.row(op.weights, token);
+  if (factors == nullptr && bias == nullptr && weights == nullptr) return;
+  for (uint64_t r = begin; r < end; r++) {
+    float value = output[r - begin];
+    if (factors != nullptr) value *= factors[expert];
+    if (bias != nullptr) value += bias[uint64_t{expert} * op.rows[w] + r];
+    if (weights != nullptr) value *= weights[slot];
+    output[r - begin] = value;
+  }
+}
+
 // Rows [begin, end) of weight w of one expert, for all rows that go to it.
 void multiply(const Execution& execution, const m40_op_expert_matmul& op, uint32_t w, uint32_t expert, uint64_t begin, uint64_t end,
               float* scratch) {
@@ -29,9 +46,11 @@ void multiply(const Execution& execution, const m40_op_expert_matmul& op, uint32
     for (uint32_t slot = 0; slot < op.n_used; slot++) {
       if (experts[slot] != expert) continue;
       const uint64_t row = t * op.n_used + slot;
+      float* output = execution.row(op.output, row) + op.output_column[w] + begin;
       execution.kernels.matmul(weight.type, weight.row(uint64_t{expert} * op.rows[w] + begin), weight.row_bytes, op.columns, end - begin,
                                execution.row(op.input, shared_input ? t : row), op.columns, 1,
-                               execution.row(op.output, row) + op.output_column[w] + begin, op.rows[w], scratch);
+                               output, op.rows[w], scratch);
+      finish(execution, op, w, t, slot, begin, end, output);
     }
   }
 }

@@ -1,4 +1,4 @@
-// Products of rows with up to three weights, their biases and a residual.
+// Products of rows with up to three weights, their factors and biases, scaled, and a residual.
 #include "execution.h"
 
 namespace m40::reference {
@@ -31,12 +31,15 @@ void multiply(const Execution& execution, const m40_op_matmul& op, uint32_t w, u
   execution.kernels.matmul(weight.type, weight.row(begin), weight.row_bytes, op.columns, n, execution.row(op.input, 0),
                            execution.desc(op.input).columns, n_rows, product, product_stride, scratch);
   const float* bias = execution.vector(op.bias[w]);
-  if (bias == nullptr && op.residual == M40_NONE) return;
+  const float* factor = execution.vector(op.factor[w]);
+  if (factor == nullptr && bias == nullptr && op.scale == 1 && op.residual == M40_NONE) return;
   for (uint64_t r = 0; r < n_rows; r++) {
     const float* residual = op.residual == M40_NONE ? nullptr : execution.row(op.residual, r) + column;
     for (uint64_t i = 0; i < n; i++) {
       float value = product[r * product_stride + i];
+      if (factor != nullptr) value *= *factor;
       if (bias != nullptr) value += bias[begin + i];
+      value *= op.scale;
       if (residual != nullptr) value += residual[i];
       output[r * stride + i] = value;
     }

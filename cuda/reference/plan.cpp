@@ -13,8 +13,10 @@ uint64_t thread_scratch_bytes(const ProgramDescription& program, const m40_op& o
       const m40_buffer_desc& input = program.buffers[op.matmul.input];
       return matmul_scratch_bytes(op.matmul, buffer_rows(input, program.limits->n_tokens, program.limits->n_outputs));
     }
+    case M40_OP_HEAD_MATMUL: return head_matmul_scratch_bytes(op.head_matmul);
     case M40_OP_ROPE_STORE: return rope_store_scratch_bytes(op.rope_store);
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, *program.cache);
+    case M40_OP_ROUTE: return route_scratch_bytes(op.route);
     case M40_OP_EXPERT_MATMUL: return expert_matmul_scratch_bytes(op.expert_matmul);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample);
     default: return 0;

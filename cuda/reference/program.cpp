@@ -26,6 +26,7 @@ void execute(const Execution& execution) {
       case M40_OP_EMBED: run_embed(execution, op.embed); break;
       case M40_OP_NORM: run_norm(execution, op.norm); break;
       case M40_OP_MATMUL: run_matmul(execution, op.matmul); break;
+      case M40_OP_HEAD_MATMUL: run_head_matmul(execution, op.head_matmul); break;
       case M40_OP_ROPE_STORE: run_rope_store(execution, op.rope_store, reinterpret_cast<const double*>(execution.memory(program.plan.angles[i]))); break;
       case M40_OP_ATTENTION: run_attention(execution, op.attention); break;
       case M40_OP_ACTIVATION: run_activation(execution, op.activation); break;

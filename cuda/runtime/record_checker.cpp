@@ -122,6 +122,7 @@ class RecordChecker {
       case M40_OP_ROPE_STORE: return rope_store(op_.rope_store);
       case M40_OP_ATTENTION: return attention(op_.attention);
       case M40_OP_ACTIVATION: return activation(op_.activation);
+      case M40_OP_ADD: return add(op_.add);
       case M40_OP_SOFTCAP: return softcap(op_.softcap);
       case M40_OP_ROUTE: return route(op_.route);
       case M40_OP_EXPERT_MATMUL: return expert_matmul(op_.expert_matmul);
@@ -261,10 +262,17 @@ class RecordChecker {
     enumerated("activation", op.activation, M40_ACTIVATION_SWIGLU_CLAMPED);
     enumerated("gated", op.gated, 1);
     if ((op.gated != 0) != (op.up != M40_NONE)) reject("up is %s with gated %u: wanted a buffer where it is 1", op.up == M40_NONE ? "missing" : "given", op.gated);
+    if (op.gated != 0 && op.up == op.output && op.up_column != 0 && op.up_column < op.columns) {
+      reject("up_column is %u in the output's buffer: wanted 0, or %u or more", op.up_column, op.columns);
+    }
     if (op.activation != M40_ACTIVATION_SWIGLU_CLAMPED) return;
     if (op.gated == 0) reject("gated is 0: wanted 1 for the clamped SwiGLU");
     finite("alpha", op.alpha);
     positive("limit", op.limit);
+  }
+
+  void add(const m40_op_add& op) const {
+    if (op.gate != M40_NONE) distinct("gate", op.gate, "output", op.output);
   }
 
   void softcap(const m40_op_softcap& op) const {
