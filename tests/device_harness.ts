@@ -191,6 +191,53 @@ export function plainSequence(tokens: number): StepSequence {
   };
 }
 
+/**
+ * What a program makes of tokens: of a prompt's, and of decoded ones, each of a sequence of its own. Fails where
+ * their bits are not those of each token by itself.
+ *
+ * @param inputs What buffers hold, token after token; of the output's own, what is there before.
+ * @returns The output's values, [prompt, decoded].
+ */
+export async function everyWay(
+  device: TestDevice,
+  recipe: Recipe,
+  tokens: number,
+  inputs: Record<number, Float32Array<ArrayBuffer> | Uint32Array<ArrayBuffer>>,
+  output: number,
+): Promise<Float32Array<ArrayBuffer>[]> {
+  const program = device.program({
+    ...recipe,
+    limits: { n_tokens: tokens, n_sequences: tokens, n_outputs: tokens, ...recipe.limits },
+  });
+  const { columns, rows_factor } = recipe.buffers[output];
+  const size = columns * rows_factor;
+  const run = async (first: number, n: number, decode: boolean) => {
+    for (const [buffer, values] of Object.entries(inputs)) {
+      const each = values.length / tokens;
+      program.writeBuffer(Number(buffer), values.slice(first * each, (first + n) * each));
+    }
+    const one = { ...plainSequence(1), decode: true };
+    await program.step(decode ? new Array(n).fill(one) : [plainSequence(n)]);
+    return program.readBuffer(output, new Float32Array(n * size));
+  };
+  const results = [];
+  for (const decode of [false, true]) {
+    const together = await run(0, tokens, decode);
+    for (let t = 0; t < tokens; t++) {
+      const alone = await run(t, 1, decode);
+      const what = `token ${t} by itself, ${decode ? "decoded" : "of a prompt"}`;
+      assertEquals(bitsOf(alone), bitsOf(row(together, t, size)), what);
+    }
+    results.push(together);
+  }
+  return results;
+}
+
+/** Floats as words: to compare what is not a number as well. */
+export function bitsOf(values: Float32Array<ArrayBuffer>): Uint32Array {
+  return new Uint32Array(values.slice().buffer);
+}
+
 /** A buffer of floats, one row a token. */
 export function tokenBuffer(columns: number): BufferDesc {
   return { rows: Rows.tokens, rows_factor: 1, columns, element: Element.f32 };

@@ -1,19 +1,19 @@
-import { assertEquals } from "@std/assert";
 import { NONE } from "../engine/device/structs.ts";
 import {
   assertClose,
   dot,
+  everyWay,
   expertBuffer,
-  indexBuffer,
   outputBuffer,
   Random,
   row,
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
+import { lacks } from "./features.ts";
+import { GOLDEN_BLOCKS, matrixOf } from "./golden_blocks.ts";
 
-// Products with weights, as programs of one operation, against the same in float64: matmul, and the operations of a
-// mixture of experts.
+// Products with weights, as programs of one operation, against the same in float64.
 
 Deno.test("matmul: awkward shapes, one to three weights, biases, and gaps between the outputs", async () => {
   await withDevice({ threads: 2 }, async (device) => {
@@ -147,135 +147,182 @@ Deno.test("matmul multiplies with the values that m40_tensor_read gives of a qua
   });
 });
 
-/** The error function by its Taylor series, which converges everywhere. */
+/** Three weights of one matmul, with what their products become. */
+interface Finish {
+  readonly scale?: number;
+  readonly factors?: readonly (number | undefined)[];
+  readonly biased?: readonly boolean[];
+  readonly residual?: "apart" | "output";
+}
 
-Deno.test("route: the largest logits, the lower index where equal, weights with and without normalising", async () => {
-  await withDevice({}, async (device) => {
-    const random = new Random(8);
-    const [tokens, experts] = [12, 8];
-    const logits = random.floats(tokens * experts, 2).map((value) => Math.round(value * 2) / 2);
-    for (const used of [1, 2, 8]) {
-      for (const normalise of [0, 1]) {
-        const program = device.program({
-          ops: [{
-            kind: "route",
-            input: 0,
-            experts: 1,
-            weights: 2,
-            n_experts: experts,
-            n_used: used,
-            normalise,
-            scale: 1.5,
-          }],
-          buffers: [tokenBuffer(experts), indexBuffer(used), tokenBuffer(used)],
-        });
-        program.writeBuffer(0, logits);
-        await program.step(
-          [{ tokens: new Array(tokens).fill(0), position: 0, pages: [], outputs: [] }],
+const FINISHES: Record<string, { rows: number[] } & Finish> = {
+  "a scale": { rows: [33], scale: 0.3 },
+  "a scale and biases": { rows: [40, 7], scale: -2, biased: [true, false] },
+  "factors of some weights": { rows: [5, 64, 9], factors: [0.01, undefined, 300] },
+  "a factor, a bias, a scale and a residual": {
+    rows: [70],
+    scale: 0.22,
+    factors: [1.7],
+    biased: [true],
+    residual: "apart",
+  },
+  "a factor and a scale onto the residual in place": {
+    rows: [70],
+    scale: 12,
+    factors: [-0.4],
+    residual: "output",
+  },
+  "a scale of 0": { rows: [8], scale: 0, biased: [true] },
+};
+
+for (
+  const [name, { rows, scale = 1, factors = [], biased = [], residual }] of Object.entries(FINISHES)
+) {
+  Deno.test(`matmul, ${name}: scale * (factor * product + bias) + residual`, {
+    ignore: lacks("matmul"),
+  }, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(41);
+      for (const [tokens, columns] of [[3, 40], [19, 256]]) {
+        const width = rows.reduce((a, b) => a + b);
+        const starts = rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0));
+        const input = random.floats(tokens * columns);
+        const before = random.floats(tokens * width);
+        const other = random.floats(tokens * width);
+        const weights = rows.map((n) => random.floats(n * columns));
+        const biases = rows.map((n, i) => biased[i] ? random.floats(n, 5) : undefined);
+        const results = await everyWay(
+          device,
+          {
+            ops: [{
+              kind: "matmul",
+              input: 0,
+              output: 1,
+              residual: residual === undefined ? NONE : residual === "output" ? 1 : 2,
+              columns,
+              scale,
+              weight: weights.map((w, i) => device.tensor(w, rows[i], columns)),
+              bias: biases.map((b, i) => b ? device.tensor(b, rows[i]) : NONE),
+              factor: rows.map((_, i) =>
+                factors[i] === undefined ? NONE : device.tensor([factors[i]!], 1)
+              ),
+              rows,
+              output_column: starts,
+            }],
+            buffers: [tokenBuffer(columns), tokenBuffer(width), tokenBuffer(width)],
+          },
+          tokens,
+          { 0: input, 1: before, 2: other },
+          1,
         );
-        const chosen = program.readBuffer(1, new Uint32Array(tokens * used));
-        const weights = program.readBuffer(2, new Float32Array(tokens * used));
+        const wanted: number[] = [];
         for (let t = 0; t < tokens; t++) {
-          const mine = row(logits, t, experts);
-          const order = [...mine.keys()].sort((a, b) => mine[b] - mine[a] || a - b);
-          assertEquals(Array.from(chosen.slice(t * used, (t + 1) * used)), order.slice(0, used));
-          const odds = order.map((e) => Math.exp(mine[e]));
-          const total = (normalise ? odds.slice(0, used) : odds).reduce((a, b) => a + b);
-          assertClose(
-            weights.slice(t * used, (t + 1) * used),
-            odds.slice(0, used).map((p) => 1.5 * p / total),
-            1e-6,
-          );
+          rows.forEach((n, w) => {
+            for (let r = 0; r < n; r++) {
+              const product = dot(row(input, t, columns), row(weights[w], r, columns));
+              const at = t * width + starts[w] + r;
+              wanted[at] = scale * ((factors[w] ?? 1) * product + (biases[w]?.[r] ?? 0)) +
+                (residual === undefined ? 0 : residual === "output" ? before[at] : other[at]);
+            }
+          });
         }
+        for (const got of results) assertClose(got, wanted);
       }
-    }
+    });
   });
-});
+}
 
-Deno.test("expert_matmul and expert_sum: each row with its own expert's weights, then their weighted sum", async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const random = new Random(9);
-    const [tokens, columns, experts, used] = [7, 45, 5, 2];
-    const rows = [70, 3];
-    const weights = rows.map((n) => random.floats(experts * n * columns));
-    const chosen = Uint32Array.from({ length: tokens * used }, (_, i) => (i * 3 + 1) % experts);
-    const width = rows[0] + rows[1] + 2;
-    for (const shared of [true, false]) {
-      const n = shared ? tokens : tokens * used;
-      const input = random.floats(n * columns);
-      const got = await device.compute(
+for (
+  const [what, shape] of Object.entries({
+    "heads side by side": { heads: 3, columns: 40, rows: 17, copied: 0, gap: 0 },
+    "values taken over behind the product": { heads: 4, columns: 32, rows: 70, copied: 9, gap: 0 },
+    "gaps between the heads": { heads: 2, columns: 64, rows: 130, copied: 3, gap: 5 },
+    "one head": { heads: 1, columns: 33, rows: 1, copied: 1, gap: 0 },
+    "many heads": { heads: 40, columns: 128, rows: 64, copied: 64, gap: 0 },
+  })
+) {
+  Deno.test(`head_matmul, ${what}: each head with its own weight`, {
+    ignore: lacks("head_matmul"),
+  }, async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(42);
+      const { heads, columns, rows, copied, gap } = shape;
+      const tokens = 6;
+      const [from, to] = [columns + copied + gap, rows + copied + gap];
+      const weight = random.floats(heads * rows * columns);
+      const input = random.floats(tokens * heads * from);
+      const before = random.floats(tokens * heads * to);
+      const results = await everyWay(
+        device,
         {
           ops: [{
-            kind: "expert_matmul",
+            kind: "head_matmul",
             input: 0,
-            experts: 1,
-            output: 2,
-            n_weights: 2,
+            output: 1,
+            weight: device.tensor(weight, heads, rows, columns),
+            n_heads: heads,
             columns,
-            n_used: used,
-            n_experts: experts,
-            weight: weights.map((w, i) => device.tensor(w, experts, rows[i], columns)),
             rows,
-            output_column: [1, rows[0] + 2],
+            input_stride: from,
+            output_stride: to,
+            copied,
           }],
-          buffers: [
-            shared ? tokenBuffer(columns) : expertBuffer(columns, used),
-            indexBuffer(used),
-            expertBuffer(width, used),
-          ],
+          buffers: [tokenBuffer(heads * from), tokenBuffer(heads * to)],
         },
         tokens,
-        { 0: input, 1: chosen, 2: new Float32Array(tokens * used * width) },
-        { buffer: 2, values: tokens * used * width },
+        { 0: input, 1: before },
+        1,
       );
-      const wanted = new Array(tokens * used * width).fill(0);
-      for (let r = 0; r < tokens * used; r++) {
-        const values = row(input, shared ? Math.floor(r / used) : r, columns);
-        for (let w = 0; w < 2; w++) {
-          for (let i = 0; i < rows[w]; i++) {
-            wanted[r * width + [1, rows[0] + 2][w] + i] = dot(
-              values,
-              row(weights[w], chosen[r] * rows[w] + i, columns),
-            );
-          }
+      const wanted = Array.from(before);
+      for (let i = 0; i < tokens * heads; i++) {
+        const values = row(input, i, from);
+        for (let r = 0; r < rows; r++) {
+          const mine = row(weight, i % heads * rows + r, columns);
+          wanted[i * to + r] = dot(mine, values);
         }
+        for (let c = 0; c < copied; c++) wanted[i * to + rows + c] = values[columns + c];
       }
-      assertClose(got, wanted);
-    }
+      for (const got of results) assertClose(got, wanted);
+    });
+  });
+}
 
-    const parts = random.floats(tokens * used * columns);
-    const shares = random.floats(tokens * used);
-    const residual = random.floats(tokens * columns);
-    for (const from of [NONE, 2, 3]) {
-      const got = await device.compute(
+Deno.test("head_matmul multiplies with quantised weights", {
+  ignore: lacks("head_matmul"),
+}, async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const random = new Random(43);
+    const [tokens, heads, rows] = [5, 3, 40];
+    for (const blocks of GOLDEN_BLOCKS.filter(({ type }) => type !== "F32")) {
+      const columns = blocks.blockSize === 256 ? 256 : 64;
+      const { bytes, values } = matrixOf(blocks, heads * rows, columns, random);
+      const input = random.floats(tokens * heads * columns);
+      const results = await everyWay(
+        device,
         {
           ops: [{
-            kind: "expert_sum",
+            kind: "head_matmul",
             input: 0,
-            weights: 1,
-            residual: from,
-            output: 3,
+            output: 1,
+            weight: device.blocks(blocks.id, bytes, rows, columns, heads),
+            n_heads: heads,
             columns,
-            n_used: used,
+            rows,
+            input_stride: columns,
+            output_stride: rows,
           }],
-          buffers: [
-            expertBuffer(columns, used),
-            tokenBuffer(used),
-            tokenBuffer(columns),
-            tokenBuffer(columns),
-          ],
+          buffers: [tokenBuffer(heads * columns), tokenBuffer(heads * rows)],
         },
         tokens,
-        { 0: parts, 1: shares, ...(from === NONE ? {} : { [from]: residual }) },
-        { buffer: 3, values: tokens * columns },
+        { 0: input },
+        1,
       );
-      const wanted = Array.from({ length: tokens * columns }, (_, i) => {
-        const [t, c] = [Math.floor(i / columns), i % columns];
-        return (from === NONE ? 0 : residual[i]) +
-          shares[t * used] * parts[t * used * columns + c] +
-          shares[t * used + 1] * parts[(t * used + 1) * columns + c];
+      const wanted = Array.from({ length: tokens * heads * rows }, (_, i) => {
+        const item = Math.floor(i / rows);
+        const mine = row(values, item % heads * rows + i % rows, columns);
+        return dot(row(input, item, columns), mine);
       });
-      assertClose(got, wanted);
+      for (const got of results) assertClose(got, wanted, 1e-5);
     }
   });
 });

@@ -9,7 +9,10 @@ import { fromFileUrl } from "@std/path";
 export const SUITE = [
   "reference_dequantize_test.ts",
   "reference_operations_test.ts",
+  "reference_norm_test.ts",
   "reference_products_test.ts",
+  "reference_route_test.ts",
+  "reference_experts_test.ts",
   "reference_matmul_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",

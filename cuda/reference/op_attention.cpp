@@ -54,7 +54,7 @@ void attend(const Execution& execution, const m40_op_attention& op, uint64_t tok
     for (uint32_t i = first; i < last; i++) {
       const float weight = expf(scores[i] - largest);
       sum += static_cast<double>(weight);
-      heads.add_scaled(output, values + i * heads.head_bytes(KvHeads::v), weight, op.head_dim, converted);
+      heads.add_scaled(output, values + i * heads.head_bytes(KvHeads::v), weight, op.value_dim, converted);
     }
   }
   for (uint32_t i = 0; i < op.value_dim; i++) output[i] = static_cast<float>(static_cast<double>(output[i]) / sum);

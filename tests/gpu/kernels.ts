@@ -77,7 +77,10 @@ async function sanitizerWorks(): Promise<boolean> {
 const sanitizes = Deno.env.get("M40_TEST_SANITIZER") !== "0" && await sanitizerWorks();
 const SANITIZED = [
   "reference_operations_test.ts",
+  "reference_norm_test.ts",
   "reference_products_test.ts",
+  "reference_route_test.ts",
+  "reference_experts_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
   "decode_test.ts",

@@ -11,7 +11,10 @@ import { ENGINE_SUITE, SUITE } from "../suite.ts";
 /** Those whose kernels' threads have most to tell each other are run from the last thread to the first, too. */
 const REVERSED = [
   "reference_operations_test.ts",
+  "reference_norm_test.ts",
   "reference_products_test.ts",
+  "reference_route_test.ts",
+  "reference_experts_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
   "slow/attention_shapes_test.ts",
