@@ -181,6 +181,7 @@ function describeModel({ model, device, plan, contextTokens, chat }: Engine): vo
         formatBytes(plan.programBytes)
       }; ${formatBytes(plan.leftBytes)} left`,
     ],
+    ...model.notes.map((note) => ["Note", note]),
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
     ["Chat", describeTemplate(chat?.source)],
     [

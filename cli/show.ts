@@ -3,7 +3,8 @@ import { type Fit, fitContext } from "../engine/fit.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
-import type { ModelShape } from "../engine/models/model.ts";
+import { type AttentionSpan, attentionSpans, sharingLayers } from "../engine/model_info.ts";
+import type { Model } from "../engine/models/model.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatCount, formatTable, shortestFloat32 } from "./format.ts";
@@ -40,7 +41,7 @@ export const show: Command = command({
       stored,
       gguf,
       summary: summarize(gguf),
-      shape: attempt(stored.path, () => architectureOf(gguf).read(gguf).shape),
+      model: attempt(stored.path, () => architectureOf(gguf).read(gguf)),
       fit: attempt(
         stored.path,
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
@@ -61,7 +62,7 @@ interface Facts {
   readonly stored: StoredModel;
   readonly gguf: Gguf;
   readonly summary: ModelSummary;
-  readonly shape: Attempt<ModelShape>;
+  readonly model: Attempt<Model>;
   readonly fit: Attempt<Fit>;
 }
 
@@ -121,22 +122,49 @@ function flat(text: string): string {
   return printable(text.replaceAll("\n", "\\n").replaceAll("\t", "\\t"));
 }
 
-function describeShape({ shape }: Facts): string {
-  if ("problem" in shape) return flat(shape.problem);
-  const { value } = shape;
+function describeShape({ model }: Facts): string {
+  if ("problem" in model) return flat(model.problem);
+  const { shape: value, notes } = model.value;
+  const { experts } = value;
+  const attention = describeAttention(model.value);
   return pairs([
     ["layers", value.layers],
     ["hidden size", value.hiddenSize],
     ["heads", `${value.heads} (${value.kvHeads} KV heads)`],
     ["head dimension", value.headDim],
+    ...attention === undefined ? [] : [["attention", attention] as [string, string]],
     ["feed-forward", value.feedForward],
+    ...experts
+      ? [["experts", `${experts.count}, ${experts.used} of them a token`] as [string, string]]
+      : [],
     ["vocabulary", `${value.vocabSize} tokens`],
     ["context", `${value.contextLength} tokens trained`],
+    ...notes.map((note): [string, string] => ["note", note]),
   ]);
 }
 
-function describeFit({ shape, fit }: Facts): string {
-  if ("problem" in shape) return "(not known, because the shape is not)";
+/** What layers see and share, where that is not everything and nothing. */
+function describeAttention({ program, shape }: Model): string | undefined {
+  const spans = attentionSpans(program);
+  const sharing = sharingLayers(program);
+  const parts = spans.length > 1 || isLimited(spans[0])
+    ? spans.map((span) => `${describeSpan(span)} seen by ${span.layers} of ${shape.layers} layers`)
+    : [];
+  if (sharing > 0) parts.push(`${sharing} of ${shape.layers} look at others' keys and values`);
+  return parts.length > 0 ? parts.join(", ") : undefined;
+}
+
+function isLimited({ window, chunk }: AttentionSpan): boolean {
+  return window > 0 || chunk > 0;
+}
+
+function describeSpan({ window, chunk }: AttentionSpan): string {
+  if (window > 0) return `the last ${window} tokens`;
+  return chunk > 0 ? `chunks of ${chunk} tokens` : "everything";
+}
+
+function describeFit({ model, fit }: Facts): string {
+  if ("problem" in model) return "(not known, because the shape is not)";
   if ("problem" in fit) return flat(fit.problem);
   const { value } = fit;
   const where = `${flat(value.device)} (${value.backend}), ${formatBytes(value.freeBytes)} of ` +
@@ -224,7 +252,24 @@ function shorten(text: string): string {
   return text.length > SHOWN_CHARACTERS ? text.slice(0, SHOWN_CHARACTERS - 1) + "…" : text;
 }
 
-function asJson({ stored, gguf, summary, shape, fit }: Facts, tensors: boolean): unknown {
+function shapeAsJson({ shape, program }: Model): unknown {
+  return {
+    layers: shape.layers,
+    hidden_size: shape.hiddenSize,
+    heads: shape.heads,
+    kv_heads: shape.kvHeads,
+    head_dimension: shape.headDim,
+    attention: attentionSpans(program),
+    sharing_layers: sharingLayers(program),
+    feed_forward: shape.feedForward,
+    experts: shape.experts?.count,
+    experts_used: shape.experts?.used,
+    vocabulary: shape.vocabSize,
+    context_tokens: shape.contextLength,
+  };
+}
+
+function asJson({ stored, gguf, summary, model, fit }: Facts, tensors: boolean): unknown {
   return {
     name: stored.name,
     path: stored.path,
@@ -234,16 +279,8 @@ function asJson({ stored, gguf, summary, shape, fit }: Facts, tensors: boolean):
     architecture: summary.architecture,
     parameters: summary.parameters,
     quantisation: summary.quantisation,
-    shape: "problem" in shape ? { error: shape.problem } : {
-      layers: shape.value.layers,
-      hidden_size: shape.value.hiddenSize,
-      heads: shape.value.heads,
-      kv_heads: shape.value.kvHeads,
-      head_dimension: shape.value.headDim,
-      feed_forward: shape.value.feedForward,
-      vocabulary: shape.value.vocabSize,
-      context_tokens: shape.value.contextLength,
-    },
+    shape: "problem" in model ? { error: model.problem } : shapeAsJson(model.value),
+    notes: "problem" in model ? [] : model.value.notes,
     fit: "problem" in fit ? { error: fit.problem } : {
       context_tokens: fit.value.contextTokens,
       backend: fit.value.backend,

@@ -1,6 +1,7 @@
 import { basename } from "@std/path";
 import type { Gguf } from "./gguf/reader.ts";
 import type { Model, ModelShape } from "./models/model.ts";
+import type { Program } from "./program/program.ts";
 
 /** What a model is, for people. */
 export interface ModelInfo extends ModelShape {
@@ -16,6 +17,34 @@ export interface ModelInfo extends ModelShape {
   readonly notes: readonly string[];
   /** The template of its conversations (Jinja), where it has one. */
   readonly chatTemplate?: string;
+}
+
+/** How far back layers of a model attend. */
+export interface AttentionSpan {
+  readonly layers: number;
+  /** Tokens that are seen, the own one included; 0: all. */
+  readonly window: number;
+  /** Tokens: those from the last multiple of it on are seen; 0: all. */
+  readonly chunk: number;
+}
+
+/** The spans of a model's layers, those of the first layers first. */
+export function attentionSpans({ operations }: Program): AttentionSpan[] {
+  const spans = new Map<string, AttentionSpan>();
+  for (const operation of operations) {
+    if (operation.kind !== "attention") continue;
+    const { window, chunk } = operation;
+    const key = `${window} ${chunk}`;
+    spans.set(key, { window, chunk, layers: (spans.get(key)?.layers ?? 0) + 1 });
+  }
+  return [...spans.values()];
+}
+
+/** Layers of a model that look at the keys and values of another. */
+export function sharingLayers({ operations }: Program): number {
+  const layers = operations.filter((operation) => operation.kind === "attention")
+    .map(({ layer }) => layer);
+  return layers.length - new Set(layers).size;
 }
 
 /** Bytes and weights of a file's tensors by their type, the largest first. */

@@ -2,17 +2,50 @@ import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { quoteKey } from "../gguf/metadata.ts";
+import { cohere2 } from "./cohere2.ts";
+import { commandR } from "./command_r.ts";
+import { deepseek2 } from "./deepseek2.ts";
 import { gemma2 } from "./gemma2.ts";
+import { gemma3 } from "./gemma3.ts";
+import { gemma4 } from "./gemma4.ts";
+import { glm4 } from "./glm4.ts";
+import { glm4moe } from "./glm4moe.ts";
+import { gpt2 } from "./gpt2.ts";
+import { gptOss } from "./gpt_oss.ts";
+import { granite, granitemoe } from "./granite.ts";
 import { llama } from "./llama.ts";
+import { mistral3 } from "./mistral3.ts";
 import type { Architecture } from "./model.ts";
+import { olmo2 } from "./olmo2.ts";
+import { phi3 } from "./phi3.ts";
 import { qwen2 } from "./qwen2.ts";
 import { qwen3 } from "./qwen3.ts";
+import { qwen3moe } from "./qwen3moe.ts";
+import { smollm3 } from "./smollm3.ts";
+import { starcoder2 } from "./starcoder2.ts";
 
 const ARCHITECTURES: readonly Architecture[] = [
   llama,
+  mistral3,
   qwen2,
   qwen3,
+  qwen3moe,
   gemma2,
+  gemma3,
+  gemma4,
+  gptOss,
+  phi3,
+  deepseek2,
+  glm4,
+  glm4moe,
+  granite,
+  granitemoe,
+  commandR,
+  cohere2,
+  olmo2,
+  smollm3,
+  starcoder2,
+  gpt2,
 ];
 
 /** The names of the architectures that the engine knows. */

@@ -23,10 +23,10 @@ export interface AttentionOptions extends Destination {
   /** Whether heads have a logit that takes a share of the softmax and has no value: `attn_sinks`. */
   readonly sinks?: boolean;
   /**
-   * Norms of q and k by `attn_q_norm` and `attn_k_norm`: each head's before or after the rotation, or all of
-   * a row at once.
+   * Norms of q and k by `attn_q_norm` and `attn_k_norm`: "before" or "after" the rotation, each head's with the same
+   * weights; "own": before it, with weights of each head's own; "row": before it, all heads at once.
    */
-  readonly norms?: "before" | "after" | "row";
+  readonly norms?: "before" | "after" | "own" | "row";
   readonly temperature?: AttentionTemperature;
 }
 
@@ -48,9 +48,18 @@ export function attention(layer: Layer, input: Buffer, options: AttentionOptions
       layer.weight("attn_v", valueWidth),
     ],
   );
-  if (options.norms === "row") {
-    rowNorm(layer, "attn_q_norm", qkv, 0, queryWidth);
-    rowNorm(layer, "attn_k_norm", qkv, queryWidth, keyWidth);
+  if (options.norms === "row" || options.norms === "own") {
+    const own = options.norms === "own";
+    const parts = [["attn_q_norm", 0, heads], ["attn_k_norm", queryWidth, kvHeads]] as const;
+    for (const [name, column, n] of parts) {
+      model.norm(layer.name(name), qkv, qkv, {
+        columns: own ? headDim : n * headDim,
+        groups: own ? n : 1,
+        weightPerGroup: own,
+        inputColumn: column,
+        outputColumn: column,
+      });
+    }
   }
   return attend(layer, qkv, {
     ...options,
@@ -62,23 +71,13 @@ export function attention(layer: Layer, input: Buffer, options: AttentionOptions
 
 /** The norms of each head, by the layer's weights. */
 function headNorms(layer: Layer, norms: AttentionOptions["norms"]): HeadNorms | undefined {
-  if (norms === undefined || norms === "row") return undefined;
+  if (norms !== "before" && norms !== "after") return undefined;
   return {
     q: layer.name("attn_q_norm.weight"),
     k: layer.name("attn_k_norm.weight"),
     order: norms,
     epsilon: layer.model.normEpsilon,
   };
-}
-
-function rowNorm(layer: Layer, name: string, qkv: Buffer, column: number, columns: number): void {
-  layer.model.program.norm(qkv, qkv, {
-    weight: layer.name(`${name}.weight`),
-    epsilon: layer.model.normEpsilon,
-    columns,
-    inputColumn: column,
-    outputColumn: column,
-  });
 }
 
 /**
@@ -90,27 +89,33 @@ export function attend(
   q: Buffer,
   options: Omit<AttentionOptions, "norms"> & {
     readonly shape: HeadShape;
-    /** Where k and v stand; or the layer of the cache, another layer's, that is looked at. */
-    readonly kv: KeysAndValues | number;
+    /** What stands for `attn_output`, where it is not that: it is given what was attended. */
+    readonly project?: (attended: Buffer) => Buffer;
+    /** Where k and v stand; absent: they are in the cache. */
+    readonly kv?: KeysAndValues;
+    /** The layer of the cache; a new one where absent. */
+    readonly cacheLayer?: number;
     readonly headNorms?: HeadNorms;
   },
 ): Buffer {
   const { model } = layer;
   const { program } = model;
-  const { shape, kv, rope, headNorms, temperature } = options;
+  const { shape, kv, rope, headNorms, temperature, window = 0 } = options;
   const { headDim, valueDim = headDim } = shape;
-  const cached = typeof kv === "number" ? kv : model.cacheLayer();
-  program.ropeStore(q, typeof kv === "number" ? undefined : kv, cached, shape, rope, {
+  const { cacheLayer = model.cacheLayer() } = options;
+  program.ropeStore(q, kv, cacheLayer, shape, rope, {
     norms: headNorms,
     temperature,
   });
   const attended = model.scratch("attended", shape.heads * valueDim);
-  program.attention(q, attended, cached, shape, {
+  program.attention(q, attended, cacheLayer, shape, {
     scale: options.qkScale ?? 1 / Math.sqrt(headDim),
     softcap: options.softcap,
-    window: options.window,
+    // One that is wider than every context is none.
+    window: window < model.contextLength ? window : 0,
     chunk: options.chunk,
     sinks: options.sinks ? layer.name("attn_sinks.weight") : undefined,
   });
+  if (options.project) return options.project(attended);
   return model.project(attended, layer.weight("attn_output", model.hiddenSize), options);
 }

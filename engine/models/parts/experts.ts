@@ -1,5 +1,5 @@
 import type { Buffer, ProgramBuilder } from "../../program/builder.ts";
-import type { ActivationName } from "./feed_forward.ts";
+import { type ActivationName, feedForward } from "./feed_forward.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Destination, Layer } from "./transformer.ts";
 
@@ -21,6 +21,9 @@ export interface Routing {
   readonly groupsUsed?: number;
 }
 
+/** What keeps the weights finite where a router wants none of its experts. */
+const LEAST_SUM = 1e-20;
+
 /** Reads what the experts of a model look like; undefined where it has none. */
 export function readRouting(
   parameters: Hyperparameters,
@@ -34,11 +37,13 @@ export function readRouting(
     return value;
   };
   const used = atMost("expert_used_count", count);
-  const groups = atMost("expert_group_count", count, 1);
+  const groups = parameters.countOrNone("expert_group_count", 0) === 0
+    ? 1
+    : atMost("expert_group_count", count);
   if (count % groups !== 0) {
     throw parameters.invalid(`${count} experts do not divide into ${groups} groups`);
   }
-  const groupsUsed = atMost("expert_group_used_count", groups, groups);
+  const groupsUsed = groups === 1 ? 1 : atMost("expert_group_used_count", groups);
   if (used > groupsUsed * (count / groups)) {
     throw parameters.invalid(`${groupsUsed} groups of ${count / groups} experts have no ${used}`);
   }
@@ -50,10 +55,22 @@ export function readRouting(
       : parameters.count("feed_forward_length"),
     score: readScore(parameters) ?? defaults.score,
     normalise: parameters.flag("expert_weights_norm", defaults.normalise),
-    scale: parameters.positive("expert_weights_scale", 1),
+    leastSum: LEAST_SUM,
+    // Files without a scale of their own have 0 here.
+    scale: parameters.number("expert_weights_scale", 1) || 1,
     groups,
     groupsUsed,
   };
+}
+
+/** As {@link readRouting}, of an architecture that always has experts. */
+export function requireRouting(
+  parameters: Hyperparameters,
+  defaults: Pick<Routing, "score" | "normalise">,
+): Routing {
+  const routing = readRouting(parameters, defaults);
+  if (routing === undefined) throw parameters.invalid("expert_count is 0 or missing");
+  return routing;
 }
 
 /** `expert_gating_func`, as llama.cpp numbers them. */
@@ -73,8 +90,8 @@ export interface ExpertsOptions extends Destination {
   /** Of the clamped SwiGLU. */
   readonly alpha?: number;
   readonly limit?: number;
-  /** What the router sees, where that is not the input. */
-  readonly routerInput?: Buffer;
+  /** What the router sees, where that is not the input, and what its product is multiplied by. */
+  readonly router?: { readonly input: Buffer; readonly scale: number };
 }
 
 /**
@@ -85,12 +102,15 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
   const { model } = layer;
   const { program, stream, hiddenSize } = model;
   const { routing, activation, alpha, limit, into, scale } = options;
+  const { router = { input, scale: 1 } } = options;
   const { count, used, width } = routing;
 
   const logits = model.scratch("router", count);
   const chosen = model.indexScratch("chosen", used);
   const shares = model.scratch("shares", used);
-  program.matmul(options.routerInput ?? input, logits, [routerWeight(layer, count)]);
+  // A scale beside this weight is its input's (Gemma 4), and none of the product's.
+  const weight = { ...layer.weight("ffn_gate_inp", count), factor: undefined };
+  program.matmul(router.input, logits, [weight], { scale: router.scale });
   program.route(logits, chosen, shares, {
     ...routing,
     bias: layer.has("exp_probs_b.bias") ? layer.name("exp_probs_b.bias") : undefined,
@@ -120,7 +140,13 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
   return output;
 }
 
-/** The router's product; a `scale` beside it is none of the product's, but its input's (Gemma 4). */
-function routerWeight(layer: Layer, count: number) {
-  return { ...layer.weight("ffn_gate_inp", count), factor: undefined };
+/** The experts that every token has, `expert_shared_count` of them in one feed-forward layer, where there are any. */
+export function sharedExperts(
+  layer: Layer,
+  input: Buffer,
+  { routing, ...options }: Pick<ExpertsOptions, "routing" | "activation" | "into" | "scale">,
+): void {
+  const count = layer.model.parameters.countOrNone("expert_shared_count", 0);
+  if (count === 0) return;
+  feedForward(layer, input, { ...options, suffix: "_shexp", width: count * routing.width });
 }

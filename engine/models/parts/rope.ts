@@ -1,4 +1,4 @@
-import type { RopeOptions } from "../../program/builder.ts";
+import type { AttentionTemperature, RopeOptions } from "../../program/builder.ts";
 import type { Transformer } from "./transformer.ts";
 
 /** What a layer without rotary positions has in the place of their settings. */
@@ -56,6 +56,24 @@ export function readRope(
   };
 }
 
+/**
+ * As {@link readRope}, with factors for contexts beyond the one that the model was first trained with and others for
+ * those within it (LongRoPE, Ding et al. 2024, arXiv:2402.13753). Which apply is settled once, by the context that is
+ * asked for: a token's keys must not depend on how long its sequence becomes.
+ */
+export function readLongRope(
+  model: Transformer,
+  kind: "interleaved" | "halves",
+  contextTokens: number,
+): RopeOptions {
+  const rope = readRope(model, kind);
+  const [long, short] = ["rope_factors_long.weight", "rope_factors_short.weight"];
+  if (!model.program.has(long) && !model.program.has(short)) return rope;
+  const factors = contextTokens > rope.originalContext ? long : short;
+  model.program.ignore((name) => name === long || name === short);
+  return { ...rope, factors };
+}
+
 /** How many values of a head are rotated. */
 export function readRotated(model: Transformer, key: string, headDim: number): number {
   const dim = model.parameters.count(key, headDim);
@@ -85,4 +103,14 @@ function yarnMagnitude({ parameters }: Transformer, factor: number): number {
   if (factor <= 1) return 1;
   const part = parameters.number("rope.scaling.yarn_log_multiplier", 0);
   return (1 + 0.1 * Math.log(factor)) / (1 + 0.1 * part * Math.log(factor));
+}
+
+/** How much sharper attention is far into a text; undefined where it is everywhere the same. */
+export function readTemperature(
+  { parameters, contextLength }: Transformer,
+): AttentionTemperature | undefined {
+  const scale = parameters.number("attention.temperature_scale", 0);
+  if (scale === 0) return undefined;
+  const original = parameters.count("rope.scaling.original_context_length", contextLength);
+  return { scale, length: parameters.count("attention.temperature_length", original), offset: 0 };
 }

@@ -10,6 +10,8 @@ import { Hyperparameters } from "./hyperparameters.ts";
 import { readLayerNumbers } from "./layer_numbers.ts";
 import { ignoreUnused } from "./unused.ts";
 
+type NormOptions = Parameters<ProgramBuilder["norm"]>[2];
+
 /** Where a part's result goes: it is added to the stream, unless told otherwise. */
 export interface Destination {
   /** A buffer that it goes to instead. */
@@ -114,15 +116,15 @@ export class Transformer {
    * output = norm(input), with the bias where the file has one.
    *
    * @param name The weight's, without `.weight`.
-   * @param residual What is added to it.
+   * @param options What is different: a residual, groups of values and the like.
    */
-  norm(name: string, input: Buffer, output: Buffer, residual?: Buffer): void {
+  norm(name: string, input: Buffer, output: Buffer, options: Partial<NormOptions> = {}): void {
     this.program.norm(input, output, {
       weight: `${name}.weight`,
       bias: this.program.has(`${name}.bias`) ? `${name}.bias` : undefined,
       kind: this.normKind,
       epsilon: this.normEpsilon,
-      residual,
+      ...options,
     });
   }
 
@@ -214,9 +216,13 @@ export class Layer {
     return normed;
   }
 
-  /** stream += norm(input) */
-  addNormed(name: string, input: Buffer): void {
+  /**
+   * stream = factor * (stream + norm(input))
+   *
+   * @param factor The full name of a tensor [1]; absent: 1.
+   */
+  addNormed(name: string, input: Buffer, factor?: string): void {
     const { stream } = this.model;
-    this.model.norm(this.name(name), input, stream, stream);
+    this.model.norm(this.name(name), input, stream, { residual: stream, factor });
   }
 }
