@@ -10,13 +10,9 @@ const MISSING_ON_GPU = [
   "activation",
   "add",
   "attention",
-  "expert_matmul",
-  "expert_sum",
   "head_matmul",
-  "matmul",
   "norm",
   "rope_store",
-  "route",
 ] as const;
 
 /** Whether the library that is tested lacks this. */

@@ -4,7 +4,7 @@
 //                                 runs; only the kernels of prompts
 //   matmul_bench time [TYPE...]   the matrices of a 7B layer, in graphs over weights larger than any L2
 //   matmul_bench prompt [TYPE...] the same with the kernels of prompts, from 16 tokens on
-//   matmul_bench experts [TYPE...] prompts' products with the experts of a layer, in groups and row by row
+//   matmul_bench experts [TYPE...] products with the experts of a layer, of decoded tokens and of prompts
 //   matmul_bench mix [TOKENS...]  a whole stack of layers at matmul cost alone, for Q4_K_M, Q8_0 and F16
 //
 // Needs the reference library's unpacking: link kernels.cpp and the four kernels_*.cpp beside it.
@@ -36,7 +36,9 @@ int main(int argc, char** argv) {
     for (uint32_t type : types) {
       if (what != "experts") time_type(b, type, counts, prompt);
       for (const ExpertLayer& l : expert_layers) {
-        if (what == "experts") time_experts(b, type, l, {1, 16, 32, 64, 128, 256, 512, 1024});
+        if (what != "experts") continue;
+        time_experts(b, type, l, {1, 2, 4, 8, 16, 32}, false);
+        time_experts(b, type, l, {16, 64, 512}, true);
       }
     }
   }

@@ -194,7 +194,8 @@ void check_experts(uint32_t type, std::vector<uint32_t> rows, uint32_t n_experts
   float* d_output = static_cast<float*>(device_alloc(size_t{slots} * out_stride * 4));
   must(cudaMemcpy(d_input, input.data(), input.size() * 4, cudaMemcpyHostToDevice), "copy");
   must(cudaMemcpy(d_experts, experts.data(), slots * 4, cudaMemcpyHostToDevice), "copy");
-  const Scratch scratch = make_scratch(expert_matmul_scratch_bytes(n_experts, slots));
+  ExpertGrouping grouping;
+  grouping.memory = device_alloc(expert_groups_bytes(n_experts, slots));
   std::vector<Wanted> wanted;
   for (uint32_t s = 0; s < slots; s++) {
     for (const Matrix& m : matrices) {
@@ -216,7 +217,7 @@ void check_experts(uint32_t type, std::vector<uint32_t> rows, uint32_t n_experts
       args.n_tokens = n, args.n_used = n_used, args.columns = columns, args.n_weights = static_cast<uint32_t>(rows.size());
       uint32_t column = 0;
       for (size_t i = 0; i < rows.size(); i++) args.weights[i] = matrices[i].packed, args.output_column[i] = column, column += rows[i];
-      args.scratch = scratch, args.prefill = prefill;
+      args.grouping = &grouping, args.prefill = prefill;
       launch_expert_matmul(args, nullptr);
       must(cudaGetLastError(), "launch");
       std::vector<float> output(size_t{slots} * out_stride), got;
@@ -236,7 +237,7 @@ void check_experts(uint32_t type, std::vector<uint32_t> rows, uint32_t n_experts
     }
   }
   for (Matrix& m : matrices) free_matrix(m);
-  for (void* p : {(void*)d_input, (void*)d_experts, (void*)d_output, scratch.memory, (void*)scratch.counters}) cudaFree(p);
+  for (void* p : {(void*)d_input, (void*)d_experts, (void*)d_output, grouping.memory}) cudaFree(p);
 }
 
 // A prologue gives the bits of its operation followed by a product.
@@ -333,10 +334,10 @@ void check_decode() {
       check_shape(t.id, {33}, 77, false, true, {1, 3, 32}, false);
       check_shape(t.id, {5}, 3, false, false, {2}, false);
     }
-    check_experts(t.id, {96}, 4, 2, 512, false, {3, 1}, false);
+    check_experts(t.id, {96}, 4, 2, 512, false, {20, 9, 3, 2, 1}, false);
     check_prologue(t.id, 96, 1280);
     check_prologue(t.id, 200, 256);
-    check_experts(t.id, {40}, 4, 2, 256, true, {3, 1}, false);
+    check_experts(t.id, {40, 40}, 4, 2, 256, true, {11, 3, 1}, false);
   }
   for (uint32_t type : {M40_TYPE_Q4_K, M40_TYPE_Q5_K, M40_TYPE_Q8_0}) {  // a launch for both, and one for each
     check_shape(type, {130, 40, 7}, 1024 + 256, true, true, few, false, M40_TYPE_Q6_K);

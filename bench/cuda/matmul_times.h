@@ -2,6 +2,8 @@
 #ifndef M40_BENCH_CUDA_MATMUL_TIMES_H
 #define M40_BENCH_CUDA_MATMUL_TIMES_H
 
+#include <set>
+
 #include "../../cuda/runtime/tensor_types.h"
 #include "matmul_memory.h"
 
@@ -151,43 +153,76 @@ struct ExpertLayer {
   uint32_t n_experts, n_used, hidden, inner;
 };
 
-const ExpertLayer expert_layers[] = {{"8 of 14336", 8, 2, 4096, 14336}, {"128 of 768", 128, 8, 2048, 768}};
+const ExpertLayer expert_layers[] = {{"Mixtral-8x7B", 8, 2, 4096, 14336},
+                                     {"Qwen3-30B-A3B", 128, 8, 2048, 768},
+                                     {"gpt-oss-20b", 32, 4, 2880, 2880},
+                                     {"GLM-4.7-Flash", 64, 4, 2048, 1536}};
 
 PackedWeight random_experts(uint32_t type, uint32_t n_experts, uint32_t rows, uint32_t columns, std::vector<void*>& memory) {
   memory.push_back(device_alloc(packed_bytes(type, n_experts, rows, columns)));
-  // With whole tiles of rows, experts lie like the rows of one.
-  PackedWeight weight = random_weight(type, n_experts * rows, columns, memory.back());
+  // Experts lie like the rows of one weight, each padded to whole tiles of rows.
+  PackedWeight weight = random_weight(type, n_experts * packed_tiles(rows) * packed_tile_rows, columns, memory.back());
   weight.n_experts = n_experts, weight.rows = rows;
   return weight;
 }
 
-// The products of a prompt's tokens, routed at random, in groups and row by row.
-void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const std::vector<uint32_t>& counts) {
+// Different experts for each token.
+std::vector<uint32_t> random_choices(uint32_t n_tokens, const ExpertLayer& l) {
+  std::vector<uint32_t> chosen, all(l.n_experts);
+  for (uint32_t e = 0; e < l.n_experts; e++) all[e] = e;
+  for (uint32_t t = 0; t < n_tokens; t++) {
+    for (uint32_t s = 0; s < l.n_used; s++) {
+      std::swap(all[s], all[s + random_u32() % (l.n_experts - s)]);
+      chosen.push_back(all[s]);
+    }
+  }
+  return chosen;
+}
+
+// The products of tokens that are routed at random: gate and up with the activation and the list of slots by expert, and
+// down. With decoded ones, bytes are those of the experts that somebody goes to.
+void time_experts(const Buffers& b, uint32_t type, const ExpertLayer& l, const std::vector<uint32_t>& counts, bool prefill) {
+  constexpr int n_layers = 4;  // more than any L2 holds
   std::vector<void*> memory;
-  const PackedWeight gate = random_experts(type, l.n_experts, l.inner, l.hidden, memory), up = random_experts(type, l.n_experts, l.inner, l.hidden, memory);
-  const PackedWeight down = random_experts(type, l.n_experts, l.hidden, l.inner, memory);
+  PackedWeight gate[n_layers], up[n_layers], down[n_layers];
+  for (int i = 0; i < n_layers; i++) {
+    gate[i] = random_experts(type, l.n_experts, l.inner, l.hidden, memory), up[i] = random_experts(type, l.n_experts, l.inner, l.hidden, memory);
+    down[i] = random_experts(type, l.n_experts, l.hidden, l.inner, memory);
+  }
   const uint32_t most = *std::max_element(counts.begin(), counts.end());
-  std::vector<uint32_t> experts(size_t{most} * l.n_used);
-  for (uint32_t& e : experts) e = random_u32() % l.n_experts;
+  const std::vector<uint32_t> experts = random_choices(most, l);
   memory.push_back(device_alloc(experts.size() * 4));
   must(cudaMemcpy(memory.back(), experts.data(), experts.size() * 4, cudaMemcpyHostToDevice), "copy");
   ExpertMatmulArgs first = {};
   first.input = b.input, first.input_stride = l.hidden, first.experts = static_cast<uint32_t*>(memory.back()), first.experts_stride = l.n_used;
-  first.output = b.output, first.output_stride = 2 * l.inner, first.n_used = l.n_used, first.columns = l.hidden, first.n_weights = 2;
-  first.weights[0] = gate, first.weights[1] = up, first.output_column[1] = l.inner, first.scratch = b.scratch;
+  first.output = b.output, first.n_used = l.n_used, first.columns = l.hidden, first.n_weights = 2;
+  first.output_column[1] = l.inner, first.prefill = prefill, first.activates = !prefill, first.activation = M40_ACTIVATION_SILU;
+  first.output_stride = prefill ? 2 * l.inner : l.inner;
+  memory.push_back(device_alloc(expert_groups_bytes(l.n_experts, experts.size())));
+  ExpertGrouping grouping;
+  grouping.memory = memory.back(), first.grouping = &grouping;
   ExpertMatmulArgs second = first;
-  second.input_stride = l.inner, second.input_per_slot = true, second.output_stride = l.hidden, second.columns = l.inner, second.n_weights = 1, second.weights[0] = down;
-  for (const bool prefill : {true, false}) {
-    printf("%-5s experts, %s, %s", find_tensor_type(type)->name, l.name, prefill ? "in groups " : "row by row");
-    for (uint32_t n : counts) {
-      first.n_tokens = second.n_tokens = n, first.prefill = second.prefill = prefill;
-      const double flops = 2.0 * n * l.n_used * l.inner * l.hidden;
-      const double us[] = {time_graph([&](cudaStream_t s) { launch_expert_matmul(first, s); }, 1), time_graph([&](cudaStream_t s) { launch_expert_matmul(second, s); }, 1)};
-      printf(" | n=%u gate and up %.0f us %.1f TF, down %.0f us %.1f TF", n, us[0], 2 * flops / us[0] / 1e6, us[1], flops / us[1] / 1e6);
+  second.input_stride = l.inner, second.input_per_slot = true, second.output_stride = l.hidden, second.columns = l.inner, second.n_weights = 1;
+  second.activates = false;
+  printf("%-5s experts, %s, %s", find_tensor_type(type)->name, l.name, prefill ? "prompts" : "decoded");
+  for (uint32_t n : counts) {
+    first.n_tokens = second.n_tokens = n;
+    const double flops = 2.0 * n * l.n_used * l.inner * l.hidden;
+    const size_t used = std::set<uint32_t>(experts.begin(), experts.begin() + n * l.n_used).size();
+    const double bytes[] = {2.0 * used * packed_bytes(type, 1, l.inner, l.hidden), 1.0 * used * packed_bytes(type, 1, l.hidden, l.inner)};
+    const double us[] = {time_graph([&](cudaStream_t s) {
+                           for (int i = 0; i < n_layers; i++) grouping.forget(), first.weights[0] = gate[i], first.weights[1] = up[i], launch_expert_matmul(first, s);
+                         }, n_layers),
+                         time_graph([&](cudaStream_t s) {
+                           for (int i = 0; i < n_layers; i++) second.weights[0] = down[i], launch_expert_matmul(second, s);
+                         }, n_layers)};
+    for (int i = 0; i < 2; i++) {
+      printf(" | %s%s %.1f us %.2f TB/s %.1f TF", i == 0 ? ("n=" + std::to_string(n)).c_str() : "", i == 0 ? " gate and up" : "down", us[i], bytes[i] / us[i] / 1e6,
+             (i == 0 ? 2 : 1) * flops / us[i] / 1e6);
     }
-    printf("\n");
-    fflush(stdout);
   }
+  printf("\n");
+  fflush(stdout);
   for (void* m : memory) cudaFree(m);
 }
 

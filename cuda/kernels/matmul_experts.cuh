@@ -55,7 +55,7 @@ struct MatmulExpertsShared {
 
 template <int T>
 struct PieceInputs {
-  static constexpr bool kHeld = T < 8;
+  static constexpr bool kHeld = T < 4;
   const ExpertPiece& piece;
   __device__ __forceinline__ uint32_t operator()(uint32_t t) const { return piece.inputs[t]; }
 };

@@ -92,14 +92,13 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
 // Slots that a thread block multiplies at a time: as many as leave registers for two blocks, as one slot alone wants them.
 template <uint32_t kType>
 constexpr int expert_most_tokens() {
-  return decode_residency<kType>(8, 4) > 1 ? 8 : decode_residency<kType>(4, 4) > 1 ? 4 : 2;
+  return decode_residency<kType>(8, 4) > 1 ? 8 : 4;
 }
 
 template <uint32_t kType>
 constexpr int expert_residency(int row_groups) {
   if (row_groups == 2) return kType == M40_TYPE_Q5_K ? 3 : decode_residency<kType>(1, 2);
-  const int most = decode_residency<kType>(expert_most_tokens<kType>(), 4), alone = decode_residency<kType>(1, 4);
-  return most < alone ? most : alone;
+  return kType == M40_TYPE_F32 ? 1 : 2;
 }
 
 template <uint32_t kType>
