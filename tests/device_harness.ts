@@ -63,6 +63,8 @@ export interface EqualLayers {
   readonly n_layers: number;
   readonly n_kv_heads: number;
   readonly head_dim: number;
+  /** Of V, where it is not that of K; 0: the first values of K. */
+  readonly value_dim: number;
   readonly page_tokens: number;
   readonly n_pages: number;
   readonly type: number;
@@ -71,13 +73,14 @@ export interface EqualLayers {
 /** The description of such a cache: 16 pages of 4 tokens of one layer, where nothing else is said. */
 export function cacheOf(desc: Partial<EqualLayers>): CacheDesc {
   const { n_layers = 1, n_kv_heads = 1, head_dim = 8 } = desc;
+  const { value_dim = head_dim } = desc;
   const { page_tokens = 4, n_pages = 16, type = 0 } = desc;
   const each = (value: number) => new Array<number>(n_layers).fill(value);
   return {
     ...{ n_layers, n_groups: 1, page_tokens, n_pages, type },
     n_kv_heads: each(n_kv_heads),
     head_dim: each(head_dim),
-    value_dim: each(head_dim),
+    value_dim: each(value_dim),
     group: each(0),
   };
 }

@@ -8,9 +8,11 @@ import {
   randomRows,
   run,
   type Settings,
+  type Steps,
   turned,
 } from "./attention_float64.ts";
 import { assertClose, Random, tokenBuffer, withDevice } from "./device_harness.ts";
+import { lacks } from "./features.ts";
 
 // The rope and attention operations over a paged cache, against float64 without pages.
 
@@ -57,16 +59,126 @@ const CASES: Record<string, Partial<Settings>> = {
 };
 
 for (const [name, changes] of Object.entries(CASES)) {
-  Deno.test(`attention over pages: ${name}`, async () => {
-    await withDevice({ threads: 2 }, async (device) => {
-      const settings = { ...PLAIN, ...changes };
-      const rows = randomRows(new Random(10), settings, LENGTHS);
-      const got = await run(device, settings, rows, STEPS);
-      rows.forEach((sequence, i) => {
-        assertClose(got[i].flat(), attended(sequence, settings).flat(), 3e-6);
-      });
+  Deno.test(`attention over pages: ${name}`, () => compare({ ...PLAIN, ...changes }));
+}
+
+async function compare(settings: Settings): Promise<void> {
+  await withDevice({ threads: 2 }, async (device) => {
+    const rows = randomRows(new Random(10), settings, LENGTHS);
+    const got = await run(device, settings, rows, STEPS);
+    rows.forEach((sequence, i) => {
+      assertClose(got[i].flat(), attended(sequence, settings).flat(), 3e-6);
     });
   });
+}
+
+const NORMS = { qNorm: new Random(3).floats(8), kNorm: new Random(4).floats(8) };
+
+/** Of version 6: what heads are, where they come from and what they see. */
+const HEAD_CASES: Record<string, Partial<Settings>> = {
+  "K and V in a buffer of their own": { kv: "apart" },
+  "K and V that another operation stored": { kv: "shared", ...NORMS },
+  "V of fewer values than K": { valueDim: 5, rope: "halves" },
+  "V of more values than K, apart": { valueDim: 20, kv: "apart" },
+  "V that is K before norm and rotation": { kv: "raw k", ...NORMS },
+  "V that is K before norm and rotation, normalised": { kv: "raw k", vNorm: true, ...NORMS },
+  "V that is the first values of K": { kv: "latent", kvHeads: 1, valueDim: 6 },
+  "V that is K": { kv: "latent" },
+  "a latent head of 576 values": {
+    kv: "latent",
+    heads: 3,
+    kvHeads: 1,
+    headDim: 576,
+    valueDim: 512,
+    ropeDim: 64,
+    ropeOffset: 512,
+    scale: 1 / 24,
+  },
+  "the end of the head rotated": { ropeDim: 4, ropeOffset: 4 },
+  "the middle of the head rotated, in halves": { rope: "halves", ropeDim: 4, ropeOffset: 3 },
+  "norms after the rotation": { headNorm: "after", ...NORMS },
+  "norms before the rotation without weights": { headNorm: "before" },
+  "norms after the rotation without weights, halves": { headNorm: "after", rope: "halves" },
+  "norms of one of q and k with weights": { headNorm: "after", qNorm: NORMS.qNorm },
+  "norms without rotation": { headNorm: "after", rope: "none", ...NORMS },
+  "V normalised": { vNorm: true },
+  "V normalised, K and V apart, of other sizes": { vNorm: true, valueDim: 12, kv: "apart" },
+  "a temperature that grows with the position": {
+    temperature: { scale: 0.7, length: 4, offset: 0 },
+  },
+  "a temperature from the second position on": {
+    temperature: { scale: 0.3, length: 5, offset: 4 },
+  },
+  "chunks inside a page": { chunk: 3 },
+  "chunks over pages": { chunk: 6 },
+  "chunks as long as a page": { chunk: 4 },
+  "chunks of one token": { chunk: 1 },
+  "a chunk longer than the sequences": { chunk: 100 },
+  "sinks": { sinks: Float32Array.of(0.5, -3, 2, 9) },
+  "sinks of capped scores in a window": {
+    sinks: Float32Array.of(0.5, -3, 2, -Infinity),
+    softcap: 0.7,
+    window: 5,
+  },
+};
+
+for (const [name, changes] of Object.entries(HEAD_CASES)) {
+  Deno.test(`attention over pages: ${name}`, {
+    ignore: lacks("rope_store") || lacks("attention"),
+  }, () => compare({ ...PLAIN, ...changes }));
+}
+
+for (const type of [0, 1, 8]) {
+  Deno.test(
+    `attention of latent, sunk and chunked heads has the same bits however steps are made, cache type ${type}`,
+    {
+      ignore: lacks("rope_store") || lacks("attention"),
+    },
+    async () => {
+      await withDevice({ threads: 2 }, async (device) => {
+        for (
+          const changes of [
+            { kv: "latent", kvHeads: 1, headDim: 96, valueDim: 64, ropeDim: 32, ropeOffset: 64 },
+            { kv: "apart", headDim: 64, valueDim: 32, chunk: 7, headNorm: "after", vNorm: true },
+            {
+              headDim: 64,
+              sinks: Float32Array.of(0.5, -3, 2, 9),
+              temperature: { scale: 0.7, length: 4, offset: 1 },
+            },
+          ] as const
+        ) {
+          const settings: Settings = { ...PLAIN, scale: 1 / 8, ...changes };
+          const rows = randomRows(new Random(16), settings, [11, 24]);
+          // Prompts of 6 and 9 tokens, the others decoded.
+          const steps: Steps[] = [
+            [
+              [[0, 6]],
+              [[1, 9]],
+              ...new Array(5).fill([[0, 1, true]]),
+              ...new Array(15).fill([[1, 1, true]]),
+            ],
+            [
+              [[0, 4], [1, 1]],
+              [[1, 8], [0, 2]],
+              [[0, 3, true], [1, 8, true]],
+              [[1, 1, true]],
+              [[1, 6, true], [0, 2, true]],
+            ],
+            [[[1, 9]], [[1, 2, true], [0, 6]], [[1, 13, true]], [[0, 5, true]]],
+          ];
+          const results: number[][][][] = [];
+          for (const order of steps) {
+            results.push(await run(device, settings, rows, order, { type }));
+          }
+          for (const result of results.slice(1)) assertEquals(result, results[0]);
+          const tolerance = { 0: 3e-6, 1: 2e-3, 8: 4e-2 }[type]!;
+          rows.forEach((sequence, i) => {
+            assertClose(results[0][i].flat(), attended(sequence, settings).flat(), tolerance);
+          });
+        }
+      });
+    },
+  );
 }
 
 Deno.test("attention: pages of 1, 2 and 16 tokens give the same to rounding", async () => {
