@@ -1,6 +1,6 @@
 /**
- * Operations whose fields of version 6 of m40.h the CUDA sources do not look at yet. Who adds it takes its line out; with the last
- * line, this file goes.
+ * Operations whose fields of version 6 of m40.h the CUDA sources do not look at yet. Who adds them takes the line and
+ * the tests' `ignore` out; with the last line, this file goes.
  *
  * @module
  */

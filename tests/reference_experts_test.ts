@@ -10,7 +10,6 @@ import {
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 
 // Products with the weights of experts and their sums, as programs of one operation, against the same in float64.
 // With weights of every type and groups of every size: expert_matmul_test.ts.
@@ -107,9 +106,6 @@ for (const inputPerSlot of [false, true]) {
   const inputs = inputPerSlot ? "slot" : "token";
   Deno.test(
     `expert_matmul, inputs by ${inputs}: each expert's factor and bias, then the slot's weight`,
-    {
-      ignore: lacks("expert_matmul"),
-    },
     async () => {
       await withDevice({ threads: 2 }, async (device) => {
         const random = new Random(53);
@@ -181,9 +177,7 @@ for (const inputPerSlot of [false, true]) {
   );
 }
 
-Deno.test("expert_sum: a scale, and sums without weights", {
-  ignore: lacks("expert_sum"),
-}, async () => {
+Deno.test("expert_sum: a scale, and sums without weights", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const random = new Random(54);
     const [tokens, columns] = [5, 300];

@@ -178,9 +178,7 @@ const FINISHES: Record<string, { rows: number[] } & Finish> = {
 for (
   const [name, { rows, scale = 1, factors = [], biased = [], residual }] of Object.entries(FINISHES)
 ) {
-  Deno.test(`matmul, ${name}: scale * (factor * product + bias) + residual`, {
-    ignore: lacks("matmul"),
-  }, async () => {
+  Deno.test(`matmul, ${name}: scale * (factor * product + bias) + residual`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const random = new Random(41);
       for (const [tokens, columns] of [[3, 40], [19, 256]]) {

@@ -12,7 +12,6 @@ import {
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 
 // Routing as programs of one operation, against the same in float64.
 
@@ -141,9 +140,7 @@ const SHAPES = [
 for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
   for (const biased of [false, true]) {
     const name = `route by ${score}${biased ? ", chosen with a bias" : ""}`;
-    Deno.test(`${name}: experts, groups of them, weights with and without normalising`, {
-      ignore: lacks("route"),
-    }, async () => {
+    Deno.test(`${name}: experts, groups of them, weights with and without normalising`, async () => {
       await withDevice({ threads: 2 }, async (device) => {
         const random = new Random(51);
         for (const shape of SHAPES) {
@@ -179,9 +176,7 @@ for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
   }
 }
 
-Deno.test("route: of experts and groups that are equal the lower index is first", {
-  ignore: lacks("route"),
-}, async () => {
+Deno.test("route: of experts and groups that are equal the lower index is first", async () => {
   await withDevice({}, async (device) => {
     // Sums of groups of three: 5, 5, 4, 5.
     const logits = Float32Array.of(1, 2, 3, 3, 2, 2, 4, 0, 0, 0, 2.5, 2.5);
@@ -202,9 +197,6 @@ Deno.test("route: of experts and groups that are equal the lower index is first"
 for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
   Deno.test(
     `route by ${score}: logits that are not finite leave every expert's index valid and different`,
-    {
-      ignore: lacks("route"),
-    },
     async () => {
       await withDevice({}, async (device) => {
         const [tokens, experts, used] = [20, 8, 4];
