@@ -1,4 +1,4 @@
-import type { Match, PageManager } from "./page_manager.ts";
+import type { PageManager } from "./page_manager.ts";
 import { NO_PAGE, pagesIn } from "./page_layout.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { LostPages, PageMoves } from "./page_moves.ts";
