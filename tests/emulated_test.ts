@@ -19,6 +19,7 @@ const FILES = [
   "reference_experts_test.ts",
   "reference_matmul_test.ts",
   "reference_attention_test.ts",
+  "cache_layers_test.ts",
   "shaped_sample_test.ts",
   "decode_test.ts",
 ];

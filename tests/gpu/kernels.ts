@@ -83,6 +83,7 @@ const SANITIZED = [
   "reference_experts_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
+  "cache_layers_test.ts",
   "decode_test.ts",
 ];
 
