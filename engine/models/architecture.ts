@@ -2,9 +2,16 @@ import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { quoteKey } from "../gguf/metadata.ts";
+import { arcee } from "./arcee.ts";
+import { bailingmoe2 } from "./bailingmoe2.ts";
 import { cohere2 } from "./cohere2.ts";
 import { commandR } from "./command_r.ts";
 import { deepseek2 } from "./deepseek2.ts";
+import { dots1 } from "./dots1.ts";
+import { ernie4_5, ernie4_5Moe } from "./ernie4_5.ts";
+import { exaone, exaone4 } from "./exaone.ts";
+import { falcon } from "./falcon.ts";
+import { gemma } from "./gemma.ts";
 import { gemma2 } from "./gemma2.ts";
 import { gemma3 } from "./gemma3.ts";
 import { gemma4 } from "./gemma4.ts";
@@ -12,16 +19,30 @@ import { glm4 } from "./glm4.ts";
 import { glm4moe } from "./glm4moe.ts";
 import { gpt2 } from "./gpt2.ts";
 import { gptOss } from "./gpt_oss.ts";
+import { gptneox } from "./gptneox.ts";
 import { granite, granitemoe } from "./granite.ts";
+import { hunyuanDense, hunyuanMoe } from "./hunyuan.ts";
+import { internlm2 } from "./internlm2.ts";
 import { llama } from "./llama.ts";
+import { llama4 } from "./llama4.ts";
+import { minicpm } from "./minicpm.ts";
+import { minimaxM2 } from "./minimax_m2.ts";
 import { mistral3 } from "./mistral3.ts";
 import type { Architecture } from "./model.ts";
+import { nemotron } from "./nemotron.ts";
+import { olmo, olmoe } from "./olmo.ts";
 import { olmo2 } from "./olmo2.ts";
+import { orion } from "./orion.ts";
+import { phi2 } from "./phi2.ts";
 import { phi3 } from "./phi3.ts";
 import { qwen2 } from "./qwen2.ts";
+import { qwen2moe } from "./qwen2moe.ts";
 import { qwen3 } from "./qwen3.ts";
 import { qwen3moe } from "./qwen3moe.ts";
+import { seedOss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
+import { stablelm } from "./stablelm.ts";
+import { starcoder } from "./starcoder.ts";
 import { starcoder2 } from "./starcoder2.ts";
 
 const ARCHITECTURES: readonly Architecture[] = [
@@ -46,6 +67,31 @@ const ARCHITECTURES: readonly Architecture[] = [
   smollm3,
   starcoder2,
   gpt2,
+  arcee,
+  bailingmoe2,
+  dots1,
+  ernie4_5,
+  ernie4_5Moe,
+  exaone,
+  exaone4,
+  falcon,
+  gemma,
+  gptneox,
+  hunyuanDense,
+  hunyuanMoe,
+  internlm2,
+  llama4,
+  minicpm,
+  minimaxM2,
+  nemotron,
+  olmo,
+  olmoe,
+  orion,
+  phi2,
+  qwen2moe,
+  seedOss,
+  stablelm,
+  starcoder,
 ];
 
 /** The names of the architectures that the engine knows. */

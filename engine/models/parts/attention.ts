@@ -24,9 +24,9 @@ export interface AttentionOptions extends Destination {
   readonly sinks?: boolean;
   /**
    * Norms of q and k by `attn_q_norm` and `attn_k_norm`: "before" or "after" the rotation, each head's with the same
-   * weights; "own": before it, with weights of each head's own; "row": before it, all heads at once.
+   * weights; "own": before it, with weights of each head's own; "row": before it, all heads at once. Or those that are given, of other weights.
    */
-  readonly norms?: "before" | "after" | "own" | "row";
+  readonly norms?: "before" | "after" | "own" | "row" | HeadNorms;
   readonly temperature?: AttentionTemperature;
 }
 
@@ -71,6 +71,7 @@ export function attention(layer: Layer, input: Buffer, options: AttentionOptions
 
 /** The norms of each head, by the layer's weights. */
 function headNorms(layer: Layer, norms: AttentionOptions["norms"]): HeadNorms | undefined {
+  if (typeof norms === "object") return norms;
   if (norms !== "before" && norms !== "after") return undefined;
   return {
     q: layer.name("attn_q_norm.weight"),

@@ -90,6 +90,8 @@ export interface ExpertsOptions extends Destination {
   /** Of the clamped SwiGLU. */
   readonly alpha?: number;
   readonly limit?: number;
+  /** What an expert's share multiplies: what it gives, where absent, or what it is given. */
+  readonly shares?: "outputs" | "inputs";
   /** What the router sees, where that is not the input, and what its product is multiplied by. */
   readonly router?: { readonly input: Buffer; readonly scale: number };
 }
@@ -102,6 +104,7 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
   const { model } = layer;
   const { program, stream, hiddenSize } = model;
   const { routing, activation, alpha, limit, into, scale } = options;
+  const sharesOfInputs = options.shares === "inputs";
   const { router = { input, scale: 1 } } = options;
   const { count, used, width } = routing;
 
@@ -128,11 +131,13 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
       layer.weight("ffn_gate_exps", width),
       layer.weight("ffn_up_exps", width),
     ],
+    // Products of what is multiplied are products that are multiplied.
+    { weights: sharesOfInputs ? shares : undefined },
   );
   program.activation(gateUp, active, activation, { gated: true, alpha, limit });
   program.expertMatmul(active, chosen, down, count, [layer.weight("ffn_down_exps", hiddenSize)]);
   const output = into ?? stream;
-  program.expertSum(down, shares, output, {
+  program.expertSum(down, sharesOfInputs ? undefined : shares, output, {
     residual: into === undefined ? stream : undefined,
     used,
     scale,

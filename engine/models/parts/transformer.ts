@@ -44,8 +44,11 @@ export class Transformer {
   private cacheLayers = 0;
   private readonly buffers = new Map<string, Buffer>();
 
-  /** @param normKind The kind of the norms; it also says under which key their epsilon is. */
-  constructor(readonly gguf: Gguf, private readonly normKind: "rms" | "layer" = "rms") {
+  /**
+   * @param normKind The kind of the norms; it also says under which key their epsilon is. "plain": LayerNorms
+   * without weights.
+   */
+  constructor(readonly gguf: Gguf, private readonly normKind: "rms" | "layer" | "plain" = "rms") {
     const parameters = this.parameters = new Hyperparameters(gguf);
     this.hiddenSize = parameters.count("embedding_length");
     this.contextLength = parameters.count("context_length");
@@ -120,9 +123,9 @@ export class Transformer {
    */
   norm(name: string, input: Buffer, output: Buffer, options: Partial<NormOptions> = {}): void {
     this.program.norm(input, output, {
-      weight: `${name}.weight`,
+      weight: this.normKind === "plain" ? undefined : `${name}.weight`,
       bias: this.program.has(`${name}.bias`) ? `${name}.bias` : undefined,
-      kind: this.normKind,
+      kind: this.normKind === "rms" ? "rms" : "layer",
       epsilon: this.normEpsilon,
       ...options,
     });
@@ -209,9 +212,13 @@ export class Layer {
     return this.model.weight(this.name(name), rows);
   }
 
-  /** A buffer with norm(input), of the stream where no other input is given. */
-  norm(name: string, input: Buffer = this.model.stream): Buffer {
-    const normed = this.model.scratch("normed", input.columns);
+  /**
+   * A buffer with norm(input), of the stream where no other input is given.
+   *
+   * @param scratch What the buffer is called, where it is needed beside another norm's.
+   */
+  norm(name: string, input: Buffer = this.model.stream, scratch = "normed"): Buffer {
+    const normed = this.model.scratch(scratch, input.columns);
     this.model.norm(this.name(name), input, normed);
     return normed;
   }

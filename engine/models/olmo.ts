@@ -1,0 +1,46 @@
+import type { Architecture } from "./model.ts";
+import { attention } from "./parts/attention.ts";
+import { experts, requireRouting } from "./parts/experts.ts";
+import { feedForward } from "./parts/feed_forward.ts";
+import { readRope } from "./parts/rope.ts";
+import { Transformer } from "./parts/transformer.ts";
+
+/** OLMo (Groeneveld et al. 2024, arXiv:2402.00838): Llama, with LayerNorms that have no weights. */
+export const olmo: Architecture = {
+  name: "olmo",
+  read(gguf) {
+    const model = new Transformer(gguf, "plain");
+    const { parameters } = model;
+    if (parameters.number("attention.clamp_kqv", 0) > 0) {
+      throw parameters.unsupported("attention.clamp_kqv, which keeps q, k and v within bounds");
+    }
+    const rope = readRope(model, "interleaved");
+
+    model.embed();
+    for (const layer of model.layers) {
+      attention(layer, layer.norm("attn_norm"), { rope });
+      feedForward(layer, layer.norm("ffn_norm"), { activation: "silu" });
+    }
+    return model.finish();
+  },
+};
+
+/**
+ * OLMoE (Muennighoff et al. 2024, arXiv:2409.02060): experts whose shares do not add up to 1; q and k are normalised
+ * over all of their heads.
+ */
+export const olmoe: Architecture = {
+  name: "olmoe",
+  read(gguf) {
+    const model = new Transformer(gguf);
+    const rope = readRope(model, "halves");
+    const routing = requireRouting(model.parameters, { score: "softmax", normalise: false });
+
+    model.embed();
+    for (const layer of model.layers) {
+      attention(layer, layer.norm("attn_norm"), { rope, norms: "row" });
+      experts(layer, layer.norm("ffn_norm"), { routing, activation: "silu" });
+    }
+    return model.finish();
+  },
+};

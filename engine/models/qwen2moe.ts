@@ -1,0 +1,38 @@
+import type { Architecture } from "./model.ts";
+import { attention } from "./parts/attention.ts";
+import { experts, requireRouting } from "./parts/experts.ts";
+import { feedForward } from "./parts/feed_forward.ts";
+import { readRope } from "./parts/rope.ts";
+import { Transformer } from "./parts/transformer.ts";
+
+/**
+ * Qwen 1.5 and 2's mixtures of experts (Yang et al. 2024, arXiv:2407.10671): the shares of the chosen do not add up to
+ * 1, and the expert that every token has is let through by a gate of its own.
+ */
+export const qwen2moe: Architecture = {
+  name: "qwen2moe",
+  read(gguf) {
+    const model = new Transformer(gguf);
+    const { parameters, stream } = model;
+    const rope = readRope(model, "halves");
+    const routing = requireRouting(parameters, { score: "softmax", normalise: false });
+    const width = parameters.count(
+      "expert_shared_feed_forward_length",
+      model.layers[0].feedForward,
+    );
+    const gate = model.scratch("shared gate", 1);
+    const activation = "silu";
+
+    model.embed();
+    for (const layer of model.layers) {
+      attention(layer, layer.norm("attn_norm"), { rope });
+      const normed = layer.norm("ffn_norm");
+      experts(layer, normed, { routing, activation });
+      model.program.matmul(normed, gate, [layer.weight("ffn_gate_inp_shexp", 1)]);
+      const { into: shared } = model.aside();
+      feedForward(layer, normed, { activation, suffix: "_shexp", width, into: shared });
+      model.program.add(stream, shared, stream, { gate });
+    }
+    return model.finish();
+  },
+};
