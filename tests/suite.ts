@@ -23,6 +23,7 @@ export const SUITE = [
   "reference_determinism_test.ts",
   "reference_steps_test.ts",
   "reference_errors_test.ts",
+  "reference_records_test.ts",
   "reference_resources_test.ts",
   "reference_fuzz_test.ts",
   "program_arenas_test.ts",

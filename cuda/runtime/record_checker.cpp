@@ -187,7 +187,7 @@ class RecordChecker {
     enumerated("norm", op.norm, M40_NORM_LAYER);
     enumerated("weight_per_group", op.weight_per_group, 1);
     at_least_zero("epsilon", op.epsilon);
-    if (op.n_groups == 0) reject("n_groups is 0: wanted at least 1");
+    if (op.n_groups == 0 || op.columns == 0) reject("%u groups of %u columns: wanted at least 1 of each", op.n_groups, op.columns);
     const bool in_place = op.input == op.output || (op.residual != M40_NONE && op.input == op.residual);
     if (in_place && op.input_column != op.output_column) {
       reject("input_column is %u and output_column %u of one buffer: wanted the same", op.input_column, op.output_column);
