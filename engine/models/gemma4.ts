@@ -39,6 +39,11 @@ export const gemma4: Architecture = {
       const kind = window > 0 ? "local" : "global";
       const looksBack = layer.index >= layers.length - shared;
       if (!looksBack) cached[kind] = model.cacheLayer();
+      if (cached[kind] === undefined) {
+        throw parameters.invalid(
+          `layer ${layer.index} looks at another's keys, but no ${kind} layer before it has any`,
+        );
+      }
       attention(layer, layer.norm("attn_norm"), {
         ...kinds[kind],
         window,

@@ -17,6 +17,11 @@ export class Hyperparameters {
     this.prefix = gguf.metadata.string("general.architecture");
   }
 
+  /** How many tensors the file has. */
+  get tensors(): number {
+    return this.gguf.tensors.size;
+  }
+
   has(key: string): boolean {
     return this.gguf.metadata.has(this.key(key));
   }

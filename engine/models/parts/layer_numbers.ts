@@ -17,6 +17,10 @@ export interface LayerNumbers {
 export function readLayerNumbers(parameters: Hyperparameters): LayerNumbers[] {
   const hiddenSize = parameters.count("embedding_length");
   const blocks = parameters.count("block_count");
+  // Before anything is made for each of them.
+  if (blocks > parameters.tensors) {
+    throw parameters.invalid(`there are ${blocks} layers, but ${parameters.tensors} tensors`);
+  }
   const predicting = parameters.countOrNone("nextn_predict_layers", 0);
   if (predicting >= blocks) {
     throw parameters.invalid(`${predicting} of ${blocks} layers predict further tokens`);

@@ -1,0 +1,280 @@
+import { assert, assertEquals, assertMatch, assertNotEquals, assertThrows } from "@std/assert";
+import { M40Error } from "../engine/errors.ts";
+import { Metadata, type MetadataEntry } from "../engine/gguf/metadata.ts";
+import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
+import { tensorTypeByName } from "../engine/gguf/types.ts";
+import { architectureOf } from "../engine/models/architecture.ts";
+import type { Model, ReadOptions } from "../engine/models/model.ts";
+import { attentionSpans, sharingLayers } from "../engine/model_info.ts";
+import { Random } from "./device_harness.ts";
+
+// What architectures make of files that are changed: the golden models' own.
+
+const folder = new URL("data/golden/", import.meta.url);
+
+function goldenHeader(name: string): Promise<Gguf> {
+  return readGguf(new URL(`${name}.gguf`, folder).pathname);
+}
+
+/** What is changed in a file: values of its metadata, of keys after the architecture's prefix, and tensors. */
+interface Changes {
+  readonly metadata?: Readonly<Record<string, MetadataEntry | undefined>>;
+  /** Shapes, columns first; none takes the tensor away. */
+  readonly tensors?: Readonly<Record<string, readonly number[] | undefined>>;
+}
+
+function changed(gguf: Gguf, { metadata = {}, tensors = {} }: Changes): Gguf {
+  const prefix = gguf.metadata.string("general.architecture");
+  const entries = new Map(gguf.metadata.entries());
+  for (const [key, entry] of Object.entries(metadata)) {
+    const name = key.includes("general.") ? key : `${prefix}.${key}`;
+    if (entry === undefined) entries.delete(name);
+    else entries.set(name, entry);
+  }
+  const all = new Map<string, GgufTensor>(gguf.tensors);
+  for (const [name, shape] of Object.entries(tensors)) {
+    if (shape === undefined) all.delete(name);
+    else all.set(name, { name, type: F32, shape, offset: 0, bytes: 0 });
+  }
+  return { ...gguf, metadata: new Metadata(entries), tensors: all };
+}
+
+const F32 = tensorTypeByName("F32")!;
+
+function u32(value: number): MetadataEntry {
+  return { type: "uint32", value };
+}
+
+function i32s(...values: number[]): MetadataEntry {
+  return { type: "array", element: "int32", value: Int32Array.from(values) };
+}
+
+function f32(value: number): MetadataEntry {
+  return { type: "float32", value };
+}
+
+function text(value: string): MetadataEntry {
+  return { type: "string", value };
+}
+
+function booleans(...value: boolean[]): MetadataEntry {
+  return { type: "array", element: "bool", value };
+}
+
+function read(gguf: Gguf, options?: ReadOptions): Model {
+  return architectureOf(gguf).read(gguf, options);
+}
+
+const WRONG: readonly [model: string, changes: Changes, wanted: RegExp][] = [
+  ["llama", { metadata: { "attention.head_count_kv": u32(3) } }, /4 heads cannot share 3 KV heads/],
+  ["llama", { metadata: { "attention.head_count": u32(0) } }, /head_count is 0, wanted an integer/],
+  ["llama", { metadata: { block_count: f32(2.5) } }, /block_count is 2\.5, wanted an integer/],
+  ["llama", { metadata: { block_count: u32(2 ** 31) } }, /block_count is 2147483648, wanted/],
+  ["llama", { metadata: { block_count: u32(2 ** 24) } }, /16777216 layers, but \d+ tensors/],
+  ["llama", { metadata: { "rope.dimension_count": u32(7) } }, /wanted an even number up to/],
+  ["llama", { metadata: { "rope.dimension_count": u32(64) } }, /wanted an even number up to/],
+  [
+    "llama",
+    { metadata: { "rope.freq_base": f32(-1) } },
+    /freq_base is -1, wanted a number above 0/,
+  ],
+  ["llama", { metadata: { "rope.scaling.type": text("su") } }, /rope scaling "su" is not known/],
+  [
+    "llama",
+    { metadata: { "attention.layer_norm_rms_epsilon": f32(2) } },
+    /epsilon is 2, wanted a number from 0 to 1/,
+  ],
+  ["llama", { tensors: { "token_embd.weight": undefined } }, /no tensor token_embd\.weight/],
+  ["mixtral-moe", { metadata: { expert_used_count: u32(9) } }, /expert_used_count is 9, wanted/],
+  ["mixtral-moe", { metadata: { expert_used_count: u32(0) } }, /expert_used_count is 0, wanted/],
+  ["qwen3moe", { metadata: { expert_count: u32(0) } }, /expert_count is 0 or missing/],
+  ["gpt-oss", { metadata: { "attention.sliding_window": u32(0) } }, /sliding_window is 0, wanted/],
+  [
+    "gpt-oss",
+    { metadata: { "attention.sliding_window": { type: "int32", value: -8 } } },
+    /sliding_window is -8, wanted/,
+  ],
+  [
+    "gpt-oss",
+    { tensors: { "blk.1.attn_sinks.weight": [5] } },
+    /attn_sinks\.weight is \[5\], wanted \[4\]/,
+  ],
+  [
+    "gemma3",
+    { metadata: { "attention.head_count_kv": i32s(2, 2) } },
+    /has 2 elements, wanted one for each of 7/,
+  ],
+  [
+    "gemma4",
+    { metadata: { "attention.head_count_kv": i32s(2, 2, 3, 2, 2, 1) } },
+    /4 heads cannot share 3 KV heads/,
+  ],
+  [
+    "gemma4",
+    { metadata: { "attention.sliding_window_pattern": booleans(true) } },
+    /has 1 elements, wanted one for each of 6/,
+  ],
+  ["gemma4-e2b", { metadata: { "attention.shared_kv_layers": u32(6) } }, /6 of 6 layers look/],
+  // Both layers that see everything would look at the keys of none.
+  [
+    "gemma4-e2b",
+    { metadata: { "attention.shared_kv_layers": u32(4) } },
+    /layer 2 looks at .* no global layer/,
+  ],
+  [
+    "gemma4-e2b",
+    { metadata: { feed_forward_length: i32s(96, 96, 96, 96, 96, 96) } },
+    /ffn_gate\.weight/,
+  ],
+  ["deepseek2", { metadata: { expert_group_count: u32(3) } }, /8 experts do not divide into 3/],
+  [
+    "deepseek2",
+    { metadata: { expert_group_count: u32(8), expert_group_used_count: u32(1) } },
+    /1 groups of 1 experts have no 2/,
+  ],
+  ["deepseek2", { metadata: { expert_gating_func: u32(9) } }, /expert_gating_func 9 is not known/],
+  [
+    "deepseek2",
+    { metadata: { "rope.dimension_count": u32(32) } },
+    /all 32 values of a key are rot/,
+  ],
+  ["deepseek2", { metadata: { nextn_predict_layers: u32(3) } }, /3 of 3 layers predict/],
+  [
+    "deepseek2",
+    { tensors: { "blk.0.attn_kv_b.weight": [32, 160], "blk.0.attn_k_b.weight": undefined } },
+    /attn_kv_b is in one piece.*convert the model anew/,
+  ],
+];
+
+for (const [name, changes, wanted] of WRONG) {
+  const what = Object.entries({ ...changes.metadata, ...changes.tensors })
+    .map(([key, value]) => `${key} ${describe(value)}`).join(", ");
+  Deno.test(`${name} with ${what} is refused with a reason`, async () => {
+    const gguf = changed(await goldenHeader(name), changes);
+    assertMatch(assertThrows(() => read(gguf), M40Error).message, wanted);
+  });
+}
+
+function describe(change: MetadataEntry | readonly number[] | undefined): string {
+  if (change === undefined) return "missing";
+  const value = "type" in change ? change.value : change;
+  return typeof value === "object" ? `[${Array.from(value as Iterable<unknown>)}]` : `${value}`;
+}
+
+Deno.test("metadata of any value gives a model or a reason, never another failure", async () => {
+  const random = new Random(11);
+  const values: (MetadataEntry | undefined)[] = [
+    undefined,
+    u32(0),
+    u32(1),
+    u32(3),
+    u32(2 ** 32 - 1),
+    f32(0.5),
+    f32(-1),
+    f32(NaN),
+    f32(Infinity),
+    text("yarn"),
+    text(""),
+    i32s(),
+    i32s(1, 2, 3),
+    booleans(true, false, true),
+    { type: "bool", value: false },
+    { type: "uint64", value: 2n ** 60n },
+  ];
+  let refused = 0;
+  for (const { name } of Deno.readDirSync(folder)) {
+    if (!name.endsWith(".gguf")) continue;
+    const gguf = await goldenHeader(name.slice(0, -".gguf".length));
+    const prefix = `${gguf.metadata.string("general.architecture")}.`;
+    for (const key of gguf.metadata.keys()) {
+      if (!key.startsWith(prefix)) continue;
+      for (let i = 0; i < 4; i++) {
+        const entry = values[random.below(values.length)];
+        const other = changed(gguf, { metadata: { [key.slice(prefix.length)]: entry } });
+        try {
+          read(other);
+        } catch (error) {
+          assert(error instanceof M40Error, `${name}: ${key} ${entry?.value}: ${error}`);
+          assertNotEquals(error.code, "internal", `${name}: ${key} ${entry?.value}: ${error}`);
+          refused++;
+        }
+      }
+    }
+  }
+  assert(refused > 500, `${refused}`);
+});
+
+Deno.test("an architecture that is not known is named with those most like it and all that are", async () => {
+  const gguf = changed(await goldenHeader("llama"), {
+    metadata: { "general.architecture": text("qwen3mo") },
+  });
+  const { code, message } = assertThrows(() => architectureOf(gguf), M40Error);
+  assertEquals(code, "unsupported");
+  assertMatch(
+    message,
+    /architecture "qwen3mo" is not known \(nearest: qwen3moe, qwen3, .*\); known: .*llama/,
+  );
+});
+
+Deno.test("a model that lacks only its other senses runs as text and says so; other tensors are refused", async () => {
+  const gguf = await goldenHeader("gemma3");
+  assertEquals(read(gguf).notes, []);
+  const seeing = changed(gguf, {
+    tensors: { "v.blk.0.attn_q.weight": [8, 8], "mm.0.weight": [8] },
+  });
+  assertEquals(read(seeing).notes, ["Its vision part is not used: it runs as a model of text."]);
+  const hearing = changed(seeing, { tensors: { "a.blk.0.ln.weight": [8] } });
+  assertEquals(read(hearing).notes, [
+    "Its vision and audio part is not used: it runs as a model of text.",
+  ]);
+  const scaled = changed(gguf, { tensors: { "blk.0.attn_q.input_scale": [1] } });
+  assertEquals(read(scaled).notes, []);
+  const strange = changed(gguf, { tensors: { "blk.0.attn_strange.weight": [8] } });
+  assertMatch(
+    assertThrows(() => read(strange), M40Error).message,
+    /does not use: blk\.0\.attn_strange/,
+  );
+});
+
+Deno.test("layers that predict further tokens are left out, and that is said", async () => {
+  const gguf = changed(await goldenHeader("glm4moe"), {
+    metadata: { block_count: u32(4), nextn_predict_layers: u32(1) },
+    tensors: { "blk.3.nextn.eh_proj.weight": [128, 64], "blk.3.attn_norm.weight": [64] },
+  });
+  const { shape, notes } = read(gguf);
+  assertEquals(shape.layers, 3);
+  assertEquals(notes, ["Its layers that predict further tokens (2 tensors) are not used."]);
+});
+
+Deno.test("Phi's long factors are taken where more context is asked for than it was first trained with", async () => {
+  const [short, long] = ["rope_factors_short.weight", "rope_factors_long.weight"];
+  const gguf = changed(await goldenHeader("phi3"), {
+    metadata: { context_length: u32(131072), "rope.scaling.original_context_length": u32(4096) },
+    tensors: { [short]: [8], [long]: [8] },
+  });
+  const factors = (contextTokens?: number) => {
+    const { operations, weights } = read(gguf, { contextTokens }).program;
+    const ropes = operations.filter((operation) => operation.kind === "rope_store");
+    assertEquals(ropes.length, 3);
+    return new Set(ropes.map(({ factors }) => weights[factors].tensor.name));
+  };
+  assertEquals(factors(4096), new Set([short]));
+  assertEquals(factors(4097), new Set([long]));
+  assertEquals(factors(), new Set([long]), "the default is 8192 tokens");
+});
+
+Deno.test("layers that look at others' keys have no cache of their own, and windows are the layers' own", async () => {
+  const { program } = read(await goldenHeader("gemma4-e2b"));
+  assertEquals(sharingLayers(program), 3);
+  assertEquals(program.cacheLayers.map(({ headDim, window }) => [headDim, window]), [
+    [16, 8],
+    [16, 8],
+    [32, 0],
+  ]);
+  assertEquals(attentionSpans(program), [
+    { window: 8, chunk: 0, layers: 4 },
+    { window: 0, chunk: 0, layers: 2 },
+  ]);
+  const { cacheLayers } = read(await goldenHeader("deepseek2")).program;
+  assertEquals(cacheLayers[0], { kvHeads: 1, headDim: 40, valueDim: 0, window: 0, chunk: 0 });
+});
