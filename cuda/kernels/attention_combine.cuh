@@ -18,10 +18,10 @@ __device__ __forceinline__ uint32_t chunk_positions(uint32_t length) {
 }
 
 // Adds the warps' sums [Warps][Heads][stride] in their order, where `statistics` has each warp's and head's largest
-// score and sum of weights: the result of a chunk, or (whole) the token's.
+// score and sum of weights: the result of a chunk, or (whole) the token's. sinks: of the first of the heads, or nullptr.
 template <int Warps, int Heads>
 __device__ __forceinline__ void combine_warps(const float* sums, const float* statistics, uint32_t stride, uint32_t n_heads, uint32_t head_dim,
-                                              bool whole, float* output, uint32_t output_stride, float* output_statistics) {
+                                              bool whole, const float* sinks, float* output, uint32_t output_stride, float* output_statistics) {
   const uint32_t total = n_heads * head_dim;
   for (uint32_t i = threadIdx.x; i < total; i += Warps * 32) {
     const uint32_t head = i / head_dim;
@@ -38,7 +38,7 @@ __device__ __forceinline__ void combine_warps(const float* sums, const float* st
       value = __fmaf_rn(sums[(w * Heads + head) * stride + d], factor, value);
     }
     if (whole) {
-      output[uint64_t{head} * output_stride + d] = __fdiv_rn(value, sum);
+      output[uint64_t{head} * output_stride + d] = __fdiv_rn(value, with_sink(sinks, head, largest, sum));
     } else {
       output[uint64_t{head} * output_stride + d] = value;
       if (d == 0) {
@@ -49,15 +49,15 @@ __device__ __forceinline__ void combine_warps(const float* sums, const float* st
   }
 }
 
-// Adds the chunks' partial results in their order. work: [Heads][decode_most_chunks + 1] floats.
-template <int Warps, int Heads>
-__device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n_chunks, uint32_t n_heads, uint32_t head_dim, uint32_t padded,
-                                               float* work, float* output) {
+// Adds the chunks' partial results, of `heads` heads of which n_heads are there, in their order. work: [n_heads]
+// [decode_most_chunks + 1] floats. head_dim: of V.
+__device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n_warps, uint32_t heads, uint32_t n_chunks, uint32_t n_heads,
+                                               uint32_t head_dim, uint32_t padded, const float* sinks, float* work, float* output) {
   static_assert(decode_most_chunks == 32, "a lane has a chunk");
-  const uint32_t partial_floats = Heads * (padded + 2);
+  const uint32_t partial_floats = heads * (padded + 2);
   const uint32_t lane = threadIdx.x % 32;
-  for (uint32_t h = threadIdx.x / 32; h < n_heads; h += Warps) {
-    const float* statistics = partials + lane * partial_floats + Heads * padded + h * 2;
+  for (uint32_t h = threadIdx.x / 32; h < n_heads; h += n_warps) {
+    const float* statistics = partials + lane * partial_floats + heads * padded + h * 2;
     const float chunk_largest = lane < n_chunks ? __ldcg(statistics) : -INFINITY;
     const float chunk_sum = lane < n_chunks ? __ldcg(statistics + 1) : 0;
     float largest = chunk_largest;
@@ -68,12 +68,12 @@ __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
     work[h * (decode_most_chunks + 1) + lane] = factor;
-    if (lane == 0) work[h * (decode_most_chunks + 1) + 32] = sum;
+    if (lane == 0) work[h * (decode_most_chunks + 1) + 32] = with_sink(sinks, h, largest, sum);
   }
   __syncthreads();
   // Two values a thread at a time, eight chunks in flight; those that there are not count 0 times the last.
   const uint32_t total = n_heads * padded / 2;
-  for (uint32_t i = threadIdx.x; i < total; i += Warps * 32) {
+  for (uint32_t i = threadIdx.x; i < total; i += n_warps * 32) {
     const uint32_t head = 2 * i / padded;
     const uint32_t d = 2 * i - head * padded;
     const float* factors = work + head * (decode_most_chunks + 1);

@@ -275,7 +275,7 @@ template <uint32_t Type, int Lanes, int Heads>
 __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args, BlockIndex block, GridSize grid,
                                                  AttentionDecodeShared<AttentionDecodeShape<Type, Lanes, Heads>>& shared) {
   using Shape = AttentionDecodeShape<Type, Lanes, Heads>;
-  const DecodePositions positions(args.positions[block.z], args.window);
+  const DecodePositions positions(args, block.z);
   if (block.x >= positions.n_chunks) return;
   const DecodeHeads<Heads> heads = {args, block};
   const uint32_t head_dim = args.cache.head_dim, padded = padded_head_dim(head_dim), warp = threadIdx.x / 32;
@@ -325,16 +325,16 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
     }
     store_warp<Lanes, Heads, Shape::head_dim>(lane, sums, shared.work, statistics);
     if (positions.n_chunks == 1) {
-      combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, true, heads.output(), head_dim, nullptr);
+      combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, true, heads.sinks(), heads.output(), head_dim, nullptr);
       return;
     }
     float* partial = partials.first() + c * partials.floats();
-    combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, false, partial, padded, partial + Heads * padded);
+    combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, false, nullptr, partial, padded, partial + Heads * padded);
     __syncthreads();  // the sums lie where the next chunk's weights go
   }
   // Whoever comes last adds the chunks.
   if (!is_last_block(args.counters + partials.slot(), min(grid.x, positions.n_chunks), shared.is_last)) return;
-  combine_chunks<Shape::warps, Heads>(partials.first(), positions.n_chunks, heads.count(), head_dim, padded, shared.work, heads.output());
+  combine_chunks(partials.first(), Shape::warps, Heads, positions.n_chunks, heads.count(), head_dim, padded, heads.sinks(), shared.work, heads.output());
 }
 
 template <uint32_t Type, int Lanes, int Heads>

@@ -49,9 +49,10 @@ struct DecodePositions {
   uint32_t chunk;       // positions of a chunk
   uint32_t n_chunks;
 
-  __device__ __forceinline__ DecodePositions(uint32_t position, uint32_t window) {
-    end = position + 1;
-    start = window != 0 && window < end ? end - window : 0;
+  DecodePositions() = default;
+  __device__ __forceinline__ DecodePositions(const AttentionKernelArgs& args, uint32_t token) {
+    end = args.positions[token] + 1;
+    start = attention_start(args, end);
     first = start / decode_chunk * decode_chunk;
     chunk = chunk_positions(end - first);
     n_chunks = (end - first + chunk - 1) / chunk;
@@ -68,7 +69,8 @@ struct DecodeHeads {
   __device__ __forceinline__ uint32_t kv_head() const { return block.y / args.head_tiles; }
   __device__ __forceinline__ uint32_t first() const { return block.y / args.head_tiles * args.group + tile() * Heads; }
   __device__ __forceinline__ uint32_t count() const { return min(static_cast<uint32_t>(Heads), args.group - tile() * Heads); }
-  // Where the first head's result goes.
+  // The first head's sink, and where its result goes.
+  __device__ __forceinline__ const float* sinks() const { return args.sinks == nullptr ? nullptr : args.sinks + first(); }
   __device__ __forceinline__ float* output() const {
     return args.output + uint64_t{block.z} * args.output_stride + uint64_t{first()} * args.cache.head_dim;
   }

@@ -46,7 +46,7 @@ __device__ __forceinline__ void find_queries(const AttentionPrefillTile& tile, A
   const uint32_t token = tile.first_token() + threadIdx.x / args.tile_heads;
   const uint32_t head = threadIdx.x % args.tile_heads;
   const bool is_row = token < tile.end_token() && head < tile.n_heads();
-  shared.queries[threadIdx.x] = (is_row ? token : tile.first_token()) * args.qkv_stride + (tile.first_head() + (is_row ? head : 0)) * args.cache.head_dim;
+  shared.queries[threadIdx.x] = (is_row ? token : tile.first_token()) * args.q_stride + (tile.first_head() + (is_row ? head : 0)) * args.cache.head_dim;
 }
 
 // The tile's tokens of one sequence, from token `segment` on: which positions they attend to.
@@ -59,32 +59,33 @@ __device__ __forceinline__ void begin_segment(const AttentionPrefillTile& tile, 
     uint32_t next = segment + 1;
     while (next < tile.end_token() && args.sequences[next] == args.sequences[segment]) next++;
     const uint32_t least = args.positions[segment] + 1;
-    shared.segment = {args.sequences[segment], args.window != 0 && args.window < least ? least - args.window : 0, args.positions[next - 1] + 1, next};
+    shared.segment = {args.sequences[segment], attention_start(args, least), args.positions[next - 1] + 1, next};
   }
   __syncthreads();
   if (thread < static_cast<uint32_t>(Shape::rows)) {
     const uint32_t token = tile.first_token() + thread / args.tile_heads;
     const bool attends = token >= segment && token < shared.segment.next && thread % args.tile_heads < tile.n_heads();
     const uint32_t row_end = attends ? args.positions[token] + 1 : 0;
-    shared.bounds[thread] = make_uint2(args.window != 0 && args.window < row_end ? row_end - args.window : 0, row_end);
+    shared.bounds[thread] = make_uint2(attends ? attention_start(args, row_end) : 0, row_end);
     shared.running[thread] = make_float2(-INFINITY, 0);
   }
   __syncthreads();
 }
 
-// Row r of the thread's: its sums divided by the weights' sum.
+// Row r of the thread's: its sums divided by the weights' sum. statistics: the row's largest score, and that sum.
 template <uint32_t Type, class Shape>
 __device__ __forceinline__ void write_row(const AttentionPrefillTile& tile, const AttentionPrefillShared<Type, Shape>& shared, int r,
-                                          const float (&sums)[4 * Shape::groups], float total) {
+                                          const float (&sums)[4 * Shape::groups], float2 statistics) {
   const AttentionPrefillArgs& args = tile.args;
   const uint32_t row = thread_row<Shape>() + r;
   if (shared.bounds[row].y == 0) return;
-  float* output = args.output + uint64_t{tile.first_token() + row / args.tile_heads} * args.output_stride +
-                  uint64_t{tile.first_head() + row % args.tile_heads} * args.cache.head_dim;
+  const uint32_t head = tile.first_head() + row % args.tile_heads;
+  const float total = with_sink(args.sinks, head, statistics.x, statistics.y);
+  float* output = args.output + uint64_t{tile.first_token() + row / args.tile_heads} * args.output_stride + uint64_t{head} * args.cache.value_dim;
 #pragma unroll
   for (int i = 0; i < 4 * Shape::groups; i++) {
     const uint32_t d = i / 4 * 64 + thread_column() * 4 + i % 4;
-    if (d < args.cache.head_dim) output[d] = __fdiv_rn(sums[i], total);
+    if (d < args.cache.value_dim) output[d] = __fdiv_rn(sums[i], total);
   }
 }
 
@@ -167,16 +168,17 @@ __device__ __forceinline__ void weigh_tile(const AttentionPrefillArgs& args, uin
 
 // sums += weights times V over the positions of a slice. weights: of the slice [position][row].
 template <class Shape>
-__device__ __forceinline__ void add_slice(const float* weights, const float* stage, AttentionSums<Shape>& sums) {
+__device__ __forceinline__ void add_slice(const float* weights, const float* stage, uint32_t value_dim, AttentionSums<Shape>& sums) {
   const float* w = weights + thread_row<Shape>();
   const float* v = stage + thread_column() * 4;
 #pragma unroll
-  for (uint32_t key = 0; key < attention_prefill_slice; key++) {
+  for (uint32_t key = 0; key < Shape::value_slice; key++) {
     float a[Shape::thread_rows];
     load_column(w + key * Shape::rows, a);
 #pragma unroll
     for (int g = 0; g < Shape::groups; g++) {
-      const float4 b = *reinterpret_cast<const float4*>(v + key * Shape::head_dim + g * 64);
+      if (Shape::wide && g * 64u >= value_dim) break;
+      const float4 b = *reinterpret_cast<const float4*>(v + key * Shape::value_dim + g * 64);
 #pragma unroll
       for (int r = 0; r < Shape::thread_rows; r++) {
         sums[r][g * 4] = __fmaf_rn(a[r], b.x, sums[r][g * 4]);
@@ -233,10 +235,10 @@ __device__ __forceinline__ void add_shares(const AttentionPrefillTile& tile, Att
     const SpanShare all(shared.segment.begin, shared.segment.end, tile.args.span, 0, 1);
     if (all.n_spans == 1) continue;
     AttentionSums<Shape> sums;
-    float totals[Shape::thread_rows];
-    add_spans<attention_prefill_threads>(tile.slot<Shape>(0), Shape::slot_floats, Shape::rows, all.n_spans, thread_row<Shape>(), sums, totals);
+    float2 statistics[Shape::thread_rows];
+    add_spans<attention_prefill_threads>(tile.slot<Shape>(0), Shape::slot_floats, Shape::rows, all.n_spans, thread_row<Shape>(), sums, statistics);
 #pragma unroll
-    for (int r = 0; r < Shape::thread_rows; r++) write_row(tile, shared, r, sums[r], totals[r]);
+    for (int r = 0; r < Shape::thread_rows; r++) write_row(tile, shared, r, sums[r], statistics[r]);
   }
 }
 
@@ -247,7 +249,7 @@ template <uint32_t Type, class Shape>
 __device__ __forceinline__ void walk_share(const AttentionPrefillTile& tile, const SpanShare& share, AttentionPrefillShared<Type, Shape>& shared,
                                            AttentionSums<Shape>& sums) {
   const AttentionPrefillArgs& args = tile.args;
-  constexpr uint32_t slice_size = attention_prefill_slice, value_slices = attention_prefill_keys / slice_size;
+  constexpr uint32_t slice_size = attention_prefill_slice, value_slices = attention_prefill_keys / Shape::value_slice;
   const auto padded = [&] { return padded_head_dim(args.cache.head_dim); };
   const uint32_t range_end = min(shared.segment.end, share.to * args.span);
   AttentionStaging<Type, Shape> staging(tile, shared);
@@ -291,7 +293,7 @@ __device__ __forceinline__ void walk_share(const AttentionPrefillTile& tile, con
       } else if (goes_on) {
         staging.load_product(0, turn ^ 1);
       }
-      add_slice<Shape>(shared.weights + slice * slice_size * Shape::rows, shared.stages[stage], sums);
+      add_slice<Shape>(shared.weights + slice * Shape::value_slice * Shape::rows, shared.stages[stage], args.cache.value_dim, sums);
       stage ^= 1;
       if (slice + 1 < value_slices) {
         staging.store_values(shared.stages[stage]);
@@ -324,20 +326,20 @@ __device__ __forceinline__ void attention_prefill(const AttentionPrefillArgs& ar
     }
 #pragma unroll
     for (int r = 0; r < Shape::thread_rows; r++) {
-      float total = shared.running[thread_row<Shape>() + r].y;
+      float2 statistics = shared.running[thread_row<Shape>() + r];
       if (share.n_spans > 1) {
         load_sums<attention_prefill_threads>(tile.slot<Shape>(0), Shape::rows, r, sums[r]);
-        total = __ldcg(slot_statistics(tile.slot<Shape>(0), thread_row<Shape>() + r)).y;
+        statistics = __ldcg(slot_statistics(tile.slot<Shape>(0), thread_row<Shape>() + r));
       }
-      write_row(tile, shared, r, sums[r], total);
+      write_row(tile, shared, r, sums[r], statistics);
     }
   }
   if (grid.z > 1) add_shares(tile, shared);
 }
 
-template <uint32_t Type, int Rows, int Groups>
+template <uint32_t Type, int Rows, int Groups, bool Wide = false>
 __global__ void __launch_bounds__(attention_prefill_threads, 2) attention_prefill_kernel(AttentionPrefillArgs args) {
-  using Shape = AttentionPrefillShape<Rows, Groups>;
+  using Shape = AttentionPrefillShape<Rows, Groups, Wide>;
   __shared__ AttentionPrefillShared<Type, Shape> shared;
   attention_prefill<Type, Shape>(args, launched_block(), launched_grid(), shared);
 }

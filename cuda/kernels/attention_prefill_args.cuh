@@ -13,7 +13,7 @@ namespace m40::cuda {
 
 constexpr uint32_t attention_prefill_threads = 128;
 constexpr uint32_t attention_prefill_keys = 64;    // positions of a tile
-constexpr uint32_t attention_prefill_slice = 16;   // dimensions of K, or positions of V, that are staged at a time
+constexpr uint32_t attention_prefill_slice = 16;   // dimensions of q and K that are staged at a time
 
 // partials: [tiles][tile_slots] slots of AttentionPrefillShape::slot_floats.
 struct AttentionPrefillArgs : AttentionKernelArgs {
@@ -26,30 +26,35 @@ struct AttentionPrefillArgs : AttentionKernelArgs {
 };
 
 // 128 threads as 8 x 16: a thread has Rows rows, of the scores 4 positions, of the result 4 * Groups dimensions
-// (4 of each 64).
-template <int Rows, int Groups>
+// (4 of each 64). Wide: K and V may be of different lengths, K of any.
+template <int Rows, int Groups, bool Wide = false>
 struct AttentionPrefillShape {
+  static constexpr bool wide = Wide;
   static constexpr int thread_rows = Rows, groups = Groups;
   static constexpr int rows = 8 * Rows;
-  static constexpr int head_dim = 64 * Groups;  // at most
+  static constexpr int value_dim = 64 * Groups;  // at most
+  static constexpr int value_slice = value_dim > 256 ? 8 : 16;  // positions of V that are staged at a time
   static constexpr int query_values = attention_prefill_slice * rows / attention_prefill_threads;  // of a slice, a thread
-  static constexpr int value_loads = attention_prefill_slice * head_dim / 8 / attention_prefill_threads;
+  static constexpr int value_loads = value_slice * value_dim / 8 / attention_prefill_threads;
   static constexpr int product_floats = attention_prefill_slice * (rows + attention_prefill_keys);
-  static constexpr int value_floats = attention_prefill_slice * head_dim;
+  static constexpr int value_floats = value_slice * value_dim;
   static constexpr int stage_floats = product_floats > value_floats ? product_floats : value_floats;
-  static constexpr int slot_floats = rows * (2 + head_dim);
+  static constexpr int slot_floats = rows * (2 + value_dim);
 };
 
 template <uint32_t Type, class Shape>
 struct AttentionPrefillShared {
   __align__(16) float stages[2][Shape::stage_floats];
   __align__(16) float weights[attention_prefill_keys * Shape::rows];  // [position][row]
-  uint32_t queries[Shape::rows];  // elements from args.qkv to a row's query, or to another's
+  uint32_t queries[Shape::rows];  // elements from args.q to a row's query, or to another's
   uint2 bounds[Shape::rows];      // the positions that a row attends to: from x to before y
   float2 running[Shape::rows];    // of a span, a row's largest score, and its sum of weights
   // Bytes from page 0's K to the rows of a tile's positions, and to their scales: of this tile and of the next, in turn.
   uint64_t places[2][attention_prefill_keys];
   uint64_t scale_places[2][KvValues<Type>::scaled ? attention_prefill_keys : 1];
+  // The same of V, where they are not those of K and a constant.
+  uint64_t value_places[2][Shape::wide ? attention_prefill_keys : 1];
+  uint64_t value_scale_places[2][Shape::wide && KvValues<Type>::scaled ? attention_prefill_keys : 1];
   struct {
     uint32_t sequence;
     uint32_t begin, end;  // positions that are read: from begin to before end

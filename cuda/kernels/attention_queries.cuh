@@ -19,7 +19,7 @@ __device__ __forceinline__ void copy_queries(const AttentionDecodeArgs& args, co
   }
 }
 
-// The token's K, rotated, and V go into the cache: by the last two warps. rotated: [head_dim], the one warp's own.
+// The token's K, rotated, and V, whose rows are as long, go into the cache: by the last two warps. rotated: [head_dim], the one warp's own.
 template <uint32_t Type, class Shape>
 __device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uint32_t kv_head, uint32_t position, const uint32_t* pages, const float* qkv,
                                             const float* table, float* rotated) {
@@ -31,7 +31,7 @@ __device__ __forceinline__ void cache_token(const AttentionDecodeArgs& args, uin
     input = rotated;
   }
   uint8_t* region = args.cache.keys + pages[position >> args.cache.page_shift] * args.cache.page_bytes + (is_value ? args.cache.values : 0);
-  store_head<Type>(args.cache, region, cache_row(args.cache, kv_head, position), input, lane);
+  store_head<Type>(key_rows(args.cache), region, cache_row(args.cache, kv_head, position), input, lane);
   __threadfence_block();
 }
 
@@ -55,7 +55,7 @@ __device__ __forceinline__ void rotate_queries(const AttentionDecodeArgs& args, 
 template <uint32_t Type, class Shape, int Heads>
 __device__ __forceinline__ void take_queries(const AttentionDecodeArgs& args, const DecodeHeads<Heads>& heads, const DecodePositions& positions,
                                              const BlockIndex& block, const GridSize& grid, const uint32_t* pages, float* queries, float* work) {
-  const float* qkv = args.qkv + uint64_t{block.z} * args.qkv_stride;
+  const float* qkv = args.q + uint64_t{block.z} * args.q_stride;
   if (args.rotates) {
     // Who computes the last chunk writes the token's K and V, before it reads them.
     const bool caches = (positions.n_chunks - 1) % grid.x == block.x;

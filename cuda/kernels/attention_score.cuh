@@ -30,6 +30,11 @@ __device__ __forceinline__ float attention_shrink(float before, float after) {
   return before == after ? 1 : exp2f(__fsub_rn(before, after));
 }
 
+// A row's sum of weights, which are relative to `largest`, with the share of its head's sink.
+__device__ __forceinline__ float with_sink(const float* sinks, uint32_t head, float largest, float sum) {
+  return sinks == nullptr ? sum : __fadd_rn(sum, exp2f(__fmaf_rn(__ldg(sinks + head), 1.4426950408889634f, -largest)));
+}
+
 // Adds N values over lanes that differ in the bits below 2 * Offset, spreading them: afterwards lane l of such a
 // group holds, in values[0 .. max(1, N / lanes)), those sums whose index has l's bits at its top.
 template <int N, int Offset>

@@ -61,11 +61,11 @@ __device__ __forceinline__ void load_sums(float* slot, uint32_t n_rows, int r, f
   for (int i = 0; i < N; i++) sums[i] = __ldcg(at + i * Threads);
 }
 
-// Adds the spans in the slots from this one on. Rows from first_row on are the thread's.
+// Adds the spans in the slots from this one on. Rows from first_row on are the thread's. statistics: a row's largest score
+// and sum of weights.
 template <uint32_t Threads, int Rows, int N>
 __device__ __forceinline__ void add_spans(float* slot, uint32_t slot_floats, uint32_t n_rows, uint32_t n_spans, uint32_t first_row, float (&sums)[Rows][N],
-                                          float (&weights)[Rows]) {
-  float2 statistics[Rows];
+                                          float2 (&statistics)[Rows]) {
 #pragma unroll
   for (int r = 0; r < Rows; r++) {
     statistics[r] = make_float2(-INFINITY, 0);
@@ -90,8 +90,6 @@ __device__ __forceinline__ void add_spans(float* slot, uint32_t slot_floats, uin
       statistics[r] = fold.both;
     }
   }
-#pragma unroll
-  for (int r = 0; r < Rows; r++) weights[r] = statistics[r].y;
 }
 
 }  // namespace m40::cuda

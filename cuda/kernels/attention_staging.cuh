@@ -14,7 +14,7 @@ template <uint32_t Type, class Shape>
 struct AttentionStaging {
   using Shared = AttentionPrefillShared<Type, Shape>;
   static constexpr uint32_t rows = Shape::rows;
-  static constexpr uint32_t value_columns = Shape::head_dim / 8;  // threads that stage a row of V
+  static constexpr uint32_t value_columns = Shape::value_dim / 8;  // threads that stage a row of V
   const AttentionPrefillArgs& args;
   const AttentionPrefillTile& tile;
   Shared& shared;
@@ -46,12 +46,15 @@ struct AttentionStaging {
     const uint32_t row = cache_row(args.cache, tile.kv_head(), at);
     shared.places[turn][threadIdx.x] = is_read ? page + row * args.cache.row_bytes : not_read;
     if (KvValues<Type>::scaled) shared.scale_places[turn][threadIdx.x] = page + args.cache.scales + row * args.cache.scale_row_bytes;
+    if (!Shape::wide) return;
+    shared.value_places[turn][threadIdx.x] = is_read ? page + row * args.cache.value_row_bytes : not_read;
+    if (KvValues<Type>::scaled) shared.value_scale_places[turn][threadIdx.x] = page + args.cache.value_scales + row * args.cache.value_scale_row_bytes;
   }
 
   // A slice of q and K.
   __device__ __forceinline__ void load_product(uint32_t slice, uint32_t turn) {
     const uint32_t d = slice * attention_prefill_slice + query_d();
-    const float* query = args.qkv + shared.queries[threadIdx.x % rows];
+    const float* query = args.q + shared.queries[threadIdx.x % rows];
 #pragma unroll
     for (int i = 0; i < Shape::query_values; i += 4) {
       if (args.aligned && d + i + 4 <= args.cache.head_dim) {
@@ -88,11 +91,12 @@ struct AttentionStaging {
   __device__ __forceinline__ void load_values(uint32_t slice, uint32_t turn) {
 #pragma unroll
     for (int i = 0; i < Shape::value_loads; i++) {
-      const uint32_t at = slice * attention_prefill_slice + threadIdx.x / value_columns + i * (attention_prefill_threads / value_columns);
-      const uint64_t place = shared.places[turn][at];
-      if (place != not_read && value_d() < padded_head_dim(args.cache.head_dim)) {
+      const uint32_t at = slice * Shape::value_slice + threadIdx.x / value_columns + i * (attention_prefill_threads / value_columns);
+      const uint64_t place = Shape::wide ? shared.value_places[turn][at] : shared.places[turn][at];
+      if (place != not_read && value_d() < padded_head_dim(args.cache.value_dim)) {
         const uint8_t* region = args.cache.keys + args.cache.values;
-        values[i].load(region + place, region + (KvValues<Type>::scaled ? shared.scale_places[turn][at] : 0), value_d());
+        const uint64_t scale_place = !KvValues<Type>::scaled ? 0 : Shape::wide ? shared.value_scale_places[turn][at] : shared.scale_places[turn][at];
+        values[i].load(region + place, region + scale_place, value_d());
       } else {
         values[i].clear();
       }
@@ -109,7 +113,7 @@ struct AttentionStaging {
 #pragma unroll
         for (int j = 0; j < 8; j++) v[j] = __fmul_rn(v[j], scale);
       }
-      float4* place = reinterpret_cast<float4*>(stage + at * Shape::head_dim + value_d());
+      float4* place = reinterpret_cast<float4*>(stage + at * Shape::value_dim + value_d());
       place[0] = make_float4(v[0], v[1], v[2], v[3]);
       place[1] = make_float4(v[4], v[5], v[6], v[7]);
     }

@@ -32,6 +32,24 @@ __device__ __forceinline__ float activated(uint32_t activation, float x) {
   }
 }
 
+__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// What products do to their input as well is in activated(); the others are few models'.
+__device__ __forceinline__ float any_activated(uint32_t activation, float x) {
+  switch (activation) {
+    case M40_ACTIVATION_RELU_SQUARED: return relu(x) * relu(x);
+    case M40_ACTIVATION_SIGMOID: return sigmoid(x);
+    default: return activated(activation, x);
+  }
+}
+
+// The SwiGLU of m40.h with its limits. Comparisons leave what is not a number as it is.
+__device__ __forceinline__ float clamped_swiglu(float gate, float up, float alpha, float limit) {
+  const float g = gate > limit ? limit : gate;
+  const float u = up > limit ? limit : up < -limit ? -limit : up;
+  return g * sigmoid(alpha * g) * (u + 1.0f);
+}
+
 // cap(x) of m40.h.
 __device__ __forceinline__ float soft_capped(float value, float softcap) {
   return softcap == 0.0f ? value : softcap * tanhf(value / softcap);
@@ -48,15 +66,22 @@ __device__ __forceinline__ void for_each_value(BlockIndex block, GridSize grid, 
 
 __device__ __forceinline__ void activation(const ActivationArgs& args, BlockIndex block, GridSize grid) {
   for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
-    const float* from = args.input + row * args.input_stride;
-    const float value = activated(args.activation, from[i]);
-    args.output[row * args.output_stride + i] = args.gated ? value * from[args.columns + i] : value;
+    const float gate = args.input[row * args.input_stride + i];
+    float& to = args.output[row * args.output_stride + i];
+    if (args.up == nullptr) {
+      to = any_activated(args.activation, gate);
+      return;
+    }
+    const float up = args.up[row * args.up_stride + i];
+    to = args.activation == M40_ACTIVATION_SWIGLU_CLAMPED ? clamped_swiglu(gate, up, args.alpha, args.limit) : any_activated(args.activation, gate) * up;
   });
 }
 
 __device__ __forceinline__ void add(const AddArgs& args, BlockIndex block, GridSize grid) {
   for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
-    args.output[row * args.output_stride + i] = args.a[row * args.a_stride + i] + args.b[row * args.b_stride + i];
+    const float b = args.b[row * args.b_stride + i];
+    args.output[row * args.output_stride + i] =
+        args.a[row * args.a_stride + i] + (args.gate == nullptr ? b : sigmoid(args.gate[row * args.gate_stride]) * b);
   });
 }
 

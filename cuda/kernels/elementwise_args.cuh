@@ -9,12 +9,15 @@ namespace m40::cuda {
 struct ActivationArgs {
   const float* input;
   uint32_t input_stride;
+  const float* up;  // what is multiplied with; nullptr: it is not gated
+  uint32_t up_stride;
   float* output;
   uint32_t output_stride;
   uint32_t n_rows;
   uint32_t columns;
   uint32_t activation;  // M40_ACTIVATION_*
-  bool gated;
+  float alpha;          // of the clamped SwiGLU
+  float limit;
 };
 
 struct AddArgs {
@@ -22,6 +25,8 @@ struct AddArgs {
   uint32_t a_stride;
   const float* b;
   uint32_t b_stride;
+  const float* gate;  // a value a row, whose sigmoid b is multiplied by; or nullptr
+  uint32_t gate_stride;
   float* output;
   uint32_t output_stride;
   uint32_t n_rows;

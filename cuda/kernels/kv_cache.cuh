@@ -31,18 +31,35 @@ inline uint64_t cache_region_bytes(uint32_t type, uint32_t n_kv_heads, uint32_t 
   return (rows * (cache_row_bytes(type, head_dim) + cache_scale_row_bytes(type, head_dim)) + 15) / 16 * 16;
 }
 
-// One layer of the cache, as kernels take it. Rows of V are as long as those of K.
+// One layer of the cache, as kernels take it.
 struct CacheLayer {
   uint8_t* keys;         // of page 0
   uint64_t page_bytes;
   uint64_t values;       // bytes from a layer's K to its V: 0 where V are the first values of K
   uint64_t scales;       // bytes from a region's start to its scales
+  uint64_t value_scales;  // the same of V
   uint32_t row_bytes;
   uint32_t scale_row_bytes;
+  uint32_t value_row_bytes;
+  uint32_t value_scale_row_bytes;
   uint32_t page_tokens;
   uint32_t page_shift;   // page_tokens = 1 << page_shift
-  uint32_t head_dim;
+  uint32_t head_dim;     // of K
+  uint32_t value_dim;    // of V; at most head_dim where they are the first values of K
 };
+
+// How the heads' rows of K, or of V, lie in a region.
+struct CacheRows {
+  uint64_t scales;
+  uint32_t row_bytes;
+  uint32_t scale_row_bytes;
+  uint32_t dim;
+};
+
+__device__ __forceinline__ CacheRows key_rows(const CacheLayer& cache) { return {cache.scales, cache.row_bytes, cache.scale_row_bytes, cache.head_dim}; }
+__device__ __forceinline__ CacheRows value_rows(const CacheLayer& cache) {
+  return {cache.value_scales, cache.value_row_bytes, cache.value_scale_row_bytes, cache.value_dim};
+}
 
 // Where a position's row of a KV head is in its page.
 __device__ __forceinline__ uint32_t cache_row(const CacheLayer& cache, uint32_t kv_head, uint32_t position) {
@@ -121,22 +138,22 @@ struct KvValues<M40_TYPE_Q8_0> {
   }
 };
 
-// A warp writes a head [head_dim] to its row. `region` is the page's K or V of the layer.
+// A warp writes a head [dim] to its row. `region` is the page's K or V of the layer, whose rows are `rows`.
 template <uint32_t Type>
-__device__ __forceinline__ void store_head(const CacheLayer& cache, uint8_t* region, uint32_t row, const float* head, uint32_t lane) {
-  const uint32_t padded = padded_head_dim(cache.head_dim);
-  uint8_t* place = region + uint64_t{row} * cache.row_bytes;
+__device__ __forceinline__ void store_head(const CacheRows& rows, uint8_t* region, uint32_t row, const float* head, uint32_t lane) {
+  const uint32_t padded = padded_head_dim(rows.dim);
+  uint8_t* place = region + uint64_t{row} * rows.row_bytes;
   if (Type == M40_TYPE_F32) {
-    for (uint32_t d = lane; d < padded; d += 32) reinterpret_cast<float*>(place)[d] = d < cache.head_dim ? head[d] : 0;
+    for (uint32_t d = lane; d < padded; d += 32) reinterpret_cast<float*>(place)[d] = d < rows.dim ? head[d] : 0;
   } else if (Type == M40_TYPE_F16) {
     for (uint32_t d = lane; d < padded; d += 32) {
-      reinterpret_cast<unsigned short*>(place)[d] = __half_as_ushort(__float2half_rn(d < cache.head_dim ? head[d] : 0));
+      reinterpret_cast<unsigned short*>(place)[d] = __half_as_ushort(__float2half_rn(d < rows.dim ? head[d] : 0));
     }
   } else {
     // GGUF's Q8_0: a block's scale is its largest magnitude / 127. What is not a number becomes 0 here and stays one in
     // the scale: fmaxf would lose it.
-    unsigned short* scales = reinterpret_cast<unsigned short*>(region + cache.scales + uint64_t{row} * cache.scale_row_bytes);
-    for (uint32_t first = 0; first < cache.head_dim; first += 32) {
+    unsigned short* scales = reinterpret_cast<unsigned short*>(region + rows.scales + uint64_t{row} * rows.scale_row_bytes);
+    for (uint32_t first = 0; first < rows.dim; first += 32) {
       const float value = head[first + lane];
       float largest = fabsf(value);
 #pragma unroll

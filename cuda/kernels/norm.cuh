@@ -1,4 +1,4 @@
-// Root-mean-square and layer normalisation: a block a row.
+// Root-mean-square and layer normalisation: a block a row, or a group of one.
 //
 // A row is short and a step waits for it, so all of a row's values are asked for at once and kept in registers, four
 // adjacent ones a load where rows are aligned for it. Rows that are too long for that are read anew for each pass.
@@ -21,9 +21,24 @@ struct NormRow {
   const float* input;
   const float* residual;  // or nullptr
   float* output;
-  const float* weight;
-  const float* bias;  // or nullptr
+  const float* weight;    // or nullptr
+  const float* bias;      // or nullptr
+  const float* factor;    // or nullptr
   uint32_t columns;
+
+  __device__ __forceinline__ NormRow(const NormArgs& args, BlockIndex block) {
+    const uint32_t at = block.x / args.n_groups, group = block.x % args.n_groups;
+    const auto weights = [&](const float* of_first) { return of_first == nullptr ? nullptr : of_first + size_t{group} * args.group_weights; };
+    const size_t column = size_t{group} * args.columns;
+    input = args.input + size_t{at} * args.input_stride + column;
+    residual = args.residual == nullptr ? nullptr : args.residual + size_t{at} * args.residual_stride + column;
+    output = args.output + size_t{at} * args.output_stride + column;
+    weight = weights(args.weight);
+    bias = weights(args.bias);
+    factor = args.factor;
+    columns = args.columns;
+  }
+  __device__ __forceinline__ float weight_at(uint32_t i) const { return weight == nullptr ? 1.0f : __ldg(weight + i); }
 };
 
 // What a row's values are multiplied by.
@@ -33,6 +48,7 @@ __device__ __forceinline__ void norm_put(const NormRow& row, uint32_t i, float v
   value *= weight;
   if (row.bias != nullptr) value += __ldg(row.bias + i);
   if (row.residual != nullptr) value += row.residual[i];
+  if (row.factor != nullptr) value *= __ldg(row.factor);
   row.output[i] = value;
 }
 
@@ -43,7 +59,7 @@ __device__ __forceinline__ void norm_short(const NormRow& row, float epsilon, fl
   for (int k = 0; k < kValues; k++) {
     const uint32_t i = k * norm_threads + threadIdx.x;
     values[k] = i < row.columns ? row.input[i] : 0.0f;
-    weights[k] = i < row.columns ? __ldg(row.weight + i) : 0.0f;
+    weights[k] = i < row.columns ? row.weight_at(i) : 0.0f;
   }
   const float n = static_cast<float>(row.columns);
   float mean = 0;
@@ -83,7 +99,7 @@ __device__ __forceinline__ void norm_long(const NormRow& row, float epsilon, flo
   }
   const float scale = norm_scale(block_sum<norm_warps>(squares, sums[1]) / n, epsilon);
   for (uint32_t i = threadIdx.x; i < row.columns; i += norm_threads) {
-    norm_put(row, i, (row.input[i] - mean) * scale, __ldg(row.weight + i));
+    norm_put(row, i, (row.input[i] - mean) * scale, row.weight_at(i));
   }
 }
 
@@ -91,16 +107,10 @@ struct NormShared {
   __align__(16) float sums[2][norm_warps];
 };
 
-// Grid: rows.
+// Grid: rows times groups.
 template <bool kLayer, int kValues>
 __device__ __forceinline__ void norm(const NormArgs& args, BlockIndex block, NormShared& shared) {
-  NormRow row = {};
-  row.input = args.input + size_t{block.x} * args.input_stride;
-  row.residual = args.residual == nullptr ? nullptr : args.residual + size_t{block.x} * args.residual_stride;
-  row.output = args.output + size_t{block.x} * args.output_stride;
-  row.weight = args.weight;
-  row.bias = args.bias;
-  row.columns = args.columns;
+  const NormRow row(args, block);
   if constexpr (kValues > 0) {
     norm_short<kLayer, kValues>(row, args.epsilon, shared.sums);
   } else {
@@ -140,17 +150,20 @@ __device__ __forceinline__ float fours_sum(float4 chains, float* parts) {
   return (sum.x + sum.z) + (sum.y + sum.w);
 }
 
-// Grid: rows. Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns.
+// Grid: rows times groups. Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns.
 template <bool kLayer, int kFours>
 __device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex block, NormShared& shared) {
+  const NormRow row(args, block);
   const uint32_t fours = args.columns / 4;
-  const float4* from = reinterpret_cast<const float4*>(args.input + size_t{block.x} * args.input_stride);
+  const float4* from = reinterpret_cast<const float4*>(row.input);
   float4 values[kFours], weights[kFours];
 #pragma unroll
   for (int k = 0; k < kFours; k++) {
     const uint32_t i = k * norm_fours_threads + threadIdx.x;
     values[k] = i < fours ? from[i] : make_float4(0, 0, 0, 0);
-    weights[k] = i < fours ? __ldg(reinterpret_cast<const float4*>(args.weight) + i) : make_float4(0, 0, 0, 0);
+    weights[k] = row.weight == nullptr ? make_float4(1, 1, 1, 1)
+                 : i < fours          ? __ldg(reinterpret_cast<const float4*>(row.weight) + i)
+                                      : make_float4(0, 0, 0, 0);
   }
   const float n = static_cast<float>(args.columns);
   if (kLayer) {
@@ -178,20 +191,24 @@ __device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex bloc
     squares.w = fmaf(values[k].w, values[k].w, squares.w);
   }
   const float scale = norm_scale(fours_sum(squares, shared.sums[1]) / n, args.epsilon);
-  float4* to = reinterpret_cast<float4*>(args.output + size_t{block.x} * args.output_stride);
+  float4* to = reinterpret_cast<float4*>(row.output);
 #pragma unroll
   for (int k = 0; k < kFours; k++) {
     const uint32_t i = k * norm_fours_threads + threadIdx.x;
     if (i >= fours) continue;
     float4 value = make_float4(values[k].x * scale * weights[k].x, values[k].y * scale * weights[k].y, values[k].z * scale * weights[k].z,
                                values[k].w * scale * weights[k].w);
-    if (args.bias != nullptr) {
-      const float4 more = __ldg(reinterpret_cast<const float4*>(args.bias) + i);
+    if (row.bias != nullptr) {
+      const float4 more = __ldg(reinterpret_cast<const float4*>(row.bias) + i);
       value = make_float4(value.x + more.x, value.y + more.y, value.z + more.z, value.w + more.w);
     }
-    if (args.residual != nullptr) {
-      const float4 more = reinterpret_cast<const float4*>(args.residual + size_t{block.x} * args.residual_stride)[i];
+    if (row.residual != nullptr) {
+      const float4 more = reinterpret_cast<const float4*>(row.residual)[i];
       value = make_float4(value.x + more.x, value.y + more.y, value.z + more.z, value.w + more.w);
+    }
+    if (row.factor != nullptr) {
+      const float factor = __ldg(row.factor);
+      value = make_float4(value.x * factor, value.y * factor, value.z * factor, value.w * factor);
     }
     to[i] = value;
   }

@@ -6,7 +6,7 @@
 
 namespace m40::cuda {
 
-// The input, the residual and the output may be one.
+// The input, the residual and the output may be one. They point to their first group.
 struct NormArgs {
   const float* input;
   uint32_t input_stride;
@@ -14,10 +14,13 @@ struct NormArgs {
   uint32_t residual_stride;
   float* output;
   uint32_t output_stride;
-  const float* weight;
-  const float* bias;  // or nullptr
+  const float* weight;  // nullptr: ones
+  const float* bias;    // or nullptr
+  const float* factor;  // [1], or nullptr
   uint32_t n_rows;
-  uint32_t columns;
+  uint32_t n_groups;       // of a row, one after the other
+  uint32_t group_weights;  // weights and biases from a group's to the next one's: columns, or 0
+  uint32_t columns;        // of a group
   uint32_t norm;  // M40_NORM_*
   float epsilon;
 };

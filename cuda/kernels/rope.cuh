@@ -1,4 +1,4 @@
-// Rotary positions (Su et al. 2021), the norms of q and k a head, and the way of k and v into the cache.
+// Rotary positions (Su et al. 2021), the norms of heads, and the way of k and v into the cache.
 //
 // Angles are whole numbers: a pair's share of a turn a position, as a fraction of 2^64, times the position, modulo
 // 2^64. The product drops whole turns exactly, so that no double-precision arithmetic (1/32 of the rate) and no range
@@ -20,7 +20,7 @@ struct RopeParameters {
   const float* q_norm;    // [head_dim], or nullptr
   const float* k_norm;
   uint32_t rope;          // M40_ROPE_*
-  uint32_t rope_dim;
+  uint32_t rope_dim;      // values that are rotated; 0 without a rotation
   uint32_t head_dim;
   float norm_epsilon;
   float attention_factor;
@@ -62,35 +62,55 @@ __device__ __forceinline__ void rope_table(const RopeParameters& rope, uint32_t 
   }
 }
 
-// A warp normalises and rotates one head of q or k: from input [head_dim] to head [head_dim], in shared memory of the
-// warp's own. norm: [head_dim], or nullptr.
-__device__ __forceinline__ void rotate_head(const RopeParameters& rope, const float* norm, const float* input, float* head,
-                                            const float* table, uint32_t lane) {
+// The parts below work on a head in shared memory of the warp's own, of which a lane has values lane, lane + 32 and so on.
+
+// Copies a head [dim]. The result is the lane's share of the sum of its squares.
+__device__ __forceinline__ float copy_head(const float* input, uint32_t dim, float* head, uint32_t lane) {
   float sum = 0;
-  for (uint32_t d = lane; d < rope.head_dim; d += 32) {
+  for (uint32_t d = lane; d < dim; d += 32) {
     const float x = input[d];
     head[d] = x;
     sum = __fmaf_rn(x, x, sum);
   }
-  if (norm != nullptr) {
+  return sum;
+}
+
+// Root-mean-square norm. sum: as copy_head() gives it. weight: [dim], or nullptr for ones.
+__device__ __forceinline__ void normalise_head(float sum, float epsilon, const float* weight, uint32_t dim, float* head, uint32_t lane) {
 #pragma unroll
-    for (int offset = 16; offset > 0; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
-    const float scale = __fdiv_rn(1, __fsqrt_rn(__fadd_rn(__fdiv_rn(sum, static_cast<float>(rope.head_dim)), rope.norm_epsilon)));
-    for (uint32_t d = lane; d < rope.head_dim; d += 32) head[d] = __fmul_rn(__fmul_rn(head[d], scale), norm[d]);
+  for (int offset = 16; offset > 0; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
+  const float scale = __fdiv_rn(1, __fsqrt_rn(__fadd_rn(__fdiv_rn(sum, static_cast<float>(dim)), epsilon)));
+  for (uint32_t d = lane; d < dim; d += 32) {
+    const float x = __fmul_rn(head[d], scale);
+    head[d] = weight == nullptr ? x : __fmul_rn(x, weight[d]);
   }
+}
+
+// Rotates the first rope_dim values from `head` on. Other lanes' values are read and written: a barrier of the warp has to
+// stand before and after.
+__device__ __forceinline__ void rotate_pairs(const RopeParameters& rope, float* head, const float* table, uint32_t lane) {
+  const uint32_t half = rope.rope_dim / 2;
+  for (uint32_t i = lane; i < half; i += 32) {
+    const uint32_t first = rope.rope == M40_ROPE_HALVES ? i : 2 * i;
+    const uint32_t second = rope.rope == M40_ROPE_HALVES ? i + half : 2 * i + 1;
+    const float x = head[first];
+    const float y = head[second];
+    const float cosine = table[i];
+    const float sine = table[half + i];
+    head[first] = __fmaf_rn(x, cosine, -__fmul_rn(y, sine));
+    head[second] = __fmaf_rn(x, sine, __fmul_rn(y, cosine));
+  }
+}
+
+// A warp normalises and rotates one head of q or k: from input [head_dim] to head [head_dim]. norm: [head_dim], or nullptr
+// for none. That is all that an operation which is fused with attention may ask for.
+__device__ __forceinline__ void rotate_head(const RopeParameters& rope, const float* norm, const float* input, float* head,
+                                            const float* table, uint32_t lane) {
+  const float sum = copy_head(input, rope.head_dim, head, lane);
+  if (norm != nullptr) normalise_head(sum, rope.norm_epsilon, norm, rope.head_dim, head, lane);
   __syncwarp();
   if (rope.rope != M40_ROPE_NONE) {
-    const uint32_t half = rope.rope_dim / 2;
-    for (uint32_t i = lane; i < half; i += 32) {
-      const uint32_t first = rope.rope == M40_ROPE_HALVES ? i : 2 * i;
-      const uint32_t second = rope.rope == M40_ROPE_HALVES ? i + half : 2 * i + 1;
-      const float x = head[first];
-      const float y = head[second];
-      const float cosine = table[i];
-      const float sine = table[half + i];
-      head[first] = __fmaf_rn(x, cosine, -__fmul_rn(y, sine));
-      head[second] = __fmaf_rn(x, sine, __fmul_rn(y, cosine));
-    }
+    rotate_pairs(rope, head, table, lane);
     __syncwarp();
   }
 }
@@ -98,10 +118,21 @@ __device__ __forceinline__ void rotate_head(const RopeParameters& rope, const fl
 struct RopeKernelArgs {
   RopeParameters rope;
   CacheLayer cache;
-  float* qkv;
-  uint32_t stride;
+  float* q;
+  uint32_t q_stride;
+  const float* kv;  // nullptr: nothing is stored
+  uint32_t kv_stride;
+  uint32_t k_column;
+  uint32_t v_column;     // M40_NONE: V are the first values of K
   uint32_t n_heads;
-  uint32_t n_kv_heads;
+  uint32_t n_kv_heads;   // that are stored: 0 without kv
+  uint32_t rope_offset;  // of the values that are rotated, in a head
+  uint32_t head_norm;    // M40_HEAD_NORM_*
+  bool v_norm;
+  // The temperature of q; 0: 1.
+  float temperature_scale;
+  uint32_t temperature_length;
+  uint32_t temperature_offset;
   const uint32_t* positions;
   const uint32_t* sequences;
   const uint32_t* page_table;
@@ -110,11 +141,43 @@ struct RopeKernelArgs {
 
 constexpr uint32_t rope_warps = 8;
 
-// Floats of shared memory that a block wants: a table [rope_dim], then a head [head_dim] a warp.
-__host__ __device__ inline uint32_t rope_shared_floats(const RopeParameters& rope) { return rope.rope_dim + rope_warps * rope.head_dim; }
+// Heads of a token that are worked on, those of q first, then of k, then of v.
+__host__ __device__ inline uint32_t rope_heads(const RopeKernelArgs& args) {
+  return args.n_heads + args.n_kv_heads * (args.v_column == M40_NONE ? 1 : 2);
+}
 
-// Rotates q and k in place and puts k and v into the cache. Grid: tokens, and the heads of q, k and v by rope_warps; a warp
-// does a head. shared: rope_shared_floats().
+// Floats of shared memory that a block wants: a table [rope_dim], then a head of q, k or v a warp.
+__host__ __device__ inline uint32_t rope_head_floats(const RopeKernelArgs& args) {
+  return args.cache.value_dim > args.rope.head_dim ? args.cache.value_dim : args.rope.head_dim;
+}
+__host__ __device__ inline uint32_t rope_shared_floats(const RopeKernelArgs& args) { return args.rope.rope_dim + rope_warps * rope_head_floats(args); }
+
+// What q is multiplied by at a position.
+__device__ __forceinline__ float query_temperature(const RopeKernelArgs& args, uint32_t position) {
+  if (args.temperature_scale == 0) return 1;
+  const uint64_t lengths = (uint64_t{position} + args.temperature_offset) / args.temperature_length;
+  return __fmaf_rn(args.temperature_scale, logf(static_cast<float>(1 + lengths)), 1);
+}
+
+// A head of q or k as the operation wants it: from input to head.
+__device__ __forceinline__ void prepare_head(const RopeKernelArgs& args, const float* weight, const float* input, float* head, const float* table, uint32_t lane) {
+  const RopeParameters& rope = args.rope;
+  float sum = copy_head(input, rope.head_dim, head, lane);
+  if (args.head_norm == M40_HEAD_NORM_BEFORE) normalise_head(sum, rope.norm_epsilon, weight, rope.head_dim, head, lane);
+  __syncwarp();
+  if (rope.rope != M40_ROPE_NONE) {
+    rotate_pairs(rope, head + args.rope_offset, table, lane);
+    __syncwarp();
+  }
+  if (args.head_norm != M40_HEAD_NORM_AFTER) return;
+  sum = 0;
+  for (uint32_t d = lane; d < rope.head_dim; d += 32) sum = __fmaf_rn(head[d], head[d], sum);
+  normalise_head(sum, rope.norm_epsilon, weight, rope.head_dim, head, lane);
+  __syncwarp();
+}
+
+// Puts q in place, and k and v into the cache. Grid: tokens, and rope_heads() by rope_warps; a warp does a head. shared:
+// rope_shared_floats().
 template <uint32_t Type>
 __device__ __forceinline__ void rope_to_cache(const RopeKernelArgs& args, BlockIndex block, float* shared) {
   const uint32_t token = block.x;
@@ -124,24 +187,32 @@ __device__ __forceinline__ void rope_to_cache(const RopeKernelArgs& args, BlockI
   rope_table(args.rope, position, shared, threadIdx.x, rope_warps * 32);
   __syncthreads();
   const uint32_t h = block.y * rope_warps + warp;
-  if (h >= args.n_heads + 2 * args.n_kv_heads) return;
-  float* row = args.qkv + uint64_t{token} * args.stride + uint64_t{h} * args.rope.head_dim;
-  const float* head = row;
-  if (h < args.n_heads + args.n_kv_heads) {
-    const float* norm = h < args.n_heads ? args.rope.q_norm : args.rope.k_norm;
-    if (norm != nullptr || args.rope.rope != M40_ROPE_NONE) {
-      float* rotated = shared + args.rope.rope_dim + warp * args.rope.head_dim;
-      rotate_head(args.rope, norm, row, rotated, shared, lane);
-      for (uint32_t d = lane; d < args.rope.head_dim; d += 32) row[d] = rotated[d];
-      head = rotated;
-    }
+  if (h >= rope_heads(args)) return;
+  float* head = shared + args.rope.rope_dim + warp * rope_head_floats(args);
+  const bool prepares = args.head_norm != M40_HEAD_NORM_NONE || args.rope.rope != M40_ROPE_NONE;
+  if (h < args.n_heads) {
+    if (!prepares && args.temperature_scale == 0) return;
+    float* row = args.q + uint64_t{token} * args.q_stride + uint64_t{h} * args.rope.head_dim;
+    prepare_head(args, args.rope.q_norm, row, head, shared, lane);
+    const float temperature = query_temperature(args, position);
+    for (uint32_t d = lane; d < args.rope.head_dim; d += 32) row[d] = __fmul_rn(head[d], temperature);
+    return;
   }
-  if (h < args.n_heads) return;
   const bool is_value = h >= args.n_heads + args.n_kv_heads;
   const uint32_t kv_head = h - args.n_heads - (is_value ? args.n_kv_heads : 0);
+  const CacheRows rows = is_value ? value_rows(args.cache) : key_rows(args.cache);
+  const float* input = args.kv + uint64_t{token} * args.kv_stride + (is_value ? args.v_column : args.k_column) + uint64_t{kv_head} * rows.dim;
+  if (is_value && args.v_norm) {
+    normalise_head(copy_head(input, rows.dim, head, lane), args.rope.norm_epsilon, nullptr, rows.dim, head, lane);
+    __syncwarp();
+    input = head;
+  } else if (!is_value && prepares) {
+    prepare_head(args, args.rope.k_norm, input, head, shared, lane);
+    input = head;
+  }
   const uint32_t page = args.page_table[uint64_t{args.sequences[token]} * args.page_stride + (position >> args.cache.page_shift)];
   uint8_t* region = args.cache.keys + page * args.cache.page_bytes + (is_value ? args.cache.values : 0);
-  store_head<Type>(args.cache, region, cache_row(args.cache, kv_head, position), head, lane);
+  store_head<Type>(rows, region, cache_row(args.cache, kv_head, position), input, lane);
 }
 
 template <uint32_t Type>

@@ -13,13 +13,24 @@ inline CacheLayer cache_layer(const CacheView& cache, uint32_t layer) {
   CacheLayer result = {};
   result.keys = cache.data + cache.layer_offsets[layer];
   result.page_bytes = cache.page_bytes;
-  result.values = desc.value_dim[layer] == 0 ? 0 : cache_region_bytes(desc.type, desc.n_kv_heads[layer], head_dim, desc.page_tokens);
   result.row_bytes = cache_row_bytes(desc.type, head_dim);
   result.scale_row_bytes = cache_scale_row_bytes(desc.type, head_dim);
-  result.scales = uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens * result.row_bytes;
+  const uint64_t rows = uint64_t{desc.n_kv_heads[layer]} * desc.page_tokens;
+  result.scales = rows * result.row_bytes;
+  result.head_dim = head_dim;
+  if (desc.value_dim[layer] == 0) {
+    result.value_dim = head_dim;
+    result.value_row_bytes = result.row_bytes;
+    result.value_scale_row_bytes = result.scale_row_bytes;
+  } else {
+    result.values = cache_region_bytes(desc.type, desc.n_kv_heads[layer], head_dim, desc.page_tokens);
+    result.value_dim = desc.value_dim[layer];
+    result.value_row_bytes = cache_row_bytes(desc.type, result.value_dim);
+    result.value_scale_row_bytes = cache_scale_row_bytes(desc.type, result.value_dim);
+  }
+  result.value_scales = rows * result.value_row_bytes;
   result.page_tokens = desc.page_tokens;
   result.page_shift = static_cast<uint32_t>(__builtin_ctz(desc.page_tokens));
-  result.head_dim = head_dim;
   return result;
 }
 

@@ -8,12 +8,12 @@ namespace {
 
 template <bool kLayer, int kValues>
 void launch(const NormArgs& args, cudaStream_t stream) {
-  M40_LAUNCH((norm_kernel<kLayer, kValues>), dim3(args.n_rows), dim3(norm_threads), 0, stream, args);
+  M40_LAUNCH((norm_kernel<kLayer, kValues>), dim3(args.n_rows * args.n_groups), dim3(norm_threads), 0, stream, args);
 }
 
 template <bool kLayer, int kFours>
 void launch_fours(const NormArgs& args, cudaStream_t stream) {
-  M40_LAUNCH((norm_fours_kernel<kLayer, kFours>), dim3(args.n_rows), dim3(norm_fours_threads), 0, stream, args);
+  M40_LAUNCH((norm_fours_kernel<kLayer, kFours>), dim3(args.n_rows * args.n_groups), dim3(norm_fours_threads), 0, stream, args);
 }
 
 bool by_fours(const void* pointer, uint32_t stride) { return reinterpret_cast<uintptr_t>(pointer) % 16 == 0 && stride % 4 == 0; }
@@ -33,6 +33,7 @@ void launch_for(const NormArgs& args, cudaStream_t stream) {
 
 }  // namespace
 
+// A grid's first dimension has room for 2^31 - 1 blocks; limits and buffers are far below that many groups.
 void launch_norm(const NormArgs& args, cudaStream_t stream) {
   if (args.norm == M40_NORM_LAYER) {
     launch_for<true>(args, stream);

@@ -198,13 +198,18 @@ void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
 // ---- rope_store.cu ----------------------------------------------------------------------------------------
 
 struct RopeStoreArgs {
-  float* qkv;  // in place
-  uint32_t stride;
+  float* q;  // in place
+  uint32_t q_stride;
+  const float* kv;  // or nullptr
+  uint32_t kv_stride;
   const uint64_t* turns;  // [rope_dim / 2], of rope_turns(); nullptr for M40_ROPE_NONE
   const float* q_norm;    // [head_dim], or nullptr
   const float* k_norm;
-  m40_op_rope_store op;  // its indices are not looked at, its layer is
+  m40_op_rope_store op;  // of its indices, the layer and whether v_column is M40_NONE are looked at alone
 };
+
+// Throws Failure (M40_UNSUPPORTED) where heads are too large.
+void check_rope_store(const m40_op_rope_store& op);
 
 // What the kernels want of a pair's angle a position (on the host): its share of a turn, as a fraction of 2^64.
 void rope_turns(const double* angles, uint32_t n_pairs, uint64_t* turns);
@@ -213,26 +218,27 @@ void launch_rope_store(const RopeStoreArgs& args, const StepView& step, const Ca
 // ---- attention.cu -------------------------------------------------------------------------------------------
 
 struct AttentionArgs {
-  const float* qkv;
-  uint32_t qkv_stride;
+  const float* q;
+  uint32_t q_stride;
   float* output;
   uint32_t output_stride;
   uint32_t max_positions;  // of a sequence, by the program's limits
   uint32_t decode_rows;    // that are computed at a time: attention_decode_rows()
+  const float* sinks;      // [n_heads], or nullptr
   m40_op_attention op;     // its indices are not looked at
   Scratch scratch;
 };
 
 // Decoded rows that a program's scratch has room for at a time; more go in several passes.
 uint32_t attention_decode_rows(const m40_limits& limits);
-// Throws Failure (M40_UNSUPPORTED) where the head dimension is more than 256.
+// Throws Failure (M40_UNSUPPORTED) where K have more than 576 values or V more than 512.
 uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_limits& limits, const m40_cache_desc& cache);
 // The first n_decode tokens as decode, the others as prefill.
 void launch_attention(const AttentionArgs& args, const StepView& step, const CacheView& cache, cudaStream_t stream);
 
 // Whether launch_rope_attention does both operations in one launch: where the step has a few decoded tokens
 // alone, one a sequence, as none then waits for another's K and V. The output's and the cache's bits are those of
-// launch_rope_store and then launch_attention; qkv stays as it was.
+// launch_rope_store and then launch_attention; q stays as it was.
 bool rope_attention_fuses(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step);
 void launch_rope_attention(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
 

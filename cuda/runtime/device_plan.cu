@@ -39,6 +39,7 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
         fail(M40_UNSUPPORTED, "a routing among %u groups of experts: the CUDA library has room for %u", op.route.n_groups, most_route_groups());
       }
       return 0;
+    case M40_OP_ROPE_STORE: check_rope_store(op.rope_store); return 0;
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample.columns, limits.n_outputs);
     default: return 0;

@@ -94,9 +94,23 @@ class Execution {
 
   void norm(const m40_op_norm& op) const {
     if (rows(op.input) == 0) return;
-    launch_norm({buffer(op.input), stride(op.input), optional_buffer(op.residual), stride(op.residual), buffer(op.output),
-                 stride(op.output), vector(op.weight), vector(op.bias), rows(op.input), op.columns, op.norm, op.epsilon},
-                stream_);
+    NormArgs args = {};
+    args.input = buffer(op.input) + op.input_column;
+    args.input_stride = stride(op.input);
+    if (op.residual != M40_NONE) args.residual = buffer(op.residual) + op.output_column;
+    args.residual_stride = stride(op.residual);
+    args.output = buffer(op.output) + op.output_column;
+    args.output_stride = stride(op.output);
+    args.weight = vector(op.weight);
+    args.bias = vector(op.bias);
+    args.factor = vector(op.factor);
+    args.n_rows = rows(op.input);
+    args.n_groups = op.n_groups;
+    args.group_weights = op.weight_per_group != 0 ? op.columns : 0;
+    args.columns = op.columns;
+    args.norm = op.norm;
+    args.epsilon = op.epsilon;
+    launch_norm(args, stream_);
   }
 
   // Products add a residual whose rows are as far apart as their own; other ones are added by a launch of their own.
@@ -154,7 +168,7 @@ class Execution {
     const m40_op_matmul& op = program_.ops[i].matmul;
     if (op.residual == M40_NONE || adds_residual(op)) return;
     const uint32_t column = op.output_column[0];
-    launch_add({buffer(op.output) + column, stride(op.output), buffer(op.residual) + column, stride(op.residual),
+    launch_add({buffer(op.output) + column, stride(op.output), buffer(op.residual) + column, stride(op.residual), nullptr, 0,
                 buffer(op.output) + column, stride(op.output), n_rows, op.rows[0]},
                stream_);
   }
@@ -206,8 +220,10 @@ class Execution {
   RopeStoreArgs rope_store_args(size_t i) const {
     const m40_op_rope_store& op = program_.ops[i].rope_store;
     RopeStoreArgs args = {};
-    args.qkv = buffer(op.q);
-    args.stride = stride(op.q);
+    args.q = buffer(op.q);
+    args.q_stride = stride(op.q);
+    args.kv = optional_buffer(op.kv);
+    args.kv_stride = stride(op.kv);
     args.turns = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const uint64_t*>(memory(program_.plan.turns[i]));
     args.q_norm = vector(op.q_norm);
     args.k_norm = vector(op.k_norm);
@@ -217,8 +233,9 @@ class Execution {
 
   AttentionArgs attention_args(const m40_op_attention& op) const {
     AttentionArgs args = {};
-    args.qkv = buffer(op.q);
-    args.qkv_stride = stride(op.q);
+    args.q = buffer(op.q);
+    args.q_stride = stride(op.q);
+    args.sinks = vector(op.sinks);
     args.output = buffer(op.output);
     args.output_stride = stride(op.output);
     const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.desc->page_tokens;
@@ -231,14 +248,15 @@ class Execution {
 
   void activation(const m40_op_activation& op) const {
     if (rows(op.input) == 0) return;
-    launch_activation({buffer(op.input), stride(op.input), buffer(op.output), stride(op.output), rows(op.input), op.columns,
-                       op.activation, op.gated != 0},
+    launch_activation({buffer(op.input), stride(op.input), op.gated != 0 ? buffer(op.up) + op.up_column : nullptr, stride(op.up), buffer(op.output),
+                       stride(op.output), rows(op.input), op.columns, op.activation, op.alpha, op.limit},
                       stream_);
   }
 
   void add(const m40_op_add& op) const {
     if (rows(op.a) == 0) return;
-    launch_add({buffer(op.a), stride(op.a), buffer(op.b), stride(op.b), buffer(op.output), stride(op.output), rows(op.a), op.columns},
+    launch_add({buffer(op.a), stride(op.a), buffer(op.b), stride(op.b), optional_buffer(op.gate), stride(op.gate), buffer(op.output),
+                stride(op.output), rows(op.a), op.columns},
                stream_);
   }
 

@@ -18,6 +18,9 @@ bool read_later(const std::vector<m40_op>& ops, size_t from, uint32_t buffer, ui
 // Whether q, k and v stand one behind the other in one buffer, and nothing is done to them but head norms and a rotation.
 bool rotates_in_place(const m40_op_rope_store& op) {
   const uint64_t k_column = uint64_t{op.n_heads} * op.head_dim;
+  // Without a norm there are no weights; a norm has both or is not fused.
+  const bool norms = op.head_norm == M40_HEAD_NORM_BEFORE;
+  if ((op.q_norm != M40_NONE) != norms || (op.k_norm != M40_NONE) != norms) return false;
   return op.kv == op.q && op.k_column == k_column && op.v_column == k_column + uint64_t{op.n_kv_heads} * op.head_dim && op.value_dim == op.head_dim &&
          op.rope_offset == 0 && op.v_norm == 0 && op.temperature_scale == 0 && op.head_norm != M40_HEAD_NORM_AFTER;
 }
