@@ -7,7 +7,6 @@ import { assertEquals } from "@std/assert";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { HeadNorm, NONE, Rope } from "../engine/device/structs.ts";
 import { Random, row, type TestDevice, tokenBuffer } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 import type { GivenOperation } from "./operations.ts";
 
 /** Of the norms of q and k. */
@@ -338,7 +337,6 @@ export async function run(
 
 /** Fails where the buffers' K and V were changed. */
 function assertKeptKeys(program: DeviceProgram, s: Settings, values: number[][], kv: number[]) {
-  if (lacks("rope_store")) return;
   const qWidth = s.heads * s.headDim;
   if (s.kv === "apart" || s.kv === "shared") {
     assertEquals(Array.from(program.readBuffer(2, new Float32Array(kv.length))), kv);

@@ -7,12 +7,7 @@
 import { BACKEND } from "./device_harness.ts";
 
 const MISSING_ON_GPU = [
-  "activation",
-  "add",
-  "attention",
   "head_matmul",
-  "norm",
-  "rope_store",
 ] as const;
 
 /** Whether the library that is tested lacks this. */

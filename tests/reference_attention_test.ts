@@ -12,7 +12,6 @@ import {
   turned,
 } from "./attention_float64.ts";
 import { assertClose, Random, tokenBuffer, withDevice } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 
 // The rope and attention operations over a paged cache, against float64 without pages.
 
@@ -123,17 +122,12 @@ const HEAD_CASES: Record<string, Partial<Settings>> = {
 };
 
 for (const [name, changes] of Object.entries(HEAD_CASES)) {
-  Deno.test(`attention over pages: ${name}`, {
-    ignore: lacks("rope_store") || lacks("attention"),
-  }, () => compare({ ...PLAIN, ...changes }));
+  Deno.test(`attention over pages: ${name}`, () => compare({ ...PLAIN, ...changes }));
 }
 
 for (const type of [0, 1, 8]) {
   Deno.test(
     `attention of latent, sunk and chunked heads has the same bits however steps are made, cache type ${type}`,
-    {
-      ignore: lacks("rope_store") || lacks("attention"),
-    },
     async () => {
       await withDevice({ threads: 2 }, async (device) => {
         for (

@@ -8,7 +8,6 @@ import {
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 
 // Norms as programs of one operation, against the same in float64.
 
@@ -106,9 +105,7 @@ const CASES: Record<string, Case> = {
 };
 
 for (const [name, options] of Object.entries(CASES)) {
-  Deno.test(`norm, ${name}: every group by itself, and nothing beside them`, {
-    ignore: lacks("norm"),
-  }, async () => {
+  Deno.test(`norm, ${name}: every group by itself, and nothing beside them`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const random = new Random(31);
       const { groups = 1, from = 0, to = 0, inPlace = false, factor } = options;

@@ -12,7 +12,6 @@ import {
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 import { completed } from "./operations.ts";
 
 // Each operation of m40.h as a program of one operation, against the same in float64.
@@ -78,8 +77,7 @@ const ACTIVATIONS: Record<
 };
 
 for (const [name, f] of Object.entries(ACTIVATIONS)) {
-  const ignore = lacks("activation") && ["relu_squared", "sigmoid"].includes(name);
-  Deno.test(`activation ${name}: by itself, as a gate, and in place`, { ignore }, async () => {
+  Deno.test(`activation ${name}: by itself, as a gate, and in place`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const random = new Random(6);
       const [tokens, columns] = [3, 1500];
@@ -119,157 +117,161 @@ for (const [name, f] of Object.entries(ACTIVATIONS)) {
   });
 }
 
-Deno.test("activation: the up values stand anywhere in the gate's row, or in another buffer", {
-  ignore: lacks("activation"),
-}, async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const random = new Random(61);
-    const [tokens, columns, width] = [4, 1030, 2100];
-    const gates = random.floats(tokens * width);
-    const ups = random.floats(tokens * width);
-    for (
-      const [up, up_column, output] of [
-        [0, 1070, 0],
-        [0, 7, 2],
-        [1, 0, 0],
-        [1, 33, 2],
-        [1, 0, 1],
-        [1, 1030, 1],
-      ]
-    ) {
-      const results = await everyWay(
-        device,
-        {
-          ops: [{
-            kind: "activation",
-            input: 0,
-            up,
-            output,
-            activation: Activation.silu,
-            gated: 1,
-            columns,
-            up_column,
-          }],
-          buffers: [tokenBuffer(width), tokenBuffer(width), tokenBuffer(width)],
-        },
-        tokens,
-        { 0: gates, 1: ups, [output]: output === 1 ? ups : gates },
-        output,
-      );
-      const wanted = Array.from(output === 1 ? ups : gates);
-      for (let t = 0; t < tokens; t++) {
-        for (let i = 0; i < columns; i++) {
-          const at = t * width + i;
-          wanted[at] = ACTIVATIONS.silu(gates[at]) * (up ? ups : gates)[at + up_column];
+Deno.test(
+  "activation: the up values stand anywhere in the gate's row, or in another buffer",
+  async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(61);
+      const [tokens, columns, width] = [4, 1030, 2100];
+      const gates = random.floats(tokens * width);
+      const ups = random.floats(tokens * width);
+      for (
+        const [up, up_column, output] of [
+          [0, 1070, 0],
+          [0, 7, 2],
+          [1, 0, 0],
+          [1, 33, 2],
+          [1, 0, 1],
+          [1, 1030, 1],
+        ]
+      ) {
+        const results = await everyWay(
+          device,
+          {
+            ops: [{
+              kind: "activation",
+              input: 0,
+              up,
+              output,
+              activation: Activation.silu,
+              gated: 1,
+              columns,
+              up_column,
+            }],
+            buffers: [tokenBuffer(width), tokenBuffer(width), tokenBuffer(width)],
+          },
+          tokens,
+          { 0: gates, 1: ups, [output]: output === 1 ? ups : gates },
+          output,
+        );
+        const wanted = Array.from(output === 1 ? ups : gates);
+        for (let t = 0; t < tokens; t++) {
+          for (let i = 0; i < columns; i++) {
+            const at = t * width + i;
+            wanted[at] = ACTIVATIONS.silu(gates[at]) * (up ? ups : gates)[at + up_column];
+          }
         }
-      }
-      for (const got of results) assertClose(got, wanted, 1e-6);
-    }
-  });
-});
-
-Deno.test("activation swiglu_clamped: the gate from above, the up values from both sides", {
-  ignore: lacks("activation"),
-}, async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const random = new Random(62);
-    const [tokens, columns] = [3, 1500];
-    const input = random.floats(tokens * 2 * columns, 6);
-    for (const [alpha, limit] of [[1.702, 7], [0.5, 1]]) {
-      const results = await everyWay(
-        device,
-        {
-          ops: [{
-            kind: "activation",
-            input: 0,
-            output: 1,
-            activation: Activation.swiglu_clamped,
-            gated: 1,
-            columns,
-            alpha,
-            limit,
-          }],
-          buffers: [tokenBuffer(2 * columns), tokenBuffer(columns)],
-        },
-        tokens,
-        { 0: input },
-        1,
-      );
-      const wanted = Array.from({ length: tokens * columns }, (_, i) => {
-        const at = Math.floor(i / columns) * 2 * columns + i % columns;
-        const gate = Math.min(input[at], limit);
-        const up = Math.min(Math.max(input[at + columns], -limit), limit);
-        return gate / (1 + Math.exp(-alpha * gate)) * (up + 1);
-      });
-      for (const got of results) assertClose(got, wanted, 1e-6);
-    }
-  });
-});
-
-for (const name of Object.keys(Activation) as (keyof typeof Activation)[]) {
-  Deno.test(`activation ${name}: what is not a number stays none, as a gate and as an up value`, {
-    ignore: lacks("activation"),
-  }, async () => {
-    await withDevice({}, async (device) => {
-      const results = await everyWay(
-        device,
-        {
-          ops: [{
-            kind: "activation",
-            input: 0,
-            output: 1,
-            activation: Activation[name],
-            gated: 1,
-            columns: 3,
-            alpha: 1,
-            limit: 2,
-          }],
-          buffers: [tokenBuffer(6), tokenBuffer(3)],
-        },
-        1,
-        { 0: Float32Array.of(NaN, 1, 1, 1, NaN, 1) },
-        1,
-      );
-      for (const got of results) {
-        assertEquals(Array.from(got, Number.isNaN), [true, true, false], `${got}`);
+        for (const got of results) assertClose(got, wanted, 1e-6);
       }
     });
-  });
+  },
+);
+
+Deno.test(
+  "activation swiglu_clamped: the gate from above, the up values from both sides",
+  async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(62);
+      const [tokens, columns] = [3, 1500];
+      const input = random.floats(tokens * 2 * columns, 6);
+      for (const [alpha, limit] of [[1.702, 7], [0.5, 1]]) {
+        const results = await everyWay(
+          device,
+          {
+            ops: [{
+              kind: "activation",
+              input: 0,
+              output: 1,
+              activation: Activation.swiglu_clamped,
+              gated: 1,
+              columns,
+              alpha,
+              limit,
+            }],
+            buffers: [tokenBuffer(2 * columns), tokenBuffer(columns)],
+          },
+          tokens,
+          { 0: input },
+          1,
+        );
+        const wanted = Array.from({ length: tokens * columns }, (_, i) => {
+          const at = Math.floor(i / columns) * 2 * columns + i % columns;
+          const gate = Math.min(input[at], limit);
+          const up = Math.min(Math.max(input[at + columns], -limit), limit);
+          return gate / (1 + Math.exp(-alpha * gate)) * (up + 1);
+        });
+        for (const got of results) assertClose(got, wanted, 1e-6);
+      }
+    });
+  },
+);
+
+for (const name of Object.keys(Activation) as (keyof typeof Activation)[]) {
+  Deno.test(
+    `activation ${name}: what is not a number stays none, as a gate and as an up value`,
+    async () => {
+      await withDevice({}, async (device) => {
+        const results = await everyWay(
+          device,
+          {
+            ops: [{
+              kind: "activation",
+              input: 0,
+              output: 1,
+              activation: Activation[name],
+              gated: 1,
+              columns: 3,
+              alpha: 1,
+              limit: 2,
+            }],
+            buffers: [tokenBuffer(6), tokenBuffer(3)],
+          },
+          1,
+          { 0: Float32Array.of(NaN, 1, 1, 1, NaN, 1) },
+          1,
+        );
+        for (const got of results) {
+          assertEquals(Array.from(got, Number.isNaN), [true, true, false], `${got}`);
+        }
+      });
+    },
+  );
 }
 
-Deno.test("add with a gate: a + sigmoid(gate) * b, each row with its own, in place too", {
-  ignore: lacks("add"),
-}, async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const random = new Random(63);
-    const [tokens, columns] = [7, 1027];
-    const a = random.floats(tokens * columns);
-    const b = random.floats(tokens * columns);
-    const gates = random.floats(tokens * 3, 4);
-    for (const output of [0, 1, 2]) {
-      const results = await everyWay(
-        device,
-        {
-          ops: [{ kind: "add", a: 0, b: 1, gate: 3, output, columns }],
-          buffers: [
-            tokenBuffer(columns),
-            tokenBuffer(columns),
-            tokenBuffer(columns),
-            tokenBuffer(3),
-          ],
-        },
-        tokens,
-        { 0: a, 1: b, 3: gates },
-        output,
-      );
-      const wanted = Array.from(
-        a,
-        (value, i) => value + b[i] / (1 + Math.exp(-gates[3 * Math.floor(i / columns)])),
-      );
-      for (const got of results) assertClose(got, wanted, 1e-6);
-    }
-  });
-});
+Deno.test(
+  "add with a gate: a + sigmoid(gate) * b, each row with its own, in place too",
+  async () => {
+    await withDevice({ threads: 2 }, async (device) => {
+      const random = new Random(63);
+      const [tokens, columns] = [7, 1027];
+      const a = random.floats(tokens * columns);
+      const b = random.floats(tokens * columns);
+      const gates = random.floats(tokens * 3, 4);
+      for (const output of [0, 1, 2]) {
+        const results = await everyWay(
+          device,
+          {
+            ops: [{ kind: "add", a: 0, b: 1, gate: 3, output, columns }],
+            buffers: [
+              tokenBuffer(columns),
+              tokenBuffer(columns),
+              tokenBuffer(columns),
+              tokenBuffer(3),
+            ],
+          },
+          tokens,
+          { 0: a, 1: b, 3: gates },
+          output,
+        );
+        const wanted = Array.from(
+          a,
+          (value, i) => value + b[i] / (1 + Math.exp(-gates[3 * Math.floor(i / columns)])),
+        );
+        for (const got of results) assertClose(got, wanted, 1e-6);
+      }
+    });
+  },
+);
 
 Deno.test("add, select and softcap: every row and column, and nothing beside them", async () => {
   await withDevice({ threads: 2 }, async (device) => {

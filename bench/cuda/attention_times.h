@@ -61,17 +61,18 @@ void time_decode(const Shape& shape, const char* name, const std::vector<uint32_
                  for (uint32_t layer = 0; layer < layers; layer++) {
                    const RopeStoreArgs r = world.rope_store_args(qkv.data, layer);
                    const AttentionArgs a = world.attention_args(qkv.data, output.data, layer);
-                   if (fused) {
+                   if (fused && rope_attention_fuses(r, a, step.view)) {
                      launch_rope_attention(r, a, step.view, world.view(), stream);
                    } else {
-                     if (rope) launch_rope_store(r, step.view, world.view(), stream);
-                     if (attention) launch_attention(a, step.view, world.view(), stream);
+                     if (rope || fused) launch_rope_store(r, step.view, world.view(), stream);
+                     if (attention || fused) launch_attention(a, step.view, world.view(), stream);
                    }
                  }
                }) / layers;
       };
       const double rope = run(true, false, false), attention = run(false, true, false), fused = run(false, false, true);
-      const double bytes = 2.0 * batch * (depth + 1) * shape.n_kv_heads * (cache_row_bytes(shape.type, shape.head_dim) + cache_scale_row_bytes(shape.type, shape.head_dim));
+      const uint32_t attended = shape.window == 0 ? depth + 1 : std::min(shape.window, depth + 1), values = shape.cached();
+      const double bytes = 1.0 * batch * attended * shape.n_kv_heads * (cache_row_bytes(shape.type, values) + cache_scale_row_bytes(shape.type, values));
       printf("%-18s %2u sequences at %6u: rope %6.2f us, attention %8.2f us (%5.0f GB/s), fused %8.2f us (%5.0f GB/s)\n", name, batch, depth, rope, attention,
              bytes / attention / 1e3, fused, bytes / fused / 1e3);
     }
@@ -92,9 +93,10 @@ void time_prefill(const Shape& shape, const char* name, uint32_t depth, uint32_t
   const double attention = median_us([&](cudaStream_t stream) {
                              for (uint32_t layer = 0; layer < layers; layer++) launch_attention(world.attention_args(qkv.data, output.data, layer), step.view, world.view(), stream);
                            }, 5) / layers;
-  const double pairs = double(n) * depth + double(n) * (n + 1) / 2;
+  double pairs = 0;
+  for (uint32_t i = 0; i < n; i++) pairs += shape.window == 0 ? depth + i + 1 : std::min(shape.window, depth + i + 1);
   printf("%-18s prefill %5u at %5u: rope %7.2f us, attention %9.2f us, %5.1f TFLOP/s\n", name, n, depth, rope, attention,
-         4 * pairs * shape.n_heads * shape.head_dim / attention / 1e6);
+         2 * pairs * shape.n_heads * (shape.head_dim + shape.values()) / attention / 1e6);
 }
 
 int time_all() {
@@ -105,12 +107,22 @@ int time_all() {
   const Shape gemma = {16, 8, 256, 256, M40_ROPE_HALVES, 0, 50, true, M40_TYPE_F16, 32};
   const Shape mha = {32, 32, 128, 128, M40_ROPE_INTERLEAVED, 0, 0, false, M40_TYPE_F16, 32};
   const Shape wide = {64, 8, 128, 128, M40_ROPE_INTERLEAVED, 0, 0, false, M40_TYPE_F16, 32};
+  const Shape gpt_oss = {64, 8, 64, 64, M40_ROPE_HALVES, 0, 0, false, M40_TYPE_F16, 32};
+  Shape gpt_oss_window = gpt_oss;
+  gpt_oss_window.window = 128;
+  // Multi-head latent attention as GLM-4.7-Flash has it; a global layer of Gemma 4.
+  const Shape latent = {20, 1, 576, 64, M40_ROPE_INTERLEAVED, 0, 0, false, M40_TYPE_F16, 32, 512, true};
+  const Shape long_heads = {16, 2, 512, 128, M40_ROPE_HALVES, 0, 0, true, M40_TYPE_F16, 32};
   time_decode(mistral, "mistral f16", {1, 128, 512, 1024, 2048, 4096, 8192, 32768}, {1, 8, 32});
   time_decode(mistral_q8, "mistral q8_0", {512, 4096, 32768}, {1, 32});
   time_decode(small, "64-wide f16", {512, 4096}, {1, 32});
   time_decode(gemma, "256-wide f16", {512, 4096}, {1, 32});
   time_decode(mha, "1 head a KV head", {512, 4096}, {1, 32});
   time_decode(wide, "8 heads a KV head", {512, 4096}, {1, 32});
+  time_decode(gpt_oss, "gpt-oss", {512, 4096, 32768}, {1, 8});
+  time_decode(gpt_oss_window, "gpt-oss, window", {512, 4096, 32768}, {1, 8});
+  time_decode(latent, "latent, 20 heads", {512, 4096, 32768}, {1, 8});
+  time_decode(long_heads, "512-wide, 8 heads", {512, 4096, 32768}, {1, 8});
   for (uint32_t n : {16u, 128u, 512u, 2048u, 8192u}) time_prefill(mistral, "mistral f16", 0, n);
   time_prefill(mistral, "mistral f16", 4096, 32);
   time_prefill(mistral, "mistral f16", 4096, 256);
@@ -118,6 +130,10 @@ int time_all() {
   time_prefill(small, "64-wide f16", 0, 2048);
   time_prefill(gemma, "256-wide f16", 0, 2048);
   time_prefill(mha, "1 head a KV head", 0, 2048);
+  time_prefill(gpt_oss, "gpt-oss", 0, 2048);
+  time_prefill(gpt_oss_window, "gpt-oss, window", 0, 2048);
+  time_prefill(latent, "latent, 20 heads", 0, 2048);
+  time_prefill(long_heads, "512-wide, 8 heads", 0, 2048);
   return 0;
 }
 

@@ -36,6 +36,13 @@ struct Shape {
   float softcap;
   bool norms;
   uint32_t type, page_tokens;
+  // Of V: 0 as many as of K. Latent: V are the first values of K.
+  uint32_t value_dim = 0;
+  bool latent = false;
+
+  uint32_t values() const { return value_dim == 0 ? head_dim : value_dim; }
+  // Values of a cached position of a KV head.
+  uint32_t cached() const { return head_dim + (latent ? 0 : values()); }
   std::string name() const {
     char text[160];
     snprintf(text, sizeof text, "%u/%u heads of %u (rope %u: %u), window %u, cap %g, norms %d, type %u, pages of %u", n_heads, n_kv_heads, head_dim,
@@ -72,8 +79,8 @@ struct World {
         n_layers(layers),
         layer(layers - 1),
         max_positions(positions),
-        width((s.n_heads + 2 * s.n_kv_heads) * s.head_dim),
-        columns(s.n_heads * s.head_dim),
+        width(s.n_heads * s.head_dim + s.n_kv_heads * s.cached()),
+        columns(s.n_heads * s.values()),
         pages_each((positions + s.page_tokens - 1) / s.page_tokens),
         table(make_table(n_sequences, pages_each)),
         desc(make_desc(s, layers, n_sequences * pages_each)),
@@ -127,7 +134,8 @@ struct World {
     desc.type = s.type;
     for (uint32_t i = 0; i < layers; i++) {
       desc.n_kv_heads[i] = s.n_kv_heads;
-      desc.head_dim[i] = desc.value_dim[i] = s.head_dim;
+      desc.head_dim[i] = s.head_dim;
+      desc.value_dim[i] = s.latent ? 0 : s.values();
     }
     return desc;
   }
@@ -139,8 +147,12 @@ struct World {
     op.n_heads = shape.n_heads;
     op.n_kv_heads = shape.n_kv_heads;
     op.head_dim = shape.head_dim;
+    op.value_dim = shape.values();
+    op.k_column = shape.n_heads * shape.head_dim;
+    op.v_column = shape.latent ? M40_NONE : op.k_column + shape.n_kv_heads * shape.head_dim;
     op.rope_dim = shape.rope_dim;
     op.rope = shape.rope;
+    op.head_norm = shape.norms ? M40_HEAD_NORM_BEFORE : M40_HEAD_NORM_NONE;
     op.norm_epsilon = 1e-6f;
     op.attention_factor = 1;
     return op;
@@ -151,16 +163,17 @@ struct World {
     op.n_heads = shape.n_heads;
     op.n_kv_heads = shape.n_kv_heads;
     op.head_dim = shape.head_dim;
+    op.value_dim = shape.values();
     op.window = shape.window;
     op.scale = static_cast<float>(1 / sqrt(static_cast<double>(shape.head_dim)));
     op.softcap = shape.softcap;
     return op;
   }
   RopeStoreArgs rope_store_args(float* qkv, uint32_t at) const {
-    return {qkv, width, turns.data, shape.norms ? q_norm.data : nullptr, shape.norms ? k_norm.data : nullptr, rope_op(at)};
+    return {qkv, width, qkv, width, turns.data, shape.norms ? q_norm.data : nullptr, shape.norms ? k_norm.data : nullptr, rope_op(at)};
   }
   AttentionArgs attention_args(float* qkv, float* output, uint32_t at) const {
-    return {qkv, width, output, columns, max_positions, attention_decode_rows(limits), attention_op(at), {counters.data, scratch.data}};
+    return {qkv, width, output, columns, max_positions, attention_decode_rows(limits), nullptr, attention_op(at), {counters.data, scratch.data}};
   }
 
   // A position's K or V as the cache holds it.

@@ -267,10 +267,10 @@ void check_prologue(uint32_t type, uint32_t rows, uint32_t columns) {
         if (kind == MatmulPrologue::kNorm) {
           NormArgs norm = {};
           norm.input = d_input, norm.input_stride = 2 * columns, norm.output = d_between, norm.output_stride = columns, norm.weight = d_norm;
-          norm.n_rows = n_tokens, norm.columns = columns, norm.norm = M40_NORM_RMS, norm.epsilon = 1e-5f;
+          norm.n_rows = n_tokens, norm.columns = columns, norm.n_groups = 1, norm.norm = M40_NORM_RMS, norm.epsilon = 1e-5f;
           launch_norm(norm, nullptr);
         } else {
-          launch_activation({d_input, 2 * columns, d_between, columns, n_tokens, columns, M40_ACTIVATION_SILU, true}, nullptr);
+          launch_activation({d_input, 2 * columns, d_input + columns, 2 * columns, d_between, columns, n_tokens, columns, M40_ACTIVATION_SILU, 0, 0}, nullptr);
         }
         args.input = d_between, args.input_stride = columns, args.prologue = {};
       }
