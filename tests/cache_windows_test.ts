@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals } from "@std/assert";
 import { Engine, type EngineOptions, type GenerateRequest } from "../engine/mod.ts";
 import { BACKEND } from "./device_harness.ts";
 import { CONTEXT, WINDOW, writeWindowedModel } from "./windowed_model.ts";
@@ -14,8 +14,12 @@ const PAGE = 32;
 /** A context that one step can fill, in which no page is ever behind a window while others are needed. */
 const SHORT_CONTEXT = 256;
 
-async function withEngine<T>(options: EngineOptions, work: (engine: Engine) => Promise<T>) {
-  const engine = await Engine.load(MODEL, { device: BACKEND, threads: 1, ...options });
+async function withEngine<T>(
+  options: EngineOptions,
+  work: (engine: Engine) => Promise<T>,
+  model = MODEL,
+) {
+  const engine = await Engine.load(model, { device: BACKEND, threads: 1, ...options });
   try {
     return await work(engine);
   } finally {
@@ -111,9 +115,13 @@ Deno.test("the logits of a long text are those of one step, though windows pass 
     assertEquals(rows.length, CONTEXT);
     kept.forEach((row, i) => assertEquals(rows[i], row, `position ${i}`));
     assertEquals(engine.status().usedPages, 0);
-    // Scored, token by token in rows of several at once, they are the same numbers.
+    // Scored, in decode rows and several at once, they are the same but for rounding.
     const scored = await engine.score(text, { topLogprobs: 0 }).result;
-    assertEquals(scored.length, text.length - 1);
+    scored.forEach(({ token, logprob }, i) => {
+      const logits = new Float32Array(rows[i].buffer);
+      const sum = logits.reduce((sum, value) => sum + Math.exp(value - logits[token]), 0);
+      assertAlmostEquals(logprob!, -Math.log(sum), 1e-3);
+    });
   });
 });
 
@@ -200,5 +208,68 @@ Deno.test("n answers to a prompt of many windows compute it once, each what it w
       assertEquals(answers, alone);
       assert(engine.status().promptTokens <= 330 + 4 * (330 % PAGE));
     });
+  }
+});
+
+/** Models with windows of all kinds, and how many groups of layers they have then. */
+const MODELS = {
+  // Every fourth layer, every sixth, every other without a window; fewer without one than with.
+  cohere2: 4,
+  gemma3: 7,
+  "gpt-oss": 2,
+  olmo3: 4,
+  // Heads of two sizes; the last layers attend to the K and V of others.
+  gemma4: 3,
+  "gemma4-e2b": 2,
+};
+
+for (const [name, groups] of Object.entries(MODELS)) {
+  Deno.test(`${name}: who gives way, shares a beginning or is far beyond its windows gets the tokens of a cache that keeps all`, async () => {
+    const model = await writeWindowedModel(FOLDER, name);
+    const asked = (i: number): GenerateRequest => ({
+      prompt: [...promptOf(70, 0), ...promptOf(1 + 9 * i, 1 + i)],
+      maxTokens: SHORT_CONTEXT - 80 - 9 * i,
+      sampling: { temperature: 1, seed: i },
+    });
+    const requests = [0, 1, 2, 3].map(asked);
+    const kept: Answer[] = [];
+    await withEngine({ contextTokens: SHORT_CONTEXT }, async (engine) => {
+      assertEquals(engine.plan.groups.length, 1);
+      for (const request of requests) kept.push(await answerOf(engine, request));
+    }, model);
+    for (const hostCacheBytes of [0, 2 ** 20]) {
+      const options = { parallel: 4, contextTokens: CONTEXT, hostCacheBytes, kvPages: 1 };
+      await withEngine(options, async (engine) => {
+        assertEquals(engine.plan.groups.length, groups);
+        const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
+        assertEquals(got, kept);
+        assertEquals(engine.status().usedPages, 0);
+      }, model);
+    }
+  });
+}
+
+Deno.test("a latent cache: its pages are shared, saved, restored and computed again, and nobody's tokens change", async () => {
+  const model = new URL("data/golden/deepseek2.gguf", import.meta.url).pathname;
+  const asked = (i: number): GenerateRequest => ({
+    prompt: [...promptOf(70, i % 3), ...promptOf(1 + 5 * i, 1 + i)],
+    maxTokens: 110,
+    sampling: { temperature: 1, seed: i },
+  });
+  const requests = Array.from({ length: 8 }, (_, i) => asked(i));
+  const alone: Answer[] = [];
+  await withEngine({ parallel: 1 }, async (engine) => {
+    // K of 40 values in 3 layers, and no V: F16.
+    assertEquals(engine.plan.cacheBytes / engine.plan.pages, 3 * 40 * 2 * PAGE);
+    for (const request of requests) alone.push(await answerOf(engine, request));
+  }, model);
+  for (const hostCacheBytes of [0, 2 ** 20]) {
+    await withEngine({ parallel: 4, hostCacheBytes, kvPages: 1 }, async (engine) => {
+      const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
+      assertEquals(got, alone);
+      const { preemptions, recomputations, cachedTokens, usedPages } = engine.status();
+      assert(preemptions > 0 && cachedTokens > 0);
+      assertEquals([recomputations > 0, usedPages], [hostCacheBytes === 0, 0]);
+    }, model);
   }
 });

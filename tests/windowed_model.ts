@@ -8,23 +8,23 @@ import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 
-const GOLDEN = new URL("data/golden/gemma2.gguf", import.meta.url).pathname;
-
-/** Positions that a token sees in the first and the third of the three layers. */
+/** Positions that a token sees in layers with a window. */
 export const WINDOW = 40;
-/** Tokens of its context. */
+/** Tokens of the context. */
 export const CONTEXT = 1024;
 
-/** Gemma 2's golden with another window and context, as a file in a folder. */
-export async function writeWindowedModel(folder: string): Promise<string> {
-  const { metadata, tensors } = await readGguf(GOLDEN);
-  const file = await Deno.readFile(GOLDEN);
+/** The golden model of a name with another window and context, as a file in a folder; returns its path. */
+export async function writeWindowedModel(folder: string, name = "gemma2"): Promise<string> {
+  const golden = new URL(`data/golden/${name}.gguf`, import.meta.url).pathname;
+  const { metadata, tensors } = await readGguf(golden);
+  const file = await Deno.readFile(golden);
   const entries = new Map<string, MetadataEntry>(metadata.entries());
+  const prefix = metadata.string("general.architecture");
   const change = (key: string, value: number) =>
     entries.set(key, { ...entries.get(key)!, value } as MetadataEntry);
-  change("gemma2.context_length", CONTEXT);
-  change("gemma2.attention.sliding_window", WINDOW);
-  const path = join(folder, "windowed.gguf");
+  change(`${prefix}.context_length`, CONTEXT);
+  change(`${prefix}.attention.sliding_window`, WINDOW);
+  const path = join(folder, `${name}.gguf`);
   await writeGguf(path, {
     metadata: entries,
     tensors: [...tensors.values()].map(({ name, type, shape, offset, bytes }) => ({
