@@ -21,8 +21,13 @@ function withContext(test: (context: Context) => void): void {
   }
 }
 
-function plan(context: Context, type: string, request: Partial<PlanRequest>) {
-  const gguf = headerOf("mistral-7b", type);
+function plan(
+  context: Context,
+  type: string,
+  request: Partial<PlanRequest>,
+  model = "mistral-7b",
+) {
+  const gguf = headerOf(model, type);
   const { program, shape } = architectureOf(gguf).read(gguf);
   const defaults = {
     kvType: "f16" as const,
@@ -89,5 +94,58 @@ Deno.test("on a GPU all that is left becomes KV pages; else there are as many as
     const useful = plan(context, "Q4_K_M", { contextTokens: 2048 });
     assertEquals(useful.pages, 4 * 2048 / useful.pageTokens);
     assertEquals(useful.totalBytes, useful.weightBytes + useful.cacheBytes + useful.programBytes);
+  });
+});
+
+Deno.test("the KV cache of 32k tokens of models with windows takes within 5% of what the windows allow", () => {
+  withContext((context) => {
+    const contextTokens = 32_768;
+    for (const [model, type] of [["gpt-oss-20b", "MXFP4"], ["gemma3-12b", "Q4_K_M"]]) {
+      const gguf = headerOf(model, type);
+      const { cacheLayers } = architectureOf(gguf).read(gguf).program;
+      const allowed = (tokens: (window: number) => number) =>
+        cacheLayers.reduce((sum, { kvHeads, headDim, valueDim, window }) => {
+          const kept = window === 0 ? contextTokens : tokens(window);
+          return sum + kvHeads * (headDim + valueDim) * 2 * kept;
+        }, 0);
+      for (const [maxRunning, device] of [[1, "cpu"], [8, "cpu"], [1, "gpu"]] as const) {
+        const request = { contextTokens, maxRunning, device, freeBytes: 80 * GIB };
+        // On a GPU what is left becomes pages: as few as one sequence needs.
+        const pages = device === "gpu" ? { pages: 1 } : {};
+        const { cacheBytes, limits } = plan(context, type, { ...request, ...pages }, model);
+        // All sequences together compute a step's tokens beside what their windows show.
+        const wanted = allowed((window) => window + limits.n_tokens / maxRunning) * maxRunning;
+        const share = cacheBytes / wanted;
+        assert(share >= 1 && share < 1.05, `${model}, ${maxRunning} at once: ${share}`);
+      }
+      // Eight sequences, whatever a step takes: the windows alone.
+      const eight = plan(
+        context,
+        type,
+        { contextTokens, maxRunning: 8, freeBytes: 80 * GIB },
+        model,
+      );
+      const share = eight.cacheBytes / allowed((window) => window) / 8;
+      assert(share < 1.05, `${model}: ${share} of its windows`);
+    }
+  });
+});
+
+Deno.test("with windows, a context that is four times as long is not four times as dear, and fits", () => {
+  withContext((context) => {
+    const request = { maxRunning: 1, freeBytes: 15 * GIB, pages: 1 };
+    const short = plan(context, "MXFP4", { ...request, contextTokens: 8192 }, "gpt-oss-20b");
+    const long = plan(context, "MXFP4", { ...request, contextTokens: 32_768 }, "gpt-oss-20b");
+    assert(long.cacheBytes < 3.9 * short.cacheBytes, `${long.cacheBytes / short.cacheBytes}`);
+    assertEquals(short.groups.length, 2);
+    // What is refused names one that is planned.
+    const tight = { ...request, freeBytes: short.totalBytes + GIB / 4 };
+    const error = assertThrows(
+      () => plan(context, "MXFP4", { ...tight, contextTokens: 32_768 }, "gpt-oss-20b"),
+      M40Error,
+    );
+    const possible = Number(/--ctx (\d+)/.exec(error.message)![1]);
+    assert(possible >= 8192, error.message);
+    plan(context, "MXFP4", { ...tight, contextTokens: possible }, "gpt-oss-20b");
   });
 });
