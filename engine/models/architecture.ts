@@ -2,8 +2,10 @@ import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { quoteKey } from "../gguf/metadata.ts";
+import { afmoe } from "./afmoe.ts";
 import { arcee } from "./arcee.ts";
 import { bailingmoe2 } from "./bailingmoe2.ts";
+import { chatglm } from "./chatglm.ts";
 import { cohere2 } from "./cohere2.ts";
 import { commandR } from "./command_r.ts";
 import { deepseek2 } from "./deepseek2.ts";
@@ -25,6 +27,7 @@ import { hunyuanDense, hunyuanMoe } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
+import { mellum } from "./mellum.ts";
 import { minicpm } from "./minicpm.ts";
 import { minimaxM2 } from "./minimax_m2.ts";
 import { mistral3 } from "./mistral3.ts";
@@ -35,10 +38,10 @@ import { olmo2 } from "./olmo2.ts";
 import { orion } from "./orion.ts";
 import { phi2 } from "./phi2.ts";
 import { phi3 } from "./phi3.ts";
-import { qwen2 } from "./qwen2.ts";
+import { qwen2, qwen2vl } from "./qwen2.ts";
 import { qwen2moe } from "./qwen2moe.ts";
-import { qwen3 } from "./qwen3.ts";
-import { qwen3moe } from "./qwen3moe.ts";
+import { qwen3, qwen3vl } from "./qwen3.ts";
+import { qwen3moe, qwen3vlmoe } from "./qwen3moe.ts";
 import { seedOss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
@@ -92,6 +95,12 @@ const ARCHITECTURES: readonly Architecture[] = [
   seedOss,
   stablelm,
   starcoder,
+  afmoe,
+  chatglm,
+  mellum,
+  qwen2vl,
+  qwen3vl,
+  qwen3vlmoe,
 ];
 
 /** The names of the architectures that the engine knows. */

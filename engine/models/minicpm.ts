@@ -1,19 +1,20 @@
-import type { Architecture } from "./model.ts";
+import { type Architecture, wantedContext } from "./model.ts";
 import { attention } from "./parts/attention.ts";
 import { feedForward } from "./parts/feed_forward.ts";
-import { readRope } from "./parts/rope.ts";
+import { readLongRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
 /**
- * MiniCPM 1 and 2 (Hu et al. 2024, arXiv:2404.06395): Llama with multipliers of the embeddings and of what a layer adds
+ * MiniCPM 1, 2 and 4 (Hu et al. 2024, arXiv:2404.06395): Llama with multipliers of the embeddings and of what a layer adds
  * to the stream, and a divisor of the logits. Files of the first models do not say them.
  */
 export const minicpm: Architecture = {
   name: "minicpm",
-  read(gguf) {
+  read(gguf, options) {
     const model = new Transformer(gguf);
     const { parameters, hiddenSize, layers } = model;
-    const rope = readRope(model, "interleaved");
+    const context = wantedContext(model, options?.contextTokens);
+    const rope = readLongRope(model, "interleaved", context);
     const scale = parameters.positive("residual_scale", 1.4 / Math.sqrt(layers.length));
 
     model.embed({ scale: parameters.positive("embedding_scale", 12) });

@@ -22,3 +22,6 @@ export const qwen2: Architecture = {
     return model.finish();
   },
 };
+
+/** The language model of Qwen 2 and 2.5 VL: a token of text has one position, as in Qwen 2. */
+export const qwen2vl: Architecture = { name: "qwen2vl", read: qwen2.read };

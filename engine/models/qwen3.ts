@@ -19,3 +19,6 @@ export const qwen3: Architecture = {
     return model.finish();
   },
 };
+
+/** The language model of Qwen 3 VL: a token of text has one position, as in Qwen 3. */
+export const qwen3vl: Architecture = { name: "qwen3vl", read: qwen3.read };

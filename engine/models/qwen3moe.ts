@@ -20,3 +20,6 @@ export const qwen3moe: Architecture = {
     return model.finish();
   },
 };
+
+/** Those of Qwen 3 VL. */
+export const qwen3vlmoe: Architecture = { name: "qwen3vlmoe", read: qwen3moe.read };

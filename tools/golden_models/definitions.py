@@ -68,6 +68,12 @@ def rope(theta=10000.0, **others):
     return {"rope_type": "default", "rope_theta": theta, **others}
 
 
+def seeing(text, **vision):
+    """A model with a part that sees, as small as it can be: text does not use it."""
+    tower = {"depth": 1, "hidden_size": 16, "intermediate_size": 16, "num_heads": 1, "patch_size": 2}
+    return {"text_config": text, "vision_config": tower | vision, "tie_word_embeddings": False}
+
+
 DEFINITIONS = [
     Definition(
         "llama4",
@@ -380,5 +386,110 @@ DEFINITIONS = [
         ),
         note="q and k are normalised over their full width; half of a head is rotated",
         save=as_minimax_m2,
+    ),
+    Definition(
+        "chatglm",
+        transformers.GlmConfig,
+        transformers.GlmForCausalLM,
+        options(
+            head_dim=None,
+            kv_heads=1,
+            seq_length=128,
+            rms_norm_eps=1e-5,
+            rope_parameters=rope(partial_rotary_factor=0.5),
+        )
+        | {"head_dim": HEAD_DIM},
+        note="half of a head is rotated, gate and up are one weight",
+    ),
+    Definition(
+        "qwen2vl",
+        transformers.Qwen2_5_VLConfig,
+        transformers.Qwen2_5_VLForConditionalGeneration,
+        seeing(
+            options(
+                head_dim=None,
+                kv_heads=1,
+                rope_parameters=rope(1e6, mrope_section=[2, 3, 3]),
+            ),
+            out_hidden_size=32,
+        ),
+        note="text alone: all three positions of a token are the same",
+        silent=("k_proj.bias", "visual."),
+    ),
+    Definition(
+        "qwen3vl",
+        transformers.Qwen3VLConfig,
+        transformers.Qwen3VLForConditionalGeneration,
+        seeing(
+            options(rope_parameters=rope(5e6, mrope_section=[4, 2, 2], mrope_interleaved=True)),
+            out_hidden_size=32,
+            deepstack_visual_indexes=[0],
+        ),
+        note="text alone: all three positions of a token are the same",
+        silent=("visual.",),
+    ),
+    Definition(
+        "granitemoe-shared",
+        transformers.GraniteMoeSharedConfig,
+        transformers.GraniteMoeSharedForCausalLM,
+        options(
+            head_dim=None,
+            kv_heads=1,
+            intermediate_size=24,
+            num_local_experts=4,
+            num_experts_per_tok=2,
+            shared_intermediate_size=40,
+            tie_word_embeddings=True,
+            embedding_multiplier=12.0,
+            residual_multiplier=0.22,
+            logits_scaling=6.0,
+            attention_multiplier=0.2,
+            rope_parameters=rope(),
+        ),
+        note="an expert that every token has",
+    ),
+    Definition(
+        "afmoe",
+        transformers.AfmoeConfig,
+        transformers.AfmoeForCausalLM,
+        options(
+            layers=4,
+            moe_intermediate_size=16,
+            num_dense_layers=1,
+            num_experts=4,
+            num_experts_per_tok=2,
+            num_shared_experts=1,
+            route_scale=2.5,
+            sliding_window=8,
+            global_attn_every_n_layers=4,
+            mup_enabled=True,
+            rope_parameters=rope(),
+        ),
+        note="what was attended passes a gate; norms before and after; a window of 8 in three of four layers",
+    ),
+    Definition(
+        "mellum",
+        transformers.MellumConfig,
+        transformers.MellumForCausalLM,
+        options(
+            layers=4,
+            moe_intermediate_size=16,
+            num_experts=4,
+            num_experts_per_tok=2,
+            sliding_window=8,
+            layer_types=["sliding_attention"] * 3 + ["full_attention"],
+            rope_parameters={
+                "sliding_attention": rope(),
+                "full_attention": {
+                    "rope_type": "yarn",
+                    "rope_theta": 500000.0,
+                    "factor": 4.0,
+                    "original_max_position_embeddings": 32,
+                    "beta_fast": 32.0,
+                    "beta_slow": 1.0,
+                },
+            },
+        ),
+        note="a window of 8 in three of four layers; YaRN in the fourth",
     ),
 ]

@@ -24,10 +24,13 @@ export interface AttentionOptions extends Destination {
   readonly sinks?: boolean;
   /**
    * Norms of q and k by `attn_q_norm` and `attn_k_norm`: "before" or "after" the rotation, each head's with the same
-   * weights; "own": before it, with weights of each head's own; "row": before it, all heads at once. Or those that are given, of other weights.
+   * weights; "own": before it, with weights of each head's own; "row": before it, all heads at once. Or those that are
+   * given, of other weights or of none.
    */
   readonly norms?: "before" | "after" | "own" | "row" | HeadNorms;
   readonly temperature?: AttentionTemperature;
+  /** Whether what was attended passes a gate, the sigmoid of a product of the input: `attn_gate`. */
+  readonly gated?: boolean;
 }
 
 /** Attention, with its projections: `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`) and `attn_output`. */
@@ -66,7 +69,23 @@ export function attention(layer: Layer, input: Buffer, options: AttentionOptions
     shape,
     kv: { buffer: qkv, keyColumn: queryWidth, valueColumn: queryWidth + keyWidth },
     headNorms: headNorms(layer, options.norms),
+    project: options.gated
+      ? (attended) => projectGated(layer, input, attended, options)
+      : undefined,
   });
+}
+
+/** The product of what was attended with `attn_output`, behind its gate. */
+function projectGated(layer: Layer, input: Buffer, attended: Buffer, to: Destination): Buffer {
+  const { model } = layer;
+  const gate = model.scratch("attention gate", attended.columns);
+  const passed = model.scratch("passed", attended.columns);
+  model.program.matmul(input, gate, [layer.weight("attn_gate", gate.columns)]);
+  model.program.activation(gate, passed, "sigmoid", {
+    gated: true,
+    up: { buffer: attended, column: 0 },
+  });
+  return model.project(passed, layer.weight("attn_output", model.hiddenSize), to);
 }
 
 /** The norms of each head, by the layer's weights. */
@@ -88,7 +107,7 @@ function headNorms(layer: Layer, norms: AttentionOptions["norms"]): HeadNorms | 
 export function attend(
   layer: Layer,
   q: Buffer,
-  options: Omit<AttentionOptions, "norms"> & {
+  options: Omit<AttentionOptions, "norms" | "gated"> & {
     readonly shape: HeadShape;
     /** What stands for `attn_output`, where it is not that: it is given what was attended. */
     readonly project?: (attended: Buffer) => Buffer;
