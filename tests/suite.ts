@@ -16,6 +16,7 @@ export const SUITE = [
   "reference_matmul_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
+  "reference_fusion_test.ts",
   "cache_layers_test.ts",
   "slow/attention_shapes_test.ts",
   "reference_sample_test.ts",
