@@ -1,11 +1,12 @@
 /**
- * A model of two layers with random weights, the second with experts, as a program for tests.
+ * A model of two layers with random weights, as a program for tests: the first is as Llama's are, the second has experts
+ * and more of what operations can be told.
  *
  * @module
  */
 import type { Cache } from "../engine/device/context.ts";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
-import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
+import { Activation, HeadNorm, NONE, Norm, Rope, Score } from "../engine/device/structs.ts";
 import {
   expertBuffer,
   indexBuffer,
@@ -15,6 +16,7 @@ import {
   type TestDevice,
   tokenBuffer,
 } from "./device_harness.ts";
+import { lacks } from "./features.ts";
 import type { GivenOperation } from "./operations.ts";
 
 /** Tokens of the small model's vocabulary. */
@@ -62,7 +64,8 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     if (spoilt !== undefined) values.fill(Infinity, spoilt * HIDDEN, (spoilt + 1) * HIDDEN);
     return device.tensor(values, VOCAB, HIDDEN);
   };
-  const ones = () => device.tensor(random.floats(HIDDEN, 0.1).map((value) => 1 + value), HIDDEN);
+  const ones = (n = HIDDEN) => device.tensor(random.floats(n, 0.1).map((value) => 1 + value), n);
+  const vector = (n: number) => device.tensor(random.floats(n), n);
   const matmul = (
     input: number,
     output: number,
@@ -79,8 +82,8 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     rows,
     output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
   });
-  const norm = (input: number, output: number): GivenOperation => ({
-    kind: "norm",
+  const norm = (input: number, output: number) => ({
+    kind: "norm" as const,
     input,
     output,
     weight: ones(),
@@ -103,13 +106,22 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
         ...heads,
         rope_dim: HEAD_DIM,
         rope: Rope.halves,
+        ...(layer === 1
+          ? {
+            head_norm: HeadNorm.after,
+            k_norm: ones(HEAD_DIM),
+            norm_epsilon: 1e-5,
+            temperature_scale: 0.2,
+            temperature_length: 4,
+          }
+          : {}),
       },
       {
         kind: "attention",
         q: B.qkv,
         output: B.attended,
         ...heads,
-        window: layer === 1 ? 9 : 0,
+        ...(layer === 1 ? { window: 9, sinks: vector(HEADS) } : {}),
         scale: 1 / Math.sqrt(HEAD_DIM),
       },
       matmul(B.attended, B.hidden, HEADS * HEAD_DIM, [HIDDEN], B.hidden),
@@ -138,6 +150,8 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     n_used: USED,
     n_experts: EXPERTS,
     weight: rows.map((n) => matrix(EXPERTS, n, columns)),
+    bias: rows.map((n) => vector(EXPERTS * n)),
+    factor: rows.map(() => ones(EXPERTS)),
     rows,
     output_column: [0, rows[0]],
   });
@@ -162,7 +176,12 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
       weights: B.shares,
       n_experts: EXPERTS,
       n_used: USED,
+      bias: vector(EXPERTS),
+      score: Score.sigmoid,
       normalise: 1,
+      n_groups: 2,
+      n_groups_used: 1,
+      least_sum: 1e-3,
     },
     experts(B.normed, B.expertGateUp, HIDDEN, [INNER, INNER]),
     gate(B.expertGateUp, B.expertGated),
@@ -175,8 +194,38 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
       output: B.hidden,
       columns: HIDDEN,
       n_used: USED,
+      scale: 0.5,
     },
-    { kind: "add", a: B.hidden, b: B.attended, output: B.hidden, columns: HIDDEN },
+    ...(lacks("head_matmul") ? [] : [
+      {
+        kind: "head_matmul",
+        input: B.attended,
+        output: B.normed,
+        weight: matrix(HEADS, HEAD_DIM - 2, HEAD_DIM - 2),
+        n_heads: HEADS,
+        columns: HEAD_DIM - 2,
+        rows: HEAD_DIM - 2,
+        input_stride: HEAD_DIM,
+        output_stride: HEAD_DIM,
+        copied: 2,
+      } as const,
+    ]),
+    {
+      kind: "add",
+      a: B.hidden,
+      b: B.normed,
+      gate: B.router,
+      output: B.hidden,
+      columns: HIDDEN,
+    },
+    {
+      ...norm(B.hidden, B.hidden),
+      residual: B.hidden,
+      factor: ones(1),
+      columns: HEAD_DIM,
+      n_groups: HEADS,
+      weight_per_group: 1,
+    },
     { kind: "select", input: B.hidden, output: B.selected, columns: HIDDEN },
     norm(B.selected, B.selected),
     matmul(B.selected, B.logits, HIDDEN, [VOCAB]),
