@@ -491,6 +491,8 @@ DEFINITIONS = [
             },
         ),
         note="a window of 8 in three of four layers; YaRN in the fourth",
+    ),
+    Definition(
         "deepseek2-lite",
         transformers.DeepseekV2Config,
         transformers.DeepseekV2ForCausalLM,
