@@ -9,7 +9,6 @@ import {
   TestDevice,
   tokenBuffer,
 } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 import type { GivenOperation } from "./operations.ts";
 
 // A program is refused once an arena is gone that one of its weights lies in, whichever operation's weight it is.
@@ -122,8 +121,7 @@ function operationOf(
 for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
   for (const gone of fields) {
     const name = `a program is refused without the arena of a weight: ${kind} ${gone}`;
-    const ignore = kind === "head_matmul" && lacks(kind);
-    Deno.test(name, { ignore }, async () => {
+    Deno.test(name, async () => {
       const device = new TestDevice();
       try {
         const lost = device.context.createArena(1 << 20);

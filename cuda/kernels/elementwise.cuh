@@ -85,6 +85,14 @@ __device__ __forceinline__ void add(const AddArgs& args, BlockIndex block, GridS
   });
 }
 
+__device__ __forceinline__ void copy_heads(const CopyHeadsArgs& args, BlockIndex block, GridSize grid) {
+  for_each_value(block, grid, args.n_rows, args.n_heads * args.copied, [&](size_t row, uint32_t i) {
+    const uint32_t head = i / args.copied, at = i % args.copied;
+    args.output[row * args.output_stride + size_t{head} * args.output_head_stride + at] =
+        args.input[row * args.input_stride + size_t{head} * args.input_head_stride + at];
+  });
+}
+
 __device__ __forceinline__ void softcap(const SoftcapArgs& args, BlockIndex block, GridSize grid) {
   for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
     args.output[row * args.output_stride + i] = soft_capped(args.input[row * args.input_stride + i] * args.scale, args.softcap);

@@ -33,6 +33,19 @@ struct AddArgs {
   uint32_t columns;
 };
 
+// The first values of each head, which stand head_stride apart.
+struct CopyHeadsArgs {
+  const float* input;
+  uint32_t input_stride;
+  uint32_t input_head_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t output_head_stride;
+  uint32_t n_rows;
+  uint32_t n_heads;
+  uint32_t copied;
+};
+
 struct SoftcapArgs {
   const float* input;
   uint32_t input_stride;

@@ -10,6 +10,7 @@
 #include "../kernels/attention_score.cuh"
 #include "../kernels/attention_spans.cuh"
 #include "../kernels/attention_staging.cuh"
+#include "../kernels/attention_wide.cuh"
 #include "../kernels/block.cuh"
 #include "../kernels/elementwise.cuh"
 #include "../kernels/elementwise_args.cuh"

@@ -6,6 +6,7 @@ namespace m40::cuda {
 
 __global__ void activation_kernel(ActivationArgs args) { activation(args, launched_block(), launched_grid()); }
 __global__ void add_kernel(AddArgs args) { add(args, launched_block(), launched_grid()); }
+__global__ void copy_heads_kernel(CopyHeadsArgs args) { copy_heads(args, launched_block(), launched_grid()); }
 __global__ void softcap_kernel(SoftcapArgs args) { softcap(args, launched_block(), launched_grid()); }
 __global__ void select_rows_kernel(SelectRowsArgs args) { select_rows(args, launched_block(), launched_grid()); }
 __global__ void expert_sum_kernel(ExpertSumArgs args) { expert_sum(args, launched_block(), launched_grid()); }
@@ -25,6 +26,10 @@ void launch_activation(const ActivationArgs& args, cudaStream_t stream) {
 
 void launch_add(const AddArgs& args, cudaStream_t stream) {
   M40_LAUNCH((add_kernel), grid_of(args.n_rows, args.columns), dim3(elementwise_threads), 0, stream, args);
+}
+
+void launch_copy_heads(const CopyHeadsArgs& args, cudaStream_t stream) {
+  M40_LAUNCH((copy_heads_kernel), grid_of(args.n_rows, args.n_heads * args.copied), dim3(elementwise_threads), 0, stream, args);
 }
 
 void launch_select(const SelectArgs& args, const StepView& step, cudaStream_t stream) {

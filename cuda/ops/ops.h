@@ -193,6 +193,8 @@ void launch_select(const SelectArgs& args, const StepView& step, cudaStream_t st
 
 void launch_softcap(const SoftcapArgs& args, cudaStream_t stream);
 
+void launch_copy_heads(const CopyHeadsArgs& args, cudaStream_t stream);
+
 void launch_expert_sum(const ExpertSumArgs& args, cudaStream_t stream);
 
 // ---- rope_store.cu ----------------------------------------------------------------------------------------

@@ -42,6 +42,8 @@ struct ProgramPlan {
   uint64_t scratch;
   uint64_t scratch_bytes;
   uint64_t expert_groups[2];          // ExpertGrouping of decoded rows, and of prompts'
+  uint64_t heads;                     // 0, 1, 2 ...: the experts of the slots of head_matmul; 0 where there is none
+  uint32_t n_heads;
   uint64_t n_bytes;                   // of all
 };
 
@@ -57,6 +59,9 @@ struct StepResults {
     return samples_offset(limits) + n_outputs * sizeof(m40_sample);
   }
 };
+
+// Whether the heads of an operation are rows of their own, one behind the other: slots as products with experts have them.
+bool heads_are_rows(const m40_op_head_matmul& op, const m40_buffer_desc* buffers);
 
 ProgramPlan plan_program(const ProgramDescription& program);
 

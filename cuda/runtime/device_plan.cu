@@ -21,6 +21,8 @@ uint64_t packed_row_bytes(const m40_op& op) {
     for (uint32_t i = 0; i < op.expert_matmul.n_weights; i++) {
       if (op.expert_matmul.rows[i] == 1) bytes += packed_bytes(M40_TYPE_F32, 1, 1, op.expert_matmul.columns);
     }
+  } else if (op.kind == M40_OP_HEAD_MATMUL && op.head_matmul.n_heads == 1 && op.head_matmul.rows == 1) {
+    bytes = packed_bytes(M40_TYPE_F32, 1, 1, op.head_matmul.columns);
   }
   return bytes;
 }
@@ -39,6 +41,9 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
         fail(M40_UNSUPPORTED, "a routing among %u groups of experts: the CUDA library has room for %u", op.route.n_groups, most_route_groups());
       }
       return 0;
+    case M40_OP_HEAD_MATMUL:
+      if (heads_are_rows(op.head_matmul, program.buffers)) return 0;
+      return matmul_scratch_bytes(nullptr, &op.head_matmul.rows, 1, op.head_matmul.columns, limits.n_tokens);
     case M40_OP_ROPE_STORE: check_rope_store(op.rope_store); return 0;
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample.columns, limits.n_outputs);
@@ -47,6 +52,10 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
 }
 
 }  // namespace
+
+bool heads_are_rows(const m40_op_head_matmul& op, const m40_buffer_desc* buffers) {
+  return buffers[op.input].columns == uint64_t{op.n_heads} * op.input_stride && buffers[op.output].columns == uint64_t{op.n_heads} * op.output_stride;
+}
 
 ProgramPlan plan_program(const ProgramDescription& program) {
   const m40_limits& limits = *program.limits;
@@ -68,9 +77,14 @@ ProgramPlan plan_program(const ProgramDescription& program) {
     const uint64_t packed = packed_row_bytes(op);
     plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));
-    if (op.kind != M40_OP_EXPERT_MATMUL) continue;
-    groups_bytes = std::max(groups_bytes, expert_groups_bytes(op.expert_matmul.n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used));
+    if (op.kind == M40_OP_EXPERT_MATMUL) {
+      groups_bytes = std::max(groups_bytes, expert_groups_bytes(op.expert_matmul.n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used));
+    } else if (op.kind == M40_OP_HEAD_MATMUL) {
+      groups_bytes = std::max(groups_bytes, expert_groups_bytes(op.head_matmul.n_heads, uint64_t{limits.n_tokens} * op.head_matmul.n_heads));
+      plan.n_heads = std::max(plan.n_heads, op.head_matmul.n_heads);
+    }
   }
+  plan.heads = plan.n_heads != 0 ? place(plan.n_heads * sizeof(uint32_t)) : 0;
   for (uint64_t& groups : plan.expert_groups) groups = groups_bytes != 0 ? place(groups_bytes) : 0;
   plan.input_bytes = input_bytes(limits, program.cache == nullptr ? 0 : program.cache->n_groups);
   plan.input = place(plan.input_bytes);

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "../ops/ops.h"
 #include "device_objects.h"
@@ -57,6 +58,7 @@ void open_all_memory(const m40_program& program) {
   };
   for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
+  add(plan.heads);
   for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
@@ -91,6 +93,13 @@ void pack_rows(const m40_program& program, const uint32_t* weights, uint32_t n_w
   }
 }
 
+void place_heads(const m40_program& program) {
+  if (program.plan.n_heads == 0) return;
+  std::vector<uint32_t> heads(program.plan.n_heads);
+  std::iota(heads.begin(), heads.end(), 0);
+  copy_to_device(program, program.memory + program.plan.heads, heads.data(), heads.size() * sizeof(uint32_t), "heads");
+}
+
 void fill_memory(const m40_program& program) {
   open_all_memory(program);
   program.context->watch.wait(program.context->stream, "a program");
@@ -100,10 +109,13 @@ void fill_memory(const m40_program& program) {
     if (program.plan.packed_rows[i] == 0) continue;
     if (op.kind == M40_OP_MATMUL) {
       pack_rows(program, op.matmul.weight, op.matmul.n_weights, op.matmul.columns, program.plan.packed_rows[i]);
+    } else if (op.kind == M40_OP_HEAD_MATMUL) {
+      pack_rows(program, &op.head_matmul.weight, 1, op.head_matmul.columns, program.plan.packed_rows[i]);
     } else {
       pack_rows(program, op.expert_matmul.weight, op.expert_matmul.n_weights, op.expert_matmul.columns, program.plan.packed_rows[i]);
     }
   }
+  place_heads(program);
   m40::cuda::check_launches("a program");
   program.context->watch.wait(program.context->stream, "a program");
 }

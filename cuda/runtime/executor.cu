@@ -37,7 +37,8 @@ class Execution {
  private:
   uint8_t* memory(uint64_t offset) const { return program_.memory + offset; }
   float* buffer(uint32_t index) const { return reinterpret_cast<float*>(memory(program_.plan.buffers[index])); }
-  uint32_t* indices(uint32_t index) const { return reinterpret_cast<uint32_t*>(memory(program_.plan.buffers[index])); }
+  uint32_t* indices(uint32_t index) const { return indices_at(program_.plan.buffers[index]); }
+  uint32_t* indices_at(uint64_t offset) const { return reinterpret_cast<uint32_t*>(memory(offset)); }
   const float* optional_buffer(uint32_t index) const { return index == M40_NONE ? nullptr : buffer(index); }
   uint32_t stride(uint32_t index) const { return index == M40_NONE ? 0 : program_.buffers[index].columns; }
   uint32_t rows(uint32_t index) const {
@@ -71,6 +72,7 @@ class Execution {
       case M40_OP_EXPERT_MATMUL: return expert_matmul(i, expert_matmul_args(i));
       case M40_OP_EXPERT_SUM: return expert_sum(op.expert_sum);
       case M40_OP_SAMPLE: return sample(op.sample);
+      case M40_OP_HEAD_MATMUL: return head_matmul(i);
     }
   }
 
@@ -319,6 +321,11 @@ class Execution {
       launch_check_experts(indices(op.experts), args.experts_stride, args.n_tokens, op.n_used, op.n_experts, &results_->expert_fault_token,
                            stream_);
     }
+    expert_products(args);
+  }
+
+  // Of the step's decoded tokens, and of its prompts'.
+  void expert_products(ExpertMatmulArgs args) {
     const uint32_t n_decode = step_.n_decode, n_tokens = step_.n_tokens;
     if (n_decode != 0) {
       args.n_tokens = n_decode;
@@ -335,6 +342,53 @@ class Execution {
       args.grouping = &groupings_[1];
       launch_expert_matmul(args, stream_);
     }
+  }
+
+  // Heads are to a token's rows what experts are, and each is used.
+  void head_matmul(size_t i) {
+    const m40_op_head_matmul& op = program_.ops[i].head_matmul;
+    uint64_t row = program_.plan.packed_rows[i];
+    const PackedWeight weight = packed(op.weight, op.columns, &row);
+    if (op.copied != 0) {
+      launch_copy_heads({buffer(op.input) + op.columns, stride(op.input), op.input_stride, buffer(op.output) + op.rows, stride(op.output), op.output_stride,
+                         step_.n_tokens, op.n_heads, op.copied},
+                        stream_);
+    }
+    if (!heads_are_rows(op, program_.buffers.data())) {
+      for (uint32_t h = 0; h < op.n_heads; h++) head_product(op, h, packed_expert(weight, h));
+      return;
+    }
+    ExpertMatmulArgs args = {};
+    args.input = buffer(op.input);
+    args.input_stride = op.input_stride;
+    args.input_per_slot = true;
+    args.experts = indices_at(program_.plan.heads);
+    args.output = buffer(op.output);
+    args.output_stride = op.output_stride;
+    args.n_used = op.n_heads;
+    args.columns = op.columns;
+    args.n_weights = 1;
+    args.weights[0] = weight;
+    expert_products(args);
+  }
+
+  void head_product(const m40_op_head_matmul& op, uint32_t head, const PackedWeight& weight) const {
+    MatmulArgs args = {};
+    args.input = buffer(op.input) + uint64_t{head} * op.input_stride;
+    args.input_stride = stride(op.input);
+    args.output = buffer(op.output) + uint64_t{head} * op.output_stride;
+    args.output_stride = stride(op.output);
+    args.columns = op.columns;
+    args.n_weights = 1;
+    args.weights[0] = {weight, nullptr, 0};
+    args.scratch = scratch_;
+    args.n_rows = step_.n_decode;
+    launch_matmul(args, stream_);
+    args.input += uint64_t{step_.n_decode} * args.input_stride;
+    args.output += uint64_t{step_.n_decode} * args.output_stride;
+    args.n_rows = step_.n_tokens - step_.n_decode;
+    args.prefill = true;
+    launch_matmul(args, stream_);
   }
 
   void expert_sum(const m40_op_expert_sum& op) const {
