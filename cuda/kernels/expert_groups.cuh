@@ -4,7 +4,8 @@
 // rising order, then those of expert 1, and so on: the order follows from the choices alone. Groups are cut into tiles.
 // Where an expert's tiles start in the list of all is a bound on how many the experts before it need, which asks for no
 // sum over them: their slots / rows of a tile, and one for each of them (or for each slot, where those are fewer). So
-// some tiles have no rows, and how many tiles there are follows from the numbers of slots and experts.
+// some tiles have no rows, and how many tiles there are follows from the numbers of slots and experts. What whole tiles
+// leave of a group may be a rest instead, where it has few rows: those are in a list of their own, one an expert at most.
 #ifndef M40_KERNELS_EXPERT_GROUPS_CUH
 #define M40_KERNELS_EXPERT_GROUPS_CUH
 
@@ -22,8 +23,10 @@ struct ExpertTile {
 struct ExpertGroups {
   uint32_t* slots;    // [n_slots]
   ExpertTile* tiles;  // [n_tiles]
-  uint32_t n_slots, n_tiles;
+  ExpertTile* rests;  // [n_rests]
+  uint32_t n_slots, n_tiles, n_rests;
   uint32_t tile_rows;
+  uint32_t rest_rows;  // of a rest at most; 0: there are none
   uint32_t n_used;
 };
 
@@ -31,6 +34,12 @@ struct ExpertGroups {
 template <class Count>
 __host__ __device__ inline Count expert_tiles(Count n_slots, uint32_t n_experts, uint32_t tile_rows) {
   return n_slots / tile_rows + (n_slots < n_experts ? n_slots : n_experts);
+}
+
+// The same of rests.
+template <class Count>
+__host__ __device__ inline Count expert_rests(Count n_slots, uint32_t n_experts) {
+  return n_slots < n_experts ? n_slots : n_experts;
 }
 
 }  // namespace m40::cuda

@@ -43,12 +43,20 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
     mine += __shfl_xor_sync(~0u, mine, step);
   }
 
-  const uint32_t end = before + mine, first_tile = expert_tiles(before, expert, groups.tile_rows);
-  // The tiles that no expert takes are the last expert's, without rows.
-  const uint32_t end_tile = expert == args.n_experts - 1 ? groups.n_tiles : expert_tiles(end, expert + 1, groups.tile_rows);
-  for (uint32_t tile = first_tile + lane; tile < end_tile; tile += 32) {
-    const uint32_t first = min(before + (tile - first_tile) * groups.tile_rows, end);
-    groups.tiles[tile] = {expert, first, min(first + groups.tile_rows, end)};
+  // Cuts places [from, to) into pieces of as many rows; those behind have none. What no expert takes of a list is the last
+  // expert's.
+  const bool last = expert == args.n_experts - 1;
+  const auto cut = [&](ExpertTile* list, uint32_t first_piece, uint32_t end_piece, uint32_t from, uint32_t to, uint32_t rows) {
+    for (uint32_t piece = first_piece + lane; piece < end_piece; piece += 32) {
+      const uint32_t first = min(from + (piece - first_piece) * rows, to);
+      list[piece] = {expert, first, min(first + rows, to)};
+    }
+  };
+  const uint32_t end = before + mine, left = mine % groups.tile_rows, rest = left <= groups.rest_rows ? left : 0;
+  cut(groups.tiles, expert_tiles(before, expert, groups.tile_rows), last ? groups.n_tiles : expert_tiles(end, expert + 1, groups.tile_rows), before, end - rest,
+      groups.tile_rows);
+  if (groups.rest_rows != 0) {
+    cut(groups.rests, expert_rests(before, expert), last ? groups.n_rests : expert_rests(end, expert + 1), end - rest, end, groups.rest_rows);
   }
   if (mine == 0) return;
 

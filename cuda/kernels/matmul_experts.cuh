@@ -5,6 +5,8 @@
 // columns are cut into four parts, one a warp, whatever the shape, and a thread block has two weights, gate and up, of one
 // set of rows, or two sets of rows of one weight. So a sum is over each part from its first column to its last and then over
 // the four parts, whoever shares the expert; and the gated activation of gate and up is done before they leave the block.
+// What whole tiles leave of a prompt's groups is multiplied here, too: with each warp going through all columns, a sum has
+// the bits of matmul_prefill_experts.cuh.
 #ifndef M40_KERNELS_MATMUL_EXPERTS_CUH
 #define M40_KERNELS_MATMUL_EXPERTS_CUH
 
@@ -23,6 +25,7 @@ struct MatmulExpertsArgs {
   ExpertGroups groups;      // without slots and tiles, each slot is a tile
   const uint32_t* experts;  // [tokens, experts_stride]
   uint32_t experts_stride;
+  uint32_t parts;           // warps that share the columns: expert_parts, or 1
   uint32_t row_blocks;      // thread blocks of a tile
   uint32_t most_tokens;     // slots that may be multiplied at a time
   bool input_per_slot;
@@ -53,6 +56,17 @@ struct MatmulExpertsShared {
   ExpertPiece piece;
 };
 
+// The warps of a thread block that share the columns of a set of rows are a unit; with two weights, units have one and the
+// other in turn.
+struct ExpertUnits {
+  uint32_t warps, n;
+  bool pair;
+  __device__ __forceinline__ ExpertUnits(uint32_t parts, uint32_t n_weights)
+      : warps(parts == 1 ? 1 : expert_parts), n(expert_threads / 32 / (parts == 1 ? 1 : expert_parts)), pair(n_weights == 2) {}
+  __device__ __forceinline__ uint32_t weight_of(uint32_t unit) const { return pair ? unit % 2 : 0; }
+  __device__ __forceinline__ uint32_t row_set_of(uint32_t row_block, uint32_t unit) const { return pair ? (row_block * n + unit) / 2 : row_block * n + unit; }
+};
+
 template <int T>
 struct PieceInputs {
   static constexpr bool kHeld = T < 4;
@@ -65,16 +79,14 @@ template <uint32_t kType, int T, int R>
 __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, const ExpertPiece& piece, float* shared) {
   using Shared = ExpertTileShared<kType, T, R>;
   constexpr int kSlots = Shared::kSlots;
-  const bool pair = args.decode.n_weights == 2;
-  const auto row_set_of = [&](uint32_t h) { return pair ? piece.row_block : 2 * piece.row_block + h; };
-
   float acc[R][T];
   clear(acc);
   {
-    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, half = warp / expert_parts, part = warp % expert_parts;
-    const PackedWeight& all = args.decode.weights[pair ? half : 0].weight;
-    const uint32_t n_blocks = packed_blocks(args.decode.columns), begin = part_start(n_blocks, part, expert_parts), end = part_start(n_blocks, part + 1, expert_parts);
-    const uint32_t first_row = row_set_of(half) * (32 * R);
+    const ExpertUnits units(args.parts, args.decode.n_weights);
+    const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, unit = warp / units.warps, part = warp % units.warps;
+    const PackedWeight& all = args.decode.weights[units.weight_of(unit)].weight;
+    const uint32_t n_blocks = packed_blocks(args.decode.columns), begin = part_start(n_blocks, part, args.parts), end = part_start(n_blocks, part + 1, args.parts);
+    const uint32_t first_row = units.row_set_of(piece.row_block, unit) * (32 * R);
     if (begin < end && first_row < all.rows) {
       decode_walk<kType, T, R, no_prologue>(args.decode, packed_expert(all, piece.expert), first_row + lane, PieceInputs<T>{piece}, begin, end,
                                             shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
@@ -82,15 +94,15 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
   }
 
   const uint32_t thread = thread_index(), lane = thread % 32, warp = thread / 32;
-  const auto sum_of = [&](uint32_t h, uint32_t s) {
-    const float* const from = shared + (h * expert_parts * kSlots + s) * 32 + lane;
+  const ExpertUnits units(in_register(args.parts), in_register(args.decode.n_weights));
+  const auto finished = [&](uint32_t unit, uint32_t s, uint32_t row, uint32_t slot) {
+    const float* const from = shared + (unit * units.warps * kSlots + s) * 32 + lane;
     float sum = from[0];
+    if (units.warps != 1) {
 #pragma unroll
-    for (uint32_t p = 1; p < expert_parts; p++) sum += from[p * kSlots * 32];
-    return sum;
-  };
-  const auto finished = [&](uint32_t h, uint32_t row, uint32_t slot, float sum) {
-    const DecodeWeight& w = args.decode.weights[pair ? h : 0];
+      for (uint32_t p = 1; p < expert_parts; p++) sum += from[p * kSlots * 32];
+    }
+    const DecodeWeight& w = args.decode.weights[units.weight_of(unit)];
     float scale = 1;
     if (args.slot_scale != nullptr) scale = args.slot_scale[size_t{slot / args.groups.n_used} * args.slot_scale_stride + slot % args.groups.n_used];
     return finished_sum(sum, value_or(w.factor, piece.expert, 1.0f), value_or(w.bias, size_t{piece.expert} * w.weight.rows + row, 0.0f), scale, 0.0f);
@@ -102,13 +114,14 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
     for (int s = 0; s < kSlots; s++) shared[(warp * kSlots + s) * 32 + lane] = acc[(from + s) / T][(from + s) % T];
     __syncthreads();
 #pragma unroll 1
-    for (uint32_t i = warp; i < (args.activates ? kSlots : 2 * kSlots); i += expert_threads / 32) {
-      const uint32_t h = i / kSlots, s = i % kSlots, t = (from + s) % T, row = row_set_of(h) * (32 * R) + (from + s) / T * 32 + lane;
-      const DecodeWeight& w = args.decode.weights[pair ? h : 0];
+    for (uint32_t i = warp; i < units.n * kSlots; i += expert_threads / 32) {
+      const uint32_t unit = i / kSlots, s = i % kSlots, t = (from + s) % T, row = units.row_set_of(piece.row_block, unit) * (32 * R) + (from + s) / T * 32 + lane;
+      if (args.activates && unit % 2 != 0) continue;
+      const DecodeWeight& w = args.decode.weights[units.weight_of(unit)];
       if (t >= piece.count || row >= w.weight.rows) continue;
       const uint32_t slot = piece.slots[t];
-      float value = finished(h, row, slot, sum_of(h, s));
-      if (args.activates) value = activated(args.activation, value) * finished(1, row, slot, sum_of(1, s));
+      float value = finished(unit, s, row, slot);
+      if (args.activates) value = activated(args.activation, value) * finished(unit + 1, s, row, slot);
       args.decode.output[size_t{slot} * args.decode.output_stride + w.output_column + row] = value;
     }
   }

@@ -10,7 +10,7 @@ namespace m40::cuda {
 namespace {
 
 // Weights [first, first + n) of one type.
-void launch_decode_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, const ExpertGroups& groups, cudaStream_t stream) {
+void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, const ExpertGroups& groups, bool whole, cudaStream_t stream) {
   MatmulExpertsArgs expert = {};
   expert.groups = groups;
   expert.experts = args.experts;
@@ -37,8 +37,12 @@ void launch_decode_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_
   }
   const bool aligned = args.columns % 32 == 0 && args.input_stride % 4 == 0 && is_16_aligned(args.input);
   expert.most_tokens = aligned ? expert_tile_rows : 2;
-  // A thread block has two sets of rows, of one weight or of two.
-  const auto row_blocks = [&](uint32_t row_groups) { return (rows * (n == 1 ? 1 : 2) + 64 * row_groups - 1) / (64 * row_groups); };
+  expert.parts = whole ? 1 : expert_parts;
+  // Thread blocks that the sets of rows of a warp take, of one weight or of two.
+  const auto row_blocks = [&](uint32_t row_groups) {
+    const uint32_t sets = (rows + 32 * row_groups - 1) / (32 * row_groups), at_once = expert_threads / 32 / expert.parts / n;
+    return (sets + at_once - 1) / at_once;
+  };
   uint32_t row_groups = 4;
   if (groups.tiles == nullptr) row_groups = decode_row_groups(1, uint64_t{groups.n_slots} * row_blocks(4), multiprocessors());
   expert.row_blocks = row_blocks(row_groups);
@@ -51,13 +55,17 @@ void launch_decode_experts(const ExpertMatmulArgs& args, cudaStream_t stream) {
     groups.n_slots = args.n_used;
     groups.n_used = args.n_used;
   } else {
-    groups = grouped_by_expert(args, expert_tile_rows, stream);
+    groups = grouped_by_expert(args, expert_tile_rows, 0, stream);
   }
-  if (args.n_weights == 2 && args.weights[0].type == args.weights[1].type) return launch_decode_weights(args, 0, 2, groups, stream);
-  for (uint32_t i = 0; i < args.n_weights; i++) launch_decode_weights(args, i, 1, groups, stream);
+  launch_expert_tiles(args, groups, false, stream);
 }
 
 }  // namespace
+
+void launch_expert_tiles(const ExpertMatmulArgs& args, const ExpertGroups& groups, bool whole, cudaStream_t stream) {
+  if (args.n_weights == 2 && args.weights[0].type == args.weights[1].type) return launch_weights(args, 0, 2, groups, whole, stream);
+  for (uint32_t i = 0; i < args.n_weights; i++) launch_weights(args, i, 1, groups, whole, stream);
+}
 
 bool expert_matmul_activates(const ExpertMatmulArgs& args) {
   return !args.prefill && args.n_weights == 2 && args.weights[0].type == args.weights[1].type && args.weights[0].rows == args.weights[1].rows;

@@ -10,8 +10,8 @@ namespace {
 
 constexpr uint32_t small_tile = 32, large_tile = 64;  // rows
 
-// A group leaves half a tile empty on average. With this many rows a group, the large tile, which shares more of what it
-// loads, takes less time all the same; one of 128 rows would from some 440 on, which is more than steps have.
+// From this many rows a group on, the large tile, which shares more of what it loads, takes less time although it is emptier;
+// one of 128 rows would from some 440 on, which is more than steps have.
 constexpr uint32_t rows_for_large_tiles = 48;
 
 // The same as a product whose rows are the slots, for what the planning of products asks.
@@ -59,8 +59,16 @@ void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t str
   const MatmulArgs product = as_matmul(args);
   const uint32_t n_experts = args.weights[0].n_experts, n_slots = product.n_rows;
   const bool large = can_load_four(product) && n_slots / n_experts >= rows_for_large_tiles;
-  const ExpertGroups groups = grouped_by_expert(args, large ? large_tile : small_tile, stream);
-  for_each_type(product, [&](uint32_t, const uint32_t* indices, uint32_t n) { launch_weights(args, product, indices, n, groups, stream); });
+  // What whole tiles leave of a group is multiplied as decoded rows are, eight at a time, where it is half a tile or less.
+  const uint32_t tile_rows = large ? large_tile : small_tile, rest_rows = tile_rows / 2;
+  const ExpertGroups groups = grouped_by_expert(args, tile_rows, rest_rows, stream);
+  if (n_slots > rest_rows) {  // else there are rests alone
+    for_each_type(product, [&](uint32_t, const uint32_t* indices, uint32_t n) { launch_weights(args, product, indices, n, groups, stream); });
+  }
+  ExpertGroups rests = groups;
+  rests.tiles = groups.rests;
+  rests.n_tiles = groups.n_rests;
+  launch_expert_tiles(args, rests, true, stream);
 }
 
 }  // namespace m40::cuda

@@ -112,7 +112,7 @@ void launch_matmul(const MatmulArgs& args, cudaStream_t stream);
 struct ExpertGrouping {
   void* memory = nullptr;  // expert_groups_bytes(), 256-byte aligned
   const uint32_t* experts = nullptr;
-  uint32_t n_tokens = 0, n_experts = 0, tile_rows = 0;
+  uint32_t n_tokens = 0, n_experts = 0, tile_rows = 0, rest_rows = 0;
 
   void forget() { experts = nullptr; }
 };
