@@ -363,7 +363,8 @@ Deno.test("gate, up and their activation: the same bits in one program as in one
   await withDevice({ threads: 2 }, async (device) => {
     const random = new Random(26);
     const [experts, used, columns, inner, most] = [5, 2, 64, 70, 12];
-    for (const type of ["F32", "Q8_0", "Q4_0"]) {
+    const cases = [["F32", "silu"], ["Q8_0", "gelu_tanh"], ["Q4_0", "swiglu_clamped"]] as const;
+    for (const [type, name] of cases) {
       const blocks = typeNamed(type);
       const weight = [0, 1].map(() =>
         device.blocks(
@@ -396,8 +397,10 @@ Deno.test("gate, up and their activation: the same bits in one program as in one
         kind: "activation",
         input: 2,
         output: 3,
-        activation: Activation.silu,
+        activation: Activation[name],
         gated: 1,
+        alpha: 1.7,
+        limit: 0.5,
         columns: inner,
       };
       const buffers = [

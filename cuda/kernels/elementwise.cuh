@@ -50,6 +50,11 @@ __device__ __forceinline__ float clamped_swiglu(float gate, float up, float alph
   return g * sigmoid(alpha * g) * (u + 1.0f);
 }
 
+// A gated activation's value.
+__device__ __forceinline__ float gated(uint32_t activation, float alpha, float limit, float gate, float up) {
+  return activation == M40_ACTIVATION_SWIGLU_CLAMPED ? clamped_swiglu(gate, up, alpha, limit) : any_activated(activation, gate) * up;
+}
+
 // cap(x) of m40.h.
 __device__ __forceinline__ float soft_capped(float value, float softcap) {
   return softcap == 0.0f ? value : softcap * tanhf(value / softcap);
@@ -73,7 +78,7 @@ __device__ __forceinline__ void activation(const ActivationArgs& args, BlockInde
       return;
     }
     const float up = args.up[row * args.up_stride + i];
-    to = args.activation == M40_ACTIVATION_SWIGLU_CLAMPED ? clamped_swiglu(gate, up, args.alpha, args.limit) : any_activated(args.activation, gate) * up;
+    to = gated(args.activation, args.alpha, args.limit, gate, up);
   });
 }
 

@@ -31,6 +31,7 @@ struct MatmulExpertsArgs {
   bool input_per_slot;
   bool activates;           // the output is f(first weight's product) * second's, at the first's columns
   uint32_t activation;
+  float alpha, limit;       // of the clamped SwiGLU
   const float* slot_scale;  // [tokens, slot_scale_stride]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
 };
@@ -121,7 +122,7 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
       if (t >= piece.count || row >= w.weight.rows) continue;
       const uint32_t slot = piece.slots[t];
       float value = finished(unit, s, row, slot);
-      if (args.activates) value = activated(args.activation, value) * finished(unit + 1, s, row, slot);
+      if (args.activates) value = gated(args.activation, args.alpha, args.limit, value, finished(unit + 1, s, row, slot));
       args.decode.output[size_t{slot} * args.decode.output_stride + w.output_column + row] = value;
     }
   }

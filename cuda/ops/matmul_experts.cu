@@ -18,6 +18,8 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
   expert.input_per_slot = args.input_per_slot;
   expert.activates = args.activates;
   expert.activation = args.activation;
+  expert.alpha = args.alpha;
+  expert.limit = args.limit;
   expert.slot_scale = args.slot_scale;
   expert.slot_scale_stride = args.slot_scale_stride;
   MatmulDecodeArgs& decode = expert.decode;

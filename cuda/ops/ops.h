@@ -146,6 +146,7 @@ struct ExpertMatmulArgs {
   // its own. Only where expert_matmul_activates() says so.
   bool activates = false;
   uint32_t activation = 0;
+  float alpha = 0, limit = 0;
 };
 
 bool expert_matmul_activates(const ExpertMatmulArgs& args);

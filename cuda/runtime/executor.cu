@@ -183,6 +183,8 @@ class Execution {
       ExpertMatmulArgs args = expert_matmul_args(i);
       args.activates = true;
       args.activation = activation.activation;
+      args.alpha = activation.alpha;
+      args.limit = activation.limit;
       args.output = buffer(activation.output);
       args.output_stride = stride(activation.output);
       if (step_.n_decode != step_.n_tokens || !expert_matmul_activates(args)) return false;

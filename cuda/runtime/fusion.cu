@@ -72,7 +72,7 @@ bool fuses_with_activation(const std::vector<m40_op>& ops, size_t i) {
   const m40_op_activation& activation = ops[i + 1].activation;
   if (product.n_weights != 2 || activation.gated == 0 || activation.input != product.output || activation.up != product.output) return false;
   if (product.output_column[0] != 0 || activation.up_column != product.output_column[1] || activation.columns != product.rows[0]) return false;
-  if (activation.activation > M40_ACTIVATION_RELU || activation.output == product.input || activation.output == product.weights) return false;
+  if (activation.output == product.input || activation.output == product.weights) return false;
   return activation.output != product.output && !read_later(ops, i + 2, product.output, uint64_t{product.output_column[1]} + product.rows[1]);
 }
 
