@@ -1,3 +1,4 @@
+import { cacheTokens } from "../engine/memory_plan.ts";
 import type { Engine } from "../engine/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { isLoopback } from "../server/web_pages.ts";
@@ -186,7 +187,7 @@ function describeModel({ model, device, plan, contextTokens, chat }: Engine): vo
     ["Chat", describeTemplate(chat?.source)],
     [
       "At once",
-      `${plan.limits.n_sequences} sequences; ${plan.pages * plan.pageTokens} tokens of KV cache ` +
+      `${plan.limits.n_sequences} sequences; ${cacheTokens(plan)} tokens of KV cache ` +
       `(${plan.pages} pages)`,
     ],
   ];

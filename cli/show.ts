@@ -178,12 +178,17 @@ function describeFit({ model, fit }: Facts): string {
     ["weights", formatBytes(value.plan.weightBytes)],
     [
       "KV cache",
-      `${formatBytes(value.plan.cacheBytes)}, ${
-        formatBytes(value.tokenBytes)
-      } a token (${value.plan.kvType})`,
+      `${formatBytes(value.plan.cacheBytes)}, ${describeTokenBytes(value)} (${value.plan.kvType})`,
     ],
     ["activations", formatBytes(value.plan.programBytes)],
   ]);
+}
+
+function describeTokenBytes({ tokenBytes, farTokenBytes }: Fit): string {
+  const each = `${formatBytes(tokenBytes)} a token`;
+  return farTokenBytes === tokenBytes
+    ? each
+    : `${each}, ${formatBytes(farTokenBytes)} once it is behind the windows`;
 }
 
 function typeTable({ types }: ModelSummary): string {
@@ -289,6 +294,7 @@ function asJson({ stored, gguf, summary, model, fit }: Facts, tensors: boolean):
       memory_bytes: fit.value.memoryBytes,
       free_bytes: fit.value.freeBytes,
       token_bytes: fit.value.tokenBytes,
+      far_token_bytes: fit.value.farTokenBytes,
       weight_bytes: fit.value.plan?.weightBytes,
       cache_bytes: fit.value.plan?.cacheBytes,
       program_bytes: fit.value.plan?.programBytes,

@@ -1,3 +1,4 @@
+import { sizeOf } from "./cache_groups.ts";
 import { openDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
@@ -9,6 +10,7 @@ import {
   planMemory,
 } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
+import type { CacheLayer } from "./program/program.ts";
 
 /** What of a model fits on a device. */
 export interface Fit {
@@ -24,8 +26,9 @@ export interface Fit {
   readonly trainedTokens: number;
   /** The most tokens of context that fit, up to the trained ones; 0 where not even the weights do. */
   readonly contextTokens: number;
-  /** Bytes of KV cache that a token takes. */
+  /** Bytes of KV cache that a token takes, and those of them that it still takes behind all windows. */
   readonly tokenBytes: number;
+  readonly farTokenBytes: number;
   /** Where the memory goes with that context; undefined where nothing fits. */
   readonly plan?: MemoryPlan;
 }
@@ -65,6 +68,9 @@ export function fitContext(
       };
       const best = plan(shape.contextLength) ?? largest(plan, shape.contextLength);
       const valueBytes = { f16: 2, f32: 4, q8_0: 34 / 32 }[kvType];
+      const bytesOf = (layers: readonly CacheLayer[]) =>
+        valueBytes * layers.reduce((sum, layer) => sum + sizeOf(layer), 0);
+      const { cacheLayers } = program;
       return {
         backend: library.backend,
         device: info.name,
@@ -73,7 +79,8 @@ export function fitContext(
         freeBytes: info.freeBytes,
         trainedTokens: shape.contextLength,
         contextTokens: best?.contextTokens ?? 0,
-        tokenBytes: 2 * shape.layers * shape.kvHeads * shape.headDim * valueBytes,
+        tokenBytes: bytesOf(cacheLayers),
+        farTokenBytes: bytesOf(cacheLayers.filter(({ window, chunk }) => window + chunk === 0)),
         plan: best,
       };
     } finally {

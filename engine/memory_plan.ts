@@ -246,6 +246,14 @@ function planOf(
   };
 }
 
+/** How many tokens the pages hold, of sequences of the whole context. */
+export function cacheTokens({ pages, contextTokens, groups }: MemoryPlan): number {
+  const keepsAll = groups.every(({ window, chunk }) => window + chunk === 0);
+  if (keepsAll) return pages * PAGE_TOKENS / groups.length;
+  const each = new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
+  return Math.floor(pages / each * contextTokens);
+}
+
 /** Pages that so many sequences of a whole context hold at once: of a step's tokens each has its share. */
 function usefulPages(
   { pages, contextTokens, groups }: Pick<MemoryPlan, "pages" | "contextTokens" | "groups">,

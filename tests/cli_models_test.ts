@@ -48,6 +48,20 @@ Deno.test("m40 show: shape, sizes by type, metadata with long arrays cut, what c
   assertEquals(json.tensors, undefined);
 });
 
+Deno.test("m40 show: what a token takes of the KV cache before and after it is behind the windows", async () => {
+  await using home = await Home.make();
+  const path = join(GOLDEN, "gemma2.gguf");
+  const { code, stdout } = await m40(home, ["show", path]);
+  assertEquals(code, 0);
+  // 2 (keys and values) x 3 layers x 2 KV heads x 32 values of 2 bytes; one of the layers has no window.
+  assertMatch(
+    stdout,
+    /KV cache +[^,]+, 768 B a token, 256 B once it is behind the windows \(f16\)\n/,
+  );
+  const { fit } = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
+  assertEquals([fit.token_bytes, fit.far_token_bytes], [768, 256]);
+});
+
 Deno.test("m40 show: a file that m40 cannot run is shown all the same, with the reason", async () => {
   await using home = await Home.make();
   const path = join(GOLDEN, "gpt2.gguf");

@@ -132,17 +132,17 @@ export class Roster {
   private beginningOf({ pages, prefixes, prompt }: Sequence): Beginning | undefined {
     const { pageTokens, layout } = this.pageManager;
     const count = Math.ceil(prompt.length / pageTokens);
-    const shared = pages.map((own, group) => {
+    const shared: number[][] = [];
+    for (const [group, own] of pages.entries()) {
       const first = layout.firstPage(group, prompt.length - 1);
-      return Array.from({ length: count }, (_, i) => {
-        if (i < first || own[i] !== NO_PAGE) return i < first ? NO_PAGE : own[i];
-        return prefixes[i]?.pages[group] ?? NO_PAGE;
-      });
-    });
-    const isWhole = shared.every((own, group) =>
-      own.indexOf(NO_PAGE, layout.firstPage(group, prompt.length - 1)) < 0
-    );
-    if (!isWhole) return undefined;
+      const taken = new Array<number>(first).fill(NO_PAGE);
+      for (let i = first; i < count; i++) {
+        const page = own[i] === NO_PAGE ? prefixes[i]?.pages[group] : own[i];
+        if (page === undefined || page === NO_PAGE) return undefined;
+        taken.push(page);
+      }
+      shared.push(taken);
+    }
     return {
       pages: shared,
       prefixes: prefixes.slice(0, Math.floor((prompt.length - 1) / pageTokens)),
