@@ -16,7 +16,6 @@ import {
   type TestDevice,
   tokenBuffer,
 } from "./device_harness.ts";
-import { lacks } from "./features.ts";
 import type { GivenOperation } from "./operations.ts";
 
 /** Tokens of the small model's vocabulary. */
@@ -196,20 +195,18 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
       n_used: USED,
       scale: 0.5,
     },
-    ...(lacks("head_matmul") ? [] : [
-      {
-        kind: "head_matmul",
-        input: B.attended,
-        output: B.normed,
-        weight: matrix(HEADS, HEAD_DIM - 2, HEAD_DIM - 2),
-        n_heads: HEADS,
-        columns: HEAD_DIM - 2,
-        rows: HEAD_DIM - 2,
-        input_stride: HEAD_DIM,
-        output_stride: HEAD_DIM,
-        copied: 2,
-      } as const,
-    ]),
+    {
+      kind: "head_matmul",
+      input: B.attended,
+      output: B.normed,
+      weight: matrix(HEADS, HEAD_DIM - 2, HEAD_DIM - 2),
+      n_heads: HEADS,
+      columns: HEAD_DIM - 2,
+      rows: HEAD_DIM - 2,
+      input_stride: HEAD_DIM,
+      output_stride: HEAD_DIM,
+      copied: 2,
+    },
     {
       kind: "add",
       a: B.hidden,
