@@ -277,9 +277,9 @@ typedef struct m40_op_embed {
 // n_groups groups of `columns` values of a row, one after the other from input_column on, each normalised by itself and
 // written from output_column on. rms: x / sqrt(mean(x^2) + epsilon) * weight (+ bias); layer: the same of x - mean(x),
 // divided by sqrt(variance + epsilon). weight: [columns], which all groups share, or [n_groups * columns] where
-// weight_per_group is 1; M40_NONE: ones. bias: as the weight. With a residual, whose values stand at output_column as
-// well, and a factor, a vector [1]: output = factor * (residual + norm(input)). Input, residual and output may be one
-// buffer, where input_column is output_column.
+// weight_per_group is 1; M40_NONE: ones. bias: as the weight. output = (factor *) ((residual +) norm(input)), with a
+// residual, whose values stand at output_column as well, and a factor, a vector [1]. Input, residual and output may be
+// one buffer, where input_column is output_column.
 typedef struct m40_op_norm {
   uint32_t input, output, weight, bias, residual, factor, norm, columns, n_groups, weight_per_group, input_column, output_column;
   float epsilon;
@@ -311,10 +311,10 @@ typedef struct m40_op_head_matmul {
 // cache's layer; of the buffers nothing but q changes. kv M40_NONE: nothing is stored, as the layer is another's. v_column
 // M40_NONE: the layer's V are the first values of its K.
 // Head norms are of q and k, rms with the weights q_norm and k_norm [head_dim] or without (M40_NONE), before the rotation
-// or after it, as head_norm says. The rope_dim values of a head from rope_offset on are rotated. The angle of pair i at position p is
-// p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as YaRN does (Peng et al. 2023) where ext_factor is not
-// 0; cos and sin are multiplied by attention_factor. Last, where temperature_scale is not 0, q is multiplied by
-// 1 + temperature_scale * ln(1 + floor((p + temperature_offset) / temperature_length)).
+// or after it, as head_norm says. The rope_dim values of a head from rope_offset on are rotated. The angle of pair i at
+// position p is p * freq_scale * freq_base^(-2i/rope_dim) / factors[i], blended as YaRN does (Peng et al. 2023) where
+// ext_factor is not 0; cos and sin are multiplied by attention_factor. Last, where temperature_scale is not 0, q is
+// multiplied by 1 + temperature_scale * ln(1 + floor((p + temperature_offset) / temperature_length)).
 typedef struct m40_op_rope_store {
   uint32_t q, kv, k_column, v_column, layer, n_heads, n_kv_heads, head_dim, value_dim;
   uint32_t rope_dim, rope_offset, rope, factors, head_norm, q_norm, k_norm, v_norm, original_context, temperature_length,
@@ -372,8 +372,9 @@ typedef struct m40_op_route {
 
 // As matmul, each row with the weights of its own expert. input is [tokens, columns] (the row's token's) or
 // [tokens * n_used, columns]; output is [tokens * n_used, ...]. For each weight i:
-// output[:, output_column[i] ..] = (factor[i][expert] * input * weight[i][expert]^T + bias[i][expert]) * weights[t, slot], where
-// bias is a vector [n_experts * rows[i]], factor a vector [n_experts], and the buffer weights [tokens, n_used]; each may be M40_NONE.
+// output[:, output_column[i] ..] = (factor[i][expert] * input * weight[i][expert]^T + bias[i][expert]) * weights[t, slot],
+// where bias is a vector [n_experts * rows[i]], factor a vector [n_experts], and the buffer weights [tokens, n_used]; each
+// may be M40_NONE.
 typedef struct m40_op_expert_matmul {
   uint32_t input, experts, output, weights, n_weights, columns, n_used, n_experts;
   uint32_t weight[2];
