@@ -3,7 +3,7 @@ import { M40Error } from "../engine/errors.ts";
 import { Metadata, type MetadataEntry } from "../engine/gguf/metadata.ts";
 import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
 import { tensorTypeByName } from "../engine/gguf/types.ts";
-import { architectureOf } from "../engine/models/architecture.ts";
+import { architectureNames, architectureOf } from "../engine/models/architecture.ts";
 import type { Model, ReadOptions } from "../engine/models/model.ts";
 import { attentionSpans, sharingLayers } from "../engine/model_info.ts";
 import { Random } from "./device_harness.ts";
@@ -212,8 +212,30 @@ Deno.test("an architecture that is not known is named with those most like it an
   assertEquals(code, "unsupported");
   assertMatch(
     message,
-    /architecture "qwen3mo" is not known \(nearest: qwen3moe, qwen3, .*\); known: .*llama/,
+    /architecture "qwen3mo" is not known \(nearest: qwen3moe, .*\); known: .*llama/,
   );
+});
+
+Deno.test("docs/models.md names every architecture that there is, and no other", async () => {
+  const page = await Deno.readTextFile(new URL("../docs/models.md", import.meta.url));
+  const [table] = page.split("\n## ");
+  const rows = table.split("\n").filter((line) => line.startsWith("| `"));
+  const named = rows.flatMap((row) => [...row.split("|")[1].matchAll(/`([^`]+)`/g)]);
+  assertEquals(named.map(([, name]) => name).sort(), architectureNames().sort());
+});
+
+Deno.test("every architecture has a golden, or is read as one that has", async () => {
+  const reads = new Set<unknown>();
+  for (const { name } of Deno.readDirSync(folder)) {
+    if (!name.endsWith(".gguf")) continue;
+    reads.add(architectureOf(await goldenHeader(name.slice(0, -".gguf".length))).read);
+  }
+  const llama = await goldenHeader("llama");
+  const without = architectureNames().filter((name) => {
+    const other = changed(llama, { metadata: { "general.architecture": text(name) } });
+    return !reads.has(architectureOf(other).read);
+  });
+  assertEquals(without, []);
 });
 
 Deno.test("a model that lacks only its other senses runs as text and says so; other tensors are refused", async () => {
