@@ -8,6 +8,8 @@ import { bailingmoe2 } from "./bailingmoe2.ts";
 import { chatglm } from "./chatglm.ts";
 import { cohere2 } from "./cohere2.ts";
 import { commandR } from "./command_r.ts";
+import { deci } from "./deci.ts";
+import { bailingmoe, deepseek } from "./deepseek.ts";
 import { deepseek2 } from "./deepseek2.ts";
 import { dots1 } from "./dots1.ts";
 import { ernie4_5, ernie4_5Moe } from "./ernie4_5.ts";
@@ -52,6 +54,7 @@ import { starcoder2 } from "./starcoder2.ts";
 const ARCHITECTURES: readonly Architecture[] = [
   llama,
   llama4,
+  deci,
   mistral3,
   qwen2,
   qwen2vl,
@@ -67,6 +70,7 @@ const ARCHITECTURES: readonly Architecture[] = [
   gptOss,
   phi2,
   phi3,
+  deepseek,
   deepseek2,
   chatglm,
   glm4,
@@ -90,6 +94,7 @@ const ARCHITECTURES: readonly Architecture[] = [
   seedOss,
   minimaxM2,
   dots1,
+  bailingmoe,
   bailingmoe2,
   afmoe,
   arcee,

@@ -6,8 +6,12 @@ from typing import Any, Callable
 import transformers
 
 from convert import N_VOCABULARY
+from modules import with_blocks, with_experts, with_plain_norms
 from published import (
+    as_bailing_moe,
     as_bailing_moe_2,
+    as_deci,
+    as_deepseek,
     as_exaone,
     as_gpt_neox,
     as_internlm2,
@@ -16,7 +20,6 @@ from published import (
     as_orion,
     as_published,
     as_stablelm,
-    with_plain_norms,
 )
 
 HEAD_DIM = 16
@@ -591,5 +594,32 @@ DEFINITIONS = [
             ),
         ),
         note="factors for contexts beyond the original one",
+    ),
+    Definition(
+        "deepseek",
+        transformers.LlamaConfig,
+        transformers.LlamaForCausalLM,
+        options(head_dim=None, kv_heads=1, layers=3, rope_parameters=rope()),
+        note="the experts' shares do not add up to 1; experts that every token has",
+        adjust=with_experts(dense=1, width=16, experts=6, used=2, shared=2, normalise=False),
+        save=as_deepseek,
+    ),
+    Definition(
+        "bailingmoe",
+        transformers.LlamaConfig,
+        transformers.LlamaForCausalLM,
+        options(head_dim=None, kv_heads=1, rope_parameters=rope(600000.0)),
+        note="experts that every token has",
+        adjust=with_experts(width=16, experts=6, used=2, shared=1, normalise=True),
+        save=as_bailing_moe,
+    ),
+    Definition(
+        "deci",
+        transformers.LlamaConfig,
+        transformers.LlamaForCausalLM,
+        options(layers=4, hidden_size=16, heads=2, kv_heads=1, head_dim=8, rope_parameters=rope(500000.0)),
+        note="a layer with a product in the place of attention, one with nothing, feed-forward layers of several widths",
+        adjust=with_blocks,
+        save=as_deci,
     ),
 ]

@@ -114,17 +114,17 @@ def as_minicpm(model, folder):
     rewrite(model, folder, "MiniCPMForCausalLM", lambda tensors: tensors, changes)
 
 
-def with_plain_norms(model):
-    """LayerNorm in the places of Llama's RMS norms."""
-    size, epsilon = model.config.hidden_size, model.config.rms_norm_eps
-    for layer in model.model.layers:
-        layer.input_layernorm = torch.nn.LayerNorm(size, eps=epsilon)
-        layer.post_attention_layernorm = torch.nn.LayerNorm(size, eps=epsilon)
-    model.model.norm = torch.nn.LayerNorm(size, eps=epsilon)
-
-
 def as_orion(model, folder):
     rewrite(model, folder, "OrionForCausalLM", lambda tensors: tensors, {})
+
+
+BAILING = {
+    "self_attn.o_proj": "attention.dense",
+    "self_attn.q_norm": "attention.query_layernorm",
+    "self_attn.k_norm": "attention.key_layernorm",
+    "model.embed_tokens": "model.word_embeddings",
+    "gate.e_score_correction_bias": "gate.expert_bias",
+}
 
 
 def as_bailing_moe_2(model, folder):
@@ -137,18 +137,49 @@ def as_bailing_moe_2(model, folder):
     }
 
     def change(tensors):
-        return renamed(
-            fused(tensors, QKV, "attention.query_key_value.weight"),
-            {
-                "self_attn.o_proj": "attention.dense",
-                "self_attn.q_norm": "attention.query_layernorm",
-                "self_attn.k_norm": "attention.key_layernorm",
-                "model.embed_tokens": "model.word_embeddings",
-                "gate.e_score_correction_bias": "gate.expert_bias",
-            },
-        )
+        return renamed(fused(tensors, QKV, "attention.query_key_value.weight"), BAILING)
 
     rewrite(model, folder, "BailingMoeV2ForCausalLM", change, changes)
+
+
+def as_bailing_moe(model, folder):
+    experts = model.model.layers[-1].mlp
+    changes = experts.numbers() | {
+        "num_experts": len(experts.experts),
+        "num_shared_experts": experts.shared,
+        "first_k_dense_replace": 0,
+        "norm_topk_prob": experts.normalise,
+    }
+
+    def change(tensors):
+        return renamed(fused(tensors, QKV, "attention.query_key_value.weight"), BAILING)
+
+    rewrite(model, folder, "BailingMoeForCausalLM", change, changes)
+
+
+def as_deepseek(model, folder):
+    experts = model.model.layers[-1].mlp
+    changes = experts.numbers() | {
+        "n_routed_experts": len(experts.experts),
+        "n_shared_experts": experts.shared,
+        "first_k_dense_replace": 1,
+    }
+    rewrite(model, folder, "DeepseekForCausalLM", lambda tensors: tensors, changes)
+
+
+def as_deci(model, folder):
+    blocks = [
+        {
+            "attention": {
+                "n_heads_in_group": getattr(layer.self_attn, "num_key_value_groups", None),
+                "replace_with_linear": hasattr(layer.self_attn, "linear_attn"),
+            },
+            # The width is 2 / 3 of this many times the hidden size.
+            "ffn": {"ffn_mult": 1.5 * layer.mlp.intermediate_size / model.config.hidden_size or None},
+        }
+        for layer in model.model.layers
+    ]
+    rewrite(model, folder, "DeciLMForCausalLM", lambda tensors: tensors, {"block_configs": blocks})
 
 
 def as_gpt_neox(model, folder):

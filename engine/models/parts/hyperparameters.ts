@@ -36,14 +36,14 @@ export class Hyperparameters {
     return this.checkedCount(key, this.gguf.metadata.number(this.key(key), fallback), 0);
   }
 
-  /** Whole numbers from 1 on, one a layer; the file may have one number for all of them. */
-  countByLayer(key: string, layers: number, fallback?: number): number[] {
+  /** Whole numbers from 1 or 0 on, one a layer; the file may have one number for all of them. */
+  countByLayer(key: string, layers: number, least: 0 | 1 = 1): number[] {
     if (this.isArray(key)) {
       const values = Array.from(this.gguf.metadata.numbers(this.key(key)));
       this.checkLength(key, values.length, layers);
-      return values.map((value) => this.checkedCount(key, value, 1));
+      return values.map((value) => this.checkedCount(key, value, least));
     }
-    return new Array(layers).fill(this.count(key, fallback));
+    return new Array(layers).fill(this.count(key));
   }
 
   /** Whether each layer is something: an array, or every layer but the last of each `period`. */

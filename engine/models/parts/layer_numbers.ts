@@ -12,9 +12,10 @@ export interface LayerNumbers {
  * Reads the numbers of each layer; of those that predict further tokens (`nextn_predict_layers`, the last of
  * `block_count`) there are none.
  *
+ * @param partial Whether layers may lack their attention or their feed-forward layer: they have 0 of it.
  * @throws {M40Error} "invalid_model" where they are missing, out of range, or do not fit together.
  */
-export function readLayerNumbers(parameters: Hyperparameters): LayerNumbers[] {
+export function readLayerNumbers(parameters: Hyperparameters, partial: boolean): LayerNumbers[] {
   const hiddenSize = parameters.count("embedding_length");
   const blocks = parameters.count("block_count");
   // Before anything is made for each of them.
@@ -25,13 +26,16 @@ export function readLayerNumbers(parameters: Hyperparameters): LayerNumbers[] {
   if (predicting >= blocks) {
     throw parameters.invalid(`${predicting} of ${blocks} layers predict further tokens`);
   }
-  const heads = parameters.countByLayer("attention.head_count", blocks);
+  const least = partial ? 0 : 1;
+  const heads = parameters.countByLayer("attention.head_count", blocks, least);
   const kvHeads = parameters.has("attention.head_count_kv")
-    ? parameters.countByLayer("attention.head_count_kv", blocks)
+    ? parameters.countByLayer("attention.head_count_kv", blocks, least)
     : heads;
-  const widths = parameters.countByLayer("feed_forward_length", blocks);
+  const widths = parameters.countByLayer("feed_forward_length", blocks, least);
+  const mostHeads = heads.reduce((most, n) => Math.max(most, n));
+  if (kvHeads.every((n) => n === 0)) throw parameters.invalid("no layer has attention");
   return Array.from({ length: blocks - predicting }, (_, layer) => ({
-    shape: headShape(parameters, hiddenSize, heads[layer], kvHeads[layer]),
+    shape: headShape(parameters, hiddenSize, heads[layer], kvHeads[layer], mostHeads),
     feedForward: widths[layer],
   }));
 }
@@ -41,16 +45,19 @@ function headShape(
   hiddenSize: number,
   heads: number,
   kvHeads: number,
+  mostHeads: number,
 ): HeadShape {
-  if (heads % kvHeads !== 0) {
+  // Of a layer without heads it is the others'; nothing there has it.
+  const dividing = heads || mostHeads;
+  if (kvHeads > heads || heads % (kvHeads || 1) !== 0) {
     throw parameters.invalid(`${heads} heads cannot share ${kvHeads} KV heads evenly`);
   }
-  if (!parameters.has("attention.key_length") && hiddenSize % heads !== 0) {
+  if (!parameters.has("attention.key_length") && hiddenSize % dividing !== 0) {
     throw parameters.invalid(
-      `a hidden size of ${hiddenSize} does not divide into ${heads} heads`,
+      `a hidden size of ${hiddenSize} does not divide into ${dividing} heads`,
     );
   }
-  const headDim = parameters.count("attention.key_length", hiddenSize / heads);
+  const headDim = parameters.count("attention.key_length", hiddenSize / dividing);
   const valueDim = parameters.count("attention.value_length", headDim);
   return { heads, kvHeads, headDim, valueDim };
 }

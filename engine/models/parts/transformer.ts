@@ -47,8 +47,13 @@ export class Transformer {
   /**
    * @param normKind The kind of the norms; it also says under which key their epsilon is. "plain": LayerNorms
    * without weights.
+   * @param options Whether layers may lack their attention or their feed-forward layer.
    */
-  constructor(readonly gguf: Gguf, private readonly normKind: "rms" | "layer" | "plain" = "rms") {
+  constructor(
+    readonly gguf: Gguf,
+    private readonly normKind: "rms" | "layer" | "plain" = "rms",
+    { partialLayers = false }: { partialLayers?: boolean } = {},
+  ) {
     const parameters = this.parameters = new Hyperparameters(gguf);
     this.hiddenSize = parameters.count("embedding_length");
     this.contextLength = parameters.count("context_length");
@@ -61,7 +66,7 @@ export class Transformer {
       throw parameters.invalid(`${epsilonKey} is ${this.normEpsilon}, wanted a number from 0 to 1`);
     }
     this.program = new ProgramBuilder(gguf.tensors);
-    this.layers = readLayerNumbers(parameters).map(({ shape, feedForward }, index) =>
+    this.layers = readLayerNumbers(parameters, partialLayers).map(({ shape, feedForward }, index) =>
       new Layer(this, index, shape, feedForward)
     );
     this.notes = ignoreUnused(gguf, this.program, this.layers.length);

@@ -28,13 +28,18 @@ export function ignoreUnused(gguf: Gguf, program: ProgramBuilder, layers: number
   }
   const parts = OTHER_SENSES.filter(({ name }) => program.ignore((n) => name.test(n)) > 0)
     .map(({ part }) => part);
-  const tags = gguf.metadata.get("general.tags");
-  const takesMore = tags !== null && typeof tags === "object" && "toArray" in tags &&
-    tags.toArray().some((tag) => /^(image|video|audio|any)[-a-z]*-to-/.test(tag));
   if (parts.length > 0) {
     notes.push(`Its ${parts.join(" and ")} part is not used: it runs as a model of text.`);
-  } else if (takesMore) {
+  } else if (takesMore(gguf)) {
     notes.push("The model also takes pictures or sound: here it runs as a model of text.");
   }
   return notes;
+}
+
+/** Whether a model whose file has only its language part has others: its tags say so, or its architecture's name. */
+function takesMore({ metadata }: Gguf): boolean {
+  if (/vl(moe)?$/.test(metadata.string("general.architecture"))) return true;
+  const tags = metadata.get("general.tags");
+  return tags !== null && typeof tags === "object" && "toArray" in tags &&
+    tags.toArray().some((tag) => /^(image|video|audio|any)[-a-z]*-to-/.test(tag));
 }
