@@ -179,6 +179,54 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
       },
     };
   },
+  "a product of experts and the sum of each token's slots": (choices, tokens) => {
+    const [experts, n_used, columns] = [6, choices.of(1, 2, 5), 32];
+    const rows = choices.of(70, 24);
+    return {
+      ops: [
+        {
+          kind: "expert_matmul",
+          input: 0,
+          experts: 3,
+          output: 1,
+          weights: choices.of(NONE, NONE, 4),
+          columns,
+          n_used,
+          n_experts: experts,
+          weight: [choices.tensor(experts, rows, columns)],
+          bias: [choices.vector(experts * rows)],
+          factor: [choices.vector(experts)],
+          rows: [rows],
+          output_column: [choices.of(0, 0, 0, 4)],
+        },
+        {
+          kind: "expert_sum",
+          input: 1,
+          weights: choices.of(NONE, 4, 4),
+          residual: choices.of(NONE, 2, 2, 5),
+          output: 2,
+          columns: choices.of(rows, rows, rows, 20),
+          n_used,
+          scale: choices.of(1, 1, -0.5),
+        },
+      ],
+      buffers: [
+        choices.of(tokenBuffer(columns), expertBuffer(columns, n_used)),
+        expertBuffer(WIDTH, n_used),
+        tokenBuffer(WIDTH),
+        indexBuffer(n_used),
+        tokenBuffer(n_used),
+        tokenBuffer(WIDTH),
+      ],
+      inputs: {
+        0: choices.random.floats(tokens * columns * n_used),
+        1: choices.random.floats(tokens * WIDTH * n_used),
+        3: Uint32Array.from({ length: tokens * n_used }, (_, i) => (i * 3 + (i >> 2)) % experts),
+        4: choices.random.floats(tokens * n_used),
+        ...tokensOf(choices, tokens, [2, 5]),
+      },
+    };
+  },
 };
 
 for (const [name, make] of Object.entries(PAIRS)) {

@@ -5,6 +5,7 @@
 // columns are cut into four parts, one a warp, whatever the shape, and a thread block has two weights, gate and up, of one
 // set of rows, or two sets of rows of one weight. So a sum is over each part from its first column to its last and then over
 // the four parts, whoever shares the expert; and the gated activation of gate and up is done before they leave the block.
+// The thread block that does the last of a token's slots can add them up, as expert_sum does.
 // What whole tiles leave of a prompt's groups is multiplied here, too: with each warp going through all columns, a sum has
 // the bits of matmul_prefill_experts.cuh.
 #ifndef M40_KERNELS_MATMUL_EXPERTS_CUH
@@ -20,8 +21,19 @@ constexpr uint32_t expert_parts = 4;     // warps
 constexpr uint32_t expert_threads = 2 * expert_parts * 32;
 constexpr uint32_t expert_tile_rows = 8;  // slots of a tile
 
+// The sum of a token's slots, once all of them are there; as ExpertSumArgs.
+struct ExpertSlotSum {
+  const float* weights;  // [tokens, weights_stride], or nullptr: ones
+  uint32_t weights_stride;
+  const float* residual;  // or nullptr
+  uint32_t residual_stride;
+  float* output;  // nullptr: no sum
+  uint32_t output_stride;
+  float scale;
+};
+
 struct MatmulExpertsArgs {
-  MatmulDecodeArgs decode;  // its tokens are slots; neither splits nor counters
+  MatmulDecodeArgs decode;  // its tokens are slots; there are no splits, counters are of tokens and row_blocks for a sum
   ExpertGroups groups;      // without slots and tiles, each slot is a tile
   const uint32_t* experts;  // [tokens, experts_stride]
   uint32_t experts_stride;
@@ -34,6 +46,7 @@ struct MatmulExpertsArgs {
   float alpha, limit;       // of the clamped SwiGLU
   const float* slot_scale;  // [tokens, slot_scale_stride]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
+  ExpertSlotSum sum;        // with one weight
 };
 
 template <uint32_t kType, int T, int R>
@@ -49,6 +62,7 @@ struct ExpertPiece {
   uint32_t first, count, end;  // places in the list of slots: of these, and the end of their tile
   uint32_t slots[expert_tile_rows];   // beyond count, some of the tile
   uint32_t inputs[expert_tile_rows];  // where the slots' rows start in the input
+  bool last[expert_tile_rows];        // whether all slots of this slot's token are done now
 };
 
 template <uint32_t kType, int R, int kMost>
@@ -128,6 +142,49 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
   }
 }
 
+// Adds up the slots of the tokens of which this piece has the last one, in the rows of this thread block.
+template <int R>
+__device__ __forceinline__ void add_slots(const MatmulExpertsArgs& args, ExpertPiece& piece) {
+  constexpr uint32_t kRows = expert_threads / 32 / expert_parts * 32 * R;
+  const uint32_t n_used = args.groups.n_used, thread = thread_index();
+  __threadfence();
+  __syncthreads();
+  if (thread < piece.count) {
+    uint32_t* const counter = args.decode.counters + piece.slots[thread] / n_used * args.row_blocks + piece.row_block;
+    const bool last = atomicAdd(counter, 1u) == n_used - 1;
+    if (last) *counter = 0;
+    piece.last[thread] = last;
+  }
+  __syncthreads();
+  __threadfence();
+  const uint32_t row = piece.row_block * kRows + thread;
+  static_assert(kRows <= expert_threads, "a thread has one row at most");
+  if (thread >= kRows || row >= args.decode.weights[0].weight.rows) return;
+#pragma unroll 1
+  for (uint32_t t = 0; t < piece.count; t++) {
+    if (!piece.last[t]) continue;
+    const size_t token = piece.slots[t] / n_used;
+    const float* const from = args.decode.output + token * n_used * args.decode.output_stride + row;
+    float sum = 0;
+#pragma unroll 1
+    for (uint32_t slot = 0; slot < n_used; slot += 4) {
+      float value[4], weight[4];
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) {
+        const bool there = slot + i < n_used;
+        value[i] = there ? __ldcg(from + size_t{slot + i} * args.decode.output_stride) : 0.0f;
+        weight[i] = there && args.sum.weights != nullptr ? args.sum.weights[token * args.sum.weights_stride + slot + i] : 1.0f;
+      }
+#pragma unroll
+      for (uint32_t i = 0; i < 4; i++) {
+        if (slot + i < n_used) sum = fmaf(weight[i], value[i], sum);
+      }
+    }
+    const float residual = args.sum.residual == nullptr ? 0.0f : args.sum.residual[token * args.sum.residual_stride + row];
+    args.sum.output[token * args.sum.output_stride + row] = fmaf(args.sum.scale, sum, residual);
+  }
+}
+
 // Grid: tiles times row_blocks. kMost: slots that the compiled code multiplies at a time; kAlone: tiles have one slot.
 template <uint32_t kType, int R, int kMost, bool kAlone>
 __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, BlockIndex block, MatmulExpertsShared<kType, R, kMost>& shared) {
@@ -164,6 +221,7 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
     } else {
       expert_product<kType, 1, R>(args, piece, shared.floats);
     }
+    if (args.sum.output != nullptr) add_slots<R>(args, piece);
     if (kAlone) return;
     first = piece.first + piece.count;
     tile = {piece.expert, first, piece.end};

@@ -22,7 +22,12 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
   expert.limit = args.limit;
   expert.slot_scale = args.slot_scale;
   expert.slot_scale_stride = args.slot_scale_stride;
+  if (args.sum != nullptr) {
+    const ExpertSumArgs& sum = *args.sum;
+    expert.sum = {sum.weights, sum.weights_stride, sum.residual, sum.residual_stride, sum.output, sum.output_stride, sum.scale};
+  }
   MatmulDecodeArgs& decode = expert.decode;
+  decode.counters = args.counters;
   decode.input = args.input;
   decode.input_stride = args.input_stride;
   decode.output = args.output;
@@ -45,8 +50,10 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
     const uint32_t sets = (rows + 32 * row_groups - 1) / (32 * row_groups), at_once = expert_threads / 32 / expert.parts / n;
     return (sets + at_once - 1) / at_once;
   };
-  uint32_t row_groups = 4;
-  if (groups.tiles == nullptr) row_groups = decode_row_groups(1, uint64_t{groups.n_slots} * row_blocks(4), multiprocessors());
+  // Two rows a lane where four make fewer than three thread blocks a multiprocessor: walks are short here, and more warps
+  // hide more of how they start and end.
+  const bool few = uint64_t{groups.n_slots} * row_blocks(4) < 3 * uint64_t{multiprocessors()};
+  const uint32_t row_groups = groups.tiles == nullptr && few ? 2 : 4;
   expert.row_blocks = row_blocks(row_groups);
   for_type(args.weights[first].type, [&](auto t) { launch_experts<decltype(t)::value>(expert, row_groups, stream); });
 }
@@ -71,6 +78,11 @@ void launch_expert_tiles(const ExpertMatmulArgs& args, const ExpertGroups& group
 
 bool expert_matmul_activates(const ExpertMatmulArgs& args) {
   return !args.prefill && args.n_weights == 2 && args.weights[0].type == args.weights[1].type && args.weights[0].rows == args.weights[1].rows;
+}
+
+bool expert_matmul_sums(const ExpertMatmulArgs& args) {
+  // A counter for each token and set of rows, of 128 at least.
+  return !args.prefill && args.n_weights == 1 && uint64_t{args.n_tokens} * packed_tiles(args.weights[0].rows) <= scratch_counters;
 }
 
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {

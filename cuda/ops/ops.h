@@ -139,6 +139,7 @@ struct ExpertMatmulArgs {
   const float* slot_scale;  // [n_tokens, n_used]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
   ExpertGrouping* grouping;  // decode and prefill have one each
+  uint32_t* counters;        // Scratch's
   // Which order of additions the rows get, as in MatmulArgs: that of decode, each row by itself, or that of prefill,
   // in groups by their experts. Within either it does not depend on the other rows.
   bool prefill = false;
@@ -147,9 +148,13 @@ struct ExpertMatmulArgs {
   bool activates = false;
   uint32_t activation = 0;
   float alpha = 0, limit = 0;
+  // The slots of each token are summed up as by launch_expert_sum, whose input is this output; nullptr: they are not. Only
+  // where expert_matmul_sums() says so.
+  const ExpertSumArgs* sum = nullptr;
 };
 
 bool expert_matmul_activates(const ExpertMatmulArgs& args);
+bool expert_matmul_sums(const ExpertMatmulArgs& args);
 // Every expert has to exist: launch_check_experts sees to it where they did not come from launch_route.
 void launch_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream);
 

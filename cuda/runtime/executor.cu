@@ -70,7 +70,7 @@ class Execution {
       case M40_OP_SOFTCAP: return softcap(op.softcap);
       case M40_OP_ROUTE: return route(op.route);
       case M40_OP_EXPERT_MATMUL: return expert_matmul(i, expert_matmul_args(i));
-      case M40_OP_EXPERT_SUM: return expert_sum(op.expert_sum);
+      case M40_OP_EXPERT_SUM: return launch_expert_sum(expert_sum_args(op.expert_sum), stream_);
       case M40_OP_SAMPLE: return sample(op.sample);
       case M40_OP_HEAD_MATMUL: return head_matmul(i);
     }
@@ -178,6 +178,14 @@ class Execution {
   // The operation and the one after it in one launch; false where this step's rows do not allow it.
   bool run_fused(size_t i) {
     const m40_op& op = program_.ops[i];
+    if (op.kind == M40_OP_EXPERT_MATMUL && program_.ops[i + 1].kind == M40_OP_EXPERT_SUM) {
+      const ExpertSumArgs sum = expert_sum_args(program_.ops[i + 1].expert_sum);
+      ExpertMatmulArgs args = expert_matmul_args(i);
+      args.sum = &sum;
+      if (step_.n_decode != step_.n_tokens || !expert_matmul_sums(args)) return false;
+      expert_matmul(i, args);
+      return true;
+    }
     if (op.kind == M40_OP_EXPERT_MATMUL) {
       const m40_op_activation& activation = program_.ops[i + 1].activation;
       ExpertMatmulArgs args = expert_matmul_args(i);
@@ -314,6 +322,7 @@ class Execution {
     }
     args.slot_scale = optional_buffer(op.weights);
     args.slot_scale_stride = stride(op.weights);
+    args.counters = scratch_.counters;
     return args;
   }
 
@@ -393,10 +402,9 @@ class Execution {
     launch_matmul(args, stream_);
   }
 
-  void expert_sum(const m40_op_expert_sum& op) const {
-    launch_expert_sum({buffer(op.input), stride(op.input), optional_buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
-                       stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns, op.scale},
-                      stream_);
+  ExpertSumArgs expert_sum_args(const m40_op_expert_sum& op) const {
+    return {buffer(op.input), stride(op.input), optional_buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
+            stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns, op.scale};
   }
 
   void sample(const m40_op_sample& op) const {

@@ -76,11 +76,26 @@ bool fuses_with_activation(const std::vector<m40_op>& ops, size_t i) {
   return activation.output != product.output && !read_later(ops, i + 2, product.output, uint64_t{product.output_column[1]} + product.rows[1]);
 }
 
+// The sum of each token's slots.
+bool fuses_with_sum(const std::vector<m40_op>& ops, size_t i) {
+  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_EXPERT_MATMUL || ops[i + 1].kind != M40_OP_EXPERT_SUM) return false;
+  const m40_op_expert_matmul& product = ops[i].expert_matmul;
+  const m40_op_expert_sum& sum = ops[i + 1].expert_sum;
+  if (product.n_weights != 1 || product.output_column[0] != 0 || sum.input != product.output || sum.columns != product.rows[0] || sum.n_used != product.n_used) {
+    return false;
+  }
+  // Some blocks add while others still multiply.
+  if (sum.output == product.input || sum.output == product.weights || sum.output == product.output || sum.residual == product.output) return false;
+  return !read_later(ops, i + 2, product.output, sum.columns);
+}
+
 }  // namespace
 
 std::vector<bool> find_fusions(const std::vector<m40_op>& ops) {
   std::vector<bool> fusions(ops.size());
-  for (size_t i = 0; i < ops.size(); i++) fusions[i] = fuses_with_matmul(ops, i) || fuses_with_attention(ops, i) || fuses_with_activation(ops, i);
+  for (size_t i = 0; i < ops.size(); i++) {
+    fusions[i] = fuses_with_matmul(ops, i) || fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i);
+  }
   return fusions;
 }
 
