@@ -29,7 +29,12 @@ const launched = await Deno.makeTempFile();
 
 async function environment(): Promise<Record<string, string>> {
   const { path } = await buildKernels({ target: "emulated" });
-  return { M40_TEST_BACKEND: "emulated", M40_KERNELS: path, M40_EMULATION_KERNELS: launched };
+  return {
+    M40_TEST_BACKEND: "emulated",
+    M40_KERNELS: path,
+    M40_EMULATION_KERNELS: launched,
+    M40_GOLDEN_CACHES: "one",
+  };
 }
 
 // One at a time: other files of tests run meanwhile.
