@@ -81,6 +81,9 @@ export const run: Command = command({
             "--chat-template gives it one.",
         );
       }
+      if (Deno.stderr.isTerminal()) {
+        for (const sentence of engine.model.notes) await note(sentence);
+      }
       if (prompt !== undefined) return await answerOnce(engine, conversation, prompt, options);
       await note(
         `${conversation ? "It answers" : "It continues"} what you type. ` +

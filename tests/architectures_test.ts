@@ -126,6 +126,11 @@ const WRONG: readonly [model: string, changes: Changes, wanted: RegExp][] = [
     { metadata: { feed_forward_length: i32s(96, 96, 96, 96, 96, 96) } },
     /ffn_gate\.weight/,
   ],
+  [
+    "deepseek2",
+    { metadata: { expert_feed_forward_length: i32s(32, 32, 16) } },
+    /expert_feed_forward_length differs by layer/,
+  ],
   ["deepseek2", { metadata: { expert_group_count: u32(3) } }, /8 experts do not divide into 3/],
   [
     "deepseek2",
@@ -266,6 +271,13 @@ Deno.test("layers that predict further tokens are left out, and that is said", a
   const { shape, notes } = read(gguf);
   assertEquals(shape.layers, 3);
   assertEquals(notes, ["Its layers that predict further tokens (2 tensors) are not used."]);
+});
+
+Deno.test("one width of experts may be written for each layer", async () => {
+  const gguf = changed(await goldenHeader("deepseek2"), {
+    metadata: { expert_feed_forward_length: i32s(32, 32, 32) },
+  });
+  assertEquals(read(gguf).shape.feedForward, 32);
 });
 
 Deno.test("Phi's long factors are taken where more context is asked for than it was first trained with", async () => {

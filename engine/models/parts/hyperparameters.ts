@@ -26,8 +26,15 @@ export class Hyperparameters {
     return this.gguf.metadata.has(this.key(key));
   }
 
-  /** A whole number from 1 on. */
+  /** A whole number from 1 on; or the same for each layer. */
   count(key: string, fallback?: number): number {
+    if (this.isArray(key)) {
+      const values = new Set(this.gguf.metadata.numbers(this.key(key)));
+      if (values.size !== 1) {
+        throw this.unsupported(`${this.key(key)} differs by layer; wanted one number for all`);
+      }
+      return this.checkedCount(key, [...values][0], 1);
+    }
     return this.checkedCount(key, this.gguf.metadata.number(this.key(key), fallback), 1);
   }
 
