@@ -3,82 +3,18 @@ import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows, Score } from "..
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
-import type { CacheLayer, Program } from "./program.ts";
+import { CacheLayers } from "./cache_layers.ts";
+import type {
+  AttentionTemperature,
+  Buffer,
+  HeadNorms,
+  HeadShape,
+  KeysAndValues,
+  MatmulWeight,
+  RopeOptions,
+} from "./operands.ts";
+import type { Program } from "./program.ts";
 import { WeightTable } from "./weight_table.ts";
-
-/** A buffer of a program: [rows, columns], as many rows as the step has of what they stand for. */
-export interface Buffer {
-  readonly index: number;
-  readonly columns: number;
-}
-
-/** A matrix product's weight by its tensor's name, [rows, columns of the input], and its bias. */
-export interface MatmulWeight {
-  readonly weight: string;
-  readonly rows: number;
-  readonly bias?: string;
-  /** Name of a tensor that multiplies the product: [1], or [experts]; of types whose scale is apart. */
-  readonly factor?: string;
-}
-
-/** What an attention layer looks like. */
-export interface HeadShape {
-  readonly heads: number;
-  readonly kvHeads: number;
-  /** Values of a head's query and key. */
-  readonly headDim: number;
-  /** Values of a head's value; `headDim` where absent. */
-  readonly valueDim?: number;
-}
-
-/** Where K and V stand in a buffer; see m40_op_rope_store. */
-export interface KeysAndValues {
-  readonly buffer: Buffer;
-  readonly keyColumn: number;
-  /** Absent in a latent cache: values are the first of the keys. */
-  readonly valueColumn?: number;
-}
-
-/** The norms of heads of q, k and v. */
-export interface HeadNorms {
-  /** Names of weights [head dimension]; absent: norms without a weight. */
-  readonly q?: string;
-  readonly k?: string;
-  readonly epsilon: number;
-  /** Before the rotation, where absent; "none": of v alone. */
-  readonly order?: keyof typeof HeadNorm;
-  /** Whether v is normalised as well, without a weight. */
-  readonly v?: boolean;
-}
-
-/** Queries are multiplied by 1 + scale * ln(1 + floor((position + offset) / length)). */
-export interface AttentionTemperature {
-  readonly scale: number;
-  /** Tokens. */
-  readonly length: number;
-  /** Tokens. */
-  readonly offset: number;
-}
-
-/** How positions are rotated into queries and keys; see m40_op_rope_store. */
-export interface RopeOptions {
-  readonly kind: keyof typeof Rope;
-  /** Values of a head that are rotated. */
-  readonly dim: number;
-  /** The first of them; 0 where absent. */
-  readonly offset?: number;
-  readonly freqBase: number;
-  readonly freqScale: number;
-  /** Name of a tensor [dim / 2] that divides the frequencies. */
-  readonly factors?: string;
-  /** YaRN: how far to blend towards unscaled frequencies; 0 is not at all. */
-  readonly extFactor: number;
-  readonly attentionFactor: number;
-  readonly betaFast: number;
-  readonly betaSlow: number;
-  /** Tokens of context that the model was first trained with; for YaRN. */
-  readonly originalContext: number;
-}
 
 /**
  * Builds a model's program: each method appends one operation, finds its weights among the tensors of
@@ -89,9 +25,7 @@ export interface RopeOptions {
 export class ProgramBuilder {
   private readonly operations: Operation[] = [];
   private readonly buffers: BufferDesc[] = [];
-  private readonly cacheLayers: CacheLayer[] = [];
-  /** The layers of the cache that an attention operation was appended for. */
-  private readonly attended = new Set<number>();
+  private readonly cache = new CacheLayers();
   private readonly weightTable: WeightTable;
 
   /** @param tensors The tensors of the file by name. */
@@ -273,7 +207,7 @@ export class ProgramBuilder {
     options: { norms?: HeadNorms; temperature?: AttentionTemperature } = {},
   ): void {
     const { norms, temperature } = options;
-    if (kv !== undefined) this.addCacheLayer(layer, shape, kv.valueColumn !== undefined);
+    if (kv !== undefined) this.cache.add(layer, shape, kv.valueColumn !== undefined);
     this.operations.push({
       kind: "rope_store",
       q: q.index,
@@ -324,7 +258,7 @@ export class ProgramBuilder {
       sinks?: string;
     },
   ): void {
-    this.widenReach(layer, options.window ?? 0, options.chunk ?? 0);
+    this.cache.attend(layer, options.window ?? 0, options.chunk ?? 0);
     this.operations.push({
       kind: "attention",
       q: q.index,
@@ -514,27 +448,12 @@ export class ProgramBuilder {
    */
   build(): Program {
     this.weightTable.assertAllUsed();
-    const { operations, buffers, weightTable, cacheLayers } = this;
-    return { operations, buffers, weights: weightTable.weights, cacheLayers };
+    const { operations, buffers, weightTable, cache } = this;
+    return { operations, buffers, weights: weightTable.weights, cacheLayers: cache.layers };
   }
 
   private optionalVector(name: string | undefined, columns: number): number {
     return name === undefined ? NONE : this.weightTable.vector(name, columns);
-  }
-
-  private addCacheLayer(layer: number, shape: HeadShape, storesValues: boolean): void {
-    const { kvHeads, headDim, valueDim = headDim } = shape;
-    const values = storesValues ? valueDim : 0;
-    this.cacheLayers[layer] = { kvHeads, headDim, valueDim: values, window: 0, chunk: 0 };
-  }
-
-  /** A layer of the cache is as far back of use as any of the operations that attend to it see. */
-  private widenReach(layer: number, window: number, chunk: number): void {
-    const known = this.cacheLayers[layer];
-    const alike = known?.window === window && known.chunk === chunk;
-    const reach = !this.attended.has(layer) || alike ? { window, chunk } : { window: 0, chunk: 0 };
-    this.cacheLayers[layer] = { ...known, ...reach };
-    this.attended.add(layer);
   }
 
   private addBuffer(desc: BufferDesc): Buffer {

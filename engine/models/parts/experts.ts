@@ -1,4 +1,5 @@
-import type { Buffer, ProgramBuilder } from "../../program/builder.ts";
+import type { ProgramBuilder } from "../../program/builder.ts";
+import type { Buffer } from "../../program/operands.ts";
 import { type ActivationName, feedForward } from "./feed_forward.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Destination, Layer } from "./transformer.ts";

@@ -1,4 +1,5 @@
-import type { Buffer, ProgramBuilder } from "../../program/builder.ts";
+import type { ProgramBuilder } from "../../program/builder.ts";
+import type { Buffer } from "../../program/operands.ts";
 import type { Destination, Layer } from "./transformer.ts";
 
 /** A nonlinearity by the name of its operation. */

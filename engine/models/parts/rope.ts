@@ -1,4 +1,4 @@
-import type { AttentionTemperature, RopeOptions } from "../../program/builder.ts";
+import type { AttentionTemperature, RopeOptions } from "../../program/operands.ts";
 import type { Transformer } from "./transformer.ts";
 
 /** What a layer without rotary positions has in the place of their settings. */

@@ -1,10 +1,6 @@
 import type { Gguf } from "../../gguf/reader.ts";
-import {
-  type Buffer,
-  type HeadShape,
-  type MatmulWeight,
-  ProgramBuilder,
-} from "../../program/builder.ts";
+import { ProgramBuilder } from "../../program/builder.ts";
+import type { Buffer, HeadShape, MatmulWeight } from "../../program/operands.ts";
 import type { Model, ModelShape } from "../model.ts";
 import { Hyperparameters } from "./hyperparameters.ts";
 import { readLayerNumbers } from "./layer_numbers.ts";
