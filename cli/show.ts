@@ -144,14 +144,18 @@ function describeShape({ model }: Facts): string {
 }
 
 /** What layers see and share, where that is not everything and nothing. */
-function describeAttention({ program, shape }: Model): string | undefined {
+function describeAttention({ program }: Model): string | undefined {
   const spans = attentionSpans(program);
-  const sharing = sharingLayers(program);
-  const parts = spans.length > 1 || isLimited(spans[0])
-    ? spans.map((span) => `${describeSpan(span)} seen by ${span.layers} of ${shape.layers} layers`)
+  const parts = spans.some(isLimited)
+    ? spans.map((span) => `${describeSpan(span)} in ${countLayers(span.layers)}`)
     : [];
-  if (sharing > 0) parts.push(`${sharing} of ${shape.layers} look at others' keys and values`);
+  const sharing = sharingLayers(program);
+  if (sharing > 0) parts.push(`others' keys and values in ${countLayers(sharing)}`);
   return parts.length > 0 ? parts.join(", ") : undefined;
+}
+
+function countLayers(n: number): string {
+  return n === 1 ? "1 layer" : `${n} layers`;
 }
 
 function isLimited({ window, chunk }: AttentionSpan): boolean {

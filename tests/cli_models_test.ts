@@ -48,6 +48,20 @@ Deno.test("m40 show: shape, sizes by type, metadata with long arrays cut, what c
   assertEquals(json.tensors, undefined);
 });
 
+Deno.test("m40 show: what layers see and share, and how many of the experts a token has", async () => {
+  await using home = await Home.make();
+  const shared = await m40(home, ["show", join(GOLDEN, "gemma4-e2b.gguf")]);
+  assertMatch(
+    shared.stdout,
+    /attention +the last 8 tokens in 4 layers, everything in 2 layers, others' keys and values in 3 layers\n/,
+  );
+  const path = join(GOLDEN, "gpt-oss.gguf");
+  assertMatch((await m40(home, ["show", path])).stdout, /experts +8, 4 of them a token\n/);
+  const { shape, notes } = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
+  assertEquals([shape.experts, shape.experts_used, notes], [8, 4, []]);
+  assertEquals(shape.attention[0], { window: 8, chunk: 0, layers: 2 });
+});
+
 Deno.test("m40 show: what a token takes of the KV cache before and after it is behind the windows", async () => {
   await using home = await Home.make();
   const path = join(GOLDEN, "gemma2.gguf");
