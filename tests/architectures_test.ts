@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertNotEquals, assertThrows } from "@std/assert";
+import { NONE } from "../engine/device/structs.ts";
 import { M40Error } from "../engine/errors.ts";
 import { Metadata, type MetadataEntry } from "../engine/gguf/metadata.ts";
 import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
@@ -271,6 +272,27 @@ Deno.test("layers that predict further tokens are left out, and that is said", a
   const { shape, notes } = read(gguf);
   assertEquals(shape.layers, 3);
   assertEquals(notes, ["Its layers that predict further tokens (2 tensors) are not used."]);
+});
+
+Deno.test("a scale beside a weight multiplies its product, one of experts each expert's; one of inputs is left", async () => {
+  const scales = {
+    "blk.0.attn_k.scale": [1],
+    "blk.0.ffn_up_exps.scale": [8],
+    "blk.0.ffn_up_exps.input_scale": [8],
+  };
+  const { program, notes } = read(changed(await goldenHeader("qwen3moe"), { tensors: scales }));
+  assertEquals(notes, []);
+  const { operations, weights } = program;
+  const names = (factors: readonly number[]) =>
+    factors.map((i) => i === NONE ? undefined : weights[i].tensor.name);
+  const product = operations.find((operation) => operation.kind === "matmul")!;
+  assertEquals(names(product.factor), [undefined, "blk.0.attn_k.scale", undefined]);
+  const experts = operations.find((operation) => operation.kind === "expert_matmul")!;
+  assertEquals(names(experts.factor), [undefined, "blk.0.ffn_up_exps.scale"]);
+  const short = changed(await goldenHeader("qwen3moe"), {
+    tensors: { "blk.0.ffn_up_exps.scale": [7] },
+  });
+  assertMatch(assertThrows(() => read(short), M40Error).message, /scale is \[7\], wanted \[8\]/);
 });
 
 Deno.test("one width of experts may be written for each layer", async () => {
