@@ -13,22 +13,41 @@ interface Layer {
   readonly heads: number;
   readonly kvHeads: number;
   readonly headDim: number;
+  readonly valueDim: number;
+  /** Whether values are the first of the keys. */
+  readonly latent?: boolean;
   readonly window: number;
+  readonly chunk: number;
   readonly group: number;
 }
 
 const PAGE = 4;
 const LAYERS: readonly Layer[] = [
-  { heads: 4, kvHeads: 2, headDim: 32, window: 0, group: 0 },
-  { heads: 2, kvHeads: 1, headDim: 96, window: 9, group: 1 },
-  { heads: 6, kvHeads: 3, headDim: 64, window: 9, group: 1 },
-  { heads: 2, kvHeads: 2, headDim: 64, window: 30, group: 2 },
+  { heads: 4, kvHeads: 2, headDim: 32, valueDim: 32, window: 0, chunk: 0, group: 0 },
+  { heads: 2, kvHeads: 1, headDim: 96, valueDim: 96, window: 9, chunk: 0, group: 1 },
+  { heads: 6, kvHeads: 3, headDim: 64, valueDim: 64, window: 9, chunk: 0, group: 1 },
+  {
+    heads: 4,
+    kvHeads: 1,
+    headDim: 576,
+    valueDim: 512,
+    latent: true,
+    window: 0,
+    chunk: 0,
+    group: 0,
+  },
+  { heads: 2, kvHeads: 2, headDim: 64, valueDim: 32, window: 30, chunk: 0, group: 2 },
+  { heads: 2, kvHeads: 1, headDim: 96, valueDim: 64, latent: true, window: 30, chunk: 0, group: 2 },
+  { heads: 4, kvHeads: 2, headDim: 64, valueDim: 64, window: 0, chunk: 14, group: 3 },
 ];
+/** What the groups see. */
+const GROUPS = [0, 1, 2, 3].map((group) => LAYERS.find((layer) => layer.group === group)!);
 const LENGTHS = [90, 37];
-const N_PAGES = 3 * LENGTHS.reduce((sum, length) => sum + Math.ceil(length / PAGE), 0);
+const N_PAGES = GROUPS.length * LENGTHS.reduce((sum, length) => sum + Math.ceil(length / PAGE), 0);
 
-const widthOf = ({ heads, kvHeads, headDim }: Layer) => (heads + 2 * kvHeads) * headDim;
-const columnsOf = ({ heads, headDim }: Layer) => heads * headDim;
+const widthOf = ({ heads, kvHeads, headDim, valueDim, latent }: Layer) =>
+  (heads + kvHeads) * headDim + (latent ? 0 : kvHeads * valueDim);
+const columnsOf = ({ heads, valueDim }: Layer) => heads * valueDim;
 
 /** A program of layers, each with buffers of its own. */
 function programOf(
@@ -45,7 +64,7 @@ function programOf(
     type,
     n_kv_heads: layers.map(({ kvHeads }) => kvHeads),
     head_dim: layers.map(({ headDim }) => headDim),
-    value_dim: layers.map(({ headDim }) => headDim),
+    value_dim: layers.map(({ valueDim, latent }) => latent ? 0 : valueDim),
     group: layers.map(({ group }) => groups.indexOf(group)),
   });
   const ops = layers.flatMap((layer, i): GivenOperation[] => {
@@ -54,16 +73,20 @@ function programOf(
       n_heads: layer.heads,
       n_kv_heads: layer.kvHeads,
       head_dim: layer.headDim,
+      value_dim: layer.valueDim,
     };
-    const rope = { rope: Rope.halves, rope_dim: layer.headDim, freq_scale: 1 };
+    const rope = { rope: Rope.halves, rope_dim: 32, freq_scale: 1 };
+    const values = layer.latent ? { v_column: NONE } : {};
+    const { window, chunk } = layer;
     return [
-      { kind: "rope_store", q: 2 * i, ...shape, ...rope },
+      { kind: "rope_store", q: 2 * i, ...shape, ...rope, ...values },
       {
         kind: "attention",
         q: 2 * i,
         output: 2 * i + 1,
         ...shape,
-        window: layer.window,
+        window,
+        chunk,
         scale: 0.2,
       },
     ];
@@ -89,15 +112,20 @@ function inputs(): number[][][][] {
 }
 
 /** The first page that a row at a position attends to. */
-function firstPage({ window }: { readonly window: number }, position: number): number {
-  return window === 0 ? 0 : Math.floor(Math.max(0, position + 1 - window) / PAGE);
+function firstPage(layer: Layer, position: number): number {
+  return Math.floor(firstSeen(layer, position) / PAGE);
+}
+
+function firstSeen({ window, chunk }: Layer, position: number): number {
+  if (chunk > 0) return position - position % chunk;
+  return window === 0 ? 0 : Math.max(0, position + 1 - window);
 }
 
 /** Pages of each sequence and group, in no order; those behind the group's window at a position are absent. */
 class Tables {
   private readonly pages: number[][][];
 
-  constructor(seed: number, private readonly groups: readonly { readonly window: number }[]) {
+  constructor(seed: number, private readonly groups: readonly Layer[]) {
     const random = new Random(seed);
     const free = Array.from({ length: N_PAGES }, (_, page) => page);
     this.pages = LENGTHS.map((length) =>
@@ -126,8 +154,8 @@ async function run(
   type: number,
 ): Promise<number[][][][]> {
   const { program } = programOf(device, layers, type);
-  const windows = new Map(layers.map(({ group, window }) => [group, { window }]));
-  const tables = new Tables(7 + layers.length, [...windows.values()]);
+  const groups = GROUPS.filter(({ group }) => layers.some((layer) => layer.group === group));
+  const tables = new Tables(7 + layers.length, groups);
   const outputs = layers.map(() => LENGTHS.map((): number[][] => []));
   const done = LENGTHS.map(() => 0);
   const parts: [sequence: number, tokens: number, decode: boolean][][] = [
@@ -176,8 +204,8 @@ async function run(
 }
 
 for (const [name, type] of [["F32", 0], ["F16", 1], ["Q8_0", 8]] as const) {
-  Deno.test(`layers of all shapes in three groups of a cache of ${name} compute what each does in one of its own`, async () => {
-    await withDevice({ arenaBytes: 1 << 25 }, async (device) => {
+  Deno.test(`layers of all shapes in four groups of a cache of ${name} compute what each does in one of its own`, async () => {
+    await withDevice({ arenaBytes: 1 << 27 }, async (device) => {
       const rows = inputs();
       const together = await run(device, LAYERS, rows, type);
       for (const [i, layer] of LAYERS.entries()) {
@@ -189,10 +217,9 @@ for (const [name, type] of [["F32", 0], ["F16", 1], ["Q8_0", 8]] as const) {
 }
 
 Deno.test("a step is refused where a page that a row attends to is absent, and runs where those before are", async () => {
-  await withDevice({ arenaBytes: 1 << 25 }, async (device) => {
+  await withDevice({ arenaBytes: 1 << 27 }, async (device) => {
     const { program } = programOf(device, LAYERS, 0);
-    const groups = [0, 9, 30].map((window) => ({ window }));
-    const tables = new Tables(3, groups);
+    const tables = new Tables(3, GROUPS);
     // The first of several rows sees the furthest back.
     for (
       const [position, tokens, decode] of [[50, 1, true], [41, 4, true], [39, 20, false]] as const
@@ -200,16 +227,15 @@ Deno.test("a step is refused where a page that a row attends to is absent, and r
       const step = (pages: number[][]) =>
         program.step([{ tokens: new Array(tokens).fill(0), position, pages, decode, outputs: [] }]);
       await step(tables.of(0, position, tokens));
-      for (const [group, reach] of groups.entries()) {
+      for (const [group, reach] of GROUPS.entries()) {
         for (const index of [firstPage(reach, position), Math.floor(position / PAGE)]) {
           const pages = tables.of(0, position, tokens);
           pages[group][index] = NONE;
-          const first = reach.window === 0 ? 0 : position + 1 - reach.window;
           await assertRejects(
             () => step(pages),
             M40Error,
             `page ${index} of sequence 0 in group ${group} is absent (M40_NONE): the step looks at its ` +
-              `positions from ${first} on`,
+              `positions from ${firstSeen(reach, position)} on`,
           );
         }
       }
