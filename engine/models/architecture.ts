@@ -7,6 +7,7 @@ import { arcee } from "./arcee.ts";
 import { bailingmoe2 } from "./bailingmoe2.ts";
 import { chatglm } from "./chatglm.ts";
 import { cohere2 } from "./cohere2.ts";
+import { cohere2moe } from "./cohere2moe.ts";
 import { commandR } from "./command_r.ts";
 import { deci } from "./deci.ts";
 import { bailingmoe, deepseek } from "./deepseek.ts";
@@ -25,6 +26,7 @@ import { gpt2 } from "./gpt2.ts";
 import { gptOss } from "./gpt_oss.ts";
 import { gptneox } from "./gptneox.ts";
 import { granite, granitemoe } from "./granite.ts";
+import { graniteSwa } from "./granite_swa.ts";
 import { hunyuanDense, hunyuanMoe } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
 import { llama } from "./llama.ts";
@@ -34,6 +36,7 @@ import { minicpm } from "./minicpm.ts";
 import { minimaxM2 } from "./minimax_m2.ts";
 import { mistral3 } from "./mistral3.ts";
 import type { Architecture } from "./model.ts";
+import { museGlimmer } from "./muse_glimmer.ts";
 import { nemotron } from "./nemotron.ts";
 import { olmo, olmoe } from "./olmo.ts";
 import { olmo2 } from "./olmo2.ts";
@@ -55,6 +58,7 @@ const ARCHITECTURES: readonly Architecture[] = [
   llama,
   llama4,
   deci,
+  museGlimmer,
   mistral3,
   qwen2,
   qwen2vl,
@@ -77,8 +81,10 @@ const ARCHITECTURES: readonly Architecture[] = [
   glm4moe,
   granite,
   granitemoe,
+  graniteSwa,
   commandR,
   cohere2,
+  cohere2moe,
   olmo,
   olmo2,
   olmoe,

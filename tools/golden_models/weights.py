@@ -27,6 +27,8 @@ def set_weights(model, seed):
             noise = torch.randn(tensor.shape, generator=generator, dtype=FLOAT32).double()
             if is_selection_bias(name):
                 value = 0.3 * noise
+            elif name.endswith("sinks"):
+                value = 2 + noise
             elif tensor.dim() == 1 and name.endswith("bias"):
                 value = 0.3 * noise
             elif tensor.dim() == 1 or tensor.numel() == tensor.shape[-1]:
