@@ -89,70 +89,79 @@ __device__ __forceinline__ void route(const RouteKernelArgs& args, BlockIndex bl
   uint32_t* const experts = args.experts + uint64_t{token} * args.experts_stride;
   float* const weights = args.weights + uint64_t{token} * args.weights_stride;
 
-  float largest = -INFINITY, sum = 0;  // softmax over all experts
+  float logit[kHeld == 0 ? 1 : kHeld];
+#pragma unroll
+  for (int i = 0; i < kHeld; i++) logit[i] = lane + 32 * i < args.n_experts ? logits[lane + 32 * i] : -INFINITY;
+  // Calls f with each of the lane's experts, its number among them and its logit.
+  const auto for_each_expert = [&](const auto& f) {
+    if constexpr (kHeld != 0) {
+#pragma unroll
+      for (int i = 0; i < kHeld; i++) {
+        if (lane + 32 * i < args.n_experts) f(lane + 32 * i, i, logit[i]);
+      }
+    } else {
+      for (uint32_t e = lane; e < args.n_experts; e += 32) f(e, 0, logits[e]);
+    }
+  };
+
+  float largest = -INFINITY, share = 1;  // softmax: share * exp(logit - largest); over all experts, here
   if (args.score == M40_SCORE_SOFTMAX) {
-    for (uint32_t e = lane; e < args.n_experts; e += 32) largest = fmaxf(largest, logits[e]);
+    for_each_expert([&](uint32_t, int, float x) { largest = fmaxf(largest, x); });
     largest = warp_max(largest);
-    for (uint32_t e = lane; e < args.n_experts; e += 32) sum += expf(logits[e] - largest);
-    sum = warp_sum(sum);
+    float sum = 0;
+    for_each_expert([&](uint32_t, int, float x) { sum += expf(x - largest); });
+    share = 1.0f / warp_sum(sum);
   }
 
   // What experts are chosen by.
-  const auto key_of = [&](uint32_t e) {
-    float key = logits[e];
-    if (args.score == M40_SCORE_SIGMOID) key = route_sigmoid(key);
-    if (args.bias == nullptr) return key;  // of a softmax without a bias, the logits: their order is the same
-    if (args.score == M40_SCORE_SOFTMAX) key = expf(key - largest) / sum;
-    return key + __ldg(args.bias + e);
+  const auto key_of = [&](uint32_t e, float x) {
+    if (args.score == M40_SCORE_SIGMOID) x = route_sigmoid(x);
+    if (args.bias == nullptr) return x;  // of a softmax without a bias, the logits: their order is the same
+    if (args.score == M40_SCORE_SOFTMAX) x = expf(x - largest) * share;
+    return x + __ldg(args.bias + e);
   };
-  const uint32_t groups = args.n_groups > 1 ? route_groups(args, key_of) : 0;
-  const auto candidate = [&](uint32_t e) {
+  const uint32_t groups = args.n_groups > 1 ? route_groups(args, [&](uint32_t e) { return key_of(e, logits[e]); }) : 0;
+  const auto candidate = [&](uint32_t e, float x) {
     if (args.n_groups > 1 && (groups >> e / (args.n_experts / args.n_groups) & 1) == 0) return RouteChoice{0, M40_NONE};
-    return route_choice(key_of(e), e);
+    return route_choice(key_of(e, x), e);
   };
   RouteChoice held[kHeld == 0 ? 1 : kHeld];
 #pragma unroll
-  for (int i = 0; i < kHeld; i++) {
-    const uint32_t e = lane + 32 * i;
-    held[i] = e < args.n_experts ? candidate(e) : RouteChoice{0, M40_NONE};
-  }
+  for (int i = 0; i < kHeld; i++) held[i] = {0, M40_NONE};
+  if (kHeld != 0) for_each_expert([&](uint32_t e, int i, float x) { held[i] = candidate(e, x); });
   RouteChoice previous = {0, M40_NONE};
+  uint32_t mine = 0;  // what number `lane` of the choices is
   for (uint32_t slot = 0; slot < args.n_used; slot++) {
     RouteChoice best = {0, M40_NONE};
-    const auto look_at = [&](const RouteChoice& choice) {
+    for_each_expert([&](uint32_t e, int i, float x) {
+      const RouteChoice choice = kHeld != 0 ? held[i] : candidate(e, x);
       if (previous.index != M40_NONE && !preferred(previous, choice)) return;
       if (preferred(choice, best)) best = choice;
-    };
-    if constexpr (kHeld != 0) {
-#pragma unroll
-      for (int i = 0; i < kHeld; i++) look_at(held[i]);
-    } else {
-      for (uint32_t e = lane; e < args.n_experts; e += 32) look_at(candidate(e));
-    }
+    });
     previous = warp_preferred(best);
     if (lane == 0) experts[slot] = previous.index;
+    if (lane == slot) mine = previous.index;
   }
   __syncwarp();
 
+  const auto logit_of = [&](uint32_t slot) { return logits[slot < 32 ? mine : experts[slot]]; };
   if (args.score == M40_SCORE_SOFTMAX_CHOSEN) {
-    for (uint32_t slot = lane; slot < args.n_used; slot += 32) largest = fmaxf(largest, logits[experts[slot]]);
+    for (uint32_t slot = lane; slot < args.n_used; slot += 32) largest = fmaxf(largest, logit_of(slot));
     largest = warp_max(largest);
   }
   float chosen = 0;
   for (uint32_t slot = lane; slot < args.n_used; slot += 32) {
-    const float logit = logits[experts[slot]];
-    const float weight = args.score == M40_SCORE_SIGMOID ? route_sigmoid(logit) : expf(logit - largest);
+    const float x = logit_of(slot), weight = args.score == M40_SCORE_SIGMOID ? route_sigmoid(x) : expf(x - largest);
     weights[slot] = weight;
     chosen += weight;
   }
   chosen = warp_sum(chosen);
-  if (args.score == M40_SCORE_SOFTMAX_CHOSEN) sum = chosen;
-  float factor = args.score == M40_SCORE_SIGMOID ? 1.0f : 1.0f / sum;
+  if (args.score == M40_SCORE_SOFTMAX_CHOSEN) share = 1.0f / chosen;
   if (args.normalise) {
-    const float total = chosen * factor;
-    factor /= total < args.least_sum ? args.least_sum : total;
+    const float total = chosen * share;
+    share /= total < args.least_sum ? args.least_sum : total;
   }
-  for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= factor * args.scale;
+  for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= share * args.scale;
 }
 
 }  // namespace m40::cuda
