@@ -292,7 +292,10 @@ const CUTS = [
 ];
 
 for (
-  const [type, input] of [["F32", "slot"], ["F16", "token"], ["Q8_0", "slot"], ["Q4_K", "token"]]
+  const [type, input] of [["F32", "slot"], ["F16", "token"], ["Q8_0", "slot"], ["Q4_K", "token"], [
+    "IQ1_M",
+    "slot",
+  ], ["MXFP4", "token"]]
 ) {
   const inputPerSlot = input === "slot";
   Deno.test(`expert_matmul, ${type}, inputs by ${input}: a prompt has the same bits however it is cut`, async () => {

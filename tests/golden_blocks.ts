@@ -31,12 +31,6 @@ interface DequantFile {
   }[];
 }
 
-/** Types that the GPU's kernels, and so the emulated library, have yet to learn: that library refuses them. */
-const NOT_ON_A_GPU = [
-  ...["IQ1_S", "IQ1_M", "IQ2_XXS", "IQ2_XS", "IQ2_S", "IQ3_XXS", "IQ3_S"],
-  ...["TQ1_0", "TQ2_0", "MXFP4", "NVFP4"],
-];
-
 async function vectorsOf(name: string): Promise<DequantFile["vectors"]> {
   const url = new URL(`data/golden/${name}`, import.meta.url);
   return (JSON.parse(await Deno.readTextFile(url)) as DequantFile).vectors;
@@ -45,7 +39,7 @@ async function vectorsOf(name: string): Promise<DequantFile["vectors"]> {
 const floats = Float32Array.of(0, -0, 1, -1.5, 3.4e38, -1e-45, 1.17549435e-38, Math.PI);
 
 /** One entry a tensor type: those of the files, and F32, which stands for itself. */
-const ALL_BLOCKS: readonly GoldenBlocks[] = [
+export const GOLDEN_BLOCKS: readonly GoldenBlocks[] = [
   ...[...await vectorsOf("dequant.json"), ...await vectorsOf("dequant-rare.json")].map((
     { type, id, block_size, type_size, bytes, values },
   ) => ({
@@ -65,14 +59,6 @@ const ALL_BLOCKS: readonly GoldenBlocks[] = [
     values: floats,
   },
 ];
-
-const isHere = ({ type }: GoldenBlocks) => BACKEND === "cpu" || !NOT_ON_A_GPU.includes(type);
-
-/** Of every type that the library under test computes with. */
-export const GOLDEN_BLOCKS = ALL_BLOCKS.filter(isHere);
-
-/** Of the other types. */
-export const REFUSED_BLOCKS = ALL_BLOCKS.filter((blocks) => !isHere(blocks));
 
 /**
  * The instruction sets of the CPU library that this processor has, and those that it lacks. Other libraries

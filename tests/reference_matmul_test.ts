@@ -55,7 +55,7 @@ const TYPES = GOLDEN_BLOCKS.map((blocks) => {
 
 /** For tests of one kernel's bits, which are slow in the emulation: a type of each kind there. */
 const SOME_TYPES = BACKEND === "emulated"
-  ? TYPES.filter(({ type }) => ["F16", "Q8_0", "Q4_K"].includes(type))
+  ? TYPES.filter(({ type }) => ["F16", "Q8_0", "Q4_K", "IQ2_XS", "IQ1_M", "MXFP4"].includes(type))
   : TYPES;
 
 /** Columns that end a vector, a tile of columns or a block early, and rows likewise. */

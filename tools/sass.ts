@@ -84,8 +84,8 @@ export function examine(kernel: Kernel): Finding {
   if (loop && isDecode(kernel)) {
     const type = WEIGHT_TYPES[kernel.args[0]];
     const tokens = kernel.args[1];
-    // Each weight takes a multiply-add to unpack and one a token; a lane's loads are of 8 columns at least.
-    const weights = Math.floor(multiplyAdds(loop) / (tokens + type.unpackAdds) / 8) * 8;
+    // A turn takes a block of 32 columns of each of a lane's rows.
+    const weights = 32 * kernel.args[2];
     const share = bandwidthShare(weights * 32 * type.bytes, loop);
     const budget = bandwidthBudget(type, tokens, kernel.args[2]);
     budgeted = budget !== undefined;

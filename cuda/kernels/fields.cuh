@@ -12,16 +12,18 @@
 
 namespace m40::cuda {
 
-// What fields are or-ed into: 2^(B p) for place p. Kept in registers.
+// What fields are or-ed into: 2^(B p) for place p, times a power of two where a type wants that. Kept in registers.
 struct Bases {
   uint32_t at[3];
+  const void* table;  // of types that look quants up
 };
 
-template <int B>
-__device__ __forceinline__ Bases make_bases() {
+template <int B, int kTimes = 0>
+__device__ __forceinline__ Bases make_bases(const void* table = nullptr) {
   Bases bases = {};
+  bases.table = table;
 #pragma unroll
-  for (int p = 0; p < 3; p++) bases.at[p] = in_register(static_cast<uint32_t>(127 + B * p) << 23);
+  for (int p = 0; p < 3; p++) bases.at[p] = in_register(static_cast<uint32_t>(127 + kTimes + B * p) << 23);
   return bases;
 }
 

@@ -8,169 +8,22 @@
 //   StoredSuper, Super a super block's entry, and what of it all its blocks need
 //   kSuperWords        words of that entry that hold scales of 8 / kSuperWords blocks each
 //   Scale, Factors     a block's scales as they are stored, and as floats ready to multiply
+//   Expanded           what expand(quants, scale, bases) makes of a load's quants: what stands in a table is looked up
+//   kTableBytes        bytes of that table(), which a thread block puts into shared memory
 //   weight(...)        weight i of the columns that a load covers
+//   kSumsParts         whether decode multiplies activations with field(...), sums those of each of kParts parts of a block,
+//                      and takes the offset out of the sum and the scale to it: weight = scale * (field - offset). The
+//                      offset is that of column i % kPlaces. Of kDeltas groups of columns each has a delta(...) beside it
 #ifndef M40_KERNELS_FORMATS_CUH
 #define M40_KERNELS_FORMATS_CUH
 
 #include <type_traits>
 
-#include "fields.cuh"
-#include "packed.cuh"
+#include "formats_levels.cuh"
+#include "formats_ternary.cuh"
+#include "planes.cuh"
 
 namespace m40::cuda {
-
-struct Nothing {};
-
-// ---- quants ---------------------------------------------------------------------------------------------
-
-template <int N>
-struct Words {
-  uint32_t w[N];
-};
-
-// kInOrder: a load that stays near its place; others are moved to where they are waited for, which saves registers.
-template <bool kInOrder>
-__device__ __forceinline__ void load_words(uint32_t* to, const uint4* from) {
-  const uint4 v = kInOrder ? __ldcg(from) : __ldg(from);
-  to[0] = v.x, to[1] = v.y, to[2] = v.z, to[3] = v.w;
-}
-template <bool kInOrder>
-__device__ __forceinline__ void load_words(uint32_t* to, const uint2* from) {
-  const uint2 v = kInOrder ? __ldcg(from) : __ldg(from);
-  to[0] = v.x, to[1] = v.y;
-}
-template <bool kInOrder>
-__device__ __forceinline__ void load_words(uint32_t* to, const uint32_t* from) { to[0] = kInOrder ? __ldcg(from) : __ldg(from); }
-template <bool kInOrder>
-__device__ __forceinline__ void load_words(uint32_t*, const Nothing*) {}
-
-// First: what a row's quants are loaded by; kFirst such loads follow each other (in planes of 128 rows); More: from the plane of more quants.
-template <int kColumns_, class First_, int kFirst, class More_, class Scale_, class Super_>
-struct Planes {
-  static constexpr int kColumns = kColumns_, kLoads = 32 / kColumns_;
-  static constexpr int kFirstWords = sizeof(First_) / 4;
-  static constexpr bool kHasMore = !__is_empty(More_), kHasScale = !__is_empty(Scale_), kHasSuper = !__is_empty(Super_);
-  static constexpr int kWords = kFirst * kFirstWords + (kHasMore ? sizeof(More_) / 4 : 0);
-  static constexpr int kFirstLoads = kFirst;
-  using First = First_;
-  using More = More_;
-  using Quants = Words<kWords>;
-  using Scale = Scale_;
-  using StoredSuper = Super_;
-
-  // Where the arrays of a block start, in bytes from the block, and what a row has in each.
-  static constexpr int kMoreAt = kLoads * kFirst * static_cast<int>(sizeof(First_)) * packed_tile_rows;
-  static constexpr int kScaleAt = kMoreAt + (kHasMore ? static_cast<int>(sizeof(More_)) * packed_tile_rows : 0);
-  static constexpr int kBlockBytes = kScaleAt + (kHasScale ? static_cast<int>(sizeof(Scale_)) * packed_tile_rows : 0);
-
-  struct Cursor {
-    const uint8_t* block_at;  // this row's place among 128 is added where a size is known
-    const Super_* super_at;
-    uint32_t in_tile;
-
-    __device__ __forceinline__ Cursor(const PackedWeight& weight, uint32_t row, uint32_t block) {
-      const size_t tile = row / packed_tile_rows;
-      in_tile = row % packed_tile_rows;
-      block_at = static_cast<const uint8_t*>(weight.planes[0]) + (tile * packed_blocks(weight.columns) + block) * kBlockBytes + in_tile * sizeof(First_);
-      if (kHasSuper) super_at = static_cast<const Super_*>(weight.planes[1]) + (tile * packed_supers(weight.columns) + block / 8) * packed_tile_rows + in_tile;
-    }
-    // block_at is at the row's first array; another array has smaller values, or greater ones.
-    template <class T>
-    __device__ __forceinline__ const T* array(int at, int r) const {
-      return reinterpret_cast<const T*>(block_at + at - static_cast<int>(in_tile) * (static_cast<int>(sizeof(First_)) - static_cast<int>(sizeof(T)))) + r * 32;
-    }
-    // Load number `load` of the cursor's block, of the row at r.
-    template <bool kInOrder = false>
-    __device__ __forceinline__ Quants quants(int load, int r) const {
-      Quants q;
-#pragma unroll
-      for (int i = 0; i < kFirst; i++) load_words<kInOrder>(q.w + i * kFirstWords, reinterpret_cast<const First_*>(block_at) + (load * kFirst + i) * packed_tile_rows + r * 32);
-      if constexpr (kHasMore) load_words<kInOrder>(q.w + kFirst * kFirstWords, array<More_>(kMoreAt, r));
-      return q;
-    }
-    __device__ __forceinline__ Scale scale(int r) const {
-      if constexpr (kHasScale) {
-        return __ldg(array<Scale_>(kScaleAt, r));
-      } else {
-        return {};
-      }
-    }
-    __device__ __forceinline__ StoredSuper super(int r) const {
-      if constexpr (kHasSuper) {
-        return __ldg(super_at + r * 32);
-      } else {
-        return {};
-      }
-    }
-    // Word i of the super block's entry.
-    __device__ __forceinline__ uint32_t super_word(int r, uint32_t i) const { return __ldg(reinterpret_cast<const uint32_t*>(super_at + r * 32) + i); }
-    __device__ __forceinline__ void next_block() { block_at += kBlockBytes; }
-    __device__ __forceinline__ void next_super() {
-      if (kHasSuper) super_at += packed_tile_rows;
-    }
-  };
-};
-
-// ---- scales ---------------------------------------------------------------------------------------------
-
-// weight = scale * q + minimum, for the quants that Packing<B> makes into 2^(B place) + q / 2^B.
-template <int B, int P>
-struct Affine {
-  float c, b[P];
-  __device__ __forceinline__ void set(float scale, float minimum) {
-    c = scale * static_cast<float>(1u << B);
-#pragma unroll
-    for (int p = 0; p < P; p++) b[p] = fmaf(scale, -static_cast<float>(1u << B * (p + 1)), minimum);
-  }
-  // weight = scale * (q - zero)
-  __device__ __forceinline__ void set_centred(float scale, float zero) {
-    c = scale * static_cast<float>(1u << B);
-#pragma unroll
-    for (int p = 0; p < P; p++) b[p] = scale * -(zero + static_cast<float>(1u << B * (p + 1)));
-  }
-  __device__ __forceinline__ float at(float field, int place) const { return fmaf(field, c, b[place]); }
-};
-
-// An integer below 2^23 in the mantissa of 2^23.
-constexpr uint32_t two_to_23_bits = 0x4B000000;
-constexpr float two_to_23 = 8388608.0f;
-constexpr uint32_t two_to_17_bits = 0x48000000;
-constexpr float two_to_17 = 131072.0f;
-
-__device__ __forceinline__ float low_half(uint32_t word) { return half_bits_to_float(word & 0xFFFF); }
-__device__ __forceinline__ float high_half(uint32_t word) { return half_bits_to_float(word >> 16); }
-
-// Types whose blocks of 32 weights have scales of their own: no super block.
-template <class Base>
-struct Blocks : Base {
-  using Super = Nothing;
-  static constexpr int kSuperWords = 0;
-  __device__ static __forceinline__ Super open(Nothing) { return {}; }
-};
-
-// The super block of Q3_K, Q4_K and Q5_K: a word for every two blocks, each with a pair of 6-bit numbers for either; the
-// highest bytes of the four words are d and dmin.
-struct PairsOf6 {
-  uint32_t halves;  // d, dmin
-  __device__ static __forceinline__ PairsOf6 open(uint4 stored) {
-    const uint32_t low = select_bytes(stored.x, stored.y, 0x0073), high = select_bytes(stored.z, stored.w, 0x0073);
-    return {select_bytes(low, high, 0x5410)};
-  }
-  // A block's pair, each less an offset. The second number stands six bits higher: the mantissa of 2^17 makes up for it.
-  __device__ static __forceinline__ uint32_t pair(uint32_t word, uint32_t block) { return word >> block % 2 * 12; }
-  __device__ static __forceinline__ float first(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0x3F, two_to_23_bits)) - (two_to_23 + offset); }
-  __device__ static __forceinline__ float second(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0xFC0, two_to_17_bits)) - (two_to_17 + offset); }
-};
-
-__device__ __forceinline__ uint32_t word_of(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }
-__device__ __forceinline__ uint32_t word_of(const uint2& v, int i) { return i == 0 ? v.x : v.y; }
-template <class T>
-__device__ __forceinline__ uint32_t word_of(const T&, int) { return 0; }
-
-// ---- the types ------------------------------------------------------------------------------------------
-
-template <uint32_t kType>
-struct Format;
 
 // 4- and 5-bit types with one scale, and perhaps a minimum, for 32 weights.
 template <int B, class More, bool kMinimum>
@@ -389,13 +242,14 @@ template <uint32_t kType, class Put>
 __device__ __forceinline__ void unpack_block(const PackedWeight& weight, uint32_t row, uint32_t block, const Put& put) {
   using F = Format<kType>;
   const typename F::Cursor cursor(weight, row, block);
-  const Bases bases = make_bases<F::kBits>();
+  const Bases bases = make_bases<F::kBits, F::kBasesTimes>(F::table());
   uint32_t word = 0;
   if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
-  const typename F::Factors factors = F::factors(F::open(cursor.super(0)), cursor.scale(0), word, block);
+  const typename F::Scale scale = cursor.scale(0);
+  const typename F::Factors factors = F::factors(F::open(cursor.super(0)), scale, word, block);
 #pragma unroll
   for (int load = 0; load < F::kLoads; load++) {
-    const typename F::Quants quants = cursor.quants(load, 0);
+    const typename F::Expanded quants = F::expand(cursor.quants(load, 0), scale, bases);
 #pragma unroll
     for (int i = 0; i < F::kColumns; i++) put(load * F::kColumns + i, F::weight(quants, i, factors, bases));
   }

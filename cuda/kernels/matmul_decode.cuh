@@ -13,6 +13,7 @@
 #include "formats.cuh"
 #include "matmul_prologue.cuh"
 #include "matmul_splits.cuh"
+#include "part_sums.cuh"
 
 namespace m40::cuda {
 
@@ -22,7 +23,16 @@ __device__ __forceinline__ uint32_t part_start(uint32_t n_blocks, uint32_t part,
 // Floats of shared memory that a warp needs to walk.
 template <uint32_t kType, int T, int R>
 __host__ __device__ constexpr int walk_floats() {
-  return 2 * T * 32 + Format<kType>::kSuperWords * R * 32;
+  return 2 * input_floats<Format<kType>, T>() + Format<kType>::kSuperWords * R * 32;
+}
+
+template <bool kFirst, class A>
+__device__ __forceinline__ A& either(A& first, A& second) {
+  if constexpr (kFirst) {
+    return first;
+  } else {
+    return second;
+  }
 }
 
 // Where the activations of the tokens from first_token on start; those that are beyond the last are the last's.
@@ -43,8 +53,9 @@ struct DecodeInputs {
 // prologue, all warps of the thread block come here, also those whose part is empty.
 template <uint32_t kType, int T, int R, int kPrologue, class InputOf, class Prepare>
 __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, const InputOf& input_of, uint32_t block,
-                                            uint32_t end, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
+                                            uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
+  constexpr int kInput = input_floats<F, T>();
   // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
   // enough, and registers are short.
   constexpr int kRefill = T >= 4 && F::kColumns > 8 ? F::kColumns - 8 : 0;
@@ -53,8 +64,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
   constexpr bool kSuperAhead = F::kHasSuper && T <= 2;  // the next super block is loaded half of one ahead
   const uint32_t lane = threadIdx.x % 32;
-  const Bases bases = make_bases<F::kBits>();
-  float* const words_at = shared + 2 * T * 32 + lane;  // of the super block, this lane's own
+  const Bases bases = make_bases<F::kBits, F::kBasesTimes>(table);
+  float* const words_at = shared + 2 * kInput + lane;  // of the super block, this lane's own
   const uint32_t from = kPrologue == no_prologue ? block : min(block, packed_blocks(weight.columns) - 1);
   typename F::Cursor cursor(weight, row, from);
   typename F::Quants quants[R];
@@ -102,6 +113,12 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
         buffer[i * 32 + lane] = value;
       }
     }
+    if constexpr (F::kSumsParts) {
+#pragma unroll
+      for (int i = 0; i < kAhead; i++) {
+        store_sums<F, T>(ahead[i], buffer + T * 32, my_token + (kFours ? 4 : 1) * i, my_column);
+      }
+    }
   };
   const auto load_quants = [&](int load) {
 #pragma unroll
@@ -140,7 +157,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll 1
   for (; block < end; block++) {
     // No lane reads this buffer any more: all have been through the barrier since.
-    float* const buffer = shared + odd * (T * 32);
+    float* const buffer = shared + odd * kInput;
     odd ^= 1;
     store_input(buffer);
     if (!kEarly) __syncwarp();
@@ -164,10 +181,10 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       cursor.next_super();
       load_super();
     };
-    typename F::Quants early[R];
+    typename F::Expanded early[R];
     if (kEarly) {
 #pragma unroll
-      for (int r = 0; r < R; r++) early[r] = quants[r];
+      for (int r = 0; r < R; r++) early[r] = F::expand(quants[r], scale[r], bases);
       load_block();
       load_quants(0);
       load_super_ahead();
@@ -175,9 +192,10 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
     }
 #pragma unroll
     for (int load = 0; load < F::kLoads; load++) {
-      typename F::Quants now[R];
+      typename F::Expanded now[R];
 #pragma unroll
-      for (int r = 0; r < R; r++) now[r] = kEarly ? early[r] : quants[r];
+      for (int r = 0; r < R; r++) now[r] = kEarly ? early[r] : F::expand(quants[r], scale[r], bases);
+      float parts[R][T];  // of a type that sums them
 #pragma unroll
       for (int i = 0; i < F::kColumns; i += 4) {
         if (!kEarly && i == kRefill) {
@@ -189,17 +207,51 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
         for (int r = 0; r < R; r++) {
 #pragma unroll
-          for (int k = 0; k < 4; k++) w[r][k] = F::weight(now[r], i + k, factors[r], bases);
+          for (int k = 0; k < 4; k++) {
+            if constexpr (F::kSumsParts) {
+              w[r][k] = F::field(now[r], i + k, bases);
+            } else {
+              w[r][k] = F::weight(now[r], i + k, factors[r], bases);
+            }
+          }
         }
+        constexpr int kPartColumns = F::kColumns / F::kParts;
+        if (F::kSumsParts && i % kPartColumns == 0) {
+#pragma unroll
+          for (int t = 0; t < T; t++) {
+            const float taken = buffer[T * 32 + t * F::kParts + i / kPartColumns];
+#pragma unroll
+            for (int r = 0; r < R; r++) parts[r][t] = taken;
+            if constexpr (F::kDeltas != 0) {
+              constexpr int kGroups = F::kDeltas / F::kParts;
+#pragma unroll
+              for (int g = i / kPartColumns * kGroups; g < (i / kPartColumns + 1) * kGroups; g++) {
+                const float group = buffer[T * (32 + F::kParts) + t * F::kDeltas + g];
+#pragma unroll
+                for (int r = 0; r < R; r++) parts[r][t] = fmaf(F::delta(now[r], g), group, parts[r][t]);
+              }
+            }
+          }
+        }
+        float(&sums)[R][T] = either<F::kSumsParts>(parts, acc);
 #pragma unroll
         for (int t = 0; t < T; t++) {
           const float4 x = *reinterpret_cast<const float4*>(buffer + t * 32 + load * F::kColumns + i);
 #pragma unroll
           for (int r = 0; r < R; r++) {
-            acc[r][t] = fmaf(w[r][0], x.x, acc[r][t]);
-            acc[r][t] = fmaf(w[r][1], x.y, acc[r][t]);
-            acc[r][t] = fmaf(w[r][2], x.z, acc[r][t]);
-            acc[r][t] = fmaf(w[r][3], x.w, acc[r][t]);
+            sums[r][t] = fmaf(w[r][0], x.x, sums[r][t]);
+            sums[r][t] = fmaf(w[r][1], x.y, sums[r][t]);
+            sums[r][t] = fmaf(w[r][2], x.z, sums[r][t]);
+            sums[r][t] = fmaf(w[r][3], x.w, sums[r][t]);
+          }
+        }
+        if constexpr (F::kSumsParts) {
+          if ((i + 4) % kPartColumns == 0) {
+#pragma unroll
+            for (int t = 0; t < T; t++) {
+#pragma unroll
+              for (int r = 0; r < R; r++) acc[r][t] = fmaf(parts[r][t], factors[r].scale[i / kPartColumns], acc[r][t]);
+            }
           }
         }
       }
@@ -223,12 +275,14 @@ __device__ __forceinline__ void clear(float (&acc)[R][T]) {
   }
 }
 
-// Shared memory of a thread block: what its warps need to walk, and afterwards their sums, kSlots of a lane at a time.
+// Shared memory of a thread block: what its warps need to walk, and afterwards their sums, kSlots of a lane at a time; behind
+// it the type's table.
 template <uint32_t kType, int T, int R>
 struct DecodeSplitShared {
   static constexpr int kSlots = R * T < 16 ? R * T : 16;
   static constexpr int kWalk = walk_floats<kType, T, R>();
-  static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
+  static constexpr int kTable = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);  // where it starts
+  static constexpr int kFloats = kTable + Format<kType>::kTableBytes / 4;
 };
 
 // The sums of one split of 32 * R rows and T tokens: take(i, sum) gets sum i, which is of token i / 32 % T and of row
@@ -240,10 +294,12 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
   const uint32_t n_blocks = packed_blocks(args.columns), n_parts = n_splits * decode_split_parts, part = split * decode_split_parts + warp;
   const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
+  stage_table<Format<kType>>(shared + Shared::kTable, decode_split_parts * 32);
   float acc[R][T];
   clear(acc);
   if (kPrologue != no_prologue || begin < end) {
-    decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, DecodeInputs<T>{args, first_token}, begin, end, shared + warp * Shared::kWalk, prepare, acc);
+    decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, DecodeInputs<T>{args, first_token}, begin, end, shared + Shared::kTable,
+                                        shared + warp * Shared::kWalk, prepare, acc);
   }
 #pragma unroll
   for (int from = 0; from < R * T; from += Shared::kSlots) {
@@ -259,8 +315,6 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
     }
   }
 }
-
-__host__ __device__ constexpr int larger(int a, int b) { return a > b ? a : b; }
 
 template <uint32_t kType, int T, int R, uint32_t kOther>
 constexpr int decode_split_floats = larger(DecodeSplitShared<kType, T, R>::kFloats, DecodeSplitShared<kOther, T, R>::kFloats);

@@ -34,7 +34,7 @@ struct DecodeTiled {
   __device__ static __forceinline__ void walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
                                               uint32_t end, float* shared, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
-    const Bases bases = make_bases<F::kBits>();
+    const Bases bases = make_bases<F::kBits, F::kBasesTimes>();
     float* const weights = shared;             // [kStep][lanes][R]: a lane's rows, which lie 32 apart, beside each other
     float* const inputs = shared + kWeights;   // [kStep][kTokens]
     const float* const a_from = weights + lane % kRowLanes * 4;

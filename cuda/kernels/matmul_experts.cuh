@@ -67,7 +67,8 @@ struct ExpertPiece {
 
 template <uint32_t kType, int R, int kMost>
 struct MatmulExpertsShared {
-  __align__(16) float floats[larger(ExpertTileShared<kType, kMost, R>::kFloats, ExpertTileShared<kType, 1, R>::kFloats)];
+  static constexpr int kTable = larger(ExpertTileShared<kType, kMost, R>::kFloats, ExpertTileShared<kType, 1, R>::kFloats);  // where the type's is
+  __align__(16) float floats[kTable + Format<kType>::kTableBytes / 4];
   ExpertPiece piece;
 };
 
@@ -91,7 +92,7 @@ struct PieceInputs {
 
 // The slots of a piece, T or fewer, times 32 * R rows of two weights, or 2 * 32 * R of one.
 template <uint32_t kType, int T, int R>
-__device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, const ExpertPiece& piece, float* shared) {
+__device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, const ExpertPiece& piece, const void* table, float* shared) {
   using Shared = ExpertTileShared<kType, T, R>;
   constexpr int kSlots = Shared::kSlots;
   float acc[R][T];
@@ -104,7 +105,7 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
     const uint32_t first_row = units.row_set_of(piece.row_block, unit) * (32 * R);
     if (begin < end && first_row < all.rows) {
       decode_walk<kType, T, R, no_prologue>(args.decode, packed_expert(all, piece.expert), first_row + lane, PieceInputs<T>{piece}, begin, end,
-                                            shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
+                                            table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
     }
   }
 
@@ -198,6 +199,8 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
     tile.expert = __ldg(args.experts + size_t{number / groups.n_used} * args.experts_stride + number % groups.n_used);
   }
   if (tile.first == tile.end || tile.expert >= args.decode.weights[0].weight.n_experts) return;
+  const float* const table = shared.floats + shared.kTable;
+  stage_table<Format<kType>>(shared.floats + shared.kTable, expert_threads);
 #pragma unroll 1
   for (uint32_t first = tile.first;;) {
     if (threadIdx.x < expert_tile_rows) {
@@ -213,13 +216,13 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
     __syncthreads();
     const uint32_t count = kAlone ? 1 : piece.count;
     if (kMost > 4 && count > 4) {
-      expert_product<kType, kMost < 8 ? 1 : 8, R>(args, piece, shared.floats);
+      expert_product<kType, kMost < 8 ? 1 : 8, R>(args, piece, table, shared.floats);
     } else if (kMost > 2 && count > 2) {
-      expert_product<kType, kMost < 4 ? 1 : 4, R>(args, piece, shared.floats);
+      expert_product<kType, kMost < 4 ? 1 : 4, R>(args, piece, table, shared.floats);
     } else if (kMost > 1 && count > 1) {
-      expert_product<kType, kMost < 2 ? 1 : 2, R>(args, piece, shared.floats);
+      expert_product<kType, kMost < 2 ? 1 : 2, R>(args, piece, table, shared.floats);
     } else {
-      expert_product<kType, 1, R>(args, piece, shared.floats);
+      expert_product<kType, 1, R>(args, piece, table, shared.floats);
     }
     if (args.sum.output != nullptr) add_slots<R>(args, piece);
     if (kAlone) return;

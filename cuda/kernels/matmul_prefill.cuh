@@ -164,21 +164,22 @@ struct PrefillInput {
 // Blocks a multiprocessor that the compiler is to leave registers for.
 constexpr int prefill_residency(int tokens) { return tokens == 128 ? 2 : tokens == 64 ? 3 : 4; }
 
-template <int kTokens, bool kAligned>
+template <uint32_t kType, int kTokens, bool kAligned>
 struct MatmulPrefillShared {
   static constexpr int kWeights = prefill_columns * prefill_rows;  // floats of a buffer
-  // Two buffers of weights, then two of activations; in the end sums.
-  __align__(16) float floats[2 * (kWeights + PrefillInput<kTokens, kAligned>::kFloats)];
+  static constexpr int kTable = 2 * (kWeights + PrefillInput<kTokens, kAligned>::kFloats);
+  // Two buffers of weights, then two of activations; in the end sums. Behind them the type's table.
+  __align__(16) float floats[kTable + Format<kType>::kTableBytes / 4];
   bool is_last;
 };
 
 // One tile: w is the weight of args that the tile is of, or an expert's part of it.
 template <uint32_t kType, int kTokens, bool kAligned, class Tokens>
 __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, const PrefillTile& tile, const PrefillWeight& w, const Tokens& tokens,
-                                                MatmulPrefillShared<kTokens, kAligned>& memory) {
+                                                MatmulPrefillShared<kType, kTokens, kAligned>& memory) {
   using Input = PrefillInput<kTokens, kAligned>;
   constexpr int kRows = prefill_rows, kColumns = prefill_columns, kGroups = kTokens / 32;
-  constexpr int kWeights = MatmulPrefillShared<kTokens, kAligned>::kWeights;
+  constexpr int kWeights = MatmulPrefillShared<kType, kTokens, kAligned>::kWeights;
   float* const shared = memory.floats;
   float* const inputs = shared + 2 * kWeights;
   const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
@@ -186,7 +187,8 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
   const uint32_t n_blocks = packed_blocks(args.columns);
   const uint32_t block = Tokens::kSplits ? n_blocks * tile.split / w.splits : 0;
   const uint32_t end = Tokens::kSplits ? n_blocks * (tile.split + 1) / w.splits : n_blocks;
-  const Bases bases = make_bases<Format<kType>::kBits>();
+  stage_table<Format<kType>>(shared + memory.kTable, prefill_threads);
+  const Bases bases = make_bases<Format<kType>::kBits, Format<kType>::kBasesTimes>(shared + memory.kTable);
   PrefillLoader<kType> loader(w.weight, tile.row_tile * kRows + thread, block);
   Input input(args, tokens);
 
@@ -295,7 +297,7 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
 
 // Grid: tiles, as prefill_tile_of() numbers them.
 template <uint32_t kType, int kTokens, bool kAligned>
-__device__ __forceinline__ void matmul_prefill(const MatmulPrefillArgs& args, BlockIndex block, MatmulPrefillShared<kTokens, kAligned>& shared) {
+__device__ __forceinline__ void matmul_prefill(const MatmulPrefillArgs& args, BlockIndex block, MatmulPrefillShared<kType, kTokens, kAligned>& shared) {
   const PrefillTile tile = prefill_tile_of(args, block.x, (args.n_tokens + kTokens - 1) / kTokens);
   const PrefillTokens tokens = {tile.token_tile * kTokens, args.n_tokens, args.scale};
   prefill_product<kType, kTokens, kAligned>(args, tile, args.weights[tile.which], tokens, shared);
@@ -303,7 +305,7 @@ __device__ __forceinline__ void matmul_prefill(const MatmulPrefillArgs& args, Bl
 
 template <uint32_t kType, int kTokens, bool kAligned>
 __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_kernel(MatmulPrefillArgs args) {
-  __shared__ MatmulPrefillShared<kTokens, kAligned> shared;
+  __shared__ MatmulPrefillShared<kType, kTokens, kAligned> shared;
   matmul_prefill<kType, kTokens, kAligned>(args, launched_block(), shared);
 }
 

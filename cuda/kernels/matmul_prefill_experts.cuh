@@ -40,7 +40,7 @@ struct PrefillSlots {
 
 // Grid: tiles, as prefill_tile_of() numbers them.
 template <uint32_t kType, int kTokens, bool kAligned>
-__device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpertArgs& args, BlockIndex block, MatmulPrefillShared<kTokens, kAligned>& shared) {
+__device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpertArgs& args, BlockIndex block, MatmulPrefillShared<kType, kTokens, kAligned>& shared) {
   const PrefillTile tile = prefill_tile_of(args.product, block.x, args.groups.n_tiles);
   const ExpertTile rows = args.groups.tiles[tile.token_tile];
   if (rows.first == rows.end) return;
@@ -55,7 +55,7 @@ __device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpert
 
 template <uint32_t kType, int kTokens, bool kAligned>
 __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_experts_kernel(MatmulPrefillExpertArgs args) {
-  __shared__ MatmulPrefillShared<kTokens, kAligned> shared;
+  __shared__ MatmulPrefillShared<kType, kTokens, kAligned> shared;
   matmul_prefill_experts<kType, kTokens, kAligned>(args, launched_block(), shared);
 }
 

@@ -17,9 +17,19 @@
 //   Q5_K           16 bytes     4 bytes      -                16 bytes: the same
 //   Q6_K           16 bytes     8 bytes      two bytes        d
 //   IQ4_XS         16 bytes     -            -                8 bytes: d, 8 scales of 6 bits
+//   MXFP4          16 bytes     -            a byte           -
+//   NVFP4          16 bytes     -            two bytes        -
+//   TQ1_0 TQ2_0    8 bytes      -            -                d
+//   IQ1_S          4 bytes      -            2 bytes          d
+//   IQ1_M          4 bytes      -            2 bytes          8 bytes: d, 16 scales of 3 bits
+//   IQ2_XXS        4 bytes      -            4 bytes          d
+//   IQ2_XS         8 bytes      -            two nibbles      d
+//   IQ2_S          8 bytes      -            2 bytes          d
+//   IQ3_XXS        8 bytes      -            4 bytes          d
+//   IQ3_S          8 bytes      4 bytes      a byte           8 bytes: d, 8 scales of 4 bits
 //
-// so a weight takes the bytes that it takes in the file (Q3_K: 2% more), and every value is the file's. (Quants of more
-// than 16 bytes are several arrays of 16 bytes a row.) How the bits of quants lie in their words is fields.cuh's; how they
+// so a weight takes the bytes that it takes in the file (Q3_K and IQ3_S: 2% more; TQ1_0: 22%, see formats_ternary.cuh), and
+// every value is the file's. (Quants of more than 16 bytes are several arrays of 16 bytes a row.) How the bits of quants lie in their words is fields.cuh's; how they
 // become floats, formats.cuh's.
 #ifndef M40_KERNELS_PACKED_CUH
 #define M40_KERNELS_PACKED_CUH
@@ -64,6 +74,17 @@ __host__ __device__ inline PackedLayout packed_layout(uint32_t type) {
     case M40_TYPE_Q6_K: return {{16, 8, 2, 2}};
     case M40_TYPE_IQ4_NL: return {{16, 0, 2, 0}};
     case M40_TYPE_IQ4_XS: return {{16, 0, 0, 8}};
+    case M40_TYPE_MXFP4: return {{16, 0, 1, 0}};
+    case M40_TYPE_NVFP4: return {{16, 0, 2, 0}};
+    case M40_TYPE_TQ1_0: return {{8, 0, 0, 2}};
+    case M40_TYPE_TQ2_0: return {{8, 0, 0, 2}};
+    case M40_TYPE_IQ1_S: return {{4, 0, 2, 2}};
+    case M40_TYPE_IQ1_M: return {{4, 0, 2, 8}};
+    case M40_TYPE_IQ2_XXS: return {{4, 0, 4, 2}};
+    case M40_TYPE_IQ2_XS: return {{8, 0, 1, 2}};
+    case M40_TYPE_IQ2_S: return {{8, 0, 2, 2}};
+    case M40_TYPE_IQ3_XXS: return {{8, 0, 4, 2}};
+    case M40_TYPE_IQ3_S: return {{8, 4, 1, 8}};
     default: return {{0, 0, 0, 0}};
   }
 }

@@ -44,10 +44,13 @@ struct PrefillLoader {
   template <int kHalf>
   __device__ __forceinline__ void store(float* to, int stride, const Bases& bases) {
     if (kHalf == 0) factors = F::factors(F::open(super), scale, word, block);
+    typename F::Expanded expanded[kHeld];
+#pragma unroll
+    for (int i = 0; i < kHeld; i++) expanded[i] = F::expand(quants[i], scale, bases);
 #pragma unroll
     for (int i = 0; i < 16; i++) {
       const int column = F::kColumns == 32 ? 16 * kHalf + i : i % F::kColumns;
-      to[i * stride] = F::weight(quants[F::kColumns == 8 ? i / 8 : 0], column, factors, bases);
+      to[i * stride] = F::weight(expanded[F::kColumns == 8 ? i / 8 : 0], column, factors, bases);
     }
   }
 };

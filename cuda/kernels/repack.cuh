@@ -4,11 +4,10 @@
 
 #include "block.cuh"
 #include "formats.cuh"
+#include "raw_bytes.cuh"
+#include "repack_iq.cuh"
 
 namespace m40::cuda {
-
-__device__ inline uint32_t raw_u16(const uint8_t* at) { return at[0] | uint32_t{at[1]} << 8; }
-__device__ inline uint32_t raw_u32(const uint8_t* at) { return raw_u16(at) | raw_u16(at + 2) << 16; }
 
 // 32 columns of a row, as the planes want them: quants as small integers, scales as stored bits.
 struct RawBlock {
@@ -34,7 +33,14 @@ __device__ inline uint32_t raw_q3_scale(const uint8_t* at, int i) {
   return (at[i % 8] >> (i / 8 * 4) & 15) | (at[8 + i % 4] >> (i / 4 * 2) & 3) << 4;
 }
 
-// Block number `group` (0..7) of the super block at `at`; of types in blocks of 32, the block at `at`.
+// Five digits of base 3: the byte is, in units of 1/256, what has the first digit before the point when it is taken three
+// times, rounded up.
+__device__ inline uint8_t raw_digit(uint32_t byte, int n) {
+  for (int i = 0; i < n; i++) byte = byte * 3 & 255;
+  return static_cast<uint8_t>(byte * 3 >> 8);
+}
+
+// Block number `group` of the raw block at `at`, which may be of 32 columns, 64 or 256.
 template <uint32_t kType>
 __device__ void unpack_raw(const uint8_t* at, int group, RawBlock& block) {
   if constexpr (kType == M40_TYPE_Q4_0 || kType == M40_TYPE_IQ4_NL) {
@@ -73,6 +79,25 @@ __device__ void unpack_raw(const uint8_t* at, int group, RawBlock& block) {
     }
   } else if constexpr (kType == M40_TYPE_IQ4_XS) {
     raw_nibbles(at + 8 + 16 * group, block.q);
+  } else if constexpr (kType == M40_TYPE_MXFP4) {
+    block.scale = at[0];
+    raw_nibbles(at + 1, block.q);
+  } else if constexpr (kType == M40_TYPE_NVFP4) {
+    // The largest scale is no number, and taken for 0.
+    for (int part = 0; part < 2; part++) {
+      const uint32_t scale = at[2 * group + part];
+      block.scale |= (scale == 127 ? 0 : scale & 127) << 8 * part;
+    }
+    for (int i = 0; i < 32; i++) block.q[i] = at[4 + 16 * group + i / 16 * 8 + i % 8] >> (i / 8 % 2 * 4) & 15;
+  } else if constexpr (kType == M40_TYPE_TQ1_0) {
+    for (int i = 0; i < 32; i++) {
+      const int column = 32 * group + i;  // 160 of 32 bytes, 80 of 16, 16 of 4
+      block.q[i] = column < 160   ? raw_digit(at[column % 32], column / 32)
+                   : column < 240 ? raw_digit(at[32 + column % 16], (column - 160) / 16)
+                                  : raw_digit(at[48 + column % 4], (column - 240) / 4);
+    }
+  } else if constexpr (kType == M40_TYPE_TQ2_0) {
+    for (int i = 0; i < 32; i++) block.q[i] = at[group / 4 * 32 + i] >> (group % 4 * 2) & 3;
   }
 }
 
@@ -90,6 +115,10 @@ __device__ typename Format<kType>::StoredSuper pack_super(const uint8_t* at) {
       words[g / 4] |= scale << g % 4 * 6;
     }
     return make_uint2(words[0], words[1]);
+  } else if constexpr (kType == M40_TYPE_TQ1_0 || kType == M40_TYPE_TQ2_0) {
+    return static_cast<unsigned short>(raw_u16(at + (kType == M40_TYPE_TQ1_0 ? 52 : 64)));
+  } else if constexpr (has_codebook(kType)) {
+    return pack_iq_super<kType>(at);
   } else if constexpr (Format<kType>::kHasSuper) {
     const uint32_t halves = kType == M40_TYPE_Q3_K ? raw_u16(at + 108) : raw_u32(at);
     uint32_t words[4];
@@ -107,7 +136,7 @@ __device__ typename Format<kType>::StoredSuper pack_super(const uint8_t* at) {
 // The bits of quants that a type packs by, 0 for those that are stored otherwise.
 __host__ __device__ constexpr int field_bits(uint32_t type) {
   switch (type) {
-    case M40_TYPE_Q2_K: return 2;
+    case M40_TYPE_Q2_K: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0: return 2;
     case M40_TYPE_Q3_K: return 3;
     case M40_TYPE_Q4_0: case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: return 4;
     case M40_TYPE_Q5_0: case M40_TYPE_Q5_1: case M40_TYPE_Q5_K: return 5;
@@ -144,7 +173,7 @@ struct RepackArgs {
 template <uint32_t kType>
 __device__ __forceinline__ void repack(const uint8_t* __restrict__ raw, const RepackArgs& args, BlockIndex index) {
   using F = Format<kType>;
-  constexpr uint32_t kRaw = F::kColumns == 8 ? 0 : F::kHasSuper ? 256 : 32;  // columns of a raw block; 0: single values
+  constexpr uint32_t kRaw = F::kColumns == 8 ? 0 : F::kHasSuper ? 256 : kType == M40_TYPE_NVFP4 ? 64 : 32;  // columns of a raw block; 0: single values
   const PackedWeight& weight = args.weight;
   const uint32_t block = index.y;
   const uint32_t n_blocks = packed_blocks(weight.columns);
@@ -174,8 +203,15 @@ __device__ __forceinline__ void repack(const uint8_t* __restrict__ raw, const Re
     constexpr uint32_t kPerBlock = kRaw / 32;
     const uint64_t raw_block_bytes = args.row_bytes / (weight.columns / kRaw);
     const uint8_t* at = raw_row + block / kPerBlock * raw_block_bytes;
-    unpack_raw<kType>(at, block % kPerBlock, values);
-    pack_quants<kType>(values.q, words);
+    if constexpr (has_codebook(kType)) {
+      IqBlock packed;
+      pack_iq<kType>(at, block % kPerBlock, packed);
+      for (int i = 0; i < kBlockWords; i++) words[i] = packed.words[i];
+      values.scale = packed.scale;
+    } else {
+      unpack_raw<kType>(at, block % kPerBlock, values);
+      pack_quants<kType>(values.q, words);
+    }
     if (F::kHasSuper && block % 8 == 0) super = pack_super<kType>(at);
   }
 

@@ -26,10 +26,11 @@ bool decode_pair(uint32_t type, uint32_t other) {
   return false;
 }
 
-// Calls f with the indices of the weights of each launch of decode_tokens(), and the types that they are of.
+// Calls f with the indices of the weights of each launch for so many tokens, and the types that they are of.
 template <class Function>
-void for_each_launch(const MatmulArgs& args, uint32_t tokens, const Function& f) {
-  if (!decode_pairs(tokens)) return for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
+void for_each_launch(const MatmulArgs& args, uint32_t n_tokens, bool aligned, const Function& f) {
+  // No rare type pairs.
+  if (!decode_pairs(decode_tokens(n_tokens, aligned))) return for_each_type(args, [&](uint32_t type, const uint32_t* indices, uint32_t n) { f(type, type, indices, n); });
   uint32_t types[M40_MAX_MATMUL_WEIGHTS], n_types = 0;
   for_each_type(args, [&](uint32_t type, const uint32_t*, uint32_t) { types[n_types++] = type; });
   uint32_t all[M40_MAX_MATMUL_WEIGHTS];
@@ -49,6 +50,7 @@ void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& 
 
 // Rows of a warp, of the weights at these indices in one launch.
 uint32_t row_groups_of(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t tokens) {
+  if (is_rare(args.weights[indices[0]].weight.type)) return 4;
   uint64_t n_fours = 0;
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t rows = args.weights[indices[i]].weight.rows;
@@ -58,11 +60,11 @@ uint32_t row_groups_of(const MatmulArgs& args, const uint32_t* indices, uint32_t
 }
 
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
-  const uint32_t tokens = decode_tokens(n_tokens, can_load_four(args));
-  for_each_launch(args, tokens, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
+  const bool aligned = can_load_four(args);
+  for_each_launch(args, n_tokens, aligned, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
     MatmulDecodeLaunch launch = {};
-    launch.tokens = tokens;
-    launch.row_groups = row_groups_of(args, indices, n, tokens);
+    launch.tokens = decode_tokens(type, n_tokens, aligned);
+    launch.row_groups = row_groups_of(args, indices, n, launch.tokens);
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     MatmulDecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
@@ -108,14 +110,14 @@ bool matmul_fuses(const MatmulArgs& args) {
   if (args.prologue.kind == MatmulPrologue::kNone) return true;
   if (args.prefill || args.n_rows != 1) return false;
   bool at_once = true;
-  for_each_launch(args, 1, [&](uint32_t, uint32_t, const uint32_t* indices, uint32_t n) {
+  for_each_launch(args, 1, can_load_four(args), [&](uint32_t type, uint32_t, const uint32_t* indices, uint32_t n) {
     const uint32_t row_groups = row_groups_of(args, indices, n, 1), set_rows = 32 * row_groups;
     uint64_t n_blocks = 0;
     for (uint32_t i = 0; i < n; i++) {
       const uint32_t rows = args.weights[indices[i]].weight.rows;
       n_blocks += uint64_t{(rows + set_rows - 1) / set_rows} * decode_splits(rows, args.columns);
     }
-    if (n_blocks > decode_blocks_at_once(row_groups) * uint64_t{multiprocessors()}) at_once = false;
+    if (is_rare(type) || n_blocks > decode_blocks_at_once(row_groups) * uint64_t{multiprocessors()}) at_once = false;
   });
   return at_once;
 }

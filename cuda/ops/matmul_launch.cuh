@@ -5,6 +5,7 @@
 
 #include "../kernels/matmul_decode_tiled.cuh"
 #include "../kernels/matmul_experts.cuh"
+#include "rare_types.h"
 
 namespace m40::cuda {
 
@@ -14,6 +15,10 @@ inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned) {
   if (n_tokens <= 1) return 1;
   if (n_tokens <= 2 || !aligned) return 2;
   return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
+}
+inline uint32_t decode_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
+  if (!is_rare(type)) return decode_tokens(n_tokens, aligned);
+  return n_tokens <= 1 || !aligned ? 1 : n_tokens <= 4 ? 4 : 8;
 }
 // Whether types may share a launch. With eight tokens, a kernel of two types would have the registers of the costlier one,
 // and half the thread blocks: that takes longer than a second launch.
@@ -50,7 +55,7 @@ void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStre
 template <uint32_t kType>
 constexpr int decode_residency(int tokens, int row_groups) {
   constexpr bool many = Format<kType>::kWords > 5 && kType != M40_TYPE_Q8_0;  // registers a load
-  constexpr bool costly = kType == M40_TYPE_Q2_K || kType == M40_TYPE_Q3_K || kType == M40_TYPE_Q5_K || kType == M40_TYPE_IQ4_NL || kType == M40_TYPE_IQ4_XS;
+  constexpr bool costly = is_rare(kType) || kType == M40_TYPE_Q2_K || kType == M40_TYPE_Q3_K || kType == M40_TYPE_Q5_K || kType == M40_TYPE_IQ4_NL || kType == M40_TYPE_IQ4_XS;
   if (row_groups == 2) return tokens == 1 && kType != M40_TYPE_F32 ? 4 : kType == M40_TYPE_F32 ? 2 : 3;
   if (kType == M40_TYPE_F32) return tokens == 2 ? 2 : 1;
   if (tokens == 8) return many || costly || kType == M40_TYPE_Q5_1 ? 1 : 2;
@@ -74,8 +79,9 @@ void launch_with_prologue(const MatmulDecodeArgs& args, const MatmulDecodeLaunch
   }
 }
 
+// Of a type that is not rare.
 template <uint32_t kType, uint32_t kOther>
-void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
+void launch_common(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
   switch (launch.tokens * 8 + launch.row_groups) {
     case 1 * 8 + 2: return launch_with_prologue<kType, kOther, 1, 2>(args, launch, stream);
     case 1 * 8 + 4: return launch_with_prologue<kType, kOther, 1, 4>(args, launch, stream);
@@ -86,6 +92,19 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
       if constexpr (kType == kOther || decode_pairs(8)) launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
       return;
     default: M40_LAUNCH((matmul_decode_tiled_kernel<kType, kOther>), dim3(launch.n_blocks), dim3(decode_split_parts * 32), 0, stream, args);
+  }
+}
+
+template <uint32_t kType, uint32_t kOther>
+void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
+  if constexpr (is_rare(kType)) {
+    switch (launch.tokens) {
+      case 1: return launch_decode_as<kType, kOther, 1, 4>(args, launch, stream);
+      case 4: return launch_decode_as<kType, kOther, 4, 4>(args, launch, stream);
+      default: return launch_decode_as<kType, kOther, 8, 4>(args, launch, stream);
+    }
+  } else {
+    launch_common<kType, kOther>(args, launch, stream);
   }
 }
 
@@ -103,6 +122,7 @@ constexpr int expert_residency(int row_groups) {
 
 template <uint32_t kType>
 void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStream_t stream) {
+  static_assert(Format<kType>::kSumsParts == sums_parts(kType), "planning knows");
   const dim3 grid(args.row_blocks * (args.groups.tiles == nullptr ? args.groups.n_slots : args.groups.n_tiles));
   if (row_groups == 2) {
     M40_LAUNCH((matmul_experts_kernel<kType, 2, 1, true, expert_residency<kType>(2)>), grid, dim3(expert_threads), 0, stream, args);

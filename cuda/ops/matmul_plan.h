@@ -16,6 +16,8 @@ void for_type(uint32_t type, const Function& f) {
 #define M40_TYPE(name) case M40_TYPE_##name: return f(std::integral_constant<uint32_t, M40_TYPE_##name>());
     M40_TYPE(F32) M40_TYPE(F16) M40_TYPE(BF16) M40_TYPE(Q4_0) M40_TYPE(Q4_1) M40_TYPE(Q5_0) M40_TYPE(Q5_1) M40_TYPE(Q8_0)
     M40_TYPE(Q2_K) M40_TYPE(Q3_K) M40_TYPE(Q4_K) M40_TYPE(Q5_K) M40_TYPE(Q6_K) M40_TYPE(IQ4_NL) M40_TYPE(IQ4_XS)
+    M40_TYPE(IQ1_S) M40_TYPE(IQ1_M) M40_TYPE(IQ2_XXS) M40_TYPE(IQ2_XS) M40_TYPE(IQ2_S) M40_TYPE(IQ3_XXS) M40_TYPE(IQ3_S)
+    M40_TYPE(TQ1_0) M40_TYPE(TQ2_0) M40_TYPE(MXFP4) M40_TYPE(NVFP4)
 #undef M40_TYPE
     default: return;
   }

@@ -14,11 +14,14 @@ constexpr uint32_t whole_tile = prefill_tile_tokens[2];
 constexpr uint64_t most_partials = uint64_t{8} << 20;  // floats of scratch that a pass over the tokens may take
 
 // Tokens of the tiles for n_tokens, which are a multiple of whole_tile or fewer than that.
-uint32_t tile_tokens(uint32_t n_tokens) {
+uint32_t tile_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
+  uint32_t largest = 0;
   for (const uint32_t tile : prefill_tile_tokens) {
+    if (!has_prefill_tile(type, tile, aligned)) continue;
     if (n_tokens <= tile) return tile;
+    largest = tile;
   }
-  return whole_tile;
+  return largest;
 }
 
 uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
@@ -37,8 +40,9 @@ uint32_t pass_tokens(uint64_t floats_a_tile) {
 // Tokens [first, first + n_tokens) of the weights at these indices, all of one type, in tiles of one kind.
 void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
   MatmulPrefillLaunch launch = {};
-  launch.tile_tokens = tile_tokens(n_tokens);
+  const uint32_t type = args.weights[indices[0]].weight.type;
   launch.aligned = can_load_four(args);
+  launch.tile_tokens = tile_tokens(type, n_tokens, launch.aligned);
   const uint32_t token_tiles = (n_tokens + launch.tile_tokens - 1) / launch.tile_tokens;
   MatmulPrefillArgs prefill = {};
   prefill.input = args.input + size_t{first} * args.input_stride;
@@ -63,7 +67,7 @@ void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, u
     if (splits > 1) n_counters += row_tiles * token_tiles;
     n_partials += partial_floats(from.weight.rows, args.columns, n_tokens);
   }
-  for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, launch, stream); });
+  for_type(type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, launch, stream); });
 }
 
 // The weights at these indices, in as few passes over the tokens as scratch allows.

@@ -60,11 +60,14 @@ void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t str
   const uint32_t n_experts = args.weights[0].n_experts, n_slots = product.n_rows;
   const bool large = can_load_four(product) && n_slots / n_experts >= rows_for_large_tiles;
   // What whole tiles leave of a group is multiplied as decoded rows are, eight at a time, where it is half a tile or less.
-  const uint32_t tile_rows = large ? large_tile : small_tile, rest_rows = tile_rows / 2;
+  // Types whose decoded rows have bits of their own do without.
+  const bool rests_too = std::none_of(args.weights, args.weights + args.n_weights, [](const PackedWeight& w) { return sums_parts(w.type); });
+  const uint32_t tile_rows = large ? large_tile : small_tile, rest_rows = rests_too ? tile_rows / 2 : 0;
   const ExpertGroups groups = grouped_by_expert(args, tile_rows, rest_rows, stream);
   if (n_slots > rest_rows) {  // else there are rests alone
     for_each_type(product, [&](uint32_t, const uint32_t* indices, uint32_t n) { launch_weights(args, product, indices, n, groups, stream); });
   }
+  if (!rests_too) return;
   ExpertGroups rests = groups;
   rests.tiles = groups.rests;
   rests.n_tiles = groups.n_rests;

@@ -4,8 +4,12 @@
 #define M40_OPS_MATMUL_PREFILL_LAUNCH_CUH
 
 #include "../kernels/matmul_prefill_experts.cuh"
+#include "rare_types.h"
 
 namespace m40::cuda {
+
+// Whether a product has tiles of so many tokens.
+constexpr bool has_prefill_tile(uint32_t type, uint32_t tokens, bool aligned) { return !is_rare(type) || tokens == 32 || (tokens == 128 && aligned); }
 
 struct MatmulPrefillLaunch {
   uint32_t tile_tokens;  // 128, 64 or 32
@@ -25,7 +29,7 @@ void launch_prefill_tiles(const MatmulPrefillArgs& args, bool aligned, cudaStrea
   const dim3 grid(args.n_tiles * ((args.n_tokens + kTokens - 1) / kTokens));
   if (aligned) {
     M40_LAUNCH((matmul_prefill_kernel<kType, kTokens, true>), grid, dim3(prefill_threads), 0, stream, args);
-  } else {
+  } else if constexpr (has_prefill_tile(kType, kTokens, false)) {
     M40_LAUNCH((matmul_prefill_kernel<kType, kTokens, false>), grid, dim3(prefill_threads), 0, stream, args);
   }
 }
@@ -34,7 +38,9 @@ template <uint32_t kType>
 void launch_prefill(const MatmulPrefillArgs& args, const MatmulPrefillLaunch& launch, cudaStream_t stream) {
   switch (launch.tile_tokens) {
     case 128: return launch_prefill_tiles<kType, 128>(args, launch.aligned, stream);
-    case 64: return launch_prefill_tiles<kType, 64>(args, launch.aligned, stream);
+    case 64:
+      if constexpr (has_prefill_tile(kType, 64, true)) launch_prefill_tiles<kType, 64>(args, launch.aligned, stream);
+      return;
     default: return launch_prefill_tiles<kType, 32>(args, launch.aligned, stream);
   }
 }

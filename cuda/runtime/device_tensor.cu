@@ -7,7 +7,6 @@
 #include "checks.h"
 #include "device_objects.h"
 #include "file.h"
-#include "tensor_types.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -22,10 +21,6 @@ namespace {
 
 uint64_t stored_bytes(const m40_tensor_desc& desc) {
   m40::checked_tensor_bytes(desc);
-  if (m40::cuda::packed_layout(desc.type).bytes[0] == 0) {
-    fail(M40_UNSUPPORTED, "this library has no kernels for tensor type %s; the CPU's library has",
-         m40::find_tensor_type(desc.type)->name);
-  }
   return is_vector(desc) ? uint64_t{desc.columns} * sizeof(float)
                          : m40::cuda::packed_bytes(desc.type, desc.n_experts, desc.rows, desc.columns);
 }

@@ -1,0 +1,33 @@
+// Which tensor types have fewer kernels, and kernels that others have not.
+#ifndef M40_OPS_RARE_TYPES_H
+#define M40_OPS_RARE_TYPES_H
+
+#include <stdint.h>
+
+#include "../include/m40.h"
+
+namespace m40::cuda {
+
+// Types of few models, or in a model of few weights: each kernel takes time to compile, so they have fewer variants, and none
+// with a prologue.
+constexpr bool is_rare(uint32_t type) {
+  switch (type) {
+    case M40_TYPE_IQ1_S: case M40_TYPE_IQ1_M: case M40_TYPE_IQ2_XXS: case M40_TYPE_IQ2_XS: case M40_TYPE_IQ2_S: case M40_TYPE_IQ3_XXS:
+    case M40_TYPE_IQ3_S: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0: case M40_TYPE_MXFP4: case M40_TYPE_NVFP4: return true;
+    default: return false;
+  }
+}
+
+// Types whose products of decoded tokens are summed up in parts (Format<type>::kSumsParts): those of prompts are not, and have
+// other bits even where the columns are not split.
+constexpr bool sums_parts(uint32_t type) {
+  switch (type) {
+    case M40_TYPE_IQ1_S: case M40_TYPE_IQ1_M: case M40_TYPE_IQ2_XXS: case M40_TYPE_IQ2_XS: case M40_TYPE_IQ2_S: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0:
+      return true;
+    default: return false;
+  }
+}
+
+}  // namespace m40::cuda
+
+#endif
