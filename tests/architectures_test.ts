@@ -150,6 +150,20 @@ const WRONG: readonly [model: string, changes: Changes, wanted: RegExp][] = [
     { tensors: { "blk.0.attn_kv_b.weight": [32, 160], "blk.0.attn_k_b.weight": undefined } },
     /attn_kv_b is in one piece.*convert the model anew/,
   ],
+  ["llama4", { metadata: { interleave_moe_layer_step: u32(0) } }, /moe_layer_step is 0, wanted/],
+  ["olmo", { metadata: { "attention.clamp_kqv": f32(8) } }, /clamp_kqv/],
+  ["deci", { metadata: { "attention.head_count_kv": i32s(0, 0, 0, 0) } }, /no layer has attention/],
+  [
+    "deci",
+    { metadata: { "attention.head_count": i32s(0, 2, 0, 2) } },
+    /0 heads cannot share 1 KV heads/,
+  ],
+  ["qwen2", { metadata: { feed_forward_length: i32s(96, 0, 96) } }, /feed_forward_length is 0/],
+  [
+    "granite-swa",
+    { metadata: { "attention.rope_pattern": booleans(true) } },
+    /rope_pattern has 1 elements, wanted one for each of 3/,
+  ],
 ];
 
 for (const [name, changes, wanted] of WRONG) {
@@ -262,6 +276,19 @@ Deno.test("a model that lacks only its other senses runs as text and says so; ot
     assertThrows(() => read(strange), M40Error).message,
     /does not use: blk\.0\.attn_strange/,
   );
+});
+
+Deno.test("a file with only the language part of a model that sees says that it runs as text", async () => {
+  for (const name of ["qwen2vl", "qwen3vl"]) {
+    assertEquals(read(await goldenHeader(name)).notes, [
+      "The model also takes pictures or sound: here it runs as a model of text.",
+    ]);
+  }
+});
+
+Deno.test("a layer of Deci without attention takes no room in the cache", async () => {
+  const { shape, program } = read(await goldenHeader("deci"));
+  assertEquals([shape.layers, program.cacheLayers.length], [4, 2]);
 });
 
 Deno.test("layers that predict further tokens are left out, and that is said", async () => {
