@@ -122,18 +122,20 @@ async function measureDecode(
   const length = depth + plan.steps + 1;
   if (length > engine.contextTokens || size > limits.n_sequences) return undefined;
   return await engine.exclusive(async (device) => {
-    const each = device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1));
-    const pages = device.allocate(size * each);
+    // One computes the tokens before, in chunks; the others get copies.
+    const most = device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1));
+    const each = device.layout.most(length, plan.steps + 1);
+    const pages = device.allocate(most + (size - 1) * each);
     if (pages === undefined) return undefined;
-    const owned = Array.from(
-      { length: size },
-      (_, i) => new OwnPages(device.layout, pages.slice(i * each, (i + 1) * each)),
-    );
+    const owned = Array.from({ length: size }, (_, i) => {
+      const start = i === 0 ? 0 : most + (i - 1) * each;
+      return new OwnPages(device.layout, pages.slice(start, start + (i === 0 ? most : each)));
+    });
     try {
       for (let position = 0; position < depth; position += limits.n_tokens) {
         const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
-        const [first] = owned.map((own) => own.cover(position, tokens.length));
-        await device.step([{ tokens, position, pages: first, outputs: [] }]);
+        const table = owned[0].cover(position, tokens.length);
+        await device.step([{ tokens, position, pages: table, outputs: [] }]);
       }
       const sequences = owned.map((own) => own.cover(depth, plan.steps + 1));
       const [first, ...others] = sequences.map((table) => Uint32Array.from(pagesIn(table)));

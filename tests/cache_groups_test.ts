@@ -1,7 +1,9 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { type CacheGroups, groupCacheLayers, sizeOf } from "../engine/cache_groups.ts";
+import { M40Error } from "../engine/errors.ts";
 import type { CacheLayer } from "../engine/program/program.ts";
-import { PageLayout } from "../engine/scheduler/page_layout.ts";
+import { OwnPages } from "../engine/scheduler/own_pages.ts";
+import { NO_PAGE, PageLayout, pagesIn } from "../engine/scheduler/page_layout.ts";
 
 // Which layers share pages, and what that costs in memory.
 
@@ -138,4 +140,28 @@ Deno.test("a sequence never needs more pages of a group than are counted for it"
       if (group.window + group.chunk > 0) assert(most >= layout.most(500, step) - 2);
     }
   }
+});
+
+Deno.test("a sequence that nobody schedules fills pages behind its windows again, and has what each step sees", () => {
+  const reaches = [{ window: 0, chunk: 0 }, { window: 70, chunk: 0 }, { window: 0, chunk: 90 }];
+  const layout = new PageLayout(PAGE, reaches);
+  const [length, step] = [1000, 50];
+  const pages = Array.from({ length: layout.most(length, step) }, (_, i) => 100 + i);
+  const own = new OwnPages(layout, pages);
+  for (let position = 0; position < length; position += step) {
+    const table = own.cover(position, step);
+    const seen = table.flatMap((list, group) =>
+      list.slice(layout.firstPage(group, position), Math.ceil((position + step) / PAGE))
+    );
+    assert(seen.every((page) => pages.includes(page)), `from position ${position} on`);
+    assertEquals(new Set(seen).size, seen.length, "a page in two places");
+    assertEquals(pagesIn(table).toSorted(), seen.toSorted(), "a page that nothing sees is held");
+  }
+  // One that starts in the midst has no pages behind the windows either.
+  const late = new OwnPages(layout, pages.slice(0, layout.most(950 + step, step)));
+  assertEquals(
+    late.cover(950, step).map((list) => list.map((page) => page === NO_PAGE)),
+    own.cover(950, step).map((list) => list.map((page) => page === NO_PAGE)),
+  );
+  assertThrows(() => new OwnPages(layout, [1, 2]).cover(0, step), M40Error, "too few KV pages");
 });

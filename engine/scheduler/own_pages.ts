@@ -1,3 +1,4 @@
+import { M40Error } from "../errors.ts";
 import { NO_PAGE, type PageLayout } from "./page_layout.ts";
 
 /** The page table of a sequence that nobody schedules. Pages behind its windows are used again. */
@@ -14,16 +15,28 @@ export class OwnPages {
     this.first = layout.groups.map(() => 0);
   }
 
-  /** The table with pages for so many tokens from a position on, which is not before one asked for earlier. */
+  /**
+   * The table with pages for so many tokens from a position on, and for those before it that they see. The
+   * position is not before one asked for earlier.
+   *
+   * @throws {M40Error} "internal" where there are too few pages.
+   */
   cover(position: number, count: number): readonly (readonly number[])[] {
     const end = Math.ceil((position + count) / this.layout.pageTokens);
     for (const [group, pages] of this.table.entries()) {
-      const first = Math.min(this.layout.firstPage(group, position), pages.length);
-      this.free.push(...pages.slice(this.first[group], first));
-      pages.fill(NO_PAGE, this.first[group], first);
+      const first = this.layout.firstPage(group, position);
+      const behind = Math.min(first, pages.length);
+      this.free.push(...pages.slice(this.first[group], behind));
+      pages.fill(NO_PAGE, this.first[group], behind);
+      while (pages.length < end) pages.push(pages.length < first ? NO_PAGE : this.take());
       this.first[group] = first;
-      while (pages.length < end) pages.push(this.free.pop()!);
     }
     return this.table;
+  }
+
+  private take(): number {
+    const page = this.free.pop();
+    if (page === undefined) throw new M40Error("internal", "a sequence with too few KV pages");
+    return page;
   }
 }

@@ -46,7 +46,8 @@ for (const file of SUITE) {
 }
 
 // Requests alone and among others, with random ends, giving way and shared prefixes: the whole engine.
-for (const file of [...ENGINE_SUITE, "batching_test.ts", "engine_sampling_test.ts"]) {
+const ENGINE = ["batching_test.ts", "cache_windows_test.ts", "engine_sampling_test.ts"];
+for (const file of [...ENGINE_SUITE, ...ENGINE]) {
   Deno.test(`cuda: ${file}`, async (t) => {
     for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" })) {
       await t.step(name, () => {
