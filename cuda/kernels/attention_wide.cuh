@@ -12,6 +12,7 @@
 
 #include "attention_combine.cuh"
 #include "attention_decode_args.cuh"
+#include "intrinsics.cuh"
 #include "last_block.cuh"
 
 namespace m40::cuda {
@@ -36,7 +37,8 @@ struct AttentionWideShape {
   static constexpr int part = rows < 4 ? rows : 4;           // of those, whose products are added together
   static constexpr int warps = KeyWarps == 1 ? 4 : 8;        // of a block, at most
   static constexpr int heads = KeyWarps == 1 ? 5 : 4;        // of a warp, at most
-  static constexpr int loads = Type == M40_TYPE_F32 ? (KeyWarps == 1 ? 3 : 4) : KeyWarps == 1 ? 5 : 8;  // of 8 values, that a thread has under way
+  // Of a tile, what a thread has under way: rows, and pieces of 8 values of each.
+  static constexpr int staged_rows = keys / 4, staged_pieces = KeyWarps == 1 ? 3 : 4;
 };
 
 // Weights of a row for each head stand this far apart.
@@ -45,7 +47,7 @@ constexpr uint32_t wide_weight_stride = 8;
 template <class Shape>
 struct AttentionWideShared {
   __align__(16) float keys[Shape::keys][wide_key_dim];
-  __align__(16) float values[Shape::keys][wide_value_dim];  // where V are not the first values of K
+  __align__(16) float values[Shape::keys][wide_value_dim];  // where V are not the first values of K; sums at a chunk's end
   __align__(16) float weights[Shape::warps][Shape::rows][wide_weight_stride];
   float shrinks[Shape::warps][wide_weight_stride];
   float statistics[Shape::warps][Shape::heads][2];
@@ -70,78 +72,102 @@ struct WideHeads {
   }
 };
 
-// Rows of a tile of positions on their way from the cache into shared memory. Rows are cut into pieces of 8 values, those of
-// K first, then those of V, and the pieces of all rows go over the threads.
+// Rows of a tile of positions on their way from the cache into shared memory. A warp takes a row, or every so many, in pieces
+// of 8 values, those of K first, then those of V.
 template <uint32_t Type, class Shape>
 struct WideStaging {
-  const CacheLayer& cache;
+  const AttentionWideArgs& args;
   AttentionWideShared<Shape>& shared;
   const uint32_t* pages;  // of the sequence
-  uint32_t kv_head, n_threads;
+  uint32_t kv_head;
   uint32_t start, end;    // positions that are read
-  KvValues<Type> values[Shape::loads];
+  KvValues<Type> values[Shape::staged_rows][Shape::staged_pieces];
 
-  __device__ __forceinline__ bool owns_values() const { return cache.values != 0; }
-  __device__ __forceinline__ uint32_t key_pieces() const { return padded_head_dim(cache.head_dim) / 8; }
-  __device__ __forceinline__ uint32_t pieces() const { return key_pieces() + (owns_values() ? padded_head_dim(cache.value_dim) / 8 : 0); }
+  __device__ __forceinline__ bool owns_values() const { return args.cache.values != 0; }
+  __device__ __forceinline__ uint32_t key_pieces() const { return padded_head_dim(args.cache.head_dim) / 8; }
+  __device__ __forceinline__ uint32_t pieces() const { return key_pieces() + (owns_values() ? padded_head_dim(args.cache.value_dim) / 8 : 0); }
+  // The warp's row number r.
+  __device__ __forceinline__ uint32_t key_of(int r) const { return threadIdx.x / 32 + r * args.head_warps * (Shape::keys / Shape::rows); }
 
   __device__ __forceinline__ uint32_t (&pages_of(uint32_t first) const)[Shape::keys] { return shared.pages[first / Shape::keys % 2]; }
   // The page of the position that this thread looks up, of the tile from `first` on.
   __device__ __forceinline__ uint32_t find_page(uint32_t first) const {
     const uint32_t at = first + threadIdx.x;
-    return threadIdx.x < static_cast<uint32_t>(Shape::keys) && at >= start && at < end ? pages[at >> cache.page_shift] : 0;
+    return threadIdx.x < static_cast<uint32_t>(Shape::keys) && at >= start && at < end ? pages[at >> args.cache.page_shift] : 0;
   }
   __device__ __forceinline__ void put_page(uint32_t first, uint32_t page) const {
     if (threadIdx.x < static_cast<uint32_t>(Shape::keys)) pages_of(first)[threadIdx.x] = page;
   }
 
-  // Piece i of the tile from `first` on, whose pages are in shared memory; zeros where the position is not attended to.
-  __device__ __forceinline__ void load_piece(uint32_t first, uint32_t i, KvValues<Type>& piece) const {
-    const uint32_t key = i / pieces(), column = i % pieces(), at = first + key;
-    if (at < start || at >= end) return piece.clear();
-    const uint32_t row = cache_row(cache, kv_head, at);
-    const uint8_t* page = cache.keys + pages_of(first)[key] * cache.page_bytes;
-    if (column < key_pieces()) {
-      piece.load(page + uint64_t{row} * cache.row_bytes, page + cache.scales + uint64_t{row} * cache.scale_row_bytes, column * 8);
+  // A row of the tile from `first` on, whose pages are in shared memory. Positions that are not attended to have none: nullptr.
+  struct Row {
+    const uint8_t* page;
+    uint32_t row;
+  };
+  __device__ __forceinline__ Row row_of(uint32_t first, uint32_t key) const {
+    const uint32_t at = first + key;
+    if (at < start || at >= end) return {nullptr, 0};
+    return {args.cache.keys + pages_of(first)[key] * args.cache.page_bytes, cache_row(args.cache, kv_head, at)};
+  }
+  // A piece of it; zeros where there is no row.
+  __device__ __forceinline__ void load_piece(const Row& row, uint32_t piece, KvValues<Type>& to) const {
+    if (row.page == nullptr) return to.clear();
+    const CacheLayer& cache = args.cache;
+    if (piece < key_pieces()) {
+      to.load(row.page + row.row * cache.row_bytes, row.page + cache.scales + row.row * cache.scale_row_bytes, piece * 8);
     } else {
-      page += cache.values;
-      piece.load(page + uint64_t{row} * cache.value_row_bytes, page + cache.value_scales + uint64_t{row} * cache.value_scale_row_bytes,
-                 (column - key_pieces()) * 8);
+      const uint8_t* region = row.page + cache.values;
+      to.load(region + row.row * cache.value_row_bytes, region + cache.value_scales + row.row * cache.value_scale_row_bytes, (piece - key_pieces()) * 8);
     }
   }
-  __device__ __forceinline__ void store_piece(uint32_t i, const KvValues<Type>& piece) const {
-    const uint32_t key = i / pieces(), column = i % pieces();
+  __device__ __forceinline__ void store_piece(uint32_t key, uint32_t piece, const KvValues<Type>& from) const {
     float v[8];
-    piece.floats(v);
+    from.floats(v);
     if (KvValues<Type>::scaled) {
-      const float scale = piece.scale();
+      const float scale = from.scale();
 #pragma unroll
       for (int j = 0; j < 8; j++) v[j] = __fmul_rn(v[j], scale);
     }
-    float4* to = reinterpret_cast<float4*>(column < key_pieces() ? &shared.keys[key][column * 8] : &shared.values[key][(column - key_pieces()) * 8]);
+    float4* to = reinterpret_cast<float4*>(piece < key_pieces() ? &shared.keys[key][piece * 8] : &shared.values[key][(piece - key_pieces()) * 8]);
     to[0] = make_float4(v[0], v[1], v[2], v[3]);
     to[1] = make_float4(v[4], v[5], v[6], v[7]);
   }
 
   __device__ __forceinline__ void load(uint32_t first) {
 #pragma unroll
-    for (int i = 0; i < Shape::loads; i++) {
-      const uint32_t piece = i * n_threads + threadIdx.x;
-      if (piece < Shape::keys * pieces()) load_piece(first, piece, values[i]);
+    for (int r = 0; r < Shape::staged_rows; r++) {
+      if (key_of(r) >= static_cast<uint32_t>(Shape::keys)) break;
+      const Row row = row_of(first, key_of(r));
+#pragma unroll
+      for (int p = 0; p < Shape::staged_pieces; p++) {
+        const uint32_t piece = p * 32 + threadIdx.x % 32;
+        if (piece < pieces()) load_piece(row, piece, values[r][p]);
+      }
     }
   }
   // Those of load(), and what there was no room for.
   __device__ __forceinline__ void store(uint32_t first) const {
 #pragma unroll
-    for (int i = 0; i < Shape::loads; i++) {
-      const uint32_t piece = i * n_threads + threadIdx.x;
-      if (piece < Shape::keys * pieces()) store_piece(piece, values[i]);
+    for (int r = 0; r < Shape::staged_rows; r++) {
+      if (key_of(r) >= static_cast<uint32_t>(Shape::keys)) break;
+#pragma unroll
+      for (int p = 0; p < Shape::staged_pieces; p++) {
+        const uint32_t piece = p * 32 + threadIdx.x % 32;
+        if (piece < pieces()) store_piece(key_of(r), piece, values[r][p]);
+      }
     }
+    if (pieces() > Shape::staged_pieces * 32) store_rest(first);
+  }
+  __device__ __forceinline__ void store_rest(uint32_t first) const {
 #pragma unroll 1
-    for (uint32_t piece = Shape::loads * n_threads + threadIdx.x; piece < Shape::keys * pieces(); piece += n_threads) {
-      KvValues<Type> more;
-      load_piece(first, piece, more);
-      store_piece(piece, more);
+    for (uint32_t key = key_of(0); key < Shape::keys; key += key_of(1) - key_of(0)) {
+      const Row row = row_of(first, key);
+#pragma unroll 1
+      for (uint32_t piece = Shape::staged_pieces * 32 + threadIdx.x % 32; piece < pieces(); piece += 32) {
+        KvValues<Type> more;
+        load_piece(row, piece, more);
+        store_piece(key, piece, more);
+      }
     }
   }
 };
@@ -175,6 +201,26 @@ __device__ __forceinline__ void store_sums(float (&sums)[N], uint32_t lane, floa
   if (lane % copies == 0) weights[place(lane / copies)] = sums[0];
 }
 
+// q k of some rows over the first Fours * 128 dimensions.
+template <int Fours, class Shape>
+__device__ __forceinline__ void multiply_fours(const float (*keys)[wide_key_dim], const WideQueries<Shape::heads>& queries, uint32_t lane,
+                                               float (&products)[Shape::heads][Shape::part]) {
+#pragma unroll
+  for (int u = 0; u < Shape::part; u++) {
+#pragma unroll
+    for (int j = 0; j < Fours; j++) {
+      const float4 k = *reinterpret_cast<const float4*>(keys[u] + j * 128 + lane * 4);
+#pragma unroll
+      for (int h = 0; h < Shape::heads; h++) {
+        products[h][u] = __fmaf_rn(queries[h][j][0], k.x, products[h][u]);
+        products[h][u] = __fmaf_rn(queries[h][j][1], k.y, products[h][u]);
+        products[h][u] = __fmaf_rn(queries[h][j][2], k.z, products[h][u]);
+        products[h][u] = __fmaf_rn(queries[h][j][3], k.w, products[h][u]);
+      }
+    }
+  }
+}
+
 // The products of a warp's rows with its queries, to weights [rows][wide_weight_stride].
 template <class Shape>
 __device__ __forceinline__ void multiply_rows(const float (*keys)[wide_key_dim], const WideQueries<Shape::heads>& queries,
@@ -182,20 +228,10 @@ __device__ __forceinline__ void multiply_rows(const float (*keys)[wide_key_dim],
 #pragma unroll
   for (int p = 0; p < Shape::rows; p += Shape::part) {
     float products[Shape::heads][Shape::part] = {};
-#pragma unroll
-    for (int u = 0; u < Shape::part; u++) {
-#pragma unroll
-      for (int j = 0; j < wide_fours; j++) {
-        if (j * 128u >= head_dim) break;
-        const float4 k = *reinterpret_cast<const float4*>(keys[p + u] + j * 128 + lane * 4);
-#pragma unroll
-        for (int h = 0; h < Shape::heads; h++) {
-          products[h][u] = __fmaf_rn(queries[h][j][0], k.x, products[h][u]);
-          products[h][u] = __fmaf_rn(queries[h][j][1], k.y, products[h][u]);
-          products[h][u] = __fmaf_rn(queries[h][j][2], k.z, products[h][u]);
-          products[h][u] = __fmaf_rn(queries[h][j][3], k.w, products[h][u]);
-        }
-      }
+    if (head_dim > 256) {
+      multiply_fours<wide_fours, Shape>(keys + p, queries, lane, products);
+    } else {
+      multiply_fours<wide_fours / 2, Shape>(keys + p, queries, lane, products);
     }
     if (head_dim > wide_value_dim) {
       float2 k[Shape::part];
@@ -280,20 +316,23 @@ struct WideSums {
     }
   }
 
-  // Adds a row of V, times its weight for each head.
-  __device__ __forceinline__ void add(const float* row, const float* weights, uint32_t value_dim, uint32_t lane) {
-    const float4 four = *reinterpret_cast<const float4*>(weights);
-    const float w[5] = {four.x, four.y, four.z, four.w, Heads == 5 ? weights[4] : 0};
+  // Adds rows of V, of which Fours * 128 values are looked at, times their weights for each head.
+  template <int Rows, int Fours>
+  __device__ __forceinline__ void add_rows(const float* row, uint32_t row_floats, const float* weights, uint32_t lane) {
 #pragma unroll
-    for (int j = 0; j < wide_fours; j++) {
-      if (j * 128u >= value_dim) break;
-      const float4 v = *reinterpret_cast<const float4*>(row + j * 128 + lane * 4);
+    for (int r = 0; r < Rows; r++) {
+      const float4 four = *reinterpret_cast<const float4*>(weights + r * wide_weight_stride);
+      const float w[5] = {four.x, four.y, four.z, four.w, Heads == 5 ? weights[r * wide_weight_stride + 4] : 0};
 #pragma unroll
-      for (int h = 0; h < Heads; h++) {
-        values[h][j][0] = __fmaf_rn(w[h], v.x, values[h][j][0]);
-        values[h][j][1] = __fmaf_rn(w[h], v.y, values[h][j][1]);
-        values[h][j][2] = __fmaf_rn(w[h], v.z, values[h][j][2]);
-        values[h][j][3] = __fmaf_rn(w[h], v.w, values[h][j][3]);
+      for (int j = 0; j < Fours; j++) {
+        const float4 v = *reinterpret_cast<const float4*>(row + r * row_floats + j * 128 + lane * 4);
+#pragma unroll
+        for (int h = 0; h < Heads; h++) {
+          values[h][j][0] = __fmaf_rn(w[h], v.x, values[h][j][0]);
+          values[h][j][1] = __fmaf_rn(w[h], v.y, values[h][j][1]);
+          values[h][j][2] = __fmaf_rn(w[h], v.z, values[h][j][2]);
+          values[h][j][3] = __fmaf_rn(w[h], v.w, values[h][j][3]);
+        }
       }
     }
   }
@@ -307,34 +346,35 @@ struct WideResult {
   bool whole;
   float* partial;
 
-  __device__ __forceinline__ uint32_t padded() const { return padded_head_dim(args.cache.value_dim); }
-  // What a head's values are divided by.
-  __device__ __forceinline__ float total(uint32_t head, float largest, float sum) const { return whole ? with_sink(heads.sinks(), head, largest, sum) : 1; }
-  __device__ __forceinline__ void put(uint32_t head, uint32_t d, float value, float total) const {
-    if (d >= args.cache.value_dim) return;
-    if (whole) {
-      heads.output()[head * args.cache.value_dim + d] = __fdiv_rn(value, total);
-    } else {
-      partial[head * padded() + d] = value;
-    }
+  // What a head's values are multiplied by, and where they go.
+  __device__ __forceinline__ float factor(uint32_t head, float largest, float sum) const {
+    return whole ? __fdiv_rn(1, with_sink(heads.sinks(), head, largest, sum)) : 1;
+  }
+  __device__ __forceinline__ float* place(uint32_t head) const {
+    return whole ? heads.output() + head * args.cache.value_dim : partial + head * padded_head_dim(args.cache.value_dim);
   }
   __device__ __forceinline__ void put_statistics(uint32_t head, float largest, float sum) const {
-    if (!whole) *reinterpret_cast<float2*>(partial + args.tile_heads * padded() + head * 2) = make_float2(largest, sum);
+    if (whole) return;
+    *reinterpret_cast<float2*>(partial + args.tile_heads * padded_head_dim(args.cache.value_dim) + head * 2) = make_float2(largest, sum);
   }
 };
 
 // A chunk ends where each warp has heads of its own.
 template <int Heads>
-__device__ __forceinline__ void finish_alone(const WideResult& result, uint32_t first_head, const WideSums<Heads>& sums, uint32_t lane) {
+__device__ __forceinline__ void finish_alone(const WideResult& result, const WideSums<Heads>& sums) {
+  const uint32_t lane = thread_index() % 32, first_head = thread_index() / 32 * result.args.warp_heads;
 #pragma unroll
   for (uint32_t h = 0; h < Heads; h++) {
     const uint32_t head = first_head + h;
     if (h >= result.args.warp_heads || head >= result.heads.count()) break;
-    const float largest = __shfl_sync(~0u, sums.largest, h), sum = __shfl_sync(~0u, sums.weight, h), total = result.total(head, largest, sum);
+    const float largest = __shfl_sync(~0u, sums.largest, h), sum = __shfl_sync(~0u, sums.weight, h), factor = result.factor(head, largest, sum);
+    float* const to = result.place(head) + lane * 4;
 #pragma unroll
     for (int j = 0; j < wide_fours; j++) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) result.put(head, j * 128 + lane * 4 + i, sums.values[h][j][i], total);
+      for (int i = 0; i < 4; i++) {
+        if (j * 128 + lane * 4 + i < result.args.cache.value_dim) to[j * 128 + i] = __fmul_rn(sums.values[h][j][i], factor);
+      }
     }
     if (lane == 0) result.put_statistics(head, largest, sum);
   }
@@ -350,7 +390,7 @@ __device__ __forceinline__ void finish_together(const WideResult& result, const 
     shared.statistics[warp][lane][0] = sums.largest;
     shared.statistics[warp][lane][1] = sums.weight;
   }
-  float* const rows = &shared.keys[0][0];
+  float* const rows = &shared.values[0][0];
   for (uint32_t hw = 0; hw < head_warps; hw++) {
 #pragma unroll
     for (uint32_t h = 0; h < Shape::heads; h++) {
@@ -373,12 +413,12 @@ __device__ __forceinline__ void finish_together(const WideResult& result, const 
         factors[w] = attention_shrink(shared.statistics[hw * KeyWarps + w][h][0], largest);
         sum = __fmaf_rn(shared.statistics[hw * KeyWarps + w][h][1], factors[w], sum);
       }
-      const float total = result.total(head, largest, sum);
-      for (uint32_t d = threadIdx.x; d < wide_value_dim; d += head_warps * KeyWarps * 32) {
+      const float factor = result.factor(head, largest, sum);
+      for (uint32_t d = threadIdx.x; d < result.args.cache.value_dim; d += head_warps * KeyWarps * 32) {
         float value = 0;
 #pragma unroll
         for (int w = 0; w < KeyWarps; w++) value = __fmaf_rn(rows[w * wide_value_dim + d], factors[w], value);
-        result.put(head, d, value, total);
+        result.place(head)[d] = __fmul_rn(value, factor);
       }
       if (threadIdx.x == 0) result.put_statistics(head, largest, sum);
     }
@@ -401,8 +441,8 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
   take_wide_queries<Shape::heads>(args.q + uint64_t{block.z} * args.q_stride + uint64_t{heads.first() + first_head} * head_dim,
                                   first_head < heads.count() ? min(args.warp_heads, heads.count() - first_head) : 0, head_dim, lane, queries,
                                   shared.query_ends[warp]);
-  WideStaging<Type, Shape> staging = {args.cache, shared, args.page_table + uint64_t{args.sequences[block.z]} * args.page_stride, heads.kv_head(),
-                                      args.head_warps * KeyWarps * 32, positions.start, positions.end, {}};
+  WideStaging<Type, Shape> staging = {args, shared, args.page_table + uint64_t{args.sequences[block.z]} * args.page_stride, heads.kv_head(),
+                                      positions.start, positions.end, {}};
   float* const weights = &shared.weights[warp][0][0];
   // Found out where they are needed, for want of registers.
   const auto padded = [&] { return padded_head_dim(args.cache.value_dim); };
@@ -410,6 +450,9 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
   const auto partial_floats = [&] { return args.tile_heads * (padded() + 2); };
   const auto partials = [&] { return args.partials + uint64_t{slot()} * decode_most_chunks * partial_floats(); };
   if (threadIdx.x == 0) shared.positions = positions;
+  // Beyond the ends of rows, where nothing is ever put.
+  for (uint32_t i = threadIdx.x; i < keys * wide_key_dim; i += args.head_warps * KeyWarps * 32) (&shared.keys[0][0])[i] = 0;
+  for (uint32_t i = threadIdx.x; i < keys * wide_value_dim; i += args.head_warps * KeyWarps * 32) (&shared.values[0][0])[i] = 0;
   __syncthreads();
   for (uint32_t c = block.x; c < shared.positions.n_chunks; c += grid.x) {
     const uint32_t chunk_end = min(shared.positions.first + (c + 1) * shared.positions.chunk, positions.end);
@@ -432,17 +475,19 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
       multiply_rows<Shape>(shared.keys + first_row, queries, shared.query_ends[warp], head_dim, lane, weights);
       __syncwarp();
       sums.template weigh<Shape::rows>(args, tile + first_row, positions.start, chunk_end, lane, weights, shared.shrinks[warp]);
-#pragma unroll
-      for (int r = 0; r < Shape::rows; r++) {
-        const uint32_t row = first_row + r;
-        sums.add(staging.owns_values() ? shared.values[row] : shared.keys[row], weights + r * wide_weight_stride, args.cache.value_dim, lane);
+      const float* row = staging.owns_values() ? shared.values[first_row] : shared.keys[first_row];
+      const uint32_t row_floats = staging.owns_values() ? wide_value_dim : wide_key_dim;
+      if (args.cache.value_dim > 256) {
+        sums.template add_rows<Shape::rows, wide_fours>(row, row_floats, weights, lane);
+      } else {
+        sums.template add_rows<Shape::rows, wide_fours / 2>(row, row_floats, weights, lane);
       }
       __syncthreads();  // the next tile goes where this one lies
     }
     sums.end();
     const WideResult result = {args, heads, shared.positions.n_chunks == 1, partials() + c * partial_floats()};
     if constexpr (KeyWarps == 1) {
-      finish_alone(result, first_head, sums, lane);
+      finish_alone(result, sums);
     } else {
       finish_together<KeyWarps>(result, sums, shared);
     }

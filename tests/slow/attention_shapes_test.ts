@@ -24,6 +24,16 @@ interface Case extends Partial<Settings> {
   lengths?: number[];
 }
 
+/** Multi-head latent attention. */
+const LATENT = {
+  kv: "latent",
+  kvHeads: 1,
+  headDim: 576,
+  valueDim: 512,
+  ropeDim: 64,
+  ropeOffset: 512,
+} as const;
+
 const CASES: Record<string, Case> = {
   "4 query heads a KV head, of 128": { heads: 8, kvHeads: 2, headDim: 128, type: F16 },
   "1 query head a KV head, of 64": { heads: 2, kvHeads: 2, headDim: 64, lengths: [1, 300, 64] },
@@ -47,6 +57,62 @@ const CASES: Record<string, Case> = {
   "a window in a long context": { heads: 1, kvHeads: 1, headDim: 32, window: 900, lengths: [1500] },
   "256-wide heads in a long context": { heads: 2, kvHeads: 1, headDim: 256, lengths: [1100] },
   "a cap in a long context": { heads: 3, kvHeads: 1, headDim: 64, softcap: 20, lengths: [1300] },
+  "20 heads over one latent row": { ...LATENT, heads: 20, type: F16, lengths: [135, 9] },
+  "24 heads over one latent row": { ...LATENT, heads: 24, type: Q8_0, lengths: [70, 9] },
+  "3 heads over one latent row": { ...LATENT, heads: 3, type: F16, lengths: [270, 5] },
+  "9 heads over a short latent row, with sinks in a window": {
+    kv: "latent",
+    heads: 9,
+    kvHeads: 1,
+    headDim: 160,
+    ropeDim: 32,
+    ropeOffset: 128,
+    valueDim: 128,
+    window: 200,
+    softcap: 15,
+    sinks: new Random(5).floats(9),
+    lengths: [300, 130],
+  },
+  "a latent row in a long context": {
+    kv: "latent",
+    heads: 1,
+    kvHeads: 1,
+    headDim: 40,
+    ropeDim: 8,
+    ropeOffset: 32,
+    valueDim: 32,
+    type: F16,
+    lengths: [4200],
+  },
+  "8 query heads a KV head, of 512": { heads: 8, kvHeads: 1, headDim: 512, lengths: [140, 30] },
+  "5 query heads a KV head, of 512, in a window": {
+    heads: 10,
+    kvHeads: 2,
+    headDim: 512,
+    type: F16,
+    window: 70,
+    lengths: [150, 64],
+  },
+  "K of 192 and V of 128": { heads: 4, kvHeads: 2, headDim: 192, valueDim: 128, type: Q8_0 },
+  "K of 64 and V of 200, 11 heads": { heads: 11, kvHeads: 1, headDim: 64, valueDim: 200 },
+  "sinks in a window, 8 query heads a KV head, of 64": {
+    heads: 16,
+    kvHeads: 2,
+    headDim: 64,
+    rope: "halves",
+    type: F16,
+    window: 128,
+    sinks: new Random(6).floats(16),
+    lengths: [400, 33],
+  },
+  "sinks in a long context": {
+    heads: 2,
+    kvHeads: 1,
+    headDim: 64,
+    sinks: Float32Array.of(4, -1),
+    lengths: [1300],
+  },
+  "chunks in a long context": { heads: 2, kvHeads: 1, headDim: 64, chunk: 600, lengths: [1900] },
 };
 
 for (
