@@ -4,6 +4,7 @@ import { KernelLibrary } from "../engine/device/library.ts";
 import { M40Error } from "../engine/errors.ts";
 import { planMemory, type PlanRequest } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
+import type { Model } from "../engine/models/model.ts";
 import { headerOf } from "./model_header.ts";
 
 // What fits where, by models' shapes alone.
@@ -21,14 +22,26 @@ function withContext(test: (context: Context) => void): void {
   }
 }
 
+const models = new Map<string, Model>();
+
+/** A model of a shape, read once. */
+function modelOf(name: string, type: string): Model {
+  const key = `${name} ${type}`;
+  const known = models.get(key);
+  if (known) return known;
+  const gguf = headerOf(name, type);
+  const model = architectureOf(gguf).read(gguf);
+  models.set(key, model);
+  return model;
+}
+
 function plan(
   context: Context,
   type: string,
   request: Partial<PlanRequest>,
   model = "mistral-7b",
 ) {
-  const gguf = headerOf(model, type);
-  const { program, shape } = architectureOf(gguf).read(gguf);
+  const { program, shape } = modelOf(model, type);
   const defaults = {
     kvType: "f16" as const,
     maxRunning: 4,
@@ -101,8 +114,7 @@ Deno.test("the KV cache of 32k tokens of models with windows takes within 5% of 
   withContext((context) => {
     const contextTokens = 32_768;
     for (const [model, type] of [["gpt-oss-20b", "MXFP4"], ["gemma3-12b", "Q4_K_M"]]) {
-      const gguf = headerOf(model, type);
-      const { cacheLayers } = architectureOf(gguf).read(gguf).program;
+      const { cacheLayers } = modelOf(model, type).program;
       const allowed = (tokens: (window: number) => number) =>
         cacheLayers.reduce((sum, { kvHeads, headDim, valueDim, window }) => {
           const kept = window === 0 ? contextTokens : tokens(window);
