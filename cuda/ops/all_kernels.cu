@@ -11,6 +11,8 @@
 #include "../kernels/attention_spans.cuh"
 #include "../kernels/attention_staging.cuh"
 #include "../kernels/attention_wide.cuh"
+#include "../kernels/attention_wide_args.cuh"
+#include "../kernels/attention_wide_staging.cuh"
 #include "../kernels/block.cuh"
 #include "../kernels/elementwise.cuh"
 #include "../kernels/elementwise_args.cuh"

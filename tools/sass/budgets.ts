@@ -69,6 +69,14 @@ export function isAttentionDecode(kernel: Kernel): boolean {
   return kernel.base === "attention_decode_kernel";
 }
 
+/**
+ * The same of long rows, and where V are not as long as K: template arguments are the cache's type and the warps that
+ * have the same heads.
+ */
+export function isAttentionWide(kernel: Kernel): boolean {
+  return kernel.base === "attention_wide_kernel";
+}
+
 /** Attention of prompts. */
 export function isAttentionPrefill(kernel: Kernel): boolean {
   return kernel.base === "attention_prefill_kernel";
@@ -84,6 +92,11 @@ export const CACHE_SHARE: Record<number, number> = { 0: 1.3, 1: 1.3, 8: 0.65 };
  * q k and one for the weighted sum of v inside; the smaller is looked at. It has instructions that are seldom run.
  */
 export const ATTENTION_ADD_SHARE = 0.5;
+/**
+ * The same of the wide attention of decoded tokens, by the warps that have the same heads: with many heads it is bound by
+ * arithmetic; with few, by memory. Its loop has a second way through for short rows.
+ */
+export const WIDE_ADD_SHARE: Record<number, number> = { 1: 0.55, 4: 0.2 };
 /** Such an inner loop has at least this share of the multiply-adds of the whole. */
 export const ATTENTION_LOOP_SHARE = 0.25;
 
