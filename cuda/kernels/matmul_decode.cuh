@@ -153,12 +153,10 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       load_super();
     }
   }
-  uint32_t odd = 0;  // of the two buffers of activations
 #pragma unroll 1
   for (; block < end; block++) {
     // No lane reads this buffer any more: all have been through the barrier since.
-    float* const buffer = shared + odd * kInput;
-    odd ^= 1;
+    float* const buffer = shared + block % 2 * kInput;
     store_input(buffer);
     if (!kEarly) __syncwarp();
     typename F::Factors factors[R];
