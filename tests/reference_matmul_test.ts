@@ -15,7 +15,10 @@ import { GOLDEN_BLOCKS, type GoldenBlocks, instructionSets, matrixOf } from "./g
 const { present, absent } = instructionSets();
 if (absent.length > 0) console.log(`not on this processor, so not tested: ${absent.join(", ")}`);
 
-/** A program of one matmul with one weight; `most` tokens at most. */
+/**
+ * A program of one matmul with one weight; `most` tokens at most, of a prompt or decoded ones. The input has `gap` columns
+ * more than are multiplied.
+ */
 function product(
   device: TestDevice,
   blocks: GoldenBlocks,
@@ -23,6 +26,7 @@ function product(
   rows: number,
   columns: number,
   most: number,
+  { gap = 0, decode = false } = {},
 ): (input: Float32Array<ArrayBuffer>) => Promise<Float32Array<ArrayBuffer>> {
   const program = device.program({
     ops: [{
@@ -35,13 +39,18 @@ function product(
       rows: [rows, 0, 0],
       output_column: [0, 0, 0],
     }],
-    buffers: [tokenBuffer(columns), tokenBuffer(rows)],
+    buffers: [tokenBuffer(columns + gap), tokenBuffer(rows)],
     limits: { n_tokens: most, n_outputs: most },
   });
   return async (input) => {
     const tokens = input.length / columns;
-    program.writeBuffer(0, input);
-    await program.step([plainSequence(tokens)]);
+    const apart = new Float32Array(tokens * (columns + gap));
+    for (let t = 0; t < tokens; t++) {
+      apart.set(input.subarray(t * columns, (t + 1) * columns), t * (columns + gap));
+    }
+    program.writeBuffer(0, apart);
+    const alone = { ...plainSequence(1), decode };
+    await program.step(decode ? new Array(tokens).fill(alone) : [plainSequence(tokens)]);
     return program.readBuffer(1, new Float32Array(tokens * rows));
   };
 }
@@ -121,6 +130,30 @@ for (const instructionSet of present) {
           );
           const wanted = all.slice(first * rows, (first + tokens) * rows);
           assertEquals(some, wanted, `${blocks.type}, ${tokens} tokens from ${first} on`);
+        }
+      });
+    }
+  });
+
+  Deno.test(`${instructionSet}: products of tokens that cannot be loaded four columns at a time have the bits of those that can`, async () => {
+    const random = new Random(5);
+    for (const blocks of TYPES) {
+      await withDevice({ instructionSet, threads: 2 }, async (device) => {
+        const rows = 29;
+        const columns = 2 * Math.max(blocks.blockSize, 128);
+        const { bytes } = matrixOf(blocks, rows, columns, random);
+        for (const decode of [true, false]) {
+          const options = { decode, gap: 1 };
+          const apart = product(device, blocks, bytes, rows, columns, 9, options);
+          const together = product(device, blocks, bytes, rows, columns, 9, { decode });
+          for (const tokens of [1, 3, 9]) {
+            const input = random.floats(tokens * columns);
+            assertEquals(
+              bits(await apart(input)),
+              bits(await together(input)),
+              `${blocks.type}, ${tokens} ${decode ? "decoded tokens" : "tokens of a prompt"}`,
+            );
+          }
         }
       });
     }

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "../../cuda/ops/rare_types.h"
 #include "../../cuda/reference/kernels.h"
 #include "../../cuda/runtime/tensor_types.h"
 #include "matmul_memory.h"
@@ -38,6 +39,17 @@ std::vector<uint8_t> random_rows(uint32_t type, uint64_t n_weights) {
       case M40_TYPE_Q2_K: put_half(at + 80, d), put_half(at + 82, m); break;
       case M40_TYPE_Q3_K: put_half(at + 108, d); break;
       case M40_TYPE_Q6_K: put_half(at + 208, d); break;
+      case M40_TYPE_TQ1_0: put_half(at + 52, d); break;
+      case M40_TYPE_TQ2_0: put_half(at + 64, d); break;
+      case M40_TYPE_MXFP4: *at = static_cast<uint8_t>(116 + random_u32() % 4); break;
+      case M40_TYPE_NVFP4:
+        for (int i = 0; i < 4; i++) at[i] = static_cast<uint8_t>(40 + random_u32() % 16);
+        break;
+      case M40_TYPE_IQ1_M: {  // in the highest four bits of four words
+        const uint16_t half = reference::float_to_half(d);
+        for (int i = 0; i < 4; i++) at[49 + 2 * i] = static_cast<uint8_t>((at[49 + 2 * i] & 15) | (half >> 4 * i & 15) << 4);
+        break;
+      }
       default: put_half(at, d);
     }
   }
@@ -242,6 +254,7 @@ void check_experts(uint32_t type, std::vector<uint32_t> rows, uint32_t n_experts
 
 // A prologue gives the bits of its operation followed by a product.
 void check_prologue(uint32_t type, uint32_t rows, uint32_t columns) {
+  if (is_rare(type)) return;  // has none
   constexpr uint32_t n_tokens = 1;
   Matrix m = make_matrix(type, 1, rows, columns);
   std::vector<float> input(size_t{n_tokens} * 2 * columns), norm_weight(columns);

@@ -48,6 +48,10 @@ void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& 
   for_type(type, [&](auto t) { launch_decode<decltype(t)::value, decltype(t)::value>(args, launch, stream); });
 }
 
+bool has_rare(const MatmulArgs& args) {
+  return std::any_of(args.weights, args.weights + args.n_weights, [](const MatmulWeight& w) { return is_rare(w.weight.type); });
+}
+
 // Rows of a warp, of the weights at these indices in one launch.
 uint32_t row_groups_of(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t tokens) {
   if (is_rare(args.weights[indices[0]].weight.type)) return 4;
@@ -125,8 +129,11 @@ bool matmul_fuses(const MatmulArgs& args) {
 void launch_matmul(const MatmulArgs& args, cudaStream_t stream) {
   if (args.n_rows == 0) return;
   if (args.prefill) return launch_prefill_matmul(args, stream);
-  for (uint32_t first = 0; first < args.n_rows; first += decode_pass) {
-    launch_decode_pass(args, first, args.n_rows - first < decode_pass ? args.n_rows - first : decode_pass, stream);
+  // A rare type has no kernel of several tokens whose columns cannot be loaded four at a time.
+  const bool one_by_one = !can_load_four(args) && has_rare(args);
+  const uint32_t pass = one_by_one ? 1 : decode_pass;
+  for (uint32_t first = 0; first < args.n_rows; first += pass) {
+    launch_decode_pass(args, first, args.n_rows - first < pass ? args.n_rows - first : pass, stream);
   }
 }
 

@@ -16,9 +16,10 @@ inline uint32_t decode_tokens(uint32_t n_tokens, bool aligned) {
   if (n_tokens <= 2 || !aligned) return 2;
   return n_tokens <= 4 ? 4 : n_tokens <= 16 ? 8 : 32;
 }
+// Of a rare type with several tokens, columns can be loaded so.
 inline uint32_t decode_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
   if (!is_rare(type)) return decode_tokens(n_tokens, aligned);
-  return n_tokens <= 1 || !aligned ? 1 : n_tokens <= 4 ? 4 : 8;
+  return n_tokens <= 1 ? 1 : n_tokens <= 4 ? 4 : 8;
 }
 // Whether types may share a launch. With eight tokens, a kernel of two types would have the registers of the costlier one,
 // and half the thread blocks: that takes longer than a second launch.
