@@ -112,7 +112,7 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
 // Slots that a thread block multiplies at a time: as many as leave registers for two blocks, as one slot alone wants them.
 template <uint32_t kType>
 constexpr int expert_most_tokens() {
-  if (decode_residency<kType>(8, 4) > 1 || kType == M40_TYPE_MXFP4) return 8;
+  if (kType == M40_TYPE_MXFP4 || (decode_residency<kType>(8, 4) > 1 && kType != M40_TYPE_Q4_0)) return 8;
   return kType == M40_TYPE_IQ3_XXS ? 2 : 4;
 }
 
