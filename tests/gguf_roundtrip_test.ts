@@ -46,7 +46,8 @@ for (const name of goldens) {
     assertEquals(first.version, 3);
     assertEquals(first.fileBytes, bytes.length);
     assertGreater(first.tensors.size, 10);
-    assertEquals(first.metadata.strings("tokenizer.ggml.tokens").length, 352);
+    const tokens = first.metadata.strings("tokenizer.ggml.tokens").length;
+    assertEquals(first.tensors.get("token_embd.weight")?.shape[1], tokens);
     await withFolder(async (folder) => {
       const path = `${folder}/copy.gguf`;
       const tensors = [...first.tensors.values()].map((
