@@ -89,7 +89,7 @@ export function examine(kernel: Kernel): Finding {
     // A turn takes a block of 32 columns of each of a lane's rows.
     const weights = 32 * kernel.args[2];
     const share = bandwidthShare(weights * 32 * type.bytes, loop);
-    const budget = bandwidthBudget(type, tokens, kernel.args[2]);
+    const budget = bandwidthBudget(type, kernel.args);
     budgeted = budget !== undefined;
     allows = `${type.name}, ${tokens} tokens: ${weights} weights a lane in ${loop.length} ` +
       `instructions, ${percent(share)} of 288 GB/s`;

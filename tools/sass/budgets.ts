@@ -140,6 +140,12 @@ const RARE_SHARE: Record<string, Budget> = {
  * M40 has 24 and does not run them with the weights of any model worth the measure.
  */
 const FEW_ROWS: Budget = { aim: 1.05, least: 1.05 };
+/**
+ * With one token and an activation on the way, whose four functions are all in the loop though one of them is run: an
+ * M40 has it in products alone that are too small to keep its multiprocessors at work.
+ */
+const ACTIVATES: Budget = { aim: 1.3, least: 1.2 };
+const ACTIVATES_FEW_ROWS: Budget = { aim: 1.05, least: 0.95 };
 /** Turns of the inner loop of a product of prompts, four columns each, in one of the outer. */
 export const PREFILL_INNER_TURNS = 4;
 /**
@@ -157,13 +163,19 @@ export const TILED_DECODE_INNER_TURNS = 2;
 /** Of its loop's instructions, those that have to be multiply-adds. */
 export const TILED_DECODE_ADD_SHARE: Budget = { aim: 0.8, least: 0.77 };
 
-/** The share of the M40's bandwidth that a decode kernel has to allow, or undefined where none is asked. */
-export function bandwidthBudget(
-  type: WeightType,
-  tokens: number,
-  rows: number,
-): Budget | undefined {
+/** The prologue of decode kernels that is an activation: their fourth template argument. */
+const ACTIVATION_PROLOGUE = 2;
+
+/**
+ * The share of the M40's bandwidth that a decode kernel has to allow, or undefined where none is asked.
+ *
+ * @param args Its template arguments.
+ */
+export function bandwidthBudget(type: WeightType, args: readonly number[]): Budget | undefined {
+  const [, tokens, rows, prologue] = args;
   if (tokens === 1 && type.name in RARE_SHARE) return RARE_SHARE[type.name];
   if (!BUDGETED.includes(type.name)) return undefined;
-  return tokens === 1 && rows < 4 ? FEW_ROWS : BANDWIDTH_SHARE[tokens];
+  if (tokens !== 1) return BANDWIDTH_SHARE[tokens];
+  if (prologue === ACTIVATION_PROLOGUE) return rows < 4 ? ACTIVATES_FEW_ROWS : ACTIVATES;
+  return rows < 4 ? FEW_ROWS : BANDWIDTH_SHARE[tokens];
 }
