@@ -8,6 +8,7 @@ import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { demoModelFile, demoModelPath } from "./demo_model.ts";
 import { modelsDirectory, NO_MODELS_DIRECTORY } from "./folders.ts";
+import { DEMO_MODEL, isModelName, MODEL_EXTENSION as EXTENSION } from "./names.ts";
 import { nearest } from "./nearest.ts";
 
 /** A model that can be named. */
@@ -20,13 +21,6 @@ export interface StoredModel {
   readonly builtIn: boolean;
 }
 
-/** The name of the built-in model. */
-export const DEMO_MODEL = "demo";
-
-const EXTENSION = ".gguf";
-/** What a model may be called: no separators, no leading dot or dash, so that it is safe in a path. */
-const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,199}$/;
-
 /** Every model that has a name: the built-in one first, then those of the models directory. */
 export async function listModels(): Promise<StoredModel[]> {
   const models: StoredModel[] = [];
@@ -38,7 +32,7 @@ export async function listModels(): Promise<StoredModel[]> {
   if (directory === undefined) return models;
   for (const file of await fileNames(directory)) {
     const name = file.slice(0, -EXTENSION.length);
-    if (!file.endsWith(EXTENSION) || !NAME.test(name) || name === DEMO_MODEL) continue;
+    if (!file.endsWith(EXTENSION) || !isModelName(name) || name === DEMO_MODEL) continue;
     const path = join(directory, file);
     const bytes = await fileBytes(path);
     if (bytes !== undefined) models.push({ name, path, fileBytes: bytes, builtIn: false });
@@ -54,7 +48,7 @@ export async function listModels(): Promise<StoredModel[]> {
  */
 export async function resolveModel(nameOrPath: string): Promise<StoredModel> {
   if (nameOrPath.includes("/") || nameOrPath.endsWith(EXTENSION)) return await atPath(nameOrPath);
-  if (NAME.test(nameOrPath)) {
+  if (isModelName(nameOrPath)) {
     if (nameOrPath === DEMO_MODEL && await fileBytes(demoModelFile) !== undefined) {
       const path = await demoModelPath();
       return { name: DEMO_MODEL, path, fileBytes: await fileBytes(path) ?? 0, builtIn: true };
