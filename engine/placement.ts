@@ -20,13 +20,15 @@ export async function place(
   const weights = context.createArena(plan.weightBytes);
   const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
   const tensors = new Array<number>(source.weights.length);
-  // In the order in which they lie in the file, so that it is read from its beginning to its end.
-  const order = source.weights.map((_, i) => i)
-    .sort((a, b) => source.weights[a].tensor.offset - source.weights[b].tensor.offset);
+  // In the order in which they lie in the files, so that each is read from its beginning to its end.
+  const order = source.weights.map((_, i) => i).sort((a, b) => {
+    const [one, other] = [source.weights[a].tensor, source.weights[b].tensor];
+    return one.file - other.file || one.offset - other.offset;
+  });
   let done = 0;
   for (const i of order) {
     const { tensor, desc } = source.weights[i];
-    tensors[i] = await weights.uploadFile(desc, gguf.path, tensor.offset);
+    tensors[i] = await weights.uploadFile(desc, gguf.files[tensor.file].path, tensor.offset);
     onProgress(done += tensor.bytes, total);
   }
   await context.finishUploads();

@@ -35,7 +35,7 @@ function changed(gguf: Gguf, { metadata = {}, tensors = {} }: Changes): Gguf {
   const all = new Map<string, GgufTensor>(gguf.tensors);
   for (const [name, shape] of Object.entries(tensors)) {
     if (shape === undefined) all.delete(name);
-    else all.set(name, { name, type: F32, shape, offset: 0, bytes: 0 });
+    else all.set(name, { name, type: F32, shape, file: 0, offset: 0, bytes: 0 });
   }
   return { ...gguf, metadata: new Metadata(entries), tensors: all };
 }

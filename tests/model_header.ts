@@ -9,11 +9,12 @@ export function headerOf(shape: string, type: string): Gguf {
   const { metadata, tensors } = randomModel(SHAPES[shape], type, 1);
   return {
     path: `${shape}.gguf`,
+    files: [{ path: `${shape}.gguf`, bytes: 0 }],
     version: 3,
     metadata: new Metadata(metadata as Iterable<readonly [string, MetadataEntry]>),
     tensors: new Map(tensors.map(({ name, type, shape }) => {
       const bytes = tensorBytes(type, shape.reduce((product, n) => product * n, 1));
-      return [name, { name, type, shape: [...shape], offset: 0, bytes }];
+      return [name, { name, type, shape: [...shape], file: 0, offset: 0, bytes }];
     })),
     alignment: 32,
     dataOffset: 0,

@@ -5,6 +5,15 @@
  * @module
  */
 import { M40Error } from "../errors.ts";
+import {
+  endsLikePart,
+  joinFileName,
+  MAX_PARTS,
+  type Part,
+  splitFileName,
+} from "../gguf/part_names.ts";
+
+export { MAX_PARTS, type Part, splitFileName };
 
 /** The name of the built-in model. */
 export const DEMO_MODEL = "demo";
@@ -18,17 +27,6 @@ export const PARTIAL_FOLDER = ".partial";
 /** Characters of a name: with a part's ending it stays below the 255 bytes of a file's name. */
 export const MAX_NAME_LENGTH = 200;
 
-/** Files that a model may be in. */
-export const MAX_PARTS = 1024;
-
-/** One of the files that a model is in. */
-export interface Part {
-  /** Which one it is, from 1. */
-  readonly number: number;
-  /** How many there are. */
-  readonly count: number;
-}
-
 /** A name taken apart: `mistral:7b` has the tag `7b`. */
 export interface ModelName {
   /** All of it. */
@@ -38,8 +36,6 @@ export interface ModelName {
 }
 
 const WORD = /^[A-Za-z0-9][A-Za-z0-9._-]*$/;
-/** The way of naming parts that GGUF's own tools have. */
-const PART = /-([0-9]{5})-of-([0-9]{5})$/;
 
 /** Whether a text can be the name of a model. */
 export function isModelName(text: string): boolean {
@@ -106,7 +102,7 @@ function problemOf(text: string): string | undefined {
   }
   // Either would be read as something else: a path, and one file of several.
   if (text.endsWith(MODEL_EXTENSION)) return `it ends in "${MODEL_EXTENSION}", as paths do`;
-  if (PART.test(text)) return "it ends as the file of a model in several parts does";
+  if (endsLikePart(text)) return "it ends as the file of a model in several parts does";
   return undefined;
 }
 
@@ -121,7 +117,7 @@ export function quoteName(text: string): string {
  * @throws {M40Error} `invalid_request` where it is no name.
  */
 export function modelFileName(name: string, part?: Part): string {
-  return stemOf(name, part) + MODEL_EXTENSION;
+  return joinFileName(parseModelName(name).name, part);
 }
 
 /**
@@ -133,39 +129,9 @@ export function recordFileName(name: string): string {
   return `${parseModelName(name).name}.json`;
 }
 
-function stemOf(name: string, part?: Part): string {
-  const checked = parseModelName(name).name;
-  if (part === undefined) return checked;
-  if (!isPart(part)) throw new RangeError(`part ${part.number} of ${part.count} of ${name}`);
-  return `${checked}-${digits(part.number)}-of-${digits(part.count)}`;
-}
-
-function digits(value: number): string {
-  return String(value).padStart(5, "0");
-}
-
-function isPart({ number, count }: Part): boolean {
-  return Number.isInteger(number) && Number.isInteger(count) && count >= 1 &&
-    count <= MAX_PARTS && number >= 1 && number <= count;
-}
-
 /** The model that a file of the models directory is of; undefined where its name is of none. */
 export function parseFileName(file: string): { name: string; part?: Part } | undefined {
   const split = splitFileName(file);
   if (split === undefined || !isModelName(split.stem)) return undefined;
   return { name: split.stem, part: split.part };
-}
-
-/**
- * The name of any GGUF file, wherever it lies, without its ending and the number of its part. What is
- * left need not be a model's name.
- */
-export function splitFileName(file: string): { stem: string; part?: Part } | undefined {
-  if (!file.endsWith(MODEL_EXTENSION)) return undefined;
-  const stem = file.slice(0, -MODEL_EXTENSION.length);
-  const found = PART.exec(stem);
-  if (found === null) return { stem };
-  const part = { number: Number(found[1]), count: Number(found[2]) };
-  // Part 7 of 3 is no name of a part, and so would be a name that is none.
-  return isPart(part) ? { stem: stem.slice(0, found.index), part } : { stem };
 }
