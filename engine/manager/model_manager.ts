@@ -1,0 +1,413 @@
+import { M40Error } from "../errors.ts";
+import { Failures } from "./failures.ts";
+import { Resident } from "./resident.ts";
+import type {
+  AcquireOptions,
+  Lease,
+  ManagedEngine,
+  ManagerObserver,
+  ManagerOptions,
+  ResidentStatus,
+  UnloadReason,
+} from "./types.ts";
+
+/** Somebody who waits for a model. */
+interface Waiter<E> {
+  readonly name: string;
+  readonly keepAliveMs?: number;
+  grant(lease: Lease<E>): void;
+  refuse(error: unknown): void;
+}
+
+/**
+ * Which models are in memory: loads what is asked for, and unloads what was used least recently where there is
+ * no room.
+ *
+ * Who asks for a model that is ready gets it at once, unless it has to make room: from when somebody waits for
+ * another model that needs its place, it is given to nobody new. When those who use it are done it is unloaded
+ * and the other one loaded, which all get who wait for it by then, however late they came. So models that are
+ * asked for in turn change places once for many requests, and whoever waits is overtaken by no more than one such
+ * batch of every model.
+ *
+ * All decisions are made in one place, {@link pump}, from what is the case then; it is called after everything
+ * that happens. One model at a time is loaded or unloaded. So nobody can wait for what nobody does: where
+ * somebody waits, a model is being loaded or unloaded, or somebody uses one that has to go.
+ */
+export class ModelManager<E extends ManagedEngine> {
+  /** Told what becomes of models. What it throws stops nothing. */
+  observer?: ManagerObserver<E>;
+  private readonly residents = new Map<string, Resident<E>>();
+  /** In the order of their coming. */
+  private readonly waiters: Waiter<E>[] = [];
+  private readonly failures: Failures;
+  private readonly most: number;
+  private readonly maxWaiting: number;
+  private readonly now: () => number;
+  /** The one model that is being checked, loaded or unloaded. */
+  private transition?: Promise<void>;
+  /** The model that was looked at and can be loaded. */
+  private checked?: string;
+  /** A model that did not fit beside others, and beside how many it is tried next. */
+  private tight?: { readonly name: string; readonly others: number };
+  private uses = 0;
+  private idleTimer?: number;
+  private idlers: (() => void)[] = [];
+  private closing?: Promise<void>;
+
+  constructor(private readonly options: ManagerOptions<E>) {
+    this.now = options.now ?? (() => performance.now());
+    this.failures = new Failures(this.now);
+    this.most = options.models ?? 1;
+    this.maxWaiting = Math.max(1, options.maxWaiting ?? 64);
+  }
+
+  /** The models in memory, those used last first. */
+  loaded(): ResidentStatus<E>[] {
+    return [...this.residents.values()].sort((a, b) => b.used - a.used).map((resident) => ({
+      name: resident.name,
+      state: resident.state,
+      engine: resident.engine,
+      leases: resident.leases,
+      expiresMs: resident.expiresMs,
+    }));
+  }
+
+  /** How many wait for a model; for any, where none is named. */
+  waiting(name?: string): number {
+    if (name === undefined) return this.waiters.length;
+    return this.waiters.filter((waiter) => waiter.name === name).length;
+  }
+
+  /** What a model failed with, where that was in the last minute and it is not in memory. */
+  failureOf(name: string): M40Error | undefined {
+    return this.residents.has(name) ? undefined : this.failures.lastOf(name);
+  }
+
+  /** Models that are not loaded for some time, because they have failed again and again. */
+  failing(): M40Error[] {
+    return this.failures.refusals();
+  }
+
+  /** The right to use a model, where it can be had at once. */
+  tryAcquire(name: string, options: AcquireOptions = {}): Lease<E> | undefined {
+    this.assertOpen();
+    this.pump();
+    const resident = this.residents.get(name);
+    const free = resident?.open && resident !== this.outgoing();
+    return free ? this.grant(resident, options.keepAliveMs) : undefined;
+  }
+
+  /**
+   * Waits for the right to use a model, which is loaded where it is not in memory. Who has it must release it, and
+   * must not wait for another one meanwhile.
+   *
+   * @throws {M40Error} What {@link ManagerOptions.check} and {@link ManagerOptions.load} throw; "queue_full" where
+   * too many wait; "cancelled" where the manager is closed; {@link ModelFailing} for a model that has failed again
+   * and again. The signal's reason when it is aborted.
+   */
+  async acquire(name: string, options: AcquireOptions = {}): Promise<Lease<E>> {
+    const { signal, keepAliveMs } = options;
+    signal?.throwIfAborted();
+    const lease = this.tryAcquire(name, options);
+    if (lease !== undefined) return lease;
+    const refusal = this.residents.has(name) ? undefined : this.failures.refusal(name);
+    if (refusal !== undefined) throw refusal;
+    if (this.waiters.length >= this.maxWaiting) {
+      throw new M40Error(
+        "queue_full",
+        `${this.waiters.length} requests wait for a model already; send the request again later.`,
+      );
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Lease<E>>();
+    const waiter: Waiter<E> = { name, keepAliveMs, grant: resolve, refuse: reject };
+    const leave = () => {
+      if (!this.remove(waiter)) return;
+      reject(signal!.reason);
+      this.pump();
+    };
+    signal?.addEventListener("abort", leave);
+    this.waiters.push(waiter);
+    this.pump();
+    try {
+      return await promise;
+    } finally {
+      signal?.removeEventListener("abort", leave);
+    }
+  }
+
+  /** Has a model in memory; fails as {@link acquire} does. A model that failed is tried all the same. */
+  async load(name: string, options: AcquireOptions = {}): Promise<void> {
+    this.failures.forget(name);
+    (await this.acquire(name, options)).release();
+  }
+
+  /** Unloads a model when those who use it are done. Who asks for it meanwhile has it loaded again. */
+  async unload(name: string): Promise<void> {
+    const resident = this.residents.get(name);
+    if (resident === undefined) return;
+    if (resident.leaving !== "lost") resident.leaving = "asked";
+    this.pump();
+    await resident.gone;
+  }
+
+  /** Resolves when nobody uses a model or waits for one. */
+  idle(): Promise<void> {
+    return new Promise((resolve) => {
+      this.idlers.push(resolve);
+      this.pump();
+    });
+  }
+
+  /** Refuses those who wait, and unloads everything; who uses a model still is waited for by its engine. */
+  close(): Promise<void> {
+    return this.closing ??= this.end();
+  }
+
+  private async end(): Promise<void> {
+    clearTimeout(this.idleTimer);
+    for (const waiter of this.waiters.splice(0)) waiter.refuse(ended());
+    this.pump();
+    await this.transition;
+    for (const resident of [...this.residents.values()]) await this.shut(resident, "closed");
+  }
+
+  /** Decides what is to be done now, and begins it. */
+  private pump(): void {
+    this.noteLosses();
+    this.wakeIdlers();
+    if (this.closing !== undefined) return;
+    if (this.wanted() === undefined) this.checked = undefined;
+    const outgoing = this.outgoing();
+    for (const waiter of [...this.waiters]) {
+      const resident = this.residents.get(waiter.name);
+      if (!resident?.open || resident === outgoing || !this.remove(waiter)) continue;
+      waiter.grant(this.grant(resident, waiter.keepAliveMs));
+    }
+    this.watchIdleness();
+    if (this.transition !== undefined) return;
+    const leaving = [...this.residents.values()].find((one) =>
+      one.leases === 0 && (one === outgoing || one.leaving !== undefined)
+    );
+    const next = this.wanted();
+    if (leaving !== undefined) this.begin(this.shut(leaving, leaving.leaving ?? "replaced"));
+    else if (next !== undefined && this.checked !== next) this.begin(this.check(next));
+    else if (next !== undefined && this.hasPlace(next)) this.begin(this.bringIn(next));
+  }
+
+  /** The model that is not in memory and that somebody has waited for longest. */
+  private wanted(): string | undefined {
+    return this.waiters.find(({ name }) => !this.residents.has(name))?.name;
+  }
+
+  /** The model that is given to nobody new, because the one that is wanted needs its place. */
+  private outgoing(): Resident<E> | undefined {
+    const name = this.wanted();
+    if (name === undefined || this.checked !== name || this.hasPlace(name)) return undefined;
+    const all = [...this.residents.values()];
+    // One that goes anyway makes room already.
+    const going = all.find(({ state, leaving }) => state === "unloading" || leaving !== undefined);
+    if (going !== undefined) return going;
+    const idle = all.filter(({ leases }) => leases === 0);
+    return (idle.length > 0 ? idle : all).reduce((a, b) => a.used < b.used ? a : b);
+  }
+
+  private hasPlace(name: string): boolean {
+    const most = this.tight?.name === name ? this.tight.others : this.most - 1;
+    return this.residents.size <= most;
+  }
+
+  /** Does one thing after the other; each decides what comes after it. */
+  private begin(work: Promise<void>): void {
+    this.transition = work.then(() => {
+      this.transition = undefined;
+      this.pump();
+    });
+  }
+
+  private async check(name: string): Promise<void> {
+    this.tight = undefined;
+    try {
+      const refusal = this.failures.refusal(name);
+      if (refusal !== undefined) throw refusal;
+      await this.options.check?.(name);
+      this.checked = name;
+    } catch (error) {
+      this.refuseAll(name, error);
+    }
+  }
+
+  private async bringIn(name: string): Promise<void> {
+    const others = this.residents.size;
+    const resident = new Resident<E>(name, this.now);
+    this.residents.set(name, resident);
+    const start = this.now();
+    try {
+      resident.engine = await this.options.load(name, others);
+    } catch (error) {
+      this.residents.delete(name);
+      resident.leave();
+      const full = error instanceof M40Error && error.code === "out_of_memory";
+      if (full && others > 0 && this.closing === undefined) {
+        this.tight = { name, others: others - 1 };
+        return;
+      }
+      this.checked = this.tight = undefined;
+      this.failures.note(name, error);
+      this.tell((observer) => observer.loadFailed?.(name, error));
+      this.refuseAll(name, error);
+      return;
+    }
+    const { engine } = resident;
+    resident.state = "ready";
+    resident.keepAliveMs = this.keepAliveMs(name);
+    resident.used = ++this.uses;
+    this.checked = this.tight = undefined;
+    this.tell((observer) => observer.loaded?.(name, engine, this.now() - start));
+    // All who wait by now, whoever else waits for its place already.
+    for (const waiter of this.waiters.filter((one) => one.name === name)) {
+      this.remove(waiter);
+      waiter.grant(this.grant(resident, waiter.keepAliveMs));
+    }
+    if (resident.leases === 0) this.rest(resident);
+  }
+
+  /** Closes a model's engine. */
+  private async shut(resident: Resident<E>, reason: UnloadReason): Promise<void> {
+    const { name, engine } = resident;
+    resident.state = "unloading";
+    resident.wake();
+    try {
+      if (engine !== undefined) {
+        this.tell((observer) => observer.unloading?.(name, engine, reason));
+        await (reason === "lost" ? this.abandon(engine) : engine.close());
+      }
+    } catch (error) {
+      this.report(error);
+    } finally {
+      this.residents.delete(name);
+      resident.leave();
+      this.tell((observer) => observer.unloaded?.(name, reason));
+    }
+  }
+
+  /** Closes an engine whose device was lost, and does not wait for ever for one that cannot be closed. */
+  private async abandon(engine: E): Promise<void> {
+    const milliseconds = this.options.abandonMs ?? 30_000;
+    const { promise, reject } = Promise.withResolvers<never>();
+    const timer = setTimeout(
+      () => reject(new Error(`a lost engine did not close within ${milliseconds} ms`)),
+      milliseconds,
+    );
+    try {
+      await Promise.race([engine.close(), promise]);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** A use of a model begins. */
+  private grant(resident: Resident<E>, keepAliveMs?: number): Lease<E> {
+    resident.wake();
+    if (resident.leaving === "idle") resident.leaving = undefined;
+    resident.keepAliveMs = keepAliveMs ?? this.keepAliveMs(resident.name);
+    resident.leases++;
+    resident.used = ++this.uses;
+    let released = false;
+    const release = () => {
+      if (released) return;
+      released = true;
+      resident.leases--;
+      if (resident.leases === 0) this.rest(resident);
+      this.pump();
+    };
+    const { name } = resident;
+    return { name, engine: resident.engine!, release, [Symbol.dispose]: release };
+  }
+
+  /** Nobody uses a model any more: it goes when its time is over. */
+  private rest(resident: Resident<E>): void {
+    const expire = () => {
+      resident.leaving ??= "idle";
+      this.pump();
+    };
+    if (resident.keepAliveMs <= 0) resident.leaving ??= "idle";
+    else resident.rest(expire);
+  }
+
+  private keepAliveMs(name: string): number {
+    return this.options.keepAliveMs?.(name) ?? Infinity;
+  }
+
+  /** Models whose device was lost are to go. */
+  private noteLosses(): void {
+    for (const resident of this.residents.values()) {
+      const { failure, leaving, name } = resident;
+      if (failure === undefined || leaving === "lost" || resident.state !== "ready") continue;
+      resident.leaving = "lost";
+      this.failures.note(name, new M40Error("device", failure));
+    }
+  }
+
+  /** Where nobody uses any model, all of them go after a while. */
+  private watchIdleness(): void {
+    const { idleMs } = this.options;
+    if (idleMs === undefined) return;
+    const quiet = this.quiet && this.residents.size > 0;
+    if (!quiet) {
+      clearTimeout(this.idleTimer);
+      this.idleTimer = undefined;
+      return;
+    }
+    if (this.idleTimer !== undefined) return;
+    this.idleTimer = setTimeout(() => {
+      this.idleTimer = undefined;
+      for (const resident of this.residents.values()) resident.leaving ??= "idle";
+      this.pump();
+    }, idleMs);
+    Deno.unrefTimer(this.idleTimer);
+  }
+
+  private get quiet(): boolean {
+    if (this.waiters.length > 0) return false;
+    return [...this.residents.values()].every(({ leases }) => leases === 0);
+  }
+
+  private wakeIdlers(): void {
+    if (this.idlers.length === 0 || !this.quiet) return;
+    for (const wake of this.idlers.splice(0)) wake();
+  }
+
+  private remove(waiter: Waiter<E>): boolean {
+    const at = this.waiters.indexOf(waiter);
+    if (at >= 0) this.waiters.splice(at, 1);
+    return at >= 0;
+  }
+
+  private refuseAll(name: string, error: unknown): void {
+    for (const waiter of this.waiters.filter((one) => one.name === name)) {
+      this.remove(waiter);
+      waiter.refuse(error);
+    }
+  }
+
+  private tell(say: (observer: ManagerObserver<E>) => void): void {
+    if (this.observer === undefined) return;
+    try {
+      say(this.observer);
+    } catch (error) {
+      this.report(error);
+    }
+  }
+
+  private report(error: unknown): void {
+    this.options.onError?.(error);
+  }
+
+  private assertOpen(): void {
+    if (this.closing !== undefined) throw ended();
+  }
+}
+
+function ended(): M40Error {
+  return new M40Error("cancelled", "The server ends; send the request again later.");
+}
