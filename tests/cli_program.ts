@@ -26,6 +26,8 @@ export class Home implements AsyncDisposable {
   get env(): Record<string, string> {
     const kept = ["PATH", "DENO_DIR", "M40_KERNELS", "LD_LIBRARY_PATH", "DENO_TLS_CA_STORE"];
     const env: Record<string, string> = { HOME: this.path, M40_MODELS: this.models };
+    // What other programs have fetched on this machine is not looked at.
+    env.OLLAMA_MODELS = join(this.path, ".ollama/models");
     // Deno's own cache lies under HOME unless it is told.
     env.DENO_DIR = join(Deno.env.get("HOME") ?? "/root", ".cache/deno");
     for (const name of kept) {

@@ -13,7 +13,9 @@ async function within(
 ): Promise<void> {
   const folder = await Deno.makeTempDir({ prefix: "m40-store-" });
   const before = new Map<string, string | undefined>();
-  for (const [name, value] of Object.entries(env(folder))) {
+  // What other programs have fetched on this machine is not looked at.
+  const caches = { OLLAMA_MODELS: join(folder, "none"), HF_HUB_CACHE: join(folder, "none") };
+  for (const [name, value] of Object.entries({ ...caches, ...env(folder) })) {
     before.set(name, Deno.env.get(name));
     if (value === undefined) Deno.env.delete(name);
     else Deno.env.set(name, value);
@@ -71,7 +73,9 @@ Deno.test("store: a path is a path; a folder or a missing file is said to be one
   within(models, async (folder) => {
     const path = join(folder, "some.gguf");
     await Deno.writeTextFile(path, "abc");
-    assertEquals(await resolveModel(path), { name: "some", path, fileBytes: 3, builtIn: false });
+    const { record: _, recordProblem: __, ...found } = await resolveModel(path);
+    const wanted = { name: "some", path, files: [path], fileBytes: 3, builtIn: false };
+    assertEquals(found, { ...wanted, origin: "path" });
     await assertRejects(() => resolveModel(`${folder}/`), M40Error, "is not a file");
     await assertRejects(() => resolveModel(`${folder}/no.gguf`), M40Error, "There is no file");
     await assertRejects(() => resolveModel(`${folder}/a\0b.gguf`), M40Error, "There is no file");

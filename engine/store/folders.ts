@@ -36,6 +36,12 @@ function baseDirectory(variable: string, fallback: string): string | undefined {
   const base = Deno.env.get(variable);
   // The specification has relative paths ignored: they would mean another place in every folder.
   if (base && isAbsolute(base)) return join(base, "m40");
+  const home = homeDirectory();
+  return home && join(home, fallback, "m40");
+}
+
+/** The user's own folder; undefined where the environment names none. */
+export function homeDirectory(): string | undefined {
   const home = Deno.env.get("HOME");
-  return home && isAbsolute(home) ? join(home, fallback, "m40") : undefined;
+  return home && isAbsolute(home) ? home : undefined;
 }

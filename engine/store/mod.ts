@@ -1,4 +1,4 @@
 export { cacheDirectory, modelsDirectory, NO_MODELS_DIRECTORY, stateDirectory } from "./folders.ts";
 export { nearest } from "./nearest.ts";
 export { DEMO_MODEL } from "./names.ts";
-export { listModels, resolveModel, type StoredModel } from "./store.ts";
+export { listModels, type ModelOrigin, resolveModel, type StoredModel } from "./store.ts";

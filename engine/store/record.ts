@@ -9,6 +9,7 @@
 import { join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
+import { readText } from "./files.ts";
 import { MAX_PARTS, parseFileName, parseNewModelName, recordFileName } from "./names.ts";
 
 /** One of a model's files, as it was when it came. */
@@ -60,36 +61,15 @@ export interface RecordReading {
 export async function readRecord(directory: string, name: string): Promise<RecordReading> {
   const path = join(directory, recordFileName(name));
   try {
-    const text = await readText(path, MAX_RECORD_BYTES);
+    // Before it is opened: opening a pipe would wait for its other end.
+    const info = await Deno.stat(path);
+    if (!info.isFile) throw new RecordError("it is not a file");
+    const text = await readText(path, info.size, MAX_RECORD_BYTES);
     return { record: parseRecord(JSON.parse(text), name) };
   } catch (error) {
     if (error instanceof Deno.errors.NotFound) return {};
     const reason = error instanceof SyntaxError ? "it is not JSON" : systemReason(error);
     return { problem: `the record ${path} is not used: ${reason}` };
-  }
-}
-
-/** The text of a regular file, up to a length. */
-async function readText(path: string, maxBytes: number): Promise<string> {
-  // Before it is opened: opening a pipe would wait for its other end.
-  const info = await Deno.stat(path);
-  if (!info.isFile) throw new RecordError("it is not a file");
-  if (info.size > maxBytes) {
-    throw new RecordError(`it has ${info.size} bytes, and ${maxBytes} are the most`);
-  }
-  using file = await Deno.open(path, { read: true });
-  const buffer = new Uint8Array(info.size + 1);
-  let length = 0;
-  while (length < buffer.length) {
-    const count = await file.read(buffer.subarray(length));
-    if (count === null) break;
-    length += count;
-  }
-  if (length > info.size) throw new RecordError("it grew while it was read");
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(buffer.subarray(0, length));
-  } catch {
-    throw new RecordError("it is not UTF-8");
   }
 }
 

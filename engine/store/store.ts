@@ -1,79 +1,190 @@
 /**
- * Models on disk, by name: the built-in `demo`, and the GGUF files of the models directory.
+ * Models on disk, by name: the built-in `demo`, the GGUF files of the models directory, and those that
+ * other programs have fetched.
  *
  * @module
  */
-import { basename, join, resolve } from "@std/path";
+import { basename, dirname, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
-import { systemReason } from "../system_error.ts";
+import type { ForeignModel } from "./caches/foreign_model.ts";
+import { hubModels } from "./caches/hugging_face.ts";
+import { ollamaModels } from "./caches/ollama.ts";
 import { demoModelFile, demoModelPath } from "./demo_model.ts";
+import { fileBytes, stat } from "./files.ts";
 import { modelsDirectory, NO_MODELS_DIRECTORY } from "./folders.ts";
-import { DEMO_MODEL, isModelName, MODEL_EXTENSION as EXTENSION } from "./names.ts";
+import {
+  DEMO_MODEL,
+  isModelName,
+  MODEL_EXTENSION as EXTENSION,
+  parseFileName,
+  quoteName,
+  splitFileName,
+} from "./names.ts";
 import { nearest } from "./nearest.ts";
+import { type OwnModel, ownModel, ownModels, siblings } from "./own.ts";
+import { readRecord } from "./record.ts";
+import type { StoredModel } from "./stored_model.ts";
 
-/** A model that can be named. */
-export interface StoredModel {
-  readonly name: string;
-  /** The GGUF file. Of the built-in model in the executable, a path that only TypeScript can read. */
-  readonly path: string;
-  readonly fileBytes: number;
-  /** Whether it comes with the program. */
-  readonly builtIn: boolean;
-}
+export type { ModelOrigin, StoredModel } from "./stored_model.ts";
 
-/** Every model that has a name: the built-in one first, then those of the models directory. */
+/** Names of models that a message has room for. */
+const SHOWN_NAMES = 30;
+
+/**
+ * Every model that has a name: the built-in one first, then those of the models directory, then those in
+ * the caches of other programs. No name is there twice.
+ */
 export async function listModels(): Promise<StoredModel[]> {
   const models: StoredModel[] = [];
   const demo = await fileBytes(demoModelFile);
-  if (demo !== undefined) {
-    models.push({ name: DEMO_MODEL, path: demoModelFile, fileBytes: demo, builtIn: true });
-  }
+  if (demo !== undefined) models.push(demoModel(demoModelFile, demo));
   const directory = modelsDirectory();
-  if (directory === undefined) return models;
-  for (const file of await fileNames(directory)) {
-    const name = file.slice(0, -EXTENSION.length);
-    if (!file.endsWith(EXTENSION) || !isModelName(name) || name === DEMO_MODEL) continue;
-    const path = join(directory, file);
-    const bytes = await fileBytes(path);
-    if (bytes !== undefined) models.push({ name, path, fileBytes: bytes, builtIn: false });
+  if (directory !== undefined) {
+    const own = (await ownModels(directory)).filter(({ name }) => name !== DEMO_MODEL);
+    models.push(...own.map(fromStore));
+  }
+  const taken = new Set(models.flatMap(({ name }) => [name, name.replace(/:latest$/, "")]));
+  for (const model of await foreignModels()) {
+    if (model.problem !== undefined) continue;
+    const name = [...model.names, model.longName].find((name) => !taken.has(name));
+    // One that is known by all of its names is the same file found twice.
+    if (name === undefined) continue;
+    taken.add(name);
+    if (model.alias !== undefined) taken.add(model.alias);
+    models.push(fromCache(name, model));
   }
   return models;
 }
 
 /**
- * The model of a name, or the one at a path: what contains a slash or ends in `.gguf` is a path.
+ * The model of a name, or the one at a path: what ends in `.gguf` or has a slash is a path, where there is
+ * such a file.
  *
- * @throws {M40Error} `model_not_found`, with what there is and the nearest name; `io` where the
- * built-in model cannot be copied out of the executable.
+ * @throws {M40Error} `model_not_found`, with what there is and the nearest name; `invalid_model` for one
+ * in another program's cache that cannot be used; `io` where the built-in model cannot be copied out of
+ * the executable.
  */
 export async function resolveModel(nameOrPath: string): Promise<StoredModel> {
-  if (nameOrPath.includes("/") || nameOrPath.endsWith(EXTENSION)) return await atPath(nameOrPath);
-  if (isModelName(nameOrPath)) {
-    if (nameOrPath === DEMO_MODEL && await fileBytes(demoModelFile) !== undefined) {
-      const path = await demoModelPath();
-      return { name: DEMO_MODEL, path, fileBytes: await fileBytes(path) ?? 0, builtIn: true };
-    }
-    const directory = modelsDirectory();
-    if (directory !== undefined) {
-      const path = join(directory, nameOrPath + EXTENSION);
-      const bytes = await fileBytes(path);
-      if (bytes !== undefined) return { name: nameOrPath, path, fileBytes: bytes, builtIn: false };
-    }
+  const isPath = nameOrPath.includes("/") || nameOrPath.endsWith(EXTENSION);
+  if (isPath) {
+    const found = await atPath(nameOrPath);
+    if (found !== undefined) return found;
+  }
+  if (nameOrPath === DEMO_MODEL && await fileBytes(demoModelFile) !== undefined) {
+    const path = await demoModelPath();
+    return demoModel(path, await fileBytes(path) ?? 0);
+  }
+  const directory = modelsDirectory();
+  if (directory !== undefined && isModelName(nameOrPath)) {
+    const own = await ownModel(directory, nameOrPath) ??
+      await latest(directory, nameOrPath);
+    if (own !== undefined) return await withRecord(fromStore(own), directory);
+  }
+  const foreign = await inCaches(nameOrPath);
+  if (foreign !== undefined) return foreign;
+  if (isPath && nameOrPath.includes("/")) {
+    throw new M40Error("model_not_found", `There is no file ${nameOrPath}.`);
   }
   throw await notFound(nameOrPath);
 }
 
-async function atPath(path: string): Promise<StoredModel> {
-  const bytes = await fileBytes(path);
-  if (bytes !== undefined) {
-    const name = basename(path, EXTENSION) || path;
-    return { name, path: resolve(path), fileBytes: bytes, builtIn: false };
+/** What a name without a tag stands for where there is no model of just that name. */
+async function latest(directory: string, name: string): Promise<OwnModel | undefined> {
+  const tagged = `${name}:latest`;
+  return isModelName(tagged) ? await ownModel(directory, tagged) : undefined;
+}
+
+function demoModel(path: string, fileBytes: number): StoredModel {
+  return { name: DEMO_MODEL, path, files: [path], fileBytes, builtIn: true, origin: "built-in" };
+}
+
+function fromStore({ name, files, fileBytes }: OwnModel): StoredModel {
+  return { name, path: files[0], files, fileBytes, builtIn: false, origin: "store" };
+}
+
+function fromCache(name: string, { files, fileBytes, origin }: ForeignModel): StoredModel {
+  return { name, path: files[0], files, fileBytes, builtIn: false, origin };
+}
+
+async function withRecord(model: StoredModel, directory: string): Promise<StoredModel> {
+  const { record, problem } = await readRecord(directory, model.name);
+  return { ...model, record, recordProblem: problem };
+}
+
+/** The models of other programs. */
+async function foreignModels(): Promise<ForeignModel[]> {
+  const [ollama, hub] = await Promise.all([ollamaModels(), hubModels()]);
+  return [...ollama, ...hub];
+}
+
+/**
+ * The model of a name in a cache of another program. The quantisation after `hf.co/OWNER/REPO:` may be in
+ * any case, and missing where the repository's files are of one only.
+ */
+async function inCaches(name: string): Promise<StoredModel | undefined> {
+  const models = await foreignModels();
+  const wanted = name.replace(/^(https:\/\/)?(hf\.co|huggingface\.co)\//, "hf.co/");
+  const called = (model: ForeignModel) =>
+    [...model.names, model.alias, model.longName].some((each) => each && sameName(each, wanted));
+  // One that can be used before one that cannot, of the same name in another folder.
+  const found =
+    models.filter(called).sort((a, b) => Number(!!a.problem) - Number(!!b.problem))[0] ??
+      onlyOneOf(models, wanted);
+  if (found === undefined) return undefined;
+  if (found.problem !== undefined) throw new M40Error("invalid_model", `${found.problem}.`);
+  const problems: string[] = [];
+  const record = await found.record((problem) => problems.push(problem));
+  const shown = [...found.names, found.longName].find((each) => sameName(each, wanted));
+  return {
+    // By the name that it was asked for by; "mistral" is shown as what it stands for.
+    ...fromCache(shown ?? found.names[0] ?? found.longName, found),
+    record,
+    recordProblem: problems.length > 0 ? problems.join("; ") : undefined,
+  };
+}
+
+function sameName(one: string, other: string): boolean {
+  if (!one.startsWith("hf.co/")) return one === other;
+  return one.toLowerCase() === other.toLowerCase();
+}
+
+/** The model of a repository that has one only. */
+function onlyOneOf(models: readonly ForeignModel[], wanted: string): ForeignModel | undefined {
+  if (!/^hf\.co\/[^/:]+\/[^/:]+$/.test(wanted)) return undefined;
+  const inside = models.filter(({ longName }) =>
+    longName.toLowerCase().startsWith(`${wanted.toLowerCase()}/`)
+  );
+  if (inside.length > 1) {
+    const names = inside.map(({ names, longName }) => names.at(-1) ?? longName);
+    throw new M40Error(
+      "model_not_found",
+      `${wanted} has several models here: ${shownNames(names)}. Say which.`,
+    );
   }
-  if (await exists(path)) {
+  return inside[0];
+}
+
+/** The model at a path; undefined where there is nothing. */
+async function atPath(path: string): Promise<StoredModel | undefined> {
+  const bytes = await fileBytes(path);
+  if (bytes === undefined) {
+    if (await stat(path) === undefined) return undefined;
     throw new M40Error("model_not_found", `${path} is not a file; wanted the path of a GGUF file.`);
   }
-  if (!path.includes("/")) throw await notFound(path);
-  throw new M40Error("model_not_found", `There is no file ${path}.`);
+  const absolute = resolve(path);
+  const files = await siblings(absolute);
+  const name = splitFileName(basename(path))?.stem || basename(path) || path;
+  const model: StoredModel = {
+    name,
+    path: absolute,
+    files: files.map(({ path }) => path),
+    fileBytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    builtIn: false,
+    origin: "path",
+  };
+  const directory = modelsDirectory();
+  const stored = dirname(absolute) === directory && parseFileName(basename(absolute));
+  return stored ? await withRecord(model, directory) : model;
 }
 
 async function notFound(name: string): Promise<M40Error> {
@@ -82,52 +193,18 @@ async function notFound(name: string): Promise<M40Error> {
   const bare = name.endsWith(EXTENSION) ? name.slice(0, -EXTENSION.length) : name;
   // Typed with the extension, a name of the models directory is at distance 0 and just as welcome.
   const near = nearest(bare, names);
-  const shown = JSON.stringify(name.length > 200 ? name.slice(0, 197) + "..." : name);
   return new M40Error(
     "model_not_found",
-    `There is no model ${shown}.` +
+    `There is no model ${quoteName(name)}.` +
       (near === undefined ? "" : ` Did you mean "${near}"?`) +
-      (names.length === 0 ? "" : ` There is: ${names.join(", ")}.`) +
+      (names.length === 0 ? "" : ` There is: ${shownNames(names)}.`) +
       (directory === undefined
         ? ` ${NO_MODELS_DIRECTORY} A GGUF file is named by its path.`
         : ` Models are GGUF files in ${directory}; a file elsewhere is named by its path.`),
   );
 }
 
-/** The length of the file at a path in bytes; undefined where there is no file. */
-async function fileBytes(path: string): Promise<number | undefined> {
-  const info = await stat(path);
-  return info?.isFile ? info.size : undefined;
-}
-
-async function exists(path: string): Promise<boolean> {
-  return await stat(path) !== undefined;
-}
-
-async function stat(path: string): Promise<Deno.FileInfo | undefined> {
-  if (path === "" || path.includes("\0")) return undefined;
-  try {
-    return await Deno.stat(path);
-  } catch (error) {
-    // What cannot be looked at is not there for us; ENAMETOOLONG and ELOOP come as plain errors.
-    if (error instanceof Deno.errors.PermissionDenied) {
-      throw new M40Error("io", `${path}: cannot be read: ${systemReason(error)}`);
-    }
-    return undefined;
-  }
-}
-
-/** The names of a directory's entries, sorted; none where it does not exist. */
-async function fileNames(directory: string): Promise<string[]> {
-  try {
-    const names: string[] = [];
-    for await (const entry of Deno.readDir(directory)) names.push(entry.name);
-    return names.sort();
-  } catch (error) {
-    if (error instanceof Deno.errors.NotFound) return [];
-    throw new M40Error(
-      "io",
-      `The models directory ${directory} cannot be read: ${systemReason(error)}`,
-    );
-  }
+function shownNames(names: readonly string[]): string {
+  const more = names.length - SHOWN_NAMES;
+  return names.slice(0, SHOWN_NAMES).join(", ") + (more > 0 ? ` and ${more} more` : "");
 }

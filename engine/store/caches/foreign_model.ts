@@ -1,0 +1,25 @@
+import { basename } from "@std/path";
+import type { ModelRecord } from "../record.ts";
+
+/** A model in another program's cache: used where it is, and never changed. */
+export interface ForeignModel {
+  readonly origin: "ollama" | "hugging-face";
+  /** What it is called, unless another model is: the first of these that is free. */
+  readonly names: readonly string[];
+  /** What else finds it: `mistral` is `mistral:latest`. */
+  readonly alias?: string;
+  /** What it can be told by where all of {@link names} are taken. */
+  readonly longName: string;
+  /** Paths in order. */
+  readonly files: readonly string[];
+  readonly fileBytes: number;
+  /** Why it cannot be used; then there are no files. */
+  readonly problem?: string;
+  /** Reads what the cache knows of it beside its files; what cannot be read is said in `warn`. */
+  readonly record: (warn: (problem: string) => void) => Promise<ModelRecord>;
+}
+
+/** Whether a file of that name is no model, though it is a GGUF: a vision projector, an importance matrix. */
+export function isCompanion(path: string): boolean {
+  return /^(mmproj|imatrix)|[-_.](mmproj|imatrix)[-_.]/i.test(basename(path));
+}

@@ -1,0 +1,197 @@
+/**
+ * Models in Ollama's cache: manifests/REGISTRY/NAMESPACE/NAME/TAG says which of the files in blobs/ are
+ * a model.
+ *
+ * Manifests come from elsewhere. What they name is used only where it is a digest, and the file of that
+ * digest a regular one in blobs/.
+ *
+ * @module
+ */
+import { join } from "@std/path";
+import { systemReason } from "../../system_error.ts";
+import { foreignEntries, readSmallText } from "../files.ts";
+import { homeDirectory } from "../folders.ts";
+import { MAX_TEXT_LENGTH, type ModelRecord, parseParameters } from "../record.ts";
+import type { ForeignModel } from "./foreign_model.ts";
+
+/** The registry that Ollama means where a name has none, and the namespace. */
+const REGISTRY = "registry.ollama.ai";
+const NAMESPACE = "library";
+
+const MAX_MANIFEST_BYTES = 2 ** 22;
+const MAX_LAYERS = 64;
+const MAX_PARAMETER_BYTES = 2 ** 16;
+/** Entries of a folder, and manifests in all, that are looked at. */
+const MAX_ENTRIES = 2000;
+const MAX_MANIFESTS = 10_000;
+
+/** What a folder or file of the manifests may be called. */
+const WORD = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/;
+const DIGEST = /^sha256:[0-9a-f]{64}$/;
+
+/** What a layer of a manifest is, by its media type's end. */
+const LAYER = "application/vnd.ollama.image.";
+
+/** A layer, checked. */
+interface Layer {
+  readonly kind: string;
+  /** 64 hex digits. */
+  readonly sha256: string;
+  readonly bytes: number;
+}
+
+/** The folders that Ollama keeps models in. */
+export function ollamaDirectories(): string[] {
+  const named = Deno.env.get("OLLAMA_MODELS");
+  if (named) return [named];
+  const home = homeDirectory();
+  return [
+    ...home === undefined ? [] : [join(home, ".ollama/models")],
+    // Where its Linux installer has the service keep them.
+    "/usr/share/ollama/.ollama/models",
+  ];
+}
+
+/** The models of Ollama's cache, and what is named there but cannot be used. */
+export async function ollamaModels(
+  directories: readonly string[] = ollamaDirectories(),
+): Promise<ForeignModel[]> {
+  const models: ForeignModel[] = [];
+  for (const directory of directories) {
+    // Whoever moved the cache has made a link of its folder; from there on none is followed.
+    const root = await Deno.realPath(directory).catch(() => undefined);
+    if (root === undefined) continue;
+    for await (const words of manifests(join(root, "manifests"))) {
+      if (models.length >= MAX_MANIFESTS) return models;
+      models.push(await modelOf(root, words));
+    }
+  }
+  return models;
+}
+
+/** Registry, namespace, name and tag of each manifest. */
+async function* manifests(folder: string, words: readonly string[] = []): AsyncGenerator<string[]> {
+  const kind = words.length < 3 ? "folders" : "files";
+  for (const name of await foreignEntries(folder, kind, MAX_ENTRIES)) {
+    if (!WORD.test(name)) continue;
+    const inside = [...words, name];
+    if (kind === "files") yield inside;
+    else yield* manifests(join(folder, name), inside);
+  }
+}
+
+async function modelOf(root: string, words: readonly string[]): Promise<ForeignModel> {
+  const [registry, namespace, name, tag] = words;
+  const path = join(root, "manifests", ...words);
+  const longName = `${registry}/${namespace}/${name}:${tag}`;
+  const base = nameOf(words);
+  const alias = tag === "latest" ? base : undefined;
+  const common = { origin: "ollama", names: [`${base}:${tag}`], alias, longName } as const;
+  try {
+    const layers = readLayers(await readSmallText(path, MAX_MANIFEST_BYTES));
+    const weights = weightsOf(layers);
+    const file = await blobOf(root, weights, weights.bytes);
+    const record = (warn: (problem: string) => void) =>
+      recordOf(root, path, layers, longName, warn);
+    return { ...common, files: [file], fileBytes: weights.bytes, record };
+  } catch (error) {
+    const problem = `Ollama's manifest ${path} is not used: ${reasonOf(error)}`;
+    return { ...common, files: [], fileBytes: 0, problem, record: () => Promise.reject(error) };
+  }
+}
+
+/** The name that Ollama itself has for a model, before its tag. */
+function nameOf([registry, namespace, name]: readonly string[]): string {
+  if (registry !== REGISTRY) return `${registry}/${namespace}/${name}`;
+  return namespace === NAMESPACE ? name : `${namespace}/${name}`;
+}
+
+/** Checks every layer of a manifest, whether it is used or not. */
+function readLayers(text: string): Layer[] {
+  const { layers } = (JSON.parse(text) ?? {}) as { layers?: unknown };
+  if (!Array.isArray(layers)) throw new Error("it has no list of layers");
+  if (layers.length > MAX_LAYERS) {
+    throw new Error(`it has ${layers.length} layers, and ${MAX_LAYERS} are the most`);
+  }
+  return layers.map((layer, i) => {
+    const { mediaType, digest, size } = (layer ?? {}) as Record<string, unknown>;
+    if (typeof mediaType !== "string") throw new Error(`layer ${i + 1} has no media type`);
+    if (typeof digest !== "string" || !DIGEST.test(digest)) {
+      const shown = (JSON.stringify(digest) ?? "missing").slice(0, 100);
+      throw new Error(`the digest of layer ${i + 1} is ${shown}, wanted sha256: and 64 hex digits`);
+    }
+    if (!Number.isSafeInteger(size) || (size as number) < 0) {
+      throw new Error(`the size of layer ${i + 1} is ${JSON.stringify(size)?.slice(0, 100)}`);
+    }
+    const kind = mediaType.startsWith(LAYER) ? mediaType.slice(LAYER.length) : "";
+    return { kind, sha256: digest.slice("sha256:".length), bytes: size as number };
+  });
+}
+
+/** The layer that is the GGUF file. */
+function weightsOf(layers: readonly Layer[]): Layer {
+  const models = layers.filter(({ kind }) => kind === "model");
+  if (layers.some(({ kind }) => kind === "adapter")) {
+    throw new Error("it brings an adapter (LoRA) for its weights, which m40 cannot apply");
+  }
+  if (models.length !== 1) {
+    throw new Error(`it has ${models.length} GGUF files of weights, wanted one`);
+  }
+  return models[0];
+}
+
+/** The path of a layer's file; it must have as many bytes as the manifest says. */
+async function blobOf(root: string, { sha256, bytes }: Layer, maxBytes: number): Promise<string> {
+  const path = join(root, "blobs", `sha256-${sha256}`);
+  const info = await Deno.lstat(path);
+  if (!info.isFile || await Deno.realPath(path) !== path) {
+    throw new Error(`${path} is a link or not a file, and is not followed`);
+  }
+  if (info.size !== bytes || bytes > maxBytes) {
+    throw new Error(`${path} has ${info.size} bytes, wanted ${bytes} (at most ${maxBytes})`);
+  }
+  return path;
+}
+
+/** What the small layers say. */
+async function recordOf(
+  root: string,
+  path: string,
+  layers: readonly Layer[],
+  source: string,
+  warn: (problem: string) => void,
+): Promise<ModelRecord> {
+  const textOf = async (kind: string, maxBytes: number): Promise<string | undefined> => {
+    const layer = layers.find((each) => each.kind === kind);
+    if (layer === undefined) return undefined;
+    try {
+      return await readSmallText(await blobOf(root, layer, maxBytes), maxBytes);
+    } catch (error) {
+      warn(`the ${kind} that Ollama's manifest ${path} brings is not used: ${reasonOf(error)}`);
+      return undefined;
+    }
+  };
+  const params = await textOf("params", MAX_PARAMETER_BYTES);
+  const { sha256, bytes } = weightsOf(layers);
+  return {
+    source,
+    pulledAt: (await Deno.stat(path).catch(() => undefined))?.mtime ?? new Date(0),
+    files: [{ name: `sha256-${sha256}`, bytes, sha256 }],
+    template: await textOf("template", MAX_TEXT_LENGTH),
+    system: await textOf("system", MAX_TEXT_LENGTH),
+    parameters: params === undefined ? undefined : parametersOf(params, path, warn),
+  };
+}
+
+function parametersOf(text: string, path: string, warn: (problem: string) => void) {
+  try {
+    return parseParameters(JSON.parse(text));
+  } catch (error) {
+    warn(`the params that Ollama's manifest ${path} brings are not used: ${reasonOf(error)}`);
+    return undefined;
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof SyntaxError ? "it is not JSON" : systemReason(error);
+}

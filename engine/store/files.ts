@@ -1,0 +1,84 @@
+/** Looking at files and folders that need not be there, or be what they should. */
+import { M40Error } from "../errors.ts";
+import { systemReason } from "../system_error.ts";
+
+/** The length of the file at a path in bytes; undefined where there is no file. */
+export async function fileBytes(path: string): Promise<number | undefined> {
+  const info = await stat(path);
+  return info?.isFile ? info.size : undefined;
+}
+
+/** What is at a path, behind links; undefined where there is nothing. */
+export async function stat(path: string): Promise<Deno.FileInfo | undefined> {
+  if (path === "" || path.includes("\0")) return undefined;
+  try {
+    return await Deno.stat(path);
+  } catch (error) {
+    // What cannot be looked at is not there for us; ENAMETOOLONG and ELOOP come as plain errors.
+    if (error instanceof Deno.errors.PermissionDenied) {
+      throw new M40Error("io", `${path}: cannot be read: ${systemReason(error)}`);
+    }
+    return undefined;
+  }
+}
+
+/** The entries of a folder, sorted by name; none where it does not exist. */
+export async function entries(folder: string): Promise<Deno.DirEntry[]> {
+  const found: Deno.DirEntry[] = [];
+  try {
+    for await (const entry of Deno.readDir(folder)) found.push(entry);
+  } catch (error) {
+    if (!(error instanceof Deno.errors.NotFound)) throw error;
+  }
+  return found.sort((a, b) => a.name < b.name ? -1 : a.name > b.name ? 1 : 0);
+}
+
+/**
+ * The entries of a folder of another program: up to so many, and none where it cannot be read.
+ *
+ * @param kind Which entries; links are none of them.
+ */
+export async function foreignEntries(
+  folder: string,
+  kind: "folders" | "files" | "all",
+  limit: number,
+): Promise<string[]> {
+  const names: string[] = [];
+  try {
+    for await (const entry of Deno.readDir(folder)) {
+      if (kind === "folders" && !entry.isDirectory || kind === "files" && !entry.isFile) continue;
+      names.push(entry.name);
+      if (names.length >= limit) break;
+    }
+  } catch {
+    return [];
+  }
+  return names.sort();
+}
+
+/** The text of a regular file, no link, of at most so many bytes. */
+export async function readSmallText(path: string, maxBytes: number): Promise<string> {
+  // Before it is opened: opening a pipe would wait for its other end.
+  const info = await Deno.lstat(path);
+  if (!info.isFile) throw new Error(info.isSymlink ? "it is a link" : "it is not a file");
+  return await readText(path, info.size, maxBytes);
+}
+
+/** The text of a file of so many bytes. */
+export async function readText(path: string, bytes: number, maxBytes: number): Promise<string> {
+  if (bytes > maxBytes) throw new Error(`it has ${bytes} bytes, and ${maxBytes} are the most`);
+  using file = await Deno.open(path, { read: true });
+  const buffer = new Uint8Array(bytes + 1);
+  let length = 0;
+  while (length < buffer.length) {
+    const count = await file.read(buffer.subarray(length));
+    if (count === null) break;
+    length += count;
+  }
+  if (length > bytes) throw new Error("it grew while it was read");
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(buffer.subarray(0, length));
+  } catch {
+    throw new Error("it is not UTF-8");
+  }
+}
