@@ -14,7 +14,7 @@ const ROOT = fromFileUrl(new URL("..", import.meta.url));
 
 /** The environment that the program reads: its own settings, and where the user keeps files. */
 const ENVIRONMENT = [
-  ...["M40_API_KEY", "M40_DEBUG", "M40_KERNELS", "M40_MODELS", "NO_COLOR", "TERM"],
+  ...["M40_API_KEY", "M40_DEBUG", "M40_KERNELS", "M40_MODELS", "NO_COLOR", "SSL_CERT_FILE", "TERM"],
   ...["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"],
 ];
 
@@ -30,6 +30,8 @@ const PERMISSIONS = [
   "--allow-net",
   `--allow-env=${ENVIRONMENT.join()}`,
   "--allow-ffi",
+  // The free space of a disk, before a model is fetched.
+  "--allow-sys=statfs",
 ];
 
 /** Packages that tests alone use; `deno compile` would embed every package that deno.json names. */
@@ -59,8 +61,10 @@ export async function compile(output = join(ROOT, "dist", "m40")): Promise<strin
       ...["--config", await writeConfig(), "--no-lock"],
       ...PERMISSIONS,
       ...["--include", join(ROOT, "tools", "demo_model", "demo.gguf")],
-      // The thread that renders chat templates: it is named by its address, not imported.
+      // The threads that render chat templates and hash downloads: they are named by their address, not
+      // imported.
       ...["--include", join(ROOT, "engine", "chat", "template_worker.ts")],
+      ...["--include", join(ROOT, "engine", "store", "download", "hash_worker.ts")],
       ...["--output", output],
       join(ROOT, "main.ts"),
     ],

@@ -4,6 +4,9 @@
  * @module
  */
 export { download } from "./download.ts";
+export { DownloadError } from "./errors.ts";
+export { createClient } from "./http_client.ts";
+export type { Tuning } from "./tuning.ts";
 export type {
   Downloaded,
   DownloadOptions,

@@ -1,3 +1,5 @@
+import type { Tuning } from "./tuning.ts";
+
 /** A file that can be fetched by HTTP. */
 export interface RemoteFile {
   /** Where it is: http or https. */
@@ -46,6 +48,8 @@ export interface DownloadOptions {
   readonly checkHead?: (head: ReadableHead) => Promise<void>;
   /** The most connections at a time; 4 unless told. Small files are fetched by one. */
   readonly connections?: number;
+  /** Other numbers than those that are good for real servers and disks. */
+  readonly tuning?: Partial<Tuning>;
 }
 
 /** What was fetched. */

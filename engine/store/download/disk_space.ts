@@ -1,0 +1,55 @@
+import { statfs } from "node:fs/promises";
+import { dirname } from "@std/path";
+import { DownloadError } from "./errors.ts";
+
+/** The free space of a file system, in bytes. */
+interface Space {
+  readonly free: number;
+  /** What of it is to stay free. */
+  readonly reserve: number;
+}
+
+async function spaceAt(folder: string, reserveBytes: number): Promise<Space | undefined> {
+  try {
+    const { bsize, blocks, bavail } = await statfs(folder);
+    return { free: bavail * bsize, reserve: Math.min(reserveBytes, blocks * bsize / 20) };
+  } catch {
+    // Some network file systems do not say; a full one is noticed when it is written to.
+    return undefined;
+  }
+}
+
+/**
+ * Checks that a disk has room for what is still to be written, beside what has to stay free.
+ *
+ * @param folder Where it is written.
+ * @param missing Bytes that are still to come.
+ * @param share How much of the reserve has to stay: less than 1 when it is under way, so that a small
+ * change does not end what was begun.
+ * @throws {DownloadError} `io` where it does not.
+ */
+export async function checkSpace(
+  folder: string,
+  missing: number,
+  reserveBytes: number,
+  share = 1,
+): Promise<void> {
+  const space = await spaceAt(folder, reserveBytes);
+  if (space === undefined || space.free - missing >= space.reserve * share) return;
+  throw new DownloadError(
+    "io",
+    `The disk of ${dirname(folder)} has ${gib(space.free)} free; wanted ${
+      gib(missing)
+    } for what is still to be ` +
+      `fetched and ${
+        gib(space.reserve)
+      } that stay free. Remove something (m40 rm), or set M40_MODELS to a ` +
+      "folder on another disk. What was fetched is kept.",
+  );
+}
+
+function gib(bytes: number): string {
+  return bytes < 2 ** 29
+    ? `${(bytes / 2 ** 20).toFixed(1)} MiB`
+    : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+}

@@ -1,0 +1,88 @@
+import { M40Error } from "../../errors.ts";
+import { systemReason } from "../../system_error.ts";
+
+/** What a lock's file says of its holder. */
+interface Holder {
+  readonly process: number;
+  readonly since: string;
+}
+
+/**
+ * A lock that one process holds at a time. The system frees it when the process ends, however that
+ * happens; the file that it is on goes when it is let go.
+ */
+export class FileLock implements Disposable {
+  private constructor(private readonly path: string, private readonly file: Deno.FsFile) {}
+
+  /**
+   * Takes the lock at once.
+   *
+   * @param what What is locked, for the message.
+   * @throws {M40Error} `io` where somebody else has it, and says who.
+   */
+  static async take(path: string, what: string): Promise<FileLock> {
+    for (;;) {
+      const file = await open(path);
+      try {
+        if (!await file.tryLock(true)) {
+          throw new M40Error("io", `${what} is being fetched already${await holder(path)}.`);
+        }
+        // Whoever held it may have removed the file between our opening and locking it: then this
+        // lock is on a file that nobody else will find.
+        if (await isAt(file, path)) {
+          await describe(file);
+          return new FileLock(path, file);
+        }
+        file.close();
+      } catch (error) {
+        file.close();
+        throw error;
+      }
+    }
+  }
+
+  [Symbol.dispose](): void {
+    try {
+      Deno.removeSync(this.path);
+    } catch {
+      // Somebody removed it; the lock is on what is open.
+    }
+    this.file.close();
+  }
+}
+
+async function open(path: string): Promise<Deno.FsFile> {
+  try {
+    return await Deno.open(path, { read: true, write: true, create: true });
+  } catch (error) {
+    throw new M40Error("io", `${path} cannot be written: ${systemReason(error)}.`);
+  }
+}
+
+async function isAt(file: Deno.FsFile, path: string): Promise<boolean> {
+  const held = await file.stat();
+  const there = await Deno.stat(path).catch(() => undefined);
+  return there !== undefined && held.ino === there.ino && held.dev === there.dev;
+}
+
+/** Says who holds it. A full disk has no room for that, which is no reason to refuse the lock. */
+async function describe(file: Deno.FsFile): Promise<void> {
+  const holder: Holder = { process: Deno.pid, since: new Date().toISOString() };
+  try {
+    await file.truncate();
+    await file.write(new TextEncoder().encode(JSON.stringify(holder)));
+  } catch {
+    // The message will not say who.
+  }
+}
+
+async function holder(path: string): Promise<string> {
+  try {
+    const { process, since } = JSON.parse(await Deno.readTextFile(path)) as Partial<Holder>;
+    const started = new Date(String(since));
+    if (!Number.isSafeInteger(process) || Number.isNaN(started.getTime())) return "";
+    return ` by process ${process} (since ${started.toISOString()})`;
+  } catch {
+    return "";
+  }
+}

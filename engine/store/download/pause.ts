@@ -1,0 +1,25 @@
+import type { Fault } from "./errors.ts";
+import type { Tuning } from "./tuning.ts";
+
+/**
+ * How long to wait before the next try, in milliseconds: twice as long each time, and not at the same
+ * moment as everybody else whom the server has sent away; no less than the server asks for.
+ *
+ * @param failed How many tries failed, at least one.
+ */
+export function pauseMs(failed: number, fault: Fault | undefined, tuning: Tuning): number {
+  const doubled = Math.min(tuning.firstPauseMs * 2 ** (failed - 1), tuning.longestPauseMs);
+  const asked = Math.min(fault?.retryAfterMs ?? 0, tuning.longestRetryAfterMs);
+  return Math.max(doubled * (0.5 + Math.random() / 2), asked);
+}
+
+/** Waits. @throws The signal's reason where it is aborted meanwhile. */
+export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted();
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const timer = setTimeout(resolve, ms);
+  signal.addEventListener("abort", () => resolve(), { once: true });
+  await promise;
+  clearTimeout(timer);
+  signal.throwIfAborted();
+}

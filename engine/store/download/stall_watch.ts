@@ -1,0 +1,69 @@
+/** Less than this in the time of a stall is as good as nothing, in bytes. */
+const LEAST_BYTES = 4096;
+
+/** Gives a connection up on which nothing, or next to nothing, arrives. */
+export class StallWatch implements Disposable {
+  readonly #controller = new AbortController();
+  readonly #outer: AbortSignal;
+  #since = performance.now();
+  #bytes = 0;
+  #timer: number | undefined;
+  /** When whoever reads stopped reading, which is no fault of the server's. */
+  #pausedAt: number | undefined;
+
+  /** Whether it was given up for that. */
+  stalled = false;
+
+  /** @param outer Gives it up as well. */
+  constructor(private readonly stallMs: number, outer: AbortSignal) {
+    this.#outer = outer;
+    outer.addEventListener("abort", this.#abort);
+    if (outer.aborted) this.#abort();
+    this.#wait(stallMs);
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal;
+  }
+
+  /** Something arrived that shows the server to be there. */
+  alive(): void {
+    this.#since = performance.now();
+    this.#bytes = 0;
+  }
+
+  /** Bytes of the body arrived. */
+  arrived(bytes: number): void {
+    this.#bytes += bytes;
+    if (this.#bytes >= LEAST_BYTES) this.alive();
+  }
+
+  /** Nobody reads for a while. */
+  pause(): void {
+    this.#pausedAt ??= performance.now();
+  }
+
+  /** Somebody reads again. */
+  resume(): void {
+    if (this.#pausedAt !== undefined) this.#since += performance.now() - this.#pausedAt;
+    this.#pausedAt = undefined;
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#outer.removeEventListener("abort", this.#abort);
+    // Whatever is still on its way is not wanted any more.
+    this.#controller.abort();
+  }
+
+  readonly #abort = () => this.#controller.abort(this.#outer.reason);
+
+  #wait(ms: number): void {
+    this.#timer = setTimeout(() => {
+      const left = this.#since + this.stallMs - (this.#pausedAt ?? performance.now());
+      if (left > 0 || this.#pausedAt !== undefined) return this.#wait(Math.max(left, 10));
+      this.stalled = true;
+      this.#controller.abort();
+    }, ms);
+  }
+}
