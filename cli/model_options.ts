@@ -1,7 +1,7 @@
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
-import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
+import { recordDefaults, resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { systemReason } from "../engine/system_error.ts";
 import { standardError } from "../server/output_stream.ts";
@@ -115,12 +115,14 @@ export async function loadModel(
     | "threads"
     | "kvType"
     | "chatTemplate"
+    | "defaults"
     | "preTokenizer"
     | "onWarning"
     | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
   const stored = await resolveModel(nameOrPath);
+  if (stored.recordProblem !== undefined) sayWarning(stored.recordProblem);
   // Here, not above: commands without a model start faster and need no kernel library.
   const { Engine } = await import("../engine/mod.ts");
   await using progress = new Progress(`loading ${stored.name}`);
@@ -131,6 +133,7 @@ export async function loadModel(
     threads: options.threads,
     kvType: options["kv-type"],
     preTokenizer: options["pre-tokenizer"],
+    defaults: recordDefaults(stored.record, sayWarning),
     onWarning: sayWarning,
     chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),

@@ -1,4 +1,4 @@
-import type { GenerateRequest } from "../engine/mod.ts";
+import type { Engine, GenerateRequest } from "../engine/mod.ts";
 import {
   SAMPLING_DEFAULTS,
   SAMPLING_RANGES,
@@ -108,7 +108,10 @@ export const ANSWER_OPTIONS = {
     "Tokens of the answer at most; default: what the context has room for",
   ),
   ...SAMPLING_OPTIONS,
-  stop: repeatable(text(), "A text that ends the answer and is left out of it"),
+  stop: repeatable(
+    text(),
+    "A text that ends the answer and is left out of it; default: the model's own",
+  ),
 };
 
 /** Values of {@link ANSWER_OPTIONS}. */
@@ -167,12 +170,14 @@ export function answerRequest(
 }
 
 /** What holds where an option is not given, by the options' names. */
-export function answerDefaults(model: Partial<SamplingParameters>): Record<string, unknown> {
+export function answerDefaults(
+  { samplingDefaults: model, stopDefaults }: Pick<Engine, "samplingDefaults" | "stopDefaults">,
+): Record<string, unknown> {
   const parameters = { ...SAMPLING_DEFAULTS, ...model };
   return {
     ...Object.fromEntries(NAMES.map((name) => [name, parameters[PARAMETERS[name]]])),
     "max-tokens": "what the context has room for",
     seed: "another one each time",
-    stop: "none",
+    stop: stopDefaults.length > 0 ? stopDefaults : "none",
   };
 }

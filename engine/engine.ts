@@ -43,6 +43,8 @@ export class Engine {
   readonly plan: MemoryPlan;
   /** How the model's makers recommend to draw its tokens: what holds where a request does not say. */
   readonly samplingDefaults: Partial<SamplingParameters>;
+  /** What ends an answer where a request names nothing. */
+  readonly stopDefaults: readonly string[];
   /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
@@ -63,6 +65,7 @@ export class Engine {
     this.device = device;
     this.plan = plan;
     this.samplingDefaults = loaded.samplingDefaults;
+    this.stopDefaults = loaded.stopDefaults;
     this.state = new StateReader(() => kernels.deviceState(device.index));
     this.requests = new RequestChecker(
       tokenizer,
@@ -71,6 +74,7 @@ export class Engine {
       plan.mostContextTokens,
       model.contextLength,
       loaded.samplingDefaults,
+      loaded.stopDefaults,
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);

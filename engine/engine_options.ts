@@ -1,5 +1,6 @@
 import type { KvType } from "./memory_plan.ts";
 import { checkRange } from "./sampling/parameters.ts";
+import type { ModelDefaults } from "./store/model_defaults.ts";
 
 /** How a model is loaded. */
 export interface EngineOptions {
@@ -28,6 +29,11 @@ export interface EngineOptions {
   logitsOutputs?: number;
   /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */
   chatTemplate?: string;
+  /**
+   * What holds where neither these options nor a request says anything: what came with the model beside
+   * its file, see {@link recordDefaults}. It goes before what the file recommends.
+   */
+  defaults?: Partial<ModelDefaults>;
   /** What the model is called; default `general.name` or the file's name. */
   name?: string;
   /**

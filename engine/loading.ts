@@ -45,8 +45,10 @@ export interface LoadedModel {
   /** Bytes of host memory for KV pages. */
   readonly hostCacheBytes: number;
   readonly serving: ServingOptions;
-  /** What its file recommends. */
+  /** What its file recommends, and before that what came with it. */
   readonly samplingDefaults: Partial<SamplingParameters>;
+  /** What ends an answer where a request names nothing. */
+  readonly stopDefaults: readonly string[];
 }
 
 /** What a file holds. */
@@ -72,7 +74,11 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     );
   }
   const serving = servingOptions(options);
-  const samplingDefaults = modelSamplingDefaults(gguf.metadata, options.onWarning);
+  const { defaults = {} } = options;
+  const samplingDefaults = {
+    ...modelSamplingDefaults(gguf.metadata, options.onWarning),
+    ...defaults.sampling,
+  };
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
   const { library, index, fallback } = openDevice(options.device ?? "auto");
   if (fallback !== undefined) options.onFallback?.(fallback);
@@ -83,6 +89,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     const plan = planFor(context, source, info, serving, options);
     const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate, {
       contextTokens: plan.contextTokens,
+      system: defaults.system,
       onWarning: options.onWarning,
     });
     const hostCacheBytes = integerOption(
@@ -104,6 +111,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
       hostCacheBytes,
       serving,
       samplingDefaults,
+      stopDefaults: defaults.stop ?? [],
     };
   } catch (error) {
     context?.close();
@@ -122,6 +130,7 @@ function planFor(
   const parallel = options.parallel ?? DEFAULT_PARALLEL[device.kind];
   return planMemory(context, program, shape, {
     contextTokens: options.contextTokens,
+    usualTokens: options.defaults?.contextTokens,
     kvType: options.kvType ?? "f16",
     maxRunning: integerOption("parallel", parallel, 1, 256),
     outputs: logitsOutputs,

@@ -36,6 +36,8 @@ export const KV_TYPES: readonly KvType[] = ["f16", "f32", "q8_0"];
 export interface PlanRequest {
   /** Tokens that one sequence may have; absent: as many as fit, up to a default. */
   readonly contextTokens?: number;
+  /** The default, where nothing is asked for. It is no more than what the model was trained for. */
+  readonly usualTokens?: number;
   readonly kvType: KvType;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
@@ -105,7 +107,8 @@ export function planMemory(
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
 
-  const wanted = wantedContext(shape, asked);
+  const usual = request.usualTokens && Math.min(request.usualTokens, shape.contextLength);
+  const wanted = wantedContext(shape, asked ?? usual);
   const grown = (tokens: number): MemoryPlan => {
     const mostContextTokens = fits(shape.contextLength)
       ? shape.contextLength

@@ -12,7 +12,7 @@ export interface GenerateRequest {
   prompt: string | readonly number[];
   /** Tokens drawn at most, 0 to check the prompt alone; default: as many as the context has room for. */
   maxTokens?: number;
-  /** Up to 16 strings that end the output; they are not part of it. */
+  /** Up to 16 strings that end the output; they are not part of it. None: {@link Engine.stopDefaults}. */
   stop?: readonly string[];
   /** What it does not say is as {@link Engine.samplingDefaults} have it, and else as usual. */
   sampling?: Partial<SamplingParameters>;
@@ -46,6 +46,7 @@ export class RequestChecker {
    * @param mostContextTokens What that could be at most here: what memory and the model allow.
    * @param trainedTokens What the model was trained for.
    * @param samplingDefaults How tokens are drawn where a request does not say.
+   * @param stopDefaults What ends the output where a request does not say.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
@@ -54,6 +55,7 @@ export class RequestChecker {
     private readonly mostContextTokens: number,
     private readonly trainedTokens: number,
     private readonly samplingDefaults: Partial<SamplingParameters> = {},
+    private readonly stopDefaults: readonly string[] = [],
   ) {
     this.longestToken = new LongestToken(tokenizer);
   }
@@ -73,7 +75,8 @@ export class RequestChecker {
     request: GenerateRequest,
     tokensOf: (request: GenerateRequest) => readonly number[],
   ): GenerationPlan {
-    const { stop = [], topLogprobs } = request;
+    const { topLogprobs } = request;
+    const stop = request.stop?.length ? request.stop : this.stopDefaults;
     const sampling = validateSampling(
       request.sampling ?? {},
       this.vocabSize,

@@ -34,7 +34,7 @@ export class Session {
   ) {
     const options = conversation ? CHAT_SETTINGS : TEXT_SETTINGS;
     const defaults = {
-      ...answerDefaults(engine.samplingDefaults),
+      ...answerDefaults(engine),
       "reasoning-budget": "no limit",
       "reasoning-effort": "as the template says",
       "chat-template-kwargs": "none",

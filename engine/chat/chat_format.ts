@@ -2,7 +2,7 @@ import { M40Error } from "../errors.ts";
 import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { checkRequest } from "./check_request.ts";
-import type { ChatPrompt, ChatRequest } from "./conversation.ts";
+import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
 import { beginnings, Protection } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
@@ -28,11 +28,15 @@ export class ChatFormat {
   /** Found when the first prompt is made: it takes a look at every token. */
   private beginnings?: RegExp;
 
-  /** @param contextTokens Tokens that a prompt may have at most. */
+  /**
+   * @param contextTokens Tokens that a prompt may have at most.
+   * @param system The system message of conversations that bring none.
+   */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly templates: ChatTemplates,
     private readonly contextTokens = Infinity,
+    private readonly system?: string,
   ) {
     this.longestToken = new LongestToken(tokenizer);
     this.template = templates.template;
@@ -53,6 +57,7 @@ export class ChatFormat {
    */
   async prompt(request: ChatRequest, signal?: AbortSignal): Promise<ChatPrompt> {
     checkRequest(request);
+    request = { ...request, messages: this.withSystem(request.messages) };
     const { messages, continueFinal = false } = request;
     const template = this.templateFor(request.templateName);
     this.beginnings ??= beginnings(this.tokenizer);
@@ -81,6 +86,13 @@ export class ChatFormat {
   /** Ends the thread that renders. */
   async close(): Promise<void> {
     await this.renderer.close();
+  }
+
+  private withSystem(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+    const { system } = this;
+    const brings = messages.some(({ role }) => role === "system" || role === "developer");
+    if (system === undefined || brings) return messages;
+    return [{ role: "system", content: system }, ...messages];
   }
 
   private checkLength(text: string): void {

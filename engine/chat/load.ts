@@ -10,6 +10,8 @@ const KEY = "tokenizer.chat_template";
 export interface ChatOptions {
   /** Tokens that a prompt may have at most; default: any number. */
   readonly contextTokens?: number;
+  /** The system message of conversations that bring none. */
+  readonly system?: string;
   /** Told what was guessed. */
   readonly onWarning?: (warning: string) => void;
 }
@@ -25,7 +27,7 @@ export function loadChat(
   metadata: Metadata,
   tokenizer: Tokenizer,
   given?: string,
-  { contextTokens, onWarning }: ChatOptions = {},
+  { contextTokens, system, onWarning }: ChatOptions = {},
 ): ChatFormat | undefined {
   const named = new Map<string, string>();
   for (const key of metadata.keys()) {
@@ -37,7 +39,7 @@ export function loadChat(
   const specialTokens = specialTokensOf(metadata, tokenizer);
   if (given !== undefined) {
     const templates = { ...chosen(given), named, specialTokens };
-    return new ChatFormat(tokenizer, templates, contextTokens);
+    return new ChatFormat(tokenizer, templates, contextTokens, system);
   }
   const own = metadata.get(KEY) ?? named.get("default");
   const templates = typeof own === "string"
@@ -50,7 +52,7 @@ export function loadChat(
     );
   }
   return templates &&
-    new ChatFormat(tokenizer, { ...templates, named, specialTokens }, contextTokens);
+    new ChatFormat(tokenizer, { ...templates, named, specialTokens }, contextTokens, system);
 }
 
 /**

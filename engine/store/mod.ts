@@ -1,4 +1,5 @@
 export { cacheDirectory, modelsDirectory, NO_MODELS_DIRECTORY, stateDirectory } from "./folders.ts";
+export { type ModelDefaults, recordDefaults } from "./model_defaults.ts";
 export { nearest } from "./nearest.ts";
 export { DEMO_MODEL } from "./names.ts";
 export { listModels, type ModelOrigin, resolveModel, type StoredModel } from "./store.ts";

@@ -1,0 +1,98 @@
+import { M40Error } from "../errors.ts";
+import {
+  type NumericParameter,
+  type SamplingParameters,
+  validateSampling,
+} from "../sampling/parameters.ts";
+import type { ModelRecord, ParameterValue } from "./record.ts";
+
+/** What a model brings beside its file, and what holds where a request and the command line say nothing. */
+export interface ModelDefaults {
+  readonly sampling: Partial<SamplingParameters>;
+  /** Texts that end an answer. */
+  readonly stop: readonly string[];
+  /** The system message of conversations that bring none. */
+  readonly system?: string;
+  /** Tokens of context, where memory allows for as many. */
+  readonly contextTokens?: number;
+}
+
+/** The parameters of a Modelfile, as Ollama names them, that say how tokens are drawn. */
+const SAMPLING: Readonly<Record<string, NumericParameter | "seed">> = {
+  temperature: "temperature",
+  top_k: "topK",
+  top_p: "topP",
+  min_p: "minP",
+  typical_p: "typicalP",
+  repeat_last_n: "repeatLastN",
+  repeat_penalty: "repetitionPenalty",
+  presence_penalty: "presencePenalty",
+  frequency_penalty: "frequencyPenalty",
+  mirostat: "mirostat",
+  mirostat_tau: "mirostatTau",
+  mirostat_eta: "mirostatEta",
+  seed: "seed",
+};
+
+/** Those that say how Ollama is to use its machine: nothing is lost without them. */
+const MACHINE = new Set(
+  ("num_keep num_batch num_gpu num_gqa num_thread main_gpu low_vram f16_kv logits_all vocab_only " +
+    "use_mmap use_mlock numa penalize_newline").split(" "),
+);
+
+/** Stop strings that a request may have. */
+const MAX_STOPS = 16;
+/** Larger contexts are for whoever asks for them. */
+const MAX_CONTEXT = 2 ** 24;
+
+/**
+ * What a model's record brings as defaults.
+ *
+ * @param warn Told, in a sentence each, what of it is not used.
+ */
+export function recordDefaults(
+  record: Pick<ModelRecord, "parameters" | "system"> | undefined,
+  warn: (warning: string) => void = () => {},
+): ModelDefaults {
+  const sampling: Record<string, number> = {};
+  let stop: readonly string[] = [];
+  let contextTokens: number | undefined;
+  const ignore = (name: string, reason: string) =>
+    warn(`the parameter ${name} that comes with the model is not used: ${reason}`);
+  for (const [name, value] of Object.entries(record?.parameters ?? {})) {
+    if (MACHINE.has(name)) continue;
+    if (name === "stop") {
+      stop = stopsOf(value);
+      if (stop.length > MAX_STOPS) {
+        ignore("stop", `it has ${stop.length} texts, of which the first ${MAX_STOPS} are taken`);
+        stop = stop.slice(0, MAX_STOPS);
+      }
+    } else if (name === "num_ctx") {
+      if (isContext(value)) contextTokens = value;
+      else ignore(name, `it is ${JSON.stringify(value)}, wanted a number of tokens`);
+    } else if (!Object.hasOwn(SAMPLING, name)) {
+      ignore(name, "m40 has nothing like it");
+    } else if (typeof value !== "number") {
+      ignore(name, `it is ${JSON.stringify(value)}, wanted a number`);
+    } else {
+      try {
+        validateSampling({ [SAMPLING[name]]: value }, 0);
+        sampling[SAMPLING[name]] = value;
+      } catch (error) {
+        if (!(error instanceof M40Error)) throw error;
+        ignore(name, error.message);
+      }
+    }
+  }
+  const system = record?.system?.trim() ? record.system : undefined;
+  return { sampling, stop, system, contextTokens };
+}
+
+function stopsOf(value: ParameterValue): string[] {
+  const texts = Array.isArray(value) ? value : [value];
+  return texts.filter((text): text is string => typeof text === "string" && text !== "");
+}
+
+function isContext(value: ParameterValue): value is number {
+  return Number.isInteger(value) && (value as number) >= 1 && (value as number) <= MAX_CONTEXT;
+}
