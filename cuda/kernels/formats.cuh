@@ -12,8 +12,9 @@
 //   kTableBytes        bytes of that table(), which a thread block puts into shared memory
 //   weight(...)        weight i of the columns that a load covers
 //   kSumsParts         whether decode multiplies activations with field(...), sums those of each of kParts parts of a block,
-//                      and takes the offset out of the sum and the scale to it: weight = scale * (field - offset). The
-//                      offset is that of column i % kPlaces. Of kDeltas groups of columns each has a delta(...) beside it
+//                      and takes the offset() out of the sum and the scale to it: weight = scale * (field - offset). Of
+//                      kDeltas groups of columns each has a delta(...) beside it, times the sum of activations and delta_scale()
+//   kScalesInput       whether the activations that fields are multiplied with are those times input_scale(column)
 #ifndef M40_KERNELS_FORMATS_CUH
 #define M40_KERNELS_FORMATS_CUH
 

@@ -56,14 +56,13 @@ struct LevelFormat : Base_ {
   using Factors = LevelFactors<N>;
   static constexpr int kBits = 8;
   static constexpr int kParts = N;
-  static constexpr int kPlaces = 1;
-  __device__ static __forceinline__ float offset(int) { return level_zero; }
+  __device__ static __forceinline__ float offset() { return level_zero; }
   template <class Nibbles>
-  __device__ static __forceinline__ float field(const Nibbles& q, int i, const Bases&) { return level_float(Levels::bytes(q.w[i / 8], i / 4 % 2), i % 4); }
+  __device__ static __forceinline__ float field(const Nibbles& q, int i) { return level_float(Levels::bytes(q.w[i / 8], i / 4 % 2), i % 4); }
   template <class Nibbles>
-  __device__ static __forceinline__ float weight(const Nibbles& q, int i, const Factors& f, const Bases& bases) {
+  __device__ static __forceinline__ float weight(const Nibbles& q, int i, const Factors& f, const Bases&) {
     const float scale = f.scale[i / (32 / N)];
-    return fmaf(field(q, i, bases), scale, -level_zero * scale);
+    return fmaf(field(q, i), scale, -level_zero * scale);
   }
 };
 

@@ -1,7 +1,11 @@
 // Tensor types of -1, 0 and 1: TQ1_0, TQ2_0, IQ1_S, IQ1_M.
 //
-// Quants of 2 bits, as fields.cuh has them. With the scale and the constant of the field taken out of the sum of a part's
-// weights, a weight takes one instruction, and one for its product.
+// Eight quants of two bits lie in the lower half of a word, in order. In decode, a quant becomes a float by one AND that
+// leaves its two bits where they are: that is a subnormal, q * 2^(2 j - 149) of column j of eight, which the card multiplies
+// at full speed and exactly. The activation that it meets is stored times the power of two that makes up for this
+// (input_scale), up to a power that all columns have in common (kFieldScale) and that the factor of the sum takes away. No
+// rotation brings the quant anywhere, and no base that it was or-ed into has to be taken out of the sum. Common to all is 2^-64:
+// activations may be up to 2^42, and sums above 2^-61 have all their bits.
 #ifndef M40_KERNELS_FORMATS_TERNARY_CUH
 #define M40_KERNELS_FORMATS_TERNARY_CUH
 
@@ -12,29 +16,47 @@ namespace m40::cuda {
 
 template <int N>
 struct TernaryFactors {
-  float scale[N];
+  float scale[N];  // of a sum of fields * activations
 };
 
 template <class Base_, int N>
 struct TernaryFormat : Base_ {
   using Factors = TernaryFactors<N>;
-  using Super = float;
-  static constexpr int kBits = 2;
-  static constexpr bool kSumsParts = true;
-  static constexpr int kParts = N, kPlaces = 2;
+  using Super = float;  // d, times what a sum is short of
+  static constexpr int kBits = 2, kBasesTimes = 2;
+  static constexpr bool kSumsParts = true, kScalesInput = true;
+  static constexpr int kParts = N, kFieldScale = -64;
+
+  // 2^exponent
+  __device__ static __forceinline__ float power(int exponent) { return bits_to_float(static_cast<uint32_t>(127 + exponent) << 23); }
+  // What makes 2^kFieldScale of bit number `bit` of a word, taken for a float.
+  __device__ static __forceinline__ float bit_scale(int bit) { return power(149 + kFieldScale - bit); }
+  __device__ static __forceinline__ float input_scale(int column) { return bit_scale(2 * (column % 8)); }
+  __device__ static __forceinline__ Super open_half(uint32_t bits) { return low_half(bits) * power(-kFieldScale); }
+
+  template <class Eights>
+  __device__ static __forceinline__ float field(const Eights& q, int i) {
+    return bits_to_float(q.w[i / 8] & (3u << 2 * (i % 8)));
+  }
+  // scale * (q - 1 + delta), to the bit: a quant of an even column is brought into the mantissa of 16, others into that of 4.
+  template <class Eights>
+  __device__ static __forceinline__ float centred(const Eights& q, int i, float delta, float factor, const Bases& bases) {
+    const uint32_t turned = rotate_right(q.w[i / 8], (i % 8 / 2 * 4 - 19 + 32) % 32);
+    const float field = bits_to_float(and_or(turned, i % 2 == 0 ? 0x180000 : 0x600000, bases.at[i % 2 == 0 ? 1 : 0]));
+    const float scale = factor * power(kFieldScale);
+    return fmaf(field, scale, (delta - (i % 2 == 0 ? 17.0f : 5.0f)) * scale);
+  }
 };
 
-// Packed alike: five digits of base 3 a byte would cost more instructions than the bytes that they save are worth. Fields
-// are 4 + q and 16 + q. What these offsets add up to costs precision, the longer a part is the more: so there are two.
-struct Tq : TernaryFormat<Planes<32, uint2, 1, Nothing, Nothing, unsigned short>, 2> {
-  static constexpr int kSuperWords = 0, kBasesTimes = 2;
-  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
-  __device__ static __forceinline__ Factors factors(Super d, Nothing, uint32_t, uint32_t) { return {{d, d}}; }
-  __device__ static __forceinline__ float offset(int i) { return i % 2 == 0 ? 5.0f : 17.0f; }
-  __device__ static __forceinline__ float field(const Quants& q, int i, const Bases& bases) { return Packing<2>::get(q.w, i, bases); }
-  __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
-    return fmaf(field(q, i, bases), f.scale[0], -offset(i) * f.scale[0]);
-  }
+// Packed alike: five digits of base 3 a byte would cost more instructions than the bytes that they save are worth.
+struct Tq : TernaryFormat<Planes<32, uint2, 1, Nothing, Nothing, unsigned short>, 1> {
+  using Expanded = Words<4>;
+  static constexpr int kSuperWords = 0;
+  __device__ static __forceinline__ Super open(unsigned short stored) { return open_half(stored); }
+  __device__ static __forceinline__ Expanded expand(const Quants& q, Nothing, const Bases&) { return {{q.w[0], q.w[0] >> 16, q.w[1], q.w[1] >> 16}}; }
+  __device__ static __forceinline__ Factors factors(Super d, Nothing, uint32_t, uint32_t) { return {{d}}; }
+  __device__ static __forceinline__ float offset() { return power(kFieldScale); }
+  __device__ static __forceinline__ float weight(const Expanded& q, int i, const Factors& f, const Bases& bases) { return centred(q, i, 0.0f, f.scale[0], bases); }
 };
 
 template <>
@@ -42,62 +64,55 @@ struct Format<M40_TYPE_TQ1_0> : Tq {};
 template <>
 struct Format<M40_TYPE_TQ2_0> : Tq {};
 
-// IQ1: the codebook's weights, plus or minus an eighth.
-//
-// Their quants are 0, 1 and 2, never 3. So a field may have its higher bit in the exponent's lowest: 2, 3 and 4 in the
-// highest place, 8 + q below that. The offsets are smaller so.
+// IQ1: the codebook's weights, plus or minus an eighth. In decode the offset is that of plus; the bit that says minus is a
+// field as well, which meets the sum of its group's activations.
 //
 // Quants and scale hold numbers of 11 bits, times 2 (the size of an entry): 0 from bit 1 on, 1 from bit 12 on, 2 from bit 23
-// on and then bit 0 and bit 11 of the scale; 3 in the scale's lowest bits.
+// on and then the scale's lowest two bits; 3 in the scale from bit 2 on. The signs of the eighths: the quants' lowest bit, then
+// (IQ1_M) the scale's highest three.
 template <class Planes_, int N, int kDeltas_>
 struct Iq1Format : TernaryFormat<Planes_, N> {
   using Base = TernaryFormat<Planes_, N>;
   using typename Base::Factors;
   using typename Base::Quants;
-  using Expanded = Words<5>;  // four entries, the scale's bits
-  static constexpr int kDeltas = kDeltas_, kBasesTimes = 1;
+  using Expanded = Words<6>;  // four entries, the quants, the scale's bits
+  static constexpr int kDeltas = kDeltas_;
   static constexpr int kTableBytes = sizeof iq1_codes;
   __device__ static __forceinline__ const void* table() { return &iq1_codes; }
   __device__ static __forceinline__ Expanded expand(const Quants& q, uint32_t scale, const Bases& bases) {
-    const uint32_t at[4] = {q.w[0] & 0xFFE, q.w[0] >> 11 & 0xFFE, (rotate_right(q.w[0], 22) & 0x7FE) | (scale & 0x800), scale << 1 & 0xFFE};
+    const uint32_t at[4] = {q.w[0] & 0xFFE, q.w[0] >> 11 & 0xFFE, shift_right(q.w[0], scale, 22) & 0xFFE, scale >> 1 & 0xFFE};
     Expanded to;
 #pragma unroll
     for (int g = 0; g < 4; g++) to.w[g] = iq_entry<uint16_t>(bases.table, at[g]);
-    to.w[4] = scale;
+    to.w[4] = q.w[0], to.w[5] = scale;
     return to;
   }
-  __device__ static __forceinline__ float offset(int i) { return i % 2 == 0 ? 3.0f : 9.0f; }
-  // Of group g: the scale's highest bits, the last group's highest, are its signs.
-  __device__ static __forceinline__ float delta(const Expanded& q, int g) {
-    constexpr uint32_t eighth = 0x3E000000;
-    return bits_to_float(and_or(q.w[4] << (15 + kDeltas - g), 0x80000000, eighth));
-  }
-  __device__ static __forceinline__ float field(const Expanded& q, int i, const Bases& bases) {
-    const uint32_t turned = rotate_right(q.w[i / 8], (i % 8 / 2 * 4 - 20 + 32) % 32);
-    return bits_to_float(and_or(turned, i % 2 == 0 ? 0xC00000 : 0x300000, bases.at[i % 2]));
-  }
+  __device__ static __forceinline__ float offset() { return 0.875f * Base::power(Base::kFieldScale); }
+  __device__ static constexpr int sign_bit(int g) { return g == 0 ? 0 : 12 + g; }
+  __device__ static __forceinline__ float delta(const Expanded& q, int g) { return bits_to_float(q.w[g == 0 ? 4 : 5] & (1u << sign_bit(g))); }
+  // What a group's sum is stored times: from plus an eighth to minus an eighth it is a quarter.
+  __device__ static __forceinline__ float delta_scale(int g) { return -0.25f * Base::bit_scale(sign_bit(g)); }
   __device__ static __forceinline__ float weight(const Expanded& q, int i, const Factors& f, const Bases& bases) {
-    const float scale = f.scale[i / (32 / N)];
-    return fmaf(field(q, i, bases), scale, (delta(q, i / (32 / kDeltas)) - offset(i)) * scale);
+    constexpr uint32_t eighth = 0x3E000000;
+    const int g = i / (32 / kDeltas);
+    const float delta = bits_to_float(and_or(q.w[g == 0 ? 4 : 5] << (31 - sign_bit(g)), 0x80000000, eighth));
+    return Base::centred(q, i, delta, f.scale[i / (32 / N)], bases);
   }
 };
 
-// The scale's other bits: three of the scale, one for the eighth.
+// The scale's highest three bits are those of the scale.
 template <>
 struct Format<M40_TYPE_IQ1_S> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsigned short, unsigned short>, 1, 1> {
   static constexpr int kSuperWords = 0;
-  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
-  __device__ static __forceinline__ Factors factors(Super d, Scale bits, uint32_t, uint32_t) {
-    return {{odd_multiple(d, bits, 12, 7)}};
-  }
+  __device__ static __forceinline__ Super open(unsigned short stored) { return open_half(stored); }
+  __device__ static __forceinline__ Factors factors(Super d, Scale bits, uint32_t, uint32_t) { return {{odd_multiple(d, bits, 13, 7)}}; }
 };
 
-// The scale's other bits: one for the eighth of every eight weights. Super block: two words with four pairs of scales of 3
-// bits; their highest bytes are d.
+// Super block: two words with four pairs of scales of 3 bits; their highest bytes are d.
 template <>
 struct Format<M40_TYPE_IQ1_M> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsigned short, uint2>, 2, 4> {
   static constexpr int kSuperWords = 2;
-  __device__ static __forceinline__ Super open(uint2 stored) { return low_half(select_bytes(stored.x, stored.y, 0x0073)); }
+  __device__ static __forceinline__ Super open(uint2 stored) { return open_half(select_bytes(stored.x, stored.y, 0x0073)); }
   __device__ static __forceinline__ Factors factors(Super d, Scale, uint32_t word, uint32_t block) {
     const uint32_t pair = word >> block % 4 * 6;
     return {{odd_multiple(d, pair, 0, 7), odd_multiple(d, pair, 3, 7)}};

@@ -27,6 +27,15 @@ __device__ __forceinline__ uint32_t rotate_right(uint32_t value, uint32_t n) {
 #endif
 }
 
+// The lower word of high:low, shifted to the right by less than 32.
+__device__ __forceinline__ uint32_t shift_right(uint32_t low, uint32_t high, uint32_t n) {
+#ifdef M40_EMULATED
+  return static_cast<uint32_t>((uint64_t{high} << 32 | low) >> n);
+#else
+  return __funnelshift_r(low, high, n);
+#endif
+}
+
 // Byte i of the result is byte (selector's nibble i) % 8 of high:low; where the nibble is 8 or more, the sign of
 // that byte fills the result's.
 __device__ __forceinline__ uint32_t select_bytes(uint32_t low, uint32_t high, uint32_t selector) {

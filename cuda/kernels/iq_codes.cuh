@@ -28,15 +28,15 @@ constexpr IqCodes<Entry, n> iq_nibbles(const uint16_t (&grid)[n]) {
   return codes;
 }
 
-// Two bits a weight. A pair of weights stands in four bits, its second weight in the lower two.
+// Two bits a weight, as they are.
 template <size_t n>
-constexpr IqCodes<uint16_t, n> iq_pairs(const uint16_t (&grid)[n]) {
+constexpr IqCodes<uint16_t, n> iq_quarters(const uint16_t (&grid)[n]) {
   IqCodes<uint16_t, n> codes = {};
-  for (size_t i = 0; i < n; i++) codes.entries[i] = static_cast<uint16_t>((grid[i] & 0x3333) << 2 | (grid[i] >> 2 & 0x3333));
+  for (size_t i = 0; i < n; i++) codes.entries[i] = grid[i];
   return codes;
 }
 
-static __device__ const IqCodes<uint16_t, 2048> iq1_codes = iq_pairs(iq1_packed);
+static __device__ const IqCodes<uint16_t, 2048> iq1_codes = iq_quarters(iq1_packed);
 static __device__ const IqCodes<uint32_t, 256> iq2_xxs_codes = iq_nibbles<uint32_t, 2>(iq2_xxs_packed);
 static __device__ const IqCodes<uint32_t, 512> iq2_xs_codes = iq_nibbles<uint32_t, 2>(iq2_xs_packed);
 static __device__ const IqCodes<uint32_t, 1024> iq2_s_codes = iq_nibbles<uint32_t, 2>(iq2_s_packed);

@@ -101,16 +101,23 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       }
     }
   };
+  const auto scaled = [&](float x, int column) {
+    if constexpr (F::kScalesInput) x *= F::input_scale(column);
+    return x;
+  };
   const auto store_input = [&](float* buffer) {
 #pragma unroll
     for (int i = 0; i < kAhead; i++) {
       if constexpr (kFours) {
-        *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(ahead[i][0], ahead[i][1], ahead[i][2], ahead[i][3]);
+        float x[4];
+#pragma unroll
+        for (int k = 0; k < 4; k++) x[k] = scaled(ahead[i][k], my_column + k);
+        *reinterpret_cast<float4*>(buffer + (my_token + 4 * i) * 32 + my_column) = make_float4(x[0], x[1], x[2], x[3]);
       } else {
         float value = ahead[i][0];
         if (kPrologue == norm_prologue) value = value * scales[i] * norm_ahead;
         if (kPrologue == activation_prologue) value = activated(args.activation, value) * up_ahead[i];
-        buffer[i * 32 + lane] = value;
+        buffer[i * 32 + lane] = scaled(value, lane);
       }
     }
     if constexpr (F::kSumsParts) {
@@ -207,7 +214,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
           for (int k = 0; k < 4; k++) {
             if constexpr (F::kSumsParts) {
-              w[r][k] = F::field(now[r], i + k, bases);
+              w[r][k] = F::field(now[r], i + k);
             } else {
               w[r][k] = F::weight(now[r], i + k, factors[r], bases);
             }

@@ -19,52 +19,22 @@ __host__ __device__ constexpr int input_floats() {
 }
 
 // Called by all lanes with N columns' activations, one or four, of the token `token` of T, from `column` on; `to` gets the sums
-// of parts, [T][kParts], with the offsets' sign turned, and those of groups, [T][kDeltas]. They are added up in one order for
-// any N: columns of one place by twos, then the places.
+// of parts, [T][kParts], times the offset with its sign turned, and those of groups, [T][kDeltas], times delta_scale(). They are
+// added up in one order for any N.
 template <class F, int T, int N>
 __device__ __forceinline__ void store_sums(const float (&x)[N], float* to, uint32_t token, uint32_t column) {
-  constexpr int kPart = 32 / F::kParts, kGroup = F::kDeltas == 0 ? 32 : 32 / F::kDeltas, kPlaces = F::kPlaces;
-  static_assert(kPlaces <= 2 && F::kColumns == 32 && (F::kDeltas == 0 || kPlaces == 2) && F::kDeltas % F::kParts == 0, "as they are added here");
-  float sum[N == 4 ? kPlaces : 1];  // of the column's place, or of both
-  if constexpr (N == 4 && kPlaces == 2) {
-    sum[0] = x[0] + x[2], sum[1] = x[1] + x[3];
-  } else if constexpr (N == 4) {
-    sum[0] = (x[0] + x[1]) + (x[2] + x[3]);
-  } else {
-    sum[0] = x[0];
-  }
-  const auto both = [](const float(&of)[N == 4 ? kPlaces : 1]) {
-    if constexpr (kPlaces == 1) {
-      return of[0];
-    } else if constexpr (N == 4) {
-      return of[0] + of[1];
-    } else {
-      return of[0] + __shfl_xor_sync(0xFFFFFFFF, of[0], 1);
-    }
-  };
+  constexpr int kPart = 32 / F::kParts, kGroup = F::kDeltas == 0 ? kPart : 32 / F::kDeltas;
+  static_assert(F::kColumns == 32 && F::kDeltas % F::kParts == 0, "as they are added here");
+  float sum = x[0];
+  if constexpr (N == 4) sum = (x[0] + x[1]) + (x[2] + x[3]);
 #pragma unroll
-  for (int width = N == 4 ? 4 : kPlaces; width <= 32; width *= 2) {
-    // Of `width` columns.
-    if (F::kDeltas != 0 && width == kGroup) {
-      const float group = both(sum);
-      if (column % kGroup == 0) to[T * F::kParts + token * F::kDeltas + column / kGroup] = group;
+  for (int width = N; width <= kPart; width *= 2) {
+    // Of `width` columns. Products are rounded, whatever is added to them.
+    if constexpr (F::kDeltas != 0) {
+      if (width == kGroup && column % kGroup == 0) to[T * F::kParts + token * F::kDeltas + column / kGroup] = __fmul_rn(sum, F::delta_scale(column / kGroup));
     }
-    if (width == kPart) {
-      float taken[N == 4 ? kPlaces : 1];
-      // Rounded, whatever is added to it.
-      if constexpr (N == 4 || kPlaces == 1) {
-#pragma unroll
-        for (int place = 0; place < kPlaces; place++) taken[place] = __fmul_rn(sum[place], -F::offset(place));
-      } else {
-        taken[0] = __fmul_rn(sum[0], -F::offset(column % 2));
-      }
-      const float part = both(taken);
-      if (column % kPart == 0) to[token * F::kParts + column / kPart] = part;
-    }
-    if (width < larger(kPart, F::kDeltas == 0 ? 0 : kGroup)) {
-#pragma unroll
-      for (float& s : sum) s += __shfl_xor_sync(0xFFFFFFFF, s, N == 4 ? width / 4 : width);
-    }
+    if (width == kPart && column % kPart == 0) to[token * F::kParts + column / kPart] = __fmul_rn(sum, -F::offset());
+    if (width < kPart) sum += __shfl_xor_sync(0xFFFFFFFF, sum, width / N);
   }
 }
 

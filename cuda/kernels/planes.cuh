@@ -49,8 +49,8 @@ struct Planes {
   // What a type says anew where it is otherwise.
   using Expanded = Quants;
   static constexpr int kTableBytes = 0;
-  static constexpr bool kSumsParts = false;
-  static constexpr int kParts = 1, kPlaces = 1, kDeltas = 0, kBasesTimes = 0;
+  static constexpr bool kSumsParts = false, kScalesInput = false;
+  static constexpr int kParts = 1, kDeltas = 0, kBasesTimes = 0;
   __device__ static __forceinline__ Quants expand(const Quants& q, const Scale&, const Bases&) { return q; }
   __device__ static __forceinline__ const void* table() { return nullptr; }
 
@@ -161,8 +161,9 @@ struct PairsOf6 {
 // d * (2 s + 1), exactly, for an s of at most four bits from bit `at` on.
 __device__ __forceinline__ float odd_multiple(float d, uint32_t word, int at, uint32_t mask) {
   const int in_place = at <= 16 ? at : 0;  // in the mantissa of 2^23 it may stand where it is
-  const float s = bits_to_float(and_or(at == in_place ? word : word >> at, mask << in_place, two_to_23_bits)) - two_to_23;
-  return fmaf(d * (2.0f / static_cast<float>(1 << in_place)), s, d);
+  const float s = bits_to_float(and_or(at == in_place ? word : word >> at, mask << in_place, two_to_23_bits));
+  const float unit = 2.0f / static_cast<float>(1 << in_place);
+  return d * fmaf(s, unit, 1.0f - unit * two_to_23);
 }
 
 __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }

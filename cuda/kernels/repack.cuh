@@ -136,7 +136,7 @@ __device__ typename Format<kType>::StoredSuper pack_super(const uint8_t* at) {
 // The bits of quants that a type packs by, 0 for those that are stored otherwise.
 __host__ __device__ constexpr int field_bits(uint32_t type) {
   switch (type) {
-    case M40_TYPE_Q2_K: case M40_TYPE_TQ1_0: case M40_TYPE_TQ2_0: return 2;
+    case M40_TYPE_Q2_K: return 2;
     case M40_TYPE_Q3_K: return 3;
     case M40_TYPE_Q4_0: case M40_TYPE_Q4_1: case M40_TYPE_Q4_K: return 4;
     case M40_TYPE_Q5_0: case M40_TYPE_Q5_1: case M40_TYPE_Q5_K: return 5;
@@ -150,7 +150,9 @@ template <uint32_t kType>
 __device__ void pack_quants(const uint8_t* q, uint32_t* words) {
   for (int i = 0; i < 8; i++) words[i] = 0;
   constexpr int bits = field_bits(kType);
-  if constexpr (bits == 0) {
+  if constexpr (kType == M40_TYPE_TQ1_0 || kType == M40_TYPE_TQ2_0) {
+    for (int i = 0; i < 32; i++) words[i / 16] |= uint32_t{q[i]} << (2 * (i % 16));
+  } else if constexpr (bits == 0) {
     for (int i = 0; i < 32; i++) words[i / 8] |= uint32_t{q[i]} << (4 * (i % 8));
   } else if constexpr (bits == 8) {
     for (int i = 0; i < 32; i++) Packing<8>::put(words + i / 16 * 4, i % 16, q[i]);

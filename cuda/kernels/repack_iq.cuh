@@ -22,10 +22,10 @@ __device__ inline uint32_t iq_sign_bits(uint32_t bits, int g) {
 
 __device__ inline uint32_t rotate_left(uint32_t value, int n) { return rotate_right(value, (32 - n) % 32); }
 
-// Four numbers of 11 bits; see Iq1Format. What the scale holds beside them is the caller's.
+// Four numbers of 11 bits; see Iq1Format. What words and scale hold beside them is the caller's.
 __device__ inline void pack_iq1(const uint32_t* numbers, IqBlock& block) {
-  block.words[0] = numbers[0] << 1 | numbers[1] << 12 | rotate_left(numbers[2] & 0x3FF, 23);
-  block.scale = numbers[3] | numbers[2] >> 10 << 11;
+  block.words[0] = numbers[0] << 1 | numbers[1] << 12 | numbers[2] << 23;
+  block.scale = numbers[2] >> 9 | numbers[3] << 2;
 }
 
 // Block number `group` (0..7) of the super block at `at`.
@@ -77,16 +77,18 @@ __device__ void pack_iq(const uint8_t* at, int group, IqBlock& block) {
     uint32_t numbers[4];
     for (int g = 0; g < 4; g++) numbers[g] = at[2 + 4 * group + g] | (high >> 3 * g & 7) << 8;
     pack_iq1(numbers, block);
-    block.scale |= (high >> 12 & 7) << 12 | high >> 15 << 15;
+    block.words[0] |= high >> 15;
+    block.scale |= (high >> 12 & 7) << 13;
   } else if constexpr (kType == M40_TYPE_IQ1_M) {
-    uint32_t numbers[4], minus = 0;
+    uint32_t numbers[4], minus = 0;  // a bit for each eight weights
     for (int g = 0; g < 4; g++) {
       const uint32_t high = at[32 + 2 * group + g / 2] >> g % 2 * 4;
       numbers[g] = at[4 * group + g] | (high & 7) << 8;
       minus |= (high >> 3 & 1) << g;
     }
     pack_iq1(numbers, block);
-    block.scale |= minus << 12;
+    block.words[0] |= minus & 1;
+    block.scale |= minus >> 1 << 13;
   }
 }
 
