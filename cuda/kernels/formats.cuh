@@ -7,7 +7,9 @@
 //   Cursor             pointers into the planes at a row and a block; rows 32, 64 and 96 below it are at r = 1, 2, 3
 //   StoredSuper, Super a super block's entry, and what of it all its blocks need
 //   kSuperWords        words of that entry that hold scales of 8 / kSuperWords blocks each
-//   Scale, Factors     a block's scales as they are stored, and as floats ready to multiply
+//   skip_blocks(...)   what is left of the Super for the blocks after those, where it holds scales that are shifted out
+//   StoredScale, Scale a block's scales as they are stored, and widened to a word
+//   Factors            a block's scales as floats ready to multiply
 //   Expanded           what expand(quants, scale, bases) makes of a load's quants: what stands in a table is looked up
 //   kTableBytes        bytes of that table(), which a thread block puts into shared memory
 //   weight(...)        weight i of the columns that a load covers
@@ -131,7 +133,7 @@ struct Format<M40_TYPE_Q2_K> : Planes<32, uint2, 1, Nothing, unsigned short, uin
   using Factors = TwoAffines<2, 2>;
   static constexpr int kBits = 2;
   __device__ static __forceinline__ Super open(uint32_t stored) { return stored; }
-  __device__ static __forceinline__ Factors factors(Super s, unsigned short scale, uint32_t, uint32_t) {
+  __device__ static __forceinline__ Factors factors(Super s, Scale scale, uint32_t, uint32_t) {
     const float d = low_half(s), m = -high_half(s);
     Factors f;
     f.half[0].set(d * static_cast<float>(scale & 15), m * static_cast<float>(scale >> 4 & 15));
@@ -150,7 +152,7 @@ struct Format<M40_TYPE_Q6_K> : Planes<32, uint4, 1, uint2, unsigned short, unsig
   using Factors = TwoAffines<6, 1>;
   static constexpr int kBits = 6;
   __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
-  __device__ static __forceinline__ Factors factors(Super d, unsigned short scale, uint32_t, uint32_t) {
+  __device__ static __forceinline__ Factors factors(Super d, Scale scale, uint32_t, uint32_t) {
     Factors f;
     f.half[0].set_centred(d * static_cast<float>(static_cast<signed char>(scale & 255)), 32.0f);
     f.half[1].set_centred(d * static_cast<float>(static_cast<signed char>(scale >> 8)), 32.0f);
@@ -247,7 +249,9 @@ __device__ __forceinline__ void unpack_block(const PackedWeight& weight, uint32_
   uint32_t word = 0;
   if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
   const typename F::Scale scale = cursor.scale(0);
-  const typename F::Factors factors = F::factors(F::open(cursor.super(0)), scale, word, block);
+  typename F::Super super = F::open(cursor.super(0));
+  F::skip_blocks(super, block % 8);
+  const typename F::Factors factors = F::factors(super, scale, word, block);
 #pragma unroll
   for (int load = 0; load < F::kLoads; load++) {
     const typename F::Expanded quants = F::expand(cursor.quants(load, 0), scale, bases);

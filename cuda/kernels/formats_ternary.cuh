@@ -22,7 +22,6 @@ struct TernaryFactors {
 template <class Base_, int N>
 struct TernaryFormat : Base_ {
   using Factors = TernaryFactors<N>;
-  using Super = float;  // d, times what a sum is short of
   static constexpr int kBits = 2, kBasesTimes = 2;
   static constexpr bool kSumsParts = true, kScalesInput = true;
   static constexpr int kParts = N, kFieldScale = -64;
@@ -32,7 +31,6 @@ struct TernaryFormat : Base_ {
   // What makes 2^kFieldScale of bit number `bit` of a word, taken for a float.
   __device__ static __forceinline__ float bit_scale(int bit) { return power(149 + kFieldScale - bit); }
   __device__ static __forceinline__ float input_scale(int column) { return bit_scale(2 * (column % 8)); }
-  __device__ static __forceinline__ Super open_half(uint32_t bits) { return low_half(bits) * power(-kFieldScale); }
 
   template <class Eights>
   __device__ static __forceinline__ float field(const Eights& q, int i) {
@@ -50,9 +48,10 @@ struct TernaryFormat : Base_ {
 
 // Packed alike: five digits of base 3 a byte would cost more instructions than the bytes that they save are worth.
 struct Tq : TernaryFormat<Planes<32, uint2, 1, Nothing, Nothing, unsigned short>, 1> {
+  using Super = float;  // d, times what a sum is short of
   using Expanded = Words<4>;
   static constexpr int kSuperWords = 0;
-  __device__ static __forceinline__ Super open(unsigned short stored) { return open_half(stored); }
+  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored) * power(-kFieldScale); }
   __device__ static __forceinline__ Expanded expand(const Quants& q, Nothing, const Bases&) { return {{q.w[0], q.w[0] >> 16, q.w[1], q.w[1] >> 16}}; }
   __device__ static __forceinline__ Factors factors(Super d, Nothing, uint32_t, uint32_t) { return {{d}}; }
   __device__ static __forceinline__ float offset() { return power(kFieldScale); }
@@ -90,6 +89,8 @@ struct Iq1Format : TernaryFormat<Planes_, N> {
   __device__ static __forceinline__ float offset() { return 0.875f * Base::power(Base::kFieldScale); }
   __device__ static constexpr int sign_bit(int g) { return g == 0 ? 0 : 12 + g; }
   __device__ static __forceinline__ float delta(const Expanded& q, int g) { return bits_to_float(q.w[g == 0 ? 4 : 5] & (1u << sign_bit(g))); }
+  // The factor of a sum by a scale of three bits from bit `at` on.
+  __device__ static __forceinline__ float factor(float d, uint32_t bits, int at) { return odd_multiple(d, bits, at, 7, Base::power(-Base::kFieldScale)); }
   // What a group's sum is stored times: from plus an eighth to minus an eighth it is a quarter.
   __device__ static __forceinline__ float delta_scale(int g) { return -0.25f * Base::bit_scale(sign_bit(g)); }
   __device__ static __forceinline__ float weight(const Expanded& q, int i, const Factors& f, const Bases& bases) {
@@ -103,19 +104,25 @@ struct Iq1Format : TernaryFormat<Planes_, N> {
 // The scale's highest three bits are those of the scale.
 template <>
 struct Format<M40_TYPE_IQ1_S> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsigned short, unsigned short>, 1, 1> {
+  using Super = float;
   static constexpr int kSuperWords = 0;
-  __device__ static __forceinline__ Super open(unsigned short stored) { return open_half(stored); }
-  __device__ static __forceinline__ Factors factors(Super d, Scale bits, uint32_t, uint32_t) { return {{odd_multiple(d, bits, 13, 7)}}; }
+  __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
+  __device__ static __forceinline__ Factors factors(Super d, Scale bits, uint32_t, uint32_t) { return {{factor(d, bits, 13)}}; }
 };
 
-// Super block: two words with four pairs of scales of 3 bits; their highest bytes are d.
+// Super block: a pair of scales of 3 bits for each block, then d. Those of the blocks before are shifted out.
 template <>
 struct Format<M40_TYPE_IQ1_M> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsigned short, uint2>, 2, 4> {
-  static constexpr int kSuperWords = 2;
-  __device__ static __forceinline__ Super open(uint2 stored) { return open_half(select_bytes(stored.x, stored.y, 0x0073)); }
-  __device__ static __forceinline__ Factors factors(Super d, Scale, uint32_t word, uint32_t block) {
-    const uint32_t pair = word >> block % 4 * 6;
-    return {{odd_multiple(d, pair, 0, 7), odd_multiple(d, pair, 3, 7)}};
+  struct Super {
+    float d;
+    uint64_t pairs;
+  };
+  static constexpr int kSuperWords = 0;
+  __device__ static __forceinline__ Super open(uint2 stored) { return {high_half(stored.y), uint64_t{stored.y} << 32 | stored.x}; }
+  __device__ static __forceinline__ void skip_blocks(Super& super, uint32_t n) { super.pairs >>= 6 * n; }
+  __device__ static __forceinline__ Factors factors(const Super& super, Scale, uint32_t, uint32_t) {
+    const uint32_t pair = static_cast<uint32_t>(super.pairs);
+    return {{factor(super.d, pair, 0), factor(super.d, pair, 3)}};
   }
 };
 

@@ -155,6 +155,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   prepare(scales);
   if (F::kHasSuper) {
     open_super();
+#pragma unroll
+    for (int r = 0; r < R; r++) F::skip_blocks(super[r], block % 8);
     if (kSuperAhead && block % 8 > 4 && (block | 7) + 1 < end) {
       cursor.next_super();
       load_super();
@@ -172,6 +174,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       uint32_t word = 0;
       if constexpr (F::kSuperWords != 0) word = float_to_bits(words_at[(block % 8 / (8 / F::kSuperWords) * R + r) * 32]);
       factors[r] = F::factors(super[r], scale[r], word, block);
+      F::skip_blocks(super[r], 1);
     }
     const auto load_block = [&]() {
       // Without a condition: at the end, the last block is loaded once more. A value that is either loaded or kept would

@@ -2,6 +2,8 @@
 #ifndef M40_KERNELS_PLANES_CUH
 #define M40_KERNELS_PLANES_CUH
 
+#include <type_traits>
+
 #include "fields.cuh"
 #include "packed.cuh"
 
@@ -43,7 +45,8 @@ struct Planes {
   using First = First_;
   using More = More_;
   using Quants = Words<kWords>;
-  using Scale = Scale_;
+  using StoredScale = Scale_;
+  using Scale = typename std::conditional<kHasScale, uint32_t, Nothing>::type;  // smaller ones would be widened again and again
   using StoredSuper = Super_;
 
   // What a type says anew where it is otherwise.
@@ -53,6 +56,8 @@ struct Planes {
   static constexpr int kParts = 1, kDeltas = 0, kBasesTimes = 0;
   __device__ static __forceinline__ Quants expand(const Quants& q, const Scale&, const Bases&) { return q; }
   __device__ static __forceinline__ const void* table() { return nullptr; }
+  template <class Super>
+  __device__ static __forceinline__ void skip_blocks(Super&, uint32_t) {}
 
   // Where the arrays of a block start, in bytes from the block, and what a row has in each.
   static constexpr int kMoreAt = kLoads * kFirst * static_cast<int>(sizeof(First_)) * packed_tile_rows;
@@ -158,12 +163,12 @@ struct PairsOf6 {
   __device__ static __forceinline__ float second(uint32_t pair, float offset) { return bits_to_float(and_or(pair, 0xFC0, two_to_17_bits)) - (two_to_17 + offset); }
 };
 
-// d * (2 s + 1), exactly, for an s of at most four bits from bit `at` on.
-__device__ __forceinline__ float odd_multiple(float d, uint32_t word, int at, uint32_t mask) {
+// d * (2 s + 1) * times, exactly, for an s of at most four bits from bit `at` on and a power of two.
+__device__ __forceinline__ float odd_multiple(float d, uint32_t word, int at, uint32_t mask, float times = 1.0f) {
   const int in_place = at <= 16 ? at : 0;  // in the mantissa of 2^23 it may stand where it is
   const float s = bits_to_float(and_or(at == in_place ? word : word >> at, mask << in_place, two_to_23_bits));
-  const float unit = 2.0f / static_cast<float>(1 << in_place);
-  return d * fmaf(s, unit, 1.0f - unit * two_to_23);
+  const float unit = 2.0f * times / static_cast<float>(1 << in_place);
+  return d * fmaf(s, unit, times - unit * two_to_23);
 }
 
 __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) { return i == 0 ? v.x : i == 1 ? v.y : i == 2 ? v.z : v.w; }

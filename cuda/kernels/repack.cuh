@@ -239,7 +239,7 @@ __device__ __forceinline__ void repack(const uint8_t* __restrict__ raw, const Re
       for (size_t k = 0; k < sizeof(More) / 4; k++) to[k] = words[kFirstWords + k];
     }
     if constexpr (F::kHasScale) {
-      reinterpret_cast<typename F::Scale*>(at + F::kScaleAt)[in_tile] = static_cast<typename F::Scale>(values.scale);
+      reinterpret_cast<typename F::StoredScale*>(at + F::kScaleAt)[in_tile] = static_cast<typename F::StoredScale>(values.scale);
     }
     if constexpr (F::kHasSuper) {
       if (block % 8 == 0) {

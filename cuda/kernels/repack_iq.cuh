@@ -107,13 +107,12 @@ __device__ typename Format<kType>::StoredSuper pack_iq_super(const uint8_t* at) 
     return make_uint2(uint32_t{at[0]} << 24 | raw_u16(at + 106), uint32_t{at[1]} << 24 | raw_u16(at + 108));
   } else if constexpr (kType == M40_TYPE_IQ1_M) {
     // Four words with four scales of 3 bits each; their highest bits are d.
-    uint32_t words[2] = {}, d = 0;
+    uint64_t pairs = 0;
     for (int i = 0; i < 4; i++) {
       const uint32_t scales = raw_u16(at + 48 + 2 * i);
-      words[i / 2] |= (scales & 0xFFF) << i % 2 * 12;
-      d |= scales >> 12 << 4 * i;
+      pairs |= uint64_t{scales & 0xFFF} << 12 * i | uint64_t{scales >> 12} << (48 + 4 * i);
     }
-    return make_uint2(words[0] | (d & 255) << 24, words[1] | d >> 8 << 24);
+    return make_uint2(static_cast<uint32_t>(pairs), static_cast<uint32_t>(pairs >> 32));
   } else {
     return static_cast<unsigned short>(raw_u16(at));
   }
