@@ -159,6 +159,31 @@ for (const instructionSet of present) {
     }
   });
 
+  Deno.test(`${instructionSet}: a product of an input 2^40 times as large, or as small, has the same bits but for its exponents`, async () => {
+    const random = new Random(6);
+    for (const blocks of TYPES) {
+      await withDevice({ instructionSet, threads: 2 }, async (device) => {
+        const rows = 29;
+        const columns = 2 * Math.max(blocks.blockSize, 128);
+        const { bytes } = matrixOf(blocks, rows, columns, random);
+        for (const decode of [true, false]) {
+          const multiply = product(device, blocks, bytes, rows, columns, 5, { decode });
+          for (const tokens of [1, 5]) {
+            const input = random.floats(tokens * columns);
+            const plain = await multiply(input);
+            for (const times of [2 ** 40, 2 ** -40]) {
+              assertEquals(
+                await multiply(input.map((value) => value * times)),
+                plain.map((value) => value * times),
+                `${blocks.type}, ${tokens} ${decode ? "decoded tokens" : "tokens of a prompt"}`,
+              );
+            }
+          }
+        }
+      });
+    }
+  });
+
   Deno.test(`${instructionSet}: a row's product has the same bits among any rows and on any number of threads`, async () => {
     const random = new Random(4);
     for (const blocks of SOME_TYPES) {

@@ -7,7 +7,7 @@
 //   Cursor             pointers into the planes at a row and a block; rows 32, 64 and 96 below it are at r = 1, 2, 3
 //   StoredSuper, Super a super block's entry, and what of it all its blocks need
 //   kSuperWords        words of that entry that hold scales of 8 / kSuperWords blocks each
-//   skip_blocks(...)   what is left of the Super for the blocks after those, where it holds scales that are shifted out
+//   kSkips             whether the Super holds scales that skip_blocks(...) shifts out, block by block
 //   StoredScale, Scale a block's scales as they are stored, and widened to a word
 //   Factors            a block's scales as floats ready to multiply
 //   Expanded           what expand(quants, scale, bases) makes of a load's quants: what stands in a table is looked up
@@ -249,9 +249,7 @@ __device__ __forceinline__ void unpack_block(const PackedWeight& weight, uint32_
   uint32_t word = 0;
   if constexpr (F::kSuperWords != 0) word = cursor.super_word(0, block % 8 / (8 / F::kSuperWords));
   const typename F::Scale scale = cursor.scale(0);
-  typename F::Super super = F::open(cursor.super(0));
-  F::skip_blocks(super, block % 8);
-  const typename F::Factors factors = F::factors(super, scale, word, block);
+  const typename F::Factors factors = F::factors(open_at<F>(cursor.super(0), block), scale, word, block);
 #pragma unroll
   for (int load = 0; load < F::kLoads; load++) {
     const typename F::Expanded quants = F::expand(cursor.quants(load, 0), scale, bases);

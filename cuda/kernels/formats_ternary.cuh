@@ -118,6 +118,7 @@ struct Format<M40_TYPE_IQ1_M> : Iq1Format<Planes<32, uint32_t, 1, Nothing, unsig
     uint64_t pairs;
   };
   static constexpr int kSuperWords = 0;
+  static constexpr bool kSkips = true;
   __device__ static __forceinline__ Super open(uint2 stored) { return {high_half(stored.y), uint64_t{stored.y} << 32 | stored.x}; }
   __device__ static __forceinline__ void skip_blocks(Super& super, uint32_t n) { super.pairs >>= 6 * n; }
   __device__ static __forceinline__ Factors factors(const Super& super, Scale, uint32_t, uint32_t) {

@@ -139,10 +139,10 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
 #pragma unroll
     for (int r = 0; r < R; r++) stored[r] = cursor.super(r);
   };
-  const auto open_super = [&]() {
+  const auto open_super = [&](uint32_t at_block) {
 #pragma unroll
     for (int r = 0; r < R; r++) {
-      super[r] = F::open(stored[r]);
+      super[r] = open_at<F>(stored[r], at_block);
 #pragma unroll
       for (int i = 0; i < F::kSuperWords; i++) words_at[(i * R + r) * 32] = bits_to_float(word_of(stored[r], i));
     }
@@ -154,9 +154,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   if (F::kHasSuper) load_super();
   prepare(scales);
   if (F::kHasSuper) {
-    open_super();
-#pragma unroll
-    for (int r = 0; r < R; r++) F::skip_blocks(super[r], block % 8);
+    open_super(block);
     if (kSuperAhead && block % 8 > 4 && (block | 7) + 1 < end) {
       cursor.next_super();
       load_super();
@@ -269,7 +267,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
         cursor.next_super();
         load_super();
       }
-      open_super();
+      open_super(0);
     }
   }
 }

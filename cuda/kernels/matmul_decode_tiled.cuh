@@ -35,6 +35,7 @@ struct DecodeTiled {
                                               uint32_t end, float* shared, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
     const Bases bases = make_bases<F::kBits, F::kBasesTimes>();
+    static_assert(!F::kSkips, "factors are made of any block's Super");
     float* const weights = shared;             // [kStep][lanes][R]: a lane's rows, which lie 32 apart, beside each other
     float* const inputs = shared + kWeights;   // [kStep][kTokens]
     const float* const a_from = weights + lane % kRowLanes * 4;

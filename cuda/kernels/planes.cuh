@@ -52,7 +52,7 @@ struct Planes {
   // What a type says anew where it is otherwise.
   using Expanded = Quants;
   static constexpr int kTableBytes = 0;
-  static constexpr bool kSumsParts = false, kScalesInput = false;
+  static constexpr bool kSumsParts = false, kScalesInput = false, kSkips = false;
   static constexpr int kParts = 1, kDeltas = 0, kBasesTimes = 0;
   __device__ static __forceinline__ Quants expand(const Quants& q, const Scale&, const Bases&) { return q; }
   __device__ static __forceinline__ const void* table() { return nullptr; }
@@ -175,6 +175,14 @@ __device__ __forceinline__ uint32_t word_of(const uint4& v, int i) { return i ==
 __device__ __forceinline__ uint32_t word_of(const uint2& v, int i) { return i == 0 ? v.x : v.y; }
 template <class T>
 __device__ __forceinline__ uint32_t word_of(const T&, int) { return 0; }
+
+// What block number `block` of a row needs of its super block.
+template <class F>
+__device__ __forceinline__ typename F::Super open_at(const typename F::StoredSuper& stored, uint32_t block) {
+  typename F::Super super = F::open(stored);
+  F::skip_blocks(super, block % 8);
+  return super;
+}
 
 // Puts a type's table into shared memory, and waits for it, where it has one.
 template <class F>

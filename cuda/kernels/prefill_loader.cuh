@@ -43,7 +43,7 @@ struct PrefillLoader {
   // The 16 columns that were loaded last, one below the other.
   template <int kHalf>
   __device__ __forceinline__ void store(float* to, int stride, const Bases& bases) {
-    if (kHalf == 0) factors = F::factors(F::open(super), scale, word, block);
+    if (kHalf == 0) factors = F::factors(open_at<F>(super, block), scale, word, block);
     typename F::Expanded expanded[kHeld];
 #pragma unroll
     for (int i = 0; i < kHeld; i++) expanded[i] = F::expand(quants[i], scale, bases);

@@ -119,16 +119,16 @@ const BANDWIDTH_SHARE: Record<number, Budget> = {
   8: { aim: 0.5, least: 0.5 },
 };
 /**
- * With one token, of types that fewer run. (Loops count what opens a super block, which is run once in eight turns: 4% to
- * 5% of theirs.)
+ * With one token, of types that fewer run. (Loops count what opens a super block, which is wanted once in eight turns: 2%
+ * to 5% of theirs.)
  */
 const RARE_SHARE: Record<string, Budget> = {
   MXFP4: { aim: 1, least: 1 },
   NVFP4: { aim: 1, least: 1 },
-  TQ1_0: { aim: 1, least: 0.95 },
-  TQ2_0: { aim: 1, least: 0.95 },
-  IQ1_S: { aim: 0.7, least: 0.58 },
-  IQ1_M: { aim: 0.7, least: 0.55 },
+  TQ1_0: { aim: 1, least: 1 },
+  TQ2_0: { aim: 1, least: 1 },
+  IQ1_S: { aim: 0.7, least: 0.7 },
+  IQ1_M: { aim: 0.7, least: 0.69 },
   IQ2_XXS: { aim: 0.7, least: 0.7 },
   IQ2_XS: { aim: 0.7, least: 0.7 },
   IQ2_S: { aim: 0.7, least: 0.7 },
