@@ -4,13 +4,14 @@ import { evaluate } from "./eval.ts";
 import { helpFor } from "./help.ts";
 import { list } from "./list.ts";
 import { ps } from "./ps.ts";
+import { pull } from "./pull.ts";
 import { run } from "./run.ts";
 import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { tokenize } from "./tokenize.ts";
 
 /** Every command but help, in the order of the help. */
-const WORKING: readonly Command[] = [serve, run, ps, list, show, tokenize, evaluate, bench];
+const WORKING: readonly Command[] = [serve, run, ps, pull, list, show, tokenize, evaluate, bench];
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [...WORKING, helpFor(WORKING)];

@@ -1,4 +1,5 @@
 import { sizeOf } from "./cache_groups.ts";
+import type { DeviceInfo, DeviceKind } from "./device/library.ts";
 import { openDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
@@ -33,6 +34,23 @@ export interface Fit {
   readonly plan?: MemoryPlan;
 }
 
+/** A device that is planned for and need not be there. */
+export interface Card {
+  readonly name: string;
+  readonly kind: DeviceKind;
+  /** Bytes of its memory, of which nothing else takes any. */
+  readonly memoryBytes: number;
+}
+
+/** What is asked of {@link fitContext}. */
+export interface FitRequest {
+  /** The device; auto unless told. */
+  readonly device?: string;
+  readonly kvType?: KvType;
+  /** Planned for in the place of the device, whose library only says what things take. */
+  readonly card?: Card;
+}
+
 /**
  * Finds the longest context that a device has room for, as it is served without further options, without
  * loading the weights.
@@ -41,12 +59,14 @@ export interface Fit {
  */
 export function fitContext(
   gguf: Gguf,
-  { device = "auto", kvType = "f16" }: { device?: string; kvType?: KvType } = {},
+  { device = "auto", kvType = "f16", card }: FitRequest = {},
 ): Fit {
   const { shape, program } = architectureOf(gguf).read(gguf);
   const { library, index, fallback } = openDevice(device);
   try {
-    const info = library.device(index);
+    const info: Pick<DeviceInfo, "name" | "kind" | "memoryBytes" | "freeBytes"> = card === undefined
+      ? library.device(index)
+      : { ...card, freeBytes: card.memoryBytes };
     const context = library.createContext({ device: index, threads: 1 });
     try {
       const plan = (contextTokens: number): MemoryPlan | undefined => {

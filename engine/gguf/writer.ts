@@ -91,7 +91,12 @@ function inputBytes({ name, type, shape }: GgufTensorInput): number {
   return tensorBytes(type, weights);
 }
 
-function encodeHeader(
+/**
+ * The header of a GGUF file, up to the padding before its data.
+ *
+ * @throws {RangeError} As {@link writeGguf} does.
+ */
+export function encodeHeader(
   metadata: Metadata,
   tensors: readonly GgufTensorInput[],
   alignment: number,

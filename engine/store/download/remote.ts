@@ -1,4 +1,5 @@
 import { systemReason } from "../../system_error.ts";
+import { isInternal } from "../internal_host.ts";
 import { DownloadError, Fault, shownUrl } from "./errors.ts";
 import { parseRetryAfter } from "./headers.ts";
 import type { Range } from "./ranges.ts";
@@ -97,6 +98,14 @@ export class Remote {
         `${here} redirects from https to ${
           shownUrl(url)
         }, which others could read and change; not followed.`,
+      );
+    }
+    if (isInternal(url.hostname) && !isInternal(from.url.hostname)) {
+      throw new DownloadError(
+        "io",
+        `${here} redirects to ${
+          shownUrl(url)
+        }, on this machine or its network, which is none of a server's business elsewhere; not followed.`,
       );
     }
     // A redirect may name no user: whoever it leads to must not learn of one, nor be given one.

@@ -1,0 +1,118 @@
+import { M40Error } from "../engine/errors.ts";
+import type { Pulled, PullOptions, PullStart } from "../engine/pull/mod.ts";
+import { type Command, command, flag, option, type OptionValues } from "./command.ts";
+import { EXIT, UsageError } from "./errors.ts";
+import { formatBytes, formatTable } from "./format.ts";
+import { DEVICE_OPTIONS } from "./model_options.ts";
+import { PullReport } from "./pull_report.ts";
+import { EndSignals } from "./signals.ts";
+import { style, write } from "./terminal.ts";
+import { text } from "./values.ts";
+
+const OPTIONS = {
+  quant: option(
+    text("QUANT"),
+    "The quantisation, as Q8_0; default: the one that fits the card best",
+  ),
+  name: option(
+    text("NAME"),
+    "What to call the model; default: the alias, or what its source calls it",
+  ),
+  force: flag("Fetch what does not fit or cannot run, and replace a model of another source"),
+  copy: flag("Of a path: copy the file rather than link to it"),
+  list: flag("List the aliases"),
+  json: flag("Write JSON: a line for each thing that happens, the last one the result"),
+  ...DEVICE_OPTIONS,
+};
+
+/** `m40 pull NAME`. */
+export const pull: Command = command({
+  name: "pull",
+  summary: "Fetch a model, by an alias, from Hugging Face, Ollama's library, a URL or a path",
+  description:
+    "NAME is an alias (--list shows them), hf.co/OWNER/REPOSITORY[:QUANT], ollama:NAME[:TAG], the URL of a " +
+    ".gguf file, or the path of one. Before the bulk is fetched, its header is read: what m40 cannot run, or " +
+    "what does not fit on the GPU (on a Tesla M40 of 24 GB, where there is none), is refused. " +
+    "A pull that was interrupted goes on where it was.\n" +
+    "HF_TOKEN opens gated repositories, HF_ENDPOINT and M40_OLLAMA_REGISTRY name mirrors, HTTPS_PROXY a proxy.",
+  arguments: [{ name: "NAME", help: "What to fetch" }],
+  options: OPTIONS,
+  examples: [
+    { line: "m40 pull mistral", about: "By an alias" },
+    {
+      line: "m40 pull hf.co/Qwen/Qwen3-8B-GGUF",
+      about: "The quantisation that fits the card best",
+    },
+    {
+      line: "m40 pull hf.co/unsloth/gemma-3-27b-it-GGUF:Q4_K_M --name gemma",
+      about: "A certain one",
+    },
+    { line: "m40 pull ollama:qwen3:8b", about: "From Ollama's library" },
+    { line: "m40 pull ./model.gguf --name mine", about: "A file that is there, under a name" },
+  ],
+  async run([name], options) {
+    if (options.list) return await listAliases(options.json);
+    if (name === undefined) {
+      throw new UsageError("NAME is missing: what to fetch; --list shows the aliases", "pull");
+    }
+    const { pulled, interrupted } = await pullShown(name, options);
+    return interrupted || pulled === undefined ? EXIT.interrupted : EXIT.success;
+  },
+});
+
+/** Fetches a model and says how it goes; a Ctrl-C keeps what is there for the next time. */
+export async function pullShown(
+  name: string,
+  { quant, json = false, ...options }:
+    & Pick<PullOptions, "name" | "force" | "copy" | "device">
+    & Partial<Pick<OptionValues<typeof OPTIONS>, "quant" | "json" | "kv-type">>,
+): Promise<{ pulled?: Pulled; interrupted: boolean }> {
+  const { pull } = await import("../engine/pull/mod.ts");
+  using signals = new EndSignals("SIGINT", "SIGTERM");
+  await using report = new PullReport(json);
+  try {
+    const pulled = await pull(name, {
+      name: options.name,
+      force: options.force,
+      copy: options.copy,
+      device: options.device,
+      kvType: options["kv-type"],
+      quantisation: quant,
+      signal: signals.signal,
+      onNote: (sentence) => report.note(sentence),
+      onStart: (start: PullStart) => report.start(start),
+      onProgress: (progress) => report.progress(progress),
+    });
+    await report.done(pulled);
+    return { pulled, interrupted: false };
+  } catch (error) {
+    if (!isAbort(error, signals.signal)) throw error;
+    await report.interrupted();
+    return { interrupted: true };
+  }
+}
+
+function isAbort(error: unknown, signal: AbortSignal): boolean {
+  return signal.aborted &&
+    (error === signal.reason || (error instanceof DOMException && error.name === "AbortError") ||
+      (error instanceof M40Error && error.code === "cancelled"));
+}
+
+async function listAliases(json: boolean): Promise<void> {
+  const { aliases } = await import("../engine/store/sources/mod.ts");
+  if (json) {
+    const rows = aliases.map(({ names, source, file, bytes, why }) => ({
+      names,
+      source,
+      file,
+      about_bytes: bytes,
+      why,
+    }));
+    await write(JSON.stringify(rows, null, 2) + "\n");
+    return;
+  }
+  const rows = aliases.map(({ names, bytes, why }) => [names[0], formatBytes(bytes), why]);
+  const [heading, ...lines] = formatTable([["ALIAS", "ABOUT", "ON A CARD OF 24 GB"], ...rows], [1])
+    .split("\n");
+  await write([style(Deno.stdout, "bold", heading), ...lines].join("\n"));
+}

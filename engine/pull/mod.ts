@@ -1,0 +1,9 @@
+/**
+ * Fetching models: what a name means is looked up, what is found there is checked before gigabytes of
+ * it come, and put into the models directory with its record.
+ *
+ * @module
+ */
+export { TESLA_M40 } from "./card.ts";
+export { pull } from "./pull.ts";
+export type { Pulled, PullOptions, PullProgress, PullStart } from "./types.ts";

@@ -1,0 +1,72 @@
+import { basename, join, resolve } from "@std/path";
+import { M40Error } from "../errors.ts";
+import { type Gguf, readGguf } from "../gguf/reader.ts";
+import { parseNewModelName, splitFileName } from "../store/names.ts";
+import { type RecordedFile, writeRecord } from "../store/record.ts";
+import { type PathReference, plainName } from "../store/sources/mod.ts";
+import { systemReason } from "../system_error.ts";
+import { suitabilityOf } from "./card.ts";
+import type { Checking } from "./check.ts";
+import { assertReplaceable, fileNames, placeNew, removeFormer } from "./place.ts";
+import type { Pulled, PullOptions } from "./types.ts";
+
+/**
+ * Gives a file of this machine a name: by a second name of the same file (a hard link), on another file
+ * system by a symbolic link, or by a copy.
+ *
+ * @throws {M40Error} Where it is no model that m40 runs, or the name is taken.
+ */
+export async function takeFile(
+  { path: given }: PathReference,
+  directory: string,
+  options: PullOptions & { readonly checking: () => Checking },
+): Promise<Pulled> {
+  const { force = false, copy = false } = options;
+  const path = resolve(given);
+  const gguf = await readGguf(path, { anyType: force });
+  if (!force) check(gguf, options.checking());
+  const { stem = basename(path) } = splitFileName(basename(path)) ?? {};
+  const { name } = parseNewModelName(options.name ?? plainName(stem));
+  const names = fileNames(name, gguf.files.length);
+  if (gguf.files.every((file, i) => resolve(file.path) === join(directory, names[i]))) {
+    throw new M40Error("invalid_request", `${path} is the model ${name} already.`);
+  }
+  await assertReplaceable(directory, name, { source: path, force });
+  const files: RecordedFile[] = [];
+  let outcome: Pulled["outcome"] = "linked";
+  await Deno.mkdir(directory, { recursive: true });
+  // The first one last: until it is there, the model is not.
+  for (const i of names.keys().toArray().reverse()) {
+    const { path: from, bytes } = gguf.files[i];
+    const target = join(directory, names[i]);
+    try {
+      if (copy) outcome = "copied";
+      await placeNew(
+        target,
+        (temporary) => copy ? Deno.copyFile(from, temporary) : link(from, temporary),
+      );
+    } catch (error) {
+      throw new M40Error("io", `${from} cannot be put at ${target}: ${systemReason(error)}`);
+    }
+    files.unshift({ name: names[i], bytes });
+  }
+  await removeFormer(directory, name, files);
+  await writeRecord(directory, name, { source: path, pulledAt: new Date(), files });
+  return { name, source: path, outcome, files };
+}
+
+async function link(from: string, to: string): Promise<void> {
+  try {
+    // A link to a link would follow it wherever it may point later.
+    await Deno.link(await Deno.realPath(from), to);
+  } catch {
+    await Deno.symlink(from, to);
+  }
+}
+
+/** Whether it runs; nothing is fetched here, so that it does not fit is only said. */
+function check(gguf: Gguf, { target, onNote }: Checking): void {
+  if (typeof target === "string") return;
+  const { fit } = suitabilityOf(gguf, target);
+  if (fit.contextTokens === 0) onNote(`It does not fit on ${target.card.name}.`);
+}

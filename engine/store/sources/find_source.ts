@@ -1,0 +1,66 @@
+import { basename } from "@std/path";
+import { M40Error } from "../../errors.ts";
+import { ask } from "./answers.ts";
+import { findOnHub } from "./hub.ts";
+import { findInLibrary } from "./ollama.ts";
+import { plainName } from "./plain_name.ts";
+import { type PathReference, type Reference, safeDecode, type UrlReference } from "./references.ts";
+import { quantisationOf } from "./quantisations.ts";
+import type { Source } from "./source.ts";
+
+/**
+ * Asks a reference's source what there is to be fetched.
+ *
+ * @throws {M40Error} Where there is nothing, or the source does not answer as it should.
+ */
+export async function findSource(
+  reference: Exclude<Reference, PathReference>,
+  signal?: AbortSignal,
+): Promise<Source> {
+  switch (reference.kind) {
+    case "hub":
+      return await findOnHub(reference, signal);
+    case "ollama":
+      return await findInLibrary(reference, signal);
+    case "url":
+      return await findAtUrl(reference, signal);
+  }
+}
+
+/** A URL is one file; how long it is, its server may say. */
+async function findAtUrl({ url }: UrlReference, signal?: AbortSignal): Promise<Source> {
+  const path = safeDecode(new URL(url).pathname);
+  const answer = await ask(new URL(url), { what: url, method: "HEAD", maxBytes: 0, signal });
+  // 405 and the like: it does not do HEAD, which says nothing of the file.
+  if (answer.status === 404 || answer.status === 410) {
+    throw new M40Error("model_not_found", `There is nothing at ${url} (${answer.status}).`);
+  }
+  if (answer.status === 401 || answer.status === 403) {
+    throw new M40Error(
+      "io",
+      `${url} is not given to everybody (${answer.status}). Fetch it as you do otherwise, and ` +
+        "`m40 pull FILE.gguf`; of Hugging Face's repositories say hf.co/OWNER/REPOSITORY instead.",
+    );
+  }
+  const length = Number(answer.headers.get("Content-Length") ?? NaN);
+  const bytes = answer.status === 200 && Number.isSafeInteger(length) && length > 0
+    ? length
+    : undefined;
+  return {
+    title: url,
+    choices: [{
+      variant: {
+        quantisation: quantisationOf(path),
+        stem: path,
+        files: [{ path, bytes: bytes ?? 0 }],
+        bytes: bytes ?? 0,
+        missing: [],
+      },
+      files: [{ url, bytes }],
+      name: plainName(basename(path)),
+      source: url,
+    }],
+    others: [],
+    notes: [],
+  };
+}

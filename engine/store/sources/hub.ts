@@ -1,0 +1,251 @@
+/**
+ * Repositories of the Hugging Face Hub, by its API.
+ *
+ * @module
+ */
+import { basename } from "@std/path";
+import { z } from "zod";
+import { M40Error } from "../../errors.ts";
+import { quoteName } from "../names.ts";
+import { type Answer, ask, parseAnswer } from "./answers.ts";
+import { hubEndpoint, hubToken, urlBelow } from "./endpoints.ts";
+import { plainName } from "./plain_name.ts";
+import { type ListedFile, sameQuantisation, type Variant, variantsOf } from "./quantisations.ts";
+import { type HubReference, isSafePath } from "./references.ts";
+import type { Choice, Source } from "./source.ts";
+
+const MAX_ANSWER_BYTES = 16 * 2 ** 20;
+/** Pages of a listing, each of up to 1000 files. */
+const MAX_PAGES = 50;
+/** No real file comes near it. */
+const MAX_FILE_BYTES = 2 ** 46;
+
+const commitSchema = z.object({ sha: z.string().regex(/^[0-9a-f]{40}$/) });
+
+const sizeSchema = z.number().int().min(0).max(MAX_FILE_BYTES);
+
+const treeSchema = z.array(
+  z.object({
+    type: z.string(),
+    path: z.string().max(4096),
+    size: sizeSchema.optional(),
+    lfs: z.object({ oid: z.string().regex(/^[0-9a-f]{64}$/), size: sizeSchema }).optional(),
+  }),
+).max(10_000);
+
+/** A repository at one commit. */
+interface Snapshot {
+  readonly endpoint: URL;
+  readonly headers: Readonly<Record<string, string>>;
+  /** `OWNER/REPOSITORY`. */
+  readonly id: string;
+  readonly commit: string;
+  readonly files: readonly ListedFile[];
+}
+
+/**
+ * What of a repository is to be fetched.
+ *
+ * @throws {M40Error} `model_not_found` where there is no such repository, file or quantisation, with
+ * those that there are; `io` where the Hub does not answer as it should, or wants a token.
+ */
+export async function findOnHub(reference: HubReference, signal?: AbortSignal): Promise<Source> {
+  const snapshot = await listRepository(reference, signal);
+  const variants = variantsOf(snapshot.files);
+  if (variants.length === 0) {
+    throw new M40Error(
+      "model_not_found",
+      `hf.co/${snapshot.id} has no GGUF file that holds a model. Repositories of GGUF files often end ` +
+        "in -GGUF; its page lists its quantisations.",
+    );
+  }
+  const wanted = select(variants, reference, snapshot.id);
+  const choices = wanted.map((variant) => choiceOf(variant, variants, reference, snapshot));
+  return {
+    title: reference.alias?.names[0] ?? `hf.co/${snapshot.id}`,
+    choices,
+    others: variants.filter((variant) => !wanted.includes(variant)),
+    notes: [],
+  };
+}
+
+async function listRepository(reference: HubReference, signal?: AbortSignal): Promise<Snapshot> {
+  const endpoint = hubEndpoint();
+  const token = await hubToken();
+  const headers: Record<string, string> = token ? { authorization: `Bearer ${token}` } : {};
+  const { owner, repository, revision = "main" } = reference;
+  const id = `${owner}/${repository}`;
+  const what = `hf.co/${id}`;
+  const question = { what, headers, maxBytes: MAX_ANSWER_BYTES, signal };
+
+  const model = ["api", "models", owner, repository];
+  const info = await ask(urlBelow(endpoint, ...model, "revision", revision), question);
+  assertFound(info, reference, token !== undefined);
+  // Pinned: a push in the middle of a pull must not mix files of two commits.
+  const { sha: commit } = parseAnswer(info, commitSchema, what);
+
+  const files: ListedFile[] = [];
+  let next: URL | undefined = urlBelow(endpoint, ...model, "tree", commit);
+  next.searchParams.set("recursive", "true");
+  for (let page = 0; next !== undefined; page++) {
+    if (page === MAX_PAGES) {
+      throw new M40Error("io", `${what} has more files than can be listed; name one: ${what}/FILE`);
+    }
+    const answer: Answer = await ask(next, question);
+    assertFound(answer, reference, token !== undefined);
+    for (const entry of parseAnswer(answer, treeSchema, what)) {
+      if (entry.type !== "file" || !entry.path.endsWith(".gguf")) continue;
+      if (!isSafePath(entry.path)) {
+        throw new M40Error("io", `${what} lists a file at ${quoteName(entry.path)}: refused`);
+      }
+      const bytes = entry.lfs?.size ?? entry.size;
+      if (bytes === undefined) continue;
+      files.push({ path: entry.path, bytes, sha256: entry.lfs?.oid });
+    }
+    next = nextPage(answer, endpoint);
+  }
+  return { endpoint, headers, id, commit, files };
+}
+
+/** The address in the Link header: `<https://…>; rel="next"`; never one of another server. */
+function nextPage({ headers, url }: Answer, endpoint: URL): URL | undefined {
+  const link = /<([^<>]*)>\s*;[^,]*\brel="?next"?/i.exec(headers.get("Link") ?? "")?.[1];
+  if (link === undefined) return undefined;
+  const next = URL.canParse(link, url) ? new URL(link, url) : undefined;
+  if (next?.origin === endpoint.origin) return next;
+  throw new M40Error(
+    "io",
+    `the list of files goes on at ${quoteName(link)}, which is not at ${endpoint.origin}: refused`,
+  );
+}
+
+function assertFound({ status, headers, url }: Answer, reference: HubReference, hasToken: boolean) {
+  if (status >= 200 && status < 300) return;
+  const { owner, repository, revision } = reference;
+  const what = `hf.co/${owner}/${repository}`;
+  const reason = headers.get("X-Error-Code");
+  if (status === 404 || reason === "RepoNotFound" || reason === "RevisionNotFound") {
+    throw new M40Error(
+      "model_not_found",
+      reason === "RevisionNotFound" || (revision !== undefined && reason === null)
+        ? `${what} has no revision ${quoteName(revision ?? "main")}.`
+        : `There is no repository ${what}` +
+          (hasToken ? ", or the token does not open it." : "; a private one needs HF_TOKEN."),
+    );
+  }
+  if (status === 401 || status === 403) {
+    const gated = reason === "GatedRepo";
+    throw new M40Error(
+      "io",
+      !hasToken
+        // The Hub answers 401 both where there is nothing and where somebody has to sign in.
+        ? `${what} cannot be had without a token (${status}): it is gated or private, or does not ` +
+          `exist. Accept its terms on https://huggingface.co/${owner}/${repository}, make a token at ` +
+          "https://huggingface.co/settings/tokens, and set HF_TOKEN to it."
+        : gated
+        ? `${what} is gated, and the token's owner has not been let in: accept its terms on ` +
+          `https://huggingface.co/${owner}/${repository}, and try again when they are granted.`
+        : `${what} cannot be had with the token in HF_TOKEN (${status}): it is wrong, or may not read ` +
+          "this repository. https://huggingface.co/settings/tokens has those that are valid.",
+    );
+  }
+  throw new M40Error(
+    "io",
+    `${what} cannot be had: ${url.origin} answered ${status}` +
+      (status === 429
+        ? ", too many requests; try again later, or set HF_TOKEN."
+        : "; try again later."),
+  );
+}
+
+/** The variants that a reference means: of several quantisations all of them. */
+function select(variants: readonly Variant[], reference: HubReference, id: string): Variant[] {
+  const { file, quantisation } = reference;
+  if (file !== undefined) {
+    const named = variants.find(({ files }) => files.some(({ path }) => path === file));
+    if (named !== undefined) return [complete(named, id)];
+    // Repositories rename their files now and then; an alias means its quantisation then.
+    const ofAlias = reference.alias &&
+      variants.filter((variant) => sameAsFile(variant, file) && variant.missing.length === 0);
+    if (ofAlias !== undefined && ofAlias.length === 1) return ofAlias;
+    throw new M40Error(
+      "model_not_found",
+      `hf.co/${id} has no file ${quoteName(file)}. ${describeVariants(variants)}`,
+    );
+  }
+  if (quantisation === undefined) {
+    const whole = variants.filter(({ missing }) => missing.length === 0);
+    if (whole.length === 0) complete(variants[0], id);
+    return whole;
+  }
+  const matching = variants.filter((variant) =>
+    variant.quantisation !== undefined && sameQuantisation(variant.quantisation, quantisation)
+  );
+  if (matching.length === 1) return [complete(matching[0], id)];
+  if (matching.length > 1) {
+    const paths = matching.map(({ files }) => `hf.co/${id}/${files[0].path}`);
+    throw new M40Error(
+      "invalid_request",
+      `hf.co/${id} has ${matching.length} models in ${quantisation}; name one: ` +
+        `${paths.slice(0, 10).join(", ")}${paths.length > 10 ? ", …" : ""}`,
+    );
+  }
+  throw new M40Error(
+    "model_not_found",
+    `hf.co/${id} has no ${quantisation}. ${describeVariants(variants)}`,
+  );
+}
+
+function sameAsFile({ quantisation }: Variant, file: string): boolean {
+  const [wanted] = variantsOf([{ path: file, bytes: 0 }]);
+  return quantisation !== undefined && wanted?.quantisation !== undefined &&
+    sameQuantisation(quantisation, wanted.quantisation);
+}
+
+function complete(variant: Variant, id: string): Variant {
+  const { missing, files, stem } = variant;
+  if (missing.length === 0) return variant;
+  throw new M40Error(
+    "invalid_model",
+    `hf.co/${id} has ${stem} only in part: of its ${files.length + missing.length} files number ` +
+      `${missing.slice(0, 10).join(", ")}${missing.length > 10 ? ", …" : ""} ` +
+      `${missing.length === 1 ? "is" : "are"} missing. It may still be uploading.`,
+  );
+}
+
+/** What a repository has, in a sentence. */
+function describeVariants(variants: readonly Variant[]): string {
+  const names = variants.map(({ quantisation, stem }) => quantisation ?? basename(stem));
+  const unique = [...new Set(names)];
+  return `It has ${unique.slice(0, 40).join(", ")}${unique.length > 40 ? ", …" : ""}.`;
+}
+
+function choiceOf(
+  variant: Variant,
+  all: readonly Variant[],
+  reference: HubReference,
+  { endpoint, headers, id, commit }: Snapshot,
+): Choice {
+  const { quantisation, files } = variant;
+  const isOnly = quantisation !== undefined &&
+    all.filter((other) =>
+        other.quantisation !== undefined && sameQuantisation(other.quantisation, quantisation)
+      ).length === 1;
+  const revision = reference.revision === undefined ? "" : `@${reference.revision}`;
+  return {
+    variant,
+    files: files.map(({ path, bytes, sha256 }) => ({
+      url: urlBelow(endpoint, ...id.split("/"), "resolve", commit, ...path.split("/")).href,
+      headers,
+      bytes,
+      sha256,
+    })),
+    name: reference.name ??
+      (isOnly
+        ? plainName(reference.repository.replace(/[-_.]gguf$/i, ""), quantisation)
+        : plainName(basename(variant.stem))),
+    source: isOnly
+      ? `hf.co/${id}${revision}:${quantisation}`
+      : `hf.co/${id}${revision}/${files[0].path}`,
+  };
+}

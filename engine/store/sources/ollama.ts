@@ -1,0 +1,160 @@
+/**
+ * Models of Ollama's library, by the protocol of container registries.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { M40Error } from "../../errors.ts";
+import { MAX_TEXT_LENGTH, parseParameters } from "../record.ts";
+import { type Answer, ask, parseAnswer } from "./answers.ts";
+import { ollamaRegistry, urlBelow } from "./endpoints.ts";
+import { plainName } from "./plain_name.ts";
+import type { OllamaReference } from "./references.ts";
+import type { Extras, Source } from "./source.ts";
+
+const MAX_MANIFEST_BYTES = 2 ** 20;
+/** Real manifests have fewer than ten layers. */
+const MAX_LAYERS = 100;
+const MAX_FILE_BYTES = 2 ** 46;
+
+const layerSchema = z.object({
+  mediaType: z.string().max(200),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/, "a digest is not sha256: and 64 hex digits"),
+  size: z.number().int().min(0).max(MAX_FILE_BYTES),
+});
+
+const manifestSchema = z.object({
+  schemaVersion: z.literal(2),
+  layers: z.array(layerSchema).min(1).max(MAX_LAYERS),
+});
+
+type Layer = z.infer<typeof layerSchema>;
+
+const LAYER = "application/vnd.ollama.image.";
+const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
+
+/**
+ * What a model of the library is.
+ *
+ * @throws {M40Error} `model_not_found` where there is none; `unsupported` where it is no GGUF that stands
+ * by itself; `io` where the registry does not answer as it should.
+ */
+export async function findInLibrary(
+  reference: OllamaReference,
+  signal?: AbortSignal,
+): Promise<Source> {
+  const { namespace, model, tag } = reference;
+  const short = namespace === "library" ? model : `${namespace}/${model}`;
+  const title = `ollama:${short}:${tag}`;
+  const blobs = (kind: string, name: string) =>
+    urlBelow(ollamaRegistry(), "v2", namespace, model, kind, name);
+  const answer = await ask(blobs("manifests", tag), {
+    what: title,
+    headers: { accept: MANIFEST },
+    maxBytes: MAX_MANIFEST_BYTES,
+    signal,
+  });
+  assertFound(answer, title, short);
+  const { layers } = parseAnswer(answer, manifestSchema, title);
+  const file = modelLayer(layers, title);
+  const sha256 = file.digest.slice("sha256:".length);
+  const plainModel = namespace === "library" ? model : `${namespace}-${model}`;
+  return {
+    title,
+    choices: [{
+      variant: {
+        quantisation: undefined,
+        stem: title,
+        files: [{ path: title, bytes: file.size, sha256 }],
+        bytes: file.size,
+        missing: [],
+      },
+      files: [{ url: blobs("blobs", file.digest).href, bytes: file.size, sha256 }],
+      name: plainName(plainModel, tag === "latest" ? undefined : tag),
+      source: title,
+    }],
+    others: [],
+    notes: layers.some(({ mediaType }) => mediaType === `${LAYER}projector`)
+      ? [`${title} sees pictures; m40 takes its text part only.`]
+      : [],
+    extras: () => readExtras(layers, (layer) => readSmall(layer, title, blobs, signal)),
+  };
+}
+
+function assertFound({ status, url }: Answer, title: string, short: string): void {
+  if (status >= 200 && status < 300) return;
+  if (status === 404 || status === 401) {
+    throw new M40Error(
+      "model_not_found",
+      `There is no ${title}; https://ollama.com/search finds models, and the page of ${short} has its tags.`,
+    );
+  }
+  throw new M40Error("io", `${title} cannot be had: ${url.origin} answered ${status}.`);
+}
+
+function modelLayer(layers: readonly Layer[], title: string): Layer {
+  const adapter = layers.find(({ mediaType }) => mediaType === `${LAYER}adapter`);
+  if (adapter !== undefined) {
+    throw new M40Error(
+      "unsupported",
+      `${title} is an adapter on top of a model; m40 runs models that stand by themselves.`,
+    );
+  }
+  const models = layers.filter(({ mediaType }) => mediaType === `${LAYER}model`);
+  if (models.length === 1) return models[0];
+  throw new M40Error(
+    "unsupported",
+    `${title} has ${models.length} GGUF files among its ${layers.length} layers; wanted exactly one.`,
+  );
+}
+
+/** The text of a layer that holds some lines; its digest is checked. */
+async function readSmall(
+  { digest, size, mediaType }: Layer,
+  title: string,
+  blobs: (kind: string, name: string) => URL,
+  signal?: AbortSignal,
+): Promise<string> {
+  const what = `the ${mediaType.slice(LAYER.length)} of ${title}`;
+  if (size > MAX_TEXT_LENGTH) {
+    throw new M40Error("io", `${what} has ${size} bytes; wanted ${MAX_TEXT_LENGTH} at most.`);
+  }
+  const { status, body, url } = await ask(blobs("blobs", digest), { what, maxBytes: size, signal });
+  if (status !== 200) {
+    throw new M40Error("io", `${what} cannot be had: ${url.origin} answered ${status}.`);
+  }
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", body.slice()));
+  if (`sha256:${hash.toHex()}` !== digest) {
+    throw new M40Error("io", `${what} is not what its manifest says: its SHA-256 is another one.`);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    throw new M40Error("io", `${what} is not UTF-8.`);
+  }
+}
+
+async function readExtras(
+  layers: readonly Layer[],
+  read: (layer: Layer) => Promise<string>,
+): Promise<Extras> {
+  const one = async (kind: string) => {
+    const layer = layers.find(({ mediaType }) => mediaType === `${LAYER}${kind}`);
+    return layer && await read(layer);
+  };
+  const params = await one("params");
+  return {
+    template: await one("template"),
+    system: await one("system"),
+    parameters: params === undefined ? undefined : parseParams(params),
+  };
+}
+
+function parseParams(text: string): Extras["parameters"] {
+  try {
+    return parseParameters(JSON.parse(text));
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 300) : "";
+    throw new M40Error("io", `the parameters that come with the model cannot be used: ${reason}`);
+  }
+}

@@ -1,0 +1,31 @@
+import type { RemoteFile } from "../download/mod.ts";
+import type { ModelRecord } from "../record.ts";
+import type { Variant } from "./quantisations.ts";
+
+/** What comes with a model beside its files. */
+export type Extras = Pick<ModelRecord, "template" | "system" | "parameters">;
+
+/** One model that a source has, ready to be fetched. */
+export interface Choice {
+  readonly variant: Variant;
+  /** Its files, in the order of the parts. */
+  readonly files: readonly RemoteFile[];
+  /** What it is called where nothing else is said. */
+  readonly name: string;
+  /** Where it comes from, as it can be given to `m40 pull` again. */
+  readonly source: string;
+}
+
+/** What a name stands for. */
+export interface Source {
+  /** What it is called in messages. */
+  readonly title: string;
+  /** What may be fetched: one, or several of which the first that fits is taken. Never none. */
+  readonly choices: readonly Choice[];
+  /** Others of the same place, which would be there to choose from. */
+  readonly others: readonly Variant[];
+  /** What comes with it; asked for when it is wanted. */
+  extras?(): Promise<Extras>;
+  /** What is left out, in sentences. */
+  readonly notes: readonly string[];
+}

@@ -1,0 +1,257 @@
+// Pulls from Ollama's registry, from URLs and from paths; servers that do not mean well.
+import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { join } from "@std/path";
+import { M40Error } from "../engine/errors.ts";
+import { pull } from "../engine/pull/mod.ts";
+import { readRecord } from "../engine/store/record.ts";
+import { smallModel, smallParts, withPulls } from "./pull_fixture.ts";
+import { content, type Layers, type PullServer } from "./pull_server.ts";
+
+/** Has the server answer everything below a path with the same. */
+function answer(server: PullServer, path: RegExp, make: () => Response): void {
+  server.intercept = (_request, url) => path.test(url.pathname) ? make() : undefined;
+}
+
+Deno.test("pull: an Ollama model comes with its template, system message and parameters", () =>
+  withPulls(async ({ server, models }) => {
+    const model = await smallModel();
+    server.library.set("library/tiny", [
+      ["model", model],
+      ["projector", await smallModel(1)],
+      ["template", content("{{ .System }} {{ .Prompt }}")],
+      ["system", content("Be kind.")],
+      ["params", content(JSON.stringify({ stop: ["<|end|>"], temperature: 0.5, num_ctx: 4096 }))],
+      ["license", content("x".repeat(5_000_000))],
+    ]);
+    const notes: string[] = [];
+    const pulled = await pull("ollama:tiny:8b", { onNote: (note) => notes.push(note) });
+    assertEquals([pulled.name, pulled.source], ["tiny:8b", "ollama:tiny:8b"]);
+    assertEquals(await Deno.readFile(join(models, "tiny:8b.gguf")), model.bytes);
+    assertMatch(notes.join(), /sees pictures; m40 takes its text part only/);
+    const { record } = await readRecord(models, "tiny:8b");
+    assertEquals(record?.template, "{{ .System }} {{ .Prompt }}");
+    assertEquals(record?.system, "Be kind.");
+    assertEquals(record?.parameters, { stop: ["<|end|>"], temperature: 0.5, num_ctx: 4096 });
+    assertEquals((await pull("ollama.com/library/tiny:8b")).outcome, "present");
+    // Of `latest` nothing is left in the name, and the file is there already.
+    const latest = await pull("ollama:tiny");
+    assertEquals([latest.name, latest.outcome], ["tiny", "linked"]);
+    await assertRejects(() => pull("ollama:tiny:9b"), M40Error, "There is no ollama:tiny:9b");
+    await assertRejects(() => pull("ollama:tiny", { quantisation: "Q8_0" }), M40Error, "its tag");
+  }));
+
+Deno.test("pull: manifests that are hostile, damaged or of no model are refused by name", () =>
+  withPulls(async ({ server, list, models }) => {
+    await Deno.mkdir(models);
+    const model = await smallModel();
+    const good = { mediaType: "application/vnd.ollama.image.model", size: 10 };
+    const manifest = (layers: unknown[]) => () => Response.json({ schemaVersion: 2, layers });
+    const digest = (text: string) => manifest([{ ...good, digest: text }]);
+    const ok = `sha256:${"0".repeat(64)}`;
+    const cases: [string, () => Response, RegExp][] = [
+      [
+        "no JSON",
+        () => new Response("<html>Sign in</html>"),
+        /answered with a web page, wanted JSON/,
+      ],
+      ["no manifest", () => Response.json([]), /is not what it should be/],
+      ["schema 1", () => Response.json({ schemaVersion: 1, layers: [] }), /at schemaVersion/],
+      ["no layers", manifest([]), /at layers/],
+      ["10,000 layers", manifest(Array(10_000).fill({ ...good, digest: ok })), /bytes|at layers/],
+      ["200 layers", manifest(Array(200).fill({ ...good, digest: ok })), /at layers/],
+      ["a path as digest", digest("sha256:../../../../etc/passwd"), /a digest is not/],
+      ["another hash", digest(`md5:${"0".repeat(32)}`), /a digest is not/],
+      ["NUL in the digest", digest(`sha256:${"0".repeat(63)}\0`), /a digest is not/],
+      ["upper case", digest(`sha256:${"A".repeat(64)}`), /a digest is not/],
+      ["a size below 0", manifest([{ ...good, digest: ok, size: -1 }]), /layers\.0\.size/],
+      ["a size of 10^18", manifest([{ ...good, digest: ok, size: 1e18 }]), /layers\.0\.size/],
+      ["half a byte", manifest([{ ...good, digest: ok, size: 1.5 }]), /layers\.0\.size/],
+      [
+        "no GGUF",
+        manifest([{ mediaType: "application/vnd.ollama.image.license", digest: ok, size: 1 }]),
+        /has 0 GGUF files/,
+      ],
+      [
+        "two GGUFs",
+        manifest([{ ...good, digest: ok }, { ...good, digest: ok }]),
+        /has 2 GGUF files/,
+      ],
+      [
+        "an adapter",
+        manifest([
+          { ...good, digest: ok },
+          { mediaType: "application/vnd.ollama.image.adapter", digest: ok, size: 1 },
+        ]),
+        /is an adapter/,
+      ],
+      ["endless", () => new Response("[".repeat(3_000_000)), /more than 1048576 bytes/],
+      ["nested", () => new Response("[".repeat(900_000)), /wanted JSON/],
+      [
+        "compressed a thousand times",
+        () => {
+          const zeros = new Blob([new Uint8Array(200_000_000)]).stream();
+          const body = zeros.pipeThrough(new CompressionStream("gzip"));
+          return new Response(body, { headers: { "content-encoding": "gzip" } });
+        },
+        /more than 1048576 bytes/,
+      ],
+      [
+        "to a file",
+        () => new Response(null, { status: 302, headers: { location: "file:///etc/passwd" } }),
+        /file:/,
+      ],
+      [
+        "round and round",
+        () => new Response(null, { status: 302, headers: { location: "" } }),
+        /redirects for ever/,
+      ],
+      ["a server's fault", () => new Response("", { status: 418 }), /answered 418/],
+    ];
+    for (const [what, make, pattern] of cases) {
+      answer(server, /manifests/, make);
+      const error = await assertRejects(() => pull("ollama:tiny"), M40Error, undefined, what);
+      assertMatch(error.message, pattern, what);
+      assertEquals(error.message.length < 1000, true, what);
+    }
+    server.intercept = undefined;
+
+    const layers = (extra: Layers): void => {
+      server.library.set("library/tiny", [["model", model], ...extra]);
+    };
+    const wrong = { ...content("right"), bytes: content("wrong").bytes };
+    const extras: [string, Layers, RegExp][] = [
+      ["wrong digest", [["template", wrong]], /the template of .* SHA-256 is another/],
+      ["huge template", [["template", { ...content("x"), size: 2 ** 40 }]], /1099511627776 bytes/],
+      ["no UTF-8", [["system", content(new Uint8Array([0xff, 0xfe]))]], /not UTF-8/],
+      ["no parameters", [["params", content("[1]")]], /parameters .* cannot be used/],
+      ["odd parameters", [["params", content('{"../x": 1}')]], /parameters .* cannot be used/],
+      ["nested parameters", [["params", content('{"a":{"b":1}}')]], /parameters .* cannot be used/],
+    ];
+    for (const [what, extra, pattern] of extras) {
+      layers(extra);
+      const error = await assertRejects(() => pull("ollama:tiny"), M40Error, undefined, what);
+      assertMatch(error.message, pattern, what);
+    }
+    assertEquals(list(), []);
+  }));
+
+Deno.test("pull: listings of the Hub that are hostile or damaged are refused by name", () =>
+  withPulls(async ({ server, list, models }) => {
+    await Deno.mkdir(models);
+    server.repositories.set("a/b", { files: { "x-Q8_0.gguf": await smallModel() } });
+    const entry = {
+      type: "file",
+      size: 10,
+      path: "x.gguf",
+      lfs: { oid: "0".repeat(64), size: 10 },
+    };
+    const tree = (...entries: unknown[]) => () => Response.json(entries);
+    const path = (text: string) => tree({ ...entry, path: text });
+    const next = (link: string) => () =>
+      Response.json([], { headers: { link: `<${link}>; rel="next"` } });
+    const cases: [string, () => Response, RegExp][] = [
+      ["a path out of it", path("../../x.gguf"), /lists a file at .*: refused/],
+      ["an absolute path", path("/etc/x.gguf"), /lists a file at .*: refused/],
+      ["NUL in a path", path("a\0.gguf"), /lists a file at .*: refused/],
+      ["a backslash", path("a\\b.gguf"), /lists a file at .*: refused/],
+      ["a hash that is none", tree({ ...entry, lfs: { oid: "x", size: 1 } }), /0\.lfs\.oid/],
+      ["a huge size", tree({ ...entry, lfs: { oid: "0".repeat(64), size: 2 ** 60 } }), /lfs\.size/],
+      ["no list", () => Response.json({ error: "x" }), /is not what it should be/],
+      ["elsewhere", next("https://evil.example/tree"), /evil\.example.*refused/],
+      ["a file", next("file:///etc/passwd"), /refused/],
+      ["for ever", next(`${server.origin}/api/models/a/b/tree/x`), /more files than can be listed/],
+      ["a page", () => new Response("<!DOCTYPE html><p>Sign in"), /a web page, wanted JSON/],
+    ];
+    for (const [what, make, pattern] of cases) {
+      answer(server, /\/tree\//, make);
+      const error = await assertRejects(() => pull("hf.co/a/b"), M40Error, undefined, what);
+      assertMatch(error.message, pattern, what);
+    }
+    answer(server, /\/revision\//, () => Response.json({ sha: "../../../x" }));
+    await assertRejects(() => pull("hf.co/a/b"), M40Error, "at sha");
+    assertEquals(list(), []);
+  }));
+
+Deno.test("pull: what fails for a moment is asked for again, what takes too long is told", () =>
+  withPulls(async ({ server }) => {
+    server.repositories.set("a/b", { files: { "x-Q8_0.gguf": await smallModel() } });
+    let left = 2;
+    server.intercept = () => {
+      const headers = { "retry-after": "1" };
+      if (left-- > 0) return new Response("", { status: left ? 429 : 503, headers });
+      return undefined;
+    };
+    assertEquals((await pull("hf.co/a/b")).outcome, "fetched");
+    server.intercept = () => new Response("", { status: 429, headers: { "retry-after": "3600" } });
+    await assertRejects(() => pull("hf.co/a/b"), M40Error, "429, too many requests");
+    // A port at which nobody listens.
+    Deno.env.set("HF_ENDPOINT", "http://127.0.0.1:1");
+    await assertRejects(() => pull("hf.co/a/b"), M40Error, "cannot be reached");
+    for (const wrong of ["x", "file:///", "http://a:b@c/"]) {
+      Deno.env.set("HF_ENDPOINT", wrong);
+      await assertRejects(() => pull("hf.co/a/b"), M40Error, "HF_ENDPOINT is not", wrong);
+    }
+  }));
+
+Deno.test("pull: a file at a URL comes under its name, and is there the second time", () =>
+  withPulls(async ({ server, models, list }) => {
+    const model = await smallModel();
+    server.files.set("My Model.gguf", model);
+    server.files.set("page.gguf", content("<html>gone</html>"));
+    const url = `${server.cdn}/files/My%20Model.gguf?x=1`;
+    const pulled = await pull(url);
+    assertEquals([pulled.name, pulled.source], ["My-Model", url]);
+    assertEquals(await Deno.readFile(join(models, "My-Model.gguf")), model.bytes);
+    assertEquals((await pull(url)).outcome, "present");
+    const changed = content(new Uint8Array([...(await smallModel(5)).bytes, 0]));
+    server.files.set("My Model.gguf", changed);
+    assertEquals((await pull(url)).outcome, "fetched");
+    assertEquals(await Deno.readFile(join(models, "My-Model.gguf")), changed.bytes);
+
+    await assertRejects(() => pull(`${server.cdn}/files/no.gguf`), M40Error, "nothing at");
+    const page = await assertRejects(() => pull(`${server.cdn}/files/page.gguf`), M40Error);
+    assertMatch(page.message, /a web page/);
+    answer(server, /files/, () => new Response("", { status: 403 }));
+    await assertRejects(() => pull(url), M40Error, "not given to everybody");
+    answer(
+      server,
+      /files/,
+      () => new Response(null, { status: 302, headers: { location: "file:///etc/passwd" } }),
+    );
+    await assertRejects(() => pull(url), M40Error, "file:");
+    assertEquals(list(), ["My-Model.gguf", "My-Model.json"]);
+  }));
+
+Deno.test("pull: a path is linked or copied, whole models only, and the original stays", () =>
+  withPulls(async ({ models, folder, list }) => {
+    const { bytes } = await smallModel();
+    const path = join(folder, "a model.gguf");
+    await Deno.writeFile(path, bytes);
+    const linked = await pull(path);
+    assertEquals([linked.name, linked.outcome], ["a-model", "linked"]);
+    assertEquals(Deno.statSync(join(models, "a-model.gguf")).ino, Deno.statSync(path).ino);
+    const copied = await pull(path, { name: "b:c", copy: true });
+    assertEquals(copied.outcome, "copied");
+    assertEquals(Deno.statSync(join(models, "b:c.gguf")).ino === Deno.statSync(path).ino, false);
+    assertEquals(await Deno.readFile(join(models, "b:c.gguf")), bytes);
+    assertEquals(await Deno.readFile(path), bytes);
+
+    for (const [name, { bytes }] of Object.entries(await smallParts("p", 2))) {
+      await Deno.writeFile(join(folder, name), bytes);
+    }
+    const parts = await pull(join(folder, "p-00002-of-00002.gguf"), { name: "parts" });
+    assertEquals(parts.files.map(({ name }) => name), [
+      "parts-00001-of-00002.gguf",
+      "parts-00002-of-00002.gguf",
+    ]);
+    await Deno.remove(join(folder, "p-00001-of-00002.gguf"));
+    const before = list();
+    await assertRejects(() => pull(join(folder, "p-00002-of-00002.gguf"), { name: "q" }), M40Error);
+    await assertRejects(() => pull(join(folder, "none.gguf")), M40Error, "no such file");
+    await Deno.writeTextFile(join(folder, "text.gguf"), "hello");
+    await assertRejects(() => pull(join(folder, "text.gguf")), M40Error, "not a GGUF file");
+    await assertRejects(() => pull(join(folder, "text.gguf"), { force: true }), M40Error);
+    await assertRejects(() => pull(join(models, "a-model.gguf")), M40Error, "already");
+    await assertRejects(() => pull(folder), M40Error);
+    assertEquals(list(), before);
+  }));
