@@ -54,17 +54,23 @@ export class Remote {
   async get(asked: Asked, signal: AbortSignal): Promise<Response> {
     const found = this.#found;
     if (found !== undefined) {
-      this.#found = undefined;
-      const response = await this.#ask(found, asked, signal);
+      const response = await this.#ask(found, asked, signal).catch((error) => {
+        this.#forget(found);
+        throw error;
+      });
       // What a signature was good for ends; the way is found once more from the beginning.
       if (!isRefusal(response.status) && !REDIRECTS.includes(response.status)) {
-        const answer = await this.#answer(found, response);
-        this.#found = found;
-        return answer;
+        return await this.#answer(found, response);
       }
       await dismiss(response);
+      this.#forget(found);
     }
     return await this.#follow(asked, signal);
+  }
+
+  /** Another connection may have found another way meanwhile. */
+  #forget(found: Place): void {
+    if (this.#found === found) this.#found = undefined;
   }
 
   async #follow(asked: Asked, signal: AbortSignal): Promise<Response> {
@@ -149,6 +155,7 @@ export class Remote {
     const { status, headers } = response;
     if (status === 200 || status === 206 || status === 416) return response;
     await dismiss(response);
+    this.#forget(place);
     const said = `${shownUrl(place.url)} answers ${status}${
       response.statusText && " "
     }${response.statusText}`;
