@@ -276,7 +276,7 @@ export class Engine {
     const unused = await this.state.settle();
     this.loaded.context.close();
     // A call that never returns needs the library.
-    if (unused) this.loaded.kernels.close();
+    if (unused || this.loaded.kernels.processId !== undefined) await this.loaded.kernels.close();
   }
 
   private assertOpen(): void {

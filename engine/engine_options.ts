@@ -6,6 +6,12 @@ import type { ModelDefaults } from "./store/model_defaults.ts";
 export interface EngineOptions {
   /** "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N". */
   device?: string;
+  /**
+   * Whether the device's native code runs in a process of its own, default false: a signal that ends it, or a GPU
+   * that is lost or hangs, then fails what was asked of this engine with "device" and nothing else here,
+   * and after {@link Engine.close} nothing of it is left on the device. It costs a step some microseconds.
+   */
+  deviceProcess?: boolean;
   /** Tokens that one sequence may have, prompt and output together; absent: what the model and memory allow. */
   contextTokens?: number;
   /** CPU only: threads; absent is one a physical core. */

@@ -2,7 +2,7 @@ import type { ChatFormat } from "./chat/chat_format.ts";
 import { loadChat } from "./chat/load.ts";
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
-import { openDevice } from "./device/open.ts";
+import { openDevice, openDeviceProcess } from "./device/open.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import {
   type EngineOptions,
@@ -80,7 +80,10 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     ...defaults.sampling,
   };
   const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
-  const { library, index, fallback } = openDevice(options.device ?? "auto");
+  const { device = "auto", deviceProcess } = options;
+  const { library, index, fallback } = deviceProcess
+    ? await openDeviceProcess(device)
+    : openDevice(device);
   if (fallback !== undefined) options.onFallback?.(fallback);
   let context: Context | undefined;
   try {
@@ -115,7 +118,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     };
   } catch (error) {
     context?.close();
-    library.close();
+    await library.close();
     throw error;
   }
 }

@@ -3,7 +3,7 @@ import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
 import { ABI_VERSION, OpKind, OPS, STRUCTS } from "../engine/device/structs.ts";
-import { SYMBOLS } from "../engine/device/symbols.ts";
+import { CHANNEL_SYMBOLS, SYMBOLS } from "../engine/device/symbols.ts";
 import { WEIGHT_FIELDS } from "../engine/program/operation.ts";
 
 const HEADER = await Deno.readTextFile(new URL("../cuda/include/m40.h", import.meta.url));
@@ -61,7 +61,7 @@ Deno.test("every function of m40.h is in the symbol table, with as many paramete
       [, name, parameters],
     ) => [name, parameters === "void" ? 0 : parameters.split(",").length]),
   );
-  const bound = Object.entries(SYMBOLS).map(([name, { parameters }]) =>
+  const bound = Object.entries({ ...SYMBOLS, ...CHANNEL_SYMBOLS }).map(([name, { parameters }]) =>
     [name, parameters.length] as const
   );
   assertEquals(Object.fromEntries(bound), Object.fromEntries(declared));

@@ -207,12 +207,12 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     );
 
     assertAnswer(
-      answer((e) => symbols.m40_tensor_read(handle, 0, 99n, 2n, place, e)),
+      answer((e) => symbols.m40_tensor_read(handle, 0, 99n, 2n, place, 2n, e)),
       Status.invalidArgument,
       /2 rows from row 99 on: the tensor has 100/,
     );
     assertAnswer(
-      answer((e) => symbols.m40_tensor_read(handle, 4000, 0n, 1n, place, e)),
+      answer((e) => symbols.m40_tensor_read(handle, 4000, 0n, 1n, place, 2n, e)),
       Status.invalidArgument,
       /tensor 4000 does not exist/,
     );

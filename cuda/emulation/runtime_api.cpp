@@ -328,6 +328,19 @@ cudaError_t cudaFreeHost(void* memory) {
   return cudaSuccess;
 }
 
+cudaError_t cudaHostRegister(void* memory, size_t n_bytes, unsigned) {
+  wait_for_device("cudaHostRegister");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!host_allocations.emplace(memory, n_bytes).second) return remember(cudaErrorInvalidValue);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void* memory) {
+  wait_for_device("cudaHostUnregister");
+  const std::lock_guard<std::mutex> lock(mutex);
+  return host_allocations.erase(memory) == 1 ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+
 cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind) {
   wait_for_device("cudaMemcpy");
   return cudaMemcpyAsync(to, from, n_bytes, kind, nullptr);

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 6u
+#define M40_ABI_VERSION 7u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -183,8 +183,8 @@ M40_API m40_status m40_tensor_bytes(m40_context* context, const m40_tensor_desc*
 M40_API m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_desc* desc, const char* path, uint64_t offset, uint32_t* tensor, m40_error* error);
 M40_API m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_desc* desc, const void* data, uint64_t n_bytes, uint32_t* tensor, m40_error* error);
 M40_API m40_status m40_upload_finish(m40_context* context, m40_error* error);
-// The tensor's values as floats, from row first_row of all its experts' rows: [n_rows, columns].
-M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values, m40_error* error);
+// The tensor's values as floats, from row first_row of all its experts' rows: [n_rows, columns], which n_values are.
+M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values, uint64_t n_values, m40_error* error);
 
 // ---- KV cache ---------------------------------------------------------------------------------------
 
@@ -590,6 +590,39 @@ M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t bl
 M40_API m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error);
 M40_API m40_status m40_step_wait(m40_program* program, m40_error* error);
 M40_API m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error);
+
+// ---- the device in a process of its own ---------------------------------------------------------------
+
+// A channel is a process that serves the functions above, and memory that it shares with this one. What happens to that
+// process, a signal or a device that hangs, ends its calls with M40_DEVICE_LOST and nothing else here. This one's library
+// never touches the device. Calls of one context are made one after the other; m40_get_device_state has a way of its own.
+typedef struct m40_channel m40_channel;
+
+// What is handed to a function, in the order of its parameters but for the error: a number, a handle that the channel
+// gave, or the address of memory and how much there is (0, 0 for NULL).
+typedef struct m40_channel_argument {
+  uint64_t value;
+  uint64_t n_bytes;  // of memory; else 0
+} m40_channel_argument;
+
+// Starts a process. command: a program and its arguments, each zero-terminated, n_bytes in all. It has to call
+// m40_channel_serve(3, 4) of the same library; its signals of the keyboard and SIGTERM are blocked, as it ends when this
+// process does, however that happens, or when it is told to.
+M40_API m40_status m40_channel_open(const char* command, uint64_t n_bytes, m40_channel** channel, m40_error* error);
+// The id of the process.
+M40_API int32_t m40_channel_process(const m40_channel* channel);
+// Says, as M40_DEVICE_LOST, that the process is no more and why.
+M40_API m40_status m40_channel_check(m40_channel* channel, m40_error* error);
+// A function of this header by its name ("m40_step"), or M40_NONE where there is none that a channel serves.
+M40_API uint32_t m40_channel_function(const char* name);
+// Calls a function there. value: what a function gives that is no status; may be NULL. Memory of m40_host_alloc is shared,
+// other memory copied. m40_step_begin returns at once: its failure is m40_step_wait's. Any thread may call.
+M40_API m40_status m40_channel_call(m40_channel* channel, uint32_t function, const m40_channel_argument* arguments, uint32_t n_arguments, uint64_t* value, m40_error* error);
+// Has the process end, by SIGKILL where it takes longer than that, and frees the channel with all host memory. It fails, and
+// frees nothing, where the process is not even ended by that: the library must stay loaded then.
+M40_API m40_status m40_channel_close(m40_channel* channel, uint32_t patience_ms, m40_error* error);
+// The other end, in the process that was started: serves until it is told to end. memory and socket: file descriptors.
+M40_API m40_status m40_channel_serve(int32_t memory, int32_t socket, m40_error* error);
 
 #ifdef __cplusplus
 }

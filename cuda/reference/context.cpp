@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "../runtime/checks.h"
+#include "../runtime/host_memory.h"
 #include "host.h"
 #include "objects.h"
 
@@ -72,6 +73,10 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   list.erase(found);
   free(memory);
 }
+
+// The host's memory is the device's own.
+void m40::register_host_memory(m40_context*, void*, uint64_t) {}
+bool m40::unregister_host_memory(m40_context*, void*) { return true; }
 
 extern "C" m40_status m40_upload_finish(m40_context* context, m40_error* error) {
   // Uploads of this library are over when their call returns.

@@ -38,11 +38,15 @@ void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes) {
   }
 }
 
-void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows) {
+void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows, uint64_t n_values) {
   if (desc == nullptr) fail(M40_INVALID_ARGUMENT, "tensor %u does not exist", tensor);
   const uint64_t rows = uint64_t{desc->n_experts} * desc->rows;
   if (first_row > rows || n_rows > rows - first_row) {
     fail(M40_INVALID_ARGUMENT, "%llu rows from row %llu on: the tensor has %llu", Long{n_rows}, Long{first_row}, Long{rows});
+  }
+  uint64_t wanted;
+  if (__builtin_mul_overflow(n_rows, uint64_t{desc->columns}, &wanted) || n_values != wanted) {
+    fail(M40_INVALID_ARGUMENT, "room for %llu values of %llu rows: wanted %u a row", Long{n_values}, Long{n_rows}, desc->columns);
   }
 }
 

@@ -21,8 +21,8 @@ void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t want
 // n_bytes are those of the tensor's data.
 void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes);
 
-// The tensor is there (desc is not nullptr), and has these rows, over all its experts.
-void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows);
+// The tensor is there (desc is not nullptr), and has these rows, over all its experts; n_values are theirs.
+void check_tensor_rows(uint32_t tensor, const m40_tensor_desc* desc, uint64_t first_row, uint64_t n_rows, uint64_t n_values);
 
 // Bytes of all pages of a cache.
 uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t page_bytes);

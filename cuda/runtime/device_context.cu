@@ -3,6 +3,7 @@
 
 #include "checks.h"
 #include "device_objects.h"
+#include "host_memory.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -149,4 +150,16 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   auto& list = context->host_memory;
   const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
   if (found != list.end()) list.erase(found);
+}
+
+void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) {
+  context->use();
+  check(cudaHostRegister(memory, n_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), "page-locked host memory");
+}
+
+bool m40::unregister_host_memory(m40_context* context, void* memory) {
+  if (!context->settle()) return false;
+  cudaHostUnregister(memory);
+  cudaGetLastError();  // so that it is not taken for a launch's
+  return true;
 }

@@ -101,11 +101,11 @@ extern "C" m40_status m40_upload_finish(m40_context* context, m40_error* error) 
 }
 
 extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values,
-                                      m40_error* error) {
+                                      uint64_t n_values, m40_error* error) {
   return guarded(error, [&] {
     require(context, "context");
     const m40_tensor_desc* desc = context->find(tensor);
-    m40::check_tensor_rows(tensor, desc, first_row, n_rows);
+    m40::check_tensor_rows(tensor, desc, first_row, n_rows, n_values);
     if (n_rows == 0) return;
     require(values, "values");
     context->use();

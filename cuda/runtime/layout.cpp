@@ -226,6 +226,11 @@ std::string describe() {
     FIELD(status);
     FIELD(sample);
   }
+  {
+    STRUCT(m40_channel_argument);
+    FIELD(value);
+    FIELD(n_bytes);
+  }
   return json + "}";
 }
 

@@ -120,6 +120,7 @@ export class Context {
         BigInt(firstRow),
         BigInt(rows),
         asBytes(values),
+        BigInt(values.length),
         error,
       )
     );

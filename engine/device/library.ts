@@ -2,6 +2,7 @@ import { dirname, join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { Context, type ContextOptions } from "./context.ts";
+import { DeviceProcess } from "./device_process.ts";
 import { call, callAsync } from "./status.ts";
 import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, DeviceKinds, ERROR, NONE } from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
@@ -146,10 +147,13 @@ export type FieldRole =
 
 /** A kernel library: native code behind m40.h. */
 export class KernelLibrary {
+  /** The end, once it was asked for. */
+  private closing?: Promise<void>;
+
   private constructor(
     readonly path: string,
     readonly backend: Backend,
-    private readonly opened: Deno.DynamicLibrary<typeof SYMBOLS>,
+    private readonly opened: Deno.DynamicLibrary<typeof SYMBOLS> | DeviceProcess,
   ) {}
 
   /**
@@ -158,36 +162,49 @@ export class KernelLibrary {
    * @throws {M40Error} "unsupported" where it is missing, cannot be loaded or has another ABI version.
    */
   static find(backend: Backend): KernelLibrary {
-    const path = findLibrary(backend);
-    if (path === undefined) {
-      throw new M40Error(
-        "unsupported",
-        `${libraryName(backend)} was not found; looked at ${libraryPaths(backend).join(", ")}. ` +
-          `Put it beside the executable, name its folder in M40_KERNELS, or build it: ` +
-          `deno task build --target ${backend}.`,
-      );
-    }
-    return KernelLibrary.open(path);
+    return KernelLibrary.open(pathOf(backend));
   }
 
   /** Opens the library at a path; fails as {@link find} does. */
   static open(path: string): KernelLibrary {
-    const version = abiVersion(path);
-    if (version !== ABI_VERSION) {
-      throw new M40Error(
-        "unsupported",
-        `${path} has ABI version ${version}; this m40 wants version ${ABI_VERSION}. ` +
-          `Use the library that came with this m40, or build it anew: deno task build.`,
-      );
-    }
+    assertVersion(path);
     let library: Deno.DynamicLibrary<typeof SYMBOLS>;
     try {
       library = Deno.dlopen(path, SYMBOLS);
     } catch (error) {
       throw unloadable(path, error);
     }
-    const backend = text(library.symbols.m40_backend()) as Backend;
-    return new KernelLibrary(path, backend, library);
+    return new KernelLibrary(path, text(library.symbols.m40_backend()) as Backend, library);
+  }
+
+  /**
+   * Finds a backend's library and starts a process that its functions are run in: see {@link DeviceProcess}.
+   *
+   * @throws {M40Error} As {@link find} does, and "internal" where no process can be started.
+   */
+  static startProcess(backend: Backend): KernelLibrary {
+    const path = resolve(pathOf(backend));
+    assertVersion(path);
+    const process = new DeviceProcess(path);
+    return new KernelLibrary(path, text(process.symbols.m40_backend()) as Backend, process);
+  }
+
+  /** The number of the process that its functions are run in, where that is one of its own. */
+  get processId(): number | undefined {
+    return this.opened instanceof DeviceProcess ? this.opened.processId : undefined;
+  }
+
+  /**
+   * Returns, off the event loop, when the first device can be used without a long wait: waking it takes
+   * most of a second. Failures are left to who uses it.
+   */
+  async wake(): Promise<void> {
+    if (this.opened instanceof DeviceProcess) await this.opened.wake();
+  }
+
+  /** @throws {M40Error} "device" where the functions' own process is no more. */
+  check(): void {
+    if (this.opened instanceof DeviceProcess) this.opened.check();
   }
 
   /** The opened functions; for engine/device/ alone. */
@@ -266,10 +283,37 @@ export class KernelLibrary {
     return new Context(this.symbols, options);
   }
 
-  /** Unloads the library; everything created from it must be closed before. */
-  close(): void {
-    this.opened.close();
+  /**
+   * Unloads the library, at once unless it has a process of its own, which is ended. Everything created from
+   * it must be closed before.
+   *
+   * @throws {M40Error} "device" where the process cannot be ended.
+   */
+  close(): Promise<void> {
+    return this.closing ??= Promise.resolve(this.opened.close());
   }
+}
+
+/** The path of a backend's library; fails where there is none. */
+function pathOf(backend: Backend): string {
+  const path = findLibrary(backend);
+  if (path !== undefined) return path;
+  throw new M40Error(
+    "unsupported",
+    `${libraryName(backend)} was not found; looked at ${libraryPaths(backend).join(", ")}. ` +
+      `Put it beside the executable, name its folder in M40_KERNELS, or build it: ` +
+      `deno task build --target ${backend}.`,
+  );
+}
+
+function assertVersion(path: string): void {
+  const version = abiVersion(path);
+  if (version === ABI_VERSION) return;
+  throw new M40Error(
+    "unsupported",
+    `${path} has ABI version ${version}; this m40 wants version ${ABI_VERSION}. ` +
+      `Use the library that came with this m40, or build it anew: deno task build.`,
+  );
 }
 
 /** Opened by itself first, since a library of another version may lack functions that SYMBOLS names. */

@@ -1,5 +1,5 @@
 import { M40Error } from "../errors.ts";
-import { findLibrary, KernelLibrary, libraryPaths } from "./library.ts";
+import { type Backend, findLibrary, KernelLibrary, libraryPaths } from "./library.ts";
 
 /** A device by its library and its index in it. Close the library afterwards. */
 export interface OpenedDevice {
@@ -17,6 +17,37 @@ export interface OpenedDevice {
  * "unsupported" where its library is missing or cannot be loaded.
  */
 export function openDevice(device: string): OpenedDevice {
+  return choose(device, KernelLibrary.find);
+}
+
+/**
+ * {@link openDevice} in a process of its own. What takes a while, to start it and to wake the device, does not
+ * hold up the event loop.
+ *
+ * @throws {M40Error} As {@link openDevice} does, and "device" where the process ended.
+ */
+export async function openDeviceProcess(device: string): Promise<OpenedDevice> {
+  const started = new Map<Backend, KernelLibrary>();
+  const start = (backend: Backend) => {
+    const library = started.get(backend) ?? KernelLibrary.startProcess(backend);
+    started.set(backend, library);
+    return library;
+  };
+  const closeAllBut = (kept?: KernelLibrary) =>
+    Promise.all([...started.values()].filter((one) => one !== kept).map((one) => one.close()));
+  try {
+    if (!["cpu", "emulated"].includes(device) && findLibrary("cuda")) await start("cuda").wake();
+    const opened = choose(device, start);
+    await closeAllBut(opened.library);
+    await opened.library.wake();
+    return opened;
+  } catch (error) {
+    await closeAllBut();
+    throw error;
+  }
+}
+
+function choose(device: string, find: (backend: Backend) => KernelLibrary): OpenedDevice {
   const match = /^(auto|cpu|emulated|cuda(?::(\d{1,4}))?)$/.exec(device);
   if (match === null) {
     throw new M40Error(
@@ -25,9 +56,9 @@ export function openDevice(device: string): OpenedDevice {
     );
   }
   if (device === "cpu" || device === "emulated") {
-    return { library: KernelLibrary.find(device), index: 0 };
+    return { library: find(device), index: 0 };
   }
-  if (device !== "auto") return openCuda(Number(match[2] ?? 0));
+  if (device !== "auto") return openCuda(Number(match[2] ?? 0), find);
   if (findLibrary("cuda") === undefined) {
     if (findLibrary("cpu") === undefined) {
       throw new M40Error(
@@ -37,21 +68,21 @@ export function openDevice(device: string): OpenedDevice {
           `executable, name its folder in M40_KERNELS, or build one: deno task build.`,
       );
     }
-    return { library: KernelLibrary.find("cpu"), index: 0 };
+    return { library: find("cpu"), index: 0 };
   }
   try {
-    const opened = openCuda(0);
+    const opened = openCuda(0, find);
     assertUsable(opened);
     return opened;
   } catch (error) {
     if (!(error instanceof M40Error)) throw error;
     if (findLibrary("cpu") === undefined) throw error;
-    return { library: KernelLibrary.find("cpu"), index: 0, fallback: error.message };
+    return { library: find("cpu"), index: 0, fallback: error.message };
   }
 }
 
-function openCuda(index: number): OpenedDevice {
-  const library = KernelLibrary.find("cuda");
+function openCuda(index: number, find: (backend: Backend) => KernelLibrary): OpenedDevice {
+  const library = find("cuda");
   try {
     const { count, absence } = library.countDevices();
     if (count === 0) throw new M40Error("device", absence);

@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 6;
+export const ABI_VERSION = 7;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -384,6 +384,12 @@ export const SAMPLE = new Struct("m40_sample", {
   surprise: "f32",
 });
 
+/** What is handed to a function of another process: a number, a handle or an address; bytes there. */
+export const CHANNEL_ARGUMENT = new Struct("m40_channel_argument", {
+  value: "u64",
+  n_bytes: "u64",
+});
+
 /** The sample's fields are those of {@link SAMPLE}. */
 export const RESULT = new Struct("m40_result", {
   kind: "u32",
@@ -410,4 +416,5 @@ export const STRUCTS = [
   TOKEN_BIAS,
   SAMPLE,
   RESULT,
+  CHANNEL_ARGUMENT,
 ];

@@ -57,9 +57,9 @@ export const SYMBOLS = {
   // m40_status m40_upload_finish(m40_context*, m40_error*)
   m40_upload_finish: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
   // m40_status m40_tensor_read(m40_context*, uint32_t tensor, uint64_t first_row, uint64_t n_rows,
-  //   float* values, m40_error*)
+  //   float* values, uint64_t n_values, m40_error*)
   m40_tensor_read: {
-    parameters: ["pointer", "u32", "u64", "u64", "buffer", "buffer"],
+    parameters: ["pointer", "u32", "u64", "u64", "buffer", "u64", "buffer"],
     result: "i32",
   },
 
@@ -147,6 +147,32 @@ export const SYMBOLS = {
   m40_step_wait: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
   // m40_status m40_step_finish(m40_program*, m40_result* results, uint32_t n_results, m40_error*)
   m40_step_finish: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+/** The functions that reach a device in a process of its own. */
+export const CHANNEL_SYMBOLS = {
+  // m40_status m40_channel_open(const char* command, uint64_t n_bytes, m40_channel**, m40_error*)
+  m40_channel_open: { parameters: ["buffer", "u64", "buffer", "buffer"], result: "i32" },
+  // int32_t m40_channel_process(const m40_channel*)
+  m40_channel_process: { parameters: ["pointer"], result: "i32" },
+  // m40_status m40_channel_check(m40_channel*, m40_error*)
+  m40_channel_check: { parameters: ["pointer", "buffer"], result: "i32" },
+  // uint32_t m40_channel_function(const char* name)
+  m40_channel_function: { parameters: ["buffer"], result: "u32" },
+  // m40_status m40_channel_call(m40_channel*, uint32_t function, const m40_channel_argument*,
+  //   uint32_t n_arguments, uint64_t* value, m40_error*)
+  m40_channel_call: {
+    parameters: ["pointer", "u32", "buffer", "u32", "buffer", "buffer"],
+    result: "i32",
+  },
+  // m40_status m40_channel_close(m40_channel*, uint32_t patience_ms, m40_error*)
+  m40_channel_close: {
+    parameters: ["pointer", "u32", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+  // m40_status m40_channel_serve(int32_t memory, int32_t socket, m40_error*)
+  m40_channel_serve: { parameters: ["i32", "i32", "buffer"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
 /** The opened functions. */
