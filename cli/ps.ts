@@ -80,7 +80,9 @@ function headerText(text: string): string {
 function parse(body: string): SlotsObject | undefined {
   try {
     const value = JSON.parse(body) as SlotsObject | null;
-    return typeof value === "object" && Array.isArray(value?.slots) ? value : undefined;
+    return typeof value === "object" && Array.isArray(value?.slots) && Array.isArray(value.models)
+      ? value
+      : undefined;
   } catch {
     return undefined;
   }
@@ -91,15 +93,20 @@ function asText(slots: SlotsObject): string {
   const found = prefix_tokens_queried === 0
     ? "none asked for yet"
     : `${percent(slots.prefix_tokens_found / prefix_tokens_queried)} of tokens found`;
-  const summary = `${printable(slots.model)}: ${running} running, ${waiting} waiting; KV cache ` +
-    `${
-      percent(kv_pages_used / kv_pages)
-    } (${kv_pages_used} of ${kv_pages} pages); prefixes: ${found}; ` +
-    `${slots.tokens_per_second.toFixed(1)} tokens/s${slots.draining ? "; draining" : ""}\n` +
+  const cache = kv_pages === 0
+    ? ""
+    : `; KV cache ${percent(kv_pages_used / kv_pages)} (${kv_pages_used} of ${kv_pages} pages)`;
+  const summary =
+    `${describeModels(slots)}: ${running} running, ${waiting} waiting${cache}; prefixes: ` +
+    `${found}; ${slots.tokens_per_second.toFixed(1)} tokens/s${
+      slots.draining ? "; draining" : ""
+    }\n` +
     describeDevice(slots.device);
   if (slots.slots.length === 0) return summary;
+  const several = slots.models.length > 1;
   const rows = slots.slots.map((slot) => [
     String(slot.id),
+    ...(several ? [printable(slot.model)] : []),
     printable(slot.state),
     String(slot.prompt_tokens),
     String(slot.computed_tokens),
@@ -107,9 +114,23 @@ function asText(slots: SlotsObject): string {
     String(slot.pages),
     `${slot.age_seconds.toFixed(1)} s`,
   ]);
-  const head = ["ID", "STATE", "PROMPT", "COMPUTED", "GENERATED", "PAGES", "AGE"];
-  const [heading, ...lines] = formatTable([head, ...rows], [0, 2, 3, 4, 5, 6]).split("\n");
+  const words = several ? ["MODEL", "STATE"] : ["STATE"];
+  const head = ["ID", ...words, "PROMPT", "COMPUTED", "GENERATED", "PAGES", "AGE"];
+  const numbers = head.flatMap((name, i) => words.includes(name) ? [] : [i]);
+  const [heading, ...lines] = formatTable([head, ...rows], numbers).split("\n");
   return [style(Deno.stdout, "bold", heading), ...lines].join("\n") + summary;
+}
+
+/** The models in memory, and when they go. */
+function describeModels({ models }: SlotsObject): string {
+  if (models.length === 0) return "no model in memory";
+  return models.map(({ id, state, expires_in_seconds }) => {
+    const notes = [
+      ...(state === "ready" ? [] : [state]),
+      ...(expires_in_seconds === undefined ? [] : [`for ${Math.ceil(expires_in_seconds)} s`]),
+    ];
+    return printable(id) + (notes.length === 0 ? "" : ` (${notes.join(", ")})`);
+  }).join(", ");
 }
 
 /** A line for the device, of what is known of it. */

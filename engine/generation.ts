@@ -149,6 +149,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private wake?: () => void;
   private ended = false;
   private error?: unknown;
+  private readonly over = Promise.withResolvers<void>();
 
   private readonly tokenizer: Tokenizer;
 
@@ -216,6 +217,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   /** Tokens of the prompt. */
   get promptTokens(): number {
     return this.plan.prompt.length;
+  }
+
+  /** Resolves when the engine has no more to do for it, whatever became of it and whoever reads it. */
+  get done(): Promise<void> {
+    return this.over.promise;
   }
 
   /** Ends the generation, if it has not ended. */
@@ -300,6 +306,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     clearTimeout(this.deadline);
     this.plan.signal?.removeEventListener("abort", this.abort);
     this.wake?.();
+    this.over.resolve();
   }
 
   /** Emits the last chunk, with what the decoder and the stop strings held back. */

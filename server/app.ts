@@ -1,5 +1,5 @@
 import { Hono } from "hono";
-import type { Engine } from "../engine/mod.ts";
+import { type Engine, M40Error } from "../engine/mod.ts";
 import { OPEN_PATHS, OPERATIONS } from "./api/operations.ts";
 import { apiRoutes } from "./api/routes.ts";
 import { requireKey } from "./auth.ts";
@@ -12,6 +12,9 @@ import { healthRoutes } from "./health.ts";
 import { infillRoute } from "./llama_cpp/infill.ts";
 import { tokenRoutes } from "./llama_cpp/tokens.ts";
 import { Metrics } from "./metrics.ts";
+import { busy } from "./models/busy.ts";
+import { FixedModel } from "./models/fixed_model.ts";
+import type { Models } from "./models/models.ts";
 import { chatCompletionsRoute } from "./openai/chat_completions.ts";
 import { completionsRoute } from "./openai/completions.ts";
 import { modelsRoutes } from "./openai/models.ts";
@@ -22,10 +25,12 @@ import { refuseWebPages } from "./web_pages.ts";
 
 /** What a server serves, and to whom. */
 export interface AppOptions {
-  /** The engine of the model that is served. */
-  engine: Engine;
-  /** The name that clients ask for. */
-  modelName: string;
+  /** The models that are served; absent: the one that {@link engine} has in memory, for good. */
+  models?: Models;
+  /** The engine of the one model that is served. */
+  engine?: Engine;
+  /** The name that clients ask for it by. */
+  modelName?: string;
   /** The key that all requests but those to {@link OPEN_PATHS} must bring. Default: none is needed. */
   apiKey?: string;
   /**
@@ -39,6 +44,8 @@ export interface AppOptions {
   timeoutMs?: number;
   /** How long a stream may be silent before a comment is sent, in milliseconds. Default 15,000. */
   commentMs?: number;
+  /** How often a stream says that it waits for its model, in milliseconds. Default 5,000. */
+  loadingCommentMs?: number;
   /** Origins whose web pages may call the server, `https://example.com`; `*` is all. Default: none. */
   corsOrigins?: readonly string[];
   /** Whether reasoning is told apart from an answer's content; default "separate". */
@@ -48,36 +55,25 @@ export interface AppOptions {
 }
 
 /**
- * The server's routes as a Hono app: what {@link serve} serves. The app becomes the engine's observer.
+ * The server's routes as a Hono app: what {@link serve} serves. The app becomes the observer of the engines.
  */
 export function createApp(options: AppOptions): Hono<ServerEnv> {
-  const { engine, modelName, apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
-  const created = Math.floor(Date.now() / 1000);
-  const metrics = new Metrics(engine, modelName);
+  const { apiKey, hostname = "127.0.0.1", maxBodyBytes = 4 * 2 ** 20 } = options;
+  const models = options.models ?? fixedModel(options);
+  const metrics = new Metrics(models);
   const rate = new ServiceRate();
   const server: ServerContext = {
-    engine,
-    modelName,
+    models,
     maxBodyBytes,
     timeoutMs: options.timeoutMs,
-    created,
+    created: Math.floor(Date.now() / 1000),
     rate,
     commentMs: options.commentMs ?? 15_000,
+    loadingCommentMs: options.loadingCommentMs ?? 5000,
     reasoning: options.reasoning ?? "separate",
     reasoningBudget: options.reasoningBudget,
   };
-  engine.observer = {
-    step(report) {
-      metrics.step(report);
-      rate.step(report);
-    },
-    firstToken: (milliseconds) => metrics.firstToken(milliseconds),
-    token: (milliseconds) => metrics.token(milliseconds),
-    generation(report) {
-      metrics.generation(report);
-      rate.generation(report);
-    },
-  };
+  observe(models, metrics, rate);
 
   const app = new Hono<ServerEnv>();
   app.use(async (c, next) => {
@@ -103,9 +99,43 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   infillRoute(app, server);
   apiRoutes(app, needsKey);
   app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
-  const retryAfterSeconds = () => rate.retryAfterSeconds(engine.status());
+  const retryAfterSeconds = () => rate.retryAfterSeconds(busy(models));
   app.onError((error) => toHttpError(error, retryAfterSeconds).response());
   return app;
+}
+
+function fixedModel({ engine, modelName }: AppOptions): Models {
+  if (engine !== undefined && modelName !== undefined) return new FixedModel(engine, modelName);
+  throw new M40Error("internal", "an app needs models, or an engine and the name of its model");
+}
+
+/** Has what the models in memory do counted, and what becomes of models. */
+function observe(models: Models, metrics: Metrics, rate: ServiceRate): void {
+  const attach = (name: string, engine: Engine) => {
+    metrics.attach(name, engine);
+    const own = metrics.of(name);
+    engine.observer = {
+      step(report) {
+        own.step(report);
+        rate.step(report);
+      },
+      firstToken: (milliseconds) => own.firstToken(milliseconds),
+      token: (milliseconds) => own.token(milliseconds),
+      generation(report) {
+        own.generation(report);
+        rate.generation(report);
+      },
+    };
+  };
+  for (const { name, engine } of models.loaded()) if (engine !== undefined) attach(name, engine);
+  models.observe({
+    loaded(name, engine, milliseconds) {
+      attach(name, engine);
+      metrics.loaded(milliseconds);
+    },
+    loadFailed: () => metrics.loadFailed(),
+    unloaded: (name, reason) => metrics.unloaded(name, reason),
+  });
 }
 
 function unknownRoute(method: string, path: string): HttpError {

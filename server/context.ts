@@ -1,14 +1,11 @@
-import type { Engine } from "../engine/mod.ts";
 import type { Drain } from "./drain.ts";
-import { HttpError } from "./errors.ts";
+import type { Models } from "./models/models.ts";
 import type { ServiceRate } from "./service_rate.ts";
 
 /** What every route works with. */
 export interface ServerContext {
-  /** The engine of the model that is served. */
-  readonly engine: Engine;
-  /** The name that clients ask for. */
-  readonly modelName: string;
+  /** The models that are served. */
+  readonly models: Models;
   /** The longest request body that is read, in bytes. */
   readonly maxBodyBytes: number;
   /** How long a request may take, in milliseconds; absent: as long as it does. */
@@ -19,6 +16,8 @@ export interface ServerContext {
   readonly rate: ServiceRate;
   /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
   readonly commentMs: number;
+  /** How often a stream says that it waits for its model, in milliseconds. */
+  readonly loadingCommentMs: number;
   /** Whether reasoning is told apart from an answer's content. */
   readonly reasoning: "separate" | "inline";
   /** Tokens of reasoning at most where a request does not say; absent: no limit. */
@@ -35,23 +34,6 @@ export interface ServerEnv {
     /** Whether the server takes new requests. */
     drain?: Drain;
   };
-}
-
-/**
- * Checks that a request asks for the model that is served.
- *
- * @param name The request's model; undefined asks for whichever is served.
- * @throws {HttpError} 404 `model_not_found`, with a list of what there is.
- */
-export function requireModel(server: ServerContext, name: string | undefined): void {
-  if (name === undefined || name === server.modelName) return;
-  const shown = name.length <= 100 ? name : name.slice(0, 100) + "…";
-  throw new HttpError(
-    404,
-    "model_not_found",
-    `The model "${shown}" is not served here. Served: "${server.modelName}".`,
-    { param: "model" },
-  );
 }
 
 /**

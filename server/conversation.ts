@@ -5,8 +5,9 @@
  */
 import type { ChatFormat, ChatRequest, GenerateRequest } from "../engine/mod.ts";
 import type { ServerContext } from "./context.ts";
-import { Deadline } from "./deadline.ts";
+import type { AnswerEnds } from "./answer.ts";
 import { HttpError } from "./errors.ts";
+import type { ServedModel } from "./models/models.ts";
 
 /** What a conversation asks of the engine: its prompt, and how the answer is read. */
 export type ConversationPrompt =
@@ -21,12 +22,12 @@ export type ConversationPrompt =
  *
  * @throws {HttpError} 400 `no_chat_template` for a model that has none.
  */
-export function chatFormat({ engine, modelName }: ServerContext): ChatFormat {
+export function chatFormat({ engine, name }: ServedModel): ChatFormat {
   if (engine.chat !== undefined) return engine.chat;
   throw new HttpError(
     400,
     "no_chat_template",
-    `The model "${modelName}" has no chat template, so it cannot be told a conversation. Start the server with ` +
+    `The model "${name}" has no chat template, so it cannot be told a conversation. Start the server with ` +
       "--chat-template NAME (a built-in one) or FILE, or send a prompt to /v1/completions.",
     { param: "model" },
   );
@@ -37,19 +38,19 @@ export function chatFormat({ engine, modelName }: ServerContext): ChatFormat {
  *
  * @param budget Tokens of reasoning at most, as the client wants it: -1 is no limit; undefined: what the
  * server was started with.
- * @param signal Ends the rendering.
+ * @param ends When the rendering ends that is not done.
  * @throws {M40Error} "invalid_request" where the template refuses the conversation or fails, "timeout" when
  * the request's deadline passes meanwhile.
  */
 export async function conversationPrompt(
   server: ServerContext,
+  model: ServedModel,
   chat: ChatRequest,
   budget: number | undefined,
-  signal: AbortSignal,
+  { signal, deadline }: Pick<AnswerEnds, "signal" | "deadline">,
 ): Promise<ConversationPrompt> {
-  const deadline = new Deadline(server.timeoutMs);
-  const model = chatFormat(server);
-  const { tokens, format } = await deadline.within(signal, (ends) => model.prompt(chat, ends));
+  const writer = chatFormat(model);
+  const { tokens, format } = await deadline.within(signal, (ends) => writer.prompt(chat, ends));
   const tokensOfReasoning = budget ?? server.reasoningBudget ?? -1;
   return {
     prompt: tokens,

@@ -19,9 +19,14 @@ export class Deadline {
    * Does what a signal ends, and the deadline too.
    *
    * @param signal The request's: the client has left, or the server stops.
+   * @param state What the request was at when the deadline passes.
    * @throws {M40Error} "timeout" when the deadline passes; else what the work throws.
    */
-  async within<T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  async within<T>(
+    signal: AbortSignal,
+    work: (signal: AbortSignal) => Promise<T>,
+    state = "its prompt was still being made",
+  ): Promise<T> {
     const left = this.millisecondsLeft;
     if (left === undefined) return await work(signal);
     const late = new AbortController();
@@ -34,8 +39,8 @@ export class Deadline {
         "timeout",
         `the request was not done after ${
           this.timeoutMs! / 1000
-        } s: its prompt was still being made. Send ` +
-          "it again, or serve with a longer --timeout.",
+        } s: ${state}. Send it again, or serve ` +
+          "with a longer --timeout.",
       );
     } finally {
       clearTimeout(timer);

@@ -30,15 +30,15 @@ const GAUGES: readonly [
 export class DeviceMetrics {
   private state: DeviceState = {};
 
-  constructor(private readonly engine: Engine, registry: MetricRegistry) {
+  constructor(registry: MetricRegistry) {
     for (const [name, help, value] of GAUGES) {
       registry.gauge([`m40_device_${name}`], help, () => value(this.state));
     }
   }
 
-  /** Asks the driver; what is read afterwards is as new as that. */
-  async refresh(): Promise<void> {
-    this.state = await knownState(this.engine);
+  /** Asks the driver; what is read afterwards is as new as that. Without an engine nothing is known. */
+  async refresh(engine: Engine | undefined): Promise<void> {
+    this.state = engine === undefined ? {} : await knownState(engine);
   }
 }
 

@@ -6,6 +6,7 @@
  */
 import { z } from "zod";
 import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
+import { ModelFailing } from "../engine/manager/failures.ts";
 import { standardError } from "./output_stream.ts";
 
 /** The body of every answer that is an error. */
@@ -101,9 +102,12 @@ export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpEr
     const { code, param } = error;
     const named = param === undefined || error.message.includes(param);
     const message = named ? error.message : `${param}: ${error.message}`;
-    return new HttpError(STATUS[code], code, message, {
+    const failing = error instanceof ModelFailing;
+    return new HttpError(failing ? 503 : STATUS[code], code, message, {
       param,
-      headers: code === "queue_full"
+      headers: failing
+        ? { "Retry-After": String(error.retryAfterSeconds) }
+        : code === "queue_full"
         ? { "Retry-After": String(retryAfterSeconds()) }
         : code === "timeout"
         // OpenAI's clients send a 504 again by themselves: it would take as long the next time.

@@ -1,6 +1,7 @@
 import type { Context, Hono } from "hono";
 import { z } from "zod";
 import type { ServerContext, ServerEnv } from "./context.ts";
+import { busy } from "./models/busy.ts";
 import { route } from "./route.ts";
 
 /** The answer of `GET /health` and `GET /ready`. */
@@ -8,11 +9,16 @@ export const Health = z.union([
   z.strictObject({
     status: z.enum(["ok", "draining"]),
     running: z.int().min(0).meta({ description: "Sequences that run." }),
-    waiting: z.int().min(0).meta({ description: "Sequences that wait for their turn." }),
+    waiting: z.int().min(0).meta({
+      description: "Sequences that wait for their turn, and requests that wait for their model.",
+    }),
+    lost: z.string().optional().meta({
+      description: "What the device was lost by in the last minute; the next request begins anew.",
+    }),
   }),
   z.strictObject({
     status: z.literal("failed"),
-    reason: z.string().meta({ description: "What became of the device." }),
+    reason: z.string().meta({ description: "What became of the device, or of the models." }),
   }),
 ]).meta({ id: "Health" });
 export type Health = z.output<typeof Health>;
@@ -21,15 +27,22 @@ export type Health = z.output<typeof Health>;
  * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they
  * tell nothing of what is served.
  *
- * - `/health` asks whether the server is alive: 200 while the engine can work, also while the server
- *   drains; 503 when the device was lost, which only a restart can mend.
+ * - `/health` asks whether the server is alive: 200 while it can work or begin anew, also while it drains
+ *   and while no model is in memory; 503 when the device is lost for good, or again and again.
  * - `/ready` asks whether it takes requests: 200 while it does; 503 when it drains or has failed.
  */
 export function healthRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   const state = (c: Context<ServerEnv>): Health => {
-    const { running, waiting, failed } = server.engine.status();
-    if (failed !== undefined) return { status: "failed", reason: failed };
-    return { status: c.env.drain?.active ? "draining" : "ok", running, waiting };
+    const { models } = server;
+    const reason = models.failure();
+    if (reason !== undefined) return { status: "failed", reason };
+    const { running, waiting } = busy(models);
+    return {
+      status: c.env.drain?.active ? "draining" : "ok",
+      running,
+      waiting,
+      lost: models.lost(),
+    };
   };
   route(app, "/health", {
     GET: (c) => {

@@ -7,14 +7,16 @@ export type Names = readonly [string, ...string[]];
 const VLLM = "vllm:";
 
 /**
- * Metrics under m40's names and vLLM's. All have the label `model_name`; vLLM's have `engine` too, the
- * number that tells engines of one server apart, which its dashboards and load balancers select by.
+ * Metrics under m40's names and vLLM's. Those of a model have the label `model_name`; vLLM's have `engine` too,
+ * the number that tells engines of one server apart, which its dashboards and load balancers select by.
  */
 export class MetricRegistry {
   private readonly own = new Registry();
   private readonly vllm = new Registry();
 
-  constructor(modelName: string) {
+  /** @param modelName The model that they are of; absent: of the server as a whole. */
+  constructor(modelName?: string) {
+    if (modelName === undefined) return;
     this.own.setDefaultLabels({ model_name: modelName });
     this.vllm.setDefaultLabels({ model_name: modelName, engine: "0" });
   }
@@ -77,25 +79,75 @@ export class MetricRegistry {
     };
   }
 
-  /** Values that do not change, by a label. */
-  constants(name: string, help: string, label: string, values: Record<string, number>): void {
-    const gauge = new Gauge({ name, help, labelNames: [label], registers: [this.of(name)] });
-    for (const [key, value] of Object.entries(values)) gauge.set({ [label]: key }, value);
+  /** Values by a label, asked for whenever metrics are read; undefined where they are not known. */
+  gauges(
+    name: string,
+    help: string,
+    label: string,
+    values: () => Readonly<Record<string, number>> | undefined,
+  ): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.of(name)],
+      collect() {
+        this.reset();
+        for (const [key, value] of Object.entries(values() ?? {})) {
+          this.set({ [label]: key }, value);
+        }
+      },
+    });
   }
 
-  /** Facts as labels; the value is 1. */
-  info(name: string, help: string, labels: Record<string, string>): void {
-    const labelNames = Object.keys(labels);
-    new Gauge({ name, help, labelNames, registers: [this.of(name)] }).set(labels, 1);
+  /** Facts as labels; the value is 1. They are asked for whenever metrics are read; undefined: there are none. */
+  info<Label extends string>(
+    name: string,
+    help: string,
+    labelNames: readonly Label[],
+    facts: () => Readonly<Record<Label, string>> | undefined,
+  ): void {
+    new Gauge({
+      name,
+      help,
+      labelNames,
+      registers: [this.of(name)],
+      collect() {
+        this.reset();
+        const present = facts();
+        if (present !== undefined) this.set(present, 1);
+      },
+    });
   }
 
   /** All of them in Prometheus's text format. */
-  async page(): Promise<{ contentType: string; text: string }> {
+  async text(): Promise<string> {
     const pages = await Promise.all([this.own.metrics(), this.vllm.metrics()]);
-    return { contentType: this.own.contentType, text: pages.join("\n") };
+    return pages.join("\n");
   }
 
   private of(name: string): Registry {
     return name.startsWith(VLLM) ? this.vllm : this.own;
   }
+}
+
+/** The content type of {@link MetricRegistry.text}. */
+export const METRICS_TYPE = new Registry().contentType;
+
+/** Several registries' texts as one, in which the samples of a metric stand together, as Prometheus wants them. */
+export function mergeTexts(texts: readonly string[]): string {
+  const families = new Map<string, string[]>();
+  for (const text of texts) {
+    let samples: string[] = [];
+    for (const line of text.split("\n")) {
+      if (line.startsWith("# HELP ")) {
+        const known = families.get(line);
+        samples = known ?? [];
+        if (known === undefined) families.set(line, samples);
+      } else if (line !== "" && !(line.startsWith("# TYPE ") && samples.includes(line))) {
+        samples.push(line);
+      }
+    }
+  }
+  return [...families].map(([help, lines]) => [help, ...lines].join("\n") + "\n").join("\n");
 }

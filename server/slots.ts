@@ -1,14 +1,31 @@
 import type { Hono } from "hono";
 import { z } from "zod";
+import type { Engine, EngineStatus } from "../engine/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { knownState } from "./device_metrics.ts";
+import { busy } from "./models/busy.ts";
 import { route } from "./route.ts";
 
 const count = () => z.int().min(0);
 
+/** A model in memory, as `GET /slots` shows it. */
+export const ResidentObject = z.strictObject({
+  id: z.string(),
+  state: z.enum(["loading", "ready", "unloading"]),
+  requests: count().meta({ description: "Requests that use it." }),
+  waiting: count().meta({ description: "Requests that wait until they may use it." }),
+  memory_bytes: count().optional().meta({
+    description: "Memory of the device that it takes, where it is loaded.",
+  }),
+  expires_in_seconds: z.number().optional().meta({
+    description: "When it is unloaded if nobody uses it; absent: not by itself.",
+  }),
+}).meta({ id: "ModelInMemory" });
+
 /** One sequence, as `GET /slots` shows it. */
 export const SlotObject = z.strictObject({
-  id: count().meta({ description: "In the order of arrival, since the server was started." }),
+  id: count().meta({ description: "In the order of arrival, since its model was loaded." }),
+  model: z.string(),
   state: z.enum(["waiting", "prefilling", "decoding", "preempted"]),
   prompt_tokens: count(),
   computed_tokens: count().meta({
@@ -39,11 +56,19 @@ export type DeviceObject = z.output<typeof DeviceObject>;
 
 /** The answer of `GET /slots`. */
 export const SlotsObject = z.strictObject({
-  model: z.string(),
+  model: z.string().nullable().meta({
+    description: "The model that was used last; null where none is in memory.",
+  }),
+  models: z.array(ResidentObject).meta({
+    description: "Those in memory or on their way, the one used last first.",
+  }),
+  waiting_for_model: count().meta({
+    description: "Requests that wait for a model to be loaded; they count in waiting.",
+  }),
   draining: z.boolean(),
   running: count(),
   waiting: count(),
-  kv_pages: count(),
+  kv_pages: count().meta({ description: "Pages of all models in memory, as are the next two." }),
   kv_pages_used: count(),
   kv_pages_idle: count().meta({
     description: "Pages that nobody holds, kept for prompts that begin alike.",
@@ -56,55 +81,86 @@ export const SlotsObject = z.strictObject({
   tokens_per_second: z.number().meta({
     description: "Tokens that all sequences together decoded, a second, in the last ten seconds.",
   }),
-  device: DeviceObject,
+  device: DeviceObject.optional().meta({
+    description: "The device of the model that was used last; absent where none is in memory.",
+  }),
   slots: z.array(SlotObject).meta({
     description: "Those running first, in the order in which they are served.",
   }),
 }).meta({ id: "Slots" });
 export type SlotsObject = z.output<typeof SlotsObject>;
 
-/** `GET /slots`: what the engine is doing, for a person to look at; `m40 ps` prints it. */
+/** `GET /slots`: what the models are doing, for a person to look at; `m40 ps` prints it. */
 export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/slots", {
     GET: async (c) => {
-      const { engine } = server;
-      const device = await knownState(engine);
-      const status = engine.status();
-      const body: SlotsObject = {
-        model: server.modelName,
-        draining: c.env.drain?.active ?? false,
-        running: status.running,
-        waiting: status.waiting,
-        kv_pages: status.pages,
-        kv_pages_used: status.usedPages,
-        kv_pages_idle: status.idlePages,
-        prefix_tokens_queried: status.queriedTokens,
-        prefix_tokens_found: status.cachedTokens,
-        preemptions: status.preemptions,
-        tokens_per_second: server.rate.tokensPerSecond(),
-        device: {
-          name: engine.device.name,
-          backend: engine.device.backend,
-          memory_bytes: device.memoryBytes,
-          memory_used_bytes: device.usedBytes,
-          temperature_celsius: device.temperatureCelsius,
-          power_watts: device.powerWatts,
-          power_limit_watts: device.powerLimitWatts,
-          clock_khz: device.clockKhz,
-          memory_clock_khz: device.memoryClockKhz,
-          utilisation: device.utilisation,
-        },
-        slots: engine.slots().map((slot) => ({
-          id: slot.id,
-          state: slot.state,
-          prompt_tokens: slot.promptTokens,
-          computed_tokens: slot.computedTokens,
-          generated_tokens: slot.generatedTokens,
-          pages: slot.pages,
-          age_seconds: slot.ageMs / 1000,
-        })),
-      };
-      return c.json(body);
+      const first = server.models.loaded().find(({ engine }) => engine !== undefined)?.engine;
+      const device = first && await deviceObject(first);
+      return c.json(slotsObject(server, c.env.drain?.active ?? false, device));
     },
   });
+}
+
+function slotsObject(
+  server: ServerContext,
+  draining: boolean,
+  device: DeviceObject | undefined,
+): SlotsObject {
+  const { models } = server;
+  const residents = models.loaded();
+  const engines = residents.flatMap(({ name, engine }) =>
+    engine === undefined ? [] : [{ name, engine, status: engine.status() }]
+  );
+  const sum = (value: (status: EngineStatus) => number) =>
+    engines.reduce((sum, { status }) => sum + value(status), 0);
+  return {
+    model: residents[0]?.name ?? null,
+    models: residents.map(({ name, state, engine, leases, expiresMs }) => ({
+      id: name,
+      state,
+      requests: leases,
+      waiting: models.waiting(name),
+      memory_bytes: engine?.plan.totalBytes,
+      expires_in_seconds: expiresMs === undefined ? undefined : expiresMs / 1000,
+    })),
+    waiting_for_model: models.waiting(),
+    draining,
+    ...busy(models),
+    kv_pages: sum(({ pages }) => pages),
+    kv_pages_used: sum(({ usedPages }) => usedPages),
+    kv_pages_idle: sum(({ idlePages }) => idlePages),
+    prefix_tokens_queried: sum(({ queriedTokens }) => queriedTokens),
+    prefix_tokens_found: sum(({ cachedTokens }) => cachedTokens),
+    preemptions: sum(({ preemptions }) => preemptions),
+    tokens_per_second: server.rate.tokensPerSecond(),
+    device,
+    slots: engines.flatMap(({ name, engine }) =>
+      engine.slots().map((slot) => ({
+        id: slot.id,
+        model: name,
+        state: slot.state,
+        prompt_tokens: slot.promptTokens,
+        computed_tokens: slot.computedTokens,
+        generated_tokens: slot.generatedTokens,
+        pages: slot.pages,
+        age_seconds: slot.ageMs / 1000,
+      }))
+    ),
+  };
+}
+
+async function deviceObject(engine: Engine): Promise<DeviceObject> {
+  const device = await knownState(engine);
+  return {
+    name: engine.device.name,
+    backend: engine.device.backend,
+    memory_bytes: device.memoryBytes,
+    memory_used_bytes: device.usedBytes,
+    temperature_celsius: device.temperatureCelsius,
+    power_watts: device.powerWatts,
+    power_limit_watts: device.powerLimitWatts,
+    clock_khz: device.clockKhz,
+    memory_clock_khz: device.memoryClockKhz,
+    utilisation: device.utilisation,
+  };
 }

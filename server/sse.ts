@@ -18,6 +18,11 @@ const ENCODER = new TextEncoder();
 /** A line that readers of events pass over. */
 const COMMENT = ENCODER.encode(": waiting\n\n");
 
+/** A line among the events that their readers pass over. */
+export interface Comment {
+  readonly comment: string;
+}
+
 /** When a stream shows that it lives although there is no event. */
 export interface StreamPace {
   /** How long it may be silent before a comment is sent, in milliseconds. */
@@ -35,11 +40,11 @@ export interface StreamPace {
  * keep clients and proxies from giving the stream up. An error becomes an event `{"error": …}` in
  * OpenAI's shape, and ends the stream without `[DONE]`.
  *
- * @param events JSON texts.
+ * @param events JSON texts, and comments.
  * @param cancel Called when the client leaves; is to end the events.
  */
 export function eventStream(
-  events: AsyncGenerator<string>,
+  events: AsyncGenerator<string | Comment>,
   cancel: () => void,
   pace: StreamPace,
 ): Response {
@@ -56,7 +61,7 @@ export function eventStream(
         done = next.done;
         const { end = "[DONE]" } = pace;
         const data = next.done ? end : next.value;
-        if (data !== null) sent = event(data);
+        if (data !== null) sent = typeof data === "string" ? event(data) : commentLine(data);
       } catch (error) {
         sent = event(JSON.stringify(toHttpError(error).body()));
       }
@@ -73,6 +78,11 @@ export function eventStream(
     },
   });
   return new Response(stream, { headers: HEADERS });
+}
+
+function commentLine({ comment }: Comment): Uint8Array {
+  // A line break would end it, and begin what is read.
+  return ENCODER.encode(`: ${comment.replaceAll(/[\r\n]+/g, " ")}\n\n`);
 }
 
 function event(data: string): Uint8Array {

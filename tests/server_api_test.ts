@@ -34,6 +34,8 @@ Deno.test("every answer and every event is as /openapi.json says, no field more"
   await using server = await startServer({ path: file.path, engine: { kvPages: 64 } });
   for (const operation of OPERATIONS) {
     const { path, answer, events } = operation;
+    // There is one model for good; tests/server_models_test.ts has others.
+    if (path.endsWith("/unload")) continue;
     const response = await ask(server, operation);
     assertEquals(response.status, 200, path);
     if (typeof answer === "string") {
@@ -60,7 +62,7 @@ Deno.test("/openapi.json has every route that the server has, and no other", asy
   await using server = await startServer();
   const routes = createApp({ engine: server.engine, modelName: MODEL }).routes
     .filter(({ method, path }) => (method === "GET" || method === "POST") && path !== "/*")
-    .map(({ method, path }) => `${method} ${path.replace(":id{.+}", "{id}")}`);
+    .map(({ method, path }) => `${method} ${path.replace(/:id({\.\+})?/, "{id}")}`);
   const document: ApiDocument = await (await fetch(server.url + "/openapi.json")).json();
   const described = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`)

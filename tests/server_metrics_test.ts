@@ -3,6 +3,9 @@ import { ServiceRate } from "../server/service_rate.ts";
 import { MODEL, NO_END, openRequest, readEvents, startServer, until } from "./server_fixture.ts";
 
 /** A page of metrics: values by name and labels, and types by name. Fails for what is not the format. */
+/** Metrics of the server as a whole, which are of no model. */
+const OF_THE_SERVER = /^(m40_http_|m40_model|process_)/;
+
 function parseMetrics(text: string) {
   const values = new Map<string, number>();
   const types = new Map<string, string>();
@@ -13,16 +16,17 @@ function parseMetrics(text: string) {
       if (comment[1] === "TYPE") types.set(comment[2], comment[3]);
       continue;
     }
-    const sample = /^([a-zA-Z_:][\w:]*)\{([^{}]*)\} (\S+)$/.exec(line);
+    const sample = /^([a-zA-Z_:][\w:]*)(?:\{([^{}]*)\})? (\S+)$/.exec(line);
     assert(sample !== null, line);
-    const [, name, labels, value] = sample;
-    assertMatch(labels, /(^|,)model_name="golden"(,|$)/);
+    const [, name, labels = "", value] = sample;
+    const named = /(^|,)model_name="golden"(,|$)/.test(labels);
+    assertEquals(named, !OF_THE_SERVER.test(name), line);
     // vLLM's have the number of the engine too.
     assertEquals(/(^|,)engine="0"(,|$)/.test(labels), name.startsWith("vllm:"), line);
     assert(Number.isFinite(Number(value)), line);
     assert(types.has(name) || types.has(name.replace(/_(bucket|sum|count)$/, "")), line);
     const common = [`model_name="${MODEL}"`, 'engine="0"'];
-    const others = labels.split(",").filter((label) => !common.includes(label));
+    const others = labels.split(",").filter((label) => label !== "" && !common.includes(label));
     const key = others.length === 0 ? name : `${name}{${others.join()}}`;
     assert(!values.has(key), `${key} is there twice`);
     values.set(key, Number(value));
@@ -149,6 +153,7 @@ Deno.test("GET /metrics and GET /slots show who runs and who waits, and what the
   assert(age_seconds <= running.age_seconds);
   assertEquals(rest, {
     id: 1,
+    model: MODEL,
     state: "waiting",
     prompt_tokens: running.prompt_tokens,
     computed_tokens: 0,

@@ -23,8 +23,11 @@ Deno.test("GET /v1/models lists the model; /v1/models/{id} shows it or lists wha
     id: "org/golden:q8",
     object: "model",
     owned_by: "m40",
+    state: "loaded",
     context_length: 128,
     chat: false,
+    size_bytes: null,
+    expires_in_seconds: null,
   });
   for (const id of ["org/golden:q8", "org%2Fgolden%3Aq8"]) {
     assertEquals(await (await fetch(`${server.url}/v1/models/${id}`)).json(), data[0]);

@@ -1,4 +1,4 @@
-import { asM40Error, M40Error } from "../errors.ts";
+import { asM40Error, M40Error, type M40ErrorCode } from "../errors.ts";
 
 /** So many failures within so long, and a model is left alone until the first of them is that old. */
 const MOST = 3;
@@ -49,11 +49,13 @@ export class Failures {
     return [...this.byModel.keys()].flatMap((name) => this.refusal(name) ?? []);
   }
 
-  /** What a model failed with the last time, as long as that is news. */
-  lastOf(name: string): M40Error | undefined {
-    const failed = this.byModel.get(name);
-    const recent = failed !== undefined && this.now() - failed.times.at(-1)! < WINDOW_MS;
-    return recent ? failed.last : undefined;
+  /** The models that failed in this way the last time, where that is news, and what with. */
+  recent(code: M40ErrorCode): { name: string; message: string }[] {
+    return [...this.byModel].flatMap(([name, { times, last }]) =>
+      last.code === code && this.now() - times.at(-1)! < WINDOW_MS
+        ? [{ name, message: last.message }]
+        : []
+    );
   }
 
   /** Somebody says that it is worth a try: the file was replaced, say. */

@@ -34,8 +34,7 @@ interface Waiter<E> {
  * somebody waits, a model is being loaded or unloaded, or somebody uses one that has to go.
  */
 export class ModelManager<E extends ManagedEngine> {
-  /** Told what becomes of models. What it throws stops nothing. */
-  observer?: ManagerObserver<E>;
+  private readonly observers: ManagerObserver<E>[] = [];
   private readonly residents = new Map<string, Resident<E>>();
   /** In the order of their coming. */
   private readonly waiters: Waiter<E>[] = [];
@@ -61,6 +60,11 @@ export class ModelManager<E extends ManagedEngine> {
     this.maxWaiting = Math.max(1, options.maxWaiting ?? 64);
   }
 
+  /** From now on told what becomes of models. What it throws stops nothing. */
+  observe(observer: ManagerObserver<E>): void {
+    this.observers.push(observer);
+  }
+
   /** The models in memory, those used last first. */
   loaded(): ResidentStatus<E>[] {
     return [...this.residents.values()].sort((a, b) => b.used - a.used).map((resident) => ({
@@ -78,9 +82,9 @@ export class ModelManager<E extends ManagedEngine> {
     return this.waiters.filter((waiter) => waiter.name === name).length;
   }
 
-  /** What a model failed with, where that was in the last minute and it is not in memory. */
-  failureOf(name: string): M40Error | undefined {
-    return this.residents.has(name) ? undefined : this.failures.lastOf(name);
+  /** What the device of a model was lost by in the last minute, where the model is not in memory again. */
+  lost(): string | undefined {
+    return this.failures.recent("device").find(({ name }) => !this.residents.has(name))?.message;
   }
 
   /** Models that are not loaded for some time, because they have failed again and again. */
@@ -102,12 +106,12 @@ export class ModelManager<E extends ManagedEngine> {
    * must not wait for another one meanwhile.
    *
    * @throws {M40Error} What {@link ManagerOptions.check} and {@link ManagerOptions.load} throw; "queue_full" where
-   * too many wait; "cancelled" where the manager is closed; {@link ModelFailing} for a model that has failed again
-   * and again. The signal's reason when it is aborted.
+   * too many wait; "cancelled" where the signal is aborted or the manager closed; {@link ModelFailing} for a model
+   * that has failed again and again.
    */
   async acquire(name: string, options: AcquireOptions = {}): Promise<Lease<E>> {
     const { signal, keepAliveMs } = options;
-    signal?.throwIfAborted();
+    if (signal?.aborted) throw left();
     const lease = this.tryAcquire(name, options);
     if (lease !== undefined) return lease;
     const refusal = this.residents.has(name) ? undefined : this.failures.refusal(name);
@@ -122,7 +126,7 @@ export class ModelManager<E extends ManagedEngine> {
     const waiter: Waiter<E> = { name, keepAliveMs, grant: resolve, refuse: reject };
     const leave = () => {
       if (!this.remove(waiter)) return;
-      reject(signal!.reason);
+      reject(left());
       this.pump();
     };
     signal?.addEventListener("abort", leave);
@@ -278,7 +282,6 @@ export class ModelManager<E extends ManagedEngine> {
     resident.wake();
     try {
       if (engine !== undefined) {
-        this.tell((observer) => observer.unloading?.(name, engine, reason));
         await (reason === "lost" ? this.abandon(engine) : engine.close());
       }
     } catch (error) {
@@ -391,11 +394,12 @@ export class ModelManager<E extends ManagedEngine> {
   }
 
   private tell(say: (observer: ManagerObserver<E>) => void): void {
-    if (this.observer === undefined) return;
-    try {
-      say(this.observer);
-    } catch (error) {
-      this.report(error);
+    for (const observer of this.observers) {
+      try {
+        say(observer);
+      } catch (error) {
+        this.report(error);
+      }
     }
   }
 
@@ -406,6 +410,10 @@ export class ModelManager<E extends ManagedEngine> {
   private assertOpen(): void {
     if (this.closing !== undefined) throw ended();
   }
+}
+
+function left(): M40Error {
+  return new M40Error("cancelled", "The request was ended before it was done; send it again.");
 }
 
 function ended(): M40Error {

@@ -30,8 +30,7 @@ export interface ManagerObserver<E> {
   /** A model is ready; nobody uses it yet. */
   loaded?(name: string, engine: E, milliseconds: number): void;
   loadFailed?(name: string, error: unknown): void;
-  /** A model's engine is about to be closed. */
-  unloading?(name: string, engine: E, reason: UnloadReason): void;
+  /** A model's engine is closed. */
   unloaded?(name: string, reason: UnloadReason): void;
 }
 

@@ -22,7 +22,7 @@ import {
   ChatCompletionRequest,
 } from "../openai/chat_schemas.ts";
 import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
-import { ModelList, ModelObject } from "../openai/models.ts";
+import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
 import { SlotsObject } from "../slots.ts";
 
 /** One method of one path. */
@@ -72,7 +72,8 @@ export const OPERATIONS: readonly Operation[] = [
     method: "GET",
     path: "/v1/models",
     summary: "List the models",
-    description: "There is one: the model that is served.",
+    description:
+      "All that may be asked for: those in memory first. One that is not is loaded when it is asked for.",
     answer: ModelList,
   },
   {
@@ -80,7 +81,26 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/v1/models/{id}",
     parameters: { id: "The model's name; it may hold slashes." },
     summary: "Show a model",
-    description: "404 for a model that is not served.",
+    description: "404 for a model that there is not, with the nearest name.",
+    answer: ModelObject,
+  },
+  {
+    method: "POST",
+    path: "/v1/models/{id}/load",
+    parameters: { id: "The model's name." },
+    summary: "Have a model in memory",
+    description: "Answers when it is there; it waits for its place as other requests do.",
+    body: LoadRequest,
+    answer: ModelObject,
+  },
+  {
+    method: "POST",
+    path: "/v1/models/{id}/unload",
+    parameters: { id: "The model's name." },
+    summary: "Have a model out of memory",
+    description:
+      "Answers when it is gone; the answers that run are finished before. Whoever asks for it has it " +
+      "loaded again.",
     answer: ModelObject,
   },
   {
@@ -132,7 +152,8 @@ export const OPERATIONS: readonly Operation[] = [
     method: "GET",
     path: "/health",
     summary: "Whether the server is alive",
-    description: "503 when the device was lost, which only a restart can mend.",
+    description:
+      "200 also while no model is in memory; 503 when the device is lost for good, or again and again.",
     answer: Health,
     open: true,
   },
@@ -147,8 +168,8 @@ export const OPERATIONS: readonly Operation[] = [
   {
     method: "GET",
     path: "/slots",
-    summary: "What the engine is doing",
-    description: "Its sequences, its KV cache and its device; m40 ps prints it.",
+    summary: "What the models are doing",
+    description: "Their sequences, KV cache and device; m40 ps prints it.",
     answer: SlotsObject,
   },
   {

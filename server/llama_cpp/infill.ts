@@ -1,15 +1,15 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Engine, GenerateRequest, Generation } from "../../engine/mod.ts";
+import { type Answer, answer, modelFields } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
 import { arrayOf, boolean, integer, string, wants } from "../fields.ts";
 import { encodeGap, gapTokens, requireFim, shorten } from "../fill_in_the_middle.ts";
 import { chunksOf } from "../generations.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest, samplingFields } from "../sampling_fields.ts";
-import { eventStream } from "../sse.ts";
 
 const ExtraInput = z.object({
   filename: string("The file's name."),
@@ -18,7 +18,7 @@ const ExtraInput = z.object({
 
 /** The body of `POST /infill`. */
 export const InfillRequest = z.object({
-  model: string("The model that is asked; absent: the one that is served."),
+  ...modelFields,
   input_prefix: string("The text before the gap."),
   input_suffix: string("The text after the gap."),
   input_extra: z.preprocess(
@@ -63,22 +63,14 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/infill", {
     POST: async (c) => {
       const body = parseBody(InfillRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      requireModel(server, body.model ?? undefined);
-      const { request, truncated } = requestOf(server.engine, body);
-      const generation = server.engine.generate({
-        ...request,
-        signal: requestSignal(c.req.raw, c.env),
-        timeoutMs: server.timeoutMs,
-      });
-      const answer = new InfillAnswer(generation, server.modelName, truncated);
-      if (body.stream) {
-        return eventStream(answer.events(), () => generation.cancel(), {
-          commentMs: server.commentMs,
-          halfClosed: c.env.halfClosed,
-          end: null,
-        });
-      }
-      return c.json(await answer.whole());
+      return await answer(c, server, body, ({ engine, name }, { signal, timeoutMs }) => {
+        const { request, truncated } = requestOf(engine, body);
+        return new InfillAnswer(
+          engine.generate({ ...request, signal, timeoutMs }),
+          name,
+          truncated,
+        );
+      }, null);
     },
   });
 }
@@ -110,12 +102,20 @@ function requestOf(
 }
 
 /** A filled gap on its way, as one answer or as events. */
-class InfillAnswer {
+class InfillAnswer implements Answer {
+  readonly done: Promise<void>;
+
   constructor(
     private readonly generation: Generation,
     private readonly model: string,
     private readonly truncated: boolean,
-  ) {}
+  ) {
+    this.done = generation.done;
+  }
+
+  cancel(): void {
+    this.generation.cancel();
+  }
 
   /** The whole answer, when it is done. */
   async whole(): Promise<Infilled> {

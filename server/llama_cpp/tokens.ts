@@ -6,10 +6,10 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { Tokenizer } from "../../engine/mod.ts";
+import { modelFields, withModel } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
 import { chatFormat } from "../conversation.ts";
-import { Deadline } from "../deadline.ts";
 import { HttpError } from "../errors.ts";
 import { boolean, tokenIds, wants } from "../fields.ts";
 import { chatRequest } from "../openai/chat_messages.ts";
@@ -20,6 +20,7 @@ import { wholeText } from "../token_names.ts";
 
 /** The body of `POST /tokenize`. */
 export const TokenizeRequest = z.object({
+  ...modelFields,
   content: z.string(wants("a string")).meta({ description: "The text." }),
   add_special: boolean(
     "Whether the tokens that begin and end a sequence are added; default false.",
@@ -42,6 +43,7 @@ export type Tokenized = z.output<typeof Tokenized>;
 
 /** The body of `POST /detokenize`. */
 export const DetokenizeRequest = z.object({
+  ...modelFields,
   tokens: tokenIds().meta({ description: "The ids of tokens." }),
 }, wants("a JSON object")).meta({ id: "DetokenizeRequest" });
 
@@ -54,8 +56,10 @@ export const Detokenized = z.strictObject({
 export type Detokenized = z.output<typeof Detokenized>;
 
 /** The body of `POST /apply-template`. */
-export const ApplyTemplateRequest = z.object(conversationFields, wants("a JSON object"))
-  .meta({ id: "ApplyTemplateRequest" });
+export const ApplyTemplateRequest = z.object(
+  { ...modelFields, ...conversationFields },
+  wants("a JSON object"),
+).meta({ id: "ApplyTemplateRequest" });
 
 /** The answer of `POST /apply-template`. */
 export const AppliedTemplate = z.strictObject({
@@ -65,40 +69,40 @@ export type AppliedTemplate = z.output<typeof AppliedTemplate>;
 
 /** `POST /tokenize`, `POST /detokenize` and `POST /apply-template`. */
 export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  const { tokenizer } = server.engine;
   route(app, "/tokenize", {
     POST: async (c) => {
       const body = parseBody(TokenizeRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      const tokens = tokenizer.encode(body.content, {
-        addSpecial: body.add_special ?? false,
-        parseSpecial: body.parse_special ?? true,
+      const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Tokenized => {
+        const tokens = tokenizer.encode(body.content, {
+          addSpecial: body.add_special ?? false,
+          parseSpecial: body.parse_special ?? true,
+        });
+        return { tokens: body.with_pieces ? tokens.map((id) => pieceOf(tokenizer, id)) : tokens };
       });
-      const answer: Tokenized = {
-        tokens: body.with_pieces ? tokens.map((id) => pieceOf(tokenizer, id)) : tokens,
-      };
       return c.json(answer);
     },
   });
   route(app, "/detokenize", {
     POST: async (c) => {
       const body = parseBody(DetokenizeRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      checkTokens(tokenizer, body.tokens);
-      const answer: Detokenized = {
-        content: tokenizer.decode(body.tokens, { skipSpecial: false }),
-      };
+      const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Detokenized => {
+        checkTokens(tokenizer, body.tokens);
+        return { content: tokenizer.decode(body.tokens, { skipSpecial: false }) };
+      });
       return c.json(answer);
     },
   });
   route(app, "/apply-template", {
     POST: async (c) => {
       const body = parseBody(ApplyTemplateRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      const signal = requestSignal(c.req.raw, c.env);
-      const chat = chatFormat(server);
-      const { text } = await new Deadline(server.timeoutMs).within(
-        signal,
-        (ends) => chat.prompt(chatRequest(body), ends),
-      );
-      const answer: AppliedTemplate = { prompt: text };
+      const answer = await withModel(c, server, body, async (model, { signal, deadline }) => {
+        const chat = chatFormat(model);
+        const { text } = await deadline.within(
+          signal,
+          (ends) => chat.prompt(chatRequest(body), ends),
+        );
+        return { prompt: text } satisfies AppliedTemplate;
+      });
       return c.json(answer);
     },
   });

@@ -1,25 +1,38 @@
 import type { Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
+import type { Answer } from "../answer.ts";
 import { cancelAll, chunksOf } from "../generations.ts";
-import { type Usage, UsageSum } from "../usage.ts";
+import { UsageSum } from "../usage.ts";
 import { chatLogprobs } from "./chat_logprobs.ts";
 import type { ChatChoice } from "./chat_schemas.ts";
+import type { AnswerHead } from "./head.ts";
 
 /** What the first event of a choice has in place of text. */
 const FIRST_DELTA = '{"role":"assistant","content":"","refusal":null}';
 
 /** An assistant's answer on its way: the running generations, as one answer or as events. */
-export class ChatAnswer {
+export class ChatAnswer implements Answer {
+  readonly done: Promise<unknown>;
+  private readonly tokenizer?: Tokenizer;
+  private readonly withUsage: boolean;
+
   /**
+   * @param head What the answer and all its events begin with.
    * @param generations The choices, all of them of one prompt.
    * @param tokenizer Tells what tokens are called, where log-probabilities are wanted; else absent.
+   * @param withUsage Whether the last event tells the usage, and the others that they do not.
    */
   constructor(
+    private readonly head: AnswerHead<"chat.completion" | "chat.completion.chunk">,
     private readonly generations: readonly Generation[],
-    private readonly tokenizer?: Tokenizer,
-  ) {}
+    { tokenizer, withUsage }: { tokenizer?: Tokenizer; withUsage: boolean },
+  ) {
+    this.tokenizer = tokenizer;
+    this.withUsage = withUsage;
+    this.done = Promise.all(generations.map(({ done }) => done));
+  }
 
   /** The whole answer, when it is done. */
-  async whole(): Promise<{ choices: ChatChoice[]; usage: Usage }> {
+  async whole() {
     const { tokenizer } = this;
     const reasoning = this.generations.map(() => "");
     const choices = this.generations.map((_, index): ChatChoice => ({
@@ -43,18 +56,13 @@ export class ChatAnswer {
     for (const [index, text] of reasoning.entries()) {
       if (text !== "") choices[index].message.reasoning_content = text;
     }
-    return { choices, usage: sum.usage };
+    return { ...this.head, choices, usage: sum.usage };
   }
 
-  /**
-   * The answer's events as JSON.
-   *
-   * @param head The JSON of what all events begin with. Events are pieced together around it: this is
-   * what the server spends on every token.
-   * @param withUsage Whether the last event tells the usage, and the others that they do not.
-   */
-  async *events(head: string, withUsage: boolean): AsyncGenerator<string> {
-    const start = head.slice(0, -1) + ',"choices":[';
+  /** The answer's events as JSON, pieced together around the head's: this is what the server spends on every token. */
+  async *events(): AsyncGenerator<string> {
+    const { withUsage } = this;
+    const start = JSON.stringify(this.head).slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
     const begun = new Set<number>();
     const sum = this.usageSum();

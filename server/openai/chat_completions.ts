@@ -1,13 +1,14 @@
 import type { Hono } from "hono";
 import type { GenerateRequest } from "../../engine/mod.ts";
+import { answer, type AnswerEnds } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
 import { startAll } from "../generations.ts";
+import type { ServedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
-import { eventStream } from "../sse.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
 import { ChatCompletionRequest } from "./chat_schemas.ts";
@@ -20,26 +21,19 @@ export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext
     POST: async (c) => {
       const json = await readJson(c.req.raw, server.maxBodyBytes);
       const body = parseBody(ChatCompletionRequest, json);
-      requireModel(server, body.model ?? undefined);
       refuseUnsupported(body);
-      const signal = requestSignal(c.req.raw, c.env);
-      const requests = await requestsOf(server, body, signal);
-      const generations = startAll(server.engine, requests);
-      const answer = new ChatAnswer(
-        generations,
-        body.logprobs ? server.engine.tokenizer : undefined,
-      );
-      if (body.stream) {
-        const head = answerHead(server, "chatcmpl", "chat.completion.chunk");
-        const withUsage = body.stream_options?.include_usage ?? false;
-        return eventStream(
-          answer.events(JSON.stringify(head), withUsage),
-          () => answer.cancel(),
-          { commentMs: server.commentMs, halfClosed: c.env.halfClosed },
+      return await answer(c, server, body, async (model, ends) => {
+        const requests = await requestsOf(server, model, body, ends);
+        const kind = body.stream ? "chat.completion.chunk" : "chat.completion";
+        return new ChatAnswer(
+          answerHead(model, "chatcmpl", kind),
+          startAll(model.engine, requests),
+          {
+            tokenizer: body.logprobs ? model.engine.tokenizer : undefined,
+            withUsage: body.stream_options?.include_usage ?? false,
+          },
         );
-      }
-      const head = answerHead(server, "chatcmpl", "chat.completion");
-      return Response.json({ ...head, ...await answer.whole() });
+      });
     },
   });
 }
@@ -47,17 +41,18 @@ export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext
 /** What the engine is asked for: `n` times the same, each with a random stream of its own. */
 async function requestsOf(
   server: ServerContext,
+  model: ServedModel,
   body: ChatCompletionRequest,
-  signal: AbortSignal,
+  ends: AnswerEnds,
 ): Promise<GenerateRequest[]> {
   const budget = body.reasoning_budget ?? undefined;
-  const conversation = await conversationPrompt(server, chatRequest(body), budget, signal);
+  const conversation = await conversationPrompt(server, model, chatRequest(body), budget, ends);
   const common = {
     ...engineRequest(body),
     ...conversation,
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
-    signal,
+    signal: ends.signal,
   };
   return Array.from({ length: body.n ?? 1 }, (_, stream) => ({
     ...common,

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { ROLES } from "../../engine/mod.ts";
+import { modelFields } from "../answer.ts";
 import {
   arrayOf,
   boolean,
@@ -68,7 +69,7 @@ export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>
 
 /** The body of `POST /v1/chat/completions`. */
 export const ChatCompletionRequest = z.object({
-  model: string("The model that is asked; absent: the one that is served."),
+  ...modelFields,
   ...conversationFields,
   max_completion_tokens: integer(
     0,

@@ -5,18 +5,22 @@ import type {
   GenerateRequest,
   Generation,
 } from "../../engine/mod.ts";
+import type { Answer } from "../answer.ts";
 import { cancelAll, chunksOf, startAll } from "../generations.ts";
 import { type Usage, UsageSum } from "../usage.ts";
 import { append, characters, CompletionLogprobsWriter } from "./completion_logprobs.ts";
 import type {
+  Completion,
   CompletionChoice,
   CompletionLogprobs,
   CompletionRequest,
 } from "./completion_schemas.ts";
 import { Echo } from "./echo.ts";
+import type { AnswerHead } from "./head.ts";
 
 /** A completion on its way: the running generations, as one answer or as events. */
-export class CompletionAnswer {
+export class CompletionAnswer implements Answer {
+  readonly done: Promise<unknown>;
   private readonly generations: Generation[];
   /** Answers to each prompt, and the candidates that they are chosen from. */
   private readonly n: number;
@@ -25,8 +29,19 @@ export class CompletionAnswer {
   private readonly echoes?: Echo[];
   private readonly writers?: CompletionLogprobsWriter[];
 
-  /** @throws {M40Error} What {@link Engine.generate} throws. */
-  constructor(engine: Engine, body: CompletionRequest, requests: readonly GenerateRequest[]) {
+  private readonly withUsage: boolean;
+
+  /**
+   * @param head What the answer and all its events begin with.
+   * @throws {M40Error} What {@link Engine.generate} throws.
+   */
+  constructor(
+    private readonly head: AnswerHead<"text_completion">,
+    engine: Engine,
+    body: CompletionRequest,
+    requests: readonly GenerateRequest[],
+  ) {
+    this.withUsage = body.stream_options?.include_usage ?? false;
     this.n = body.n ?? 1;
     this.candidates = body.best_of ?? this.n;
     this.generations = startAll(engine, requests);
@@ -36,6 +51,7 @@ export class CompletionAnswer {
       this.cancel();
       throw error;
     }
+    this.done = Promise.all([...this.generations, ...this.echoes ?? []].map(({ done }) => done));
     if (body.logprobs != null) {
       this.writers = requests.map((_, index) => {
         const offset = characters(this.echoOf(index)?.text ?? "");
@@ -60,9 +76,9 @@ export class CompletionAnswer {
   }
 
   /** The whole answer, when it is done. */
-  async whole(): Promise<{ choices: CompletionChoice[]; usage: Usage }> {
+  async whole(): Promise<Completion> {
     try {
-      return await this.collect();
+      return { ...this.head, ...await this.collect() };
     } finally {
       this.cancel();
     }
@@ -118,14 +134,12 @@ export class CompletionAnswer {
   }
 
   /**
-   * The answer's events as JSON.
-   *
-   * @param head The JSON of what all events begin with. Events are pieced together around it: this is
-   * what the server spends on every token.
-   * @param withUsage Whether the last event tells the usage, and the others that they do not.
+   * The answer's events as JSON, pieced together around the head's: this is what the server spends on every
+   * token. With usage, the last event tells it, and the others that they do not.
    */
-  async *events(head: string, withUsage: boolean): AsyncGenerator<string> {
-    const start = head.slice(0, -1) + ',"choices":[';
+  async *events(): AsyncGenerator<string> {
+    const { withUsage } = this;
+    const start = JSON.stringify(this.head).slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
     const choice = (
       index: number,

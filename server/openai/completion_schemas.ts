@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { modelFields } from "../answer.ts";
 import { boolean, integer, number, prompts, streamOptions, string, wants } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
 import { Usage } from "../usage.ts";
@@ -14,7 +15,7 @@ export const DEFAULT_MAX_TOKENS = 16;
 
 /** The body of `POST /v1/completions`. */
 export const CompletionRequest = z.object({
-  model: string("The model that is asked; absent: the one that is served."),
+  ...modelFields,
   prompt: prompts(MAX_CHOICES).meta({
     description: "A text, the ids of its tokens, or several of either.",
   }),

@@ -1,13 +1,13 @@
 import type { Hono } from "hono";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
+import { answer, type AnswerEnds } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { requestSignal, requireModel, type ServerContext, type ServerEnv } from "../context.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
-import { eventStream } from "../sse.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
 import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion_schemas.ts";
 import { answerHead } from "./head.ts";
@@ -17,22 +17,16 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
   route(app, "/v1/completions", {
     POST: async (c) => {
       const body = parseBody(CompletionRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      requireModel(server, body.model ?? undefined);
-      const requests = requestsOf(server.engine, body, {
-        signal: requestSignal(c.req.raw, c.env),
-        timeoutMs: server.timeoutMs,
-      });
-      const head = answerHead(server, "cmpl", "text_completion");
-      const answer = new CompletionAnswer(server.engine, body, requests);
-      if (body.stream) {
-        const withUsage = body.stream_options?.include_usage ?? false;
-        return eventStream(
-          answer.events(JSON.stringify(head), withUsage),
-          () => answer.cancel(),
-          { commentMs: server.commentMs, halfClosed: c.env.halfClosed },
+      const counts = checkCounts(body);
+      return await answer(c, server, body, (model, ends) => {
+        const head = answerHead(model, "cmpl", "text_completion");
+        return new CompletionAnswer(
+          head,
+          model.engine,
+          body,
+          requestsOf(model.engine, body, counts, ends),
         );
-      }
-      return Response.json({ ...head, ...await answer.whole() });
+      });
     },
   });
 }
@@ -41,28 +35,22 @@ export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): v
  * What the engine is asked for: for each prompt as many requests as it has candidates, in the order of
  * the choices.
  *
- * @throws {HttpError} 400 for fields that contradict each other, and for what m40 does not support.
+ * @throws {HttpError} 400 for a suffix where the model cannot fill gaps.
  */
 function requestsOf(
   engine: Engine,
   body: CompletionRequest,
-  ends: Pick<GenerateRequest, "signal" | "timeoutMs">,
+  { n, candidates }: { n: number; candidates: number },
+  { signal, timeoutMs }: AnswerEnds,
 ): GenerateRequest[] {
-  const { n, candidates } = checkCounts(body);
-  if (body.echo && body.logprobs != null && body.suffix) {
-    throw unsupported(
-      "suffix",
-      "suffix together with echo and logprobs is not supported: the model reads other tokens than are echoed. " +
-        "Leave one of them out.",
-    );
-  }
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
     maxTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
     parseSpecial: body.parse_special ?? true,
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
-    ...ends,
+    signal,
+    timeoutMs,
   };
   const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
   return prompts.flatMap((prompt) =>
@@ -78,9 +66,17 @@ function requestsOf(
 /**
  * How many answers each prompt has, and of how many candidates.
  *
- * @throws {HttpError} 400 for numbers that do not go together, and for too many in all.
+ * @throws {HttpError} 400 for fields that do not go together, for too many answers in all, and for what m40 does
+ * not support.
  */
 function checkCounts(body: CompletionRequest): { n: number; candidates: number } {
+  if (body.echo && body.logprobs != null && body.suffix) {
+    throw unsupported(
+      "suffix",
+      "suffix together with echo and logprobs is not supported: the model reads other tokens than are echoed. " +
+        "Leave one of them out.",
+    );
+  }
   const n = body.n ?? 1;
   const candidates = body.best_of ?? n;
   const refuse = (param: string, message: string) =>

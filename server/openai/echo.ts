@@ -51,6 +51,11 @@ export class Echo {
     return echoes;
   }
 
+  /** Resolves when nothing is computed for it any more. */
+  get done(): Promise<unknown> {
+    return this.scoring?.result.catch(() => {}) ?? Promise.resolve();
+  }
+
   /** The log-probabilities of the prompt's tokens; null where none are wanted. */
   logprobs(): Promise<CompletionLogprobs | null> {
     return this.written ??= this.write();

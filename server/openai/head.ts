@@ -1,4 +1,4 @@
-import type { ServerContext } from "../context.ts";
+import type { ServedModel } from "../models/models.ts";
 import { VERSION } from "../version.ts";
 
 /** What an answer and all its events begin with. */
@@ -17,7 +17,7 @@ export interface AnswerHead<Kind extends string> {
  * @param object What kind of answer it is.
  */
 export function answerHead<Kind extends string>(
-  server: ServerContext,
+  { name }: ServedModel,
   prefix: string,
   object: Kind,
 ): AnswerHead<Kind> {
@@ -25,7 +25,7 @@ export function answerHead<Kind extends string>(
     id: `${prefix}-${crypto.randomUUID().replaceAll("-", "")}`,
     object,
     created: Math.floor(Date.now() / 1000),
-    model: server.modelName,
+    model: name,
     system_fingerprint: `m40-${VERSION}`,
   };
 }

@@ -1,6 +1,12 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import { requireModel, type ServerContext, type ServerEnv } from "../context.ts";
+import { modelFields } from "../answer.ts";
+import { readJson } from "../body.ts";
+import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
+import { Deadline } from "../deadline.ts";
+import { wants } from "../fields.ts";
+import type { ListedModel } from "../models/models.ts";
+import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 
 /** A model as `/v1/models` shows it: OpenAI's fields, and what a client has to know beside them. */
@@ -9,11 +15,20 @@ export const ModelObject = z.strictObject({
   object: z.literal("model"),
   created: z.int().meta({ description: "When the server was started, in seconds since 1970." }),
   owned_by: z.literal("m40"),
-  context_length: z.int().meta({
-    description: "The most tokens that prompt and output may have together.",
+  state: z.enum(["loaded", "loading", "unloading", "unloaded"]).meta({
+    description: "Whether it is in memory. One that is not is loaded when it is asked for.",
   }),
-  chat: z.boolean().meta({
-    description: "Whether it has a chat template, so that /v1/chat/completions answers.",
+  context_length: z.int().nullable().meta({
+    description:
+      "The most tokens that prompt and output may have together; null for one that is not in memory.",
+  }),
+  chat: z.boolean().nullable().meta({
+    description:
+      "Whether it has a chat template, so that /v1/chat/completions answers; null for one that is not in memory.",
+  }),
+  size_bytes: z.int().min(0).nullable().meta({ description: "Bytes of its file, where known." }),
+  expires_in_seconds: z.number().nullable().meta({
+    description: "When it is unloaded if nobody uses it; null: not by itself, or somebody uses it.",
   }),
 }).meta({ id: "Model" });
 export type ModelObject = z.output<typeof ModelObject>;
@@ -23,23 +38,73 @@ export const ModelList = z.strictObject({ object: z.literal("list"), data: z.arr
   .meta({ id: "ModelList" });
 export type ModelList = z.output<typeof ModelList>;
 
-/** `GET /v1/models` and `GET /v1/models/{id}`. */
+/** The body of `POST /v1/models/{id}/load`, which may be left out. */
+export const LoadRequest = z.object(
+  { keep_alive: modelFields.keep_alive },
+  wants("a JSON object"),
+).meta({ id: "LoadRequest" });
+
+/** `GET /v1/models` and `/v1/models/{id}`, `POST /v1/models/{id}/load` and `/unload`. */
 export function modelsRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  const model: ModelObject = {
-    id: server.modelName,
+  const { models } = server;
+  route(app, "/v1/models", {
+    GET: async (c) => {
+      const data = (await models.list()).map((model) => describe(server, model));
+      return c.json({ object: "list", data } satisfies ModelList);
+    },
+  });
+  route(app, "/v1/models/:id/load", {
+    POST: async (c) => {
+      const name = await models.nameOf(c.req.param("id"));
+      const body = parseBody(LoadRequest, await readOptional(c.req.raw, server.maxBodyBytes));
+      const keepAliveMs = body.keep_alive ?? undefined;
+      await new Deadline(server.timeoutMs).within(
+        requestSignal(c.req.raw, c.env),
+        (signal) => models.load(name, { signal, keepAliveMs }),
+        "the model was still being loaded",
+      );
+      return c.json(await describeNamed(server, name));
+    },
+  });
+  route(app, "/v1/models/:id/unload", {
+    POST: async (c) => {
+      const name = await models.nameOf(c.req.param("id"));
+      await models.unload(name);
+      return c.json(await describeNamed(server, name));
+    },
+  });
+  // A model's name may hold slashes.
+  route(app, "/v1/models/:id{.+}", {
+    GET: async (c) => c.json(await describeNamed(server, await models.nameOf(c.req.param("id")))),
+  });
+}
+
+async function describeNamed(server: ServerContext, name: string): Promise<ModelObject> {
+  const found = (await server.models.list()).find((model) => model.name === name);
+  return describe(server, found ?? { name });
+}
+
+function describe(server: ServerContext, { name, fileBytes }: ListedModel): ModelObject {
+  const resident = server.models.loaded().find((one) => one.name === name);
+  const { engine, expiresMs } = resident ?? {};
+  return {
+    id: name,
     object: "model",
     created: server.created,
     owned_by: "m40",
-    context_length: server.engine.contextTokens,
-    chat: server.engine.chat !== undefined,
+    state: resident === undefined
+      ? "unloaded"
+      : resident.state === "ready"
+      ? "loaded"
+      : resident.state,
+    context_length: engine?.contextTokens ?? null,
+    chat: engine === undefined ? null : engine.chat !== undefined,
+    size_bytes: fileBytes ?? null,
+    expires_in_seconds: expiresMs === undefined ? null : expiresMs / 1000,
   };
-  const list: ModelList = { object: "list", data: [model] };
-  route(app, "/v1/models", { GET: (c) => c.json(list) });
-  // A model's name may hold slashes.
-  route(app, "/v1/models/:id{.+}", {
-    GET: (c) => {
-      requireModel(server, c.req.param("id"));
-      return c.json(model);
-    },
-  });
+}
+
+/** The JSON of a body; an empty object where there is none. */
+async function readOptional(request: Request, maxBytes: number): Promise<unknown> {
+  return request.body === null ? {} : await readJson(request, maxBytes);
 }

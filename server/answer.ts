@@ -1,0 +1,182 @@
+/**
+ * A request that a model answers: from the model that it names to the answer, whole or as events, and the model
+ * let go of when it has computed it.
+ *
+ * @module
+ */
+import type { Context } from "hono";
+import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
+import { requestSignal, type ServerContext, type ServerEnv } from "./context.ts";
+import { Deadline } from "./deadline.ts";
+import { read, string } from "./fields.ts";
+import type { ServedModel } from "./models/models.ts";
+import { type Comment, eventStream } from "./sse.ts";
+
+/** How soon a model may be there for a stream's head to wait for it, in milliseconds. */
+const HEAD_MS = 250;
+
+/** The fields that say which model is asked, alike in every route that a model answers. */
+export const modelFields = {
+  model: string(
+    "The model that is asked; absent: the one that the server was started with, else the one used last.",
+  ),
+  keep_alive: read(
+    KEEP_ALIVE_WANTED,
+    { anyOf: [{ type: "number" }, { type: "string" }, { type: "null" }] },
+    (value) => value === undefined || value === null ? null : parseKeepAlive(value),
+  ).optional().meta({
+    description:
+      "How long the model stays in memory when nobody uses it any more, as Ollama has it: " +
+      'seconds, or a time such as "5m"; 0 unloads it at once, -1 never. Absent: as the server was ' +
+      "started (--keep-alive).",
+  }),
+};
+
+/** What a schema with {@link modelFields} gives of them. */
+export interface ModelFields {
+  readonly model?: string | null;
+  /** In milliseconds. */
+  readonly keep_alive?: number | null;
+}
+
+/** An answer on its way. */
+export interface Answer {
+  /** The whole answer, when it is done. */
+  whole(): Promise<unknown>;
+  /** Its events as JSON. */
+  events(): AsyncGenerator<string>;
+  /** Ends what runs or waits for it. */
+  cancel(): void;
+  /** Resolves when the engine has no more to do for it, whoever reads it. */
+  readonly done: Promise<unknown>;
+}
+
+/** When an answer ends that is not done. */
+export interface AnswerEnds {
+  readonly signal: AbortSignal;
+  readonly deadline: Deadline;
+  /** What is left until the deadline, in milliseconds; absent: there is none. */
+  readonly timeoutMs?: number;
+}
+
+/** Makes an answer: checks what is asked, and has the engine begin. */
+export type Begin = (model: ServedModel, ends: AnswerEnds) => Answer | Promise<Answer>;
+
+/**
+ * Answers a request when its model is there. A stream whose model is not there soon begins at once, and says in
+ * comments what it waits for; what goes wrong from then on is an event.
+ *
+ * @param end What the last event of a stream has in place of JSON; null: there is no such event.
+ */
+export async function answer(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  asked: ModelFields & { readonly stream?: boolean | null },
+  begin: Begin,
+  end?: null,
+): Promise<Response> {
+  const request = new ModelRequest(c, server, asked);
+  const name = await server.models.nameOf(asked.model ?? undefined);
+  const model = request.model(name);
+  // At once when the model is there, whether the client reads or not: nobody else gets the model's place before.
+  const answer = model.then((model) => request.begin(model, begin));
+  answer.catch(() => {});
+  if (!asked.stream) return Response.json(await (await answer).whole());
+  const events = await settled(model, HEAD_MS)
+    ? (await answer).events()
+    : eventsOf(answer, `loading model ${name}`, server.loadingCommentMs);
+  const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed, end };
+  return eventStream(events, () => request.cancel(), pace);
+}
+
+/** Does what needs a model, and is done when the work is. */
+export async function withModel<T>(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  asked: ModelFields,
+  work: (model: ServedModel, ends: AnswerEnds) => T | Promise<T>,
+): Promise<T> {
+  const request = new ModelRequest(c, server, asked);
+  using model = await request.model(await server.models.nameOf(asked.model ?? undefined));
+  return await work(model, request.ends);
+}
+
+/** A request on its way to its model, and to its answer. */
+class ModelRequest {
+  private readonly deadline: Deadline;
+  private readonly left = new AbortController();
+  private readonly signal: AbortSignal;
+  private begun?: Answer;
+  private waited = false;
+
+  constructor(
+    c: Context<ServerEnv>,
+    private readonly server: ServerContext,
+    private readonly asked: ModelFields,
+  ) {
+    this.deadline = new Deadline(server.timeoutMs);
+    this.signal = AbortSignal.any([requestSignal(c.req.raw, c.env), this.left.signal]);
+  }
+
+  get ends(): AnswerEnds {
+    const { signal, deadline } = this;
+    const timeoutMs = this.waited ? deadline.millisecondsLeft : this.server.timeoutMs;
+    return { signal, deadline, timeoutMs };
+  }
+
+  /** The model, when it is there. */
+  async model(name: string): Promise<ServedModel> {
+    const { server: { models }, signal } = this;
+    const options = { keepAliveMs: this.asked.keep_alive ?? undefined };
+    const ready = models.tryAcquire(name, options);
+    if (ready !== undefined) return ready;
+    this.waited = true;
+    return await this.deadline.within(
+      signal,
+      (signal) => models.acquire(name, { ...options, signal }),
+      "it was still waiting for its model",
+    );
+  }
+
+  /** Begins the answer. The model is let go of as soon as the engine has done its part. */
+  async begin(model: ServedModel, begin: Begin): Promise<Answer> {
+    try {
+      this.begun = await begin(model, this.ends);
+    } catch (error) {
+      model.release();
+      throw error;
+    }
+    this.begun.done.finally(() => model.release());
+    return this.begun;
+  }
+
+  /** The client has left. */
+  cancel(): void {
+    this.left.abort();
+    this.begun?.cancel();
+  }
+}
+
+/** The events of an answer that has not begun, and comments until then. */
+async function* eventsOf(
+  answer: Promise<Answer>,
+  comment: string,
+  commentMs: number,
+): AsyncGenerator<string | Comment> {
+  do yield { comment }; while (!await settled(answer, commentMs));
+  yield* (await answer).events();
+}
+
+/** Whether a promise is settled, now or within that time. */
+async function settled(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
+  let timer: number | undefined;
+  const late = new Promise<false>((resolve) => {
+    timer = setTimeout(() => resolve(false), milliseconds);
+  });
+  const done = promise.then(() => true, () => true);
+  try {
+    return await Promise.race([done, late]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

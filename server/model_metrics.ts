@@ -1,0 +1,359 @@
+import type {
+  Engine,
+  EngineObserver,
+  EngineStatus,
+  GenerationReport,
+  StepReport,
+} from "../engine/mod.ts";
+import { DeviceMetrics } from "./device_metrics.ts";
+import { MetricRegistry } from "./registry.ts";
+import { VERSION } from "./version.ts";
+
+/** Bounds of histograms, in seconds, each a little more than twice the one before. */
+const BUCKETS = {
+  request: [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500],
+  token: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.15, 0.2, 0.5, 1, 2.5, 5],
+  step: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+  gap: [0.00005, 0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.1, 0.5],
+  tokens: [1, 4, 16, 64, 256, 1024, 4096, 16384, 65536, 262144],
+};
+
+/** What vLLM calls the ways in which a request can end. */
+const FINISHED_REASON: Record<GenerationReport["outcome"], string> = {
+  stop: "stop",
+  length: "length",
+  cancelled: "abort",
+  timeout: "abort",
+  error: "error",
+};
+
+/** What an engine counts, and what a model's engines have counted before it. */
+type Counted =
+  | "promptTokens"
+  | "cachedTokens"
+  | "queriedTokens"
+  | "generatedTokens"
+  | "preemptions"
+  | "recomputations"
+  | "steps";
+
+/**
+ * What a model does, for Prometheus. It stays when the model is unloaded, so that what it counts never falls;
+ * what is so of the present alone is absent then.
+ */
+export class ModelMetrics implements EngineObserver {
+  private readonly registry: MetricRegistry;
+  private readonly device: DeviceMetrics;
+  private readonly histograms: ReturnType<typeof histogramsIn>;
+  private readonly outcome: (outcome: string) => void;
+  private readonly finished: (reason: string) => void;
+  private engine?: Engine;
+  /** What engines have counted that are gone. */
+  private readonly past = new Map<Counted, number>();
+
+  /**
+   * @param modelName The name that clients ask for: the label `model_name` of every metric.
+   * @param waiting How many requests wait for the model to be loaded.
+   */
+  constructor(modelName: string, private readonly waiting: () => number) {
+    const registry = this.registry = new MetricRegistry(modelName);
+    const help = "Requests that ended, by what became of them.";
+    const outcomes = Object.keys(FINISHED_REASON);
+    const reasons = Object.values(FINISHED_REASON);
+    this.outcome = registry.labelled("m40_requests_total", help, "outcome", outcomes);
+    this.finished = registry.labelled(
+      "vllm:request_success_total",
+      help,
+      "finished_reason",
+      reasons,
+    );
+    this.histograms = histogramsIn(registry);
+    this.device = new DeviceMetrics(registry);
+    this.addState();
+    this.addSums();
+    this.addMachine();
+  }
+
+  /** The model is in memory. */
+  attach(engine: Engine): void {
+    this.detach();
+    this.engine = engine;
+  }
+
+  /** The model is in memory no more. */
+  detach(): void {
+    const { engine, past } = this;
+    if (engine === undefined) return;
+    const status = engine.status();
+    for (const key of COUNTED) past.set(key, (past.get(key) ?? 0) + status[key]);
+    this.engine = undefined;
+  }
+
+  step({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }: StepReport): void {
+    this.histograms.step(milliseconds / 1000);
+    this.histograms.stepTokens(promptTokens + decodeTokens);
+    if (gapMilliseconds !== undefined) this.histograms.gap(gapMilliseconds / 1000);
+  }
+
+  firstToken(milliseconds: number): void {
+    this.histograms.firstToken(milliseconds / 1000);
+  }
+
+  token(milliseconds: number): void {
+    this.histograms.token(milliseconds / 1000);
+  }
+
+  generation(report: GenerationReport): void {
+    const { histograms } = this;
+    const { outcome, queueMs, firstTokenMs, decodeMs, tokenMs, totalMs } = report;
+    this.outcome(outcome);
+    this.finished(FINISHED_REASON[outcome]);
+    histograms.total(totalMs / 1000);
+    histograms.promptTokens(report.promptTokens);
+    histograms.generationTokens(report.completionTokens);
+    histograms.maxTokens(report.maxTokens);
+    if (queueMs !== undefined) {
+      histograms.queue(queueMs / 1000);
+      histograms.run((totalMs - queueMs) / 1000);
+      if (firstTokenMs !== undefined) histograms.prefill((firstTokenMs - queueMs) / 1000);
+    }
+    if (decodeMs !== undefined) histograms.decode(decodeMs / 1000);
+    if (tokenMs !== undefined) histograms.meanToken(tokenMs / 1000);
+  }
+
+  /** All of them in Prometheus's text format. */
+  async text(): Promise<string> {
+    await this.device.refresh(this.engine);
+    return await this.registry.text();
+  }
+
+  /** The engine's state, where there is one. */
+  private get status(): EngineStatus | undefined {
+    return this.engine?.status();
+  }
+
+  private sum(key: Counted): number {
+    return (this.past.get(key) ?? 0) + (this.status?.[key] ?? 0);
+  }
+
+  private addState(): void {
+    const { registry } = this;
+    registry.gauge(
+      ["m40_requests_running", "vllm:num_requests_running"],
+      "Sequences that take part in steps.",
+      () => this.status?.running ?? 0,
+    );
+    registry.gauge(
+      ["m40_requests_waiting", "vllm:num_requests_waiting"],
+      "Sequences that wait for their turn, those that gave way to others included, and requests that wait for " +
+        "the model to be loaded.",
+      () => (this.status?.waiting ?? 0) + this.waiting(),
+    );
+    registry.gauge(
+      ["m40_requests_preempted"],
+      "Sequences that wait because they gave way to others.",
+      () => this.status?.preempted ?? 0,
+    );
+    registry.gauge(
+      ["m40_kv_cache_usage_ratio", "vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc"],
+      "KV pages that sequences hold, of all; 1 is all of them.",
+      () => share(this.status?.usedPages, this.status?.pages),
+    );
+    registry.gauge(
+      ["m40_kv_cache_idle_ratio"],
+      "KV pages that nobody holds and that are kept for prompts that begin alike, of all.",
+      () => share(this.status?.idlePages, this.status?.pages),
+    );
+    registry.gauge(
+      ["m40_device_failed"],
+      "1 when the device was lost.",
+      () => this.status?.failed === undefined ? 0 : 1,
+    );
+  }
+
+  private addSums(): void {
+    const { registry } = this;
+    registry.counter(
+      ["m40_prompt_tokens_total", "vllm:prompt_tokens_total"],
+      "Tokens of prompts, computed or found in the prefix cache.",
+      () => this.sum("promptTokens") + this.sum("cachedTokens"),
+    );
+    registry.counter(
+      ["m40_prompt_tokens_computed_total"],
+      "Tokens of prompts that were computed.",
+      () => this.sum("promptTokens"),
+    );
+    registry.counter(
+      ["m40_prompt_tokens_cached_total", "vllm:prompt_tokens_cached_total"],
+      "Tokens of prompts that were found in the prefix cache.",
+      () => this.sum("cachedTokens"),
+    );
+    registry.counter(
+      ["m40_generation_tokens_total", "vllm:generation_tokens_total"],
+      "Tokens that were drawn.",
+      () => this.sum("generatedTokens"),
+    );
+    registry.counter(
+      ["m40_prefix_cache_queries_total", "vllm:prefix_cache_queries_total"],
+      "Tokens that were looked for in the prefix cache.",
+      () => this.sum("queriedTokens"),
+    );
+    registry.counter(
+      ["m40_prefix_cache_hits_total", "vllm:prefix_cache_hits_total"],
+      "Tokens that were found in the prefix cache.",
+      () => this.sum("cachedTokens"),
+    );
+    registry.counter(
+      ["m40_preemptions_total", "vllm:num_preemptions_total"],
+      "Sequences that gave way to others.",
+      () => this.sum("preemptions"),
+    );
+    registry.counter(
+      ["m40_recomputations_total"],
+      "Of those, the ones that found no room in host memory and were computed again.",
+      () => this.sum("recomputations"),
+    );
+    registry.counter(["m40_steps_total"], "Steps of the device.", () => this.sum("steps"));
+  }
+
+  private addMachine(): void {
+    const { registry } = this;
+    registry.gauges(
+      "m40_memory_bytes",
+      "Memory of the device that the model holds, by what it is for.",
+      "part",
+      () => this.engine && memoryOf(this.engine),
+    );
+    registry.info(
+      "m40_info",
+      "What is served, and on what.",
+      ["version", "model", "architecture", "quantisation", "backend", "device", "driver"],
+      () => this.engine && factsOf(this.engine),
+    );
+    registry.info(
+      "vllm:cache_config_info",
+      "The KV cache: tokens of a page, and pages.",
+      ["block_size", "num_gpu_blocks", "cache_dtype", "enable_prefix_caching"],
+      () => this.engine && cacheOf(this.engine),
+    );
+  }
+}
+
+const COUNTED: readonly Counted[] = [
+  "promptTokens",
+  "cachedTokens",
+  "queriedTokens",
+  "generatedTokens",
+  "preemptions",
+  "recomputations",
+  "steps",
+];
+
+function share(part: number | undefined, whole: number | undefined): number | undefined {
+  return part === undefined || whole === undefined ? undefined : part / whole;
+}
+
+function memoryOf({ plan }: Engine) {
+  return { weights: plan.weightBytes, kv_cache: plan.cacheBytes, activations: plan.programBytes };
+}
+
+function factsOf({ model, device }: Engine) {
+  return {
+    version: VERSION,
+    model: model.name,
+    architecture: model.architecture,
+    quantisation: model.quantisation,
+    backend: device.backend,
+    device: device.name,
+    driver: device.driver,
+  };
+}
+
+function cacheOf({ plan }: Engine) {
+  return {
+    block_size: String(plan.pageTokens),
+    num_gpu_blocks: String(plan.pages),
+    cache_dtype: plan.kvType,
+    enable_prefix_caching: "True",
+  };
+}
+
+/** The histograms, by what is observed. */
+function histogramsIn(registry: MetricRegistry) {
+  return {
+    firstToken: registry.histogram(
+      ["m40_time_to_first_token_seconds", "vllm:time_to_first_token_seconds"],
+      "From a request's arrival to its first token.",
+      BUCKETS.request,
+    ),
+    token: registry.histogram(
+      [
+        "m40_inter_token_seconds",
+        "vllm:inter_token_latency_seconds",
+        "vllm:time_per_output_token_seconds",
+      ],
+      "Between two tokens of a request.",
+      BUCKETS.token,
+    ),
+    meanToken: registry.histogram(
+      ["m40_request_token_seconds", "vllm:request_time_per_output_token_seconds"],
+      "The mean time between a request's tokens after the first.",
+      BUCKETS.token,
+    ),
+    total: registry.histogram(
+      ["m40_request_seconds", "vllm:e2e_request_latency_seconds"],
+      "From a request's arrival to its end, whatever became of it.",
+      BUCKETS.request,
+    ),
+    queue: registry.histogram(
+      ["m40_request_queue_seconds", "vllm:request_queue_time_seconds"],
+      "From a request's arrival until it was first let in.",
+      BUCKETS.request,
+    ),
+    run: registry.histogram(
+      ["m40_request_run_seconds", "vllm:request_inference_time_seconds"],
+      "From when a request was first let in to its end.",
+      BUCKETS.request,
+    ),
+    prefill: registry.histogram(
+      ["m40_request_prefill_seconds", "vllm:request_prefill_time_seconds"],
+      "From when a request was first let in to its first token.",
+      BUCKETS.request,
+    ),
+    decode: registry.histogram(
+      ["m40_request_decode_seconds", "vllm:request_decode_time_seconds"],
+      "From a request's first token to its last.",
+      BUCKETS.request,
+    ),
+    promptTokens: registry.histogram(
+      ["m40_request_prompt_tokens", "vllm:request_prompt_tokens"],
+      "Tokens of a request's prompt.",
+      BUCKETS.tokens,
+    ),
+    generationTokens: registry.histogram(
+      ["m40_request_generation_tokens", "vllm:request_generation_tokens"],
+      "Tokens that were drawn for a request.",
+      BUCKETS.tokens,
+    ),
+    maxTokens: registry.histogram(
+      ["m40_request_max_tokens", "vllm:request_params_max_tokens"],
+      "Tokens that might have been drawn for a request.",
+      BUCKETS.tokens,
+    ),
+    step: registry.histogram(
+      ["m40_step_seconds"],
+      "From the call of a step to its result.",
+      BUCKETS.step,
+    ),
+    gap: registry.histogram(
+      ["m40_step_gap_seconds"],
+      "From the result of a step to the call of the next one.",
+      BUCKETS.gap,
+    ),
+    stepTokens: registry.histogram(
+      ["m40_step_tokens", "vllm:iteration_tokens_total"],
+      "Tokens of a step: those of prompts, and one for each sequence that decodes.",
+      BUCKETS.tokens,
+    ),
+  };
+}
