@@ -65,7 +65,10 @@ Deno.test("download: a file arrives whole, by several connections, its head look
   assert(sha256(await folder.content()) === SHA);
   assertEquals(requestsForHead, 2, "pieces of 64 KiB");
   assertEquals(server.sentBytes, BYTES.length, "nothing is fetched twice");
-  assertEquals(server.mostConnections, 4);
+  assertEquals(server.requests.length, 16);
+  // The client may open one more while another becomes free.
+  assertLess(server.connections, 8, "connections are used again");
+  assertGreater(server.mostConnections, 2);
   assertEquals(folder.partialFiles(), []);
 });
 

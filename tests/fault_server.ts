@@ -65,6 +65,8 @@ export class FaultServer implements AsyncDisposable {
   sentBytes = 0;
   /** The most connections that were open at a time. */
   mostConnections = 0;
+  /** How many connections were made. */
+  connections = 0;
   readonly #listener: Deno.TcpListener | Deno.TlsListener;
   readonly #connections = new Set<Deno.Conn>();
   readonly #running: Promise<void>;
@@ -103,8 +105,11 @@ export class FaultServer implements AsyncDisposable {
     const all: Promise<void>[] = [];
     while (!this.#over.signal.aborted) {
       try {
-        const connection: Deno.Conn = await this.#listener.accept();
+        const connection: Deno.TcpConn | Deno.TlsConn = await this.#listener.accept();
+        // A small body after its head would wait for the head's acknowledgement.
+        if ("setNoDelay" in connection) connection.setNoDelay(true);
         this.#connections.add(connection);
+        this.connections++;
         this.mostConnections = Math.max(this.mostConnections, this.#connections.size);
         const ended = this.#serve(connection).catch(() => {}).finally(() => {
           this.#connections.delete(connection);

@@ -13,11 +13,13 @@ const GATHERED_MS = 250;
  * before a connection is cut comes before the error.
  *
  * @param most No more than this many bytes are read; undefined for all.
+ * @param exact Whether the server said that there are no more: then the connection can be used again.
  * @throws {Fault} Where the body breaks off.
  */
 export async function* readBody(
   body: ReadableStream<Uint8Array> | null,
   most: number | undefined,
+  exact: boolean,
   watch: StallWatch,
 ): AsyncGenerator<Uint8Array> {
   if (body === null) return;
@@ -51,6 +53,10 @@ export async function* readBody(
       watch.pause();
       left -= filled;
       if (filled > 0) yield gathered.subarray(0, filled);
+    }
+    // The end has to be seen for the connection to be free for the next request.
+    if (failure === undefined && exact && left === 0) {
+      await reader.read(new Uint8Array(1)).catch(() => {});
     }
     if (failure !== undefined) {
       throw new Fault(`the connection was cut: ${networkReason(failure)}`);

@@ -214,7 +214,8 @@ export class Transfer implements Disposable {
     let at = body.start;
     // One more where the server does not say how many there are, to see whether it has more.
     const extra = body.end === undefined && end !== undefined ? 1 : 0;
-    for await (const bytes of readBody(response.body, end && end - at + extra, watch)) {
+    const exact = response.headers.has("content-length");
+    for await (const bytes of readBody(response.body, end && end - at + extra, exact, watch)) {
       const wanted = bytes.subarray(0, end === undefined ? bytes.length : end - at);
       if (wanted.length < bytes.length && file.sha256 === undefined) {
         partial.resumable = false;
