@@ -4,6 +4,7 @@ import { standardError, standardOutput } from "../server/output_stream.ts";
 import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, option, repeatable } from "./command.ts";
+import { DISK_CACHE_OPTIONS, diskCacheOf } from "./disk_cache.ts";
 import { formatBytes, formatCount } from "./format.ts";
 import {
   CHAT_OPTIONS,
@@ -87,6 +88,7 @@ export const serve: Command = command({
       "MiB of host memory for sequences that give way when the KV cache is full; default: as much as the " +
         "KV cache has, up to 2048",
     ),
+    ...DISK_CACHE_OPTIONS,
     ...MODEL_OPTIONS,
     ...CHAT_OPTIONS,
   },
@@ -105,6 +107,10 @@ export const serve: Command = command({
       about: "For many clients",
     },
     {
+      line: "m40 serve --model qwen --disk-cache ~/.cache/m40 --disk-cache-size 100",
+      about: "For agents: their long prompts outlive a restart",
+    },
+    {
       line: "m40 serve --model qwen --cors https://chat.example --reasoning-budget 1000",
       about: "For a web page, with an end to long reasoning",
     },
@@ -120,6 +126,7 @@ export const serve: Command = command({
       maxQueue: options["max-queue"],
       chunkMs: options["chunk-ms"],
       hostCacheBytes: options["host-cache"] && options["host-cache"] * 2 ** 20,
+      diskCache: diskCacheOf(options),
       onFallback: sayFallback,
       onObserverError: sayObserverError,
     });

@@ -15,13 +15,23 @@ import { type GenerateRequest, RequestChecker } from "./request.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
+import { DiskPages } from "./scheduler/disk_pages.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
+import type { PageMover } from "./scheduler/page_moves.ts";
 import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
 import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+
+/** Host memory that pages pass through on their way from disk and to it. */
+const FETCH_BYTES = 32 * 2 ** 20;
+const SAVE_BYTES = 16 * 2 ** 20;
+/** Shorter beginnings of prompts, in pages of tokens, are computed sooner than read. */
+const LEAST_DISK_PAGES = 8;
+/** How long pages may be written to disk when the engine is closed. */
+const FLUSH_MS = 10_000;
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache, "copyPages"> {
@@ -49,6 +59,7 @@ export class Engine {
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
   private readonly pageManager: PageManager;
+  private readonly disk?: DiskPages;
   private readonly scheduler: Scheduler;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
@@ -58,7 +69,7 @@ export class Engine {
   private closing?: Promise<void>;
 
   private constructor(private readonly loaded: LoadedModel) {
-    const { model, tokenizer, chat, device, plan, kernels, program, serving } = loaded;
+    const { model, tokenizer, chat, device, plan, kernels, program, cache, serving } = loaded;
     this.model = model;
     this.tokenizer = tokenizer;
     this.chat = chat;
@@ -79,7 +90,14 @@ export class Engine {
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
     this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups);
-    this.scheduler = this.createScheduler();
+    const scheduled: SchedulerDevice = {
+      step: (sequences) => program.step(sequences),
+      copyPages: (from, to) => cache.copyPages(from, to),
+      savePages: (pages, memory) => cache.savePages(pages, memory),
+      restorePages: (pages, memory) => cache.restorePages(pages, memory),
+    };
+    this.disk = this.createDiskPages(scheduled);
+    this.scheduler = this.createScheduler(scheduled);
     this.evaluations = new Evaluations(
       this.pageManager,
       (sequences) => program.step(sequences),
@@ -88,17 +106,11 @@ export class Engine {
     );
   }
 
-  private createScheduler(): Scheduler {
+  private createScheduler(scheduled: SchedulerDevice): Scheduler {
     const { plan, lock, told } = this;
-    const { program, cache, context, device, hostCacheBytes, serving } = this.loaded;
+    const { context, device, hostCacheBytes, serving } = this.loaded;
     const { pageBytes } = context.cacheBytes(plan.cache);
     const hostPages = Math.floor(hostCacheBytes / pageBytes);
-    const scheduled: SchedulerDevice = {
-      step: (sequences) => program.step(sequences),
-      copyPages: (from, to) => cache.copyPages(from, to),
-      savePages: (pages, memory) => cache.savePages(pages, memory),
-      restorePages: (pages, memory) => cache.restorePages(pages, memory),
-    };
     return new Scheduler(scheduled, this.pageManager, {
       maxRunning: plan.limits.n_sequences,
       maxWaiting: serving.maxQueue,
@@ -109,9 +121,27 @@ export class Engine {
       host: hostPages > 0
         ? new HostPages(context.hostMemory(hostPages * pageBytes), pageBytes)
         : undefined,
+      disk: this.disk,
       withDevice: (work) => lock.run(work),
       onStep: (report) => told.step(report),
       onListenerError: (error) => told.note(error),
+    });
+  }
+
+  private createDiskPages(mover: PageMover): DiskPages | undefined {
+    const { pageStore: store, context } = this.loaded;
+    if (store === undefined) return undefined;
+    const memory = (bytes: number) =>
+      context.hostMemory(Math.max(1, Math.floor(bytes / store.pageBytes)) * store.pageBytes);
+    return new DiskPages({
+      pageManager: this.pageManager,
+      mover,
+      store,
+      leastPages: LEAST_DISK_PAGES,
+      fetchMemory: memory(FETCH_BYTES),
+      saveMemory: memory(SAVE_BYTES),
+      withDevice: (work) => this.lock.run(work),
+      now: () => performance.now(),
     });
   }
 
@@ -204,6 +234,7 @@ export class Engine {
       usedPages: pages - freePages,
       idlePages,
       observerErrors: this.told.errors,
+      disk: this.disk?.status(),
     };
   }
 
@@ -262,7 +293,10 @@ export class Engine {
     });
   }
 
-  /** Waits for requests that run and wait, ends evaluations, then frees the device. */
+  /**
+   * Waits for requests that run and wait, ends evaluations, writes to the disk cache what is not there yet
+   * (for ten seconds at most), then frees the device.
+   */
   close(): Promise<void> {
     return this.closing ??= this.end();
   }
@@ -272,6 +306,7 @@ export class Engine {
     this.evaluations.close();
     await this.chat?.close();
     await this.scheduler.idle();
+    await this.disk?.close(FLUSH_MS);
     await this.lock.settle();
     const unused = await this.state.settle();
     this.loaded.context.close();

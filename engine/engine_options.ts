@@ -2,6 +2,16 @@ import type { KvType } from "./memory_plan.ts";
 import { checkRange } from "./sampling/parameters.ts";
 import type { ModelDefaults } from "./store/model_defaults.ts";
 
+/** Where KV pages of prompts outlive the engine. */
+export interface DiskCacheOptions {
+  /** Engines of all models may share it, those of other processes too. */
+  readonly folder: string;
+  /** What all files in it may take. */
+  readonly bytes: number;
+  /** Told, in a sentence or two, what goes wrong with it. The engine works without it then. */
+  readonly onProblem?: (problem: string) => void;
+}
+
 /** How a model is loaded. */
 export interface EngineOptions {
   /** "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N". */
@@ -31,6 +41,8 @@ export interface EngineOptions {
    * KV cache has, up to 2 GiB. What finds no room there is computed again.
    */
   hostCacheBytes?: number;
+  /** Keeps KV pages of prompts on disk, where later engines of the same model find them; default: none. */
+  diskCache?: DiskCacheOptions;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
   /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */

@@ -3,6 +3,7 @@ import { loadChat } from "./chat/load.ts";
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { openDevice, openDeviceProcess } from "./device/open.ts";
+import type { PageStore } from "./disk_cache/page_store.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import {
   type EngineOptions,
@@ -16,6 +17,7 @@ import { DEFAULT_PARALLEL, type MemoryPlan, planMemory } from "./memory_plan.ts"
 import { describeModel, type ModelInfo } from "./model_info.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { Model } from "./models/model.ts";
+import { openDiskCache } from "./open_disk_cache.ts";
 import { place } from "./placement.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
@@ -44,6 +46,8 @@ export interface LoadedModel {
   readonly cache: Cache;
   /** Bytes of host memory for KV pages. */
   readonly hostCacheBytes: number;
+  /** KV pages on disk. */
+  readonly pageStore?: PageStore;
   readonly serving: ServingOptions;
   /** What its file recommends, and before that what came with it. */
   readonly samplingDefaults: Partial<SamplingParameters>;
@@ -101,7 +105,12 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
       0,
       2 ** 46,
     );
-    const placed = await place(context, gguf, source.program, plan, options.onProgress);
+    const { program } = source;
+    const placed = await place(context, gguf, program, plan, options.onProgress);
+    const { pageBytes } = context.cacheBytes(plan.cache);
+    const origin = { gguf, program, cache: plan.cache, libraryPath: library.path, device: info };
+    const pageStore = options.diskCache &&
+      await openDiskCache(options.diskCache, origin, pageBytes);
     return {
       model: describeModel(gguf, source, options.name),
       tokenizer,
@@ -112,6 +121,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
       context,
       ...placed,
       hostCacheBytes,
+      pageStore,
       serving,
       samplingDefaults,
       stopDefaults: defaults.stop ?? [],

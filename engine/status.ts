@@ -1,3 +1,4 @@
+import type { DiskPagesStatus } from "./scheduler/disk_pages.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./scheduler/report.ts";
 import type { SequenceState } from "./scheduler/sequence_state.ts";
 
@@ -7,6 +8,8 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly pages: number;
   readonly usedPages: number;
   readonly idlePages: number;
+  /** What the disk cache has and has done, where there is one. */
+  readonly disk?: DiskPagesStatus;
   /** How often the engine's observer has thrown. */
   readonly observerErrors: number;
 }

@@ -166,7 +166,7 @@ export class FakeDevice implements SchedulerDevice {
 
   /** What a token sees of each group are the tokens before it, of its own sequence. */
   private checkSeen(pages: StepSequence["pages"], position: number): void {
-    const { hashes, tokens, groups } = this;
+    const { hashes, bits, tokens, groups } = this;
     const last = position === 0 ? undefined : hashes[this.slot(pages[0], position - 1)];
     for (const [group, own] of Array.from(pages).entries()) {
       const { window, chunk } = this.layout.groups[group];
@@ -176,11 +176,17 @@ export class FakeDevice implements SchedulerDevice {
         0,
       );
       let hash: number | undefined;
+      let before = 0;
       for (let q = first; q < position; q++) {
         const at = this.slot(own, q);
         assertEquals(groups[at], group, `position ${q} of group ${group} is another group's`);
-        if (hash !== undefined) assertEquals(hashes[at], mix(hash, tokens[at]), "a wrong page");
+        if (hash !== undefined) {
+          assertEquals(hashes[at], mix(hash, tokens[at]), "a wrong page");
+          const either = [0, 1].map((decode) => mix(bits[before], 2 * tokens[at] + decode));
+          assert(either.includes(bits[at]), "it comes after tokens computed in another way");
+        }
         hash = hashes[at];
+        before = at;
       }
       if (hash !== undefined) assertEquals(hash, last, `group ${group} holds another sequence`);
     }
@@ -271,6 +277,7 @@ export class FakeDevice implements SchedulerDevice {
     pages: Iterable<number>,
     memory?: Uint8Array,
   ): Promise<void> {
+    queueMicrotask(this.during);
     await undefined;
     try {
       this.fault(operation, []);

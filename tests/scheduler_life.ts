@@ -4,11 +4,15 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import { createHash } from "node:crypto";
+import { headerBytes } from "../engine/disk_cache/page_file.ts";
+import { PageStore } from "../engine/disk_cache/page_store.ts";
 import { M40Error } from "../engine/errors.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
 import { NO_PAGE, type PageGroup } from "../engine/scheduler/page_layout.ts";
+import { DiskPages } from "../engine/scheduler/disk_pages.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import {
@@ -19,6 +23,8 @@ import {
   Random,
   VOCABULARY,
 } from "./fake_device.ts";
+
+import { FakeFiles, type FileFault } from "./fake_files.ts";
 
 /** What happened in a life of a scheduler; each must happen in some. */
 export const EVENTS = {
@@ -45,6 +51,17 @@ export const EVENTS = {
   windows: 0,
   windowPreemptions: 0,
   windowCachedTokens: 0,
+  /** Lives with a disk cache, those after a restart among them, and what happened to its pages. */
+  disks: 0,
+  readPages: 0,
+  readFailures: 0,
+  damagedPages: 0,
+  writtenPages: 0,
+  writeFailures: 0,
+  removedPages: 0,
+  missedPages: 0,
+  /** How often sequences that ran needed the pages that were kept for one whose pages were being read. */
+  fetchesGivenUp: 0,
 };
 export type Events = typeof EVENTS;
 
@@ -62,6 +79,9 @@ interface Faults {
   readonly observer: number;
   /** The call of the device at which it is lost. */
   readonly lossAt: number;
+  /** Reading and writing a file. */
+  readonly read: number;
+  readonly write: number;
 }
 
 /** A sequence and what its listener was told. */
@@ -79,6 +99,22 @@ interface Client {
 }
 
 const EVERYTHING: PageGroup = { window: 0, chunk: 0 };
+const READ_FAULTS: readonly FileFault[] = ["error", "gone", "shorter", "flipped", "another's"];
+const WRITE_FAULTS: readonly FileFault[] = ["error", "killed", "torn", "torn", "torn", "torn"];
+
+function someShape(random: Random): FakeDeviceOptions {
+  const maxRunning = 1 + random.below(8);
+  const groups = random.once(2) ? [EVERYTHING] : someGroups(random);
+  return {
+    groups,
+    pages: (6 + random.below(40)) * groups.length,
+    pageTokens: 1 << random.below(4),
+    endOdds: 5 + random.below(60),
+    maxRunning,
+    stepTokens: maxRunning + 1 + random.below(24),
+    stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
+  };
+}
 
 /** Groups of layers, some with windows; the first sees the token before at least. */
 function someGroups(random: Random): PageGroup[] {
@@ -99,7 +135,9 @@ export class Life {
   private readonly shape: FakeDeviceOptions;
   private readonly pageManager: PageManager;
   private readonly host?: HostPages;
-  private readonly scheduler: Scheduler;
+  private scheduler!: Scheduler;
+  private readonly files?: FakeFiles;
+  private disk?: DiskPages;
   /** The longest sequence that the pages are enough for. */
   private readonly mostTokens: number;
   private readonly prefixes: number[][];
@@ -114,19 +152,11 @@ export class Life {
   /** How often the scheduler looked for something to do. */
   private attempts = 0;
 
-  constructor(seed: number) {
+  /** @param former The life before, of a process that has ended: its files are there. */
+  constructor(seed: number, private readonly former?: Life) {
     const random = this.random = new Random(seed);
-    const maxRunning = 1 + random.below(8);
-    const groups = random.once(2) ? [EVERYTHING] : someGroups(random);
-    this.shape = {
-      groups,
-      pages: (6 + random.below(40)) * groups.length,
-      pageTokens: 1 << random.below(4),
-      endOdds: 5 + random.below(60),
-      maxRunning,
-      stepTokens: maxRunning + 1 + random.below(24),
-      stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
-    };
+    this.shape = former?.shape ?? someShape(random);
+    this.files = former?.files ?? (random.once(2) ? new FakeFiles() : undefined);
     const healthy = random.once(3);
     const odds = (times: number) => healthy || random.once(2) ? Infinity : 1 + random.below(times);
     this.faults = {
@@ -138,9 +168,11 @@ export class Life {
       listener: odds(300),
       observer: odds(50),
       lossAt: !healthy && random.once(8) ? random.below(300) : Infinity,
+      read: odds(20),
+      write: odds(40),
     };
     this.device = new FakeDevice(this.shape);
-    const { pages, pageTokens } = this.shape;
+    const { pages, pageTokens, groups } = this.shape;
     this.pageManager = new PageManager(pages, pageTokens, groups);
     this.mostTokens = this.findMostTokens();
     const hostMemory = new Uint8Array(
@@ -149,11 +181,10 @@ export class Life {
     this.host = hostMemory.length > 0
       ? new HostPages(hostMemory, this.device.pageBytes)
       : undefined;
-    this.scheduler = this.makeScheduler();
     this.device.fault = (operation, steps) => this.strike(operation, steps);
     this.device.statusOf = (seed) => this.statusOf(this.clients[Number(seed)]);
     this.device.during = () => this.guarded(() => this.during());
-    this.prefixes = Array.from(
+    this.prefixes = former?.prefixes ?? Array.from(
       { length: 3 },
       () => Array.from({ length: random.below(20) }, () => 1 + random.below(VOCABULARY - 1)),
     );
@@ -167,6 +198,43 @@ export class Life {
     return tokens;
   }
 
+  /** Opens the disk cache, where there is one. */
+  private async openDisk(): Promise<DiskPages | undefined> {
+    const { files, random, device, shape } = this;
+    if (files === undefined) return undefined;
+    files.below = (n) => random.below(n);
+    files.fault = (operation) => {
+      if (!this.happens(this.faults[operation])) return undefined;
+      const faults = operation === "read" ? READ_FAULTS : WRITE_FAULTS;
+      return faults[random.below(faults.length)];
+    };
+    const { pageBytes } = device;
+    const limitBytes = (random.once(3) ? 4 : 10_000) * (headerBytes(pageBytes) + pageBytes);
+    // What the bits depend on: sequences of another shape have no use for them.
+    const identity = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
+    const store = await PageStore.open({ folder: "/disk", identity, pageBytes, limitBytes, files });
+    this.events.disks++;
+    const memory = () => new Uint8Array((1 + random.below(4)) * pageBytes);
+    const disk = new DiskPages({
+      pageManager: this.pageManager,
+      mover: device,
+      store,
+      leastPages: 1 + random.below(3),
+      fetchMemory: memory(),
+      saveMemory: memory(),
+      withDevice: (work) => this.withDevice(work),
+      now: () => 0,
+    });
+    const { fetches } = disk;
+    const giveWay = fetches.giveWay.bind(fetches);
+    fetches.giveWay = () => {
+      const had = giveWay();
+      if (had) this.events.fetchesGivenUp++;
+      return had;
+    };
+    return disk;
+  }
+
   private makeScheduler(): Scheduler {
     const { maxRunning, stepTokens, stepOutputs } = this.shape;
     return new Scheduler(this.device, this.pageManager, {
@@ -176,6 +244,7 @@ export class Life {
       stepOutputs,
       chunkMs: 10,
       host: this.host,
+      disk: this.disk,
       withDevice: (work) => {
         // In microtasks alone it would never give way to a timer.
         if (++this.attempts > MOST_ATTEMPTS) throw new Error("it starts itself again and again");
@@ -305,7 +374,8 @@ export class Life {
 
   /** What others begin with, or all that somebody else was asked and answers: a conversation goes on. */
   private beginning(): readonly number[] {
-    const { random, clients } = this;
+    const { random } = this;
+    const clients = [...this.former?.clients ?? [], ...this.clients];
     if (clients.length === 0 || !random.once(4)) return this.prefixes[random.below(3)];
     const { sequence, expected } = clients[random.below(clients.length)];
     return [...sequence.prompt, ...expected.filter((token) => token !== END)];
@@ -394,7 +464,9 @@ export class Life {
 
   /** Lives it to its end; fails where something is not as it should be. */
   async live(): Promise<Events> {
-    const { random, later, scheduler, events } = this;
+    this.disk = await this.openDisk();
+    const scheduler = this.scheduler = this.makeScheduler();
+    const { random, later, events } = this;
     for (let i = 10 + random.below(40); i > 0; i--) {
       if (random.once(6)) later.push(() => this.evaluate());
       else if (random.once(2)) this.arrive();
@@ -417,6 +489,9 @@ export class Life {
     }
     // The last of the others gives its pages back.
     for (let i = 0; i < 10; i++) await this.lock;
+    // Pages are still being written, or it is killed.
+    if (random.once(2)) await this.disk?.close(10_000);
+    else await this.disk?.close(0);
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens } = scheduler.counts;
     const { steps, multiRows, guesses } = this.device;
@@ -424,7 +499,19 @@ export class Life {
     const inWindows = this.shape.groups!.some(({ window, chunk }) => window + chunk > 0)
       ? { windows: 1, windowPreemptions: preemptions, windowCachedTokens: cachedTokens }
       : {};
-    return { ...events, ...sums, ...inWindows };
+    return { ...events, ...sums, ...inWindows, ...this.diskEvents() };
+  }
+
+  /** Whether somebody may live on in another process, with the pages that this one has left on disk. */
+  get hasDisk(): boolean {
+    return this.files !== undefined;
+  }
+
+  private diskEvents(): Partial<Events> {
+    if (this.disk === undefined) return {};
+    const status = this.disk.status();
+    const known = Object.entries(status).filter(([name]) => Object.hasOwn(EVENTS, name));
+    return Object.fromEntries(known) as Partial<Events>;
   }
 
   private checkEnd(): void {

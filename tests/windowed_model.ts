@@ -13,8 +13,15 @@ export const WINDOW = 40;
 /** Tokens of the context. */
 export const CONTEXT = 1024;
 
-/** The golden model of a name with another window and context, as a file in a folder; returns its path. */
-export async function writeWindowedModel(folder: string, name = "gemma2"): Promise<string> {
+/**
+ * The golden model of a name with another context, and another window where it has one, as a file in a folder;
+ * returns its path.
+ */
+export async function writeWindowedModel(
+  folder: string,
+  name = "gemma2",
+  context = CONTEXT,
+): Promise<string> {
   const golden = new URL(`data/golden/${name}.gguf`, import.meta.url).pathname;
   const { metadata, tensors } = await readGguf(golden);
   const file = await Deno.readFile(golden);
@@ -22,8 +29,9 @@ export async function writeWindowedModel(folder: string, name = "gemma2"): Promi
   const prefix = metadata.string("general.architecture");
   const change = (key: string, value: number) =>
     entries.set(key, { ...entries.get(key)!, value } as MetadataEntry);
-  change(`${prefix}.context_length`, CONTEXT);
-  change(`${prefix}.attention.sliding_window`, WINDOW);
+  change(`${prefix}.context_length`, context);
+  const window = `${prefix}.attention.sliding_window`;
+  if (entries.has(window)) change(window, WINDOW);
   const path = join(folder, `${name}.gguf`);
   await writeGguf(path, {
     metadata: entries,

@@ -27,6 +27,7 @@ export const HOUSE: readonly string[] = [
   "engine/chat",
   "engine/store",
   "engine/scheduler",
+  "engine/disk_cache",
   "engine/sampling",
   "engine/models",
   "engine/program",

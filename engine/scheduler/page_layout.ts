@@ -53,6 +53,28 @@ export class PageLayout {
     return this.groups.reduce((sum, _, i) => sum + this.mostOfGroup(i, tokens, stepTokens), 0);
   }
 
+  /**
+   * How many pages of tokens can be taken over, of `count` that are known: of each group there are the pages
+   * that the tokens after them need.
+   *
+   * @param has Whether there is the page at an index, of a group.
+   */
+  usable(count: number, has: (index: number, group: number) => boolean): number {
+    let usable = 0;
+    /** Of each group, how many pages up to this one are there without a gap. */
+    const runs = this.groups.map(() => 0);
+    for (let i = 0; i < count; i++) {
+      let complete = true;
+      for (const group of runs.keys()) {
+        runs[group] = has(i, group) ? runs[group] + 1 : 0;
+        const needed = i + 1 - this.firstPage(group, (i + 1) * this.pageTokens);
+        if (runs[group] < needed) complete = false;
+      }
+      if (complete) usable = i + 1;
+    }
+    return usable;
+  }
+
   /** Of a sequence's pages those that its tokens from a position on need: as far as it is computed. */
   needed(table: readonly (readonly number[])[], position: number): number[] {
     const end = Math.ceil(position / this.pageTokens);

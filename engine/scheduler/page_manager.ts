@@ -24,6 +24,8 @@ export class PageManager {
   readonly layout: PageLayout;
   /** Called when pages were given back: there may be room for whoever waits for some. */
   onRelease?: () => void;
+  /** Called when a page was published, the last of a prefix, of a group. */
+  onPublish?: (prefix: Prefix, group: number) => void;
   private readonly references: Uint32Array;
   /** Pages that hold nothing. */
   private readonly empty: number[];
@@ -91,7 +93,8 @@ export class PageManager {
       if (prefix === undefined || !accepts(prefixes.length, prefix.promptRows)) break;
       prefixes.push(prefix);
     }
-    known.length = this.usable(prefixes);
+    const has = (i: number, group: number) => prefixes[i].pages[group] !== NO_PAGE;
+    known.length = this.layout.usable(prefixes.length, has);
     return known;
   }
 
@@ -143,8 +146,9 @@ export class PageManager {
   }
 
   /**
-   * Publishes full pages, those of the same tokens of each group.
+   * Publishes full pages, those of the same tokens of each group, or some of them.
    *
+   * @param pages Of each group a page, or {@link NO_PAGE}.
    * @param before What the pages before them stand for; {@link ROOT_PREFIX} for the first.
    * @param tokens The sequence's tokens; those from `start` on are the pages'.
    * @param promptRows How many of these tokens were computed as prompt rows.
@@ -165,29 +169,12 @@ export class PageManager {
     if (known !== undefined && known.promptRows !== promptRows) return undefined;
     const prefix = known ?? this.tree.add(before, tokens, start, end, promptRows);
     for (const [group, page] of pages.entries()) {
-      if (prefix.pages[group] !== NO_PAGE) continue;
+      if (page === NO_PAGE || prefix.pages[group] !== NO_PAGE) continue;
       this.tree.attach(prefix, group, page);
       this.published.set(page, { prefix, group });
+      this.onPublish?.(prefix, group);
     }
     return prefix;
-  }
-
-  /** How many of the prefixes, from the first on, leave all the pages that the tokens after them need. */
-  private usable(prefixes: readonly Prefix[]): number {
-    const { layout, pageTokens } = this;
-    /** Of each group, how many pages up to this one are there without a gap. */
-    const runs = layout.groups.map(() => 0);
-    let usable = 0;
-    for (const [i, { pages }] of prefixes.entries()) {
-      let complete = true;
-      for (const group of runs.keys()) {
-        runs[group] = pages[group] === NO_PAGE ? 0 : runs[group] + 1;
-        const needed = i + 1 - layout.firstPage(group, (i + 1) * pageTokens);
-        if (runs[group] < needed) complete = false;
-      }
-      if (complete) usable = i + 1;
-    }
-    return usable;
   }
 
   private evict(): number {

@@ -6,6 +6,8 @@ export class Prefix {
   readonly pages: number[];
   /** Its pages, and the prefixes that are longer by one: what keeps it. */
   uses = 0;
+  /** How many pages of tokens it has. */
+  readonly length: number;
 
   /**
    * @param id A number that no other prefix has or had.
@@ -22,6 +24,12 @@ export class Prefix {
     groups: number,
   ) {
     this.pages = new Array(groups).fill(NO_PAGE);
+    this.length = before === undefined ? 0 : before.length + 1;
+  }
+
+  /** The tokens of its last page in decimal, separated by commas. */
+  get tokens(): string {
+    return this.key.slice(this.key.indexOf(":") + 1);
   }
 }
 
@@ -61,7 +69,7 @@ export class PrefixTree {
 
   /** Whether a prefix has not been forgotten. */
   has(prefix: Prefix): boolean {
-    return prefix === ROOT_PREFIX || prefix.uses > 0;
+    return prefix === ROOT_PREFIX || this.known.get(prefix.key) === prefix;
   }
 
   /** A page holds a prefix's last tokens, of a group. */
@@ -81,5 +89,10 @@ export class PrefixTree {
 }
 
 function keyOf(before: Prefix, tokens: readonly number[], start: number, end: number): string {
-  return `${before.id}:${tokens.slice(start, end).join()}`;
+  return `${before.id}:${tokensText(tokens, start, end)}`;
+}
+
+/** Tokens in decimal, separated by commas. */
+export function tokensText(tokens: readonly number[], start: number, end: number): string {
+  return tokens.slice(start, end).join();
 }

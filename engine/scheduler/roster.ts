@@ -1,6 +1,7 @@
 import type { PageManager } from "./page_manager.ts";
 import { NO_PAGE, pagesIn } from "./page_layout.ts";
 import type { HostPages } from "./host_pages.ts";
+import type { PageFetches } from "./page_fetches.ts";
 import type { LostPages, PageMoves } from "./page_moves.ts";
 import { type Prefix, ROOT_PREFIX } from "./prefix_tree.ts";
 import type { SchedulerCounts } from "./report.ts";
@@ -31,6 +32,7 @@ export class Roster {
    * @param stepTokens Tokens of one step at most.
    * @param counts Where it adds what it does.
    * @param host Where sequences that give way keep their pages; without it they are computed again.
+   * @param fetches Brings pages from disk for those who wait.
    */
   constructor(
     private readonly pageManager: PageManager,
@@ -39,6 +41,7 @@ export class Roster {
     private readonly stepTokens: number,
     private readonly counts: SchedulerCounts,
     private readonly host?: HostPages,
+    private readonly fetches?: PageFetches,
   ) {}
 
   /** Those that are waiting or preempted, in the order of their arrival. */
@@ -63,17 +66,26 @@ export class Roster {
     this.waitingSequences.push(sequence);
   }
 
-  /** Lets the first of those waiting in, if there is a place and there are pages. */
+  /**
+   * Lets the first of those waiting in, if there is a place and there are pages. Those whose pages come from
+   * disk hold nobody up.
+   */
   admit(now: number): Sequence | undefined {
     if (this.runningSequences.length >= this.maxRunning) return undefined;
-    const index = this.waitingSequences.findIndex(({ leader }) =>
-      leader === undefined || leader.drawn > 0 || leader.state === "finished"
-    );
-    if (index < 0) return undefined;
-    const sequence = this.waitingSequences[index];
-    if (!(sequence.saved ? this.bringBack(sequence) : this.takeOver(sequence))) return undefined;
+    for (const sequence of this.waitingSequences) {
+      const { leader, saved } = sequence;
+      const ready = leader === undefined || leader.drawn > 0 || leader.state === "finished";
+      if (!ready || this.fetches?.isFetching(sequence)) continue;
+      const outcome = saved ? this.bringBack(sequence) : this.takeOver(sequence);
+      if (outcome === "fetching") continue;
+      return outcome ? this.letIn(sequence, now) : undefined;
+    }
+    return undefined;
+  }
+
+  private letIn(sequence: Sequence, now: number): Sequence {
     sequence.admittedAt ??= now;
-    this.waitingSequences.splice(index, 1);
+    remove(this.waitingSequences, sequence);
     insert(this.runningSequences, sequence);
     sequence.become(sequence.computed < sequence.prompt.length ? "prefilling" : "decoding");
     return sequence;
@@ -90,8 +102,11 @@ export class Roster {
     return true;
   }
 
-  /** A sequence takes over pages that hold its beginning, if there is room for the others that it needs. */
-  private takeOver(sequence: Sequence): boolean {
+  /**
+   * A sequence takes over pages that hold its beginning, if there is room for the others that it needs, and
+   * no more of them are on disk.
+   */
+  private takeOver(sequence: Sequence): boolean | "fetching" {
     const { pageManager } = this;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
@@ -101,6 +116,7 @@ export class Roster {
     if (this.pagesBeside(pages, tokens.length) + this.spare > pageManager.freePagesBeside(shared)) {
       return false;
     }
+    if (ofLeader === undefined && this.awaitsPages(sequence)) return "fetching";
     pageManager.share(shared);
     sequence.pages = pages;
     sequence.prefixes = prefixes;
@@ -149,13 +165,23 @@ export class Roster {
     };
   }
 
-  /** What is published. Who begins takes what there is; who goes on, only what is as its own was before. */
+  /** Whether a sequence waits for more of its beginning from disk than {@link findBeginning} has found. */
+  private awaitsPages(sequence: Sequence): boolean {
+    return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
+  }
+
+  /** What a sequence can take over: who begins, what there is; who goes on, only what is as its own was before. */
+  private accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
+    if (sequence.state === "waiting") return undefined;
+    const { pageTokens } = this.pageManager;
+    return (index, promptRows) =>
+      promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
+  }
+
+  /** What is published. */
   private findBeginning(sequence: Sequence): Beginning {
     const { pageManager } = this;
-    const { pageTokens } = pageManager;
-    const asBefore = (index: number, promptRows: number) =>
-      promptRows === sequence.promptRows(index * pageTokens, (index + 1) * pageTokens);
-    const accepts = sequence.state === "waiting" ? undefined : asBefore;
+    const accepts = this.accepted(sequence);
     const match = sequence.match = pageManager.match(sequence.tokens, sequence.match, accepts);
     return { pages: pageManager.pagesOf(match), prefixes: match.prefixes.slice(0, match.length) };
   }
@@ -196,6 +222,10 @@ export class Roster {
     let fresh = this.pageManager.allocate(needed);
     while (fresh === undefined) {
       if (!force) return false;
+      if (this.fetches?.giveWay()) {
+        fresh = this.pageManager.allocate(needed);
+        continue;
+      }
       const youngest = this.runningSequences[this.runningSequences.length - 1];
       this.preempt(youngest);
       if (youngest === sequence) return false;
@@ -252,6 +282,7 @@ export class Roster {
   private forget(sequence: Sequence): void {
     if (sequence.computed > 0) this.counts.recomputations++;
     sequence.forgetComputed();
+    this.fetches?.allowAgain(sequence);
   }
 
   /**
@@ -311,6 +342,7 @@ export class Roster {
     sequence.become("finished");
     this.releasePages(sequence);
     this.dropSaved(sequence);
+    this.fetches?.forget(sequence);
     sequence.match = undefined;
     if (sequence.drawn === 0) this.appointLeader(sequence);
   }

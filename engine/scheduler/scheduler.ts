@@ -4,6 +4,7 @@ import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
+import type { DiskPages } from "./disk_pages.ts";
 import type { HostPages } from "./host_pages.ts";
 import { type PageMover, PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
@@ -35,6 +36,8 @@ export interface SchedulerOptions {
   readonly tileTokens?: readonly number[];
   /** Where sequences that give way keep their pages; without it they are computed again. */
   readonly host?: HostPages;
+  /** Where pages of prefixes outlive this scheduler. */
+  readonly disk?: DiskPages;
   /** Runs what needs the device when nobody else uses it; default: nobody else does. */
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
   /** Told of every step. */
@@ -81,9 +84,11 @@ export class Scheduler {
     private readonly pageManager: PageManager,
     private readonly options: SchedulerOptions,
   ) {
-    const { maxRunning, stepTokens, host, tileTokens } = options;
-    this.moves = new PageMoves(device);
-    this.roster = new Roster(pageManager, this.moves, maxRunning, stepTokens, this.counts, host);
+    const { maxRunning, stepTokens, host, disk, tileTokens } = options;
+    const { counts } = this;
+    const moves = this.moves = new PageMoves(device);
+    const fetches = disk?.fetches;
+    this.roster = new Roster(pageManager, moves, maxRunning, stepTokens, counts, host, fetches);
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -96,6 +101,11 @@ export class Scheduler {
     );
     this.now = options.now ?? (() => performance.now());
     pageManager.onRelease = () => this.notice();
+    disk?.serve({
+      isBusy: () => this.roster.running.length > 0,
+      onEnd: () => this.notice(),
+      onLoss: (error) => this.fail(error),
+    });
   }
 
   status(): SchedulerStatus {
@@ -366,6 +376,7 @@ export class Scheduler {
     const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
     this.counts.steps++;
     this.chunks.observe(report);
+    this.options.disk?.observe(report);
     try {
       this.options.onStep?.({ ...report, gapMilliseconds });
     } catch (error) {
@@ -390,5 +401,6 @@ export class Scheduler {
     const known = asM40Error(error);
     if (isDeviceLoss(known)) this.failure = known;
     for (const sequence of this.sequences()) this.conclude(sequence, known);
+    this.notice();
   }
 }

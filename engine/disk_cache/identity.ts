@@ -1,0 +1,111 @@
+import { createHash } from "node:crypto";
+import type { CacheDesc } from "../device/descriptions.ts";
+import type { DeviceInfo } from "../device/library.ts";
+import type { Gguf } from "../gguf/reader.ts";
+import { encodeOperations } from "../program/operation.ts";
+import type { Program } from "../program/program.ts";
+import { FORMAT_VERSION } from "./page_file.ts";
+
+/** Of a tensor, the bytes of a sample and how many of them are taken. */
+const SAMPLE_BYTES = 4096;
+const SAMPLES = 4;
+const CHUNK_BYTES = 2 ** 20;
+
+/** What the bits of KV pages depend on beside their tokens. */
+export interface Origin {
+  readonly gguf: Gguf;
+  readonly program: Program;
+  readonly cache: CacheDesc;
+  /** The kernel library's file. */
+  readonly libraryPath: string;
+  readonly device: DeviceInfo;
+}
+
+/**
+ * What the bits of KV pages depend on beside their tokens, in parts that can be read by a person; pages are
+ * known by the hash of it.
+ *
+ * Of the model that is its program, and of each tensor the type, the shape and samples of the data: all of one
+ * of up to 16 KiB, else four times 4 KiB. So a file is known again under another name, and with another chat
+ * template. What is not noticed is a file that differs from another in nothing but tensor data between the
+ * samples; what training, merging or quantising makes differs everywhere.
+ *
+ * @throws Where a file cannot be read.
+ */
+export async function describeOrigin(origin: Origin): Promise<Record<string, unknown>> {
+  const { gguf, program, cache, libraryPath, device } = origin;
+  const { name, computeCapability, multiprocessors, driver, instructionSet } = device;
+  const weights = program.weights.map((_, i) => i);
+  // How many pages there are changes none of them.
+  const layout = Object.entries(cache).filter(([key]) => key !== "n_pages");
+  return {
+    format: FORMAT_VERSION,
+    model: {
+      name: gguf.metadata.string("general.name", ""),
+      program: hashOf(
+        encodeOperations(program.operations, weights),
+        JSON.stringify(program.buffers),
+      ),
+      weights: await hashWeights(gguf, program),
+    },
+    library: await hashFile(libraryPath),
+    device: { name, computeCapability, multiprocessors, driver, instructionSet },
+    cache: Object.fromEntries(layout),
+  };
+}
+
+/** The hash that a description stands for. */
+export function identityOf(description: Record<string, unknown>): string {
+  return hashOf(JSON.stringify(description));
+}
+
+function hashOf(...parts: readonly (string | Uint8Array)[]): string {
+  const hash = createHash("sha256");
+  for (const part of parts) hash.update(part);
+  return hash.digest("hex");
+}
+
+async function hashFile(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  using file = await Deno.open(path, { read: true });
+  const chunk = new Uint8Array(CHUNK_BYTES);
+  for (let count; (count = await file.read(chunk)) !== null;) hash.update(chunk.subarray(0, count));
+  return hash.digest("hex");
+}
+
+async function hashWeights(gguf: Gguf, { weights }: Program): Promise<string> {
+  const hash = createHash("sha256");
+  const files: Deno.FsFile[] = [];
+  try {
+    for (const { path } of gguf.files) files.push(await Deno.open(path, { read: true }));
+    for (const { tensor, desc } of weights) {
+      hash.update(JSON.stringify([desc, tensor.bytes]));
+      for (const start of sampleOffsets(tensor.bytes)) {
+        const sample = new Uint8Array(Math.min(SAMPLE_BYTES, tensor.bytes - start));
+        await readAt(files[tensor.file], tensor.offset + start, sample);
+        hash.update(sample);
+      }
+    }
+  } finally {
+    files.forEach((file) => file.close());
+  }
+  return hash.digest("hex");
+}
+
+/** Where samples of so many bytes begin. */
+function sampleOffsets(bytes: number): number[] {
+  if (bytes <= SAMPLES * SAMPLE_BYTES) {
+    return Array.from({ length: Math.ceil(bytes / SAMPLE_BYTES) }, (_, i) => i * SAMPLE_BYTES);
+  }
+  const last = bytes - SAMPLE_BYTES;
+  return Array.from({ length: SAMPLES }, (_, i) => Math.floor(last * i / (SAMPLES - 1)));
+}
+
+async function readAt(file: Deno.FsFile, offset: number, into: Uint8Array): Promise<void> {
+  await file.seek(offset, Deno.SeekMode.Start);
+  for (let filled = 0; filled < into.length;) {
+    const count = await file.read(into.subarray(filled));
+    if (count === null) throw new Error("the model's file has become shorter");
+    filled += count;
+  }
+}

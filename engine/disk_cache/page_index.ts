@@ -1,0 +1,48 @@
+import { type PageName, type PrefixKey, prefixKey } from "./page_name.ts";
+
+/** A prefix some of whose last pages are on disk. */
+export interface StoredPrefix {
+  readonly key: PrefixKey;
+  readonly promptRows: number;
+}
+
+/** Which pages are on disk, as far as is known: others may add some and remove some at any time. */
+export class PageIndex {
+  /** Of each hash and number of prompt rows the groups that there are pages of, a bit each. */
+  private readonly known = new Map<string, Map<number, number>>();
+  private count = 0;
+
+  /** How many pages there are. */
+  get size(): number {
+    return this.count;
+  }
+
+  /** The prefixes of a hash, those with most prompt rows first. */
+  prefixes(hash: string): StoredPrefix[] {
+    return [...this.known.get(hash)?.keys() ?? []].sort((a, b) => b - a)
+      .map((promptRows) => ({ key: prefixKey(hash, promptRows), promptRows }));
+  }
+
+  has({ hash, promptRows, group }: PageName): boolean {
+    return ((this.known.get(hash)?.get(promptRows) ?? 0) & 1 << group) !== 0;
+  }
+
+  add(page: PageName): void {
+    if (this.has(page)) return;
+    const { hash, promptRows, group } = page;
+    let rows = this.known.get(hash);
+    if (rows === undefined) this.known.set(hash, rows = new Map());
+    rows.set(promptRows, (rows.get(promptRows) ?? 0) | 1 << group);
+    this.count++;
+  }
+
+  delete(page: PageName): void {
+    if (!this.has(page)) return;
+    const { hash, promptRows, group } = page;
+    const rows = this.known.get(hash)!;
+    const groups = rows.get(promptRows)! & ~(1 << group);
+    if (groups !== 0) rows.set(promptRows, groups);
+    else if (rows.delete(promptRows) && rows.size === 0) this.known.delete(hash);
+    this.count--;
+  }
+}

@@ -1,0 +1,279 @@
+import { join } from "@std/path";
+import { systemReason } from "../system_error.ts";
+import type { Files } from "./files.ts";
+import { encodeHeader, headerBytes, isUndamaged } from "./page_file.ts";
+import { PageIndex, type StoredPrefix } from "./page_index.ts";
+import { fileName, type PageName, pageOf, partialName, prefixHash } from "./page_name.ts";
+import { modelFolder, trim } from "./trim.ts";
+
+/** Of the limit, how much is written before all files are looked at again. */
+const BETWEEN_TRIMS = 1 / 20;
+/** After so many failures of the disk in a row nothing more is read. */
+const MOST_READ_FAILURES = 16;
+
+/** What a {@link PageStore} is made from. */
+export interface PageStoreOptions {
+  /** Where everything lies; other processes may use it too. */
+  readonly folder: string;
+  /** What the bits of pages depend on beside their tokens: a SHA-256 in hexadecimal. */
+  readonly identity: string;
+  /** What that is, for a person who looks into the folder. */
+  readonly description?: unknown;
+  readonly pageBytes: number;
+  /** Bytes of all files at most, those of other models included. */
+  readonly limitBytes: number;
+  readonly files: Files;
+  /** Told, in a sentence or two, what goes wrong and what comes of it. */
+  readonly onProblem?: (problem: string) => void;
+}
+
+/** What a {@link PageStore} has, and has done. */
+export interface PageStoreStatus {
+  /** Pages of this model, as far as is known. */
+  readonly pages: number;
+  /** Bytes of all models' files, as far as is known. */
+  readonly bytes: number;
+  readonly limitBytes: number;
+  readonly readPages: number;
+  readonly readBytes: number;
+  /** Pages that could not be read, those that were damaged among them. */
+  readonly readFailures: number;
+  /** Files that were damaged, or not what their names say; they were removed. */
+  readonly damagedPages: number;
+  readonly writtenPages: number;
+  readonly writtenBytes: number;
+  readonly writeFailures: number;
+  /** Pages that were removed to make room. */
+  readonly removedPages: number;
+  /** Whether pages are still read, and written. */
+  readonly reads: boolean;
+  readonly writes: boolean;
+}
+
+/**
+ * KV pages in files, a file a page. A file gets its name when it is complete, and the name says what is in it,
+ * so that processes that share a folder need no lock. Nothing is forced to the disk: what a power cut leaves
+ * of a file is noticed when it is read. Whatever goes wrong, no call fails.
+ */
+export class PageStore {
+  private readonly folder: string;
+  private readonly index = new PageIndex();
+  private readonly sums = {
+    readPages: 0,
+    readBytes: 0,
+    readFailures: 0,
+    damagedPages: 0,
+    writtenPages: 0,
+    writtenBytes: 0,
+    writeFailures: 0,
+    removedPages: 0,
+  };
+  private reads = true;
+  private writes = true;
+  private bytes = 0;
+  private bytesSinceTrim = 0;
+  private failuresInARow = 0;
+  private trimming?: Promise<void>;
+
+  private constructor(private readonly options: PageStoreOptions) {
+    this.folder = join(options.folder, modelFolder(options.identity));
+  }
+
+  /** Finds out what is there. */
+  static async open(options: PageStoreOptions): Promise<PageStore> {
+    const store = new PageStore(options);
+    await store.prepare();
+    return store;
+  }
+
+  /** The key of the prefix of no tokens. */
+  get rootKey(): string {
+    return this.options.identity;
+  }
+
+  get pageBytes(): number {
+    return this.options.pageBytes;
+  }
+
+  /** Whether pages are taken. */
+  get isWritable(): boolean {
+    return this.writes;
+  }
+
+  status(): PageStoreStatus {
+    const { bytes, reads, writes, options: { limitBytes } } = this;
+    return { pages: this.index.size, bytes, limitBytes, ...this.sums, reads, writes };
+  }
+
+  /**
+   * What is there of the prefixes that are longer by a page than the one of a key, and their hash.
+   *
+   * @param tokens The page's tokens in decimal, separated by commas.
+   */
+  find(before: string, tokens: string): { hash: string; prefixes: readonly StoredPrefix[] } {
+    const hash = prefixHash(before, tokens);
+    return { hash, prefixes: this.reads ? this.index.prefixes(hash) : [] };
+  }
+
+  /** Whether a page is there, as far as is known. */
+  has(page: PageName): boolean {
+    return this.index.has(page);
+  }
+
+  /**
+   * Reads a page; the answer is whether it is there, undamaged. Else there is anything in `memory`.
+   *
+   * @param place How many pages of tokens come before it.
+   */
+  async read(page: PageName, place: number, memory: Uint8Array): Promise<boolean> {
+    const { files, identity } = this.options;
+    if (!this.reads || !this.index.has(page)) return false;
+    const path = join(this.folder, fileName(page));
+    const header = new Uint8Array(headerBytes(memory.length));
+    const whole = header.length + memory.length;
+    try {
+      const count = await files.read(path, [header, memory]);
+      if (count !== whole || !isUndamaged(header, identity, page, memory)) {
+        this.sums.damagedPages++;
+        this.noteReadFailure(page);
+        await files.remove(path).catch(() => {});
+        return false;
+      }
+    } catch (error) {
+      this.noteReadFailure(page, error);
+      return false;
+    }
+    this.failuresInARow = 0;
+    this.sums.readPages++;
+    this.sums.readBytes += whole;
+    await files.touch(path, usedNow(place)).catch(() => {});
+    return true;
+  }
+
+  /**
+   * Writes a page, where that is possible. The memory must stay as it is until it is done.
+   *
+   * @param place How many pages of tokens come before it.
+   */
+  async write(page: PageName, place: number, memory: Uint8Array): Promise<void> {
+    if (!this.writes || this.index.has(page)) return;
+    const { files, identity, limitBytes } = this.options;
+    const part = join(this.folder, partialName(page));
+    const header = encodeHeader(identity, page, memory);
+    try {
+      await files.write(part, [header, memory], usedNow(place));
+      await files.rename(part, join(this.folder, fileName(page)));
+    } catch (error) {
+      await files.remove(part).catch(() => {});
+      await this.noteFailedPage(error);
+      return;
+    }
+    this.index.add(page);
+    const bytes = header.length + memory.length;
+    this.sums.writtenPages++;
+    this.sums.writtenBytes += bytes;
+    this.bytes += bytes;
+    this.bytesSinceTrim += bytes;
+    const { bytesSinceTrim } = this;
+    if (this.bytes > limitBytes || bytesSinceTrim > BETWEEN_TRIMS * limitBytes) this.startTrim();
+  }
+
+  /** Resolves when nothing is done in the background any more. */
+  async settle(): Promise<void> {
+    await this.trimming;
+  }
+
+  private async prepare(): Promise<void> {
+    const { files, description } = this.options;
+    try {
+      await files.makeFolder(this.folder);
+    } catch (error) {
+      this.noteWriteFailure(error);
+    }
+    try {
+      for (const { name, isFile } of await files.list(this.folder)) {
+        const page = isFile ? pageOf(name) : undefined;
+        if (page !== undefined) this.index.add(page);
+      }
+    } catch (error) {
+      // Without a folder to write to, that it is not there has been said.
+      if (this.writes) this.stopReading(error);
+      return;
+    }
+    if (this.writes && description !== undefined) {
+      const text = JSON.stringify(description, null, 2) + "\n";
+      const path = join(this.folder, "about.json");
+      const known = await files.stat(path).catch(() => undefined);
+      const bytes = new TextEncoder().encode(text);
+      if (known === undefined) await files.write(path, [bytes], Date.now()).catch(() => {});
+    }
+    this.startTrim();
+  }
+
+  private startTrim(): void {
+    this.trimming ??= this.trim().finally(() => this.trimming = undefined);
+  }
+
+  private async trim(): Promise<void> {
+    const { files, folder, limitBytes, identity } = this.options;
+    this.bytesSinceTrim = 0;
+    let trimmed;
+    try {
+      trimmed = await trim(files, folder, limitBytes, Date.now());
+    } catch (error) {
+      // Without knowing what there is, nothing may be added.
+      return this.noteWriteFailure(error);
+    }
+    this.bytes = trimmed.bytes + this.bytesSinceTrim;
+    this.sums.removedPages += trimmed.removed.length;
+    const own = modelFolder(identity);
+    for (const { folder, name } of trimmed.removed) {
+      if (folder === own) this.index.delete(pageOf(name)!);
+    }
+    // Those of other processes among them.
+    for (const { folder, name } of trimmed.kept) if (folder === own) this.index.add(pageOf(name)!);
+  }
+
+  private noteReadFailure(page: PageName, error?: unknown): void {
+    this.index.delete(page);
+    this.sums.readFailures++;
+    // Another process may have removed it; and one that is damaged says nothing of the others.
+    if (error === undefined || error instanceof Deno.errors.NotFound) return;
+    if (++this.failuresInARow >= MOST_READ_FAILURES) this.stopReading(error);
+  }
+
+  private stopReading(error: unknown): void {
+    if (!this.reads) return;
+    this.reads = false;
+    this.writes = false;
+    this.options.onProblem?.(
+      `The disk cache is off: ${this.folder} cannot be read: ${systemReason(error)}. ` +
+        "Prompts are computed; a restart tries it again.",
+    );
+  }
+
+  private async noteFailedPage(error: unknown): Promise<void> {
+    if (!(error instanceof Deno.errors.NotFound)) return this.noteWriteFailure(error);
+    // Somebody has removed the folder, which may be done at any time.
+    this.sums.writeFailures++;
+    await this.options.files.makeFolder(this.folder).catch((error) => this.noteWriteFailure(error));
+  }
+
+  private noteWriteFailure(error: unknown): void {
+    this.sums.writeFailures++;
+    if (!this.writes) return;
+    this.writes = false;
+    this.options.onProblem?.(
+      `Nothing more is written to the disk cache: ${this.folder} cannot be written to: ` +
+        `${systemReason(error)}. What is there is still read; a restart tries it again.`,
+    );
+  }
+}
+
+/**
+ * When a page was used, if that is now: the pages before it a little later, so that of a prefix the end goes
+ * before the beginning.
+ */
+function usedNow(place: number): number {
+  return Date.now() - place;
+}

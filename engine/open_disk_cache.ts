@@ -1,0 +1,28 @@
+import { SYSTEM_FILES } from "./disk_cache/files.ts";
+import { describeOrigin, identityOf, type Origin } from "./disk_cache/identity.ts";
+import { PageStore } from "./disk_cache/page_store.ts";
+import type { DiskCacheOptions } from "./engine_options.ts";
+import { systemReason } from "./system_error.ts";
+
+/**
+ * Opens the disk cache for a model on a device; without one where that is not possible.
+ *
+ * @param pageBytes Bytes of a page in host memory.
+ */
+export async function openDiskCache(
+  { folder, bytes, onProblem }: DiskCacheOptions,
+  origin: Origin,
+  pageBytes: number,
+): Promise<PageStore | undefined> {
+  try {
+    const description = await describeOrigin(origin);
+    const identity = identityOf(description);
+    const options = { folder, identity, description, pageBytes, limitBytes: bytes, onProblem };
+    return await PageStore.open({ ...options, files: SYSTEM_FILES });
+  } catch (error) {
+    onProblem?.(
+      `The disk cache is off: what its pages depend on cannot be read: ${systemReason(error)}.`,
+    );
+    return undefined;
+  }
+}

@@ -1,0 +1,19 @@
+import type { PageStore } from "../disk_cache/page_store.ts";
+import type { PageManager } from "./page_manager.ts";
+import type { PageMover } from "./page_moves.ts";
+import type { PrefixKeys } from "./prefix_keys.ts";
+
+/** What `PageSaves` and `PageFetches` work with. */
+export interface DiskPagesOptions {
+  readonly pageManager: PageManager;
+  readonly mover: PageMover;
+  readonly store: PageStore;
+  readonly keys: PrefixKeys;
+  /** The fewest pages of tokens that are worth a file. */
+  readonly leastPages: number;
+  /** Host memory of a page at least, for this alone. */
+  readonly memory: Uint8Array<ArrayBuffer>;
+  /** Runs what needs the device when nobody else uses it. */
+  readonly withDevice: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly now: () => number;
+}

@@ -1,0 +1,152 @@
+import { isDeviceLoss } from "../errors.ts";
+import type { DiskPagesOptions } from "./disk_pages_options.ts";
+import { NO_PAGE } from "./page_layout.ts";
+import { type Prefix, ROOT_PREFIX } from "./prefix_tree.ts";
+
+/** While sequences run, how much longer than copying pages it lasts until the next are copied. */
+const PAUSE_FACTOR = 50;
+/** The longest that copying pages may hold up sequences that run, where a page takes no longer. */
+const HOLD_UP_MS = 4;
+
+/** A page that is to be saved: the last of a prefix. */
+interface Candidate {
+  readonly prefix: Prefix;
+  readonly group: number;
+}
+
+/**
+ * Writes published pages to disk, as long as they are in memory: some at a time are copied to host memory
+ * between two steps, then written from there while the device goes on. While sequences run, that takes a
+ * fiftieth of the device's time; what is evicted before its turn is not saved.
+ */
+export class PageSaves {
+  /** Whether sequences run. */
+  isBusy: () => boolean = () => false;
+  /** Called when the device is lost. */
+  onLoss: (error: unknown) => void = () => {};
+  /** Pages that were evicted before they were saved. */
+  missed = 0;
+  private queue: Candidate[] = [];
+  private loop?: Promise<void>;
+  private over = false;
+  private flushing = false;
+  /** Ends a pause. */
+  private wake?: () => void;
+  /** How long it takes to copy a page, in milliseconds. */
+  private pageMs?: number;
+
+  constructor(private readonly options: DiskPagesOptions) {
+    options.pageManager.onPublish = (prefix, group) => this.note(prefix, group);
+  }
+
+  /** Writes what is not on disk yet, for so long at most, and nothing more after that. */
+  async flush(milliseconds: number): Promise<void> {
+    this.flushing = true;
+    this.wake?.();
+    const timer = setTimeout(() => this.over = true, milliseconds);
+    await this.loop;
+    clearTimeout(timer);
+    this.over = true;
+  }
+
+  /** Resolves when there is nothing to write. */
+  async settle(): Promise<void> {
+    while (this.loop) await this.loop;
+  }
+
+  private note(prefix: Prefix, group: number): void {
+    const { leastPages, store } = this.options;
+    if (this.over || !store.isWritable || prefix.length < leastPages) return;
+    // Those before it were too short to be noted.
+    if (prefix.length === leastPages) this.noteBefore(prefix);
+    this.queue.push({ prefix, group });
+    this.loop ??= this.run().finally(() => this.loop = undefined);
+  }
+
+  private noteBefore(prefix: Prefix): void {
+    const chain: Prefix[] = [];
+    for (let one = prefix.before!; one !== ROOT_PREFIX; one = one.before!) chain.push(one);
+    for (const one of chain.reverse()) {
+      one.pages.forEach((page, group) => {
+        if (page !== NO_PAGE) this.queue.push({ prefix: one, group });
+      });
+    }
+  }
+
+  private async run(): Promise<void> {
+    const { withDevice, store, now } = this.options;
+    // Pages that are published together are saved together.
+    await Promise.resolve();
+    while (!this.over && store.isWritable && this.queue.length > 0) {
+      let milliseconds = 0;
+      let saved: Candidate[];
+      try {
+        saved = await withDevice(async () => {
+          const start = now();
+          const batch = await this.copy();
+          milliseconds = now() - start;
+          return batch;
+        });
+      } catch (error) {
+        // A batch that could not be copied is not saved.
+        if (!isDeviceLoss(error)) continue;
+        this.onLoss(error);
+        break;
+      }
+      if (saved.length === 0) continue;
+      this.pageMs = milliseconds / saved.length;
+      await Promise.all(saved.map((one, i) => this.write(one, i)));
+      if (this.isBusy() && !this.flushing) await this.pause(PAUSE_FACTOR * milliseconds);
+    }
+    this.queue = [];
+  }
+
+  /** Copies the next pages that are not on disk to host memory. */
+  private async copy(): Promise<Candidate[]> {
+    const { pageManager, mover, store, keys, memory } = this.options;
+    const room = Math.floor(memory.length / store.pageBytes);
+    const quick = this.isBusy() ? Math.floor(HOLD_UP_MS / (this.pageMs ?? Infinity)) : room;
+    const most = Math.max(1, Math.min(room, quick));
+    const batch: Candidate[] = [];
+    const pages: number[] = [];
+    let looked = 0;
+    for (; looked < this.queue.length && batch.length < most; looked++) {
+      const { prefix, group } = this.queue[looked];
+      const page = prefix.pages[group];
+      if (page === NO_PAGE) this.missed++;
+      else if (!pages.includes(page) && !store.has(keys.nameOf(prefix, group))) {
+        batch.push(this.queue[looked]);
+        pages.push(page);
+      }
+    }
+    this.queue.splice(0, looked);
+    if (batch.length === 0) return batch;
+    pageManager.share(pages);
+    try {
+      const target = memory.subarray(0, pages.length * store.pageBytes);
+      await mover.savePages(Uint32Array.from(pages), target);
+    } finally {
+      pageManager.release(pages);
+    }
+    return batch;
+  }
+
+  private write({ prefix, group }: Candidate, slot: number): Promise<void> {
+    const { store, keys, memory } = this.options;
+    const { pageBytes } = store;
+    const page = memory.subarray(slot * pageBytes, (slot + 1) * pageBytes);
+    return store.write(keys.nameOf(prefix, group), prefix.length - 1, page);
+  }
+
+  private async pause(milliseconds: number): Promise<void> {
+    if (milliseconds <= 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, milliseconds);
+      this.wake = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+    this.wake = undefined;
+  }
+}
