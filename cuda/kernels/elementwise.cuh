@@ -23,23 +23,16 @@ __device__ __forceinline__ float gelu_erf(float x) { return 0.5f * x * (1.0f + e
 // Not fmaxf, which would make 0 of what is not a number.
 __device__ __forceinline__ float relu(float x) { return x < 0.0f ? 0.0f : x; }
 
+__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
 __device__ __forceinline__ float activated(uint32_t activation, float x) {
   switch (activation) {
     case M40_ACTIVATION_SILU: return silu(x);
     case M40_ACTIVATION_GELU_TANH: return gelu_tanh(x);
     case M40_ACTIVATION_GELU_ERF: return gelu_erf(x);
-    default: return relu(x);
-  }
-}
-
-__device__ __forceinline__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
-
-// What products do to their input as well is in activated(); the others are few models'.
-__device__ __forceinline__ float any_activated(uint32_t activation, float x) {
-  switch (activation) {
     case M40_ACTIVATION_RELU_SQUARED: return relu(x) * relu(x);
     case M40_ACTIVATION_SIGMOID: return sigmoid(x);
-    default: return activated(activation, x);
+    default: return relu(x);
   }
 }
 
@@ -52,7 +45,7 @@ __device__ __forceinline__ float clamped_swiglu(float gate, float up, float alph
 
 // A gated activation's value.
 __device__ __forceinline__ float gated(uint32_t activation, float alpha, float limit, float gate, float up) {
-  return activation == M40_ACTIVATION_SWIGLU_CLAMPED ? clamped_swiglu(gate, up, alpha, limit) : any_activated(activation, gate) * up;
+  return activation == M40_ACTIVATION_SWIGLU_CLAMPED ? clamped_swiglu(gate, up, alpha, limit) : activated(activation, gate) * up;
 }
 
 // cap(x) of m40.h.
@@ -74,7 +67,7 @@ __device__ __forceinline__ void activation(const ActivationArgs& args, BlockInde
     const float gate = args.input[row * args.input_stride + i];
     float& to = args.output[row * args.output_stride + i];
     if (args.up == nullptr) {
-      to = any_activated(args.activation, gate);
+      to = activated(args.activation, gate);
       return;
     }
     const float up = args.up[row * args.up_stride + i];

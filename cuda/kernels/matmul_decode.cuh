@@ -116,7 +116,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       } else {
         float value = ahead[i][0];
         if (kPrologue == norm_prologue) value = value * scales[i] * norm_ahead;
-        if (kPrologue == activation_prologue) value = activated(args.activation, value) * up_ahead[i];
+        if (kPrologue == activation_prologue) value = prologue_activated(args.activation, value) * up_ahead[i];
         buffer[i * 32 + lane] = scaled(value, lane);
       }
     }

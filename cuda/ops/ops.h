@@ -78,7 +78,7 @@ struct MatmulPrologue {
   Kind kind = kNone;
   const float* norm_weight = nullptr;  // kNorm: rms, without bias
   float epsilon = 0;
-  uint32_t activation = 0;             // kActivation: gated; the input row is gate [columns], up [columns]
+  uint32_t activation = 0;             // kActivation: SiLU or GELU by tanh, gated; the input row is gate [columns], up [columns]
 };
 
 struct MatmulArgs {

@@ -51,7 +51,7 @@ bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
   } else if (ops[i].kind == M40_OP_ACTIVATION) {
     const m40_op_activation& activation = ops[i].activation;
     if (!activation.gated || activation.up != activation.input || activation.up_column != activation.columns ||
-        activation.activation > M40_ACTIVATION_RELU) {
+        (activation.activation != M40_ACTIVATION_SILU && activation.activation != M40_ACTIVATION_GELU_TANH)) {
       return false;
     }
     input = activation.input;

@@ -141,11 +141,10 @@ const RARE_SHARE: Record<string, Budget> = {
  */
 const FEW_ROWS: Budget = { aim: 1.05, least: 1.05 };
 /**
- * With one token and an activation on the way, whose four functions are all in the loop though one of them is run: an
+ * With one token and an activation on the way, whose two functions are both in the loop though one of them is run: an
  * M40 has it in products alone that are too small to keep its multiprocessors at work.
  */
-const ACTIVATES: Budget = { aim: 1.3, least: 1.2 };
-const ACTIVATES_FEW_ROWS: Budget = { aim: 1.05, least: 0.95 };
+const ACTIVATES: Budget = { aim: 1.3, least: 1.25 };
 /** Turns of the inner loop of a product of prompts, four columns each, in one of the outer. */
 export const PREFILL_INNER_TURNS = 4;
 /**
@@ -176,6 +175,6 @@ export function bandwidthBudget(type: WeightType, args: readonly number[]): Budg
   if (tokens === 1 && type.name in RARE_SHARE) return RARE_SHARE[type.name];
   if (!BUDGETED.includes(type.name)) return undefined;
   if (tokens !== 1) return BANDWIDTH_SHARE[tokens];
-  if (prologue === ACTIVATION_PROLOGUE) return rows < 4 ? ACTIVATES_FEW_ROWS : ACTIVATES;
-  return rows < 4 ? FEW_ROWS : BANDWIDTH_SHARE[tokens];
+  if (rows < 4) return FEW_ROWS;
+  return prologue === ACTIVATION_PROLOGUE ? ACTIVATES : BANDWIDTH_SHARE[tokens];
 }
