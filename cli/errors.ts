@@ -34,6 +34,7 @@ export async function reportError(error: unknown): Promise<number> {
   }
   standardError.say(lines.join("\n") + "\n");
   await standardError.flush(REPORT_MS);
+  if (error instanceof M40Error && error.code === "cancelled") return EXIT.interrupted;
   const understood = !(error instanceof UsageError) &&
     !(error instanceof M40Error && error.code === "invalid_request");
   return understood ? EXIT.failure : EXIT.usage;

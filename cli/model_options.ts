@@ -5,6 +5,7 @@ import { recordDefaults, resolveModel, type StoredModel } from "../engine/store/
 import { option, type OptionValues } from "./command.ts";
 import { systemReason } from "../engine/system_error.ts";
 import { standardError } from "../server/output_stream.ts";
+import { type PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
 import { choice, device, integer, text } from "./values.ts";
@@ -103,10 +104,12 @@ export async function chatTemplate(nameOrPath?: string): Promise<string | undefi
   }
 }
 
-/** Loads a model by its name or path, with a progress bar. */
+/** Loads a model by its name or path, with a progress bar; of a command with `--pull` fetches it before. */
 export async function loadModel(
   nameOrPath: string,
-  options: OptionValues<typeof MODEL_OPTIONS> & Partial<OptionValues<typeof CHAT_OPTIONS>>,
+  options:
+    & OptionValues<typeof MODEL_OPTIONS>
+    & Partial<OptionValues<typeof CHAT_OPTIONS & typeof PULL_OPTION>>,
   extra: Omit<
     EngineOptions,
     | "name"
@@ -121,7 +124,10 @@ export async function loadModel(
     | "onProgress"
   > = {},
 ): Promise<LoadedModel> {
-  const stored = await resolveModel(nameOrPath);
+  const { pull, device } = options;
+  const stored = pull === undefined
+    ? await resolveModel(nameOrPath)
+    : await storedOrPulled(nameOrPath, { pull, device });
   if (stored.recordProblem !== undefined) sayWarning(stored.recordProblem);
   // Here, not above: commands without a model start faster and need no kernel library.
   const { Engine } = await import("../engine/mod.ts");

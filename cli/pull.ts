@@ -1,11 +1,8 @@
-import { M40Error } from "../engine/errors.ts";
-import type { Pulled, PullOptions, PullStart } from "../engine/pull/mod.ts";
-import { type Command, command, flag, option, type OptionValues } from "./command.ts";
+import { type Command, command, flag, option } from "./command.ts";
 import { EXIT, UsageError } from "./errors.ts";
 import { formatBytes, formatTable } from "./format.ts";
 import { DEVICE_OPTIONS } from "./model_options.ts";
-import { PullReport } from "./pull_report.ts";
-import { EndSignals } from "./signals.ts";
+import { pullShown } from "./pull_shown.ts";
 import { style, write } from "./terminal.ts";
 import { text } from "./values.ts";
 
@@ -22,7 +19,11 @@ const OPTIONS = {
   copy: flag("Of a path: copy the file rather than link to it"),
   list: flag("List the aliases"),
   json: flag("Write JSON: a line for each thing that happens, the last one the result"),
-  ...DEVICE_OPTIONS,
+  device: {
+    ...DEVICE_OPTIONS.device,
+    help: "What it shall fit on; auto is a GPU where there is one",
+  },
+  "kv-type": DEVICE_OPTIONS["kv-type"],
 };
 
 /** `m40 pull NAME`. */
@@ -55,48 +56,10 @@ export const pull: Command = command({
     if (name === undefined) {
       throw new UsageError("NAME is missing: what to fetch; --list shows the aliases", "pull");
     }
-    const { pulled, interrupted } = await pullShown(name, options);
-    return interrupted || pulled === undefined ? EXIT.interrupted : EXIT.success;
+    const { pulled } = await pullShown(name, options);
+    return pulled === undefined ? EXIT.interrupted : EXIT.success;
   },
 });
-
-/** Fetches a model and says how it goes; a Ctrl-C keeps what is there for the next time. */
-export async function pullShown(
-  name: string,
-  { quant, json = false, ...options }:
-    & Pick<PullOptions, "name" | "force" | "copy" | "device">
-    & Partial<Pick<OptionValues<typeof OPTIONS>, "quant" | "json" | "kv-type">>,
-): Promise<{ pulled?: Pulled; interrupted: boolean }> {
-  const { pull } = await import("../engine/pull/mod.ts");
-  using signals = new EndSignals("SIGINT", "SIGTERM");
-  await using report = new PullReport(json);
-  try {
-    const pulled = await pull(name, {
-      name: options.name,
-      force: options.force,
-      copy: options.copy,
-      device: options.device,
-      kvType: options["kv-type"],
-      quantisation: quant,
-      signal: signals.signal,
-      onNote: (sentence) => report.note(sentence),
-      onStart: (start: PullStart) => report.start(start),
-      onProgress: (progress) => report.progress(progress),
-    });
-    await report.done(pulled);
-    return { pulled, interrupted: false };
-  } catch (error) {
-    if (!isAbort(error, signals.signal)) throw error;
-    await report.interrupted();
-    return { interrupted: true };
-  }
-}
-
-function isAbort(error: unknown, signal: AbortSignal): boolean {
-  return signal.aborted &&
-    (error === signal.reason || (error instanceof DOMException && error.name === "AbortError") ||
-      (error instanceof M40Error && error.code === "cancelled"));
-}
 
 async function listAliases(json: boolean): Promise<void> {
   const { aliases } = await import("../engine/store/sources/mod.ts");

@@ -6,6 +6,7 @@ import { CHAT_SETTINGS, chatRequest } from "./conversation/options.ts";
 import { note, Session, textRequest } from "./conversation/session.ts";
 import { EXIT, UsageError } from "./errors.ts";
 import { readStdin } from "./input.ts";
+import { PULL_OPTION } from "./missing_model.ts";
 import {
   ALONE,
   CHAT_OPTIONS,
@@ -19,6 +20,7 @@ import { text } from "./values.ts";
 const OPTIONS = {
   ...MODEL_OPTIONS,
   ...CHAT_OPTIONS,
+  ...PULL_OPTION,
   system: option(text(), "What the model is told before the first message"),
   raw: flag("Continue text as it is, without a chat template"),
   ...CHAT_SETTINGS,

@@ -6,6 +6,7 @@ import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, option, repeatable } from "./command.ts";
 import { DISK_CACHE_OPTIONS, diskCacheOf } from "./disk_cache.ts";
 import { formatBytes, formatCount } from "./format.ts";
+import { PULL_OPTION } from "./missing_model.ts";
 import {
   CHAT_OPTIONS,
   loadModel,
@@ -91,6 +92,7 @@ export const serve: Command = command({
     ...DISK_CACHE_OPTIONS,
     ...MODEL_OPTIONS,
     ...CHAT_OPTIONS,
+    ...PULL_OPTION,
   },
   examples: [
     { line: "m40 serve --model demo", about: "For programs on this machine" },

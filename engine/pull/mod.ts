@@ -5,5 +5,6 @@
  * @module
  */
 export { TESLA_M40 } from "./card.ts";
+export { findPulled } from "./find_pulled.ts";
 export { pull } from "./pull.ts";
 export type { Pulled, PullOptions, PullProgress, PullStart } from "./types.ts";

@@ -7,6 +7,11 @@ export { type Alias, aliases } from "./aliases.ts";
 export { ask } from "./answers.ts";
 export { findSource } from "./find_source.ts";
 export { plainName } from "./plain_name.ts";
-export { parseReference, type PathReference, type Reference } from "./references.ts";
+export {
+  type HubReference,
+  parseReference,
+  type PathReference,
+  type Reference,
+} from "./references.ts";
 export type { ListedFile, Variant } from "./quantisations.ts";
 export type { Choice, Extras, Source } from "./source.ts";
