@@ -1,3 +1,4 @@
+import type { Estimate } from "../engine/estimate.ts";
 import type { Gguf } from "../engine/gguf/reader.ts";
 import { sizesByType } from "../engine/model_info.ts";
 import { formatCount } from "./format.ts";
@@ -15,6 +16,16 @@ export interface ModelSummary {
   readonly types: ReturnType<typeof sizesByType>;
 }
 
+/** What a list says of a model. */
+export interface Overview extends Omit<ModelSummary, "types"> {
+  /** Tokens that it was trained for. */
+  readonly contextTokens?: number;
+  /** Absent where m40 cannot run the model, or does not know. */
+  readonly estimate?: Estimate;
+  /** Why m40 cannot run it. */
+  readonly obstacle?: string;
+}
+
 /** Sums up a header. */
 export function summarize(gguf: Gguf): ModelSummary {
   const types = sizesByType(gguf);
@@ -28,7 +39,9 @@ export function summarize(gguf: Gguf): ModelSummary {
 }
 
 /** A model in a few words: `Tiny Stories, llama 15.2M Q8_0`. */
-export function describe({ title, architecture, parameters, quantisation }: ModelSummary): string {
+export function describe(
+  { title, architecture, parameters, quantisation }: Omit<ModelSummary, "types">,
+): string {
   const kind = [
     architecture ?? "unknown architecture",
     ...(quantisation === undefined ? ["vocabulary only"] : [formatCount(parameters), quantisation]),

@@ -1,6 +1,7 @@
 import { sizeOf } from "./cache_groups.ts";
+import type { Context } from "./device/context.ts";
 import type { DeviceInfo, DeviceKind } from "./device/library.ts";
-import { openDevice } from "./device/open.ts";
+import { openDevice, type OpenedDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import {
@@ -12,6 +13,7 @@ import {
 } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { CacheLayer } from "./program/program.ts";
+import { stepWork } from "./program/work.ts";
 
 /** What of a model fits on a device. */
 export interface Fit {
@@ -30,6 +32,8 @@ export interface Fit {
   /** Bytes of KV cache that a token takes, and those of them that it still takes behind all windows. */
   readonly tokenBytes: number;
   readonly farTokenBytes: number;
+  /** Bytes that a decoded token of one sequence reads, at {@link USUAL_DEPTH}: of experts those it chooses. */
+  readonly readBytes: number;
   /** Where the memory goes with that context; undefined where nothing fits. */
   readonly plan?: MemoryPlan;
 }
@@ -40,75 +44,108 @@ export interface Card {
   readonly kind: DeviceKind;
   /** Bytes of its memory, of which nothing else takes any. */
   readonly memoryBytes: number;
+  /** What its memory gives, where that is known. */
+  readonly bytesPerSecond?: number;
 }
 
-/** What is asked of {@link fitContext}. */
+/** Tokens that come before one whose reading is counted. */
+const USUAL_DEPTH = 1024;
+
+/** What is asked of a {@link FitDevice}. */
 export interface FitRequest {
-  /** The device; auto unless told. */
-  readonly device?: string;
   readonly kvType?: KvType;
   /** Planned for in the place of the device, whose library only says what things take. */
   readonly card?: Card;
 }
 
+/** A device, opened once to find out what of many models fits on it. */
+export class FitDevice implements Disposable {
+  private constructor(private readonly opened: OpenedDevice, private readonly context: Context) {}
+
+  /** @throws {M40Error} As {@link Engine.load} does where there is no such device. */
+  static open(device = "auto"): FitDevice {
+    const opened = openDevice(device);
+    try {
+      const { library, index } = opened;
+      return new FitDevice(opened, library.createContext({ device: index, threads: 1 }));
+    } catch (error) {
+      opened.library.close();
+      throw error;
+    }
+  }
+
+  /** What the device is. */
+  get info(): DeviceInfo {
+    return this.opened.library.device(this.opened.index);
+  }
+
+  /**
+   * Finds the longest context that there is room for, as the model is served without further options,
+   * without loading the weights.
+   *
+   * @throws {M40Error} As {@link Engine.load} does, but for memory.
+   */
+  fit(gguf: Gguf, { kvType = "f16", card }: FitRequest = {}): Fit {
+    const { shape, program } = architectureOf(gguf).read(gguf);
+    const info: Omit<Card, "bytesPerSecond"> & { freeBytes: number } = card === undefined
+      ? this.info
+      : { ...card, freeBytes: card.memoryBytes };
+    const plan = (contextTokens: number): MemoryPlan | undefined => {
+      try {
+        return planMemory(this.context, program, shape, {
+          contextTokens,
+          kvType,
+          maxRunning: DEFAULT_PARALLEL[info.kind],
+          outputs: 1,
+          freeBytes: info.freeBytes,
+          device: info.kind,
+          // As few as the context takes.
+          pages: 1,
+        });
+      } catch (error) {
+        if (error instanceof M40Error && error.code === "out_of_memory") return undefined;
+        throw error;
+      }
+    };
+    const best = plan(shape.contextLength) ?? largest(plan, shape.contextLength);
+    const kvValueBytes = { f16: 2, f32: 4, q8_0: 34 / 32 }[kvType];
+    const bytesOf = (layers: readonly CacheLayer[]) =>
+      kvValueBytes * layers.reduce((sum, layer) => sum + sizeOf(layer), 0);
+    const { cacheLayers } = program;
+    const attended = Math.min(USUAL_DEPTH, shape.contextLength);
+    const decoded = { tokens: 1, outputs: 1, sequences: 1, attended, kvValueBytes };
+    return {
+      backend: this.opened.library.backend,
+      device: info.name,
+      fallback: this.opened.fallback,
+      memoryBytes: info.memoryBytes,
+      freeBytes: info.freeBytes,
+      trainedTokens: shape.contextLength,
+      contextTokens: best?.contextTokens ?? 0,
+      tokenBytes: bytesOf(cacheLayers),
+      farTokenBytes: bytesOf(cacheLayers.filter(({ window, chunk }) => window + chunk === 0)),
+      readBytes: stepWork(program, decoded).bytes,
+      plan: best,
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.context.close();
+    this.opened.library.close();
+  }
+}
+
 /**
- * Finds the longest context that a device has room for, as it is served without further options, without
- * loading the weights.
+ * What of one model fits; see {@link FitDevice}.
  *
- * @throws {M40Error} As {@link Engine.load} does, but for memory.
+ * @param device The device; auto unless told.
  */
 export function fitContext(
   gguf: Gguf,
-  { device = "auto", kvType = "f16", card }: FitRequest = {},
+  { device, ...request }: FitRequest & { device?: string } = {},
 ): Fit {
-  const { shape, program } = architectureOf(gguf).read(gguf);
-  const { library, index, fallback } = openDevice(device);
-  try {
-    const info: Pick<DeviceInfo, "name" | "kind" | "memoryBytes" | "freeBytes"> = card === undefined
-      ? library.device(index)
-      : { ...card, freeBytes: card.memoryBytes };
-    const context = library.createContext({ device: index, threads: 1 });
-    try {
-      const plan = (contextTokens: number): MemoryPlan | undefined => {
-        try {
-          return planMemory(context, program, shape, {
-            contextTokens,
-            kvType,
-            maxRunning: DEFAULT_PARALLEL[info.kind],
-            outputs: 1,
-            freeBytes: info.freeBytes,
-            device: info.kind,
-            // As few as the context takes.
-            pages: 1,
-          });
-        } catch (error) {
-          if (error instanceof M40Error && error.code === "out_of_memory") return undefined;
-          throw error;
-        }
-      };
-      const best = plan(shape.contextLength) ?? largest(plan, shape.contextLength);
-      const valueBytes = { f16: 2, f32: 4, q8_0: 34 / 32 }[kvType];
-      const bytesOf = (layers: readonly CacheLayer[]) =>
-        valueBytes * layers.reduce((sum, layer) => sum + sizeOf(layer), 0);
-      const { cacheLayers } = program;
-      return {
-        backend: library.backend,
-        device: info.name,
-        fallback,
-        memoryBytes: info.memoryBytes,
-        freeBytes: info.freeBytes,
-        trainedTokens: shape.contextLength,
-        contextTokens: best?.contextTokens ?? 0,
-        tokenBytes: bytesOf(cacheLayers),
-        farTokenBytes: bytesOf(cacheLayers.filter(({ window, chunk }) => window + chunk === 0)),
-        plan: best,
-      };
-    } finally {
-      context.close();
-    }
-  } finally {
-    library.close();
-  }
+  using opened = FitDevice.open(device);
+  return opened.fit(gguf, request);
 }
 
 /** The plan of the most whole pages that fit, where `tokens` do not. */

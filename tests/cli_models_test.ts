@@ -7,13 +7,19 @@ Deno.test("m40 list: names, sizes, what they are; a broken file is listed with w
   await Deno.copyFile(TINY, join(home.models, "tiny.gguf"));
   await Deno.writeTextFile(join(home.models, "broken.gguf"), "not a model\x1b[2J");
   const { code, stdout, stderr } = await m40(home, ["list"]);
-  assertEquals([code, stderr], [0, ""]);
-  assertMatch(stdout, /^NAME +SIZE +MODEL +PATH\n/);
-  assertMatch(stdout, /\ntiny +547\.6 KiB +llama golden, llama 138K F32 +\/.*\/tiny\.gguf\n/);
+  assertEquals(code, 0);
+  assertMatch(stderr, /^FITS and TOKENS\/S are estimates for .*\.\n$/);
+  assertMatch(stdout, /^NAME +SIZE +MODEL +CONTEXT +FITS +TOKENS\/S +PATH\n/);
+  assertMatch(
+    stdout,
+    /\ntiny +547\.6 KiB +llama golden, llama 138K F32 +128 +yes +[1-9]\d+ +\/.*\/tiny\.gguf\n/,
+  );
   assertMatch(stdout, /\nbroken +15 B +cannot be read: not a GGUF file/);
 
-  const json = JSON.parse((await m40(home, ["list", "--json"])).stdout) as { name: string }[];
-  const tiny = json.find(({ name }) => name === "tiny");
+  type Listed = { name: string; estimate: Record<string, unknown> };
+  const json = JSON.parse((await m40(home, ["list", "--json"])).stdout) as Listed[];
+  const { estimate, ...tiny } = json.find(({ name }) => name === "tiny")!;
+  assertEquals([estimate.fits, estimate.context_tokens], [true, 128]);
   assertEquals(
     tiny,
     {
@@ -21,10 +27,12 @@ Deno.test("m40 list: names, sizes, what they are; a broken file is listed with w
       path: join(home.models, "tiny.gguf"),
       size_bytes: (await Deno.stat(TINY)).size,
       built_in: false,
+      origin: "store",
       title: "llama golden",
       architecture: "llama",
       parameters: 137664,
       quantisation: "F32",
+      context_tokens: 128,
     } as unknown as typeof tiny,
   );
 });

@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import type { DeviceInfo } from "../device/library.ts";
 import { openDevice } from "../device/open.ts";
 import { type Card, type Fit, fitContext } from "../fit.ts";
 import type { Gguf } from "../gguf/reader.ts";
@@ -10,6 +11,8 @@ export const TESLA_M40: Card = {
   name: "Tesla M40 24GB",
   kind: "gpu",
   memoryBytes: 22945 * 2 ** 20,
+  // 384 bits at 3004 MHz, two transfers a cycle.
+  bytesPerSecond: 288.4e9,
 };
 
 /** What the driver and a context of CUDA take for themselves, in bytes. */
@@ -35,10 +38,12 @@ export interface Target {
 export function targetOf(device: string, kvType: KvType): Target {
   const { library, index } = openDevice(device);
   try {
-    const { name, kind, memoryBytes } = library.device(index);
+    const info = library.device(index);
+    const { name, kind, memoryBytes } = info;
     if (kind === "gpu") {
       const usable = Math.max(0, memoryBytes - CONTEXT_BYTES);
-      return { card: { name, kind, memoryBytes: usable }, device, kvType };
+      const bytesPerSecond = bandwidthOf(info);
+      return { card: { name, kind, memoryBytes: usable, bytesPerSecond }, device, kvType };
     }
     return device === "auto"
       ? { card: TESLA_M40, device: "cpu", kvType }
@@ -46,6 +51,14 @@ export function targetOf(device: string, kvType: KvType): Target {
   } finally {
     library.close();
   }
+}
+
+/** What a device's memory gives by its clock and width, in bytes a second; undefined where it does not say. */
+export function bandwidthOf(
+  { memoryClockKhz, memoryBusBits }: Pick<DeviceInfo, "memoryClockKhz" | "memoryBusBits">,
+): number | undefined {
+  // Every memory that these devices have transfers twice a cycle.
+  return memoryClockKhz * 1000 * 2 * memoryBusBits / 8 || undefined;
 }
 
 /** How a model fits on a card. */

@@ -1,0 +1,63 @@
+/**
+ * What can be said of a model on a card before it is loaded: whether it fits, and how fast its tokens can
+ * come at the most.
+ *
+ * @module
+ */
+import { FitDevice } from "./fit.ts";
+import type { Gguf } from "./gguf/reader.ts";
+import { type Target, targetOf, TESLA_M40 } from "./pull/card.ts";
+
+/** What is estimated of a model. */
+export interface Estimate {
+  readonly fits: boolean;
+  /** The most tokens of context that there is room for, up to those that it was trained for. */
+  readonly contextTokens: number;
+  readonly trainedTokens: number;
+  /**
+   * Tokens a second of one answer, were the card's memory all that takes time: what a token reads of it,
+   * over what it gives. Absent where that is not known.
+   */
+  readonly tokensPerSecond?: number;
+}
+
+/** Estimates for the GPU of this machine, or a {@link TESLA_M40} where there is none. */
+export class Estimator implements Disposable {
+  /** Opened for the first model: on a GPU that takes most of a second. */
+  private device?: FitDevice;
+
+  private constructor(private readonly target: Target) {}
+
+  /** @throws {M40Error} "unsupported" where there is no library that could say what things take. */
+  static open(): Estimator {
+    return new Estimator(targetOf("auto", "f16"));
+  }
+
+  /** What the estimates are for. */
+  get card(): { readonly name: string; readonly assumed: boolean } {
+    const { card } = this.target;
+    return { name: card.name, assumed: card === TESLA_M40 };
+  }
+
+  /** Changes with everything that the estimates hang on but the model. */
+  get signature(): string {
+    return JSON.stringify(this.target);
+  }
+
+  /** @throws {M40Error} Where the model cannot run at all. */
+  of(gguf: Gguf): Estimate {
+    const { card, kvType } = this.target;
+    this.device ??= FitDevice.open(this.target.device);
+    const { contextTokens, trainedTokens, readBytes } = this.device.fit(gguf, { kvType, card });
+    return {
+      fits: contextTokens > 0,
+      contextTokens,
+      trainedTokens,
+      tokensPerSecond: card.bytesPerSecond && card.bytesPerSecond / readBytes,
+    };
+  }
+
+  [Symbol.dispose](): void {
+    this.device?.[Symbol.dispose]();
+  }
+}
