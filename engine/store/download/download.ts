@@ -7,7 +7,7 @@ import { Changed, DownloadError, NoRanges } from "./errors.ts";
 import { FileHash } from "./file_hash.ts";
 import { createClient } from "./http_client.ts";
 import { FileLock } from "./lock.ts";
-import { PartialFile } from "./partial.ts";
+import { PartialFile, removePartial } from "./partial.ts";
 import { pauseMs, sleep } from "./pause.ts";
 import { Remote } from "./remote.ts";
 import { Transfer } from "./transfer.ts";
@@ -44,7 +44,10 @@ export async function download(
   using _lock = await FileLock.take(`${base}.lock`, basename(target));
   try {
     const there = await alreadyThere(file, target, options.signal);
-    if (there !== undefined) return there;
+    if (there !== undefined) {
+      await removePartial(base);
+      return there;
+    }
     using client = createClient();
     using partial = await PartialFile.open(file, base);
     return await new Download(file, target, options, new Remote(file, client), partial).run();

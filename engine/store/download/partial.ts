@@ -172,11 +172,18 @@ export class PartialFile implements Disposable {
   async #removeJournal(): Promise<void> {
     await removeIfThere(this.journal);
     // A process that was killed may have left one that was not yet in its place.
-    await removeIfThere(`${this.journal}${NEW}`);
+    await removeIfThere(this.journal + NEW);
   }
 
   [Symbol.dispose](): void {
     this.data.close();
+  }
+}
+
+/** Removes what is left of a file that is complete: whoever put it into its place was killed then. */
+export async function removePartial(base: string): Promise<void> {
+  for (const end of [".journal", ".journal" + NEW, ".part"]) {
+    await removeIfThere(base + end).catch(() => {});
   }
 }
 
