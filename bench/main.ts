@@ -13,6 +13,7 @@ const BENCHMARKS: Record<string, string> = {
   load: "how fast a model's weights reach a device, beside reading the file",
   scheduler: "what a step of 32 sequences costs the host",
   sampling_history: "what samplers that look at the past cost the host",
+  device_process: "what it costs a token that the device lives in a process of its own",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",
   http_server: "what HTTP itself costs, beside other servers",

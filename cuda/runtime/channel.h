@@ -7,6 +7,7 @@
 #ifndef M40_RUNTIME_CHANNEL_H
 #define M40_RUNTIME_CHANNEL_H
 
+#include <sched.h>
 #include <stdint.h>
 
 #include <atomic>
@@ -119,6 +120,8 @@ bool spin_until(const Condition& condition, uint64_t microseconds) {
       pause_briefly();
       if (condition()) return true;
     }
+    // The other end may wait for this very processor.
+    sched_yield();
   } while (now_us() < end);
   return false;
 }
