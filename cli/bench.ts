@@ -32,6 +32,7 @@ const OPTIONS = {
   repetitions: option(integer(1, 1000), "How often each is timed, after one run to warm up", {
     default: 5,
   }),
+  "device-process": flag("Have the device in a process of its own, as m40 serve has"),
   json: flag("Write a JSON object"),
   ...MODEL_OPTIONS,
 };
@@ -100,6 +101,7 @@ async function load(name: string, options: OptionValues<typeof OPTIONS>) {
   };
   const { engine } = await loadModel(name, options, {
     ...ALONE,
+    deviceProcess: options["device-process"],
     onFallback: sayFallback,
     parallel: Math.max(...plan.batches),
   });

@@ -1,3 +1,4 @@
+import { DEVICE_PROCESS } from "../engine/device/device_process.ts";
 import { VERSION } from "../server/version.ts";
 import { COMMANDS } from "./commands.ts";
 import { EXIT, reportError } from "./errors.ts";
@@ -36,6 +37,11 @@ async function dispatch([name, ...args]: readonly string[]): Promise<number> {
     case "--version":
       await write(`m40 ${VERSION}\n`);
       return EXIT.success;
+    case DEVICE_PROCESS: {
+      // This program in another part, which it starts itself: see docs/architecture.md.
+      const { serveChannel } = await import("../engine/device/serve_channel.ts");
+      return serveChannel(args[0]);
+    }
   }
   const command = findCommand(COMMANDS, name);
   const { words, options, help } = parseLine(command, args);

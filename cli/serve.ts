@@ -3,7 +3,7 @@ import type { Engine } from "../engine/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
-import { type Command, command, option, repeatable } from "./command.ts";
+import { type Command, command, flag, option, repeatable } from "./command.ts";
 import { DISK_CACHE_OPTIONS, diskCacheOf } from "./disk_cache.ts";
 import { formatBytes, formatCount } from "./format.ts";
 import { PULL_OPTION } from "./missing_model.ts";
@@ -90,6 +90,10 @@ export const serve: Command = command({
         "KV cache has, up to 2048",
     ),
     ...DISK_CACHE_OPTIONS,
+    "in-process": flag(
+      "Run the device's native code in the server's own process, which then ends where that code fails; saves some " +
+        "10 microseconds a token",
+    ),
     ...MODEL_OPTIONS,
     ...CHAT_OPTIONS,
     ...PULL_OPTION,
@@ -129,6 +133,7 @@ export const serve: Command = command({
       chunkMs: options["chunk-ms"],
       hostCacheBytes: options["host-cache"] && options["host-cache"] * 2 ** 20,
       diskCache: diskCacheOf(options),
+      deviceProcess: !options["in-process"],
       onFallback: sayFallback,
       onObserverError: sayObserverError,
     });

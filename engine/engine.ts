@@ -227,8 +227,11 @@ export class Engine {
   /** What the engine does, and has done. */
   status(): EngineStatus {
     const { pages, freePages, idlePages } = this.pageManager;
+    const scheduled = this.scheduler.status();
     return {
-      ...this.scheduler.status(),
+      ...scheduled,
+      // A process may end while nothing is asked of it.
+      failed: scheduled.failed ?? this.loaded.kernels.loss?.message,
       ...this.scheduler.counts,
       pages,
       usedPages: pages - freePages,
@@ -309,9 +312,14 @@ export class Engine {
     await this.disk?.close(FLUSH_MS);
     await this.lock.settle();
     const unused = await this.state.settle();
-    this.loaded.context.close();
-    // A call that never returns needs the library.
-    if (unused || this.loaded.kernels.processId !== undefined) await this.loaded.kernels.close();
+    const { context, kernels } = this.loaded;
+    if (kernels.processId === undefined) {
+      context.close();
+      // A call that never returns needs the library.
+      if (!unused) return;
+    }
+    // The end of a process frees what it has, also where its device hangs.
+    await kernels.close();
   }
 
   private assertOpen(): void {

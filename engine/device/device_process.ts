@@ -65,9 +65,15 @@ export class DeviceProcess {
     return this.library.symbols.m40_channel_process(this.open());
   }
 
-  /** @throws {M40Error} "device" where the process is no more, saying how it ended. */
-  check(): void {
-    call((error) => this.library.symbols.m40_channel_check(this.open(), error));
+  /** How the process ended, where it did without being told to. */
+  get loss(): M40Error | undefined {
+    if (this.channel === null) return undefined;
+    try {
+      call((error) => this.library.symbols.m40_channel_check(this.channel, error));
+      return undefined;
+    } catch (error) {
+      return error as M40Error;
+    }
   }
 
   /** Returns when the process serves and its first device has been asked for, off the event loop. */

@@ -202,9 +202,9 @@ export class KernelLibrary {
     if (this.opened instanceof DeviceProcess) await this.opened.wake();
   }
 
-  /** @throws {M40Error} "device" where the functions' own process is no more. */
-  check(): void {
-    if (this.opened instanceof DeviceProcess) this.opened.check();
+  /** How the functions' own process ended, where it did without being told to: an error "device". */
+  get loss(): M40Error | undefined {
+    return this.opened instanceof DeviceProcess ? this.opened.loss : undefined;
   }
 
   /** The opened functions; for engine/device/ alone. */

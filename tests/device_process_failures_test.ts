@@ -1,0 +1,194 @@
+import {
+  assert,
+  assertEquals,
+  assertLess,
+  assertMatch,
+  assertRejects,
+  assertThrows,
+} from "@std/assert";
+import type { KernelLibrary } from "../engine/device/library.ts";
+import { Engine, M40Error } from "../engine/mod.ts";
+import { BACKEND } from "./device_harness.ts";
+import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
+import { childrenOf, endOf, lives, openDescriptors } from "./process_table.ts";
+
+// The device's process is ended, stopped or told to go at every moment: what was asked of it fails with the
+// reason, and nothing of it is left.
+
+const OPTIONS = { device: BACKEND, threads: 1, deviceProcess: true };
+
+const KILLED = /the device's process was ended by signal 9 \(SIGKILL, which the system sends/;
+
+/** An engine whose device is in a process, and that process. */
+async function load(): Promise<{ engine: Engine; kernels: KernelLibrary; process: number }> {
+  const engine = await Engine.load(GOLDEN, OPTIONS);
+  const { kernels } = engine["loaded"];
+  return { engine, kernels, process: kernels.processId! };
+}
+
+function assertLost(error: unknown, reason: RegExp): void {
+  assert(error instanceof M40Error, String(error));
+  assertEquals(error.code, "device");
+  assertMatch(error.message, reason);
+}
+
+/** Closes an engine whose process is gone, and looks at what is left of it. */
+async function assertClosed(engine: Engine, process: number): Promise<void> {
+  await engine.close();
+  assertEquals(childrenOf().includes(process), false, "a zombie is left");
+}
+
+Deno.test("a process that is killed while nothing is asked of it is known to be gone at once", async () => {
+  const { engine, process } = await load();
+  assertEquals(engine.status().failed, undefined);
+  Deno.kill(process, "SIGKILL");
+  await endOf(process);
+  // The thread that waits for it has a little to do still.
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  assertMatch(engine.status().failed!, KILLED);
+  const { error } = await collect(engine.generate(asking(promptOf(4), 4)));
+  assertLost(error, KILLED);
+  assertLost(await assertRejects(() => engine.deviceState()), KILLED);
+  assertLost(await assertRejects(() => engine.evaluate([1, 2]).next()), KILLED);
+  await assertClosed(engine, process);
+});
+
+const SIGNALS: [Deno.Signal, RegExp][] = [
+  ["SIGKILL", /^a step: the device's process was ended by signal 9 \(SIGKILL/],
+  ["SIGSEGV", /^a step: the device's process was ended by signal 11 \(SIGSEGV\)$/],
+  ["SIGABRT", /^a step: the device's process was ended by signal 6 \(SIGABRT\)$/],
+];
+for (const [signal, reason] of SIGNALS) {
+  Deno.test(`${signal} in the middle of a step fails those who took part in it, and who comes after`, async () => {
+    const { engine, process } = await load();
+    const before = await collect(engine.generate(asking(promptOf(4), 4)));
+    assertEquals(before.tokens.length, 4);
+    // The first that no memory access has caused is taken by the runtime's own handler.
+    if (signal === "SIGSEGV") Deno.kill(process, signal);
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    // What is asked of it now is under way until it is ended.
+    Deno.kill(process, "SIGSTOP");
+    const running = [0, 1, 2].map((i) => collect(engine.generate(asking(promptOf(9, i), 20))));
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    Deno.kill(process, signal);
+    Deno.kill(process, "SIGCONT");
+    const start = performance.now();
+    for (const { error } of await Promise.all(running)) assertLost(error, reason);
+    assertLess(performance.now() - start, 2000);
+    assertLost(assertThrows(() => engine.generate(asking([1], 1))), reason);
+    await assertClosed(engine, process);
+  });
+}
+
+Deno.test("pages that are on their way when the process is killed fail, and host memory can be read still", async () => {
+  const { engine, process } = await load();
+  const { context, cache } = engine["loaded"];
+  const { pageBytes } = context.cacheBytes(cache.desc);
+  const memory = context.hostMemory(2 * pageBytes);
+  memory.fill(7);
+  await cache.restorePages(Uint32Array.of(0, 1), memory);
+  memory.fill(0);
+  await cache.savePages(Uint32Array.of(1, 0), memory);
+  assertEquals(memory.every((byte) => byte === 7), true);
+  Deno.kill(process, "SIGSTOP");
+  const saving = cache.savePages(Uint32Array.of(0, 1), memory);
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  Deno.kill(process, "SIGKILL");
+  assertLost(await assertRejects(() => saving), /^pages of the KV cache: the device's process was/);
+  assertEquals(memory[pageBytes], 7);
+  await assertClosed(engine, process);
+});
+
+Deno.test("a call that waits in this thread returns when the process is killed", async () => {
+  const { engine, process } = await load();
+  Deno.kill(process, "SIGSTOP");
+  const killer = new Deno.Command("sh", { args: ["-c", `sleep 0.3; kill -9 ${process}`] }).spawn();
+  const start = performance.now();
+  const error = await assertRejects(async () => {
+    await Promise.resolve();
+    engine["loaded"].context.tensorBytes({ type: 0, n_experts: 1, rows: 2, columns: 64 });
+  });
+  assertLost(error, /^a tensor: the device's process was ended by signal 9/);
+  assertLess(performance.now() - start, 2000);
+  await killer.status;
+  await assertClosed(engine, process);
+});
+
+Deno.test("a process that is killed while it loads a model fails the load", async () => {
+  const children = childrenOf();
+  const error = await assertRejects(() =>
+    Engine.load(GOLDEN, {
+      ...OPTIONS,
+      onProgress: () => {
+        const [process] = childrenOf().filter((one) => !children.includes(one));
+        if (process !== undefined) Deno.kill(process, "SIGKILL");
+      },
+    })
+  );
+  assertLost(error, KILLED);
+  assertEquals(childrenOf(), children);
+});
+
+Deno.test("what a terminal and a service manager send to all processes leaves the device's alone", async () => {
+  const { engine, process } = await load();
+  for (const signal of ["SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT"] as const) {
+    Deno.kill(process, signal);
+  }
+  const { tokens, error } = await collect(engine.generate(asking(promptOf(4), 8)));
+  assertEquals([tokens.length, error], [8, undefined]);
+  await assertClosed(engine, process);
+  assertEquals(lives(process), false);
+});
+
+Deno.test("a process that does not end when it is told to is ended by force", async () => {
+  const { engine, process } = await load();
+  Deno.kill(process, "SIGSTOP");
+  await assertClosed(engine, process);
+});
+
+Deno.test("a program that is killed takes the device's process with it within a second", async () => {
+  const script = `
+    const { Engine } = await import(${JSON.stringify(import.meta.resolve("../engine/mod.ts"))});
+    const options = { device: ${JSON.stringify(BACKEND)}, threads: 1, deviceProcess: true };
+    const engine = await Engine.load(${JSON.stringify(GOLDEN)}, options);
+    const sampling = { temperature: 0, logitBias: new Map([[2, -100]]) };
+    for (;;) {
+      for await (const _ of engine.generate({ prompt: [1, 2], maxTokens: 100, sampling })) {
+        console.log(engine.loaded.kernels.processId);
+      }
+    }`;
+  const config = new URL("../deno.json", import.meta.url).pathname;
+  const program = new Deno.Command(Deno.execPath(), {
+    args: ["run", "-A", "--no-check", "--config", config, "--ext=ts", "-"],
+    stdin: "piped",
+    stdout: "piped",
+    env: { NO_COLOR: "1" },
+  }).spawn();
+  const writer = program.stdin.getWriter();
+  await writer.write(new TextEncoder().encode(script));
+  await writer.close();
+  const reader = program.stdout.getReader();
+  const { value } = await reader.read();
+  const process = parseInt(new TextDecoder().decode(value));
+  assert(lives(process));
+  program.kill("SIGKILL");
+  assertLess(await endOf(process), 1000);
+  await reader.cancel();
+  await program.status;
+});
+
+Deno.test("loading and closing leave no descriptor, process or memory behind", async () => {
+  const children = childrenOf();
+  const cycle = async () => {
+    const engine = await Engine.load(GOLDEN, OPTIONS);
+    await collect(engine.generate(asking(promptOf(4), 2)));
+    await engine.close();
+  };
+  const mappings = () => Deno.readTextFileSync("/proc/self/maps").match(/memfd:m40/g)?.length ?? 0;
+  for (let i = 0; i < 3; i++) await cycle();
+  const descriptors = openDescriptors();
+  const { rss } = Deno.memoryUsage();
+  for (let i = 0; i < 20; i++) await cycle();
+  assertEquals([openDescriptors(), childrenOf(), mappings()], [descriptors, children, 0]);
+  assertLess(Deno.memoryUsage().rss - rss, 60 * 2 ** 20);
+});
