@@ -21,6 +21,7 @@ export function programUsage(commands: readonly Command[]): string {
       table([
         ['m40 run demo "Once upon a time"', "Let the built-in model tell a story"],
         ["m40 serve --model demo", "Serve it at http://127.0.0.1:11434/v1"],
+        ["m40 pull mistral", "Fetch a model; m40 pull --list shows which there are"],
         ["m40 help serve", "All that serve takes"],
       ]),
     ),
@@ -32,6 +33,9 @@ export function programUsage(commands: readonly Command[]): string {
           "M40_KERNELS",
           "The folder of the kernel libraries, or one of them (default: next to the program)",
         ],
+        ["HF_TOKEN", "A token for gated repositories of Hugging Face"],
+        ["HF_ENDPOINT", "A mirror of Hugging Face; M40_OLLAMA_REGISTRY: one of Ollama's library"],
+        ["HTTPS_PROXY", "The proxy to fetch models by"],
         ["M40_API_KEY", "The key that clients of m40 serve must send"],
         ["M40_DEBUG", "1: errors show where in the program they come from"],
         ["NO_COLOR", "Set: no colours"],

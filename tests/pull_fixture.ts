@@ -39,7 +39,16 @@ export interface PullFixture {
   list(): string[];
 }
 
-const VARIABLES = ["HF_TOKEN", "HF_TOKEN_PATH", "HF_HOME", "XDG_CACHE_HOME", "HOME"];
+/** What could lead to the files of whoever runs the tests. */
+const VARIABLES = [
+  "HF_TOKEN",
+  "HF_TOKEN_PATH",
+  "HF_HOME",
+  "HF_HUB_CACHE",
+  "HUGGINGFACE_HUB_CACHE",
+  "OLLAMA_MODELS",
+  "XDG_CACHE_HOME",
+];
 
 /** Runs a test with a server and an empty models directory. */
 export async function withPulls(

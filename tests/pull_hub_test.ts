@@ -6,7 +6,7 @@ import { readGguf } from "../engine/gguf/reader.ts";
 import { pull, type PullStart } from "../engine/pull/mod.ts";
 import { readRecord } from "../engine/store/record.ts";
 import { smallModel, smallParts, withPulls } from "./pull_fixture.ts";
-import { content, largeModel } from "./pull_server.ts";
+import { type Content, content, largeModel } from "./pull_server.ts";
 
 Deno.test("pull: a quantisation of a repository comes whole, with a record that says where from", () =>
   withPulls(async ({ server, models, list }) => {
@@ -281,6 +281,30 @@ Deno.test("pull: a name that another source has is not taken from it, unless tol
     for (const name of ["../x", "a/b", "demo", "a:b:c", "x.gguf", ".x"]) {
       await assertRejects(() => pull("hf.co/a/Tiny-GGUF", { name }), M40Error, undefined, name);
     }
+  }));
+
+Deno.test("pull: an alias is a file of a repository, or what has its quantisation now", () =>
+  withPulls(async ({ server, models, list }) => {
+    const id = "bartowski/Mistral-7B-Instruct-v0.3-GGUF";
+    const repository = {
+      files: {
+        "Mistral-7B-Instruct-v0.3-Q4_K_M.gguf": await smallModel(1),
+        "Mistral-7B-Instruct-v0.3-Q8_0.gguf": await smallModel(2),
+      } as Record<string, Content>,
+    };
+    server.repositories.set(id, repository);
+    const { name, source } = await pull("Mistral:latest");
+    assertEquals([name, source], ["mistral", `hf.co/${id}:Q4_K_M`]);
+    assertEquals((await pull("mistral", { quantisation: "q8_0" })).name, "mistral:q8_0");
+    assertEquals(list().length, 4);
+    const renamed = await smallModel(3);
+    repository.files = { "renamed-Q4_K_M.gguf": renamed };
+    assertEquals((await pull("mistral")).outcome, "fetched");
+    assertEquals(await Deno.readFile(join(models, "mistral.gguf")), renamed.bytes);
+    // A model of that name from elsewhere is not the alias's to replace.
+    server.repositories.set("a/Tiny-GGUF", { files: { "Tiny-Q8_0.gguf": await smallModel(4) } });
+    await pull("hf.co/a/Tiny-GGUF", { name: "mistral", force: true });
+    await assertRejects(() => pull("mistral"), M40Error, "already, from hf.co/a/Tiny-GGUF");
   }));
 
 Deno.test("pull: the same file under two names is on the disk once", () =>

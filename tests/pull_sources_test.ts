@@ -33,11 +33,37 @@ Deno.test("pull: an Ollama model comes with its template, system message and par
     assertEquals(record?.system, "Be kind.");
     assertEquals(record?.parameters, { stop: ["<|end|>"], temperature: 0.5, num_ctx: 4096 });
     assertEquals((await pull("ollama.com/library/tiny:8b")).outcome, "present");
+    // Another system message of the same model is taken over as well.
+    server.library.get("library/tiny")![3] = ["system", content("Be brief.")];
+    assertEquals((await pull("ollama:tiny:8b")).outcome, "present");
+    assertEquals((await readRecord(models, "tiny:8b")).record?.system, "Be brief.");
     // Of `latest` nothing is left in the name, and the file is there already.
     const latest = await pull("ollama:tiny");
     assertEquals([latest.name, latest.outcome], ["tiny", "linked"]);
     await assertRejects(() => pull("ollama:tiny:9b"), M40Error, "There is no ollama:tiny:9b");
     await assertRejects(() => pull("ollama:tiny", { quantisation: "Q8_0" }), M40Error, "its tag");
+  }));
+
+Deno.test("pull: what a cache of another program has is linked, if it is what its name says", () =>
+  withPulls(async ({ server, models, folder }) => {
+    const model = await smallModel();
+    server.library.set("library/tiny", [["model", model]]);
+    const cache = join(folder, ".ollama/models");
+    const tags = join(cache, "manifests/registry.ollama.ai/library/tiny");
+    const blob = join(cache, `blobs/sha256-${model.sha256}`);
+    await Deno.mkdir(join(cache, "blobs"), { recursive: true });
+    await Deno.mkdir(tags, { recursive: true });
+    const { body } = await fetch(`${server.origin}/v2/library/tiny/manifests/latest`);
+    await Deno.writeFile(join(tags, "latest"), body!);
+    // The right name and length, and other bytes.
+    await Deno.writeFile(blob, new Uint8Array(model.size));
+    assertEquals((await pull("ollama:tiny", { name: "one" })).outcome, "fetched");
+    await Promise.all(["one.gguf", "one.json"].map((file) => Deno.remove(join(models, file))));
+    await Deno.writeFile(blob, model.bytes);
+    server.asked.length = 0;
+    assertEquals((await pull("ollama:tiny", { name: "two" })).outcome, "linked");
+    assertEquals(server.asked.filter(({ host }) => host === "cdn"), []);
+    assertEquals(Deno.statSync(join(models, "two.gguf")).ino, Deno.statSync(blob).ino);
   }));
 
 Deno.test("pull: manifests that are hostile, damaged or of no model are refused by name", () =>

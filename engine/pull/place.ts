@@ -76,16 +76,21 @@ export async function holdsFile(
 export async function assertReplaceable(
   directory: string,
   name: string,
-  { source, force, isAlias = false }: {
+  { source, force, repository }: {
     readonly source: string;
     readonly force: boolean;
-    readonly isAlias?: boolean;
+    /** Of an alias: all that is from there may be replaced, as aliases change with the program. */
+    readonly repository?: string;
   },
 ): Promise<void> {
   if (force || !await isTaken(directory, name)) return;
   const { record } = await readRecord(directory, name);
-  // What an alias stands for may change with the program, and what it gave goes with it.
-  if (record !== undefined && (record.source === source || isAlias)) return;
+  if (record?.source === source) return;
+  if (
+    repository !== undefined && record?.source.split(/[:/@]/).slice(0, 3).join("/") === repository
+  ) {
+    return;
+  }
   throw new M40Error(
     "invalid_request",
     `There is a model ${quoteName(name)} already, ` +
@@ -208,6 +213,16 @@ async function findEqual(directory: string, name: string, choice: Choice) {
     if (equal) return record.files;
   }
   return undefined;
+}
+
+/** Gives a file of this machine a second name; on another file system, a link that leads to it. */
+export async function link(from: string, to: string): Promise<void> {
+  try {
+    // A link to a link would follow it wherever it may point later.
+    await Deno.link(await Deno.realPath(from), to);
+  } catch {
+    await Deno.symlink(from, to);
+  }
 }
 
 /** Makes a file under another name first, then gives it its own: it is there whole or not at all. */

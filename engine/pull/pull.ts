@@ -7,6 +7,7 @@ import type { RecordedFile } from "../store/record.ts";
 import { writeRecord } from "../store/record.ts";
 import {
   type Choice,
+  type Extras,
   findSource,
   parseReference,
   type Reference,
@@ -15,6 +16,7 @@ import {
 import { targetOrReason } from "./card.ts";
 import { checkHeads, type Checking } from "./check.ts";
 import { choose, headsOf } from "./choose.ts";
+import { linkFromCaches } from "./caches.ts";
 import {
   assertReplaceable,
   holdsFile,
@@ -53,24 +55,36 @@ export async function pull(text: string, options: PullOptions = {}): Promise<Pul
   for (const choice of source.choices) {
     const files = await isPresent(directory, nameOf(choice), choice);
     if (files !== undefined) {
-      return { name: nameOf(choice), source: choice.source, outcome: "present", files };
+      const model = { name: nameOf(choice), source: choice.source, files };
+      // A template may be another without its model being one.
+      if (source.extras) await record(directory, model, await source.extras());
+      return { ...model, outcome: "present" };
     }
   }
   const choice = await choose(source, checking(), signal);
   const name = nameOf(choice);
-  const isAlias = reference.kind === "hub" && reference.alias !== undefined;
+  const repository = reference.kind === "hub" ? reference.alias?.source : undefined;
   const held = await holdsFiles(directory, name, choice);
   if (held === undefined) {
-    await assertReplaceable(directory, name, { source: choice.source, force, isAlias });
+    await assertReplaceable(directory, name, { source: choice.source, force, repository });
   }
   const extras = await source.extras?.();
-  const files = held ?? await linkEqual(directory, name, choice);
-  const outcome = held ? "present" : files ? "linked" : "fetched";
-  const all = files ?? await fetchFiles(choice, source, name, directory, checking(), options);
-  await removeFormer(directory, name, all);
-  const record = { source: choice.source, pulledAt: new Date(), files: all, ...extras };
-  await writeRecord(directory, name, record);
-  return { name, source: choice.source, outcome, files: all };
+  const linked = held ?? await linkEqual(directory, name, choice) ??
+    await linkFromCaches(directory, name, choice);
+  const files = linked ??
+    await fetchFiles(choice, source, name, directory, checking(), options);
+  await removeFormer(directory, name, files);
+  const model = { name, source: choice.source, files };
+  await record(directory, model, extras);
+  return { ...model, outcome: held ? "present" : linked ? "linked" : "fetched" };
+}
+
+async function record(
+  directory: string,
+  { name, source, files }: Omit<Pulled, "outcome">,
+  extras: Extras = {},
+): Promise<void> {
+  await writeRecord(directory, name, { source, pulledAt: new Date(), files, ...extras });
 }
 
 /** A reference whose quantisation is said by an option. */
@@ -166,5 +180,7 @@ async function fetchParts(
     files.push({ name: file, ...got });
   }
   await putInPlace(folder, directory, files);
+  // Of downloads into the folder; where another one goes on, it is not empty and stays.
+  await Deno.remove(join(folder, PARTIAL_FOLDER)).catch(() => {});
   return files;
 }

@@ -7,7 +7,7 @@ import { type PathReference, plainName } from "../store/sources/mod.ts";
 import { systemReason } from "../system_error.ts";
 import { suitabilityOf } from "./card.ts";
 import type { Checking } from "./check.ts";
-import { assertReplaceable, fileNames, placeNew, removeFormer } from "./place.ts";
+import { assertReplaceable, fileNames, link, placeNew, removeFormer } from "./place.ts";
 import type { Pulled, PullOptions } from "./types.ts";
 
 /**
@@ -53,15 +53,6 @@ export async function takeFile(
   await removeFormer(directory, name, files);
   await writeRecord(directory, name, { source: path, pulledAt: new Date(), files });
   return { name, source: path, outcome, files };
-}
-
-async function link(from: string, to: string): Promise<void> {
-  try {
-    // A link to a link would follow it wherever it may point later.
-    await Deno.link(await Deno.realPath(from), to);
-  } catch {
-    await Deno.symlink(from, to);
-  }
 }
 
 /** Whether it runs; nothing is fetched here, so that it does not fit is only said. */

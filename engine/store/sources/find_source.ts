@@ -30,7 +30,14 @@ export async function findSource(
 /** A URL is one file; how long it is, its server may say. */
 async function findAtUrl({ url }: UrlReference, signal?: AbortSignal): Promise<Source> {
   const path = safeDecode(new URL(url).pathname);
-  const answer = await ask(new URL(url), { what: url, method: "HEAD", maxBytes: 0, signal });
+  const answer = await ask(new URL(url), {
+    what: url,
+    method: "HEAD",
+    // Of what is compressed on the way, the length would be another.
+    headers: { "accept-encoding": "identity" },
+    maxBytes: 0,
+    signal,
+  });
   // 405 and the like: it does not do HEAD, which says nothing of the file.
   if (answer.status === 404 || answer.status === 410) {
     throw new M40Error("model_not_found", `There is nothing at ${url} (${answer.status}).`);

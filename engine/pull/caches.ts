@@ -1,0 +1,39 @@
+import { basename, join } from "@std/path";
+import { hubModels } from "../store/caches/hugging_face.ts";
+import { ollamaModels } from "../store/caches/ollama.ts";
+import type { RecordedFile } from "../store/record.ts";
+import type { Choice } from "../store/sources/mod.ts";
+import { fileNames, holdsFile, link, placeNew } from "./place.ts";
+
+/**
+ * Takes the files over from the cache of another program of this machine that has the same ones: both
+ * caches name files by their hashes, which are computed again before they are believed.
+ *
+ * @returns Undefined where there is none.
+ */
+export async function linkFromCaches(
+  directory: string,
+  name: string,
+  choice: Choice,
+): Promise<RecordedFile[] | undefined> {
+  const hashes = choice.files.map(({ sha256 }) => sha256);
+  if (hashes.includes(undefined)) return undefined;
+  for (const model of [...await ollamaModels(), ...await hubModels()]) {
+    if (model.files.length !== hashes.length) continue;
+    const paths = await realPaths(model.files);
+    if (!paths.every((path, i) => basename(path).replace(/^sha256-/, "") === hashes[i])) continue;
+    const held = await Promise.all(paths.map((path, i) => holdsFile(path, choice.files[i])));
+    if (held.includes(undefined)) continue;
+    const names = fileNames(name, paths.length);
+    // The first one last: until it is there, the model is not.
+    for (const i of names.keys().toArray().reverse()) {
+      await placeNew(join(directory, names[i]), (temporary) => link(paths[i], temporary));
+    }
+    return names.map((name, i) => ({ ...held[i]!, name }));
+  }
+  return undefined;
+}
+
+async function realPaths(files: readonly string[]): Promise<string[]> {
+  return await Promise.all(files.map((file) => Deno.realPath(file).catch(() => file)));
+}
