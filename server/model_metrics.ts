@@ -6,6 +6,7 @@ import type {
   StepReport,
 } from "../engine/mod.ts";
 import { DeviceMetrics } from "./device_metrics.ts";
+import { DiskMetrics } from "./disk_metrics.ts";
 import { MetricRegistry } from "./registry.ts";
 import { VERSION } from "./version.ts";
 
@@ -44,6 +45,7 @@ type Counted =
 export class ModelMetrics implements EngineObserver {
   private readonly registry: MetricRegistry;
   private readonly device: DeviceMetrics;
+  private readonly disk: DiskMetrics;
   private readonly histograms: ReturnType<typeof histogramsIn>;
   private readonly outcome: (outcome: string) => void;
   private readonly finished: (reason: string) => void;
@@ -69,6 +71,7 @@ export class ModelMetrics implements EngineObserver {
     );
     this.histograms = histogramsIn(registry);
     this.device = new DeviceMetrics(registry);
+    this.disk = new DiskMetrics(registry, () => this.engine);
     this.addState();
     this.addSums();
     this.addMachine();
@@ -86,6 +89,7 @@ export class ModelMetrics implements EngineObserver {
     if (engine === undefined) return;
     const status = engine.status();
     for (const key of COUNTED) past.set(key, (past.get(key) ?? 0) + status[key]);
+    this.disk.detach();
     this.engine = undefined;
   }
 

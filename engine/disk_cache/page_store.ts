@@ -6,6 +6,8 @@ import { PageIndex, type StoredPrefix } from "./page_index.ts";
 import { fileName, type PageName, pageOf, partialName, prefixHash } from "./page_name.ts";
 import { modelFolder, trim } from "./trim.ts";
 
+/** How exactly it is known when a page was last used. */
+const USE_MS = 10 * 60_000;
 /** Of the limit, how much is written before all files are looked at again. */
 const BETWEEN_TRIMS = 1 / 20;
 /** After so many failures of the disk in a row nothing more is read. */
@@ -146,7 +148,7 @@ export class PageStore {
     this.failuresInARow = 0;
     this.sums.readPages++;
     this.sums.readBytes += whole;
-    await files.touch(path, usedNow(place)).catch(() => {});
+    await this.touch(page, place);
     return true;
   }
 
@@ -176,6 +178,13 @@ export class PageStore {
     this.bytesSinceTrim += bytes;
     const { bytesSinceTrim } = this;
     if (this.bytes > limitBytes || bytesSinceTrim > BETWEEN_TRIMS * limitBytes) this.startTrim();
+  }
+
+  /** Notes that a page is used, as pages after it are. */
+  async touch(page: PageName, place: number): Promise<void> {
+    if (!this.writes || !this.index.has(page)) return;
+    await this.options.files.touch(join(this.folder, fileName(page)), usedNow(place))
+      .catch(() => {});
   }
 
   /** Resolves when nothing is done in the background any more. */
@@ -271,9 +280,14 @@ export class PageStore {
 }
 
 /**
- * When a page was used, if that is now: the pages before it a little later, so that of a prefix the end goes
- * before the beginning.
+ * When a page was used, if that is now. All pages of a prefix that are used in one {@link USE_MS} have the same
+ * time, less a millisecond for each page before them: so of a prefix the end goes before the beginning.
  */
 function usedNow(place: number): number {
-  return Date.now() - place;
+  return USE_MS * currentUse() - place;
+}
+
+/** A number that rises each time {@link USE_MS} have passed: who was used in it need not be noted again. */
+export function currentUse(): number {
+  return Math.floor(Date.now() / USE_MS);
 }

@@ -1,3 +1,4 @@
+import { currentUse } from "../disk_cache/page_store.ts";
 import { isDeviceLoss } from "../errors.ts";
 import type { DiskPagesOptions } from "./disk_pages_options.ts";
 import { NO_PAGE } from "./page_layout.ts";
@@ -27,6 +28,8 @@ export class PageSaves {
   /** Pages that were evicted before they were saved. */
   missed = 0;
   private queue: Candidate[] = [];
+  /** When prefixes were last noted as used. */
+  private readonly uses = new WeakMap<Prefix, number>();
   private loop?: Promise<void>;
   private over = false;
   private flushing = false;
@@ -131,11 +134,26 @@ export class PageSaves {
     return batch;
   }
 
-  private write({ prefix, group }: Candidate, slot: number): Promise<void> {
+  private async write({ prefix, group }: Candidate, slot: number): Promise<void> {
     const { store, keys, memory } = this.options;
     const { pageBytes } = store;
     const page = memory.subarray(slot * pageBytes, (slot + 1) * pageBytes);
-    return store.write(keys.nameOf(prefix, group), prefix.length - 1, page);
+    await store.write(keys.nameOf(prefix, group), prefix.length - 1, page);
+    await this.noteUse(prefix);
+  }
+
+  /** Without the pages before it a page is of no use: they are not to be removed before it. */
+  private async noteUse(prefix: Prefix): Promise<void> {
+    const { store, keys } = this.options;
+    const use = currentUse();
+    this.uses.set(prefix, use);
+    for (let one = prefix.before!; one !== ROOT_PREFIX; one = one.before!) {
+      if (this.uses.get(one) === use) return;
+      this.uses.set(one, use);
+      for (const group of one.pages.keys()) {
+        await store.touch(keys.nameOf(one, group), one.length - 1);
+      }
+    }
   }
 
   private async pause(milliseconds: number): Promise<void> {
