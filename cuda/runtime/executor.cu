@@ -1,27 +1,16 @@
 #include "executor.h"
 
-#include "operations.h"
-#include "results.h"
+#include "step_operands.h"
 
 namespace m40::cuda {
 
 namespace {
 
-// A program, a step's shape, and where all of it lies.
-class Execution {
+// Puts the launches of a program's operations on the stream, one after the other.
+class Execution : StepOperands {
  public:
-  Execution(const m40_program& program, const StepShape& shape)
-      : program_(program),
-        step_(view_input(shape, program.limits.limits, program.memory + program.plan.input)),
-        stream_(program.context->stream),
-        wants_hidden_(shape.hidden) {
-    scratch_ = {reinterpret_cast<uint32_t*>(memory(program.plan.counters)), memory(program.plan.scratch)};
+  Execution(const m40_program& program, const StepShape& shape) : StepOperands(program, shape), wants_hidden_(shape.hidden) {
     for (int i = 0; i < 2; i++) groupings_[i].memory = memory(program.plan.expert_groups[i]);
-    results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
-    if (program.cache != nullptr) {
-      const m40_cache& cache = *program.cache;
-      cache_ = {cache.memory, cache.page_bytes, &cache.desc, cache.layer_offsets};
-    }
   }
 
   void run() {
@@ -35,27 +24,6 @@ class Execution {
   }
 
  private:
-  uint8_t* memory(uint64_t offset) const { return program_.memory + offset; }
-  float* buffer(uint32_t index) const { return reinterpret_cast<float*>(memory(program_.plan.buffers[index])); }
-  uint32_t* indices(uint32_t index) const { return indices_at(program_.plan.buffers[index]); }
-  uint32_t* indices_at(uint64_t offset) const { return reinterpret_cast<uint32_t*>(memory(offset)); }
-  const float* optional_buffer(uint32_t index) const { return index == M40_NONE ? nullptr : buffer(index); }
-  uint32_t stride(uint32_t index) const { return index == M40_NONE ? 0 : program_.buffers[index].columns; }
-  uint32_t rows(uint32_t index) const {
-    return static_cast<uint32_t>(buffer_rows(program_.buffers[index], step_.n_tokens, step_.n_outputs));
-  }
-  const Tensor& tensor(uint32_t index) const { return program_.context->tensors[index]; }
-  const float* vector(uint32_t index) const { return index == M40_NONE ? nullptr : tensor(index).values; }
-
-  // Weights of one row lie in the program's memory, one after the other.
-  PackedWeight packed(uint32_t index, uint32_t columns, uint64_t* next_row) const {
-    const Tensor& found = tensor(index);
-    if (found.values == nullptr) return found.packed;
-    const PackedWeight row = packed_view(M40_TYPE_F32, 1, 1, columns, memory(*next_row));
-    *next_row += packed_bytes(M40_TYPE_F32, 1, 1, columns);
-    return row;
-  }
-
   void run_op(size_t i) {
     const m40_op& op = program_.ops[i];
     switch (op.kind) {
@@ -136,13 +104,6 @@ class Execution {
     args.scratch = scratch_;
     args.scale = op.scale;
     return args;
-  }
-
-  // How many of the first rows of a buffer are computed as decode: logits always are.
-  uint32_t decode_rows(uint32_t index) const {
-    const m40_buffer_desc& desc = program_.buffers[index];
-    if (desc.rows == M40_ROWS_OUTPUTS) return rows(index);
-    return desc.rows == M40_ROWS_EXPERTS ? step_.n_decode * desc.rows_factor : step_.n_decode;
   }
 
   void matmul(size_t i, const MatmulPrologue& prologue, const float* input, uint32_t input_stride) const {
@@ -420,14 +381,8 @@ class Execution {
     launch_sample(args, step_, stream_);
   }
 
-  const m40_program& program_;
-  StepView step_;
-  cudaStream_t stream_;
   bool wants_hidden_;
-  CacheView cache_ = {};
-  Scratch scratch_ = {};
   ExpertGrouping groupings_[2];
-  StepResults* results_ = nullptr;
 };
 
 }  // namespace

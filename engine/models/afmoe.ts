@@ -18,7 +18,6 @@ export const afmoe: Architecture = {
     const localRope = readRope(model, "halves");
     const windows = readWindows(model, 4);
     const routing = requireRouting(parameters, { score: "sigmoid", normalise: true });
-    const dense = parameters.countOrNone("leading_dense_block_count", 0);
     const activation = "silu";
 
     model.embed({ scale: Math.sqrt(hiddenSize) });
@@ -35,7 +34,7 @@ export const afmoe: Architecture = {
       });
       layer.addNormed("post_attention_norm", aside.into);
       const normed = layer.norm("ffn_norm");
-      if (layer.index < dense) {
+      if (layer.index < routing.denseLayers) {
         feedForward(layer, normed, { activation, ...aside });
       } else {
         // The norm is one of both kinds of experts together.

@@ -1,7 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
-import { feedForward } from "./parts/feed_forward.ts";
+import { denseOrExperts, requireRouting } from "./parts/experts.ts";
 import { Hyperparameters } from "./parts/hyperparameters.ts";
 import { NO_ROPE, readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
@@ -20,22 +19,15 @@ export const cohere2moe: Architecture = {
     const rope = readRope(model, "interleaved");
     const windows = readWindows(model, 4);
     const routing = requireRouting(parameters, { score: "sigmoid", normalise: false });
-    const dense = parameters.countOrNone("leading_dense_block_count", 0);
     const scale = parameters.countOrNone("expert_shared_count", 0) > 0 ? 0.5 : 1;
-    const activation = "silu";
 
     model.embed();
     for (const layer of model.layers) {
       const window = windows[layer.index];
-      const blind = window === 0 && layer.index >= dense;
+      const blind = window === 0 && layer.index >= routing.denseLayers;
       const normed = layer.norm("attn_norm");
       attention(layer, normed, { rope: blind ? NO_ROPE : rope, window });
-      if (layer.index < dense) {
-        feedForward(layer, normed, { activation });
-      } else {
-        experts(layer, normed, { routing, activation, scale });
-        sharedExperts(layer, normed, { routing, activation, scale });
-      }
+      denseOrExperts(layer, normed, { routing, activation: "silu", scale });
     }
     return model.finish({ scale: parameters.positive("logit_scale", 1) });
   },

@@ -1,7 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
-import { feedForward } from "./parts/feed_forward.ts";
+import { denseOrExperts, requireRouting } from "./parts/experts.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
@@ -13,22 +12,13 @@ export const deepseek: Architecture = {
   name: "deepseek",
   read(gguf) {
     const model = new Transformer(gguf);
-    const { parameters } = model;
     const rope = readRope(model, "interleaved");
-    const routing = requireRouting(parameters, { score: "softmax", normalise: false });
-    const dense = parameters.countOrNone("leading_dense_block_count", 0);
-    const activation = "silu";
+    const routing = requireRouting(model.parameters, { score: "softmax", normalise: false });
 
     model.embed();
     for (const layer of model.layers) {
       attention(layer, layer.norm("attn_norm"), { rope });
-      const normed = layer.norm("ffn_norm");
-      if (layer.index < dense) {
-        feedForward(layer, normed, { activation });
-      } else {
-        experts(layer, normed, { routing, activation });
-        sharedExperts(layer, normed, { routing, activation });
-      }
+      denseOrExperts(layer, layer.norm("ffn_norm"), { routing, activation: "silu" });
     }
     return model.finish();
   },

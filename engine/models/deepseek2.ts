@@ -1,8 +1,7 @@
 import type { Buffer, RopeOptions } from "../program/operands.ts";
 import type { Architecture } from "./model.ts";
 import { attend } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
-import { feedForward } from "./parts/feed_forward.ts";
+import { denseOrExperts, requireRouting } from "./parts/experts.ts";
 import { readRope, readTemperature } from "./parts/rope.ts";
 import { type Layer, Transformer } from "./parts/transformer.ts";
 
@@ -14,25 +13,16 @@ export const deepseek2: Architecture = {
   name: "deepseek2",
   read(gguf) {
     const model = new Transformer(gguf);
-    const { parameters } = model;
     const latent = readLatent(model);
     // A router with a bias for the choice alone is one of sigmoids.
     const biased = [...gguf.tensors.keys()].some((name) => name.endsWith(".exp_probs_b.bias"));
     const score = biased ? "sigmoid" : "softmax";
-    const routing = requireRouting(parameters, { score, normalise: false });
-    const dense = parameters.countOrNone("leading_dense_block_count", 0);
-    const activation = "silu";
+    const routing = requireRouting(model.parameters, { score, normalise: false });
 
     model.embed();
     for (const layer of model.layers) {
       latentAttention(layer, layer.norm("attn_norm"), latent);
-      const normed = layer.norm("ffn_norm");
-      if (layer.index < dense) {
-        feedForward(layer, normed, { activation });
-      } else {
-        experts(layer, normed, { routing, activation });
-        sharedExperts(layer, normed, { routing, activation });
-      }
+      denseOrExperts(layer, layer.norm("ffn_norm"), { routing, activation: "silu" });
     }
     return model.finish();
   },

@@ -32,7 +32,6 @@ export const ernie4_5Moe: Architecture = {
     const { parameters } = model;
     const rope = readRope(model, "interleaved");
     const routing = requireRouting(parameters, { score: "softmax", normalise: true });
-    const dense = parameters.countOrNone("leading_dense_block_count", 0);
     const every = parameters.count("interleave_moe_layer_step");
     const activation = "silu";
 
@@ -40,7 +39,7 @@ export const ernie4_5Moe: Architecture = {
     for (const layer of model.layers) {
       attention(layer, layer.norm("attn_norm"), { rope });
       const normed = layer.norm("ffn_norm");
-      if (layer.index >= dense && layer.index % every === every - 1) {
+      if (layer.index >= routing.denseLayers && layer.index % every === every - 1) {
         experts(layer, normed, { routing, activation });
         sharedExperts(layer, normed, { routing, activation });
       } else {

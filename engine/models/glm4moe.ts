@@ -1,7 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
-import { feedForward } from "./parts/feed_forward.ts";
+import { denseOrExperts, requireRouting } from "./parts/experts.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
@@ -13,24 +12,15 @@ export const glm4moe: Architecture = {
   name: "glm4moe",
   read(gguf) {
     const model = new Transformer(gguf);
-    const { parameters } = model;
     const rope = readRope(model, "halves");
-    const routing = requireRouting(parameters, { score: "sigmoid", normalise: true });
-    const dense = parameters.countOrNone("leading_dense_block_count", 0);
-    const activation = "silu";
+    const routing = requireRouting(model.parameters, { score: "sigmoid", normalise: true });
 
     model.embed();
     for (const layer of model.layers) {
       const norms = layer.has("attn_q_norm.weight") ? "before" : undefined;
       attention(layer, layer.norm("attn_norm"), { rope, norms });
       // For all its name, the norm before the feed-forward layer.
-      const normed = layer.norm("post_attention_norm");
-      if (layer.index < dense) {
-        feedForward(layer, normed, { activation });
-      } else {
-        experts(layer, normed, { routing, activation });
-        sharedExperts(layer, normed, { routing, activation });
-      }
+      denseOrExperts(layer, layer.norm("post_attention_norm"), { routing, activation: "silu" });
     }
     return model.finish();
   },

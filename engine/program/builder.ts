@@ -1,19 +1,24 @@
 import type { BufferDesc } from "../device/descriptions.ts";
 import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows, Score } from "../device/structs.ts";
-import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
 import { CacheLayers } from "./cache_layers.ts";
 import type {
+  ActivationName,
+  ActivationOptions,
+  AttentionOptions,
   AttentionTemperature,
   Buffer,
   HeadNorms,
   HeadShape,
   KeysAndValues,
   MatmulWeight,
+  NormOptions,
   RopeOptions,
+  RouteOptions,
 } from "./operands.ts";
 import type { Program } from "./program.ts";
+import { sideBySide } from "./side_by_side.ts";
 import { WeightTable } from "./weight_table.ts";
 
 /**
@@ -49,42 +54,22 @@ export class ProgramBuilder {
 
   /** A new buffer of floats, one row a token of the step. */
   buffer(columns: number): Buffer {
-    return this.addBuffer({
-      rows: Rows.tokens,
-      rows_factor: 1,
-      columns,
-      element: Element.f32,
-    });
+    return this.addBuffer(Rows.tokens, columns);
   }
 
   /** A new buffer of floats, one row a token whose logits are wanted. */
   outputBuffer(columns: number): Buffer {
-    return this.addBuffer({
-      rows: Rows.outputs,
-      rows_factor: 1,
-      columns,
-      element: Element.f32,
-    });
+    return this.addBuffer(Rows.outputs, columns);
   }
 
   /** A new buffer of floats, `used` rows a token: one for each expert chosen. */
   expertBuffer(columns: number, used: number): Buffer {
-    return this.addBuffer({
-      rows: Rows.experts,
-      rows_factor: used,
-      columns,
-      element: Element.f32,
-    });
+    return this.addBuffer(Rows.experts, columns, { rows_factor: used });
   }
 
   /** A new buffer of indices, one row a token. */
   indexBuffer(columns: number): Buffer {
-    return this.addBuffer({
-      rows: Rows.tokens,
-      rows_factor: 1,
-      columns,
-      element: Element.u32,
-    });
+    return this.addBuffer(Rows.tokens, columns, { element: Element.u32 });
   }
 
   /** output = scale * table[token] (+ positions[position]); the table has a row a token of the vocabulary. */
@@ -103,27 +88,7 @@ export class ProgramBuilder {
   }
 
   /** output = factor * (residual + norm(input)), in groups of values; see m40_op_norm. */
-  norm(
-    input: Buffer,
-    output: Buffer,
-    options: {
-      /** Absent: ones. */
-      weight?: string;
-      bias?: string;
-      kind?: keyof typeof Norm;
-      epsilon: number;
-      residual?: Buffer;
-      /** Name of a tensor [1]. */
-      factor?: string;
-      /** Values of a group; those of the input where absent. */
-      columns?: number;
-      groups?: number;
-      /** Whether each group has a weight, and a bias, of its own. */
-      weightPerGroup?: boolean;
-      inputColumn?: number;
-      outputColumn?: number;
-    },
-  ): void {
+  norm(input: Buffer, output: Buffer, options: NormOptions): void {
     const { columns = input.columns, groups = 1, weightPerGroup = false } = options;
     const weights = weightPerGroup ? groups * columns : columns;
     this.operations.push({
@@ -247,16 +212,7 @@ export class ProgramBuilder {
     output: Buffer,
     layer: number,
     shape: HeadShape,
-    options: {
-      scale: number;
-      softcap?: number;
-      /** Tokens that are seen, the own one included; 0: all. */
-      window?: number;
-      /** Tokens: those from the last multiple of it on are seen; 0: all. */
-      chunk?: number;
-      /** Name of a tensor [heads]. */
-      sinks?: string;
-    },
+    options: AttentionOptions,
   ): void {
     this.cache.attend(layer, options.window ?? 0, options.chunk ?? 0);
     this.operations.push({
@@ -283,14 +239,8 @@ export class ProgramBuilder {
   activation(
     input: Buffer,
     output: Buffer,
-    activation: keyof typeof Activation,
-    options: {
-      gated: boolean;
-      up?: { buffer: Buffer; column: number };
-      /** Of the clamped SwiGLU. */
-      alpha?: number;
-      limit?: number;
-    },
+    activation: ActivationName,
+    options: ActivationOptions,
   ): void {
     const { gated, up = { buffer: input, column: output.columns } } = options;
     this.operations.push({
@@ -342,22 +292,7 @@ export class ProgramBuilder {
   }
 
   /** The chosen experts of each token and their weights; see m40_op_route. */
-  route(
-    logits: Buffer,
-    experts: Buffer,
-    weights: Buffer,
-    options: {
-      normalise: boolean;
-      scale?: number;
-      score?: keyof typeof Score;
-      /** Name of a tensor [experts] that is added for the choice alone. */
-      bias?: string;
-      groups?: number;
-      groupsUsed?: number;
-      /** What the sum of the chosen counts as at least. */
-      leastSum?: number;
-    },
-  ): void {
+  route(logits: Buffer, experts: Buffer, weights: Buffer, options: RouteOptions): void {
     this.operations.push({
       kind: "route",
       input: logits.index,
@@ -456,30 +391,8 @@ export class ProgramBuilder {
     return name === undefined ? NONE : this.weightTable.vector(name, columns);
   }
 
-  private addBuffer(desc: BufferDesc): Buffer {
-    this.buffers.push(desc);
-    return { index: this.buffers.length - 1, columns: desc.columns };
+  private addBuffer(rows: number, columns: number, options: Partial<BufferDesc> = {}): Buffer {
+    this.buffers.push({ rows, rows_factor: 1, columns, element: Element.f32, ...options });
+    return { index: this.buffers.length - 1, columns };
   }
-}
-
-/** Where each weight's rows go in the output, one after the other from a column on, to its last one. */
-function sideBySide(
-  weights: readonly MatmulWeight[],
-  output: Buffer,
-  from = 0,
-): { rows: number[]; outputColumns: number[] } {
-  const rows = weights.map((weight) => weight.rows);
-  const outputColumns: number[] = [];
-  let column = from;
-  for (const n of rows) {
-    outputColumns.push(column);
-    column += n;
-  }
-  if (column !== output.columns) {
-    throw new M40Error(
-      "internal",
-      `weights of ${rows.join(" + ")} rows for an output of ${output.columns} columns`,
-    );
-  }
-  return { rows, outputColumns };
 }

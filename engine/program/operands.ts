@@ -1,9 +1,9 @@
 /**
- * What operations are told beside numbers: buffers, weights, heads, and how positions enter them.
+ * What operations are told: buffers, weights, heads, how positions enter them, and the options of those that have many.
  *
  * @module
  */
-import type { HeadNorm, Rope } from "../device/structs.ts";
+import type { Activation, HeadNorm, Norm, Rope, Score } from "../device/structs.ts";
 
 /** A buffer of a program: [rows, columns], as many rows as the step has of what they stand for. */
 export interface Buffer {
@@ -77,4 +77,60 @@ export interface RopeOptions {
   readonly betaSlow: number;
   /** Tokens of context that the model was first trained with; for YaRN. */
   readonly originalContext: number;
+}
+
+/** How a norm works, and on what part of its buffers; see m40_op_norm. */
+export interface NormOptions {
+  /** Absent: ones. */
+  readonly weight?: string;
+  readonly bias?: string;
+  readonly kind?: keyof typeof Norm;
+  readonly epsilon: number;
+  readonly residual?: Buffer;
+  /** Name of a tensor [1]. */
+  readonly factor?: string;
+  /** Values of a group; those of the input where absent. */
+  readonly columns?: number;
+  readonly groups?: number;
+  /** Whether each group has a weight, and a bias, of its own. */
+  readonly weightPerGroup?: boolean;
+  readonly inputColumn?: number;
+  readonly outputColumn?: number;
+}
+
+/** What queries see, and how. */
+export interface AttentionOptions {
+  readonly scale: number;
+  readonly softcap?: number;
+  /** Tokens that are seen, the own one included; 0: all. */
+  readonly window?: number;
+  /** Tokens: those from the last multiple of it on are seen; 0: all. */
+  readonly chunk?: number;
+  /** Name of a tensor [heads]. */
+  readonly sinks?: string;
+}
+
+/** A nonlinearity by the name of its operation. */
+export type ActivationName = keyof typeof Activation;
+
+/** What an activation is taken of. */
+export interface ActivationOptions {
+  readonly gated: boolean;
+  readonly up?: { readonly buffer: Buffer; readonly column: number };
+  /** Of the clamped SwiGLU. */
+  readonly alpha?: number;
+  readonly limit?: number;
+}
+
+/** How experts are chosen; see m40_op_route. */
+export interface RouteOptions {
+  readonly normalise: boolean;
+  readonly scale?: number;
+  readonly score?: keyof typeof Score;
+  /** Name of a tensor [experts] that is added for the choice alone. */
+  readonly bias?: string;
+  readonly groups?: number;
+  readonly groupsUsed?: number;
+  /** What the sum of the chosen counts as at least. */
+  readonly leastSum?: number;
 }

@@ -1,10 +1,7 @@
-import type { ProgramBuilder } from "../../program/builder.ts";
-import type { Buffer } from "../../program/operands.ts";
-import { type ActivationName, feedForward } from "./feed_forward.ts";
+import type { ActivationName, Buffer, RouteOptions } from "../../program/operands.ts";
+import { feedForward } from "./feed_forward.ts";
 import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Destination, Layer } from "./transformer.ts";
-
-type RouteOptions = Parameters<ProgramBuilder["route"]>[3];
 
 /** How many experts a layer has, how many of them a token uses, and how they are chosen. */
 export interface Routing {
@@ -20,6 +17,8 @@ export interface Routing {
   readonly scale: number;
   readonly groups?: number;
   readonly groupsUsed?: number;
+  /** The first layers, which have none. */
+  readonly denseLayers: number;
 }
 
 /** What keeps the weights finite where a router wants none of its experts. */
@@ -61,6 +60,7 @@ export function readRouting(
     scale: parameters.number("expert_weights_scale", 1) || 1,
     groups,
     groupsUsed,
+    denseLayers: parameters.countOrNone("leading_dense_block_count", 0),
   };
 }
 
@@ -155,4 +155,22 @@ export function sharedExperts(
   const count = layer.model.parameters.countOrNone("expert_shared_count", 0);
   if (count === 0) return;
   feedForward(layer, input, { ...options, suffix: "_shexp", width: count * routing.width });
+}
+
+/**
+ * A layer of a model whose first layers are feed-forward layers without experts; each layer behind them has experts that
+ * are chosen and experts that every token has, whose sum `scale` multiplies.
+ */
+export function denseOrExperts(
+  layer: Layer,
+  input: Buffer,
+  options: Pick<ExpertsOptions, "routing" | "activation" | "scale">,
+): void {
+  const { routing, activation } = options;
+  if (layer.index < routing.denseLayers) {
+    feedForward(layer, input, { activation });
+  } else {
+    experts(layer, input, options);
+    sharedExperts(layer, input, options);
+  }
 }

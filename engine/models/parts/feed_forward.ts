@@ -1,9 +1,5 @@
-import type { ProgramBuilder } from "../../program/builder.ts";
-import type { Buffer } from "../../program/operands.ts";
+import type { ActivationName, Buffer } from "../../program/operands.ts";
 import type { Destination, Layer } from "./transformer.ts";
-
-/** A nonlinearity by the name of its operation. */
-export type ActivationName = Parameters<ProgramBuilder["activation"]>[2];
 
 /** What a feed-forward layer looks like. */
 export interface FeedForwardOptions extends Destination {

@@ -1,12 +1,10 @@
 import type { Gguf } from "../../gguf/reader.ts";
 import { ProgramBuilder } from "../../program/builder.ts";
-import type { Buffer, HeadShape, MatmulWeight } from "../../program/operands.ts";
+import type { Buffer, HeadShape, MatmulWeight, NormOptions } from "../../program/operands.ts";
 import type { Model, ModelShape } from "../model.ts";
 import { Hyperparameters } from "./hyperparameters.ts";
 import { readLayerNumbers } from "./layer_numbers.ts";
 import { ignoreUnused } from "./unused.ts";
-
-type NormOptions = Parameters<ProgramBuilder["norm"]>[2];
 
 /** Where a part's result goes: it is added to the stream, unless told otherwise. */
 export interface Destination {
