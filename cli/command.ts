@@ -45,9 +45,14 @@ export interface Command<O extends Options = Options> {
    * Does the work.
    *
    * @param words The arguments, in the order of {@link arguments}; an optional one may be missing.
+   * @param given The names of the options that the command line has; the others have their defaults.
    * @returns The exit code; nothing stands for 0.
    */
-  run(words: readonly string[], options: OptionValues<O>): Promise<number | void>;
+  run(
+    words: readonly string[],
+    options: OptionValues<O>,
+    given: ReadonlySet<string>,
+  ): Promise<number | void>;
 }
 
 /** A command, its option values typed after its options. */

@@ -44,10 +44,10 @@ async function dispatch([name, ...args]: readonly string[]): Promise<number> {
     }
   }
   const command = findCommand(COMMANDS, name);
-  const { words, options, help } = parseLine(command, args);
+  const { words, options, given, help } = parseLine(command, args);
   if (help) {
     await write(commandUsage(command));
     return EXIT.success;
   }
-  return await command.run(words, options) ?? EXIT.success;
+  return await command.run(words, options, given) ?? EXIT.success;
 }

@@ -104,46 +104,64 @@ export async function chatTemplate(nameOrPath?: string): Promise<string | undefi
   }
 }
 
+/** What a model is loaded with beside what the options say. */
+export type ExtraOptions = Omit<
+  EngineOptions,
+  | "name"
+  | "device"
+  | "contextTokens"
+  | "threads"
+  | "kvType"
+  | "chatTemplate"
+  | "preTokenizer"
+  | "onWarning"
+  | "onProgress"
+>;
+
+/** The options that say how a model is loaded. */
+export type LoadOptions =
+  & OptionValues<typeof MODEL_OPTIONS>
+  & Partial<OptionValues<typeof CHAT_OPTIONS>>;
+
 /** Loads a model by its name or path, with a progress bar; of a command with `--pull` fetches it before. */
 export async function loadModel(
   nameOrPath: string,
-  options:
-    & OptionValues<typeof MODEL_OPTIONS>
-    & Partial<OptionValues<typeof CHAT_OPTIONS & typeof PULL_OPTION>>,
-  extra: Omit<
-    EngineOptions,
-    | "name"
-    | "device"
-    | "contextTokens"
-    | "threads"
-    | "kvType"
-    | "chatTemplate"
-    | "defaults"
-    | "preTokenizer"
-    | "onWarning"
-    | "onProgress"
-  > = {},
+  options: LoadOptions & Partial<OptionValues<typeof PULL_OPTION>>,
+  extra: ExtraOptions = {},
 ): Promise<LoadedModel> {
   const { pull, device } = options;
   const stored = pull === undefined
     ? await resolveModel(nameOrPath)
     : await storedOrPulled(nameOrPath, { pull, device });
+  return { engine: await loadStored(stored, options, extra), stored };
+}
+
+/** Loads a model that was found, with a progress bar. */
+export async function loadStored(
+  stored: StoredModel,
+  options: LoadOptions,
+  extra: ExtraOptions = {},
+): Promise<Engine> {
   if (stored.recordProblem !== undefined) sayWarning(stored.recordProblem);
   // Here, not above: commands without a model start faster and need no kernel library.
   const { Engine } = await import("../engine/mod.ts");
   await using progress = new Progress(`loading ${stored.name}`);
-  const engine = await Engine.load(stored.path, {
+  const recorded = recordDefaults(stored.record, sayWarning);
+  return await Engine.load(stored.path, {
     name: stored.name,
     device: options.device,
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
     preTokenizer: options["pre-tokenizer"],
-    defaults: recordDefaults(stored.record, sayWarning),
     onWarning: sayWarning,
     chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),
     ...extra,
+    defaults: {
+      ...recorded,
+      ...extra.defaults,
+      sampling: { ...recorded?.sampling, ...extra.defaults?.sampling },
+    },
   });
-  return { engine, stored };
 }

@@ -7,6 +7,8 @@ import { UsageError } from "./errors.ts";
 export interface ParsedLine {
   readonly words: string[];
   readonly options: Record<string, unknown>;
+  /** The names of the options that it has; the others have their defaults. */
+  readonly given: ReadonlySet<string>;
   /** Whether `--help` or `-h` is among the options. */
   readonly help: boolean;
 }
@@ -39,7 +41,7 @@ export function parseLine(command: Command, args: readonly string[]): ParsedLine
     }
     given.set(token.name, [...values, readValue(command, token, option)]);
   }
-  if (help) return { words, options: {}, help };
+  if (help) return { words, options: {}, given: new Set(), help };
   checkWords(command, words);
   const options: Record<string, unknown> = {};
   for (const [name, option] of Object.entries(command.options)) {
@@ -49,7 +51,7 @@ export function parseLine(command: Command, args: readonly string[]): ParsedLine
     }
     options[name] = values === undefined ? option.default : option.repeatable ? values : values[0];
   }
-  return { words, options, help };
+  return { words, options, given: new Set(given.keys()), help };
 }
 
 function tokenize(command: Command, args: readonly string[]): Token[] {

@@ -153,7 +153,9 @@ function isAbsent(value: unknown): boolean {
 }
 
 /** The engine's parameters; what was not given is not in it. */
-function samplingOf(options: AnswerOptions): Partial<SamplingParameters> {
+export function samplingOf(
+  options: Partial<OptionValues<typeof SAMPLING_OPTIONS>>,
+): Partial<SamplingParameters> {
   const given = NAMES.filter((name) => !isAbsent(options[name]));
   return Object.fromEntries(given.map((name) => [PARAMETERS[name], options[name]]));
 }

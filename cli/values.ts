@@ -1,3 +1,4 @@
+import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
 import { type Range, SEED_LIMIT } from "../engine/sampling/parameters.ts";
 
 /** What the value of an option may be, and how it is read from the command line. */
@@ -95,6 +96,11 @@ export function device(): ValueType<string> {
     wanted: "auto, cpu, cuda or, for one of several GPUs, cuda:0, cuda:1, …",
     parse: (text) => /^(auto|cpu|cuda(:\d{1,3})?)$/.test(text) ? text : undefined,
   };
+}
+
+/** How long a model stays in memory when nobody uses it, in milliseconds. */
+export function keepAlive(): ValueType<number> {
+  return { label: "TIME", wanted: KEEP_ALIVE_WANTED, parse: parseKeepAlive };
 }
 
 /** The origin of web pages, as browsers write it, or `*`. */

@@ -91,3 +91,7 @@ declare module "@std/streams" {
 declare module "@std/text/levenshtein-distance" {
   export function levenshteinDistance(a: string, b: string): number;
 }
+
+declare module "@std/toml/parse" {
+  export function parse(text: string): Record<string, unknown>;
+}

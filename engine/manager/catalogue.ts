@@ -1,17 +1,10 @@
 import { M40Error } from "../errors.ts";
-import { listModels, nearest, resolveModel } from "../store/mod.ts";
+import { listModels, nearest, resolveModel, type StoredModel } from "../store/mod.ts";
 import { isModelName } from "../store/names.ts";
-
-/** A model that may be asked for. */
-export interface CatalogueModel {
-  readonly name: string;
-  readonly path: string;
-  readonly fileBytes: number;
-}
 
 /** Which models may be asked for. */
 export interface CatalogueOptions {
-  /** Models under names of their own, wherever their files are: name and path, or the name of a stored one. */
+  /** Models under names of their own, wherever their files are: by name the path, or the name of a stored one. */
   readonly own?: ReadonlyMap<string, string>;
   /** Other names of models. */
   readonly aliases?: ReadonlyMap<string, string>;
@@ -41,36 +34,37 @@ export class Catalogue {
    *
    * @throws {M40Error} "model_not_found", with the names that there are and the nearest of them.
    */
-  async find(asked: string): Promise<CatalogueModel> {
+  async find(asked: string): Promise<StoredModel> {
     const name = this.nameOf(asked);
     const place = this.own.get(name);
-    if (place !== undefined) {
-      const { path, fileBytes } = await resolveModel(place);
-      return { name, path, fileBytes };
-    }
-    if (this.stored && isModelName(name)) {
-      try {
-        return await resolveModel(name);
-      } catch (error) {
-        // It is said below what there is: the store's folders are nothing to a client.
-        if (!(error instanceof M40Error) || error.code !== "model_not_found") throw error;
-      }
-    }
+    if (place !== undefined) return { ...await resolveModel(place), name };
+    const found = this.stored ? await this.findStored(name) : undefined;
+    if (found !== undefined) return found;
     throw await this.notFound(asked);
   }
 
+  private async findStored(name: string): Promise<StoredModel | undefined> {
+    try {
+      if (isModelName(name)) return await resolveModel(name);
+      // It could be a path, which is nobody's to open who sends a request: one of the names there are, or none.
+      const listed = name.includes("/") && (await listModels()).some((one) => one.name === name);
+      return listed ? await resolveModel(name) : undefined;
+    } catch (error) {
+      // It is said elsewhere what there is: the store's folders are nothing to a client.
+      if (error instanceof M40Error && error.code === "model_not_found") return undefined;
+      throw error;
+    }
+  }
+
   /** All models, those with names of their own first; one whose file is gone is left out. */
-  async list(): Promise<CatalogueModel[]> {
-    const models: CatalogueModel[] = [];
+  async list(): Promise<StoredModel[]> {
+    const models: StoredModel[] = [];
     for (const name of this.own.keys()) {
       const found = await this.find(name).catch(() => undefined);
       if (found !== undefined) models.push(found);
     }
     if (!this.stored) return models;
-    for (const { name, path, fileBytes } of await listModels()) {
-      if (!this.own.has(name)) models.push({ name, path, fileBytes });
-    }
-    return models;
+    return [...models, ...(await listModels()).filter(({ name }) => !this.own.has(name))];
   }
 
   private async notFound(asked: string): Promise<M40Error> {

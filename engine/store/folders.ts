@@ -31,6 +31,14 @@ export function stateDirectory(): string | undefined {
   return baseDirectory("XDG_STATE_HOME", ".local/state");
 }
 
+/**
+ * Where configuration is kept: `$XDG_CONFIG_HOME/m40`, else `~/.config/m40`; undefined where the environment names
+ * neither.
+ */
+export function configDirectory(): string | undefined {
+  return baseDirectory("XDG_CONFIG_HOME", ".config");
+}
+
 /** The project's folder in one of the base directories of https://specifications.freedesktop.org/basedir-spec. */
 function baseDirectory(variable: string, fallback: string): string | undefined {
   const base = Deno.env.get(variable);

@@ -1,4 +1,10 @@
-export { cacheDirectory, modelsDirectory, NO_MODELS_DIRECTORY, stateDirectory } from "./folders.ts";
+export {
+  cacheDirectory,
+  configDirectory,
+  modelsDirectory,
+  NO_MODELS_DIRECTORY,
+  stateDirectory,
+} from "./folders.ts";
 export { type ModelDefaults, recordDefaults } from "./model_defaults.ts";
 export { nearest } from "./nearest.ts";
 export { DEMO_MODEL } from "./names.ts";

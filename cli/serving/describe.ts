@@ -1,0 +1,66 @@
+import { cacheTokens } from "../../engine/memory_plan.ts";
+import type { Engine } from "../../engine/mod.ts";
+import type { UnloadReason } from "../../engine/manager/types.ts";
+import { standardOutput } from "../../server/output_stream.ts";
+import { formatBytes, formatCount } from "../format.ts";
+import { printable } from "../terminal.ts";
+
+/** Says what a model is, and what it takes. */
+export function describeModel({ model, device, plan, contextTokens, chat }: Engine): void {
+  const threads = device.threads ? `, ${device.threads} threads` : "";
+  const set = device.instructionSet ? `, ${device.instructionSet}` : "";
+  const lines = [
+    [
+      "Model",
+      `${model.name} (${model.architecture} ${
+        formatCount(model.parameters)
+      } ${model.quantisation})`,
+    ],
+    ["Device", `${device.name} (${device.backend}${set}${threads})`],
+    [
+      "Memory",
+      `${formatBytes(plan.totalBytes)}: weights ${formatBytes(plan.weightBytes)}, KV cache ` +
+      `${formatBytes(plan.cacheBytes)} (${plan.kvType}), activations ${
+        formatBytes(plan.programBytes)
+      }; ${formatBytes(plan.leftBytes)} left`,
+    ],
+    ...model.notes.map((note) => ["Note", note]),
+    ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
+    ["Chat", describeTemplate(chat?.source)],
+    [
+      "At once",
+      `${plan.limits.n_sequences} sequences; ${cacheTokens(plan)} tokens of KV cache ` +
+      `(${plan.pages} pages)`,
+    ],
+  ];
+  for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
+}
+
+function describeTemplate(source?: string): string {
+  if (source === undefined) return "no template; --chat-template NAME|FILE gives one";
+  if (source === "model") return "by the model's own template";
+  return source === "file" ? "by the template given" : `by the built-in template ${source}`;
+}
+
+/** Says in a line that a model is in memory. */
+export function sayLoaded(name: string, { model, plan }: Engine, milliseconds: number): void {
+  standardOutput.say(
+    `Loaded   ${printable(name)} (${model.architecture} ${formatCount(model.parameters)} ` +
+      `${model.quantisation}): ${formatBytes(plan.totalBytes)} in ${
+        (milliseconds / 1000).toFixed(1)
+      } s\n`,
+  );
+}
+
+const REASONS: Record<Exclude<UnloadReason, "closed">, string> = {
+  asked: "as asked",
+  idle: "nobody used it",
+  replaced: "another model needs its place",
+  lost: "its device was lost",
+};
+
+/** Says in a line that a model is in memory no more; at the server's end nothing. */
+export function sayUnloaded(name: string, reason: UnloadReason): void {
+  if (reason === "closed") return;
+  standardOutput.say(`Unloaded ${printable(name)}: ${REASONS[reason]}\n`);
+}

@@ -1,0 +1,93 @@
+import { architectureOf, type Engine, M40Error, readGguf } from "../../engine/mod.ts";
+import { Catalogue } from "../../engine/manager/catalogue.ts";
+import { ModelManager } from "../../engine/manager/model_manager.ts";
+import type { StoredModel } from "../../engine/store/mod.ts";
+import { ManagedModels } from "../../server/mod.ts";
+import { standardError } from "../../server/output_stream.ts";
+import { diskCacheOf } from "../disk_cache.ts";
+import { storedOrPulled } from "../missing_model.ts";
+import { loadStored, sayFallback, sayObserverError } from "../model_options.ts";
+import { style } from "../terminal.ts";
+import type { ServeSettings } from "./settings.ts";
+
+/** A model that shares the device with others has room for this many tokens at least, where it was trained for them. */
+const LEAST_SHARED_CONTEXT = 4096;
+
+/** The models of `m40 serve`. */
+export interface ServedModels {
+  readonly models: ManagedModels;
+  readonly manager: ModelManager<Engine>;
+  /** The model of requests that name none. */
+  readonly main?: string;
+}
+
+/**
+ * The models that the command line and the file name, and those of the store; none is loaded.
+ *
+ * @throws {M40Error} "model_not_found" for the model that is served where a request names none.
+ */
+export async function servedModels(settings: ServeSettings): Promise<ServedModels> {
+  const { server, config } = settings;
+  const own = new Map<string, string>();
+  for (const [name, { place }] of config.models) own.set(name, place ?? name);
+  const main = server.model === undefined ? undefined : await mainModel(settings, own);
+  const catalogue = new Catalogue({ own, aliases: config.aliases, stored: !server.only });
+  const manager = new ModelManager<Engine>({
+    models: server.models,
+    maxWaiting: server["max-queue"],
+    keepAliveMs: (name) => settings.model(name)["keep-alive"] ?? Infinity,
+    idleMs: server["idle-unload"] && server["idle-unload"] * 1000,
+    check: async (name) => {
+      const gguf = await readGguf((await catalogue.find(name)).path);
+      architectureOf(gguf);
+    },
+    load: async (name, others) => await load(settings, await catalogue.find(name), others),
+    onError: sayManagerError,
+  });
+  return { models: new ManagedModels(manager, catalogue, main), manager, main };
+}
+
+/** The name of the model of `--model`, which is added to those with names of their own where the store has it not. */
+async function mainModel(settings: ServeSettings, own: Map<string, string>): Promise<string> {
+  const { model, pull, device, only } = settings.server;
+  const named = settings.config.aliases.get(model!) ?? model!;
+  if (own.has(named)) return named;
+  const stored = await storedOrPulled(named, { pull, device });
+  const inStore = stored.origin === "store" || stored.origin === "built-in";
+  if (!inStore || only) own.set(stored.name, stored.origin === "path" ? stored.path : named);
+  return stored.name;
+}
+
+async function load(
+  settings: ServeSettings,
+  stored: StoredModel,
+  others: number,
+): Promise<Engine> {
+  const options = settings.model(stored.name);
+  const hostCache = options["host-cache"];
+  const engine = await loadStored(stored, options, {
+    parallel: options.parallel,
+    maxQueue: settings.server["max-queue"],
+    chunkMs: options["chunk-ms"],
+    hostCacheBytes: hostCache && hostCache * 2 ** 20,
+    diskCache: diskCacheOf(settings.server),
+    deviceProcess: !settings.server["in-process"],
+    defaults: settings.configured(stored.name)?.defaults,
+    onFallback: sayFallback,
+    onObserverError: sayObserverError,
+  });
+  const { contextTokens, model } = engine;
+  const least = Math.min(model.contextLength, LEAST_SHARED_CONTEXT);
+  if (others === 0 || options.ctx !== undefined || contextTokens >= least) return engine;
+  await engine.close();
+  throw new M40Error(
+    "out_of_memory",
+    `${stored.name}: beside the other models there is memory for a context of ${contextTokens} tokens; ` +
+      `wanted ${least}. Say --ctx where fewer do.`,
+  );
+}
+
+function sayManagerError(error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} A model's end: ${reason}\n`);
+}

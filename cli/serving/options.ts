@@ -1,0 +1,99 @@
+import { flag, option, type OptionValues, repeatable } from "../command.ts";
+import { DISK_CACHE_OPTIONS } from "../disk_cache.ts";
+import { PULL_OPTION } from "../missing_model.ts";
+import { CHAT_OPTIONS, MODEL_OPTIONS } from "../model_options.ts";
+import { choice, integer, keepAlive, number, origin, text } from "../values.ts";
+
+/** What `m40 serve` takes. */
+export const SERVE_OPTIONS = {
+  model: option(
+    text("MODEL"),
+    "The model of requests that name none, loaded at once: its name (m40 list) or the path of a GGUF file; " +
+      "default: the one used last",
+    { short: "m" },
+  ),
+  models: option(
+    integer(1, 64),
+    "Models that may be in memory at the same time, where they fit",
+    { default: 1 },
+  ),
+  "keep-alive": option(
+    keepAlive(),
+    "How long a model stays in memory when nobody uses it, where a request does not say; 0: not at all, -1: " +
+      "until another one needs its place, which is the default",
+  ),
+  "idle-unload": option(
+    number({ min: 0, max: 2_000_000, above: true }),
+    "Seconds without any request after which no model stays in memory, and nothing on the card",
+  ),
+  config: option(
+    text("FILE"),
+    "Models, aliases and options in a file; default: $M40_CONFIG, else m40/m40.toml in $XDG_CONFIG_HOME or " +
+      "~/.config, where there is one",
+  ),
+  host: option(text("ADDRESS"), "Where to listen; 0.0.0.0 is every network", {
+    default: "127.0.0.1",
+  }),
+  port: option(integer(0, 65535), "The port; 0 takes any that is free", { default: 11434 }),
+  "api-key": option(
+    text("KEY"),
+    "What clients must send; $M40_API_KEY does the same, unseen by other users of the machine",
+  ),
+  parallel: option(
+    integer(1, 256),
+    "Sequences that run at the same time; default: 32 on a GPU, 4 on the CPU",
+  ),
+  "max-queue": option(
+    integer(0, 1_000_000),
+    "Requests that may wait for their turn; more are answered with 429",
+    { default: 64 },
+  ),
+  timeout: option(
+    number({ min: 0, max: 2_000_000, above: true }),
+    "Seconds that a request may take, its time in the queue included; default: no limit",
+  ),
+  drain: option(
+    number({ min: 0, max: 2_000_000 }),
+    "Seconds that running answers may take to finish when the server is told to end",
+    { default: 30 },
+  ),
+  "max-connections": option(
+    integer(1, 1_000_000),
+    "Connections that may be open at the same time; default: as many as the system gives descriptors " +
+      "for, up to 1024",
+  ),
+  cors: repeatable(
+    origin(),
+    "Origins whose web pages may call the server, such as https://example.com; * is all",
+  ),
+  reasoning: option(
+    choice("separate", "inline"),
+    "Whether a model's reasoning is told apart from its answer or left in it",
+    { default: "separate" },
+  ),
+  "reasoning-budget": option(
+    integer(0, 2 ** 31 - 1),
+    "Tokens of reasoning at most, where a request does not say; default: no limit",
+  ),
+  "chunk-ms": option(
+    integer(1, 60_000),
+    "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",
+    { default: 50 },
+  ),
+  "host-cache": option(
+    integer(0, 2 ** 24),
+    "MiB of host memory for sequences that give way when the KV cache is full; default: as much as the " +
+      "KV cache has, up to 2048",
+  ),
+  ...DISK_CACHE_OPTIONS,
+  "in-process": flag(
+    "Run the device's native code in the server's own process, which then ends where that code fails; saves some " +
+      "10 microseconds a token",
+  ),
+  ...MODEL_OPTIONS,
+  ...CHAT_OPTIONS,
+  ...PULL_OPTION,
+};
+
+/** Their values. */
+export type ServeOptions = OptionValues<typeof SERVE_OPTIONS>;
