@@ -48,7 +48,11 @@ Deno.test("Ollama's cache: a model is found by its names, where it is, with what
       ["someone/own:v1", "ollama"],
     ]);
     const blob = join(ollama, "blobs", String(weights.digest).replace(":", "-"));
-    const names = { "mistral": "mistral:latest", "mistral:latest": "mistral:latest" };
+    const names = {
+      "mistral": "mistral:latest",
+      "ollama:mistral": "mistral:latest",
+      "mistral:latest": "mistral:latest",
+    };
     const long = `${LIBRARY}/mistral:latest`;
     for (const [name, called] of Object.entries({ ...names, [long]: long })) {
       const { record, ...model } = await resolveModel(name);
@@ -62,7 +66,7 @@ Deno.test("Ollama's cache: a model is found by its names, where it is, with what
       ]);
       assertEquals(recordProblem, undefined);
       assertEquals(record, {
-        source: `${LIBRARY}/mistral:latest`,
+        source: "ollama:mistral:latest",
         pulledAt: (await Deno.stat(manifest)).mtime!,
         files: [{ name: basename(blob), bytes: 7, sha256: String(weights.digest).slice(7) }],
         template: "{{ .System }}",

@@ -26,6 +26,7 @@ import {
   putInPlace,
   removeFormer,
 } from "./place.ts";
+import { lockModel } from "../store/model_lock.ts";
 import { takeFile } from "./take_file.ts";
 import type { Pulled, PullOptions } from "./types.ts";
 
@@ -63,6 +64,7 @@ export async function pull(text: string, options: PullOptions = {}): Promise<Pul
   }
   const choice = await choose(source, checking(), signal);
   const name = nameOf(choice);
+  using _lock = await lockModel(directory, name);
   const repository = reference.kind === "hub" ? reference.alias?.source : undefined;
   const held = await holdsFiles(directory, name, choice);
   if (held === undefined) {

@@ -1,6 +1,7 @@
 import { basename, join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { type Gguf, readGguf } from "../gguf/reader.ts";
+import { lockModel } from "../store/model_lock.ts";
 import { parseNewModelName, splitFileName } from "../store/names.ts";
 import { type RecordedFile, writeRecord } from "../store/record.ts";
 import { type PathReference, plainName } from "../store/sources/mod.ts";
@@ -31,6 +32,7 @@ export async function takeFile(
   if (gguf.files.every((file, i) => resolve(file.path) === join(directory, names[i]))) {
     throw new M40Error("invalid_request", `${path} is the model ${name} already.`);
   }
+  using _lock = await lockModel(directory, name);
   await assertReplaceable(directory, name, { source: path, force });
   const files: RecordedFile[] = [];
   let outcome: Pulled["outcome"] = "linked";

@@ -123,7 +123,9 @@ async function foreignModels(): Promise<ForeignModel[]> {
  */
 async function inCaches(name: string): Promise<StoredModel | undefined> {
   const models = await foreignModels();
-  const wanted = name.replace(/^(https:\/\/)?(hf\.co|huggingface\.co)\//, "hf.co/");
+  // As `m40 pull` takes them.
+  const wanted = name.replace(/^(https:\/\/)?(hf\.co|huggingface\.co)\//, "hf.co/")
+    .replace(/^ollama:(\/\/)?/, "");
   const called = (model: ForeignModel) =>
     [...model.names, model.alias, model.longName].some((each) => each && sameName(each, wanted));
   // One that can be used before one that cannot, of the same name in another folder.

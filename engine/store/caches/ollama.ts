@@ -85,14 +85,15 @@ async function modelOf(root: string, words: readonly string[]): Promise<ForeignM
   const path = join(root, "manifests", ...words);
   const longName = `${registry}/${namespace}/${name}:${tag}`;
   const base = nameOf(words);
+  // As `m40 pull` would fetch it.
+  const source = `${registry === REGISTRY ? "ollama:" : ""}${base}:${tag}`;
   const alias = tag === "latest" ? base : undefined;
   const common = { origin: "ollama", names: [`${base}:${tag}`], alias, longName } as const;
   try {
     const layers = readLayers(await readSmallText(path, MAX_MANIFEST_BYTES));
     const weights = weightsOf(layers);
     const file = await blobOf(root, weights, weights.bytes);
-    const record = (warn: (problem: string) => void) =>
-      recordOf(root, path, layers, longName, warn);
+    const record = (warn: (problem: string) => void) => recordOf(root, path, layers, source, warn);
     return { ...common, files: [file], fileBytes: weights.bytes, record };
   } catch (error) {
     const problem = `Ollama's manifest ${path} is not used: ${reasonOf(error)}`;

@@ -1,0 +1,20 @@
+import { dirname, join } from "@std/path";
+import { M40Error } from "../errors.ts";
+import { systemReason } from "../system_error.ts";
+import { FileLock } from "./download/lock.ts";
+import { parseModelName, PARTIAL_FOLDER } from "./names.ts";
+
+/**
+ * Locks a model of the models directory, by name: whoever fetches, copies or removes it does so alone.
+ *
+ * @throws {M40Error} `io` where somebody else has it, and says who.
+ */
+export async function lockModel(directory: string, name: string): Promise<FileLock> {
+  const path = join(directory, PARTIAL_FOLDER, `${parseModelName(name).name}.lock`);
+  try {
+    await Deno.mkdir(dirname(path), { recursive: true });
+  } catch (error) {
+    throw new M40Error("io", `${dirname(path)} cannot be made: ${systemReason(error)}.`);
+  }
+  return await FileLock.take(path, `The model ${name}`);
+}
