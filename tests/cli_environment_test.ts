@@ -28,7 +28,7 @@ Deno.test("without HOME m40 list has the built-in model, and a missing model is 
   assertEquals(JSON.parse(listed.stdout).map(({ name }: { name: string }) => name), ["demo"]);
   const { stdout, stderr } = await m40(home, ["list"], { env: HOMELESS });
   assertMatch(stdout, /\ndemo +[\d.]+ MiB/);
-  assertMatch(stderr, /^There is no folder for models.*M40_MODELS/);
+  assertMatch(stderr, /^There is no folder for models.*M40_MODELS/m);
   const missing = await m40(home, ["show", "nope"], { env: HOMELESS });
   assertEquals(missing.code, 1);
   assertMatch(missing.stderr, /There is no model "nope"\. There is: demo\. .*named by its path/);
