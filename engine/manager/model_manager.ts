@@ -82,9 +82,14 @@ export class ModelManager<E extends ManagedEngine> {
     return this.waiters.filter((waiter) => waiter.name === name).length;
   }
 
-  /** What the device of a model was lost by in the last minute, where the model is not in memory again. */
+  /** What the device of a model was lost by in the last minute, where the model is not ready again. */
   lost(): string | undefined {
-    return this.failures.recent("device").find(({ name }) => !this.residents.has(name))?.message;
+    this.pump();
+    const isReady = (name: string) => {
+      const resident = this.residents.get(name);
+      return resident?.state === "ready" && resident.leaving !== "lost";
+    };
+    return this.failures.recent("device").find(({ name }) => !isReady(name))?.message;
   }
 
   /** Models that are not loaded for some time, because they have failed again and again. */

@@ -1,0 +1,91 @@
+/** A server of several small models that are loaded when they are asked for, from a folder of its own. */
+import { join } from "@std/path";
+import { Catalogue, type CatalogueOptions } from "../engine/manager/catalogue.ts";
+import { ModelManager } from "../engine/manager/model_manager.ts";
+import type { ManagerOptions } from "../engine/manager/types.ts";
+import { Engine, type EngineOptions } from "../engine/mod.ts";
+import { type AppOptions, createApp, ManagedModels, serve } from "../server/mod.ts";
+import { GOLDEN } from "./cli_program.ts";
+
+/** The names of the models that there are, which are golden files. */
+export const MODELS = ["llama", "qwen3", "gemma2"] as const;
+
+export interface ModelServerOptions {
+  manager?: Partial<ManagerOptions<Engine>>;
+  catalogue?: CatalogueOptions;
+  main?: string;
+  app?: Partial<AppOptions>;
+  engine?: EngineOptions;
+  drainMs?: number;
+  /** Waited for before a model is loaded. */
+  beforeLoad?: (name: string) => Promise<void>;
+}
+
+export interface ModelServer extends AsyncDisposable {
+  readonly manager: ModelManager<Engine>;
+  readonly url: string;
+  readonly port: number;
+  /** The folder of the models. */
+  readonly folder: string;
+  get(path: string): Promise<Response>;
+  post(path: string, body?: unknown, init?: RequestInit): Promise<Response>;
+  stop(): void;
+  readonly finished: Promise<void>;
+}
+
+/** Starts one on a free port. The folder is that of this process as long as it is there. */
+export async function startModels(options: ModelServerOptions = {}): Promise<ModelServer> {
+  const folder = await Deno.makeTempDir({ prefix: "m40-models-" });
+  for (const name of MODELS) {
+    await Deno.copyFile(join(GOLDEN, `${name}.gguf`), join(folder, `${name}.gguf`));
+  }
+  const before = Deno.env.get("M40_MODELS");
+  Deno.env.set("M40_MODELS", folder);
+  const catalogue = new Catalogue(options.catalogue);
+  const manager = new ModelManager<Engine>({
+    check: async (name) => void await catalogue.find(name),
+    load: async (name) => {
+      await options.beforeLoad?.(name);
+      const { path } = await catalogue.find(name);
+      return await Engine.load(path, { device: "cpu", threads: 1, parallel: 8, ...options.engine });
+    },
+    ...options.manager,
+  });
+  const app = createApp({
+    models: new ManagedModels(manager, catalogue, options.main),
+    ...options.app,
+  });
+  const controller = new AbortController();
+  const { port, finished } = serve(app, {
+    hostname: "127.0.0.1",
+    port: 0,
+    signal: controller.signal,
+    drainMs: options.drainMs,
+    idle: () => manager.idle(),
+  });
+  const url = `http://127.0.0.1:${port}`;
+  return {
+    manager,
+    url,
+    port,
+    folder,
+    finished,
+    get: (path) => fetch(url + path),
+    post: (path, body, init = {}) =>
+      fetch(url + path, {
+        method: "POST",
+        body: body === undefined ? undefined : JSON.stringify(body),
+        ...init,
+        headers: { "Content-Type": "application/json", ...init.headers },
+      }),
+    stop: () => controller.abort(),
+    async [Symbol.asyncDispose]() {
+      controller.abort();
+      await finished;
+      await manager.close();
+      if (before === undefined) Deno.env.delete("M40_MODELS");
+      else Deno.env.set("M40_MODELS", before);
+      await Deno.remove(folder, { recursive: true });
+    },
+  };
+}
