@@ -10,6 +10,15 @@ import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatCount, formatTable, shortestFloat32 } from "./format.ts";
 import { DEVICE_OPTIONS, MODEL_ARGUMENT } from "./model_options.ts";
 import { type ModelSummary, summarize } from "./model_summary.ts";
+import {
+  type CardEstimate,
+  estimateOf,
+  estimateRows,
+  fileRows,
+  originRows,
+  recordAsJson,
+  templateOrigin,
+} from "./show_origin.ts";
 import { printable, style, write } from "./terminal.ts";
 
 /** Elements of an array that are shown. */
@@ -46,6 +55,7 @@ export const show: Command = command({
         stored.path,
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
       ),
+      estimate: estimateOf(gguf),
     };
     await write(
       options.json
@@ -64,6 +74,7 @@ interface Facts {
   readonly summary: ModelSummary;
   readonly model: Attempt<Model>;
   readonly fit: Attempt<Fit>;
+  readonly estimate?: CardEstimate;
 }
 
 function attempt<T>(path: string, work: () => T): Attempt<T> {
@@ -87,13 +98,17 @@ function asText(facts: Facts, tensors: boolean): string {
         ["parameters", formatCount(summary.parameters)],
         ["quantisation", summary.quantisation ?? "(no tensors: a vocabulary only)"],
         ["vocabulary", describeVocabulary(gguf)],
-        ["chat template", gguf.metadata.has("tokenizer.chat_template") ? "yes" : "none"],
-        ["file", `${stored.path} (GGUF version ${gguf.version}, ${formatBytes(gguf.fileBytes)})`],
+        ["chat template", templateOrigin(gguf, stored)],
+        ...fileRows(gguf),
+        ...gguf.files.length > 1 ? [["size", formatBytes(gguf.fileBytes)] as [string, string]] : [],
+        ...originRows(stored),
       ]),
     ),
     section("Shape", describeShape(facts)),
     section("Context that fits", describeFit(facts)),
   ];
+  const { estimate } = facts;
+  if (estimate) sections.push(section("Estimate", pairs(estimateRows(estimate))));
   if (summary.types.length > 0) sections.push(section("Size by tensor type", typeTable(summary)));
   if (tensors && gguf.tensors.size > 0) sections.push(section("Tensors", tensorTable(gguf)));
   sections.push(section("Metadata", metadataTable(gguf)));
@@ -278,11 +293,15 @@ function shapeAsJson({ shape, program }: Model): unknown {
   };
 }
 
-function asJson({ stored, gguf, summary, model, fit }: Facts, tensors: boolean): unknown {
+function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors: boolean): unknown {
   return {
     name: stored.name,
     path: stored.path,
-    size_bytes: stored.fileBytes,
+    files: gguf.files,
+    size_bytes: gguf.fileBytes,
+    origin: stored.origin,
+    record: recordAsJson(stored),
+    template_origin: templateOrigin(gguf, stored),
     gguf_version: gguf.version,
     title: summary.title,
     architecture: summary.architecture,
@@ -303,12 +322,20 @@ function asJson({ stored, gguf, summary, model, fit }: Facts, tensors: boolean):
       cache_bytes: fit.value.plan?.cacheBytes,
       program_bytes: fit.value.plan?.programBytes,
     },
+    estimate: estimate && {
+      card: estimate.card.name,
+      card_is_here: !estimate.card.assumed,
+      fits: estimate.fits,
+      context_tokens: estimate.contextTokens,
+      tokens_per_second: estimate.tokensPerSecond,
+    },
     types: summary.types,
     tensors: tensors
-      ? [...gguf.tensors.values()].map(({ name, type, shape, offset, bytes }) => ({
+      ? [...gguf.tensors.values()].map(({ name, type, shape, file, offset, bytes }) => ({
         name,
         type: type.name,
         shape,
+        file: gguf.files.length > 1 ? file : undefined,
         offset,
         bytes,
       }))
