@@ -165,11 +165,11 @@ function parseToml(text: string, path: string): Record<string, unknown> {
     return parse(text);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
-    const [, line, reason] = /^.*on line (\d+), column \d+: (.*)$/s.exec(message) ?? [];
-    throw new M40Error(
-      "invalid_request",
-      `${path}${line === undefined ? "" : `:${line}`}: ${reason ?? message}.`,
-    );
+    const [, line = "", reason] = /^.*on line (\d+), column \d+: (.*)$/s.exec(message) ?? [];
+    // What the parser says of a table that is there twice, or behind one that is in it.
+    const twice = message.includes("key length is not a positive number");
+    const said = (reason ?? message) + (twice ? ": a table may be there only once" : "");
+    throw new M40Error("invalid_request", `${path}${line && `:${line}`}: ${said}.`);
   }
 }
 
