@@ -5,6 +5,7 @@ import { readGguf } from "../engine/gguf/reader.ts";
 import { ollamaDirectories } from "../engine/store/caches/ollama.ts";
 import { hubDirectory } from "../engine/store/caches/hugging_face.ts";
 import { listModels, resolveModel } from "../engine/store/mod.ts";
+import { writeRecord } from "../engine/store/record.ts";
 import { GOLDEN } from "./engine_fixture.ts";
 import { splitModel } from "./split_model.ts";
 import {
@@ -238,8 +239,14 @@ Deno.test("Hugging Face's cache: of several revisions the current one counts, th
     await putHubFile(hub, "a/b", "gone-Q4_0.gguf", "old", "aaaa");
     const now = await putHubFile(hub, "a/b", "x-Q4_0.gguf", "new one", "bbbb");
     await put(join(hub, "models--a--b/refs/main"), "bbbb\n");
+    // Of the new revision of these parts one has come.
+    const parts = [1, 2].map((n) => `big-Q2_K-0000${n}-of-00002.gguf`);
+    const old: string[] = [];
+    for (const part of parts) old.push(await putHubFile(hub, "a/b", part, "old", "aaaa"));
+    await putHubFile(hub, "a/b", parts[0], "new", "bbbb");
+    assertEquals((await resolveModel("big-Q2_K")).files, old);
     assertEquals((await resolveModel("x-Q4_0")).path, now);
-    assertEquals((await listed()).map(([name]) => name), ["x-Q4_0", "gone-Q4_0"]);
+    assertEquals((await listed()).map(([name]) => name), ["x-Q4_0", "gone-Q4_0", "big-Q2_K"]);
   }));
 
 Deno.test("Hugging Face's cache: links that lead out of a repository are not followed", () =>
@@ -310,4 +317,19 @@ Deno.test("caches: they lie where their programs' variables say", () =>
     }
     for (const [name] of variables) Deno.env.delete(name);
     return Promise.resolve();
+  }));
+
+Deno.test("store: a record of other files than those that are there is reported, and not used", () =>
+  inStore(async ({ models }) => {
+    await put(join(models, "x.gguf"), "12345");
+    const record = { source: "s", pulledAt: new Date(0), system: "Be brief." };
+    await writeRecord(models, "x", { ...record, files: [{ name: "x.gguf", bytes: 5 }] });
+    assertEquals((await resolveModel("x")).record?.system, "Be brief.");
+    await put(join(models, "x.gguf"), "123456");
+    const { record: unused, recordProblem } = await resolveModel("x");
+    assertEquals(unused, undefined);
+    assertMatch(
+      recordProblem ?? "",
+      /record of x is not used: it is of 5 bytes, and its files have 6/,
+    );
   }));

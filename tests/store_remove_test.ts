@@ -56,8 +56,11 @@ Deno.test("rm: of links only the links go, of second names only those, and broke
 
 Deno.test("rm: a record that a removed file left behind goes; a name finds its tag latest", () =>
   inStore(async ({ models }) => {
-    await put(join(models, "gone.json"), "{}");
+    await writeRecord(models, "gone", { ...RECORD, files: [{ name: "gone.gguf", bytes: 5 }] });
     assertEquals((await removeModel("gone")).files, ["gone.json"]);
+    const other = await put(join(models, "config.json"), '{"model_type": "llama"}');
+    assertEquals((await refused(removeModel("config"))).code, "model_not_found");
+    await Deno.remove(other);
     await put(join(models, "m:latest.gguf"), "1");
     assertEquals((await removeModel("m")).name, "m:latest");
     assertEquals(await names(models), []);

@@ -5,6 +5,7 @@ import { modelsDirectory, NO_MODELS_DIRECTORY } from "./folders.ts";
 import { lockModel } from "./model_lock.ts";
 import { DEMO_MODEL, isModelName, quoteName, recordFileName } from "./names.ts";
 import { filesOf } from "./own.ts";
+import { readRecord } from "./record.ts";
 import { resolveModel } from "./store.ts";
 import type { StoredModel } from "./stored_model.ts";
 
@@ -41,9 +42,9 @@ export async function removeModel(name: string): Promise<Removed> {
 async function ownName(directory: string, name: string): Promise<string | undefined> {
   for (const each of [name, `${name}:latest`]) {
     if (!isModelName(each)) continue;
-    // Of a model whose files are gone already, the record is still to be removed.
     if ((await filesOf(directory, each)).length > 0) return each;
-    if ((await record(directory, each)).length > 0) return each;
+    // Of a model whose files are gone already. What is no record of ours is none of our business.
+    if ((await readRecord(directory, each)).record !== undefined) return each;
   }
   return undefined;
 }

@@ -108,7 +108,15 @@ function fromCache(name: string, { files, fileBytes, origin }: ForeignModel): St
 
 async function withRecord(model: StoredModel, directory: string): Promise<StoredModel> {
   const { record, problem } = await readRecord(directory, model.name);
-  return { ...model, record, recordProblem: problem };
+  const bytes = record?.files.reduce((sum, { bytes }) => sum + bytes, 0);
+  if (bytes === undefined || bytes === model.fileBytes) {
+    return { ...model, record, recordProblem: problem };
+  }
+  // Whoever put another file there has not changed the record, which says nothing of that one.
+  const recordProblem =
+    `the record of ${model.name} is not used: it is of ${bytes} bytes, and its ` +
+    `files have ${model.fileBytes}`;
+  return { ...model, recordProblem };
 }
 
 /** The models of other programs. */

@@ -1,4 +1,3 @@
-import { basename } from "@std/path";
 import type { ModelRecord } from "../record.ts";
 
 /** A model in another program's cache: used where it is, and never changed. */
@@ -17,9 +16,4 @@ export interface ForeignModel {
   readonly problem?: string;
   /** Reads what the cache knows of it beside its files; what cannot be read is said in `warn`. */
   readonly record: (warn: (problem: string) => void) => Promise<ModelRecord>;
-}
-
-/** Whether a file of that name is no model, though it is a GGUF: a vision projector, an importance matrix. */
-export function isCompanion(path: string): boolean {
-  return /^(mmproj|imatrix)|[-_.](mmproj|imatrix)[-_.]/i.test(basename(path));
 }

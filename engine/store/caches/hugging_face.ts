@@ -7,25 +7,25 @@
  * @module
  */
 import { basename, dirname, join } from "@std/path";
-import { joinFileName, splitFileName } from "../../gguf/part_names.ts";
+import { splitFileName } from "../../gguf/part_names.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
 import { isModelName } from "../names.ts";
 import type { ModelRecord } from "../record.ts";
-import { type ForeignModel, isCompanion } from "./foreign_model.ts";
+import { type Variant, variantsOf } from "../sources/quantisations.ts";
+import type { ForeignModel } from "./foreign_model.ts";
 
 const MAX_REPOSITORIES = 10_000;
 const MAX_REVISIONS = 100;
 /** Entries of a folder that are looked at, and how deep folders in folders are. */
 const MAX_ENTRIES = 2000;
 const MAX_DEPTH = 3;
+/** GGUF files of a repository that are looked at. */
+const MAX_FILES = 10_000;
 
 /** What owners and repositories may be called. */
 const WORD = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
 const FOLDER = /^models--(.+?)--(.+)$/;
-
-/** The names by which a file's quantisation is told in its name's end: `-Q4_K_M`, `.IQ2_XS`, `-UD-Q4_K_XL`. */
-const QUANTISATION = /[-._]((?:UD-)?(?:I?Q[0-9]|TQ[0-9]|MXFP4|NVFP4|BF16|F16|F32)[A-Za-z0-9_]*)$/i;
 
 /** Where Hugging Face's tools keep what they fetched; undefined where the environment does not say. */
 export function hubDirectory(): string | undefined {
@@ -64,58 +64,45 @@ interface Found {
 }
 
 async function repositoryModels(root: string, repository: string): Promise<ForeignModel[]> {
-  const found = new Map<string, Found>();
+  const models = new Map<string, ForeignModel>();
   for (const revision of await revisions(root)) {
-    const snapshot = join(root, "snapshots", revision);
-    for await (const file of ggufFiles(root, snapshot, "")) {
-      // The first revision that has a file is the one that counts.
-      if (!found.has(file.place)) found.set(file.place, file);
+    const found = new Map<string, Found>();
+    for await (const file of ggufFiles(root, join(root, "snapshots", revision), "")) {
+      if (found.size >= MAX_FILES) break;
+      found.set(file.place, file);
+    }
+    const listed = [...found.values()].map(({ place, bytes }) => ({ path: place, bytes }));
+    for (const variant of variantsOf(listed)) {
+      const { stem, missing } = variant;
+      // The first revision that has all of a model counts: parts of two are not of one model.
+      if (missing.length > 0 || models.has(stem)) continue;
+      models.set(stem, modelOf(repository, variant, found));
     }
   }
-  const models: ForeignModel[] = [];
-  for (const [place, file] of found) {
-    const { stem, part } = splitFileName(basename(place))!;
-    if (isCompanion(place) || part !== undefined && part.number !== 1) continue;
-    const files = part === undefined ? [file] : partsOf(found, dirname(place), stem, part.count);
-    // Parts are found by their names, so they must be in one folder; and a part may be under way.
-    if (files.some((each) => each === undefined)) continue;
-    models.push(modelOf(repository, place, stem, files as Found[]));
-  }
-  return models;
-}
-
-function partsOf(found: ReadonlyMap<string, Found>, folder: string, stem: string, count: number) {
-  const first = found.get(join(folder, joinFileName(stem, { number: 1, count })));
-  return Array.from({ length: count }, (_, i) => {
-    const file = found.get(join(folder, joinFileName(stem, { number: i + 1, count })));
-    return file && first && dirname(file.path) === dirname(first.path) ? file : undefined;
-  });
+  return [...models.values()];
 }
 
 function modelOf(
   repository: string,
-  place: string,
-  stem: string,
-  files: readonly Found[],
+  { quantisation, files, bytes }: Variant,
+  found: ReadonlyMap<string, Found>,
 ): ForeignModel {
   const address = `hf.co/${repository}`;
-  const quantisation = QUANTISATION.exec(stem)?.[1] ??
-    // Large models have a folder for each quantisation.
-    QUANTISATION.exec(`-${basename(dirname(place))}`)?.[1];
+  const paths = files.map(({ path }) => found.get(path)!.path);
+  const place = files[0].path;
+  const { stem } = splitFileName(basename(place))!;
+  const source = quantisation === undefined ? `${address}/${place}` : `${address}:${quantisation}`;
   const record: ModelRecord = {
-    source: quantisation === undefined ? `${address}/${place}` : `${address}:${quantisation}`,
-    pulledAt: files[0].fetched,
+    source,
+    pulledAt: found.get(place)!.fetched,
     files: files.map(({ path, bytes }) => ({ name: basename(path), bytes })),
   };
   return {
     origin: "hugging-face",
-    names: [
-      ...isModelName(stem) ? [stem] : [],
-      ...quantisation === undefined ? [] : [`${address}:${quantisation}`],
-    ],
+    names: [...isModelName(stem) ? [stem] : [], ...quantisation === undefined ? [] : [source]],
     longName: `${address}/${place}`,
-    files: files.map(({ path }) => path),
-    fileBytes: files.reduce((sum, { bytes }) => sum + bytes, 0),
+    files: paths,
+    fileBytes: bytes,
     record: () => Promise.resolve(record),
   };
 }
@@ -136,7 +123,7 @@ async function* ggufFiles(root: string, folder: string, place: string): AsyncGen
     if (name.endsWith(".gguf")) {
       const file = await fileInside(root, path);
       if (file !== undefined) yield { place: inside, path, ...file };
-    } else if (!name.includes(".") || /^[A-Za-z0-9._-]+$/.test(name)) {
+    } else {
       const info = await Deno.lstat(path).catch(() => undefined);
       if (info?.isDirectory && inside.split("/").length < MAX_DEPTH) {
         yield* ggufFiles(root, path, inside);
