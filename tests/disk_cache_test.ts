@@ -224,3 +224,17 @@ Deno.test("prompts shorter than eight pages are not written", async () => {
   await disk.engine(await modelOf("llama"), (engine) => answerTo(engine, promptOf(8 * PAGE - 20)));
   assertEquals(disk.files(), []);
 });
+
+Deno.test("a device in a process of its own reads and writes the same pages", async () => {
+  const path = await modelOf("gemma3");
+  const prompt = promptOf(1000);
+  const alone = await aloneOn(path, prompt);
+  const disk = new Disk();
+  for (const [i, deviceProcess] of [true, false, true].entries()) {
+    await disk.engine(path, async (engine) => {
+      assertEquals(await answerTo(engine, prompt), alone);
+      assertEquals(engine.status().cachedTokens, i === 0 ? 0 : 992);
+    }, { deviceProcess });
+  }
+  assertEquals(disk.problems, []);
+});
