@@ -68,6 +68,7 @@ Deno.test("a page's file has a name that says which it is, and no other file is 
     assert(isPartialName(partialName(one)));
     assert(!isPartialName(fileName(one)));
   }
+  assertEquals(pageOf(fileName({ ...page(1), group: 16 })), undefined);
   const name = fileName(page(1));
   for (const other of ["about.json", "../" + name, name.toUpperCase(), name.slice(1), name + "~"]) {
     assertEquals(pageOf(other), undefined, other);

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { MAX_CACHE_GROUPS } from "../device/structs.ts";
 
 /**
  * What a prefix (whole pages of tokens that sequences begin with) is known by on disk, in every process:
@@ -37,7 +38,7 @@ export function fileName({ hash, promptRows, group }: PageName): string {
 /** The page whose file has a name; undefined where it is not a page's. */
 export function pageOf(name: string): PageName | undefined {
   const match = /^([0-9a-f]{64})-(0|[1-9]\d{0,4})-(0|[1-9]\d?)\.kv$/.exec(name);
-  if (match === null) return undefined;
+  if (match === null || Number(match[3]) >= MAX_CACHE_GROUPS) return undefined;
   return { hash: match[1], promptRows: Number(match[2]), group: Number(match[3]) };
 }
 

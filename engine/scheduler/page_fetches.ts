@@ -25,6 +25,8 @@ interface Fetch {
   held: number[];
   /** Whether the sequence waits no longer: it is done, or was given up. */
   over: boolean;
+  /** Whether it was given up because reading takes so long. */
+  late: boolean;
 }
 
 /**
@@ -68,7 +70,7 @@ export class PageFetches {
     const { pageManager } = this.options;
     const { tokens } = sequence;
     // Who comes second waits as well, as reading is faster than computing; it may find what the first brought.
-    if (this.current !== undefined) return !this.current.over && this.goesOn(tokens, match);
+    if (this.current !== undefined) return !this.current.late && this.goesOn(tokens, match);
     const beginning = findOnDisk(this.options, tokens, match, accepts);
     const gainedTokens = (beginning.length - match.length) * pageManager.pageTokens;
     if (!this.isWorthwhile(beginning, gainedTokens)) return false;
@@ -76,7 +78,7 @@ export class PageFetches {
     const held = [...beginning.held];
     pageManager.share(held);
     const prefixes = [...match.prefixes];
-    this.current = { sequence, beginning, prefixes, held, over: false };
+    this.current = { sequence, beginning, prefixes, held, over: false, late: false };
     this.running = this.run(this.current, gainedTokens);
     return true;
   }
@@ -132,7 +134,10 @@ export class PageFetches {
     const { memory, store, now, withDevice } = this.options;
     const { wanted } = fetch.beginning;
     const patience = this.rates.computingMs(gainedTokens) ?? PATIENCE_MS;
-    const timer = setTimeout(() => this.end(fetch), Math.max(patience, LEAST_PATIENCE_MS));
+    const timer = setTimeout(() => {
+      fetch.late = true;
+      this.end(fetch);
+    }, Math.max(patience, LEAST_PATIENCE_MS));
     const room = Math.floor(memory.length / store.pageBytes);
     const start = now();
     let done = 0;
