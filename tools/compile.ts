@@ -16,6 +16,16 @@ const ROOT = fromFileUrl(new URL("..", import.meta.url));
 const ENVIRONMENT = [
   ...["M40_API_KEY", "M40_DEBUG", "M40_KERNELS", "M40_MODELS", "NO_COLOR", "SSL_CERT_FILE", "TERM"],
   ...["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"],
+  // Where models are fetched from, and where other programs have put theirs.
+  ...[
+    "HF_ENDPOINT",
+    "HF_TOKEN",
+    "HF_TOKEN_PATH",
+    "HF_HOME",
+    "HF_HUB_CACHE",
+    "HUGGINGFACE_HUB_CACHE",
+  ],
+  ...["M40_OLLAMA_REGISTRY", "OLLAMA_MODELS"],
 ];
 
 /**
