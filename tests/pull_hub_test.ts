@@ -1,9 +1,10 @@
 // Pulls from the Hugging Face Hub, over real sockets.
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assertEquals, assertLess, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { pull, type PullStart } from "../engine/pull/mod.ts";
+import { removeModel } from "../engine/store/mod.ts";
 import { readRecord } from "../engine/store/record.ts";
 import { smallModel, smallParts, withPulls } from "./pull_fixture.ts";
 import { type Content, content, largeModel } from "./pull_server.ts";
@@ -281,6 +282,33 @@ Deno.test("pull: a name that another source has is not taken from it, unless tol
     for (const name of ["../x", "a/b", "demo", "a:b:c", "x.gguf", ".x"]) {
       await assertRejects(() => pull("hf.co/a/Tiny-GGUF", { name }), M40Error, undefined, name);
     }
+  }));
+
+Deno.test("pull: what is left of one that was given up goes with m40 rm, and not while it is fetched", () =>
+  withPulls(async ({ server, models }) => {
+    const files = await smallParts("Tiny-Q4_K_M", 3);
+    server.repositories.set("a/Tiny-GGUF", { files });
+    server.bytesPerSecond = 200_000;
+    const stop = new AbortController();
+    const pulling = pull("hf.co/a/Tiny-GGUF", {
+      signal: stop.signal,
+      onProgress: async ({ doneBytes }) => {
+        if (doneBytes < 250_000 || stop.signal.aborted) return;
+        refused = removeModel("Tiny:Q4_K_M").then(() => "removed", ({ message }) => message);
+        await refused;
+        stop.abort();
+      },
+    });
+    let refused: Promise<string> | undefined;
+    await assertRejects(() => pulling, M40Error, "stopped");
+    assertMatch(await refused ?? "", /is being fetched already/);
+    const { files: removed, freedBytes } = await removeModel("Tiny:Q4_K_M");
+    assertEquals(removed, []);
+    assertLess(200_000, freedBytes);
+    const left = (folder: string) => [...Deno.readDirSync(folder)].filter(({ isFile }) => isFile);
+    assertEquals(left(join(models, ".partial")), []);
+    assertEquals(left(join(models, ".partial/.partial")), []);
+    await assertRejects(() => removeModel("Tiny:Q4_K_M"), M40Error, "There is no model");
   }));
 
 Deno.test("pull: an alias is a file of a repository, or what has its quantisation now", () =>

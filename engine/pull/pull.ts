@@ -129,7 +129,6 @@ async function fetchFiles(
   const { signal, onStart, onProgress } = options;
   const bytes = choice.variant.bytes || undefined;
   onStart?.({ name, source: choice.source, files: choice.files.length, bytes });
-  await Deno.mkdir(directory, { recursive: true });
   if (choice.files.length > 1) {
     await checkHeads(headsOf(choice, signal), choice, source, checking);
     return await fetchParts(choice, name, directory, options);

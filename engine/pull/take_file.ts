@@ -36,7 +36,6 @@ export async function takeFile(
   await assertReplaceable(directory, name, { source: path, force });
   const files: RecordedFile[] = [];
   let outcome: Pulled["outcome"] = "linked";
-  await Deno.mkdir(directory, { recursive: true });
   // The first one last: until it is there, the model is not.
   for (const i of names.keys().toArray().reverse()) {
     const { path: from, bytes } = gguf.files[i];

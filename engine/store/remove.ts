@@ -5,6 +5,7 @@ import { modelsDirectory, NO_MODELS_DIRECTORY } from "./folders.ts";
 import { lockModel } from "./model_lock.ts";
 import { DEMO_MODEL, isModelName, quoteName, recordFileName } from "./names.ts";
 import { filesOf } from "./own.ts";
+import { partialFilesOf } from "./partial_files.ts";
 import { readRecord } from "./record.ts";
 import { resolveModel } from "./store.ts";
 import type { StoredModel } from "./stored_model.ts";
@@ -14,7 +15,7 @@ export interface Removed {
   readonly name: string;
   /** Names of files in the models directory, the record among them. */
   readonly files: readonly string[];
-  /** Bytes that the disk has back: none for links, and for files that have another name. */
+  /** Bytes that the disk has back, those of what was fetched in part included: none for links, and for files that have another name. */
   readonly freedBytes: number;
 }
 
@@ -34,7 +35,8 @@ export async function removeModel(name: string): Promise<Removed> {
   // The record first: it must not be there for another model of the name that somebody puts there.
   const files = [...await record(directory, own), ...await filesOf(directory, own)];
   let freedBytes = 0;
-  for (const file of files) freedBytes += await remove(join(directory, file));
+  const partial = await partialFilesOf(directory, own);
+  for (const file of [...files, ...partial]) freedBytes += await remove(join(directory, file));
   return { name: own, files, freedBytes };
 }
 
@@ -45,6 +47,8 @@ async function ownName(directory: string, name: string): Promise<string | undefi
     if ((await filesOf(directory, each)).length > 0) return each;
     // Of a model whose files are gone already. What is no record of ours is none of our business.
     if ((await readRecord(directory, each)).record !== undefined) return each;
+    // Of one that was never whole, what is there of it.
+    if ((await partialFilesOf(directory, each)).length > 0) return each;
   }
   return undefined;
 }

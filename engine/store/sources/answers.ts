@@ -34,7 +34,7 @@ const MAX_REDIRECTS = 5;
 /** How long an answer may take in all, in milliseconds. */
 const TIMEOUT_MS = 60_000;
 /** Tries in all, and the pause before the second one in milliseconds; it doubles. */
-const TRIES = 4;
+const TRIES = 3;
 const PAUSE_MS = 500;
 /** The longest that a server may have us wait, in seconds. */
 const MOST_RETRY_AFTER = 30;
