@@ -53,6 +53,11 @@ export class Metrics {
       () => models.loaded().filter(({ state }) => state === "ready").length,
     );
     registry.gauge(
+      ["m40_model_requests_waiting"],
+      "Requests that wait for a model to be loaded.",
+      () => models.waiting(),
+    );
+    registry.gauge(
       ["process_resident_memory_bytes"],
       "Memory of this process in bytes.",
       () => Deno.memoryUsage().rss,

@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { Home, m40 } from "./cli_program.ts";
+import { startModels } from "./server_models_fixture.ts";
 import { MODEL, NO_END, openRequest, startServer, until } from "./server_fixture.ts";
 
 Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", async () => {
@@ -36,6 +37,28 @@ Deno.test("m40 ps: a table of those who run and wait, and a line that sums up", 
   assertEquals([json.device.backend, json.device.temperature_celsius], ["cpu", undefined]);
   assert(json.slots[0].generated_tokens > 0 && json.tokens_per_second > 0);
   for (const client of clients) client.close();
+});
+
+Deno.test("m40 ps: says which models are in memory and how long they stay, or that none is", async () => {
+  await using home = await Home.make();
+  await using server = await startModels({ manager: { models: 2 } });
+  const port = ["--port", String(server.port)];
+  const none = await m40(home, ["ps", ...port]);
+  assertEquals([none.code, none.stderr], [0, ""]);
+  assertMatch(none.stdout, /^no model in memory: 0 running, 0 waiting; prefixes: .*tokens\/s\n$/);
+  for (const [name, keep_alive] of [["llama", -1], ["qwen3", 3600]]) {
+    const response = await server.post(`/v1/models/${name}/load`, { keep_alive });
+    await response.body?.cancel();
+  }
+  const two = await m40(home, ["ps", ...port]);
+  assertMatch(two.stdout, /^qwen3 \(for \d+ s\), llama: 0 running, 0 waiting; KV cache 0% /);
+  const generation = server.manager.loaded()[0].engine!.generate({
+    prompt: [5, 6],
+    maxTokens: 100,
+  });
+  const table = (await m40(home, ["ps", ...port])).stdout;
+  if (table.startsWith("ID")) assertMatch(table, /^ID +MODEL +STATE .*\n *0 +qwen3 /);
+  generation.cancel();
 });
 
 Deno.test("m40 ps: says what to do where no server is, where a key is wanted, and where another program answers", async () => {

@@ -356,6 +356,12 @@ Deno.test("a model stays as long as the last request said, then as the manager h
   await new Promise((resolve) => setTimeout(resolve, 400));
   assertEquals(manager.loaded().length, 1, "it is used");
   used.release();
+  const { loads } = house;
+  for (let i = 0; i < 10; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    (await manager.acquire("b")).release();
+  }
+  assertEquals(house.loads, loads, "it is used now and then");
   await new Promise((resolve) => setTimeout(resolve, 400));
   assertEquals(manager.loaded(), []);
   assertEquals(reasons, ["a idle", "a idle", "a asked", "b idle"]);

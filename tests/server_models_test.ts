@@ -358,6 +358,70 @@ Deno.test("--models 2: two models answer at the same time, and a third takes the
   assertEquals(loadedNames(server), ["gemma2", "llama"]);
 });
 
+Deno.test("whoever leaves, loads, unloads and kills meanwhile: every answer that comes whole is its model's own", async () => {
+  await using server = await startModels({ engine: { deviceProcess: true } });
+  const expected = new Map<string, string>();
+  for (const model of MODELS) expected.set(model, await textOf(server, model));
+  const seen = { whole: 0, left: 0, lost: 0, loads: 0, unloads: 0 };
+  let state = Number(Deno.env.get("M40_SWAP_SEED") ?? 7);
+  const below = (limit: number) => {
+    state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
+    return Math.floor(state / 2 ** 32 * limit);
+  };
+  const act = async () => {
+    const model = MODELS[below(MODELS.length)];
+    const kind = below(10);
+    if (kind < 6) {
+      const response = await server.post("/v1/completions", bodyOf(model));
+      const body = await response.json();
+      if (response.status === 503) {
+        assertEquals(body.error.code, "device");
+        seen.lost++;
+      } else {
+        assertEquals(body.choices?.[0].text, expected.get(model), JSON.stringify(body));
+        seen.whole++;
+      }
+    } else if (kind < 8) {
+      const connection = await openRequest(server.port, "/v1/completions", bodyOf(model, 100));
+      await new Promise((resolve) => setTimeout(resolve, below(60)));
+      connection.close();
+      seen.left++;
+    } else {
+      const verb = kind === 8 ? "load" : "unload";
+      const response = await server.post(`/v1/models/${model}/${verb}`);
+      if (response.status !== 503) assertEquals((await response.json()).id, model);
+      else await response.body?.cancel();
+      seen[`${verb}s`]++;
+    }
+  };
+  const end = performance.now() + 3000;
+  let kills = 0;
+  const clients = Array.from({ length: 6 }, async () => {
+    while (performance.now() < end) await soon("an action", act());
+  });
+  const killer = (async () => {
+    // Twice, so that no model fails too often to be loaded again.
+    for (let at = 300; kills < 2 && performance.now() < end; at += 20) {
+      await new Promise((resolve) => setTimeout(resolve, at));
+      at = 0;
+      // Whatever it does, being loaded included.
+      const [pid] = await deviceProcesses();
+      if (pid === undefined) continue;
+      Deno.kill(pid, "SIGKILL");
+      kills++;
+      at = 700;
+    }
+  })();
+  await Promise.all([...clients, killer]);
+  console.log(JSON.stringify({ ...seen, kills }));
+  for (const [what, count] of Object.entries({ ...seen, lost: 1, kills })) {
+    assert(count > 0, `no ${what}`);
+  }
+  await server.manager.idle();
+  assertEquals(server.manager.waiting(), 0);
+  for (const model of MODELS) assertEquals(await textOf(server, model), expected.get(model));
+});
+
 /** The processes of devices that this process has started. */
 async function deviceProcesses(): Promise<number[]> {
   const found: number[] = [];

@@ -86,9 +86,10 @@ async function look(target: Target): Promise<{ contextTokens: number; tokensPerW
     if (!response.ok) throw new Error(`${path}: status ${response.status}: ${text.slice(0, 300)}`);
     return JSON.parse(text);
   };
-  const contextTokens = (await ask("/v1/models")).data[0].context_length;
   const words = "one two small old red quick quiet river";
   const { usage } = await ask("/v1/completions", { prompt: words, max_tokens: 1 });
+  // The model that has just answered comes first.
+  const contextTokens = (await ask("/v1/models")).data[0].context_length;
   return { contextTokens, tokensPerWord: Math.max(1, usage.prompt_tokens / 8) * 1.1 };
 }
 

@@ -1,5 +1,6 @@
 import { M40Error } from "../errors.ts";
 import { Failures } from "./failures.ts";
+import { IdleWatch } from "./idle_watch.ts";
 import { Resident } from "./resident.ts";
 import type {
   AcquireOptions,
@@ -49,7 +50,7 @@ export class ModelManager<E extends ManagedEngine> {
   /** A model that did not fit beside others, and beside how many it is tried next. */
   private tight?: { readonly name: string; readonly others: number };
   private uses = 0;
-  private idleTimer?: number;
+  private readonly idleness: IdleWatch;
   private idlers: (() => void)[] = [];
   private closing?: Promise<void>;
 
@@ -58,6 +59,10 @@ export class ModelManager<E extends ManagedEngine> {
     this.failures = new Failures(this.now);
     this.most = options.models ?? 1;
     this.maxWaiting = Math.max(1, options.maxWaiting ?? 64);
+    this.idleness = new IdleWatch(options.idleMs, () => {
+      for (const resident of this.residents.values()) resident.leaving ??= "idle";
+      this.pump();
+    });
   }
 
   /** From now on told what becomes of models. What it throws stops nothing. */
@@ -173,7 +178,7 @@ export class ModelManager<E extends ManagedEngine> {
   }
 
   private async end(): Promise<void> {
-    clearTimeout(this.idleTimer);
+    this.idleness.stop();
     for (const waiter of this.waiters.splice(0)) waiter.refuse(ended());
     this.pump();
     await this.transition;
@@ -192,7 +197,7 @@ export class ModelManager<E extends ManagedEngine> {
       if (!resident?.open || resident === outgoing || !this.remove(waiter)) continue;
       waiter.grant(this.grant(resident, waiter.keepAliveMs));
     }
-    this.watchIdleness();
+    this.idleness.update(this.quiet && this.residents.size > 0);
     if (this.transition !== undefined) return;
     const leaving = [...this.residents.values()].find((one) =>
       one.leases === 0 && (one === outgoing || one.leaving !== undefined)
@@ -320,6 +325,7 @@ export class ModelManager<E extends ManagedEngine> {
     resident.keepAliveMs = keepAliveMs ?? this.keepAliveMs(resident.name);
     resident.leases++;
     resident.used = ++this.uses;
+    this.idleness.update(false);
     let released = false;
     const release = () => {
       if (released) return;
@@ -356,25 +362,7 @@ export class ModelManager<E extends ManagedEngine> {
     }
   }
 
-  /** Where nobody uses any model, all of them go after a while. */
-  private watchIdleness(): void {
-    const { idleMs } = this.options;
-    if (idleMs === undefined) return;
-    const quiet = this.quiet && this.residents.size > 0;
-    if (!quiet) {
-      clearTimeout(this.idleTimer);
-      this.idleTimer = undefined;
-      return;
-    }
-    if (this.idleTimer !== undefined) return;
-    this.idleTimer = setTimeout(() => {
-      this.idleTimer = undefined;
-      for (const resident of this.residents.values()) resident.leaving ??= "idle";
-      this.pump();
-    }, idleMs);
-    Deno.unrefTimer(this.idleTimer);
-  }
-
+  /** Whether nobody uses a model or waits for one. */
   private get quiet(): boolean {
     if (this.waiters.length > 0) return false;
     return [...this.residents.values()].every(({ leases }) => leases === 0);

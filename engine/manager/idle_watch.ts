@@ -1,0 +1,29 @@
+/** Tells when nothing has happened for some time. */
+export class IdleWatch {
+  private timer?: number;
+
+  /**
+   * @param milliseconds How long; absent: it is never told.
+   * @param told Called when it has been quiet for so long.
+   */
+  constructor(
+    private readonly milliseconds: number | undefined,
+    private readonly told: () => void,
+  ) {}
+
+  /** It is quiet from now on, or still; or it is not. */
+  update(quiet: boolean): void {
+    if (!quiet) return this.stop();
+    if (this.milliseconds === undefined || this.timer !== undefined) return;
+    this.timer = setTimeout(() => {
+      this.timer = undefined;
+      this.told();
+    }, this.milliseconds);
+    Deno.unrefTimer(this.timer);
+  }
+
+  stop(): void {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+  }
+}
