@@ -11,6 +11,7 @@ const BENCHMARKS: Record<string, string> = {
   tokenizer: "loading a vocabulary, encoding and decoding",
   engine: "prefill, decode and memory of a model of Llama-3.2-1B's shape",
   load: "how fast a model's weights reach a device, beside reading the file",
+  download: "how fast a file is fetched and hashed, beside SHA-256 alone",
   scheduler: "what a step of 32 sequences costs the host",
   sampling_history: "what samplers that look at the past cost the host",
   device_process: "what it costs a token that the device lives in a process of its own",
