@@ -9,6 +9,21 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? bytes : bytes.toFixed(1)} ${units[unit]}`;
 }
 
+/** A time for a person: `8 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.ceil(seconds);
+  if (!Number.isFinite(whole) || whole >= 100 * 86400) return "more than 100 d";
+  const units = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]] as const;
+  const largest = units.findIndex(([length]) => whole >= length);
+  if (largest < 0) return "0 s";
+  const [length, name] = units[largest];
+  const parts = [`${Math.floor(whole / length)} ${name}`];
+  const next = units[largest + 1];
+  const rest = next && Math.floor(whole % length / next[0]);
+  if (next && rest) parts.push(`${rest} ${next[1]}`);
+  return parts.join(" ");
+}
+
 /** A count for a person: `1.2B` for 1 235 814 432, `951` for 951. */
 export function formatCount(count: number): string {
   for (const [size, letter] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "K"]] as const) {

@@ -24,24 +24,29 @@ export class Progress implements AsyncDisposable {
   /**
    * Draws the bar, though not more often than an eye follows.
    *
+   * @param total How much there is to do; Infinity where nobody knows.
    * @param note Said behind the bar.
    */
   update(done: number, total: number, note = ""): void {
     if (!this.#visible) return;
     const share = total > 0 ? Math.min(done / total, 1) : 1;
-    const text = ` ${String(Math.floor(share * 100)).padStart(3)}%${note && ` ${note}`}`;
+    const known = total !== Infinity;
+    const percent = known ? ` ${String(Math.floor(share * 100)).padStart(3)}%` : "";
+    const text = `${percent}${note && ` ${note}`}`;
     if (this.#inLines) this.#line(share, text);
-    else this.#bar(share, text);
+    else this.#bar(share, text, known);
   }
 
-  #bar(share: number, text: string): void {
+  #bar(share: number, text: string, known: boolean): void {
     const now = performance.now();
     if (standardError.busy || (now - this.#last < INTERVAL_MS && share < 1)) return;
     this.#last = now;
     const width = Math.min(40, columns() - this.label.length - text.length - 2);
     const filled = Math.round(share * width);
-    const bar = width < 4 ? "" : " " + "█".repeat(filled) + "░".repeat(width - filled);
-    standardError.say(`\r\x1b[K${this.label}${bar}${text}`);
+    const bar = width < 4 || !known ? "" : " " + "█".repeat(filled) + "░".repeat(width - filled);
+    // A line that goes on in the next could not be drawn over.
+    const line = `${this.label}${bar}${text}`.slice(0, Math.max(columns() - 1, 1));
+    standardError.say(`\r\x1b[K${line}`);
     this.#drawn = true;
   }
 

@@ -1,25 +1,15 @@
 import type { Pulled, PullProgress, PullStart } from "../engine/pull/mod.ts";
 import { standardError } from "../server/output_stream.ts";
 import { formatBytes } from "./format.ts";
-import { Progress } from "./progress.ts";
 import { printable, style, write } from "./terminal.ts";
-import { TransferRate } from "./transfer_rate.ts";
+import { TransferProgress } from "./transfer_progress.ts";
 
 /** Time between two lines of JSON that say how far it is, in milliseconds. */
 const JSON_INTERVAL_MS = 500;
-/** Time between two measurements of the rate. */
-const RATE_INTERVAL_MS = 250;
-/** Lines that are written of a pull where standard error is no terminal. */
-const LINES = 20;
 
 /** Says how a pull goes: in sentences and a bar on standard error, or as JSON on standard output. */
 export class PullReport implements AsyncDisposable {
-  #bar?: Progress;
-  #name = "";
-  readonly #rate = new TransferRate();
-  #measured = "";
-  /** Of {@link LINES}. */
-  #told = 0;
+  #bar?: TransferProgress;
   #last = -Infinity;
   #lines = Promise.resolve();
 
@@ -39,42 +29,15 @@ export class PullReport implements AsyncDisposable {
     const size = bytes === undefined ? "" : `, ${formatBytes(bytes)}`;
     const parts = files > 1 ? ` in ${files} files` : "";
     standardError.say(`${printable(source)}${size}${parts}, as ${name}\n`);
-    this.#name = name;
-    this.#bar = new Progress(name);
+    this.#bar = new TransferProgress(name);
   }
 
-  progress(progress: PullProgress): void {
-    if (this.json) this.#jsonProgress(progress);
-    else this.#shownProgress(progress);
-  }
-
-  #jsonProgress({ doneBytes, totalBytes, note }: PullProgress): void {
-    if (!this.#isTime(JSON_INTERVAL_MS) && doneBytes !== totalBytes) return;
-    this.#line({ status: "fetching", done_bytes: doneBytes, total_bytes: totalBytes, note });
-  }
-
-  #shownProgress({ doneBytes, totalBytes, note }: PullProgress): void {
-    if (this.#isTime(RATE_INTERVAL_MS)) {
-      this.#measured = this.#rate.update(doneBytes, totalBytes);
-    }
-    const size = formatBytes(doneBytes) +
-      (totalBytes === undefined ? "" : ` of ${formatBytes(totalBytes)}`);
-    const words = [size, note ?? this.#measured].filter((each) => each !== "").join(", ");
-    this.#bar?.update(doneBytes, totalBytes ?? Infinity, printable(words));
-    if (Deno.stderr.isTerminal() || totalBytes === undefined) return;
-    const lines = Math.floor(doneBytes / totalBytes * LINES);
-    if (lines <= this.#told || doneBytes === totalBytes) return;
-    this.#told = lines;
-    const share = Math.floor(doneBytes / totalBytes * 100);
-    standardError.say(`${this.#name} ${share}% ${printable(words)}\n`);
-  }
-
-  /** Whether so much time has passed since the last yes. */
-  #isTime(interval: number): boolean {
+  progress({ doneBytes, totalBytes, note }: PullProgress): void {
+    if (!this.json) return this.#bar?.update(doneBytes, totalBytes, note);
     const now = performance.now();
-    if (now - this.#last < interval) return false;
+    if (now - this.#last < JSON_INTERVAL_MS && doneBytes !== totalBytes) return;
     this.#last = now;
-    return true;
+    this.#line({ status: "fetching", done_bytes: doneBytes, total_bytes: totalBytes, note });
   }
 
   async done({ name, source, outcome, files }: Pulled): Promise<void> {

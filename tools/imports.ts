@@ -43,6 +43,8 @@ export const HOUSE: readonly string[] = [
 /** Upward arrows that are meant: what is built by a tool, or measured by one. */
 const MEANT: readonly (readonly [from: string, to: string])[] = [
   ["build_kernels.ts", "tools/build"],
+  ["bench/download.ts", "tests/fault_server.ts"],
+  ["bench/repeated_file.ts", "tests/fault_server.ts"],
 ];
 
 /** The room of a file: the longest name in the house that it lies in; -1 where there is none. */

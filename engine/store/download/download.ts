@@ -135,8 +135,9 @@ class Download {
     try {
       // The first bytes tell how long the file is, and whether what is there belongs to it.
       await lane.next();
-      await this.#checkSpace(1);
+      // What is not wanted anyway needs no room.
       await this.#checkHead(lane);
+      await this.#checkSpace(1);
       using _keeper = this.#keep(transfer);
       await transfer.finish(lane);
     } finally {
