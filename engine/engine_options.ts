@@ -24,6 +24,10 @@ export interface EngineOptions {
   deviceProcess?: boolean;
   /** Tokens that one sequence may have, prompt and output together; absent: what the model and memory allow. */
   contextTokens?: number;
+  /** The share of the device's memory that the model may take, above 0 to 1; default all that is free. */
+  memoryShare?: number;
+  /** Where no context is asked for: with room for fewer tokens the model counts as one that does not fit; default 256. */
+  leastContextTokens?: number;
   /** CPU only: threads; absent is one a physical core. */
   threads?: number;
   /** How the KV cache holds its values; default "f16". */

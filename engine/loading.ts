@@ -20,7 +20,7 @@ import type { Model } from "./models/model.ts";
 import { openDiskCache } from "./open_disk_cache.ts";
 import { place } from "./placement.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
-import type { SamplingParameters } from "./sampling/parameters.ts";
+import { checkRange, type SamplingParameters } from "./sampling/parameters.ts";
 import { loadTokenizer } from "./tokenizer/load.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -141,14 +141,18 @@ function planFor(
   options: EngineOptions,
 ): MemoryPlan {
   const parallel = options.parallel ?? DEFAULT_PARALLEL[device.kind];
+  const { memoryShare = 1, leastContextTokens } = options;
+  checkRange("memory_share", memoryShare, { min: 0, max: 1, above: true });
   return planMemory(context, program, shape, {
     contextTokens: options.contextTokens,
     usualTokens: options.defaults?.contextTokens,
+    leastTokens: leastContextTokens &&
+      integerOption("least_context_tokens", leastContextTokens, 1, 2 ** 24),
     kvType: options.kvType ?? "f16",
     maxRunning: integerOption("parallel", parallel, 1, 256),
     outputs: logitsOutputs,
     device: device.kind,
-    freeBytes: device.freeBytes,
+    freeBytes: Math.min(device.freeBytes, memoryShare * device.memoryBytes),
     pages: options.kvPages,
   });
 }

@@ -20,7 +20,7 @@ export const PAGE_TOKENS = 32;
 const STEP_TOKENS = { gpu: 512, cpu: 256 };
 /** Sequences that run at the same time, where nothing is said. */
 export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
-/** The least context that is worth having. */
+/** The least context that is worth having, where nothing is said. */
 const LEAST_CONTEXT = 256;
 /** Pages that a plan has at most. */
 const MOST_PAGES = 2 ** 20;
@@ -38,6 +38,8 @@ export interface PlanRequest {
   readonly contextTokens?: number;
   /** The default, where nothing is asked for. It is no more than what the model was trained for. */
   readonly usualTokens?: number;
+  /** The least that is worth having where nothing is asked for; default 256. */
+  readonly leastTokens?: number;
   readonly kvType: KvType;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
@@ -125,7 +127,7 @@ export function planMemory(
     return plan.totalBytes <= available ? plan : least;
   };
   if (fits(wanted)) return grown(wanted);
-  const least = Math.min(LEAST_CONTEXT, wanted);
+  const least = Math.min(request.leastTokens ?? LEAST_CONTEXT, wanted);
   const possible = fits(least) ? largest(least, wanted, fits) : 0;
   if (asked === undefined && possible > 0) return grown(possible);
   const needed = planFor(wanted);

@@ -110,6 +110,19 @@ Deno.test("on a GPU all that is left becomes KV pages; else there are as many as
   });
 });
 
+Deno.test("of a share of a GPU two models have room beside each other; one with too little room for a context is refused", () => {
+  withContext((context) => {
+    const half = { device: "gpu" as const, freeBytes: 12 * GIB, leastTokens: 4096 };
+    const { contextTokens, totalBytes } = plan(context, "Q4_K_M", half);
+    assert(contextTokens >= 4096 && totalBytes <= 12 * GIB, `${contextTokens}, ${totalBytes}`);
+    const tight = { ...half, freeBytes: 4.5 * GIB };
+    assertMatch(refusal(context, "Q4_K_M", tight), /the model needs/);
+    assert(plan(context, "Q4_K_M", { ...tight, leastTokens: undefined }).contextTokens < 4096);
+    // What is asked for goes before what is worth having.
+    assertEquals(plan(context, "Q4_K_M", { ...tight, contextTokens: 512 }).contextTokens, 512);
+  });
+});
+
 Deno.test("the KV cache of 32k tokens of models with windows takes within 5% of what the windows allow", () => {
   withContext((context) => {
     const contextTokens = 32_768;

@@ -6,11 +6,11 @@ import { ManagedModels } from "../../server/mod.ts";
 import { standardError } from "../../server/output_stream.ts";
 import { diskCacheOf } from "../disk_cache.ts";
 import { storedOrPulled } from "../missing_model.ts";
-import { loadStored, sayFallback, sayObserverError } from "../model_options.ts";
+import { type ExtraOptions, loadStored, sayFallback, sayObserverError } from "../model_options.ts";
 import { style } from "../terminal.ts";
 import type { ServeSettings } from "./settings.ts";
 
-/** A model that shares the device with others has room for this many tokens at least, where it was trained for them. */
+/** A model that shares the device with others has room for this many tokens at least, where it has no --ctx. */
 const LEAST_SHARED_CONTEXT = 4096;
 
 /** The models of `m40 serve`. */
@@ -58,6 +58,10 @@ async function mainModel(settings: ServeSettings, own: Map<string, string>): Pro
   return stored.name;
 }
 
+/**
+ * Loads a model, with room for the others that may come beside it: it has its share of the device's memory, where
+ * that is enough for it, else what is left by those that are there.
+ */
 async function load(
   settings: ServeSettings,
   stored: StoredModel,
@@ -65,7 +69,7 @@ async function load(
 ): Promise<Engine> {
   const options = settings.model(stored.name);
   const hostCache = options["host-cache"];
-  const engine = await loadStored(stored, options, {
+  const extra: ExtraOptions = {
     parallel: options.parallel,
     maxQueue: settings.server["max-queue"],
     chunkMs: options["chunk-ms"],
@@ -75,16 +79,17 @@ async function load(
     defaults: settings.configured(stored.name)?.defaults,
     onFallback: sayFallback,
     onObserverError: sayObserverError,
-  });
-  const { contextTokens, model } = engine;
-  const least = Math.min(model.contextLength, LEAST_SHARED_CONTEXT);
-  if (others === 0 || options.ctx !== undefined || contextTokens >= least) return engine;
-  await engine.close();
-  throw new M40Error(
-    "out_of_memory",
-    `${stored.name}: beside the other models there is memory for a context of ${contextTokens} tokens; ` +
-      `wanted ${least}. Say --ctx where fewer do.`,
-  );
+  };
+  const { models } = settings.server;
+  const shared = { ...extra, leastContextTokens: LEAST_SHARED_CONTEXT };
+  if (models > 1) {
+    try {
+      return await loadStored(stored, options, { ...shared, memoryShare: 1 / models });
+    } catch (error) {
+      if (!(error instanceof M40Error) || error.code !== "out_of_memory") throw error;
+    }
+  }
+  return await loadStored(stored, options, others > 0 ? shared : extra);
 }
 
 function sayManagerError(error: unknown): void {
