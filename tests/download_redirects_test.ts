@@ -145,3 +145,27 @@ Deno.test("redirects: a target that refuses at once is not asked for ever", asyn
   await assertRejects(() => folder.get({ url: server.url("/f") }), DownloadError, "answers 403");
   assertEquals([server.requests.length, store.requests.length], [1, 1]);
 });
+
+Deno.test("proxies: HTTP_PROXY is asked for what NO_PROXY does not name", async () => {
+  await using folder = await Folder.make();
+  await using proxy = new FaultServer(() => FILE);
+  await using direct = new FaultServer(() => FILE);
+  const names = ["HTTP_PROXY", "http_proxy", "NO_PROXY", "no_proxy"];
+  const before = names.map((name) => Deno.env.get(name));
+  try {
+    names.forEach((name) => Deno.env.delete(name));
+    Deno.env.set("HTTP_PROXY", proxy.url(""));
+    Deno.env.set("NO_PROXY", "127.0.0.1");
+    assertEquals((await folder.get({ url: "http://models.invalid/f" })).sha256, SHA);
+    assertEquals(proxy.requests[0].path, "http://models.invalid/f");
+    const asked = proxy.requests.length;
+    assertEquals((await folder.get({ url: direct.url("/f") })).sha256, SHA);
+    assertEquals(proxy.requests.length, asked);
+  } finally {
+    for (const [i, name] of names.entries()) {
+      const value = before[i];
+      if (value === undefined) Deno.env.delete(name);
+      else Deno.env.set(name, value);
+    }
+  }
+});

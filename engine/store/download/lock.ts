@@ -24,7 +24,7 @@ export class FileLock implements Disposable {
     for (;;) {
       const file = await open(path);
       try {
-        if (!await file.tryLock(true)) {
+        if (!await tryLock(file, path)) {
           throw new M40Error("io", `${what} is being fetched already${await holder(path)}.`);
         }
         // Whoever held it may have removed the file between our opening and locking it: then this
@@ -56,6 +56,19 @@ async function open(path: string): Promise<Deno.FsFile> {
     return await Deno.open(path, { read: true, write: true, create: true });
   } catch (error) {
     throw new M40Error("io", `${path} cannot be written: ${systemReason(error)}.`);
+  }
+}
+
+async function tryLock(file: Deno.FsFile, path: string): Promise<boolean> {
+  try {
+    return await file.tryLock(true);
+  } catch (error) {
+    throw new M40Error(
+      "io",
+      `${path} cannot be locked: ${
+        systemReason(error)
+      }. Set M40_MODELS to a folder on a disk of this machine.`,
+    );
   }
 }
 

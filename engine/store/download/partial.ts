@@ -204,10 +204,14 @@ async function replace(path: string, text: string): Promise<void> {
   await Deno.rename(temporary, path);
 }
 
-/** Makes the names in a folder last. */
+/** Makes the names in a folder last, where its file system knows how. */
 async function syncFolder(path: string): Promise<void> {
-  using folder = await Deno.open(join(path, "."), { read: true });
-  await folder.sync();
+  try {
+    using folder = await Deno.open(join(path, "."), { read: true });
+    await folder.sync();
+  } catch {
+    // Some network file systems refuse; what was renamed is renamed all the same.
+  }
 }
 
 async function removeIfThere(path: string): Promise<void> {

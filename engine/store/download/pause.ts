@@ -18,8 +18,10 @@ export async function sleep(ms: number, signal: AbortSignal): Promise<void> {
   signal.throwIfAborted();
   const { promise, resolve } = Promise.withResolvers<void>();
   const timer = setTimeout(resolve, ms);
-  signal.addEventListener("abort", () => resolve(), { once: true });
+  const stop = () => resolve();
+  signal.addEventListener("abort", stop);
   await promise;
   clearTimeout(timer);
+  signal.removeEventListener("abort", stop);
   signal.throwIfAborted();
 }
