@@ -194,3 +194,48 @@ Deno.test("a folder that somebody has removed is made again", async () => {
   await store.write(page(2), 2, contents(2));
   assertEquals(problems.length, 1);
 });
+
+Deno.test("a page that was lost while files were looked at is written again", async () => {
+  const files = new FakeFiles();
+  const first = await open(files);
+  for (let i = 0; i < 5; i++) await first.write(page(i), i, contents(i));
+  // It is found to be damaged just after it was looked at.
+  let looked = 0;
+  const last = fileName(page(4));
+  const { stat } = FakeFiles.prototype;
+  files.stat = async (path) => {
+    const state = await stat.call(files, path);
+    if (!path.endsWith(last) || looked++ > 0) return state;
+    files.fault = (_, path) => path.endsWith(last) ? "flipped" : undefined;
+    assertEquals(await find(await opening, 4), false);
+    files.fault = () => undefined;
+    return state;
+  };
+  const opening = PageStore.open({
+    folder: "/disk",
+    identity: IDENTITY,
+    pageBytes: PAGE_BYTES,
+    limitBytes: 1000 * FILE_BYTES,
+    files,
+  });
+  const store = await opening;
+  await store.settle();
+  assertEquals(looked, 1);
+  await store.write(page(4), 4, contents(4));
+  assert(await find(await open(files), 4));
+});
+
+Deno.test("what another process writes and removes is known when files were looked at again", async () => {
+  const files = new FakeFiles();
+  const [own, other] = [await open(files, 40), await open(files, 40)];
+  await own.write(page(0), 0, contents(0));
+  await other.write(page(1), 1, contents(1));
+  assertEquals([own.has(page(1)), other.has(page(0))], [false, false]);
+  for (const path of files.files.keys()) {
+    if (path.endsWith(fileName(page(0)))) files.files.delete(path);
+  }
+  assert(own.has(page(0)));
+  for (let i = 2; i < 5; i++) await own.write(page(i), i, contents(i));
+  await own.settle();
+  assertEquals([0, 1, 2, 3, 4].map((i) => own.has(page(i))), [false, true, true, true, true]);
+});

@@ -59,7 +59,7 @@ export interface PageStoreStatus {
  */
 export class PageStore {
   private readonly folder: string;
-  private readonly index = new PageIndex();
+  private index = new PageIndex();
   private readonly sums = {
     readPages: 0,
     readBytes: 0,
@@ -74,6 +74,8 @@ export class PageStore {
   private writes = true;
   private bytes = 0;
   private bytesSinceTrim = 0;
+  /** Which files were written, or found to be missing or damaged, since all were looked at or while they are. */
+  private readonly changedSinceTrim = new Map<string, boolean>();
   private failuresInARow = 0;
   private trimming?: Promise<void>;
 
@@ -171,6 +173,7 @@ export class PageStore {
       return;
     }
     this.index.add(page);
+    this.changedSinceTrim.set(fileName(page), true);
     const bytes = header.length + memory.length;
     this.sums.writtenPages++;
     this.sums.writtenBytes += bytes;
@@ -226,6 +229,7 @@ export class PageStore {
   private async trim(): Promise<void> {
     const { files, folder, limitBytes, identity } = this.options;
     this.bytesSinceTrim = 0;
+    this.changedSinceTrim.clear();
     let trimmed;
     try {
       trimmed = await trim(files, folder, limitBytes, Date.now());
@@ -235,16 +239,19 @@ export class PageStore {
     }
     this.bytes = trimmed.bytes + this.bytesSinceTrim;
     this.sums.removedPages += trimmed.removed.length;
+    // Other processes have added some and removed some.
     const own = modelFolder(identity);
-    for (const { folder, name } of trimmed.removed) {
-      if (folder === own) this.index.delete(pageOf(name)!);
-    }
-    // Those of other processes among them.
+    this.index = new PageIndex();
     for (const { folder, name } of trimmed.kept) if (folder === own) this.index.add(pageOf(name)!);
+    for (const [name, there] of this.changedSinceTrim) {
+      if (there) this.index.add(pageOf(name)!);
+      else this.index.delete(pageOf(name)!);
+    }
   }
 
   private noteReadFailure(page: PageName, error?: unknown): void {
     this.index.delete(page);
+    this.changedSinceTrim.set(fileName(page), false);
     this.sums.readFailures++;
     // Another process may have removed it; and one that is damaged says nothing of the others.
     if (error === undefined || error instanceof Deno.errors.NotFound) return;

@@ -34,7 +34,12 @@ export async function trim(
   now: number,
 ): Promise<Trimmed> {
   const found: (PageEntry & { readonly modified: number })[] = [];
-  for (const { name: folder, isFolder } of await files.list(root)) {
+  const folders = await files.list(root).catch((error) => {
+    // It may be removed at any time.
+    if (error instanceof Deno.errors.NotFound) return [];
+    throw error;
+  });
+  for (const { name: folder, isFolder } of folders) {
     if (!isFolder || !isModelFolder(folder)) continue;
     for (const { name, isFile } of await files.list(join(root, folder)).catch(() => [])) {
       const partial = isPartialName(name);
