@@ -34,12 +34,13 @@ const loadedNames = (server: ModelServer) => server.manager.loaded().map(({ name
 
 Deno.test("eight clients that ask for three models in turn get each model's own answer, none is lost, and one model is in memory", async () => {
   const seconds = Number(Deno.env.get("M40_SWAP_SECONDS") ?? 3);
-  await using server = await startModels();
+  await using server = await startModels({ engine: { deviceProcess: true } });
   const expected = new Map<string, string>();
   for (const model of MODELS) expected.set(model, await textOf(server, model));
   assertEquals(new Set(expected.values()).size, MODELS.length, "the models answer differently");
   let loads = 0;
   let most = 0;
+  const descriptors = [...Deno.readDirSync("/proc/self/fd")].length;
   server.manager.observe({
     loaded() {
       loads++;
@@ -70,6 +71,10 @@ Deno.test("eight clients that ask for three models in turn get each model's own 
   assert(loads < answers, "the models change places for every request");
   assertEquals(most, 1);
   assertEquals((await (await server.get("/health")).json()).waiting, 0);
+  assert((await deviceProcesses()).length <= 1, "processes of devices are left");
+  // A client keeps some connections, each of which has two ends here.
+  const more = [...Deno.readDirSync("/proc/self/fd")].length - descriptors;
+  assert(more <= 40, `${more} descriptors more are open than before`);
   if (seconds < 60) return;
   // After a third of the time everything has been used that is used again and again.
   const mean = (part: number[]) => part.reduce((sum, one) => sum + one, 0) / part.length;
