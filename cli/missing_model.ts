@@ -42,7 +42,7 @@ export async function storedOrPulled(
           `\`m40 pull ${name}\` fetches it${sizeOf(reference)}, and so does --pull.`,
       );
     }
-    const { pulled } = await pullShown(name, { device });
+    const { pulled } = await pullShown(name, { device, here: true });
     if (pulled === undefined) {
       throw new M40Error("cancelled", `Without the model ${name} there is nothing to run.`);
     }

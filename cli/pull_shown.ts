@@ -12,7 +12,7 @@ import { EndSignals } from "./signals.ts";
 export async function pullShown(
   name: string,
   { quant, json = false, ...options }:
-    & Pick<PullOptions, "name" | "force" | "copy" | "device">
+    & Pick<PullOptions, "name" | "force" | "copy" | "device" | "here">
     & { readonly quant?: string; readonly json?: boolean; readonly "kv-type"?: KvType },
 ): Promise<{ readonly pulled?: Pulled }> {
   // Here, not above: it needs schemas and much else that other commands start faster without.
@@ -25,6 +25,7 @@ export async function pullShown(
       force: options.force,
       copy: options.copy,
       device: options.device,
+      here: options.here,
       kvType: options["kv-type"],
       quantisation: quant,
       signal: signals.signal,

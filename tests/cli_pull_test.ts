@@ -133,3 +133,16 @@ Deno.test("m40 pull goes on after Ctrl-C where it was, and two at once do not di
   assertLess(100_000, first.done_bytes, "it began anew");
   assertEquals(await Deno.readFile(join(home.models, "Big:Q8_0.gguf")), sized.bytes);
 });
+
+Deno.test("m40 pull goes by the proxy, and is not led into this network from outside", async () => {
+  await using home = await Home.make();
+  await using server = await serverWithModel();
+  const env = { HF_ENDPOINT: "http://hub.example", HTTP_PROXY: server.origin };
+  const inside = await m40(home, ["pull", NAME], { env });
+  assertEquals(inside.code, 1);
+  assertMatch(inside.stderr, /redirects to .*127\.0\.0\.1.*this machine or its network/);
+  server.cdnOrigin = "http://cdn.example";
+  const { code, stdout, stderr } = await m40(home, ["pull", NAME], { env });
+  assertEquals(code, 0, stderr);
+  assertMatch(stdout, /^Tiny:Q8_0 is there/);
+});

@@ -1,7 +1,7 @@
 // A models directory of a test's own, and the environment that has pulls come to the test's server.
 import { join } from "@std/path";
 import { type Content, content, PullServer } from "./pull_server.ts";
-import { TINY } from "./cli_program.ts";
+import { ROOT, TINY } from "./cli_program.ts";
 import { splitModel } from "./split_model.ts";
 
 /** A small model of these weights; another number gives other bytes. */
@@ -61,6 +61,8 @@ export async function withPulls(
     ...Object.fromEntries(VARIABLES.map((name) => [name, undefined])),
     ...server.env,
     HOME: folder,
+    // Whatever GPU this machine has: what fits is asked of the card that is taken where there is none.
+    M40_KERNELS: Deno.env.get("M40_KERNELS") ?? join(ROOT, "dist/libm40_cpu.so"),
     M40_MODELS: models,
   };
   const before = Object.keys(env).map((name) => [name, Deno.env.get(name)] as const);

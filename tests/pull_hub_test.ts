@@ -288,7 +288,7 @@ Deno.test("pull: what is left of one that was given up goes with m40 rm, and not
   withPulls(async ({ server, models }) => {
     const files = await smallParts("Tiny-Q4_K_M", 3);
     server.repositories.set("a/Tiny-GGUF", { files });
-    server.bytesPerSecond = 200_000;
+    server.bytesPerSecond = 800_000;
     const stop = new AbortController();
     const pulling = pull("hf.co/a/Tiny-GGUF", {
       signal: stop.signal,

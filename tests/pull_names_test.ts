@@ -59,6 +59,7 @@ Deno.test("pull: each form of a name means what it says", () => {
   const cases: [string, Record<string, unknown>][] = [
     ["hf.co/Qwen/Qwen3-8B-GGUF", hub],
     ["HF.co/Qwen/Qwen3-8B-GGUF/", hub],
+    ["hf.co/Qwen/Qwen3-8B-GGUF:latest", hub],
     ["huggingface.co/Qwen/Qwen3-8B-GGUF:q4_k_m", { ...hub, quantisation: "q4_k_m" }],
     ["https://huggingface.co/Qwen/Qwen3-8B-GGUF?x=1", hub],
     ["https://hf.co/Qwen/Qwen3-8B-GGUF:UD-Q4_K_XL", { ...hub, quantisation: "UD-Q4_K_XL" }],

@@ -79,6 +79,8 @@ export class PullServer implements AsyncDisposable {
   readonly asked: Asked[] = [];
   /** Asked before anything else; what it returns is the answer. */
   intercept?: Handler;
+  /** Where files are redirected to; the CDN's own port where nothing is said. */
+  cdnOrigin?: string;
   /** How many bytes of a file are sent a second; all at once where nothing is said. */
   bytesPerSecond = Infinity;
   readonly #hub = Deno.serve(
@@ -124,6 +126,8 @@ export class PullServer implements AsyncDisposable {
 
   async #answer(request: Request): Promise<Response> {
     const url = new URL(request.url);
+    // Asked as a proxy, for whatever server.
+    if (url.origin === this.cdnOrigin) return await this.#deliver(request);
     this.#note("hub", request, url);
     const intercepted = await this.intercept?.(request, url);
     if (intercepted !== undefined) return intercepted;
@@ -192,7 +196,7 @@ export class PullServer implements AsyncDisposable {
   }
 
   #elsewhere({ sha256 }: Content): Response {
-    const location = `${this.cdn}/${sha256}?signature=secret`;
+    const location = `${this.cdnOrigin ?? this.cdn}/${sha256}?signature=secret`;
     return new Response(null, { status: 302, headers: { location } });
   }
 

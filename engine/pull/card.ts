@@ -33,9 +33,10 @@ export interface Target {
 /**
  * The device of a name; for `auto` the GPU, or where there is none the {@link TESLA_M40}.
  *
+ * @param here Whether it is about this machine alone: then without a GPU it is the CPU.
  * @throws {M40Error} Where another one is named that is not there.
  */
-export function targetOf(device: string, kvType: KvType): Target {
+export function targetOf(device: string, kvType: KvType, here = false): Target {
   const { library, index } = openDevice(device);
   try {
     const info = library.device(index);
@@ -45,7 +46,7 @@ export function targetOf(device: string, kvType: KvType): Target {
       const bytesPerSecond = bandwidthOf(info);
       return { card: { name, kind, memoryBytes: usable, bytesPerSecond }, device, kvType };
     }
-    return device === "auto"
+    return device === "auto" && !here
       ? { card: TESLA_M40, device: "cpu", kvType }
       : { card: { name, kind, memoryBytes }, device, kvType };
   } finally {
@@ -88,9 +89,11 @@ export function mayFit(bytes: number, { card }: Target, besideWeights = BESIDE_W
 }
 
 /** A target, or why there is none: then what fits is not known, and nothing is refused for it. */
-export function targetOrReason(device: string, kvType: KvType): Target | string {
+export function targetOrReason(
+  ...[device, kvType, here]: Parameters<typeof targetOf>
+): Target | string {
   try {
-    return targetOf(device, kvType);
+    return targetOf(device, kvType, here);
   } catch (error) {
     if (error instanceof M40Error && error.code === "unsupported" && device === "auto") {
       return error.message;

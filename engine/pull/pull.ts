@@ -43,7 +43,7 @@ export async function pull(text: string, options: PullOptions = {}): Promise<Pul
   if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
   const reference = withQuantisation(parseReference(text), options.quantisation);
   const checking = (): Checking => ({
-    target: targetOrReason(options.device ?? "auto", options.kvType ?? "f16"),
+    target: targetOrReason(options.device ?? "auto", options.kvType ?? "f16", options.here),
     force,
     onNote,
   });

@@ -27,6 +27,8 @@ export interface PullOptions {
   /** The device that it shall fit on; auto unless told. */
   readonly device?: string;
   readonly kvType?: KvType;
+  /** Whether it is to run on this machine: else, without a GPU here, a Tesla M40 is what it must fit on. */
+  readonly here?: boolean;
   /** Fetch what does not fit or cannot run, and replace what is there of another source. */
   readonly force?: boolean;
   /** Copy a file of this machine rather than link to it. */

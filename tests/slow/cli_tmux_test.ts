@@ -2,6 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { Home, ROOT } from "../cli_program.ts";
+import { smallModel } from "../pull_fixture.ts";
+import { PullServer } from "../pull_server.ts";
 
 const hasTmux = await new Deno.Command("tmux", { args: ["-V"] }).output()
   .then(({ success }) => success, () => false);
@@ -14,13 +16,17 @@ const WAIT_MS = 60_000;
 class Screen implements AsyncDisposable {
   private constructor(private readonly socket: string) {}
 
-  static async start(home: Home, command: readonly string[]): Promise<Screen> {
+  static async start(
+    home: Home,
+    command: readonly string[],
+    env: Record<string, string> = {},
+  ): Promise<Screen> {
     const screen = new Screen(join(home.path, "tmux"));
     const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
     // What it ended with is the last line on the screen.
     const line = `${quoted}; echo "exit code $?"; sleep 1000`;
     await screen.tmux(
-      home.env,
+      { ...home.env, ...env },
       "-f",
       "/dev/null",
       "new-session",
@@ -141,5 +147,36 @@ Deno.test({
 
     await screen.type("C-d");
     await screen.until("the end", (text) => text.includes("exit code 0"));
+  },
+});
+
+Deno.test({
+  name: "m40 run in tmux: a model that is not there is asked about, fetched with a bar, and run " +
+    "(ignored where tmux is not)",
+  ignore: !hasTmux,
+  async fn() {
+    await using home = await Home.make();
+    await using server = new PullServer();
+    server.repositories.set("a/Tiny-GGUF", { files: { "Tiny-Q8_0.gguf": await smallModel() } });
+    server.bytesPerSecond = 200_000;
+    const run = [Deno.execPath(), "run", "-A", "--no-check", join(ROOT, "main.ts"), "run"];
+    const command = [...run, "hf.co/a/Tiny-GGUF", "--device", "cpu", "--raw", "--max-tokens", "3"];
+    const question = /hf\.co\/a\/Tiny-GGUF is not here\. Fetch it\? \[Y\/n\]/;
+    {
+      await using screen = await Screen.start(home, [...command, "a"], server.env);
+      await screen.until("the question", (text) => question.test(text));
+      await screen.type("n", "Enter");
+      const text = await screen.until("the end", (text) => text.includes("exit code"));
+      assertMatch(text, /`m40 pull hf\.co\/a\/Tiny-GGUF` fetches it, and so does --pull/);
+      assertMatch(text, /exit code 1/);
+      assertEquals(server.asked, []);
+    }
+    await using screen = await Screen.start(home, [...command, "a"], server.env);
+    await screen.until("the question", (text) => question.test(text));
+    await screen.type("Enter");
+    await screen.until("the bar", (text) => /Tiny:Q8_0 █+░+ +\d+% .* of 547\.\d KiB/.test(text));
+    const text = await screen.until("the end", (text) => text.includes("exit code"));
+    assertMatch(text, /Tiny:Q8_0 is there \(547\.\d KiB\)\./);
+    assertMatch(text, /exit code 0/);
   },
 });

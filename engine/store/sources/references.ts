@@ -146,7 +146,9 @@ function parseHub(text: string, path: string): HubReference {
   const [owner, rest, ...inside] = path.replace(/\/+$/, "").split("/");
   const match = /^([^@:]+)(?:@([^:]+))?(?::(.+))?$/s.exec(rest ?? "");
   if (!owner || match === null) throw refuse(text, "wanted hf.co/OWNER/REPOSITORY[:QUANT]");
-  const [, repository, at, quantisation] = match;
+  const [, repository, at, tag] = match;
+  // As with Ollama, which has `latest` where nothing is said.
+  const quantisation = tag?.toLowerCase() === "latest" ? undefined : tag;
   for (const word of [owner, repository, ...quantisation === undefined ? [] : [quantisation]]) {
     if (!isWord(word)) {
       throw refuse(text, `${quoteName(word)} cannot be a part of a repository's name`);
