@@ -13,8 +13,11 @@ export class PullReport implements AsyncDisposable {
   #last = -Infinity;
   #lines = Promise.resolve();
 
-  /** @param json Whether a program reads it. */
-  constructor(private readonly json: boolean) {}
+  /**
+   * @param json Whether a program reads it.
+   * @param aside Whether standard output is for something else, as an answer that is to come.
+   */
+  constructor(private readonly json: boolean, private readonly aside = false) {}
 
   note(sentence: string): void {
     if (this.json) this.#line({ status: "note", note: sentence });
@@ -54,7 +57,8 @@ export class PullReport implements AsyncDisposable {
       linked: `${name} is there: its file was on this machine already (${size}).`,
       copied: `${name} is there, a copy of ${source} (${size}).`,
     }[outcome];
-    await write(`${printable(sentence)}\n`);
+    if (this.aside) standardError.say(`${printable(sentence)}\n`);
+    else await write(`${printable(sentence)}\n`);
   }
 
   async interrupted(): Promise<void> {

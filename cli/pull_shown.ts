@@ -18,7 +18,7 @@ export async function pullShown(
   // Here, not above: it needs schemas and much else that other commands start faster without.
   const { pull } = await import("../engine/pull/mod.ts");
   using signals = new EndSignals("SIGINT", "SIGTERM");
-  await using report = new PullReport(json);
+  await using report = new PullReport(json, options.here);
   try {
     const pulled = await pull(name, {
       name: options.name,

@@ -1,5 +1,5 @@
 // `m40 pull` and what pulls by itself, as processes, from a local server.
-import { assertEquals, assertLess, assertMatch } from "@std/assert";
+import { assertEquals, assertLess, assertMatch, assertNotMatch } from "@std/assert";
 import { join } from "@std/path";
 import { aliases } from "../engine/store/sources/aliases.ts";
 import { Home, m40, startM40, Watched } from "./cli_program.ts";
@@ -70,8 +70,9 @@ Deno.test("m40 pull --list shows every alias; without a name the command is not 
 
 Deno.test("a model that is not there is fetched with --pull, else it is said how; later nobody is asked", async () => {
   await using home = await Home.make();
-  const prompt = ["--raw", "--max-tokens", "3", "a"];
+  const prompt = ["--raw", "--max-tokens", "3", "--temperature", "0", "a"];
   let env: Record<string, string>;
+  let answer: string;
   {
     await using server = await serverWithModel();
     env = server.env;
@@ -89,11 +90,15 @@ Deno.test("a model that is not there is fetched with --pull, else it is said how
     );
     const fetched = await m40(home, ["run", NAME, "--pull", ...prompt], { env });
     assertEquals(fetched.code, 0, fetched.stderr);
+    assertMatch(fetched.stderr, /Tiny:Q8_0 is there/);
+    answer = fetched.stdout;
+    assertNotMatch(answer, /is there/);
   }
   // The server is gone.
   for (const name of [NAME, `${NAME}:q8_0`, "Tiny:Q8_0"]) {
     const offline = await m40(home, ["run", name, ...prompt], { env });
     assertEquals(offline.code, 0, offline.stderr);
+    assertEquals(offline.stdout, answer);
   }
   const nonsense = await m40(home, ["run", "no-such-thing", ...prompt], { env });
   assertMatch(nonsense.stderr, /There is no model "no-such-thing"/);
