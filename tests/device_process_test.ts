@@ -1,5 +1,6 @@
-import { assert, assertEquals } from "@std/assert";
-import { Engine, type EngineOptions } from "../engine/mod.ts";
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { openDevice, openDeviceProcess } from "../engine/device/open.ts";
+import { Engine, type EngineOptions, M40Error } from "../engine/mod.ts";
 import { BACKEND } from "./device_harness.ts";
 import { asking, collect, promptOf, withEngine } from "./engine_fixture.ts";
 
@@ -54,4 +55,39 @@ Deno.test("pages that gave way come back bit for bit through memory that both pr
   const { answered, preemptions } = await run({ deviceProcess: true });
   assertEquals(answered, expected.answered);
   assert(preemptions > 0, "nothing gave way");
+});
+
+Deno.test("what the library refuses in its process is refused here, with its code and its words", async () => {
+  const said = async (deviceProcess: boolean) => {
+    const { library } = await (deviceProcess ? openDeviceProcess : openDevice)(BACKEND);
+    const context = library.createContext({ threads: 1 });
+    try {
+      const arena = context.createArena(4096);
+      const desc = { type: 0, n_experts: 1, rows: 64, columns: 64 };
+      const failures = [
+        () => library.createContext({ device: 7 }),
+        () => library.device(7),
+        () => context.createArena(2 ** 47),
+        () => context.tensorBytes({ ...desc, type: 999 }),
+        () => arena.upload(desc, new Uint8Array(64 * 64 * 4)),
+        () => arena.upload(desc, new Uint8Array(5)),
+        () => arena.uploadFile(desc, "/nowhere", 0),
+        () => context.readTensor(3, 0, 1, 64),
+        () => library.deviceState(7),
+      ];
+      const errors = [];
+      for (const failure of failures) {
+        const error = await assertRejects(async () => await failure(), M40Error);
+        // How much memory is free is never the same.
+        errors.push([error.code, error.message.replace(/of which \d+ /, "")]);
+      }
+      return errors;
+    } finally {
+      context.close();
+      await library.close();
+    }
+  };
+  const expected = await said(false);
+  assertEquals(await said(true), expected);
+  assertEquals(new Set(expected.map(([code]) => code)).size >= 3, true, JSON.stringify(expected));
 });

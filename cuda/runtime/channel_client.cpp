@@ -64,7 +64,7 @@ void m40_channel::require_alive(const char* what) const {
 m40_status m40_channel::call(uint32_t index, const m40_channel_argument* arguments, uint32_t n_arguments, uint64_t* value, m40_error* error) {
   calls_++;
   Answer answer = {};
-  answer.status = guarded(&answer.error, [&] {
+  const m40_status thrown = guarded(&answer.error, [&] {
     const Function& function = function_at(index);
     if (n_arguments != function.n_parameters) {
       fail(M40_INVALID_ARGUMENT, "%s: got %u arguments, wanted %u", function.name, n_arguments, function.n_parameters);
@@ -73,6 +73,7 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
     const std::lock_guard<std::mutex> lock(lanes_[function.lane].mutex);
     answer = index == kHostAlloc ? allocate_host(arguments) : index == kHostFree ? free_host(arguments) : ask(function, index, arguments);
   });
+  if (thrown != M40_OK) answer.status = thrown;
   // Its process may be gone: this end of it is there.
   if (index == kContextDestroy && n_arguments == 1 && arguments != nullptr) forget_host(arguments[0].value);
   if (error != nullptr) *error = answer.error;

@@ -31,6 +31,10 @@ const EMULATED = [
   "emulated_memory.ts",
   "emulated_graphs.ts",
   "emulated_hang.ts",
+  "emulated_process.ts",
+  "device_messages_test.ts",
+  "device_process_test.ts",
+  "device_process_failures_test.ts",
 ];
 
 /**
