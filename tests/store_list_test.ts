@@ -90,16 +90,16 @@ Deno.test("list: what was found out is kept, and found out anew when a file or t
     assertEquals(await look(), fresh);
     const good = JSON.parse(await Deno.readTextFile(cache));
     const entry = good.models[path];
-    const spoil = (change: Record<string, unknown>) =>
-      JSON.stringify({ ...good, models: { [path]: { ...entry, ...change } } });
+    const spoil = (change: Record<string, unknown>, whole: Record<string, unknown> = {}) =>
+      JSON.stringify({ ...good, models: { [path]: { ...entry, ...change } }, ...whole });
     const damaged = [
       "",
       "null",
       "[]",
       text.slice(0, -10),
       "[".repeat(100_000),
-      JSON.stringify({ ...good, format: 2 }),
-      JSON.stringify({ ...good, signature: "another card" }),
+      spoil({ overview: { ...entry.overview, title: "old" } }, { format: 2 }),
+      spoil({ overview: { ...entry.overview, title: "old" } }, { signature: "another card" }),
       JSON.stringify({ ...good, models: null }),
       JSON.stringify({ ...good, models: { [path]: null } }),
       spoil({ overview: null }),

@@ -6,7 +6,7 @@
  *
  * @module
  */
-import { basename, dirname, join } from "@std/path";
+import { basename, join } from "@std/path";
 import { splitFileName } from "../../gguf/part_names.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
