@@ -167,6 +167,21 @@ Deno.test("cp: a name that is taken stays what it is, unless it is to be replace
     assertEquals(await names(join(models, ".partial")), []);
   }));
 
+Deno.test("cp: what a copy that was killed has left is removed by the next, but not one that goes on", () =>
+  inStore(async ({ models }) => {
+    const left = (name: string) => join(models, ".partial", name, "x.gguf");
+    for (const name of ["dead.copy", "alive.copy", "y.copy", ".copy", "other"]) {
+      await put(left(name), "left");
+    }
+    {
+      using _lock = await lockModel(models, "alive");
+      await copyModel("demo", "y");
+    }
+    const there = await Array.fromAsync(Deno.readDir(join(models, ".partial")));
+    assertEquals(there.map(({ name }) => name).sort(), [".copy", "alive.copy", "other"]);
+    assertEquals((await resolveModel("y")).files, [join(models, "y.gguf")]);
+  }));
+
 Deno.test("cp: what cannot be copied leaves all as it was", () =>
   inStore(async ({ models }) => {
     const [, second] = await splitModel(GOLDEN, models, "parts", { parts: 2 });

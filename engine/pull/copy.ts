@@ -1,13 +1,23 @@
 import { join, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
+import { foreignEntries } from "../store/files.ts";
 import { modelsDirectory, NO_MODELS_DIRECTORY } from "../store/folders.ts";
 import { lockModel } from "../store/model_lock.ts";
-import { parseNewModelName, PARTIAL_FOLDER, quoteName, recordFileName } from "../store/names.ts";
+import {
+  isModelName,
+  parseNewModelName,
+  PARTIAL_FOLDER,
+  quoteName,
+  recordFileName,
+} from "../store/names.ts";
 import { filesOf } from "../store/own.ts";
 import { type ModelRecord, type RecordedFile, writeRecord } from "../store/record.ts";
 import { resolveModel, type StoredModel } from "../store/store.ts";
 import { systemReason } from "../system_error.ts";
 import { fileNames, putInPlace, removeFormer } from "./place.ts";
+
+/** What the folder that a model is put together in is called after its name. */
+const COPYING = ".copy";
 
 /** A copy of a model. */
 export interface Copied {
@@ -49,7 +59,8 @@ export async function copyModel(
       `There is a model ${quoteName(name)} already; --force replaces it.`,
     );
   }
-  const folder = join(directory, PARTIAL_FOLDER, `${name}.copy`);
+  await removeLeftovers(directory);
+  const folder = join(directory, PARTIAL_FOLDER, name + COPYING);
   try {
     const { files, linked } = await stage(source, folder, names);
     // Whatever is read from here on, it is not the new files with what came with the old ones.
@@ -68,6 +79,21 @@ export async function copyModel(
 async function checkWhole({ path }: StoredModel): Promise<void> {
   const { readGguf } = await import("../gguf/reader.ts");
   await readGguf(path, { anyType: true });
+}
+
+/** Removes what copies of other names have left that were killed. */
+async function removeLeftovers(directory: string): Promise<void> {
+  for (const folder of await foreignEntries(join(directory, PARTIAL_FOLDER), "folders", 1000)) {
+    const name = folder.slice(0, -COPYING.length);
+    if (!folder.endsWith(COPYING) || !isModelName(name)) continue;
+    try {
+      // Whoever is at it still has the lock.
+      using _lock = await lockModel(directory, name);
+      await Deno.remove(join(directory, PARTIAL_FOLDER, folder), { recursive: true });
+    } catch {
+      // Then it takes its room a little longer.
+    }
+  }
 }
 
 /** Links or copies files into a folder under other names. */

@@ -34,7 +34,7 @@ export async function entries(folder: string): Promise<Deno.DirEntry[]> {
 }
 
 /**
- * The entries of a folder of another program: up to so many, and none where it cannot be read.
+ * The entries of a folder that others may write to: up to so many, and none where it cannot be read.
  *
  * @param kind Which entries; links are none of them.
  */
