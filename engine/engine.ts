@@ -26,8 +26,10 @@ import { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** Host memory that pages pass through on their way from disk and to it. */
-const FETCH_BYTES = 32 * 2 ** 20;
+const FETCH_BYTES = 128 * 2 ** 20;
 const SAVE_BYTES = 16 * 2 ** 20;
+/** No more pages at a time, so that few files are open. */
+const MOST_DISK_PAGES = 64;
 /** Shorter beginnings of prompts, in pages of tokens, are computed sooner than read. */
 const LEAST_DISK_PAGES = 8;
 /** How long pages may be written to disk when the engine is closed. */
@@ -131,8 +133,11 @@ export class Engine {
   private createDiskPages(mover: PageMover): DiskPages | undefined {
     const { pageStore: store, context } = this.loaded;
     if (store === undefined) return undefined;
-    const memory = (bytes: number) =>
-      context.hostMemory(Math.max(1, Math.floor(bytes / store.pageBytes)) * store.pageBytes);
+    const { pageBytes } = store;
+    const memory = (bytes: number) => {
+      const pages = Math.max(2, Math.min(Math.floor(bytes / pageBytes), MOST_DISK_PAGES));
+      return context.hostMemory(pages * pageBytes);
+    };
     return new DiskPages({
       pageManager: this.pageManager,
       mover,

@@ -214,14 +214,14 @@ export class Life {
     const identity = createHash("sha256").update(JSON.stringify(shape)).digest("hex");
     const store = await PageStore.open({ folder: "/disk", identity, pageBytes, limitBytes, files });
     this.events.disks++;
-    const memory = () => new Uint8Array((1 + random.below(4)) * pageBytes);
+    const memory = (least: number) => new Uint8Array((least + random.below(4)) * pageBytes);
     const disk = new DiskPages({
       pageManager: this.pageManager,
       mover: device,
       store,
       leastPages: 1 + random.below(3),
-      fetchMemory: memory(),
-      saveMemory: memory(),
+      fetchMemory: memory(2),
+      saveMemory: memory(1),
       withDevice: (work) => this.withDevice(work),
       now: () => 0,
     });

@@ -11,7 +11,7 @@ export interface DiskPagesOptions {
   readonly keys: PrefixKeys;
   /** The fewest pages of tokens that are worth a file. */
   readonly leastPages: number;
-  /** Host memory of a page at least, for this alone. */
+  /** Host memory for this alone: of a page at least to save, of two to fetch. */
   readonly memory: Uint8Array<ArrayBuffer>;
   /** Runs what needs the device when nobody else uses it. */
   readonly withDevice: <T>(work: () => Promise<T>) => Promise<T>;

@@ -15,6 +15,8 @@ const LEAST_PATIENCE_MS = 1000;
 /** The fewest pages of tokens that are fetched. */
 const LEAST_GAIN = 2;
 
+type Bytes = Uint8Array<ArrayBuffer>;
+
 /** Pages that are brought into memory for a sequence that waits. */
 interface Fetch {
   readonly sequence: Sequence;
@@ -138,14 +140,21 @@ export class PageFetches {
       fetch.late = true;
       this.end(fetch);
     }, Math.max(patience, LEAST_PATIENCE_MS));
-    const room = Math.floor(memory.length / store.pageBytes);
+    // While the pages in one half of the memory wait for their turn on the device, the other is filled.
+    const room = Math.max(1, Math.floor(memory.length / store.pageBytes / 2));
+    const halves = [0, 1].map((i) => memory.subarray(i * room * store.pageBytes));
     const start = now();
     let done = 0;
+    let reading = Promise.resolve(0);
     try {
-      while (done < wanted.length && !fetch.over) {
+      reading = this.read(wanted.slice(0, room), halves[0]);
+      for (let i = 0; done < wanted.length && !fetch.over; i++) {
         const batch = wanted.slice(done, done + room);
-        const count = await this.read(batch);
-        if (count === 0 || !await withDevice(() => this.take(fetch, batch.slice(0, count)))) break;
+        const count = await reading;
+        const next = count < batch.length ? [] : wanted.slice(done + room, done + 2 * room);
+        reading = this.read(next, halves[(i + 1) % 2]);
+        const pages = batch.slice(0, count);
+        if (!await withDevice(() => this.take(fetch, pages, halves[i % 2]))) break;
         done += count;
         if (count < batch.length) break;
       }
@@ -153,6 +162,7 @@ export class PageFetches {
       // What else cannot be copied is computed.
       if (isDeviceLoss(error)) this.onLoss(error);
     }
+    await reading;
     clearTimeout(timer);
     this.rates.noteReading(done * store.pageBytes, now() - start);
     this.current = undefined;
@@ -161,8 +171,8 @@ export class PageFetches {
   }
 
   /** Reads pages into host memory; how many there are, from the first on. */
-  private async read(batch: readonly WantedPage[]): Promise<number> {
-    const { memory, store } = this.options;
+  private async read(batch: readonly WantedPage[], memory: Bytes): Promise<number> {
+    const { store } = this.options;
     const { pageBytes } = store;
     const read = await Promise.all(batch.map(({ name, index }, i) => {
       return store.read(name, index, memory.subarray(i * pageBytes, (i + 1) * pageBytes));
@@ -172,9 +182,13 @@ export class PageFetches {
   }
 
   /** Copies pages to the device and publishes them; whether that was possible. */
-  private async take(fetch: Fetch, batch: readonly WantedPage[]): Promise<boolean> {
-    if (fetch.over) return false;
-    const { pageManager, memory, store, mover } = this.options;
+  private async take(
+    fetch: Fetch,
+    batch: readonly WantedPage[],
+    memory: Bytes,
+  ): Promise<boolean> {
+    if (fetch.over || batch.length === 0) return false;
+    const { pageManager, store, mover } = this.options;
     const pages = pageManager.allocate(batch.length);
     if (pages === undefined) return false;
     try {
