@@ -200,6 +200,14 @@ Deno.test("download: a server that only fails is given up, and says how it faile
   await refuses(({ number }) => number === 0 ? FILE : { status: 500 }, /answers 500.*\(8 tries\)/);
 });
 
+Deno.test("download: a server without ranges that always cuts at the same place is given up", async () => {
+  const { requests } = await refuses(
+    () => ({ file: { ...FILE, ranges: false }, cutAfter: 300_000 }),
+    /connection was cut.*\(8 tries\)/,
+  );
+  assertEquals(requests.length, 8);
+});
+
 Deno.test("download: another length or hash than wanted is no file", async () => {
   await refuses(() => FILE, /has 1000003 bytes; wanted 1000002/, { bytes: BYTES.length - 1 });
   const { partial } = await refuses(() => FILE, /SHA-256.*thrown away/, {

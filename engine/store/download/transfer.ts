@@ -163,7 +163,7 @@ export class Transfer implements Disposable {
     return { start: gap.start, end: Math.min(gap.end, gap.start + tuning.pieceBytes) };
   }
 
-  /** Fetches a piece; yields how many bytes it has written. */
+  /** Fetches a piece; yields how many bytes came that were not there before. */
   async *#fetch(piece: Range, out: Deno.FsFile): AsyncGenerator<number> {
     const { file, partial, remote, tuning } = this.context;
     using watch = new StallWatch(tuning.stallMs, this.#signal);
@@ -224,14 +224,15 @@ export class Transfer implements Disposable {
           `${this.context.remote.name} is longer than ${end} bytes, which it should have.`,
         );
       }
-      if (!partial.ranges.has(at, at + wanted.length)) {
+      const isNew = !partial.ranges.has(at, at + wanted.length);
+      if (isNew) {
         await writeAt(out, at, wanted, partial.path);
         partial.ranges.add(at, at + wanted.length);
         hash.upTo(partial.ranges.prefix);
       }
       at += wanted.length;
       report();
-      yield wanted.length;
+      yield isNew ? wanted.length : 0;
     }
     if (end !== undefined && at < end) {
       throw new Fault(`the body ended after ${at - body.start} of ${end - body.start} bytes`);
