@@ -52,6 +52,8 @@ export class ModelManager<E extends ManagedEngine> {
   private uses = 0;
   private readonly idleness: IdleWatch;
   private idlers: (() => void)[] = [];
+  /** Whether all is to end, and the end. */
+  private closed = false;
   private closing?: Promise<void>;
 
   constructor(private readonly options: ManagerOptions<E>) {
@@ -178,6 +180,7 @@ export class ModelManager<E extends ManagedEngine> {
   }
 
   private async end(): Promise<void> {
+    this.closed = true;
     this.idleness.stop();
     for (const waiter of this.waiters.splice(0)) waiter.refuse(ended());
     this.pump();
@@ -189,7 +192,7 @@ export class ModelManager<E extends ManagedEngine> {
   private pump(): void {
     this.noteLosses();
     this.wakeIdlers();
-    if (this.closing !== undefined) return;
+    if (this.closed) return;
     if (this.wanted() === undefined) this.checked = undefined;
     const outgoing = this.outgoing();
     for (const waiter of [...this.waiters]) {
@@ -261,7 +264,7 @@ export class ModelManager<E extends ManagedEngine> {
       this.residents.delete(name);
       resident.leave();
       const full = error instanceof M40Error && error.code === "out_of_memory";
-      if (full && others > 0 && this.closing === undefined) {
+      if (full && others > 0 && !this.closed) {
         this.tight = { name, others: others - 1 };
         return;
       }
@@ -401,7 +404,7 @@ export class ModelManager<E extends ManagedEngine> {
   }
 
   private assertOpen(): void {
-    if (this.closing !== undefined) throw ended();
+    if (this.closed) throw ended();
   }
 }
 
