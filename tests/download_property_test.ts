@@ -6,7 +6,7 @@ import { Folder, QUICK, sha256, someBytes } from "./download_fixture.ts";
 import { FaultServer, type Misdeed, served, type ServedFile } from "./fault_server.ts";
 
 // More cases: M40_FUZZ_CASES=1000. Others: M40_FUZZ_SEED=2.
-const CASES = Number(Deno.env.get("M40_FUZZ_CASES") ?? 40);
+const CASES = Number(Deno.env.get("M40_FUZZ_CASES") ?? 30);
 const SEED = Number(Deno.env.get("M40_FUZZ_SEED") ?? 1);
 
 const size = fc.oneof(fc.integer({ min: 0, max: 5000 }), fc.integer({ min: 5000, max: 400_000 }));
