@@ -142,6 +142,16 @@ Deno.test("pull: the token goes to the Hub and never to where it redirects", () 
       without.message,
       /without a token \(401\).*huggingface.co\/meta\/Gated-GGUF.*HF_TOKEN/,
     );
+    // As the Hub has it: everybody sees the list, and the files are refused.
+    server.repositories.get("meta/Gated-GGUF")!.listed = true;
+    const listed = await assertRejects(() => pull(name), M40Error);
+    assertMatch(
+      listed.message,
+      /without a token \(401\).*accept its terms on https.*meta\/Gated-GGUF/,
+    );
+    Deno.env.set("HF_TOKEN", "hf_other");
+    await assertRejects(() => pull(name), M40Error, "has not been let in (403): accept its terms");
+    server.repositories.get("meta/Gated-GGUF")!.listed = false;
     Deno.env.set("HF_TOKEN", "hf_wrong");
     const wrong = await assertRejects(() => pull(name), M40Error);
     assertMatch(wrong.message, /gated.*has not been let in.*accept its terms/);

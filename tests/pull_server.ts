@@ -52,6 +52,8 @@ export interface Repository {
   /** Whoever has not this token is not let in. */
   token?: string;
   gated?: boolean;
+  /** Whether everybody may see what there is, and only the files want the token. */
+  listed?: boolean;
   /** Files of a page of the listing. */
   pageSize?: number;
 }
@@ -151,7 +153,7 @@ export class PullServer implements AsyncDisposable {
   #api([owner, name, what, revision]: string[], request: Request, url: URL): Response {
     const repository = this.repositories.get(`${owner}/${name}`);
     if (repository === undefined) return new Response(`{"error":"no"}`, { status: 404 });
-    const closed = this.#closed(repository, request);
+    const closed = repository.listed ? undefined : this.#closed(repository, request);
     if (closed !== undefined) return closed;
     const commit = repository.commit ?? "0".repeat(40);
     if (what === "revision") {

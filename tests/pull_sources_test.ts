@@ -234,11 +234,18 @@ Deno.test("pull: a file at a URL comes under its name, and is there the second t
     assertEquals((await pull(url)).outcome, "fetched");
     assertEquals(await Deno.readFile(join(models, "My-Model.gguf")), changed.bytes);
 
-    await assertRejects(() => pull(`${server.cdn}/files/no.gguf`), M40Error, "nothing at");
+    await assertRejects(() => pull(`${server.cdn}/files/no.gguf`), M40Error, "no such file");
     const page = await assertRejects(() => pull(`${server.cdn}/files/page.gguf`), M40Error);
     assertMatch(page.message, /a web page/);
     answer(server, /files/, () => new Response("", { status: 403 }));
-    await assertRejects(() => pull(url), M40Error, "not given to everybody");
+    await assertRejects(() => pull(url), M40Error, "does not let you have it");
+    // Signed for GET: HEAD is refused, and says nothing.
+    server.intercept = (request) =>
+      request.method === "HEAD" ? new Response(null, { status: 403 }) : undefined;
+    assertEquals((await pull(url, { name: "signed" })).outcome, "fetched");
+    await Promise.all(
+      ["signed.gguf", "signed.json"].map((file) => Deno.remove(join(models, file))),
+    );
     answer(
       server,
       /files/,

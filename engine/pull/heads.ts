@@ -1,8 +1,7 @@
-import { M40Error } from "../errors.ts";
 import { readGgufHead, type RemoteHead } from "../gguf/head.ts";
 import { checkPart, joinParts } from "../gguf/parts.ts";
 import type { Gguf, ReadGgufOptions } from "../gguf/reader.ts";
-import type { RemoteFile } from "../store/download/mod.ts";
+import { DownloadError, type RemoteFile } from "../store/download/mod.ts";
 import { ask } from "../store/sources/mod.ts";
 
 /** Pieces that a header is asked for in, in bytes. */
@@ -26,9 +25,10 @@ export function remoteHead({ url, headers, bytes }: RemoteFile, signal?: AbortSi
         });
         if (answer.status === 416) return filled;
         if (answer.status !== 206 && answer.status !== 200) {
-          throw new M40Error(
+          throw new DownloadError(
             "io",
             `${url} cannot be read: ${answer.url.origin} answered ${answer.status}`,
+            answer.status,
           );
         }
         // A server that does not do ranges begins at the beginning.

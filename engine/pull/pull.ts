@@ -1,6 +1,6 @@
 import { join } from "@std/path";
 import { M40Error } from "../errors.ts";
-import { download, type ReadableHead } from "../store/download/mod.ts";
+import { download, DownloadError, type ReadableHead } from "../store/download/mod.ts";
 import { modelsDirectory, NO_MODELS_DIRECTORY } from "../store/folders.ts";
 import { modelFileName, parseNewModelName, PARTIAL_FOLDER } from "../store/names.ts";
 import type { RecordedFile } from "../store/record.ts";
@@ -62,7 +62,7 @@ export async function pull(text: string, options: PullOptions = {}): Promise<Pul
       return { ...model, outcome: "present" };
     }
   }
-  const choice = await choose(source, checking(), signal);
+  const choice = await explained(source, choose(source, checking(), signal));
   const name = nameOf(choice);
   using _lock = await lockModel(directory, name);
   const repository = reference.kind === "hub" ? reference.alias?.source : undefined;
@@ -74,7 +74,7 @@ export async function pull(text: string, options: PullOptions = {}): Promise<Pul
   const linked = held ?? await linkEqual(directory, name, choice) ??
     await linkFromCaches(directory, name, choice);
   const files = linked ??
-    await fetchFiles(choice, source, name, directory, checking(), options);
+    await explained(source, fetchFiles(choice, source, name, directory, checking(), options));
   await removeFormer(directory, name, files);
   const model = { name, source: choice.source, files };
   await record(directory, model, extras);
@@ -87,6 +87,16 @@ async function record(
   extras: Extras = {},
 ): Promise<void> {
   await writeRecord(directory, name, { source, pulledAt: new Date(), files, ...extras });
+}
+
+/** Has the source say what to do where its server refuses a file. */
+async function explained<T>(source: Source, work: Promise<T>): Promise<T> {
+  try {
+    return await work;
+  } catch (error) {
+    const { status } = error instanceof DownloadError ? error : {};
+    throw status === undefined ? error : source.refusal?.(status) ?? error;
+  }
 }
 
 /** A reference whose quantisation is said by an option. */

@@ -1,5 +1,4 @@
 import { basename } from "@std/path";
-import { M40Error } from "../../errors.ts";
 import { ask } from "./answers.ts";
 import { findOnHub } from "./hub.ts";
 import { findInLibrary } from "./ollama.ts";
@@ -38,17 +37,7 @@ async function findAtUrl({ url }: UrlReference, signal?: AbortSignal): Promise<S
     maxBytes: 0,
     signal,
   });
-  // 405 and the like: it does not do HEAD, which says nothing of the file.
-  if (answer.status === 404 || answer.status === 410) {
-    throw new M40Error("model_not_found", `There is nothing at ${url} (${answer.status}).`);
-  }
-  if (answer.status === 401 || answer.status === 403) {
-    throw new M40Error(
-      "io",
-      `${url} is not given to everybody (${answer.status}). Fetch it as you do otherwise, and ` +
-        "`m40 pull FILE.gguf`; of Hugging Face's repositories say hf.co/OWNER/REPOSITORY instead.",
-    );
-  }
+  // What is signed for GET refuses HEAD, and others do not know it: whether there is a file, fetching tells.
   const length = Number(answer.headers.get("Content-Length") ?? NaN);
   const bytes = answer.status === 200 && Number.isSafeInteger(length) && length > 0
     ? length

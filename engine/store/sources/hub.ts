@@ -65,6 +65,11 @@ export async function findOnHub(reference: HubReference, signal?: AbortSignal): 
     title: reference.alias?.names[0] ?? `hf.co/${snapshot.id}`,
     choices,
     others: variants.filter((variant) => !wanted.includes(variant)),
+    // The files of gated repositories are listed for everybody, and given to those who were let in.
+    refusal: (status) => {
+      const hasToken = snapshot.headers.authorization !== undefined;
+      return refusal(status, reference, { hasToken, gated: status === 403 });
+    },
     notes: [],
   };
 }
@@ -133,28 +138,38 @@ function assertFound({ status, headers, url }: Answer, reference: HubReference, 
           (hasToken ? ", or the token does not open it." : "; a private one needs HF_TOKEN."),
     );
   }
-  if (status === 401 || status === 403) {
-    const gated = reason === "GatedRepo";
-    throw new M40Error(
-      "io",
-      !hasToken
-        // The Hub answers 401 both where there is nothing and where somebody has to sign in.
-        ? `${what} cannot be had without a token (${status}): it is gated or private, or does not ` +
-          `exist. Accept its terms on https://huggingface.co/${owner}/${repository}, make a token at ` +
-          "https://huggingface.co/settings/tokens, and set HF_TOKEN to it."
-        : gated
-        ? `${what} is gated, and the token's owner has not been let in: accept its terms on ` +
-          `https://huggingface.co/${owner}/${repository}, and try again when they are granted.`
-        : `${what} cannot be had with the token in HF_TOKEN (${status}): it is wrong, or may not read ` +
-          "this repository. https://huggingface.co/settings/tokens has those that are valid.",
-    );
-  }
+  const refused = refusal(status, reference, { hasToken, gated: reason === "GatedRepo" });
+  if (refused !== undefined) throw refused;
   throw new M40Error(
     "io",
     `${what} cannot be had: ${url.origin} answered ${status}` +
       (status === 429
         ? ", too many requests; try again later, or set HF_TOKEN."
         : "; try again later."),
+  );
+}
+
+/** What to do where the Hub lets nobody in, or not with this token; undefined for other statuses. */
+function refusal(
+  status: number,
+  { owner, repository }: HubReference,
+  { hasToken, gated }: { readonly hasToken: boolean; readonly gated: boolean },
+): M40Error | undefined {
+  if (status !== 401 && status !== 403) return undefined;
+  const what = `hf.co/${owner}/${repository}`;
+  const terms = `accept its terms on https://huggingface.co/${owner}/${repository}`;
+  const tokens = "https://huggingface.co/settings/tokens";
+  return new M40Error(
+    "io",
+    !hasToken
+      // The Hub answers 401 both where there is nothing and where somebody has to sign in.
+      ? `${what} cannot be had without a token (${status}): it is gated or private, or does not exist. ` +
+        `To be let in ${terms}, make a token at ${tokens}, and set HF_TOKEN to it.`
+      : gated
+      ? `${what} is gated, and the token's owner has not been let in (${status}): ${terms}, and try again ` +
+        "when they are granted."
+      : `${what} cannot be had with the token of HF_TOKEN or of Hugging Face's tools (${status}): it is ` +
+        `wrong, or may not read this repository. ${tokens} has those that are valid.`,
   );
 }
 

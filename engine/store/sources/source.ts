@@ -1,3 +1,4 @@
+import type { M40Error } from "../../errors.ts";
 import type { RemoteFile } from "../download/mod.ts";
 import type { ModelRecord } from "../record.ts";
 import type { Variant } from "./quantisations.ts";
@@ -26,6 +27,8 @@ export interface Source {
   readonly others: readonly Variant[];
   /** What comes with it; asked for when it is wanted. */
   extras?(): Promise<Extras>;
+  /** What to do where a file is refused with a status such as 403; undefined where nothing special is. */
+  refusal?(status: number): M40Error | undefined;
   /** What is left out, in sentences. */
   readonly notes: readonly string[];
 }
