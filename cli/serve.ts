@@ -5,7 +5,7 @@ import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command } from "./command.ts";
 import { readConfig } from "./config/config.ts";
-import { describeModel, sayLoaded, sayUnloaded } from "./serving/describe.ts";
+import { describeModel, sayLoaded, sayLoadFailed, sayUnloaded } from "./serving/describe.ts";
 import { SERVE_OPTIONS } from "./serving/options.ts";
 import { ServeSettings } from "./serving/settings.ts";
 import { EndSignals } from "./signals.ts";
@@ -64,7 +64,8 @@ export const serve: Command = command({
     assertListenable(values.host, values.port);
     const { models, manager, main } = await servedModels(settings);
     try {
-      if (main !== undefined) await manager.load(main);
+      // Kept until it was described, however short its time is.
+      const first = main === undefined ? undefined : await manager.acquire(main);
       using signals = new EndSignals("SIGINT", "SIGTERM");
       const app = createApp({
         models,
@@ -84,11 +85,12 @@ export const serve: Command = command({
       });
       signals.signal.addEventListener("abort", () => sayDraining(models, values.drain));
       if (config.path !== undefined) standardOutput.say(`Config   ${printable(config.path)}\n`);
-      for (const { engine } of models.loaded()) if (engine !== undefined) describeModel(engine);
-      if (main === undefined) standardOutput.say("Models   loaded when they are asked for\n");
-      manager.observe({ loaded: sayLoaded, unloaded: sayUnloaded });
+      if (first !== undefined) describeModel(first.engine);
+      else standardOutput.say("Models   loaded when they are asked for\n");
+      manager.observe({ loaded: sayLoaded, loadFailed: sayLoadFailed, unloaded: sayUnloaded });
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
       standardOutput.say(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
+      first?.release();
       await server.finished;
       standardOutput.say("Closed.\n");
     } finally {

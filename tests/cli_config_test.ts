@@ -260,6 +260,32 @@ Deno.test("m40 serve: only = true serves the models of the file alone", async ()
   await server.end();
 });
 
+Deno.test("m40 serve: a damaged model is told by its name, to clients without its folder, and costs no other", async () => {
+  await using home = await Home.make();
+  await Deno.copyFile(TINY, join(home.models, "tiny.gguf"));
+  await Deno.writeTextFile(join(home.models, "bad.gguf"), "GGUF, but no more");
+  const child = startM40(home, ["serve", "--model", "tiny", "--port", "0"]);
+  await child.stdin.close();
+  const output = new Watched(child.stdout);
+  const errors = new Response(child.stderr).text();
+  const [, url] = await output.until(/Listening on (http:\S+)\/v1.*\n/);
+  const response = await fetch(`${url}/v1/completions`, {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: JSON.stringify({ model: "bad", prompt: "a" }),
+  });
+  const { error } = await response.json();
+  assertEquals([response.status, error.code], [500, "invalid_model"]);
+  assertMatch(error.message, /^bad: /);
+  assert(!error.message.includes(home.path), error.message);
+  const { data } = await (await fetch(`${url}/v1/models`)).json();
+  assertEquals([data[0].id, data[0].state], ["tiny", "loaded"]);
+  child.kill("SIGTERM");
+  assertMatch(await output.rest(), /^Closed\.\n$/);
+  assertMatch(await errors, /^warning: bad cannot be loaded: bad: .*\n$/);
+  assertEquals((await child.status).code, 0);
+});
+
 Deno.test("m40 serve: a configuration that is missing or wrong starts no server", async () => {
   await using home = await Home.make();
   const missing = await m40(home, ["serve", "--config", "nope.toml"]);

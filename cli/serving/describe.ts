@@ -1,9 +1,9 @@
 import { cacheTokens } from "../../engine/memory_plan.ts";
 import type { Engine } from "../../engine/mod.ts";
 import type { UnloadReason } from "../../engine/manager/types.ts";
-import { standardOutput } from "../../server/output_stream.ts";
+import { standardError, standardOutput } from "../../server/output_stream.ts";
 import { formatBytes, formatCount } from "../format.ts";
-import { printable } from "../terminal.ts";
+import { printable, style } from "../terminal.ts";
 
 /** Says what a model is, and what it takes. */
 export function describeModel({ model, device, plan, contextTokens, chat }: Engine): void {
@@ -49,6 +49,16 @@ export function sayLoaded(name: string, { model, plan }: Engine, milliseconds: n
       `${model.quantisation}): ${formatBytes(plan.totalBytes)} in ${
         (milliseconds / 1000).toFixed(1)
       } s\n`,
+  );
+}
+
+/** Says that a model could not be loaded, which the requests for it are told as well. */
+export function sayLoadFailed(name: string, error: unknown): void {
+  const reason = error instanceof Error ? error.message : String(error);
+  standardError.say(
+    `${style(Deno.stderr, "yellow", "warning:")} ${printable(name)} cannot be loaded: ${
+      printable(reason)
+    }\n`,
   );
 }
 

@@ -38,10 +38,13 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
     keepAliveMs: (name) => settings.model(name)["keep-alive"] ?? Infinity,
     idleMs: server["idle-unload"] && server["idle-unload"] * 1000,
     check: async (name) => {
-      const gguf = await readGguf((await catalogue.find(name)).path);
-      architectureOf(gguf);
+      const stored = await catalogue.find(name);
+      await unseen(stored, async () => void architectureOf(await readGguf(stored.path)));
     },
-    load: async (name, others) => await load(settings, await catalogue.find(name), others),
+    load: async (name, others) => {
+      const stored = await catalogue.find(name);
+      return await unseen(stored, () => load(settings, stored, others));
+    },
     onError: sayManagerError,
   });
   return { models: new ManagedModels(manager, catalogue, main), manager, main };
@@ -90,6 +93,17 @@ async function load(
     }
   }
   return await loadStored(stored, options, others > 0 ? shared : extra);
+}
+
+/** Has what goes wrong with a model's files told by its name: clients are told of it, to whom folders are nothing. */
+async function unseen<T>({ name, files }: StoredModel, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    if (!(error instanceof M40Error)) throw error;
+    const message = files.reduce((text, file) => text.replaceAll(file, name), error.message);
+    throw new M40Error(error.code, message, error.param);
+  }
 }
 
 function sayManagerError(error: unknown): void {

@@ -243,12 +243,13 @@ export class ModelManager<E extends ManagedEngine> {
 
   private async check(name: string): Promise<void> {
     this.tight = undefined;
+    const refusal = this.failures.refusal(name);
+    if (refusal !== undefined) return this.refuseAll(name, refusal);
     try {
-      const refusal = this.failures.refusal(name);
-      if (refusal !== undefined) throw refusal;
       await this.options.check?.(name);
       this.checked = name;
     } catch (error) {
+      this.tell((observer) => observer.loadFailed?.(name, error));
       this.refuseAll(name, error);
     }
   }

@@ -29,6 +29,7 @@ export type UnloadReason = "asked" | "idle" | "replaced" | "lost" | "closed";
 export interface ManagerObserver<E> {
   /** A model is ready; nobody uses it yet. */
   loaded?(name: string, engine: E, milliseconds: number): void;
+  /** A model could not be loaded, or is none that can be. */
   loadFailed?(name: string, error: unknown): void;
   /** A model's engine is closed. */
   unloaded?(name: string, reason: UnloadReason): void;
