@@ -31,7 +31,10 @@ const BEFORE = -7;
 
 interface Shape {
   readonly experts: number;
+  /** Experts of a token, the shared one included. */
   readonly used: number;
+  /** Whether there is one more expert, whose weights are apart: number `experts`. */
+  readonly shared?: boolean;
   readonly columns: number;
   /** Of each weight, one or two. */
   readonly rows: readonly number[];
@@ -70,12 +73,16 @@ class Products {
     this.stride = columns + inputGap;
     this.input = random.floats(most * (shape.inputPerSlot ? used : 1) * this.stride);
     let width = 0;
+    const shared: number[] = [];
     const tensors = rows.map((n, i) => {
-      const { bytes, values } = matrixOf(types[i], experts * n, columns, random);
+      const all = experts + (shape.shared ? 1 : 0);
+      const { bytes, values } = matrixOf(types[i], all * n, columns, random);
       this.weights.push({ values });
       this.starts.push(width += GAP);
       width += n;
-      return device.blocks(types[i].id, bytes, n, columns, experts);
+      const end = bytes.length / all * experts;
+      if (shape.shared) shared.push(device.blocks(types[i].id, bytes.slice(end), n, columns));
+      return device.blocks(types[i].id, bytes.slice(0, end), n, columns, experts);
     });
     this.width = width;
     const two = (values: readonly number[]) => [values[0], values[1] ?? 0];
@@ -90,6 +97,7 @@ class Products {
         n_used: used,
         n_experts: experts,
         weight: two(tensors),
+        shared,
         rows: two(rows),
         output_column: two(this.starts),
       }],
@@ -167,16 +175,19 @@ class Products {
   }
 }
 
-/** Different experts for each token, at random: [tokens, used]. */
+/** Different experts for each token, at random, and last the shared one, where there is one: [tokens, used]. */
 function choose(
   tokens: number,
   experts: number,
   used: number,
   random: Random,
+  shared = false,
 ): Uint32Array<ArrayBuffer> {
+  const routed = used - (shared ? 1 : 0);
   const chosen = Array.from({ length: tokens }, () => {
     const left = range(0, experts);
-    return Array.from({ length: used }, () => left.splice(random.below(left.length), 1)[0]);
+    const mine = Array.from({ length: routed }, () => left.splice(random.below(left.length), 1)[0]);
+    return shared ? [...mine, experts] : mine;
   });
   return Uint32Array.from(chosen.flat());
 }
@@ -187,26 +198,30 @@ for (const kind of ["decoded", "prompt"] as const) {
   const tokens = kind === "prompt" ? "a prompt's tokens" : "decoded tokens";
   const part = (indices: number[]): Part => ({ decoded: [], prompt: [], [kind]: indices });
 
-  Deno.test(`expert_matmul, ${tokens}: few experts and many, one or more a token, inputs by token and by slot`, async () => {
+  Deno.test(`expert_matmul, ${tokens}: few experts and many, one or more a token, one that all have, inputs by token and by slot`, async () => {
     await withDevice({ threads: 2 }, async (device) => {
       const random = new Random(20);
       for (
-        const [experts, used, columns, inputGap] of [
-          [1, 1, 32, 0],
-          [2, 1, 64, 4],
-          [3, 2, 45, 0],
-          [5, 1, 33, 2],
-          [8, 8, 32, 0],
-          [40, 5, 32, 1],
-          [150, 1, 7, 0],
-        ]
+        const [experts, used, columns, inputGap, shared] of [
+          [1, 1, 32, 0, false],
+          [2, 1, 64, 4, false],
+          [3, 2, 45, 0, false],
+          [5, 1, 33, 2, false],
+          [8, 8, 32, 0, false],
+          [40, 5, 32, 1, false],
+          [150, 1, 7, 0, false],
+          [1, 2, 32, 0, true],
+          [6, 3, 45, 1, true],
+          [64, 5, 32, 0, true],
+        ] as const
       ) {
         for (const inputPerSlot of [false, true]) {
           const rows = inputPerSlot ? [130] : [5, 132];
-          const shape = { experts, used, columns, rows, inputPerSlot, inputGap };
-          const products = new Products(device, shape, choose(70, experts, used, random), random);
+          const shape = { experts, used, columns, rows, inputPerSlot, inputGap, shared };
+          const chosen = choose(70, experts, used, random, shared);
+          const products = new Products(device, shape, chosen, random);
           for (const n of [1, 2, 33, 70]) {
-            const what = `${experts} experts, ${used} used, ${n} tokens`;
+            const what = `${experts} experts${shared ? " and one" : ""}, ${used} used, ${n} tokens`;
             const results = await products.run(part(range(0, n)));
             results.forEach((bits, token) => products.check(token, bits, what));
           }
@@ -224,14 +239,18 @@ for (const kind of ["decoded", "prompt"] as const) {
       for (const types of cases) {
         // Groups of some 50 rows and of some 5.
         for (const experts of [2, 20]) {
+          const shared = experts === 20;
+          const used = shared ? 2 : 1;
           const shape = {
             experts,
-            used: 1,
+            used,
+            shared,
             columns: columns(types[0]),
             rows: types.map((_, i) => 6 + i),
             types,
           };
-          const products = new Products(device, shape, choose(100, experts, 1, random), random);
+          const chosen = choose(100, experts, used, random, shared);
+          const products = new Products(device, shape, chosen, random);
           const results = await products.run(part(range(0, 100)));
           const what = types.map(({ type }) => type).join(" and ");
           results.forEach((bits, token) => products.check(token, bits, what));
@@ -303,10 +322,11 @@ for (
       const random = new Random(24);
       const blocks = typeNamed(type);
       const columns = blocks.blockSize === 256 ? 256 : 96;
-      // Groups of 87 rows on average, and of 6.
-      for (const experts of [3, 40]) {
-        const chosen = choose(130, experts, 2, random);
-        const shape = { experts, used: 2, columns, rows: [20], types: [blocks], inputPerSlot };
+      // Groups of 87 rows on average, and of 6; of 130 and 32.
+      for (const [experts, shared] of [[3, false], [40, false], [4, true]] as const) {
+        const chosen = choose(130, experts, 2, random, shared);
+        const rows = [20];
+        const shape = { experts, used: 2, shared, columns, rows, types: [blocks], inputPerSlot };
         const products = new Products(device, shape, chosen, random);
         const whole = await products.run({ decoded: [], prompt: range(0, 130) });
         for (const cut of CUTS) {
@@ -330,10 +350,13 @@ for (
       const random = new Random(25);
       const blocks = typeNamed(type);
       const columns = blocks.blockSize === 256 ? 256 : 96;
-      const chosen = choose(100, 4, 2, random);
+      // Of every second type with an expert that all tokens have.
+      const shared = type.length % 2 === 0;
+      const chosen = choose(100, 4, 2, random, shared);
       const shape = {
         experts: 4,
         used: 2,
+        shared,
         columns,
         rows: [36, 20],
         types: [blocks, blocks],

@@ -77,10 +77,20 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
   add: () => ({ gate: NONE }),
   select: () => ({}),
   softcap: () => ({ scale: 1, softcap: 0 }),
-  route: () => ({ bias: NONE, score: 0, n_groups: 1, n_groups_used: 1, scale: 1, least_sum: 0 }),
-  expert_matmul: ({ weight = [] }) => ({
+  route: () => ({
+    bias: NONE,
+    n_shared: 0,
+    score: 0,
+    n_groups: 1,
+    n_groups_used: 1,
+    scale: 1,
+    least_sum: 0,
+  }),
+  expert_matmul: ({ weight = [], shared = [] }) => ({
     weights: NONE,
     n_weights: weight.length,
+    n_shared: shared.length > 0 ? 1 : 0,
+    shared,
     bias: [],
     factor: [],
     output_column: [0],
@@ -91,7 +101,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
 };
 
 /** What the rest of an array that is given in part is. */
-const REST: Record<string, number> = { weight: NONE, bias: NONE, factor: NONE };
+const REST: Record<string, number> = { weight: NONE, shared: NONE, bias: NONE, factor: NONE };
 
 /** The operation with all of its fields. */
 export function completed(given: GivenOperation): Operation {

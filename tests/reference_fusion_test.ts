@@ -74,6 +74,19 @@ function tokensOf(choices: Choices, tokens: number, buffers: number[]): Pair["in
   );
 }
 
+/** An expert for each slot; the last of a token's is the shared one, where there is one. */
+function slotsOf(
+  tokens: number,
+  used: number,
+  experts: number,
+  shared: boolean,
+): Uint32Array<ArrayBuffer> {
+  return Uint32Array.from(
+    { length: tokens * used },
+    (_, i) => shared && i % used === used - 1 ? experts : (i * 3 + (i >> 2)) % experts,
+  );
+}
+
 const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
   "a norm and the product of its output": (choices, tokens) => {
     const n_groups = choices.of(1, 1, 2);
@@ -131,6 +144,7 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
   },
   "products of experts and their gated activation": (choices, tokens) => {
     const [experts, n_used, columns] = [4, 2, 32];
+    const shared = choices.of(true, false);
     const rows = choices.of([24, 24], [24, 24], [24, 40], [40, 24], [24, 16]);
     const starts = choices.of([0, rows[0]], [0, rows[0]], [rows[1], 0], [0, rows[0] + 4]);
     return {
@@ -145,8 +159,9 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
           n_used,
           n_experts: experts,
           weight: rows.map((n) => choices.tensor(experts, n, columns)),
-          bias: rows.map((n) => choices.vector(experts * n)),
-          factor: rows.map(() => choices.vector(experts)),
+          shared: shared ? rows.map((n) => choices.tensor(n, columns)) : [],
+          bias: rows.map((n) => shared ? NONE : choices.vector(experts * n)),
+          factor: rows.map(() => shared ? NONE : choices.vector(experts)),
           rows,
           output_column: starts,
         },
@@ -174,13 +189,14 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
         0: choices.random.floats(tokens * columns * n_used),
         1: choices.random.floats(tokens * WIDTH * n_used),
         2: choices.random.floats(tokens * WIDTH * n_used),
-        3: Uint32Array.from({ length: tokens * n_used }, (_, i) => (i * 3 + (i >> 2)) % experts),
+        3: slotsOf(tokens, n_used, experts, shared),
         4: choices.random.floats(tokens * n_used),
       },
     };
   },
   "a product of experts and the sum of each token's slots": (choices, tokens) => {
     const [experts, n_used, columns] = [6, choices.of(1, 2, 5), 32];
+    const shared = choices.of(true, false);
     const rows = choices.of(70, 24);
     return {
       ops: [
@@ -194,8 +210,9 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
           n_used,
           n_experts: experts,
           weight: [choices.tensor(experts, rows, columns)],
-          bias: [choices.vector(experts * rows)],
-          factor: [choices.vector(experts)],
+          shared: shared ? [choices.tensor(rows, columns)] : [],
+          bias: [shared ? NONE : choices.vector(experts * rows)],
+          factor: [shared ? NONE : choices.vector(experts)],
           rows: [rows],
           output_column: [choices.of(0, 0, 0, 4)],
         },
@@ -221,7 +238,7 @@ const PAIRS: Record<string, (choices: Choices, tokens: number) => Pair> = {
       inputs: {
         0: choices.random.floats(tokens * columns * n_used),
         1: choices.random.floats(tokens * WIDTH * n_used),
-        3: Uint32Array.from({ length: tokens * n_used }, (_, i) => (i * 3 + (i >> 2)) % experts),
+        3: slotsOf(tokens, n_used, experts, shared),
         4: choices.random.floats(tokens * n_used),
         ...tokensOf(choices, tokens, [2, 5]),
       },

@@ -93,6 +93,9 @@ const RIGHT: { readonly [K in Kind]?: Fields } = {
   expert_sum: { input: B.slots, weights: B.used, output: B.a, columns: 64, n_used: 2 },
 };
 
+/** What every token has beside its experts. */
+const SHARED = { shared: [ones(32, 64)] };
+
 const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
   norm: [
     [{ weight_per_group: 2 }, /weight_per_group is 2: wanted 0 to 1/],
@@ -210,6 +213,9 @@ const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
     [{ least_sum: -1 }, /least_sum is -1: wanted 0 or more/],
     [{ scale: NaN }, /scale is .*nan: wanted a finite number/],
     [{ bias: ones(7) }, /bias .*is \[1, 1, 7\]: wanted \[1, 1, 8\]/],
+    [{ n_shared: 2 }, /n_shared is 2: wanted 0 to 1/],
+    [{ n_shared: 1 }, /experts \(buffer 3\) has 2 columns: wanted at least 3/],
+    [{ n_used: 1, n_shared: 1 }, /^$/],
   ],
   expert_matmul: [
     [{ weights: B.logits }, /^$/],
@@ -218,6 +224,31 @@ const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
     [{ bias: [ones(32)] }, /bias .*is \[1, 1, 32\]: wanted \[1, 1, 256\]/],
     [{ bias: [ones(EXPERTS, 32)] }, /bias .*is \[1, 8, 32\]: wanted \[1, 1, 256\]/],
     [{ factor: [ones(1)] }, /factor .*is \[1, 1, 1\]: wanted \[1, 1, 8\]/],
+    [{ ...SHARED, bias: [], factor: [] }, /^$/],
+    [{ ...SHARED, n_shared: 2 }, /n_shared is 2: wanted 0 to 1/],
+    [{ n_shared: 0, shared: [ones(3)] }, /^$/],
+    [
+      { ...SHARED, bias: [] },
+      /weight 0 has a shared expert and a bias or a factor: wanted neither/,
+    ],
+    [{ ...SHARED, factor: [] }, /weight 0 has a shared expert and a bias or a factor: wanted/],
+    [{ shared: [ones(33, 64)], bias: [], factor: [] }, /shared .*is \[1, 33, 64\]: wanted \[1, 32/],
+    [
+      { ...SHARED, weight: [ones(EXPERTS, 1, 64)], rows: [1], bias: [], factor: [] },
+      /rows\[0\] is 1 with a shared expert: wanted at least 2/,
+    ],
+    [
+      {
+        ...SHARED,
+        n_weights: 2,
+        weight: [ones(EXPERTS, 32, 64), ones(EXPERTS, 8, 64)],
+        bias: [],
+        factor: [],
+        rows: [32, 8],
+        output_column: [0, 32],
+      },
+      /shared is missing/,
+    ],
   ],
   expert_sum: [
     [{ scale: -Infinity }, /scale is -inf: wanted a finite number/],

@@ -69,6 +69,8 @@ interface Routing {
   readonly groupsUsed?: number;
   readonly scale?: number;
   readonly leastSum?: number;
+  /** Whether there is an expert that every token has. */
+  readonly shared?: boolean;
 }
 
 /** The experts of one token and their weights, in float64. */
@@ -101,12 +103,14 @@ function routed(logits: ArrayLike<number>, routing: Routing) {
     : chosen.map((e) => shares[e]);
   const sum = Math.max(mine.reduce((a, b) => a + b), routing.leastSum ?? 0);
   const weights = mine.map((p) => (routing.scale ?? 1) * (routing.normalise ? p / sum : p));
-  return { chosen, weights };
+  if (!routing.shared) return { chosen, weights };
+  return { chosen: [...chosen, experts], weights: [...weights, 1] };
 }
 
 /** The operation on buffers 0 (logits), 1 (experts) and 2 (weights). */
 function routeRecipe(device: TestDevice, routing: Routing): Recipe {
-  const { experts, used, bias } = routing;
+  const { experts, used, bias, shared } = routing;
+  const slots = used + (shared ? 1 : 0);
   return {
     ops: [{
       kind: "route",
@@ -116,6 +120,7 @@ function routeRecipe(device: TestDevice, routing: Routing): Recipe {
       bias: bias ? device.tensor(bias, experts) : NONE,
       n_experts: experts,
       n_used: used,
+      n_shared: shared ? 1 : 0,
       score: Score[routing.score],
       normalise: routing.normalise ? 1 : 0,
       n_groups: routing.groups ?? 1,
@@ -123,7 +128,7 @@ function routeRecipe(device: TestDevice, routing: Routing): Recipe {
       scale: routing.scale ?? 1,
       least_sum: routing.leastSum ?? 0,
     }],
-    buffers: [tokenBuffer(experts), indexBuffer(used), tokenBuffer(used)],
+    buffers: [tokenBuffer(experts), indexBuffer(slots), tokenBuffer(slots)],
   };
 }
 
@@ -140,7 +145,7 @@ const SHAPES = [
 for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
   for (const biased of [false, true]) {
     const name = `route by ${score}${biased ? ", chosen with a bias" : ""}`;
-    Deno.test(`${name}: experts, groups of them, weights with and without normalising`, async () => {
+    Deno.test(`${name}: experts, groups of them, weights with and without normalising, the one that every token has`, async () => {
       await withDevice({ threads: 2 }, async (device) => {
         const random = new Random(51);
         for (const shape of SHAPES) {
@@ -153,6 +158,7 @@ for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
               {},
               { normalise: true, scale: 2.5 },
               { normalise: true, leastSum: 0.9 },
+              { normalise: true, scale: 2.5, shared: true },
               { scale: 0.125 },
             ]
           ) {
@@ -162,11 +168,14 @@ for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
             const experts = await everyWay(device, recipe, tokens, { 0: logits }, 1);
             for (let t = 0; t < tokens; t++) {
               const wanted = routed(row(logits, t, shape.experts), routing);
+              const slots = wanted.chosen.length;
               for (const got of experts) {
-                assertEquals(Array.from(bitsOf(row(got, t, shape.used))), wanted.chosen);
+                assertEquals(Array.from(bitsOf(row(got, t, slots))), wanted.chosen);
               }
               for (const got of weights) {
-                assertClose(row(got, t, shape.used), wanted.weights, 2e-6);
+                const mine = row(got, t, slots);
+                assertClose(mine, wanted.weights, 2e-6);
+                if (routing.shared) assertEquals(mine[shape.used], 1);
               }
             }
           }

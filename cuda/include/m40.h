@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 7u
+#define M40_ABI_VERSION 8u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -357,16 +357,17 @@ typedef struct m40_op_softcap {
 } m40_op_softcap;
 
 // The n_used experts of n_experts that have the largest s + bias a token (bias: a vector [n_experts], or M40_NONE), their
-// indices (U32 buffer experts [tokens, n_used]) and weights ([tokens, n_used]). s: the logits, for softmax and for the
-// softmax of the chosen; for sigmoid, or softmax with a bias, what those make of the logits. With n_groups > 1 the experts
-// are in as many equal groups, one after the other; those of the n_groups_used groups whose two largest s + bias (of a
-// group of one: whose only one) have the largest sum are looked at alone.
+// indices (U32 buffer experts [tokens, n_used + n_shared]) and weights ([tokens, n_used + n_shared]). s: the logits, for
+// softmax and for the softmax of the chosen; for sigmoid, or softmax with a bias, what those make of the logits. With
+// n_groups > 1 the experts are in as many equal groups, one after the other; those of the n_groups_used groups whose two
+// largest s + bias (of a group of one: whose only one) have the largest sum are looked at alone.
 // Weights: softmax over all experts, sigmoid, or softmax over the chosen, of the logits, without the bias; where normalise
 // is set, divided by the sum of the chosen, which counts as least_sum at least; then times scale.
 // Largest s + bias first; the lower index (of experts and of groups) first where equal. s, s + bias and a group's sum are
 // floats; one that is not a number counts as -infinity.
+// Behind the chosen stands, where n_shared is 1 and not 0, the expert that every token has: index n_experts, weight 1.
 typedef struct m40_op_route {
-  uint32_t input, experts, weights, bias, n_experts, n_used, score, normalise, n_groups, n_groups_used;
+  uint32_t input, experts, weights, bias, n_experts, n_used, n_shared, score, normalise, n_groups, n_groups_used;
   float scale, least_sum;
 } m40_op_route;
 
@@ -374,17 +375,21 @@ typedef struct m40_op_route {
 // [tokens * n_used, columns]; output is [tokens * n_used, ...]. For each weight i:
 // output[:, output_column[i] ..] = (factor[i][expert] * input * weight[i][expert]^T + bias[i][expert]) * weights[t, slot],
 // where bias is a vector [n_experts * rows[i]], factor a vector [n_experts], and the buffer weights [tokens, n_used]; each
-// may be M40_NONE.
+// may be M40_NONE. Where n_shared is 1 and not 0, there is an expert of index n_experts (a token's last where m40_op_route
+// chose them), which n_used counts: its weights are shared[i], [1, rows[i], columns] of weight[i]'s type, of 2 rows at least;
+// there is neither bias nor factor then. Else shared is not looked at.
 typedef struct m40_op_expert_matmul {
-  uint32_t input, experts, output, weights, n_weights, columns, n_used, n_experts;
+  uint32_t input, experts, output, weights, n_weights, columns, n_used, n_experts, n_shared;
   uint32_t weight[2];
+  uint32_t shared[2];
   uint32_t bias[2];
   uint32_t factor[2];
   uint32_t rows[2];
   uint32_t output_column[2];
 } m40_op_expert_matmul;
 
-// output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot]; weights M40_NONE: ones.
+// output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot], in the order of the slots
+// (a shared expert's is the last of the n_used); weights M40_NONE: ones.
 typedef struct m40_op_expert_sum {
   uint32_t input, weights, residual, output, columns, n_used;
   float scale;

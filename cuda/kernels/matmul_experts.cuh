@@ -37,6 +37,8 @@ struct MatmulExpertsArgs {
   ExpertGroups groups;      // without slots and tiles, each slot is a tile
   const uint32_t* experts;  // [tokens, experts_stride]
   uint32_t experts_stride;
+  uint32_t n_experts;       // the shared one included
+  const void* shared[2][2];  // of each weight, the planes of the shared expert's, or nullptr
   uint32_t parts;           // warps that share the columns: expert_parts, or 1
   uint32_t row_blocks;      // thread blocks of a tile
   uint32_t most_tokens;     // slots that may be multiplied at a time
@@ -63,6 +65,7 @@ struct ExpertPiece {
   uint32_t slots[expert_tile_rows];   // beyond count, some of the tile
   uint32_t inputs[expert_tile_rows];  // where the slots' rows start in the input
   bool last[expert_tile_rows];        // whether all slots of this slot's token are done now
+  const void* planes[2][2];           // of each weight, the expert's: all of a tile's pieces have them
 };
 
 template <uint32_t kType, int R, int kMost>
@@ -100,11 +103,13 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
   {
     const ExpertUnits units(args.parts, args.decode.n_weights);
     const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, unit = warp / units.warps, part = warp % units.warps;
-    const PackedWeight& all = args.decode.weights[units.weight_of(unit)].weight;
+    const uint32_t w = units.weight_of(unit);
+    const PackedWeight& all = args.decode.weights[w].weight;
     const uint32_t n_blocks = packed_blocks(args.decode.columns), begin = part_start(n_blocks, part, args.parts), end = part_start(n_blocks, part + 1, args.parts);
     const uint32_t first_row = units.row_set_of(piece.row_block, unit) * (32 * R);
     if (begin < end && first_row < all.rows) {
-      decode_walk<kType, T, R, no_prologue>(args.decode, packed_expert(all, piece.expert), first_row + lane, PieceInputs<T>{piece}, begin, end,
+      const PackedWeight weight = {kType, 1, all.rows, args.decode.columns, {piece.planes[w][0], piece.planes[w][1]}};
+      decode_walk<kType, T, R, no_prologue>(args.decode, weight, first_row + lane, PieceInputs<T>{piece}, begin, end,
                                             table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
     }
   }
@@ -198,7 +203,11 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
   } else {
     tile.expert = __ldg(args.experts + size_t{number / groups.n_used} * args.experts_stride + number % groups.n_used);
   }
-  if (tile.first == tile.end || tile.expert >= args.decode.weights[0].weight.n_experts) return;
+  if (tile.first == tile.end || tile.expert >= args.n_experts) return;
+  if (threadIdx.x < args.decode.n_weights) {
+    const PackedWeight weight = packed_expert(args.decode.weights[threadIdx.x].weight, args.shared[threadIdx.x], tile.expert);
+    piece.planes[threadIdx.x][0] = weight.planes[0], piece.planes[threadIdx.x][1] = weight.planes[1];
+  }
   const float* const table = shared.floats + shared.kTable;
   stage_table<Format<kType>>(shared.floats + shared.kTable, expert_threads);
 #pragma unroll 1

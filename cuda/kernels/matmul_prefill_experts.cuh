@@ -14,6 +14,7 @@ namespace m40::cuda {
 struct MatmulPrefillExpertArgs {
   MatmulPrefillArgs product;  // its tokens are slots
   ExpertGroups groups;
+  const void* shared[3][2];  // of each weight, the planes of the shared expert's, or nullptr
   bool input_per_slot;     // the input has a row a slot; else a row a token
   const float* slot_scale;  // [tokens, slot_scale_stride], a token's n_used: what rows are multiplied by, or nullptr
   uint32_t slot_scale_stride;
@@ -45,7 +46,7 @@ __device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpert
   const ExpertTile rows = args.groups.tiles[tile.token_tile];
   if (rows.first == rows.end) return;
   PrefillWeight weight = args.product.weights[tile.which];
-  weight.weight = packed_expert(weight.weight, rows.expert);
+  weight.weight = packed_expert(weight.weight, args.shared[tile.which], rows.expert);
   if (weight.bias != nullptr) weight.bias += size_t{rows.expert} * weight.weight.rows;
   if (weight.factor != nullptr) weight.factor += rows.expert;
   const PrefillSlots slots = {rows.first,      rows.end, args.groups.slots, args.input_per_slot ? 1 : args.groups.n_used, args.slot_scale, args.slot_scale_stride,

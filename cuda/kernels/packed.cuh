@@ -127,6 +127,13 @@ __host__ __device__ inline PackedWeight packed_expert(const PackedWeight& weight
   return one;
 }
 
+// As packed_expert; that of index n_experts is the shared expert's, which lies in planes of its own.
+__host__ __device__ inline PackedWeight packed_expert(const PackedWeight& weight, const void* const (&shared)[2], uint32_t expert) {
+  PackedWeight one = packed_expert(weight, expert);
+  if (expert == weight.n_experts) one.planes[0] = shared[0], one.planes[1] = shared[1];
+  return one;
+}
+
 // Repacks n_rows rows of GGUF's blocks (device memory; rows counted over all experts, from first_row on).
 void launch_repack(const void* raw_rows, const PackedWeight& weight, uint64_t first_row, uint64_t n_rows, cudaStream_t stream);
 

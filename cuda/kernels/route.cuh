@@ -25,7 +25,7 @@ struct RouteKernelArgs {
   uint32_t weights_stride;
   const float* bias;  // or nullptr
   uint32_t n_tokens;
-  uint32_t n_experts, n_used, n_groups, n_groups_used;
+  uint32_t n_experts, n_used, n_shared, n_groups, n_groups_used;
   uint32_t score;
   bool normalise;
   float scale, least_sum;
@@ -162,6 +162,10 @@ __device__ __forceinline__ void route(const RouteKernelArgs& args, BlockIndex bl
     share /= total < args.least_sum ? args.least_sum : total;
   }
   for (uint32_t slot = lane; slot < args.n_used; slot += 32) weights[slot] *= share * args.scale;
+  if (lane < args.n_shared) {
+    experts[args.n_used + lane] = args.n_experts;
+    weights[args.n_used + lane] = 1;
+  }
 }
 
 }  // namespace m40::cuda

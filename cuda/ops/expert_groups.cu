@@ -20,7 +20,7 @@ uint64_t expert_groups_bytes(uint32_t n_experts, uint64_t max_rows) {
 }
 
 ExpertGroups grouped_by_expert(const ExpertMatmulArgs& args, uint32_t tile_rows, uint32_t rest_rows, cudaStream_t stream) {
-  const uint32_t n_slots = args.n_tokens * args.n_used, n_experts = args.weights[0].n_experts;
+  const uint32_t n_slots = args.n_tokens * args.n_used, n_experts = args.n_experts();
   ExpertGrouping& made = *args.grouping;
   ExpertGroups groups = {};
   groups.tile_rows = tile_rows;

@@ -15,6 +15,7 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
   expert.groups = groups;
   expert.experts = args.experts;
   expert.experts_stride = args.experts_stride;
+  expert.n_experts = args.n_experts();
   expert.input_per_slot = args.input_per_slot;
   expert.activates = args.activates;
   expert.activation = args.activation;
@@ -40,6 +41,7 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
   for (uint32_t i = 0; i < n; i++) {
     const uint32_t w = first + i;
     decode.weights[i] = {args.weights[w], args.biases[w], args.factors[w], args.output_column[w], 1, 0, 0, 0};
+    std::copy(args.shared[w].planes, args.shared[w].planes + 2, expert.shared[i]);
     rows = std::max(rows, args.weights[w].rows);
   }
   const bool aligned = args.columns % 32 == 0 && args.input_stride % 4 == 0 && is_16_aligned(args.input);

@@ -48,6 +48,8 @@ void launch_weights(const ExpertMatmulArgs& experts, const MatmulArgs& args, con
     const MatmulWeight& from = args.weights[indices[i]];
     prefill.weights[i] = {from.weight, from.bias, from.factor, from.output_column, 1, prefill.n_tiles, 0, 0};
     prefill.n_tiles += packed_tiles(from.weight.rows);
+    const PackedWeight& shared = experts.shared[indices[i]];
+    std::copy(shared.planes, shared.planes + 2, expert.shared[i]);
   }
   const MatmulPrefillLaunch launch = {groups.tile_rows, can_load_four(args)};
   for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill_experts<decltype(t)::value>(expert, launch, stream); });
@@ -57,7 +59,7 @@ void launch_weights(const ExpertMatmulArgs& experts, const MatmulArgs& args, con
 
 void launch_prefill_expert_matmul(const ExpertMatmulArgs& args, cudaStream_t stream) {
   const MatmulArgs product = as_matmul(args);
-  const uint32_t n_experts = args.weights[0].n_experts, n_slots = product.n_rows;
+  const uint32_t n_experts = args.n_experts(), n_slots = product.n_rows;
   const bool large = can_load_four(product) && n_slots / n_experts >= rows_for_large_tiles;
   // What whole tiles leave of a group is multiplied as decoded rows are, eight at a time, where it is half a tile or less.
   // Types whose decoded rows have bits of their own do without.

@@ -117,7 +117,7 @@ struct ExpertGrouping {
   void forget() { experts = nullptr; }
 };
 
-// max_rows: n_used times as many as tokens.
+// n_experts: the shared one included. max_rows: n_used times as many as tokens.
 uint64_t expert_groups_bytes(uint32_t n_experts, uint64_t max_rows);
 
 struct ExpertMatmulArgs {
@@ -133,6 +133,8 @@ struct ExpertMatmulArgs {
   uint32_t columns;
   uint32_t n_weights;
   PackedWeight weights[2];
+  // Of each weight, that of the shared expert, of index n_experts; without planes where there is none.
+  PackedWeight shared[2];
   const float* biases[2];   // [n_experts * rows], or nullptr
   const float* factors[2];  // [n_experts], or nullptr
   uint32_t output_column[2];
@@ -151,6 +153,9 @@ struct ExpertMatmulArgs {
   // The slots of each token are summed up as by launch_expert_sum, whose input is this output; nullptr: they are not. Only
   // where expert_matmul_sums() says so.
   const ExpertSumArgs* sum = nullptr;
+
+  // The shared one included.
+  uint32_t n_experts() const { return weights[0].n_experts + (shared[0].planes[0] != nullptr ? 1 : 0); }
 };
 
 bool expert_matmul_activates(const ExpertMatmulArgs& args);

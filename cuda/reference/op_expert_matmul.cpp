@@ -7,13 +7,17 @@ namespace {
 
 constexpr uint64_t chunk_rows = 64;  // weight rows that a thread takes at a time
 
+// Those of the weights, and the shared one behind them.
+uint32_t all_experts(const m40_op_expert_matmul& op) { return op.n_experts + op.n_shared; }
+
 void check_experts(const Execution& execution, const m40_op_expert_matmul& op) {
+  const uint32_t n_experts = all_experts(op);
   for (uint64_t t = 0; t < execution.step.n_tokens; t++) {
     const uint32_t* experts = execution.row_u32(op.experts, t);
     for (uint32_t slot = 0; slot < op.n_used; slot++) {
-      if (experts[slot] >= op.n_experts) {
+      if (experts[slot] >= n_experts) {
         fail(M40_INVALID_ARGUMENT, "expert_matmul: token %llu of the step goes to expert %u: wanted one below %u",
-             static_cast<unsigned long long>(t), experts[slot], op.n_experts);
+             static_cast<unsigned long long>(t), experts[slot], n_experts);
       }
     }
   }
@@ -39,7 +43,9 @@ void finish(const Execution& execution, const m40_op_expert_matmul& op, uint32_t
 // Rows [begin, end) of weight w of one expert, for all rows that go to it.
 void multiply(const Execution& execution, const m40_op_expert_matmul& op, uint32_t w, uint32_t expert, uint64_t begin, uint64_t end,
               float* scratch) {
-  const Tensor& weight = execution.tensor(op.weight[w]);
+  const bool is_shared = expert == op.n_experts;
+  const Tensor& weight = execution.tensor(is_shared ? op.shared[w] : op.weight[w]);
+  const uint64_t first_row = is_shared ? begin : uint64_t{expert} * op.rows[w] + begin;
   const bool shared_input = execution.desc(op.input).rows == M40_ROWS_TOKENS;
   for (uint64_t t = 0; t < execution.step.n_tokens; t++) {
     const uint32_t* experts = execution.row_u32(op.experts, t);
@@ -47,7 +53,7 @@ void multiply(const Execution& execution, const m40_op_expert_matmul& op, uint32
       if (experts[slot] != expert) continue;
       const uint64_t row = t * op.n_used + slot;
       float* output = execution.row(op.output, row) + op.output_column[w] + begin;
-      execution.kernels.matmul(weight.type, weight.row(uint64_t{expert} * op.rows[w] + begin), weight.row_bytes, op.columns, end - begin,
+      execution.kernels.matmul(weight.type, weight.row(first_row), weight.row_bytes, op.columns, end - begin,
                                execution.row(op.input, shared_input ? t : row), op.columns, 1,
                                output, op.rows[w], scratch);
       finish(execution, op, w, t, slot, begin, end, output);
@@ -63,7 +69,7 @@ void run_expert_matmul(const Execution& execution, const m40_op_expert_matmul& o
   check_experts(execution, op);
   for (uint32_t w = 0; w < op.n_weights; w++) {
     const uint64_t chunks = (op.rows[w] + chunk_rows - 1) / chunk_rows;
-    execution.pool.parallel(op.n_experts * chunks, 1, [&](uint64_t first, uint64_t last, uint32_t thread) {
+    execution.pool.parallel(all_experts(op) * chunks, 1, [&](uint64_t first, uint64_t last, uint32_t thread) {
       for (uint64_t item = first; item < last; item++) {
         const uint64_t begin = item % chunks * chunk_rows;
         multiply(execution, op, w, static_cast<uint32_t>(item / chunks), begin, std::min<uint64_t>(begin + chunk_rows, op.rows[w]),

@@ -97,6 +97,9 @@ void route(const float* logits, const m40_op_route& op, const float* bias, uint3
   if (op.normalise) divisor = std::max(chosen_total, static_cast<double>(op.least_sum) * divisor);
   const double scale = static_cast<double>(op.scale) / divisor;
   for (uint32_t slot = 0; slot < op.n_used; slot++) weights[slot] = static_cast<float>(odds[experts[slot]] * scale);
+  if (op.n_shared == 0) return;
+  experts[op.n_used] = op.n_experts;
+  weights[op.n_used] = 1;
 }
 
 }  // namespace

@@ -78,7 +78,8 @@ ProgramPlan plan_program(const ProgramDescription& program) {
     plan.packed_rows.push_back(packed != 0 ? place(packed) : 0);
     plan.scratch_bytes = std::max(plan.scratch_bytes, op_scratch_bytes(program, op));
     if (op.kind == M40_OP_EXPERT_MATMUL) {
-      groups_bytes = std::max(groups_bytes, expert_groups_bytes(op.expert_matmul.n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used));
+      const uint32_t n_experts = op.expert_matmul.n_experts + op.expert_matmul.n_shared;
+      groups_bytes = std::max(groups_bytes, expert_groups_bytes(n_experts, uint64_t{limits.n_tokens} * op.expert_matmul.n_used));
     } else if (op.kind == M40_OP_HEAD_MATMUL) {
       groups_bytes = std::max(groups_bytes, expert_groups_bytes(op.head_matmul.n_heads, uint64_t{limits.n_tokens} * op.head_matmul.n_heads));
       plan.n_heads = std::max(plan.n_heads, op.head_matmul.n_heads);

@@ -38,7 +38,7 @@ void check_experts(const m40_program& program, const StepResults& results) {
   for (const m40_op& op : program.ops) {
     if (op.kind != M40_OP_EXPERT_MATMUL) continue;
     fail(M40_INVALID_ARGUMENT, "expert_matmul: token %u of the step goes to expert %u: wanted one below %u", results.expert_fault_token - 1,
-         results.expert_fault, op.expert_matmul.n_experts);
+         results.expert_fault, op.expert_matmul.n_experts + op.expert_matmul.n_shared);
   }
 }
 

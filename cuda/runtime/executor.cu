@@ -277,6 +277,7 @@ class Execution : StepOperands {
     uint64_t row = program_.plan.packed_rows[i];
     for (uint32_t w = 0; w < op.n_weights; w++) {
       args.weights[w] = packed(op.weight[w], op.columns, &row);
+      if (op.n_shared != 0) args.shared[w] = tensor(op.shared[w]).packed;
       args.biases[w] = vector(op.bias[w]);
       args.factors[w] = vector(op.factor[w]);
       args.output_column[w] = op.output_column[w];
@@ -290,7 +291,7 @@ class Execution : StepOperands {
   void expert_matmul(size_t i, ExpertMatmulArgs args) {
     const m40_op_expert_matmul& op = program_.ops[i].expert_matmul;
     if (!routed(i, op.experts)) {
-      launch_check_experts(indices(op.experts), args.experts_stride, args.n_tokens, op.n_used, op.n_experts, &results_->expert_fault_token,
+      launch_check_experts(indices(op.experts), args.experts_stride, args.n_tokens, op.n_used, args.n_experts(), &results_->expert_fault_token,
                            stream_);
     }
     expert_products(args);

@@ -72,6 +72,9 @@ uint64_t kv_end(const m40_op_rope_store& op) {
   return op.v_column == M40_NONE ? k_end : std::max(k_end, uint64_t{op.v_column} + uint64_t{op.n_kv_heads} * op.value_dim);
 }
 
+// Experts of a token: chosen and shared.
+uint64_t route_slots(const m40_op_route& op) { return uint64_t{op.n_used} + op.n_shared; }
+
 // Columns up to the end of the last head, of which `values` and those that are copied count.
 uint64_t head_end(const m40_op_head_matmul& op, uint32_t stride, uint32_t values) {
   return uint64_t{op.n_heads - 1} * stride + values + op.copied;
@@ -203,11 +206,12 @@ constexpr Field softcap_fields[] = {
 
 constexpr Field route_fields[] = {
     reads(FIELD(route, input), RowKind::kTokens, COUNT(op.route.n_experts)),
-    writes(FIELD(route, experts), RowKind::kTokens, COUNT(op.route.n_used), M40_ELEMENT_U32),
-    writes(FIELD(route, weights), RowKind::kTokens, COUNT(op.route.n_used)),
+    writes(FIELD(route, experts), RowKind::kTokens, COUNT(route_slots(op.route)), M40_ELEMENT_U32),
+    writes(FIELD(route, weights), RowKind::kTokens, COUNT(route_slots(op.route))),
     optional(vector(FIELD(route, bias), COUNT(op.route.n_experts))),
     FIELD(route, n_experts),
     FIELD(route, n_used),
+    FIELD(route, n_shared),
     FIELD(route, score),
     FIELD(route, normalise),
     FIELD(route, n_groups),
@@ -226,7 +230,10 @@ constexpr Field expert_matmul_fields[] = {
     FIELD(expert_matmul, columns),
     FIELD(expert_matmul, n_used),
     FIELD(expert_matmul, n_experts),
+    FIELD(expert_matmul, n_shared),
     experts(FIELD(expert_matmul, weight), COUNT(op.expert_matmul.n_experts), COUNT(op.expert_matmul.rows[i]), COUNT(op.expert_matmul.columns)),
+    where([](const m40_op& op) { return op.expert_matmul.n_shared != 0; },
+          matrix(FIELD(expert_matmul, shared), COUNT(op.expert_matmul.rows[i]), COUNT(op.expert_matmul.columns))),
     optional(vector(FIELD(expert_matmul, bias), COUNT(uint64_t{op.expert_matmul.n_experts} * op.expert_matmul.rows[i]))),
     optional(vector(FIELD(expert_matmul, factor), COUNT(op.expert_matmul.n_experts))),
     FIELD(expert_matmul, rows),

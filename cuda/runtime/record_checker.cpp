@@ -142,6 +142,14 @@ class RecordChecker {
     if (op_.kind == M40_OP_EXPERT_MATMUL) {
       const m40_buffer_desc& input = program_.buffers[op_.expert_matmul.input];
       if (input.rows != M40_ROWS_TOKENS) check_expert_rows("input", input);
+      if (tensors_ != nullptr && op_.expert_matmul.n_shared != 0) check_shared_types(op_.expert_matmul);
+    }
+  }
+
+  void check_shared_types(const m40_op_expert_matmul& op) const {
+    for (uint32_t i = 0; i < op.n_weights; i++) {
+      const uint32_t type = tensors_->find(op.shared[i])->type, wanted = tensors_->find(op.weight[i])->type;
+      if (type != wanted) reject("shared[%u] (tensor %u) has type %u: wanted that of weight[%u], %u", i, op.shared[i], type, i, wanted);
     }
   }
 
@@ -280,14 +288,17 @@ class RecordChecker {
     at_least_zero("softcap", op.softcap);
   }
 
-  void used_experts(uint32_t n_used, uint32_t n_experts) const {
-    const uint32_t most = n_experts < most_used ? n_experts : most_used;
-    if (n_used == 0 || n_used > most) reject("%u experts used of %u: wanted 1 to %u", n_used, n_experts, most);
+  void used_experts(uint32_t n_used, uint64_t n_experts) const {
+    const uint64_t most = n_experts < most_used ? n_experts : most_used;
+    if (n_used == 0 || n_used > most) {
+      reject("%u experts used of %llu: wanted 1 to %llu", n_used, static_cast<unsigned long long>(n_experts), static_cast<unsigned long long>(most));
+    }
   }
 
   void route(const m40_op_route& op) const {
     used_experts(op.n_used, op.n_experts);
     distinct("input", op.input, "weights", op.weights);
+    enumerated("n_shared", op.n_shared, 1);
     enumerated("score", op.score, M40_SCORE_SOFTMAX_CHOSEN);
     enumerated("normalise", op.normalise, 1);
     finite("scale", op.scale);
@@ -300,10 +311,16 @@ class RecordChecker {
   }
 
   void expert_matmul(const m40_op_expert_matmul& op) const {
-    used_experts(op.n_used, op.n_experts);
+    enumerated("n_shared", op.n_shared, 1);
+    used_experts(op.n_used, uint64_t{op.n_experts} + op.n_shared);
     if (op.n_weights == 0 || op.n_weights > 2) reject("n_weights is %u: wanted 1 or 2", op.n_weights);
     distinct("input", op.input, "output", op.output);
-    for (uint32_t i = 0; i < op.n_weights; i++) output_range(op.rows, op.output_column, i);
+    for (uint32_t i = 0; i < op.n_weights; i++) {
+      output_range(op.rows, op.output_column, i);
+      if (op.n_shared == 0) continue;
+      if (op.rows[i] == 1) reject("rows[%u] is 1 with a shared expert: wanted at least 2", i);
+      if (op.bias[i] != M40_NONE || op.factor[i] != M40_NONE) reject("weight %u has a shared expert and a bias or a factor: wanted neither", i);
+    }
   }
 
   void expert_sum(const m40_op_expert_sum& op) const {

@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 7;
+export const ABI_VERSION = 8;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -256,6 +256,7 @@ export const OPS = {
     bias: "u32",
     n_experts: "u32",
     n_used: "u32",
+    n_shared: "u32",
     score: "u32",
     normalise: "u32",
     n_groups: "u32",
@@ -272,7 +273,9 @@ export const OPS = {
     columns: "u32",
     n_used: "u32",
     n_experts: "u32",
+    n_shared: "u32",
     weight: ["u32", 2],
+    shared: ["u32", 2],
     bias: ["u32", 2],
     factor: ["u32", 2],
     rows: ["u32", 2],

@@ -1,6 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
+import { experts, requireRouting } from "./parts/experts.ts";
 import { feedForward } from "./parts/feed_forward.ts";
 import { NO_ROPE, readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
@@ -38,10 +38,12 @@ export const afmoe: Architecture = {
         feedForward(layer, normed, { activation, ...aside });
       } else {
         // The norm is one of both kinds of experts together.
-        const { into: shared } = model.aside("shared");
-        experts(layer, normed, { routing, activation, ...aside });
-        sharedExperts(layer, normed, { routing, activation, into: shared });
-        model.program.add(aside.into, shared, aside.into);
+        experts(layer, normed, {
+          routing,
+          activation,
+          sharedWidth: routing.sharedWidth,
+          ...aside,
+        });
       }
       layer.addNormed("post_ffw_norm", aside.into);
     }

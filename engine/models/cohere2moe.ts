@@ -19,7 +19,7 @@ export const cohere2moe: Architecture = {
     const rope = readRope(model, "interleaved");
     const windows = readWindows(model, 4);
     const routing = requireRouting(parameters, { score: "sigmoid", normalise: false });
-    const scale = parameters.countOrNone("expert_shared_count", 0) > 0 ? 0.5 : 1;
+    const scale = routing.sharedWidth > 0 ? 0.5 : 1;
 
     model.embed();
     for (const layer of model.layers) {

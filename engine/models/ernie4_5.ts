@@ -1,6 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
+import { experts, requireRouting } from "./parts/experts.ts";
 import { feedForward } from "./parts/feed_forward.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
@@ -40,8 +40,7 @@ export const ernie4_5Moe: Architecture = {
       attention(layer, layer.norm("attn_norm"), { rope });
       const normed = layer.norm("ffn_norm");
       if (layer.index >= routing.denseLayers && layer.index % every === every - 1) {
-        experts(layer, normed, { routing, activation });
-        sharedExperts(layer, normed, { routing, activation });
+        experts(layer, normed, { routing, activation, sharedWidth: routing.sharedWidth });
       } else {
         feedForward(layer, normed, { activation });
       }

@@ -1,6 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting, sharedExperts } from "./parts/experts.ts";
+import { experts, requireRouting } from "./parts/experts.ts";
 import { feedForward } from "./parts/feed_forward.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
@@ -34,8 +34,7 @@ export const hunyuanMoe: Architecture = {
     for (const layer of model.layers) {
       attention(layer, layer.norm("attn_norm"), { rope, norms: "after" });
       const normed = layer.norm("ffn_norm");
-      experts(layer, normed, { routing, activation });
-      sharedExperts(layer, normed, { routing, activation });
+      experts(layer, normed, { routing, activation, sharedWidth: routing.sharedWidth });
     }
     return model.finish();
   },

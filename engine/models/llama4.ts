@@ -43,8 +43,12 @@ export const llama4: Architecture = {
       );
       const normed = layer.norm("ffn_norm");
       if (layer.index % every === every - 1) {
-        experts(layer, normed, { routing, activation, shares: "inputs" });
-        feedForward(layer, normed, { activation, suffix: "_shexp", width: routing.width });
+        experts(layer, normed, {
+          routing,
+          activation,
+          shares: "inputs",
+          sharedWidth: routing.width,
+        });
       } else {
         feedForward(layer, normed, { activation });
       }

@@ -43,6 +43,11 @@ export class ProgramBuilder {
     return this.weightTable.has(name);
   }
 
+  /** The type of a tensor of the file. */
+  type(name: string): string {
+    return this.weightTable.type(name);
+  }
+
   /**
    * Lets the program do without the tensors whose names match, where no operation asks for them.
    *
@@ -291,7 +296,7 @@ export class ProgramBuilder {
     });
   }
 
-  /** The chosen experts of each token and their weights; see m40_op_route. */
+  /** The chosen experts of each token, the one that all have behind them, and their weights; see m40_op_route. */
   route(logits: Buffer, experts: Buffer, weights: Buffer, options: RouteOptions): void {
     this.operations.push({
       kind: "route",
@@ -300,7 +305,8 @@ export class ProgramBuilder {
       weights: weights.index,
       bias: this.optionalVector(options.bias, logits.columns),
       n_experts: logits.columns,
-      n_used: experts.columns,
+      n_used: experts.columns - (options.shared ? 1 : 0),
+      n_shared: options.shared ? 1 : 0,
       score: Score[options.score ?? "softmax"],
       normalise: options.normalise ? 1 : 0,
       n_groups: options.groups ?? 1,
@@ -312,7 +318,8 @@ export class ProgramBuilder {
 
   /**
    * As {@link matmul}, each row with the weights, bias [experts, rows] and factor [experts] of its own
-   * expert; with `weights`, the result is multiplied by the expert's share.
+   * expert; with `weights`, the result is multiplied by the expert's share. With `shared` weights, expert number
+   * `nExperts` has these.
    */
   expertMatmul(
     input: Buffer,
@@ -324,6 +331,7 @@ export class ProgramBuilder {
   ): void {
     const columns = input.columns;
     const { rows, outputColumns } = sideBySide(weights, output);
+    const hasShared = weights.every(({ shared }) => shared !== undefined);
     this.operations.push({
       kind: "expert_matmul",
       input: input.index,
@@ -334,7 +342,11 @@ export class ProgramBuilder {
       columns,
       n_used: experts.columns,
       n_experts: nExperts,
+      n_shared: hasShared ? 1 : 0,
       weight: weights.map((w) => this.weightTable.experts(w.weight, nExperts, w.rows, columns)),
+      shared: weights.map(({ shared, rows }) =>
+        shared === undefined ? NONE : this.weightTable.matrix(shared, rows, columns)
+      ),
       bias: weights.map((w) => this.optionalVector(w.bias, nExperts * w.rows)),
       factor: weights.map((w) => this.optionalVector(w.factor, nExperts)),
       rows,

@@ -18,6 +18,8 @@ export interface MatmulWeight {
   readonly bias?: string;
   /** Name of a tensor that multiplies the product: [1], or [experts]; of types whose scale is apart. */
   readonly factor?: string;
+  /** Of experts: name of the weight of the one that every token has; of the same type. */
+  readonly shared?: string;
 }
 
 /** What an attention layer looks like. */
@@ -129,6 +131,8 @@ export interface RouteOptions {
   readonly score?: keyof typeof Score;
   /** Name of a tensor [experts] that is added for the choice alone. */
   readonly bias?: string;
+  /** Whether every token has one more expert. */
+  readonly shared?: boolean;
   readonly groups?: number;
   readonly groupsUsed?: number;
   /** What the sum of the chosen counts as at least. */

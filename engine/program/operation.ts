@@ -24,7 +24,7 @@ export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = 
   rope_store: ["factors", "q_norm", "k_norm"],
   attention: ["sinks"],
   route: ["bias"],
-  expert_matmul: ["weight", "bias", "factor"],
+  expert_matmul: ["weight", "shared", "bias", "factor"],
   head_matmul: ["weight"],
 };
 

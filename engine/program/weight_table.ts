@@ -28,6 +28,11 @@ export class WeightTable {
     return this.tensors.has(name);
   }
 
+  /** The type of a tensor. */
+  type(name: string): string {
+    return this.tensor(name).type.name;
+  }
+
   /** The index of a vector [columns]; of a tensor of any shape that has as many values. */
   vector(name: string, columns: number): number {
     const { shape } = this.tensor(name);

@@ -35,7 +35,7 @@ export function stepWork(program: Program, size: StepSize): StepWork {
   for (const operation of program.operations) {
     for (const weight of weightsOf(operation)) {
       const { tensor } = program.weights[weight];
-      bytes += tensor.bytes * readShare(operation, tensor.shape, size.tokens);
+      bytes += tensor.bytes * readShare(operation, weight, tensor.shape, size.tokens);
     }
     switch (operation.kind) {
       case "matmul": {
@@ -72,10 +72,16 @@ function weightsOf(operation: Operation): number[] {
 }
 
 /** Which part of a weight a step of so many tokens reads. */
-function readShare(operation: Operation, shape: readonly number[], tokens: number): number {
+function readShare(
+  operation: Operation,
+  weight: number,
+  shape: readonly number[],
+  tokens: number,
+): number {
   if (operation.kind === "embed") return tokens / (shape[1] ?? 1);
-  if (operation.kind !== "expert_matmul") return 1;
-  return 1 - (1 - operation.n_used / operation.n_experts) ** tokens;
+  if (operation.kind !== "expert_matmul" || operation.shared.includes(weight)) return 1;
+  const chosen = operation.n_used - operation.n_shared;
+  return 1 - (1 - chosen / operation.n_experts) ** tokens;
 }
 
 function sum(values: readonly number[]): number {

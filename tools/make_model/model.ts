@@ -127,7 +127,8 @@ function mixedType({ name, shape: size, layer }: Weight, shape: Shape, type: str
   // Q4_K_M as llama.cpp mixes it.
   const output = name === "output.weight" || (shape.tied && name === "token_embd.weight");
   const precious = layer !== undefined &&
-    /\.(attn_v|ffn_down|ffn_down_exps)\.weight$/.test(name) && usesMoreBits(layer, shape.layers);
+    /\.(attn_v|ffn_down|ffn_down_exps|ffn_down_shexp)\.weight$/.test(name) &&
+    usesMoreBits(layer, shape.layers);
   if (output || precious) return "Q6_K";
   return name.endsWith(".attn_qkv.weight") ? "Q5_K" : "Q4_K";
 }

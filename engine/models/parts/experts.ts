@@ -9,6 +9,8 @@ export interface Routing {
   readonly used: number;
   /** Values between an expert's two products. */
   readonly width: number;
+  /** The same of what every token has beside its experts, `expert_shared_count` of them in one feed-forward layer. */
+  readonly sharedWidth: number;
   readonly score: RouteOptions["score"];
   /** Whether the weights of the chosen are divided by their sum. */
   readonly normalise: boolean;
@@ -47,12 +49,14 @@ export function readRouting(
   if (used > groupsUsed * (count / groups)) {
     throw parameters.invalid(`${groupsUsed} groups of ${count / groups} experts have no ${used}`);
   }
+  const width = parameters.has("expert_feed_forward_length")
+    ? parameters.count("expert_feed_forward_length")
+    : parameters.count("feed_forward_length");
   return {
     count,
     used,
-    width: parameters.has("expert_feed_forward_length")
-      ? parameters.count("expert_feed_forward_length")
-      : parameters.count("feed_forward_length"),
+    width,
+    sharedWidth: parameters.countOrNone("expert_shared_count", 0) * width,
     score: readScore(parameters) ?? defaults.score,
     normalise: parameters.flag("expert_weights_norm", defaults.normalise),
     leastSum: LEAST_SUM,
@@ -93,68 +97,97 @@ export interface ExpertsOptions extends Destination {
   readonly limit?: number;
   /** What an expert's share multiplies: what it gives, where absent, or what it is given. */
   readonly shares?: "outputs" | "inputs";
+  /** Values between the products of the experts that every token has, `ffn_*_shexp`; 0 or absent: there are none. */
+  readonly sharedWidth?: number;
   /** What the router sees, where that is not the input, and what its product is multiplied by. */
   readonly router?: { readonly input: Buffer; readonly scale: number };
 }
 
+/** An expert's products, by the names of their weights. */
+const EXPERT_PRODUCTS = ["ffn_gate", "ffn_up", "ffn_down"];
+
 /**
  * A mixture of experts: the router `ffn_gate_inp`, its bias for the choice alone `exp_probs_b`, and the experts
- * `ffn_gate_exps`, `ffn_up_exps` (or both in `ffn_gate_up_exps`), `ffn_down_exps`.
+ * `ffn_gate_exps`, `ffn_up_exps` (or both in `ffn_gate_up_exps`), `ffn_down_exps`; and beside them those that every token
+ * has, in one feed-forward layer `ffn_gate_shexp`, `ffn_up_shexp`, `ffn_down_shexp`. That one is computed as one more
+ * expert of each token, in the same products, where it looks like one.
  */
 export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): Buffer {
   const { model } = layer;
   const { program, stream, hiddenSize } = model;
-  const { routing, activation, alpha, limit, into, scale } = options;
+  const { routing, activation, alpha, limit, into, scale, sharedWidth = 0 } = options;
   const sharesOfInputs = options.shares === "inputs";
   const { router = { input, scale: 1 } } = options;
-  const { count, used, width } = routing;
+  const { count, width } = routing;
+  const isExpert = sharedWidth === width && sharedLooksLikeExpert(layer);
+  const slots = routing.used + (isExpert ? 1 : 0);
 
   const logits = model.scratch("router", count);
-  const chosen = model.indexScratch("chosen", used);
-  const shares = model.scratch("shares", used);
+  const chosen = model.indexScratch("chosen", slots);
+  const shares = model.scratch("shares", slots);
   // A scale beside this weight is its input's (Gemma 4), and none of the product's.
   const weight = { ...layer.weight("ffn_gate_inp", count), factor: undefined };
   program.matmul(router.input, logits, [weight], { scale: router.scale });
   program.route(logits, chosen, shares, {
     ...routing,
+    shared: isExpert,
     bias: layer.has("exp_probs_b.bias") ? layer.name("exp_probs_b.bias") : undefined,
   });
 
-  const gateUp = model.expertScratch("expert up", 2 * width, used);
-  const active = model.expertScratch("expert active", width, used);
-  const down = model.expertScratch("expert down", hiddenSize, used);
+  const expertWeight = (name: string, rows: number) => ({
+    ...layer.weight(`${name}_exps`, rows),
+    shared: isExpert ? layer.name(`${name}_shexp.weight`) : undefined,
+  });
+  const gateUp = model.expertScratch("expert up", 2 * width, slots);
+  const active = model.expertScratch("expert active", width, slots);
+  const down = model.expertScratch("expert down", hiddenSize, slots);
   program.expertMatmul(
     input,
     chosen,
     gateUp,
     count,
-    layer.has("ffn_gate_up_exps.weight") ? [layer.weight("ffn_gate_up_exps", 2 * width)] : [
-      layer.weight("ffn_gate_exps", width),
-      layer.weight("ffn_up_exps", width),
-    ],
+    layer.has("ffn_gate_up_exps.weight")
+      ? [expertWeight("ffn_gate_up", 2 * width)]
+      : [expertWeight("ffn_gate", width), expertWeight("ffn_up", width)],
     // Products of what is multiplied are products that are multiplied.
     { weights: sharesOfInputs ? shares : undefined },
   );
   program.activation(gateUp, active, activation, { gated: true, alpha, limit });
-  program.expertMatmul(active, chosen, down, count, [layer.weight("ffn_down_exps", hiddenSize)]);
+  program.expertMatmul(active, chosen, down, count, [expertWeight("ffn_down", hiddenSize)]);
   const output = into ?? stream;
   program.expertSum(down, sharesOfInputs ? undefined : shares, output, {
     residual: into === undefined ? stream : undefined,
-    used,
+    used: slots,
     scale,
   });
+  if (sharedWidth > 0 && !isExpert) addSharedExperts(layer, input, options, sharedWidth);
   return output;
 }
 
-/** The experts that every token has, `expert_shared_count` of them in one feed-forward layer, where there are any. */
-export function sharedExperts(
+/** Whether the products of the experts that every token has differ from an expert's in nothing but their weights. */
+function sharedLooksLikeExpert(layer: Layer): boolean {
+  const { program } = layer.model;
+  return EXPERT_PRODUCTS.every((name) => {
+    const [routed, shared] = [`${name}_exps`, `${name}_shexp`];
+    const apart = [routed, shared].some((name) =>
+      layer.has(`${name}.bias`) || layer.has(`${name}.scale`)
+    );
+    return !apart && layer.has(`${routed}.weight`) && layer.has(`${shared}.weight`) &&
+      program.type(layer.name(`${routed}.weight`)) === program.type(layer.name(`${shared}.weight`));
+  });
+}
+
+/** Adds what the experts that every token has make of the input to where the others' sum went. */
+function addSharedExperts(
   layer: Layer,
   input: Buffer,
-  { routing, ...options }: Pick<ExpertsOptions, "routing" | "activation" | "into" | "scale">,
+  { activation, scale, into }: ExpertsOptions,
+  width: number,
 ): void {
-  const count = layer.model.parameters.countOrNone("expert_shared_count", 0);
-  if (count === 0) return;
-  feedForward(layer, input, { ...options, suffix: "_shexp", width: count * routing.width });
+  const { model } = layer;
+  const aside = into === undefined ? undefined : model.aside("shared").into;
+  feedForward(layer, input, { activation, scale, into: aside, suffix: "_shexp", width });
+  if (into !== undefined && aside !== undefined) model.program.add(into, aside, into);
 }
 
 /**
@@ -170,7 +203,6 @@ export function denseOrExperts(
   if (layer.index < routing.denseLayers) {
     feedForward(layer, input, { activation });
   } else {
-    experts(layer, input, options);
-    sharedExperts(layer, input, options);
+    experts(layer, input, { ...options, sharedWidth: routing.sharedWidth });
   }
 }
