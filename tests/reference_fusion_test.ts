@@ -271,6 +271,14 @@ for (const [name, make] of Object.entries(PAIRS)) {
           given,
           2,
         );
+        // What the third one reads has the bits of each token by itself, too.
+        await everyWay(
+          device,
+          { ops: [...ops, reader], buffers: [...buffers, { ...buffers[1] }] },
+          tokens,
+          given,
+          buffers.length,
+        );
         alone.forEach((got, way) => {
           const what = `seed ${seed}: ${JSON.stringify(ops)}`;
           try {

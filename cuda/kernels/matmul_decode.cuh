@@ -354,6 +354,7 @@ __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, Bloc
     if constexpr (kPrologue == norm_prologue) {
       static_assert(norm_warps % decode_split_parts == 0, "a warp does the work of whole warps of norm.cuh");
       norm_scales<T>(args, here.token_block * T, shared.norm_sums, scales);
+      if (args.normed != nullptr) keep_normed(args, block.x, scales[0]);
     }
   };
   const DecodeWeight& w = args.weights[here.which];

@@ -44,6 +44,8 @@ struct MatmulDecodeArgs {
   uint32_t* counters;  // 0 before and after
   // What is done to the input first, by a kernel of that prologue.
   const float* norm_weight;
+  float* normed;  // where the norm's output is wanted, too; else nullptr
+  uint32_t n_blocks;
   float epsilon;
   uint32_t activation;
 };

@@ -46,6 +46,7 @@ struct MatmulExpertsArgs {
   bool activates;           // the output is f(first weight's product) * second's, at the first's columns
   uint32_t activation;
   float alpha, limit;       // of the clamped SwiGLU
+  uint32_t copied;          // values of a slot's input, of its own, that are copied behind its sums; with one weight
   const float* slot_scale;  // [tokens, slot_scale_stride]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
   ExpertSlotSum sum;        // with one weight
@@ -191,6 +192,18 @@ __device__ __forceinline__ void add_slots(const MatmulExpertsArgs& args, ExpertP
   }
 }
 
+// Copies what stands behind the multiplied values of a tile's slots to behind their sums.
+__device__ __forceinline__ void copy_behind(const MatmulExpertsArgs& args, const ExpertTile& tile) {
+#pragma unroll 1
+  for (uint32_t place = tile.first; place < tile.end; place++) {
+    const uint32_t slot = args.groups.slots != nullptr ? __ldg(args.groups.slots + place) : place;
+    const float* const from = args.decode.input + size_t{slot} * args.decode.input_stride + args.decode.columns;
+    float* const to = args.decode.output + size_t{slot} * args.decode.output_stride + args.decode.weights[0].weight.rows;
+#pragma unroll 1
+    for (uint32_t i = threadIdx.x; i < args.copied; i += expert_threads) to[i] = from[i];
+  }
+}
+
 // Grid: tiles times row_blocks. kMost: slots that the compiled code multiplies at a time; kAlone: tiles have one slot.
 template <uint32_t kType, int R, int kMost, bool kAlone>
 __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, BlockIndex block, MatmulExpertsShared<kType, R, kMost>& shared) {
@@ -208,6 +221,7 @@ __device__ __forceinline__ void matmul_experts(const MatmulExpertsArgs& args, Bl
     const PackedWeight weight = packed_expert(args.decode.weights[threadIdx.x].weight, args.shared[threadIdx.x], tile.expert);
     piece.planes[threadIdx.x][0] = weight.planes[0], piece.planes[threadIdx.x][1] = weight.planes[1];
   }
+  if (args.copied != 0 && block.x % args.row_blocks == 0) copy_behind(args, tile);
   const float* const table = shared.floats + shared.kTable;
   stage_table<Format<kType>>(shared.floats + shared.kTable, expert_threads);
 #pragma unroll 1

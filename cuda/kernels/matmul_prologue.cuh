@@ -48,6 +48,14 @@ __device__ __forceinline__ void norm_scales(const MatmulDecodeArgs& args, uint32
   }
 }
 
+// Each thread block writes a share of what the norm gives for the one token.
+__device__ __forceinline__ void keep_normed(const MatmulDecodeArgs& args, uint32_t block, float scale) {
+#pragma unroll 1
+  for (uint32_t i = block * (decode_split_parts * 32) + threadIdx.x; i < args.columns; i += args.n_blocks * (decode_split_parts * 32)) {
+    args.normed[i] = args.input[i] * scale * args.norm_weight[i];
+  }
+}
+
 }  // namespace m40::cuda
 
 #endif

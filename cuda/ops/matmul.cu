@@ -84,6 +84,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     decode.counters = args.scratch.counters;
     decode.norm_weight = args.prologue.norm_weight;
     decode.epsilon = args.prologue.epsilon;
+    decode.normed = args.prologue.normed;
     decode.activation = args.prologue.activation;
     launch.prologue = args.prologue.kind;
     uint32_t n_counters = 0;
@@ -96,6 +97,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
       if (splits > 1) n_counters += row_sets * token_blocks;
       n_partials += partial_floats(rows, args.columns, n_tokens);
     }
+    decode.n_blocks = launch.n_blocks;
     launch_decode_types(type, other, decode, launch, stream);
   });
 }

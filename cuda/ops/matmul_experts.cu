@@ -21,6 +21,7 @@ void launch_weights(const ExpertMatmulArgs& args, uint32_t first, uint32_t n, co
   expert.activation = args.activation;
   expert.alpha = args.alpha;
   expert.limit = args.limit;
+  expert.copied = args.copied;
   expert.slot_scale = args.slot_scale;
   expert.slot_scale_stride = args.slot_scale_stride;
   if (args.sum != nullptr) {

@@ -78,6 +78,7 @@ struct MatmulPrologue {
   Kind kind = kNone;
   const float* norm_weight = nullptr;  // kNorm: rms, without bias
   float epsilon = 0;
+  float* normed = nullptr;             // where the norm's output is written as well, or nullptr
   uint32_t activation = 0;             // kActivation: SiLU or GELU by tanh, gated; the input row is gate [columns], up [columns]
 };
 
@@ -138,6 +139,7 @@ struct ExpertMatmulArgs {
   const float* biases[2];   // [n_experts * rows], or nullptr
   const float* factors[2];  // [n_experts], or nullptr
   uint32_t output_column[2];
+  uint32_t copied;          // values behind a slot's input, of its own, that are copied behind its sums; with one weight, decoded
   const float* slot_scale;  // [n_tokens, n_used]: what a slot's row is multiplied by, or nullptr
   uint32_t slot_scale_stride;
   ExpertGrouping* grouping;  // decode and prefill have one each

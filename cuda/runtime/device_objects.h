@@ -65,6 +65,13 @@ bool heads_are_rows(const m40_op_head_matmul& op, const m40_buffer_desc* buffers
 
 ProgramPlan plan_program(const ProgramDescription& program);
 
+// What an operation is to the one after it.
+enum class Fusion : uint8_t {
+  kNone,
+  kWhole,  // can be computed by it, and nobody else reads the result
+  kKept,   // can be computed by it, but others read the result as well: it has to be written
+};
+
 // Throws where there is no such device, or it is too old for the kernels.
 void check_usable(uint32_t device);
 
@@ -114,7 +121,7 @@ struct m40_program : m40::ProgramBase {
   m40_cache* cache;  // nullptr where no operation uses one
   m40::cuda::ProgramPlan plan;
   uint8_t* memory;
-  std::vector<bool> fuses_with_next;  // see find_fusions()
+  std::vector<m40::cuda::Fusion> fusions;  // see find_fusions()
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in, plan.input_bytes
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;

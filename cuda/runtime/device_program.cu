@@ -125,7 +125,7 @@ void place(m40_program& program, const ProgramDescription& description) {
   m40_context* context = program.context;
   check_tables(context, description.ops, description.n_ops);
   context->use();
-  program.fuses_with_next = m40::cuda::find_fusions(program.ops);
+  program.fusions = m40::cuda::find_fusions(program.ops);
   program.graphs.reset(new m40::cuda::ProgramGraphs);
   program.progress.reset(new m40::cuda::StepProgress);
   program.plan = m40::cuda::plan_program(description);

@@ -15,7 +15,7 @@ class Execution : StepOperands {
 
   void run() {
     for (size_t i = 0; i < program_.ops.size(); i++) {
-      if (program_.fuses_with_next[i] && !keeps_hidden(i) && run_fused(i)) {
+      if (program_.fusions[i] != Fusion::kNone && !keeps_hidden(i) && run_fused(i)) {
         i++;
         continue;
       }
@@ -173,6 +173,7 @@ class Execution : StepOperands {
       prologue.kind = MatmulPrologue::kNorm;
       prologue.norm_weight = vector(op.norm.weight);
       prologue.epsilon = op.norm.epsilon;
+      if (program_.fusions[i] == Fusion::kKept) prologue.normed = buffer(op.norm.output);
       input = op.norm.input;
     } else {
       prologue.kind = MatmulPrologue::kActivation;
@@ -312,6 +313,7 @@ class Execution : StepOperands {
       args.output += uint64_t{n_decode} * args.n_used * args.output_stride;
       if (args.slot_scale != nullptr) args.slot_scale += uint64_t{n_decode} * args.slot_scale_stride;
       args.prefill = true;
+      args.copied = 0;
       args.grouping = &groupings_[1];
       launch_expert_matmul(args, stream_);
     }
@@ -322,12 +324,16 @@ class Execution : StepOperands {
     const m40_op_head_matmul& op = program_.ops[i].head_matmul;
     uint64_t row = program_.plan.packed_rows[i];
     const PackedWeight weight = packed(op.weight, op.columns, &row);
-    if (op.copied != 0) {
-      launch_copy_heads({buffer(op.input) + op.columns, stride(op.input), op.input_stride, buffer(op.output) + op.rows, stride(op.output), op.output_stride,
-                         step_.n_tokens, op.n_heads, op.copied},
+    // The product of decoded rows copies by itself, where heads are rows.
+    const bool as_rows = heads_are_rows(op, program_.buffers.data());
+    const uint32_t first = as_rows ? step_.n_decode : 0;
+    if (op.copied != 0 && first < step_.n_tokens) {
+      launch_copy_heads({buffer(op.input) + size_t{first} * stride(op.input) + op.columns, stride(op.input), op.input_stride,
+                         buffer(op.output) + size_t{first} * stride(op.output) + op.rows, stride(op.output), op.output_stride, step_.n_tokens - first, op.n_heads,
+                         op.copied},
                         stream_);
     }
-    if (!heads_are_rows(op, program_.buffers.data())) {
+    if (!as_rows) {
       for (uint32_t h = 0; h < op.n_heads; h++) head_product(op, h, packed_expert(weight, h));
       return;
     }
@@ -342,6 +348,7 @@ class Execution : StepOperands {
     args.columns = op.columns;
     args.n_weights = 1;
     args.weights[0] = weight;
+    args.copied = op.copied;
     expert_products(args);
   }
 

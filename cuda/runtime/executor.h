@@ -7,8 +7,8 @@
 
 namespace m40::cuda {
 
-// For each operation, whether its result is read by the operation after it alone, and that can compute it itself.
-std::vector<bool> find_fusions(const std::vector<m40_op>& ops);
+// For each operation, whether the one after it can compute it itself.
+std::vector<Fusion> find_fusions(const std::vector<m40_op>& ops);
 
 // Puts the whole program on the context's stream. The step's input lies in the device's memory already.
 void launch_program(const m40_program& program, const StepShape& shape);

@@ -35,15 +35,15 @@ bool fuses_with_attention(const std::vector<m40_op>& ops, size_t i) {
   return !read_later(ops, i + 2, rope.q, operation.fields[0].columns(ops[i], 0));
 }
 
-bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
-  if (i + 1 >= ops.size() || ops[i + 1].kind != M40_OP_MATMUL) return false;
+Fusion fusion_with_matmul(const std::vector<m40_op>& ops, size_t i) {
+  if (i + 1 >= ops.size() || ops[i + 1].kind != M40_OP_MATMUL) return Fusion::kNone;
   const m40_op_matmul& matmul = ops[i + 1].matmul;
   uint32_t input, output, columns;
   if (ops[i].kind == M40_OP_NORM) {
     const m40_op_norm& norm = ops[i].norm;
     if (norm.norm != M40_NORM_RMS || norm.weight == M40_NONE || norm.bias != M40_NONE || norm.residual != M40_NONE || norm.factor != M40_NONE ||
         norm.n_groups != 1 || norm.input_column != 0 || norm.output_column != 0) {
-      return false;
+      return Fusion::kNone;
     }
     input = norm.input;
     output = norm.output;
@@ -52,17 +52,18 @@ bool fuses_with_matmul(const std::vector<m40_op>& ops, size_t i) {
     const m40_op_activation& activation = ops[i].activation;
     if (!activation.gated || activation.up != activation.input || activation.up_column != activation.columns ||
         (activation.activation != M40_ACTIVATION_SILU && activation.activation != M40_ACTIVATION_GELU_TANH)) {
-      return false;
+      return Fusion::kNone;
     }
     input = activation.input;
     output = activation.output;
     columns = activation.columns;
   } else {
-    return false;
+    return Fusion::kNone;
   }
   // The product must not write to what its blocks still read.
-  return matmul.input == output && matmul.columns == columns && matmul.output != input && matmul.residual != output &&
-         !read_later(ops, i + 2, output, columns);
+  if (matmul.input != output || matmul.columns != columns || matmul.output == input || matmul.residual == output) return Fusion::kNone;
+  if (!read_later(ops, i + 2, output, columns)) return Fusion::kWhole;
+  return ops[i].kind == M40_OP_NORM && output != input ? Fusion::kKept : Fusion::kNone;
 }
 
 // The gated activation of what two weights make of the same rows, beside each other.
@@ -91,10 +92,11 @@ bool fuses_with_sum(const std::vector<m40_op>& ops, size_t i) {
 
 }  // namespace
 
-std::vector<bool> find_fusions(const std::vector<m40_op>& ops) {
-  std::vector<bool> fusions(ops.size());
+std::vector<Fusion> find_fusions(const std::vector<m40_op>& ops) {
+  std::vector<Fusion> fusions(ops.size());
   for (size_t i = 0; i < ops.size(); i++) {
-    fusions[i] = fuses_with_matmul(ops, i) || fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i);
+    const bool whole = fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i);
+    fusions[i] = whole ? Fusion::kWhole : fusion_with_matmul(ops, i);
   }
   return fusions;
 }
