@@ -1,6 +1,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import OpenAI from "openai";
+import { childrenOf, endOf, lives } from "../process_table.ts";
 import { runtimeAvailable, urlOf, withProgram } from "../compiled_program.ts";
 
 const available = await runtimeAvailable();
@@ -53,6 +54,31 @@ Deno.test({
       assertEquals(missing.code, 1);
       const message = new TextDecoder().decode(missing.stderr);
       assert(message.includes(join(folder, "libm40_cpu.so")), message);
+    });
+  },
+});
+
+Deno.test({
+  name: "the executable starts its device's process itself, outlives it, and takes it with it",
+  ignore: !available,
+  async fn() {
+    await withProgram(async ({ run }) => {
+      for (const first of ["server", "device"]) {
+        const server = run(["serve", "--model", "demo", "--port", "0"]).spawn();
+        const url = await urlOf(server);
+        const [device] = childrenOf(server.pid);
+        assert(lives(device));
+        if (first === "device") {
+          Deno.kill(device, "SIGKILL");
+          await endOf(device);
+          const health = await fetch(url.replace(/\/v1$/, "/health"));
+          await health.body?.cancel();
+          assert(lives(server.pid));
+        }
+        server.kill("SIGKILL");
+        await server.output();
+        assert(await endOf(device) < 1000);
+      }
     });
   },
 });
