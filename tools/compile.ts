@@ -14,8 +14,9 @@ const ROOT = fromFileUrl(new URL("..", import.meta.url));
 
 /** The environment that the program reads: its own settings, and where the user keeps files. */
 const ENVIRONMENT = [
-  ...["M40_API_KEY", "M40_DEBUG", "M40_KERNELS", "M40_MODELS", "NO_COLOR", "SSL_CERT_FILE", "TERM"],
-  ...["HOME", "XDG_CACHE_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"],
+  ...["M40_API_KEY", "M40_CONFIG", "M40_DEBUG", "M40_KERNELS", "M40_MODELS"],
+  ...["NO_COLOR", "SSL_CERT_FILE", "TERM"],
+  ...["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"],
   // Where models are fetched from, and where other programs have put theirs.
   ...[
     "HF_ENDPOINT",
@@ -31,7 +32,7 @@ const ENVIRONMENT = [
 /**
  * What the executable may do. It reads models wherever they are, writes its cache and history where
  * the user keeps such things (which is not known here), listens where it is told, and opens kernel
- * libraries. It starts no other program, and asks nobody: what is not allowed fails.
+ * libraries. It starts no program but itself, for the device, and asks nobody: what is not allowed fails.
  */
 const PERMISSIONS = [
   "--no-prompt",
