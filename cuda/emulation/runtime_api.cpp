@@ -44,7 +44,7 @@ std::mutex mutex;
 cudaError_t last_error = cudaSuccess;  // of this process: an error that a kernel makes stays
 bool lost = false;
 std::string failure;  // what a kernel did wrong
-uint64_t n_grids = 0;
+uint64_t n_grids = 0;  // that kernels were launched on
 // Of graphs that can be launched: how many there are, and how often one was.
 std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
 std::map<void*, size_t> allocations;
@@ -99,7 +99,7 @@ cudaError_t run(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, 
     const std::lock_guard<std::mutex> lock(mutex);
     if (lost) return last_error;
     const uint64_t limit = from_environment("M40_EMULATION_FAIL_AFTER", 0);
-    if (limit != 0 && ++n_grids >= limit) {
+    if (++n_grids >= limit && limit != 0) {
       lost = true;
       failure = "the emulated device was told to fail";
       return last_error = cudaErrorLaunchFailure;
@@ -176,6 +176,11 @@ void Clock::sleep_until(time_point time) {
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocations(void) {
   const std::lock_guard<std::mutex> lock(mutex);
   return n_allocations;
+}
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_launches(void) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return n_grids;
 }
 
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs(void) { return n_live_graphs; }

@@ -30,6 +30,7 @@ const EMULATED = [
   "emulated_choice.ts",
   "emulated_memory.ts",
   "emulated_graphs.ts",
+  "emulated_launches.ts",
   "emulated_hang.ts",
   "emulated_process.ts",
   "device_messages_test.ts",
