@@ -101,7 +101,7 @@ function asText(slots: SlotsObject): string {
     `${found}; ${slots.tokens_per_second.toFixed(1)} tokens/s${
       slots.draining ? "; draining" : ""
     }\n` +
-    describeDevice(slots.device);
+    describeDiskCache(slots) + describeDevice(slots.device);
   if (slots.slots.length === 0) return summary;
   const several = slots.models.length > 1;
   const rows = slots.slots.map((slot) => [
@@ -131,6 +131,15 @@ function describeModels({ models }: SlotsObject): string {
     ];
     return printable(id) + (notes.length === 0 ? "" : ` (${notes.join(", ")})`);
   }).join(", ");
+}
+
+/** A line for the disk cache, where there is one. */
+function describeDiskCache({ disk_cache: disk }: SlotsObject): string {
+  if (disk === undefined) return "";
+  const failures = disk.failures === 0 ? "" : `, ${disk.failures} failures`;
+  return `disk cache: ${formatBytes(disk.bytes)} of ${formatBytes(disk.limit_bytes)}; pages: ` +
+    `${disk.pages_read} read, ${disk.pages_written} written${failures}` +
+    `${disk.writable ? "" : "; nothing more is written"}\n`;
 }
 
 /** A line for the device, of what is known of it. */

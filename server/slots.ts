@@ -54,6 +54,18 @@ export const DeviceObject = z.strictObject({
 }).meta({ id: "Device", description: "The device as it is now; what is not known is absent." });
 export type DeviceObject = z.output<typeof DeviceObject>;
 
+/** The disk cache as models in memory see it. */
+export const DiskCacheObject = z.strictObject({
+  bytes: count().meta({ description: "Bytes of all models' files, as far as is known." }),
+  limit_bytes: count(),
+  pages: count().meta({ description: "KV pages of the models in memory." }),
+  pages_read: count().meta({ description: "Since the models were loaded, as are the next three." }),
+  pages_written: count(),
+  pages_damaged: count(),
+  failures: count().meta({ description: "Pages that could not be read or written." }),
+  writable: z.boolean().meta({ description: "Whether pages are still written." }),
+}).meta({ id: "DiskCache" });
+
 /** The answer of `GET /slots`. */
 export const SlotsObject = z.strictObject({
   model: z.string().nullable().meta({
@@ -77,6 +89,7 @@ export const SlotsObject = z.strictObject({
     description: "Tokens that were looked for in the prefix cache.",
   }),
   prefix_tokens_found: count().meta({ description: "Those of them that were found." }),
+  disk_cache: DiskCacheObject.optional().meta({ description: "Absent where there is none." }),
   preemptions: count(),
   tokens_per_second: z.number().meta({
     description: "Tokens that all sequences together decoded, a second, in the last ten seconds.",
@@ -131,6 +144,7 @@ function slotsObject(
     kv_pages_idle: sum(({ idlePages }) => idlePages),
     prefix_tokens_queried: sum(({ queriedTokens }) => queriedTokens),
     prefix_tokens_found: sum(({ cachedTokens }) => cachedTokens),
+    disk_cache: diskCacheObject(engines.map(({ status }) => status)),
     preemptions: sum(({ preemptions }) => preemptions),
     tokens_per_second: server.rate.tokensPerSecond(),
     device,
@@ -146,6 +160,24 @@ function slotsObject(
         age_seconds: slot.ageMs / 1000,
       }))
     ),
+  };
+}
+
+function diskCacheObject(states: readonly EngineStatus[]): SlotsObject["disk_cache"] {
+  const disks = states.flatMap(({ disk }) => disk === undefined ? [] : [disk]);
+  if (disks.length === 0) return undefined;
+  const sum = (value: (disk: typeof disks[number]) => number) =>
+    disks.reduce((sum, disk) => sum + value(disk), 0);
+  return {
+    // All of them see the same folder, each as it was when it looked last.
+    bytes: Math.max(...disks.map(({ bytes }) => bytes)),
+    limit_bytes: disks[0].limitBytes,
+    pages: sum(({ pages }) => pages),
+    pages_read: sum(({ readPages }) => readPages),
+    pages_written: sum(({ writtenPages }) => writtenPages),
+    pages_damaged: sum(({ damagedPages }) => damagedPages),
+    failures: sum(({ readFailures, writeFailures }) => readFailures + writeFailures),
+    writable: disks.every(({ writes }) => writes),
   };
 }
 

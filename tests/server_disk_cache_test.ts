@@ -16,6 +16,9 @@ Deno.test("a prompt that the server before has seen counts as cached in usage, a
         assert(sample !== null, name);
         return Number(sample[1]);
       };
+      const { disk_cache: disk } = await (await fetch(server.url + "/slots")).json();
+      assertEquals([disk.writable, disk.pages_damaged, disk.failures], [true, 0, 0]);
+      assertEquals(disk.pages_read, value("read_pages_total"));
       const cached = answer.usage.prompt_tokens_details.cached_tokens;
       const counts = ["read_pages_total", "read_failures_total", "writable"].map(value);
       return { text: answer.choices[0].text, cached, counts };
