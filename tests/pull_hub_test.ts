@@ -202,30 +202,30 @@ Deno.test("pull: what a repository has not is answered with what it has", () =>
 Deno.test("pull: of a repository the quantisation is taken that fits the card, the rest is not fetched", () =>
   withPulls(async ({ server, list, models }) => {
     await Deno.mkdir(models);
-    const large = (type: string) => largeModel("qwen3-30b-a3b", type);
-    const files = {
-      "Moe-Q8_0.gguf": large("Q8_0"),
-      "Moe-Q6_K.gguf": large("Q6_K"),
-      "Moe-F16.gguf": large("F16"),
-    };
+    const large = (type: string) => largeModel("mistral-7b", type);
+    // Sizes and headers count, whatever a name says.
+    const files = { "Big-F32.gguf": large("F32"), "Big-Q4_K_M.gguf": large("F32") };
     server.repositories.set("a/Large-GGUF", { files });
     const none = await assertRejects(() => pull("hf.co/a/Large-GGUF"), M40Error);
     assertEquals(none.code, "out_of_memory");
     assertMatch(
       none.message,
-      /Q6_K does not fit on Tesla M40 24GB: its weights have 23\.4 GiB.*22\.4 GiB/,
+      /Q4_K_M does not fit on Tesla M40 24GB: its weights have 27\.0 GiB.*22\.4 GiB/,
     );
-    const asked = await assertRejects(() => pull("hf.co/a/Large-GGUF:Q8_0"), M40Error);
+    const asked = await assertRejects(() => pull("hf.co/a/Large-GGUF:F32"), M40Error);
     assertMatch(
       asked.message,
-      /30\.3 GiB.*A file of up to .* GiB would fit; none here is that small/,
+      /27\.0 GiB.*A file of up to .* GiB would fit; none here is that small/,
     );
 
     // One that fits is said by name, and taken where nothing is asked for.
-    const fitting = await smallModel();
-    Object.assign(files, { "Moe-Q4_K_M.gguf": large("Q4_K_M"), "Moe-Q2_K.gguf": fitting });
-    const advised = await assertRejects(() => pull("hf.co/a/Large-GGUF:Q8_0"), M40Error);
-    assertMatch(advised.message, /would fit: Q4_K_M \(17\.3 GiB\), Q2_K/);
+    Object.assign(files, {
+      "Big-F16.gguf": large("F16"),
+      "Big-Q8_0.gguf": large("Q8_0"),
+      "Big-Q2_K.gguf": await smallModel(),
+    });
+    const advised = await assertRejects(() => pull("hf.co/a/Large-GGUF:F32"), M40Error);
+    assertMatch(advised.message, /would fit: F16 \(13\.5 GiB\), Q8_0 \(7\.2 GiB\), Q2_K/);
     const starts: PullStart[] = [];
     const stop = new AbortController();
     await assertRejects(() =>
@@ -237,7 +237,7 @@ Deno.test("pull: of a repository the quantisation is taken that fits the card, t
         },
       })
     );
-    assertEquals(starts.map(({ source }) => source), ["hf.co/a/Large-GGUF:Q4_K_M"]);
+    assertEquals(starts.map(({ source }) => source), ["hf.co/a/Large-GGUF:Q8_0"]);
     assertEquals(list(), []);
     const ranges = server.asked.filter(({ host }) => host === "cdn").map(({ range }) => range);
     const beyond = ranges.filter((range) => Number(range?.match(/=(\d+)/)?.[1]) > 8 * 2 ** 20);
