@@ -1,6 +1,7 @@
 import { basename } from "@std/path";
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
+import { architectureOf } from "../models/architecture.ts";
 import type { Choice, Source, Variant } from "../store/sources/mod.ts";
 import { loadTokenizer } from "../tokenizer/load.ts";
 import { mayFit, type Suitability, suitabilityOf, type Target } from "./card.ts";
@@ -32,12 +33,13 @@ export async function checkHeads(
 ): Promise<Suitability | undefined> {
   const gguf = await readHeads(heads, { anyType: force });
   try {
+    checkVocabulary(gguf, onNote);
     if (typeof target === "string") {
+      architectureOf(gguf).read(gguf);
       onNote(`Whether it fits is not known: ${target}`);
       return undefined;
     }
     const suitability = suitabilityOf(gguf, target);
-    checkVocabulary(gguf, onNote);
     const { fit, wantedTokens } = suitability;
     if (fit.contextTokens === 0) throw doesNotFit(gguf, choice, source, target, suitability);
     if (fit.contextTokens < wantedTokens) {
