@@ -55,13 +55,25 @@ async function look(
   const known = await cache.get(model);
   if (known !== undefined) return { model, overview: known };
   try {
-    const overview = overviewOf(await readGguf(model.path, { anyType: true }), estimator);
-    // What cannot be run now may be, once a library is there.
-    if (overview.obstacle === undefined) await cache.set(model, overview);
+    const gguf = await readGguf(model.path, { anyType: true });
+    const ready = isReady(estimator);
+    const overview = overviewOf(gguf, ready ? estimator : undefined);
+    if (ready) await cache.set(model, overview);
     return { model, overview };
   } catch (error) {
     if (!(error instanceof M40Error)) throw error;
     return { model, problem: error.message.replace(`${model.path}: `, "") };
+  }
+}
+
+/** Whether what there is to estimate with can be used; a GPU may be taken by others for now. */
+function isReady(estimator: Estimator | undefined): boolean {
+  try {
+    estimator?.ready();
+    return true;
+  } catch (error) {
+    if (!(error instanceof M40Error)) throw error;
+    return false;
   }
 }
 

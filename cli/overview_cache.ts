@@ -107,7 +107,7 @@ function isEntry(value: unknown): value is Entry {
   const { fits, ...figures } = estimate ?? { fits: true };
   const numbers = [rest.contextTokens, ...Object.values(figures)];
   return typeof stamp === "string" && typeof rest.parameters === "number" &&
-    [rest.title, rest.architecture, rest.quantisation].every((text) =>
+    [rest.title, rest.architecture, rest.quantisation, rest.obstacle].every((text) =>
       isAbsentOr("string", text)
     ) &&
     numbers.every((number) => isAbsentOr("number", number)) &&

@@ -6,6 +6,8 @@
  */
 import { FitDevice } from "./fit.ts";
 import type { Gguf } from "./gguf/reader.ts";
+import { SUPPORTED_TYPE_NAMES } from "./gguf/types.ts";
+import { architectureNames } from "./models/architecture.ts";
 import { type Target, targetOf, TESLA_M40 } from "./pull/card.ts";
 
 /** What is estimated of a model. */
@@ -23,7 +25,6 @@ export interface Estimate {
 
 /** Estimates for the GPU of this machine, or a {@link TESLA_M40} where there is none. */
 export class Estimator implements Disposable {
-  /** Opened for the first model: on a GPU that takes most of a second. */
   private device?: FitDevice;
 
   private constructor(private readonly target: Target) {}
@@ -41,14 +42,23 @@ export class Estimator implements Disposable {
 
   /** Changes with everything that the estimates hang on but the model. */
   get signature(): string {
-    return JSON.stringify(this.target);
+    const known = [...architectureNames(), ...SUPPORTED_TYPE_NAMES].join(" ");
+    return `${known} ${JSON.stringify(this.target)}`;
+  }
+
+  /**
+   * Opens the device that says what things take, which on a GPU takes most of a second.
+   *
+   * @throws {M40Error} Where it cannot be used now, which says nothing of a model.
+   */
+  ready(): FitDevice {
+    return this.device ??= FitDevice.open(this.target.device);
   }
 
   /** @throws {M40Error} Where the model cannot run at all. */
   of(gguf: Gguf): Estimate {
     const { card, kvType } = this.target;
-    this.device ??= FitDevice.open(this.target.device);
-    const { contextTokens, trainedTokens, readBytes } = this.device.fit(gguf, { kvType, card });
+    const { contextTokens, trainedTokens, readBytes } = this.ready().fit(gguf, { kvType, card });
     return {
       fits: contextTokens > 0,
       contextTokens,

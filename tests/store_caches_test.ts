@@ -1,4 +1,5 @@
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import fc from "fast-check";
 import { basename, dirname, join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
@@ -332,4 +333,42 @@ Deno.test("store: a record of other files than those that are there is reported,
       recordProblem ?? "",
       /record of x is not used: it is of 5 bytes, and its files have 6/,
     );
+  }));
+
+Deno.test("caches: whatever JSON a manifest is, listing goes on, and only our own errors come of it", () =>
+  inStore(async ({ ollama }) => {
+    const good = await putBlob(ollama, "model", "weights");
+    const odd = fc.oneof(
+      fc.jsonValue(),
+      fc.constantFrom(good.digest, good.mediaType, 7, -0, 1e308),
+    );
+    const layer = fc.oneof(
+      odd,
+      fc.record({ mediaType: odd, digest: odd, size: odd }, { requiredKeys: [] }),
+      fc.record({
+        mediaType: fc.constantFrom("model", "params", "system", "template", "adapter", "")
+          .map((kind) => `application/vnd.ollama.image.${kind}`),
+        digest: fc.constant(good.digest),
+        size: fc.oneof(fc.constant(7), odd),
+      }),
+    );
+    let usable = 0;
+    await fc.assert(
+      fc.asyncProperty(fc.oneof(odd, fc.array(layer, { maxLength: 4 })), async (layers) => {
+        await putManifest(ollama, `${LIBRARY}/fuzzed/latest`, layers);
+        const names = (await listed()).map(([name]) => name);
+        try {
+          const { path, record } = await resolveModel("fuzzed");
+          assertEquals(basename(path), String(good.digest).replace(":", "-"));
+          assertEquals(record?.files.length, 1);
+          assertEquals(names, ["fuzzed:latest"]);
+          usable++;
+        } catch (error) {
+          if (!(error instanceof M40Error)) throw error;
+          assertEquals([error.code, names], ["invalid_model", []]);
+        }
+      }),
+      { numRuns: 300 },
+    );
+    assert(usable > 0, "none was usable");
   }));

@@ -118,6 +118,27 @@ Deno.test("list: what was found out is kept, and found out anew when a file or t
     assertEquals(await look(), fresh);
   }));
 
+Deno.test("list: that a model cannot run is kept as well, until m40 knows more architectures", () =>
+  inStore(async ({ models, home }) => {
+    const bytes = await Deno.readFile(TINY);
+    const text = new TextDecoder("latin1").decode(bytes);
+    // The architecture's name and not the keys that begin with it.
+    const at = text.indexOf("llama", text.indexOf("general.architecture"));
+    bytes.set(new TextEncoder().encode("lemma"), at);
+    await Deno.writeFile(join(models, "x.gguf"), bytes);
+    const fresh = await look();
+    assertMatch(fresh[1].overview?.obstacle ?? "", /architecture "lemma" is not known/);
+    const cache = join(home, "cache/m40/models.json");
+    const kept = await Deno.readTextFile(cache);
+    await Deno.writeTextFile(cache, kept.replace("is not known", "is still not known"));
+    assertMatch((await look())[1].overview?.obstacle ?? "", /is still not known/);
+    const { signature } = JSON.parse(kept);
+    const older = kept.replace("is not known", "was not known")
+      .replace(signature.slice(0, 40), signature.slice(0, 20));
+    await Deno.writeTextFile(cache, older);
+    assertEquals(await look(), fresh);
+  }));
+
 Deno.test("list: four hundred models are listed quickly, once they were looked at", () =>
   inStore(async ({ models }) => {
     for (let i = 0; i < 400; i++) await Deno.link(TINY, join(models, `m${i}.gguf`));
