@@ -258,6 +258,11 @@ Deno.test("pull: what m40 cannot run is refused before its bulk is fetched, and 
     server.repositories.set("a/Odd-GGUF", { files });
     const odd = await assertRejects(() => pull("hf.co/a/Odd-GGUF:Q8_0"), M40Error);
     assertMatch(odd.message, /mamba/);
+    // Without a library that says what things take, as well.
+    const kernels = Deno.env.get("M40_KERNELS")!;
+    Deno.env.set("M40_KERNELS", models);
+    await assertRejects(() => pull("hf.co/a/Odd-GGUF:Q8_0"), M40Error, "mamba");
+    Deno.env.set("M40_KERNELS", kernels);
     assertEquals(list(), []);
     const notes: string[] = [];
     await pull("hf.co/a/Odd-GGUF:Q8_0", { force: true, onNote: (note) => notes.push(note) });
