@@ -11,6 +11,7 @@ const RUNS: Record<string, Record<string, string>> = {
   "reference_fuzz_test.ts": { M40_FUZZ_CASES: "8000" },
   "gguf_fuzz_test.ts": FUZZ,
   "server_fuzz_test.ts": FUZZ,
+  "device_messages_test.ts": { M40_FUZZ_CASES: "20000", M40_FUZZ_SEED: "2" },
   "download_property_test.ts": { M40_FUZZ_CASES: "1000", M40_FUZZ_SEED: "2" },
   "server_http_test.ts": { M40_FUZZ_CASES: "20000" },
 };
