@@ -1,7 +1,7 @@
 import { sizeOf } from "./cache_groups.ts";
 import type { Context } from "./device/context.ts";
 import type { DeviceInfo, DeviceKind } from "./device/library.ts";
-import { openDevice, type OpenedDevice } from "./device/open.ts";
+import { openDeviceInPassing, type OpenedDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import {
@@ -64,7 +64,7 @@ export class FitDevice implements Disposable {
 
   /** @throws {M40Error} As {@link Engine.load} does where there is no such device. */
   static open(device = "auto"): FitDevice {
-    const opened = openDevice(device);
+    const opened = openDeviceInPassing(device);
     try {
       const { library, index } = opened;
       return new FitDevice(opened, library.createContext({ device: index, threads: 1 }));

@@ -47,6 +47,18 @@ export async function openDeviceProcess(device: string): Promise<OpenedDevice> {
   }
 }
 
+/**
+ * {@link openDevice} for who asks a GPU in passing: in a process of its own, since a context of CUDA stays with the
+ * process that made it, and what the card draws with it.
+ */
+export function openDeviceInPassing(device: string): OpenedDevice {
+  return choose(
+    device,
+    (backend) =>
+      backend === "cuda" ? KernelLibrary.startProcess(backend) : KernelLibrary.find(backend),
+  );
+}
+
 function choose(device: string, find: (backend: Backend) => KernelLibrary): OpenedDevice {
   const match = /^(auto|cpu|emulated|cuda(?::(\d{1,4}))?)$/.exec(device);
   if (match === null) {

@@ -1,6 +1,6 @@
 import { M40Error } from "../errors.ts";
 import type { DeviceInfo } from "../device/library.ts";
-import { openDevice } from "../device/open.ts";
+import { openDeviceInPassing } from "../device/open.ts";
 import { type Card, type Fit, fitContext } from "../fit.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import type { KvType } from "../memory_plan.ts";
@@ -37,7 +37,7 @@ export interface Target {
  * @throws {M40Error} Where another one is named that is not there.
  */
 export function targetOf(device: string, kvType: KvType, here = false): Target {
-  const { library, index } = openDevice(device);
+  const { library, index } = openDeviceInPassing(device);
   try {
     const info = library.device(index);
     const { name, kind, memoryBytes } = info;
