@@ -120,7 +120,7 @@ Deno.test("commands on a model that is missing, mistyped or broken end with 1 an
     const [args, wanted] of [
       [["run", "mistrla", "hi"], /no model "mistrla"\. Did you mean "mistral"\?/],
       [["bench", "./nowhere.gguf"], /There is no file \.\/nowhere\.gguf/],
-      [["serve", "--model", cut, "--port=0"], /cut\.gguf: .*truncated/],
+      [["serve", "--model", cut, "--port=0"], /^error: cut: .*truncated/],
       [["tokenize", cut, "x"], /cut\.gguf: .*truncated/],
       [["show", home.path], /is not a file/],
     ] as const

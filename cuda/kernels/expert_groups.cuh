@@ -1,7 +1,8 @@
 // Rows of prompts in groups by their experts, so that products read an expert's weights once a tile of rows.
 //
-// A slot is a row's place in the output: token * n_used + number of the choice. The slots of expert 0 come first, in
-// rising order, then those of expert 1, and so on: the order follows from the choices alone. Groups are cut into tiles.
+// A slot is a row's place in the output: token * n_used + number of the choice. The slots of the last expert come first, in
+// rising order, then those of the one before it, and so on: the order follows from the choices alone, and a shared expert,
+// the last one, whose group is the largest, is not what a launch ends with. Groups are cut into tiles.
 // Where an expert's tiles start in the list of all is a bound on how many the experts before it need, which asks for no
 // sum over them: their slots / rows of a tile, and one for each of them (or for each slot, where those are fewer). So
 // some tiles have no rows, and how many tiles there are follows from the numbers of slots and experts. What whole tiles

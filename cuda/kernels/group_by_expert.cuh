@@ -18,12 +18,13 @@ struct GroupByExpertArgs {
   ExpertGroups groups;
 };
 
-// A warp counts its expert's slots and those of the experts before, and then gathers its own. Experts that do not exist
-// are in no group. Grid: experts by expert_group_warps.
+// A warp counts its expert's slots and those of the experts with higher numbers, whose groups come first, and then gathers
+// its own. Experts that do not exist are in no group. Grid: experts by expert_group_warps.
 __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, BlockIndex block) {
   const ExpertGroups& groups = args.groups;
-  const uint32_t expert = block.x * expert_group_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
-  if (expert >= args.n_experts) return;
+  const uint32_t rank = block.x * expert_group_warps + threadIdx.x / 32, lane = threadIdx.x % 32;
+  if (rank >= args.n_experts) return;
+  const uint32_t expert = args.n_experts - 1 - rank;
   // Calls f with each slot and the expert chosen there, 32 lanes at a time: past the last slot, with none that exists.
   const auto for_each_slot = [&](const auto& f) {
     uint32_t token = lane / groups.n_used, choice = lane % groups.n_used;
@@ -36,7 +37,7 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
     }
   };
   uint32_t before = 0, mine = 0;
-  for_each_slot([&](uint32_t, uint32_t chosen) { before += chosen < expert, mine += chosen == expert; });
+  for_each_slot([&](uint32_t, uint32_t chosen) { before += chosen > expert && chosen < args.n_experts, mine += chosen == expert; });
 #pragma unroll
   for (int step = 16; step > 0; step /= 2) {
     before += __shfl_xor_sync(~0u, before, step);
@@ -44,8 +45,8 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
   }
 
   // Cuts places [from, to) into pieces of as many rows; those behind have none. What no expert takes of a list is the last
-  // expert's.
-  const bool last = expert == args.n_experts - 1;
+  // group's.
+  const bool last = rank == args.n_experts - 1;
   const auto cut = [&](ExpertTile* list, uint32_t first_piece, uint32_t end_piece, uint32_t from, uint32_t to, uint32_t rows) {
     for (uint32_t piece = first_piece + lane; piece < end_piece; piece += 32) {
       const uint32_t first = min(from + (piece - first_piece) * rows, to);
@@ -53,10 +54,10 @@ __device__ __forceinline__ void group_by_expert(const GroupByExpertArgs& args, B
     }
   };
   const uint32_t end = before + mine, left = mine % groups.tile_rows, rest = left <= groups.rest_rows ? left : 0;
-  cut(groups.tiles, expert_tiles(before, expert, groups.tile_rows), last ? groups.n_tiles : expert_tiles(end, expert + 1, groups.tile_rows), before, end - rest,
+  cut(groups.tiles, expert_tiles(before, rank, groups.tile_rows), last ? groups.n_tiles : expert_tiles(end, rank + 1, groups.tile_rows), before, end - rest,
       groups.tile_rows);
   if (groups.rest_rows != 0) {
-    cut(groups.rests, expert_rests(before, expert), last ? groups.n_rests : expert_rests(end, expert + 1), end - rest, end, groups.rest_rows);
+    cut(groups.rests, expert_rests(before, rank), last ? groups.n_rests : expert_rests(end, rank + 1), end - rest, end, groups.rest_rows);
   }
   if (mine == 0) return;
 
