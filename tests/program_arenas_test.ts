@@ -30,6 +30,7 @@ const SHAPES: Record<string, { rows?: number; columns: number; n_experts?: numbe
   "attention sinks": { columns: 1 },
   "route bias": { columns: EXPERTS },
   "expert_matmul weight": { rows: ROWS, columns: COLUMNS, n_experts: EXPERTS },
+  "expert_matmul shared": { rows: ROWS, columns: COLUMNS },
   "expert_matmul bias": { columns: EXPERTS * ROWS },
   "expert_matmul factor": { columns: EXPERTS },
   "head_matmul weight": { rows: ROWS, columns: COLUMNS },
@@ -97,8 +98,10 @@ function operationOf(
         n_used: 1,
         n_experts: EXPERTS,
         weight: [tensors.weight],
-        bias: [tensors.bias],
-        factor: [tensors.factor],
+        // With a shared expert there is neither bias nor factor.
+        ...(tensors.shared === undefined
+          ? { bias: [tensors.bias], factor: [tensors.factor] }
+          : { shared: [tensors.shared] }),
         rows: [ROWS],
       };
     case "head_matmul":
@@ -125,7 +128,11 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
       const device = new TestDevice();
       try {
         const lost = device.context.createArena(1 << 20);
-        const all = fields.map((field) => {
+        const used = fields.filter((field) =>
+          kind !== "expert_matmul" || field === "weight" ||
+          (field === "shared") === (gone === "shared")
+        );
+        const all = used.map((field) => {
           const shape = SHAPES[`${kind} ${field}`] ?? { columns: COLUMNS };
           const { rows = 1, columns, n_experts = 1 } = shape;
           const values = new Float32Array(rows * columns * n_experts).fill(1);
@@ -134,7 +141,7 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
         });
         // The harness numbers the tensors that it uploads; these were uploaded by hand.
         device["nTensors"] = all.length;
-        const tensors = Object.fromEntries(fields.map((field, i) => [field, all[i]]));
+        const tensors = Object.fromEntries(used.map((field, i) => [field, all[i]]));
         const program = device.program({
           ops: [operationOf(kind as keyof typeof WEIGHT_FIELDS, tensors)],
           buffers: [

@@ -1,4 +1,5 @@
 // A models directory of a test's own, and the environment that has pulls come to the test's server.
+import "./own_environment.ts";
 import { join } from "@std/path";
 import { type Content, content, PullServer } from "./pull_server.ts";
 import { ROOT, TINY } from "./cli_program.ts";

@@ -1,4 +1,5 @@
 /** A server of several small models that are loaded when they are asked for, from a folder of its own. */
+import "./own_environment.ts";
 import { join } from "@std/path";
 import { Catalogue, type CatalogueOptions } from "../engine/manager/catalogue.ts";
 import { ModelManager } from "../engine/manager/model_manager.ts";

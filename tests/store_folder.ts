@@ -4,6 +4,7 @@
  *
  * @module
  */
+import "./own_environment.ts";
 import { dirname, join } from "@std/path";
 
 /** Where {@link inStore} has things. */

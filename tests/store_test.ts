@@ -1,3 +1,4 @@
+import "./own_environment.ts";
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";

@@ -20,6 +20,11 @@ const LIBRARY = {
     name: "m40_channel_call",
     nonblocking: true,
   },
+  m40_channel_close_now: {
+    ...CHANNEL_SYMBOLS.m40_channel_close,
+    name: "m40_channel_close",
+    nonblocking: false,
+  },
 } as const satisfies Deno.ForeignLibraryInterface;
 
 /** What a function is handed, as `Deno.dlopen` has it. */
@@ -41,9 +46,10 @@ export class DeviceProcess {
   /**
    * Starts it. It serves a moment later; whoever calls before that waits.
    *
+   * @param closesNow Whether {@link close} ends it before it returns, for who asks something in passing.
    * @throws {M40Error} "internal" where the system starts no process.
    */
-  constructor(path: string) {
+  constructor(path: string, private readonly closesNow = false) {
     this.library = Deno.dlopen(path, LIBRARY);
     const command = new TextEncoder().encode(commandFor(path).map((word) => word + "\0").join(""));
     const out = new BigUint64Array(1);
@@ -89,7 +95,9 @@ export class DeviceProcess {
   async close(): Promise<void> {
     const channel = this.open();
     this.channel = null;
-    await callAsync((error) => this.library.symbols.m40_channel_close(channel, PATIENCE_MS, error));
+    const { symbols } = this.library;
+    if (this.closesNow) call((error) => symbols.m40_channel_close_now(channel, PATIENCE_MS, error));
+    else await callAsync((error) => symbols.m40_channel_close(channel, PATIENCE_MS, error));
     this.library.close();
   }
 

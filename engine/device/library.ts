@@ -180,12 +180,13 @@ export class KernelLibrary {
   /**
    * Finds a backend's library and starts a process that its functions are run in: see {@link DeviceProcess}.
    *
+   * @param closesNow Whether {@link close} ends the process before it returns.
    * @throws {M40Error} As {@link find} does, and "internal" where no process can be started.
    */
-  static startProcess(backend: Backend): KernelLibrary {
+  static startProcess(backend: Backend, closesNow = false): KernelLibrary {
     const path = resolve(pathOf(backend));
     assertVersion(path);
-    const process = new DeviceProcess(path);
+    const process = new DeviceProcess(path, closesNow);
     return new KernelLibrary(path, text(process.symbols.m40_backend()) as Backend, process);
   }
 

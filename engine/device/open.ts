@@ -55,7 +55,7 @@ export function openDeviceInPassing(device: string): OpenedDevice {
   return choose(
     device,
     (backend) =>
-      backend === "cuda" ? KernelLibrary.startProcess(backend) : KernelLibrary.find(backend),
+      backend === "cuda" ? KernelLibrary.startProcess(backend, true) : KernelLibrary.find(backend),
   );
 }
 

@@ -35,7 +35,7 @@ const EMULATED = [
   "emulated_process.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
-  "device_process_failures_test.ts",
+  "slow/device_process_failures_test.ts",
 ];
 
 /**

@@ -51,6 +51,7 @@ export class RangeSet {
   }
 
   remove(start: number, end: number): void {
+    if (start >= end) return;
     this.#ranges = this.#ranges.flatMap((range) =>
       [
         { start: range.start, end: Math.min(range.end, start) },

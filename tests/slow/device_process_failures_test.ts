@@ -6,11 +6,11 @@ import {
   assertRejects,
   assertThrows,
 } from "@std/assert";
-import type { KernelLibrary } from "../engine/device/library.ts";
-import { Engine, M40Error } from "../engine/mod.ts";
-import { BACKEND } from "./device_harness.ts";
-import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
-import { childrenOf, endOf, lives, openDescriptors } from "./process_table.ts";
+import type { KernelLibrary } from "../../engine/device/library.ts";
+import { Engine, M40Error } from "../../engine/mod.ts";
+import { BACKEND } from "../device_harness.ts";
+import { asking, collect, GOLDEN, promptOf } from "../engine_fixture.ts";
+import { childrenOf, endOf, lives, openDescriptors } from "../process_table.ts";
 
 // The device's process is ended, stopped or told to go at every moment: what was asked of it fails with the
 // reason, and nothing of it is left.
@@ -148,7 +148,7 @@ Deno.test("a process that does not end when it is told to is ended by force", as
 
 Deno.test("a program that is killed takes the device's process with it within a second", async () => {
   const script = `
-    const { Engine } = await import(${JSON.stringify(import.meta.resolve("../engine/mod.ts"))});
+    const { Engine } = await import(${JSON.stringify(import.meta.resolve("../../engine/mod.ts"))});
     const options = { device: ${JSON.stringify(BACKEND)}, threads: 1, deviceProcess: true };
     const engine = await Engine.load(${JSON.stringify(GOLDEN)}, options);
     const sampling = { temperature: 0, logitBias: new Map([[2, -100]]) };
@@ -157,7 +157,7 @@ Deno.test("a program that is killed takes the device's process with it within a 
         console.log(engine.loaded.kernels.processId);
       }
     }`;
-  const config = new URL("../deno.json", import.meta.url).pathname;
+  const config = new URL("../../deno.json", import.meta.url).pathname;
   const program = new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "--no-check", "--config", config, "--ext=ts", "-"],
     stdin: "piped",
