@@ -112,7 +112,9 @@ Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
   });
   assertMatch((await readError(response, 503)).message, REASON);
   child.kill("SIGTERM");
-  assertEquals(await output.rest(), "Closed.\n");
+  const said = (await output.rest()).trim().split("\n");
+  // It may come to that before the end, or not.
+  assertEquals(said.filter((line) => line !== "Unloaded llama: its device was lost"), ["Closed."]);
   assertEquals([(await child.status).code, await errors], [0, ""]);
 });
 
