@@ -368,7 +368,8 @@ Deno.test("caches: whatever JSON a manifest is, listing goes on, and only our ow
           assertEquals([error.code, names], ["invalid_model", []]);
         }
       }),
-      { numRuns: 300 },
+      // At random, few are usable.
+      { numRuns: 300, examples: [[[{ ...good, size: 7 }]]] },
     );
     assert(usable > 0, "none was usable");
   }));
