@@ -39,7 +39,8 @@ export async function exerciseClient(server: ExercisedServer): Promise<void> {
 async function exerciseModels(client: OpenAI, model: string): Promise<void> {
   const ids = [];
   for await (const one of client.models.list()) ids.push(one.id);
-  assertEquals(ids, [model]);
+  // The models in memory come first, then the others of the store.
+  assertEquals(ids[0], model);
   assertEquals((await client.models.retrieve(model)).object, "model");
 }
 

@@ -487,6 +487,10 @@ export class Life {
       } // An evaluation may hold pages still.
       else if (!idle) await within(over, "it waits for ever, or starts again and again");
     }
+    // What was over before the last one came may have told of it late.
+    for (let i = 0; i < 1000 && scheduler.status().running + scheduler.status().waiting > 0; i++) {
+      await within(scheduler.idle(), "it waits for ever, or starts again and again");
+    }
     // The last of the others gives its pages back.
     for (let i = 0; i < 10; i++) await this.lock;
     // Pages are still being written, or it is killed.
