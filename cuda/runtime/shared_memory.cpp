@@ -25,10 +25,21 @@ using Long = unsigned long long;
 
 constexpr int size_seals = F_SEAL_SHRINK | F_SEAL_GROW;
 
-// Room for one descriptor beside a message, aligned as the system wants it.
-union ControlRoom {
-  cmsghdr header;
-  char bytes[CMSG_SPACE(sizeof(int))];
+// A message of one byte that has room for a descriptor beside it.
+struct DescriptorMessage {
+  char byte = 0;
+  iovec data = {&byte, 1};
+  alignas(cmsghdr) char room[CMSG_SPACE(sizeof(int))] = {};
+  msghdr message = {};
+
+  DescriptorMessage() {
+    message.msg_iov = &data;
+    message.msg_iovlen = 1;
+    message.msg_control = room;
+    message.msg_controllen = sizeof(room);
+  }
+  DescriptorMessage(const DescriptorMessage&) = delete;
+  DescriptorMessage& operator=(const DescriptorMessage&) = delete;
 };
 
 }  // namespace
@@ -104,14 +115,8 @@ void connect_sockets(Descriptor& one, Descriptor& other) {
 }
 
 void send_descriptor(int socket, int descriptor) {
-  char byte = 0;
-  iovec data = {&byte, 1};
-  ControlRoom room = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = &room;
-  message.msg_controllen = sizeof(room);
+  DescriptorMessage carrier;
+  msghdr& message = carrier.message;
   cmsghdr* header = CMSG_FIRSTHDR(&message);
   header->cmsg_level = SOL_SOCKET;
   header->cmsg_type = SCM_RIGHTS;
@@ -124,14 +129,8 @@ void send_descriptor(int socket, int descriptor) {
 }
 
 Descriptor receive_descriptor(int socket) {
-  char byte;
-  iovec data = {&byte, 1};
-  ControlRoom room = {};
-  msghdr message = {};
-  message.msg_iov = &data;
-  message.msg_iovlen = 1;
-  message.msg_control = &room;
-  message.msg_controllen = sizeof(room);
+  DescriptorMessage carrier;
+  msghdr& message = carrier.message;
   ssize_t got;
   do got = recvmsg(socket, &message, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
   while (got < 0 && errno == EINTR);

@@ -38,7 +38,7 @@ type Given = Deno.PointerValue | Uint8Array<ArrayBuffer> | number | bigint;
 export class DeviceProcess {
   /** The functions, each a message to the process. */
   readonly symbols: Symbols;
-  private readonly library: Deno.DynamicLibrary<typeof LIBRARY>;
+  private readonly opened: Deno.DynamicLibrary<typeof LIBRARY>;
   private channel: Deno.PointerValue;
   /** Memory that calls off the event loop read and write, so that it is not collected meanwhile. */
   private readonly inUse = new Set<unknown>();
@@ -50,16 +50,16 @@ export class DeviceProcess {
    * @throws {M40Error} "internal" where the system starts no process.
    */
   constructor(path: string, private readonly closesNow = false) {
-    this.library = Deno.dlopen(path, LIBRARY);
+    this.opened = Deno.dlopen(path, LIBRARY);
     const command = new TextEncoder().encode(commandFor(path).map((word) => word + "\0").join(""));
     const out = new BigUint64Array(1);
-    const { symbols } = this.library;
+    const { symbols } = this.opened;
     try {
       call((error) =>
         symbols.m40_channel_open(command, BigInt(command.length), asBytes(out), error)
       );
     } catch (error) {
-      this.library.close();
+      this.opened.close();
       throw error;
     }
     this.channel = Deno.UnsafePointer.create(out[0]);
@@ -68,14 +68,14 @@ export class DeviceProcess {
 
   /** Its number in the system. */
   get processId(): number {
-    return this.library.symbols.m40_channel_process(this.open());
+    return this.opened.symbols.m40_channel_process(this.open());
   }
 
   /** How the process ended, where it did without being told to. */
   get loss(): M40Error | undefined {
     if (this.channel === null) return undefined;
     try {
-      call((error) => this.library.symbols.m40_channel_check(this.channel, error));
+      call((error) => this.opened.symbols.m40_channel_check(this.channel, error));
       return undefined;
     } catch (error) {
       return error as M40Error;
@@ -95,10 +95,10 @@ export class DeviceProcess {
   async close(): Promise<void> {
     const channel = this.open();
     this.channel = null;
-    const { symbols } = this.library;
+    const { symbols } = this.opened;
     if (this.closesNow) call((error) => symbols.m40_channel_close_now(channel, PATIENCE_MS, error));
     else await callAsync((error) => symbols.m40_channel_close(channel, PATIENCE_MS, error));
-    this.library.close();
+    this.opened.close();
   }
 
   private open(): Deno.PointerValue {
@@ -107,7 +107,7 @@ export class DeviceProcess {
   }
 
   private forwardAll(): Symbols {
-    const { m40_abi_version, m40_backend, m40_layout } = this.library.symbols;
+    const { m40_abi_version, m40_backend, m40_layout } = this.opened.symbols;
     const local: Record<string, unknown> = { m40_abi_version, m40_backend, m40_layout };
     const remote = Object.entries(SYMBOLS)
       .filter(([name]) => local[name] === undefined)
@@ -117,7 +117,7 @@ export class DeviceProcess {
 
   /** One function, with the parameters that it has where it is called directly. */
   private forward(name: string, definition: Deno.ForeignFunction): unknown {
-    const { symbols } = this.library;
+    const { symbols } = this.opened;
     const index = symbols.m40_channel_function(new TextEncoder().encode(name + "\0"));
     const fails = definition.result === "i32";
     const count = definition.parameters.length - (fails ? 1 : 0);

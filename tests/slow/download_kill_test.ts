@@ -23,7 +23,13 @@ async function run(
   }).spawn();
   const reader = child.stdout.getReader();
   await reader.read();
-  const timer = setTimeout(() => child.kill("SIGKILL"), killAfterMs);
+  const timer = setTimeout(() => {
+    try {
+      child.kill("SIGKILL");
+    } catch {
+      // It has ended by itself in this very moment.
+    }
+  }, killAfterMs);
   const { success, signal } = await child.status;
   clearTimeout(timer);
   await reader.cancel();

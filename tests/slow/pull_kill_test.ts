@@ -5,7 +5,7 @@ import { Home, m40, startM40 } from "../cli_program.ts";
 import { smallModel, smallParts } from "../pull_fixture.ts";
 import { type Content, content, PullServer, sha256Of } from "../pull_server.ts";
 
-const KILLS = Number(Deno.env.get("M40_PULL_KILLS") ?? 20);
+const KILLS = Number(Deno.env.get("M40_PULL_KILLS") ?? 10);
 /** Kills of one pull, at most; then it is left alone. */
 const KILLS_OF_ONE = 4;
 
