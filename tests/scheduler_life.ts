@@ -487,7 +487,8 @@ export class Life {
       } // An evaluation may hold pages still.
       else if (!idle) await within(over, "it waits for ever, or starts again and again");
     }
-    // What was over before the last one came may have told of it late.
+    // A life ends when the scheduler's status is empty: somebody may arrive from within a device
+    // operation after `idle()` was asked, which then speaks of the loop before.
     for (let i = 0; i < 1000 && scheduler.status().running + scheduler.status().waiting > 0; i++) {
       await within(scheduler.idle(), "it waits for ever, or starts again and again");
     }
