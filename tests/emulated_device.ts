@@ -5,7 +5,7 @@ import { plainSequence, TestDevice, tokenBuffer } from "./device_harness.ts";
 import { withEnvironment } from "./emulated_environment.ts";
 
 // A GPU that is missing, too small or lost in the middle of a step. Run by slow/emulated_test.ts: these tests need
-// the emulated library, whose device fails as environment variables tell it to (cuda/emulation/runtime_api.cpp).
+// the emulated library, whose device fails as environment variables tell it to (cuda/emulation/device_state.h).
 
 const ABSENCES: [Record<string, string>, RegExp][] = [
   [{ M40_EMULATION_DEVICES: "0" }, /^no NVIDIA driver is installed, or it is not loaded$/],

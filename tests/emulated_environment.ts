@@ -1,6 +1,6 @@
 /**
  * What tests of the emulated GPU set up: environment variables, which its device heeds
- * (cuda/emulation/runtime_api.cpp), and a folder of libraries in which it stands in the GPU's library's place.
+ * (cuda/emulation/device_state.h), and a folder of libraries in which it stands in the GPU's library's place.
  *
  * @module
  */

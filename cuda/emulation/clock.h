@@ -1,4 +1,4 @@
-// The emulated device's time. It is the host's, but where the device is late or hangs (runtime_api.cpp) whoever sleeps
+// The emulated device's time. It is the host's, but where the device is late or hangs (device_state.h) whoever sleeps
 // makes it pass at once: a test of what happens after a minute takes no minute.
 #ifndef M40_EMULATION_CLOCK_H
 #define M40_EMULATION_CLOCK_H

@@ -1,0 +1,135 @@
+#include "device_state.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+#include "clock.h"
+
+namespace m40::emulation {
+
+namespace {
+
+std::mutex mutex;
+cudaError_t last_error = cudaSuccess;  // of this process: an error that a kernel makes stays
+bool lost = false;
+std::string failure;  // what a kernel did wrong
+std::atomic<bool> hanging{false};
+std::atomic<Clock::rep> skipped{0};     // how far the device's clock is ahead of the host's
+std::atomic<Clock::rep> busy_until{0};  // where the device is late
+
+Clock::duration lateness() { return std::chrono::milliseconds(from_environment("M40_EMULATION_LATE_MS", 0)); }
+bool is_late() { return Clock::now().time_since_epoch().count() < busy_until; }
+
+}  // namespace
+
+uint64_t from_environment(const char* name, uint64_t fallback) {
+  const char* text = getenv(name);
+  return text == nullptr || *text == '\0' ? fallback : strtoull(text, nullptr, 10);
+}
+
+size_t memory_bytes() { return from_environment("M40_EMULATION_MEMORY_BYTES", uint64_t{8} << 30); }
+
+cudaError_t remember(cudaError_t error) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (lost) return last_error;
+  if (error != cudaSuccess) last_error = error;
+  return error;
+}
+
+cudaError_t loss() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return lost ? last_error : cudaSuccess;
+}
+
+cudaError_t lose(const char* reason) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  lost = true;
+  failure = reason;
+  return last_error = cudaErrorLaunchFailure;
+}
+
+void refuse_launch(std::string reason) {
+  {
+    const std::lock_guard<std::mutex> lock(mutex);
+    failure = std::move(reason);
+  }
+  remember(cudaErrorInvalidConfiguration);
+}
+
+void hang() { hanging = true; }
+bool hangs() { return hanging; }
+void occupy() { busy_until = (Clock::now() + lateness()).time_since_epoch().count(); }
+
+void wait_for_device(const char* function) {
+  if (hangs()) {
+    fprintf(stderr, "%s would wait for ever: the emulated device hangs\n", function);
+    abort();
+  }
+  if (is_late()) Clock::sleep_until(Clock::time_point(Clock::duration(busy_until)));
+}
+
+cudaError_t ask() { return remember(hangs() || is_late() ? cudaErrorNotReady : cudaSuccess); }
+
+Clock::time_point Clock::now() {
+  return time_point(std::chrono::steady_clock::now().time_since_epoch() + duration(skipped));
+}
+
+void Clock::sleep_until(time_point time) {
+  const duration left = time - now();
+  if (left <= duration::zero()) return;
+  if (hangs() || lateness() != duration::zero()) {
+    skipped += left.count();
+  } else {
+    std::this_thread::sleep_for(left);
+  }
+}
+
+}  // namespace m40::emulation
+
+using namespace m40::emulation;
+
+cudaError_t cudaGetLastError() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const cudaError_t error = last_error;
+  if (!lost) last_error = cudaSuccess;
+  return error;
+}
+
+cudaError_t cudaPeekAtLastError() {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return last_error;
+}
+
+const char* cudaGetErrorName(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "cudaSuccess";
+    case cudaErrorInvalidValue: return "cudaErrorInvalidValue";
+    case cudaErrorMemoryAllocation: return "cudaErrorMemoryAllocation";
+    case cudaErrorInvalidConfiguration: return "cudaErrorInvalidConfiguration";
+    case cudaErrorInsufficientDriver: return "cudaErrorInsufficientDriver";
+    case cudaErrorNoDevice: return "cudaErrorNoDevice";
+    case cudaErrorInvalidDevice: return "cudaErrorInvalidDevice";
+    case cudaErrorNotReady: return "cudaErrorNotReady";
+    case cudaErrorLaunchFailure: return "cudaErrorLaunchFailure";
+    default: return "cudaErrorUnknown";
+  }
+}
+
+const char* cudaGetErrorString(cudaError_t error) {
+  switch (error) {
+    case cudaSuccess: return "no error";
+    case cudaErrorInvalidValue: return "invalid argument";
+    case cudaErrorMemoryAllocation: return "out of memory";
+    case cudaErrorInsufficientDriver: return "CUDA driver version is insufficient for CUDA runtime version";
+    case cudaErrorNoDevice: return "no CUDA-capable device is detected";
+    case cudaErrorInvalidDevice: return "invalid device ordinal";
+    case cudaErrorInvalidConfiguration:
+    case cudaErrorLaunchFailure: return failure.c_str();
+    default: return "unknown error";
+  }
+}

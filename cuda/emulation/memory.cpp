@@ -1,0 +1,138 @@
+// The emulated device's memory, which is the host's, and page-locked memory.
+#include <stdlib.h>
+#include <string.h>
+
+#include <map>
+#include <mutex>
+
+#include "device_state.h"
+
+using namespace m40::emulation;
+
+namespace {
+
+std::mutex mutex;
+std::map<void*, size_t> allocations;
+size_t allocated_bytes = 0;
+uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
+std::map<const void*, size_t> host_allocations;
+
+bool is_page_locked(const void* memory) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  auto after = host_allocations.upper_bound(memory);
+  if (after == host_allocations.begin()) return false;
+  const auto& [begin, n_bytes] = *--after;
+  return static_cast<const uint8_t*>(memory) < static_cast<const uint8_t*>(begin) + n_bytes;
+}
+
+// A copy that CUDA makes by way of memory of its own is over, for the host, when the device has made it.
+void wait_for_copy(const void* to, const void* from, cudaMemcpyKind kind) {
+  if (kind == cudaMemcpyDeviceToHost && !is_page_locked(to)) wait_for_device("a copy to memory that is not page-locked");
+  if (kind == cudaMemcpyHostToDevice && !is_page_locked(from)) wait_for_device("a copy from memory that is not page-locked");
+}
+
+}  // namespace
+
+// For tests, which look it up themselves: no part of m40.h.
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocations(void) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  return n_allocations;
+}
+
+cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  *total_bytes = memory_bytes();
+  *free_bytes = allocated_bytes < *total_bytes ? *total_bytes - allocated_bytes : 0;
+  return loss();
+}
+
+cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
+  wait_for_device("cudaMalloc");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (const cudaError_t error = loss(); error != cudaSuccess) return error;
+  if (n_bytes > memory_bytes() || allocated_bytes > memory_bytes() - n_bytes) return remember(cudaErrorMemoryAllocation);
+  void* allocated = nullptr;
+  if (posix_memalign(&allocated, 256, n_bytes) != 0) return remember(cudaErrorMemoryAllocation);
+  allocations[allocated] = n_bytes;
+  n_allocations++;
+  allocated_bytes += n_bytes;
+  *memory = allocated;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFree(void* memory) {
+  wait_for_device("cudaFree");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (memory == nullptr) return cudaSuccess;
+  const auto found = allocations.find(memory);
+  if (found == allocations.end()) return remember(cudaErrorInvalidValue);
+  allocated_bytes -= found->second;
+  allocations.erase(found);
+  free(memory);
+  return loss();
+}
+
+cudaError_t cudaHostAlloc(void** memory, size_t n_bytes, unsigned) {
+  wait_for_device("cudaHostAlloc");
+  void* allocated = nullptr;
+  if (posix_memalign(&allocated, 64, n_bytes) != 0) return remember(cudaErrorMemoryAllocation);
+  const std::lock_guard<std::mutex> lock(mutex);
+  host_allocations[allocated] = n_bytes;
+  n_allocations++;
+  *memory = allocated;
+  return cudaSuccess;
+}
+
+cudaError_t cudaFreeHost(void* memory) {
+  wait_for_device("cudaFreeHost");
+  const std::lock_guard<std::mutex> lock(mutex);
+  host_allocations.erase(memory);
+  free(memory);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostRegister(void* memory, size_t n_bytes, unsigned) {
+  wait_for_device("cudaHostRegister");
+  const std::lock_guard<std::mutex> lock(mutex);
+  if (!host_allocations.emplace(memory, n_bytes).second) return remember(cudaErrorInvalidValue);
+  return cudaSuccess;
+}
+
+cudaError_t cudaHostUnregister(void* memory) {
+  wait_for_device("cudaHostUnregister");
+  const std::lock_guard<std::mutex> lock(mutex);
+  return host_allocations.erase(memory) == 1 ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind) {
+  wait_for_device("cudaMemcpy");
+  return cudaMemcpyAsync(to, from, n_bytes, kind, nullptr);
+}
+
+cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind, cudaStream_t stream) {
+  wait_for_copy(to, from, kind);
+  return submit(stream, [=] {
+    memcpy(to, from, n_bytes);
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,
+                              cudaStream_t stream) {
+  wait_for_copy(to, from, kind);
+  return submit(stream, [=] {
+    for (size_t i = 0; i < height; i++) {
+      memcpy(static_cast<uint8_t*>(to) + i * to_pitch, static_cast<const uint8_t*>(from) + i * from_pitch, width);
+    }
+    return cudaSuccess;
+  });
+}
+
+cudaError_t cudaMemset(void* memory, int value, size_t n_bytes) { return cudaMemsetAsync(memory, value, n_bytes, nullptr); }
+
+cudaError_t cudaMemsetAsync(void* memory, int value, size_t n_bytes, cudaStream_t stream) {
+  return submit(stream, [=] {
+    memset(memory, value, n_bytes);
+    return cudaSuccess;
+  });
+}
