@@ -214,6 +214,8 @@ function planOf(
     head_dim: cacheLayers.map(({ headDim }) => headDim),
     value_dim: cacheLayers.map(({ valueDim }) => valueDim),
     group: groupOf,
+    states: [],
+    slots: 0,
   };
   const counts = {
     n_tokens: stepTokens,

@@ -66,6 +66,8 @@ function programOf(
     head_dim: layers.map(({ headDim }) => headDim),
     value_dim: layers.map(({ valueDim, latent }) => latent ? 0 : valueDim),
     group: layers.map(({ group }) => groups.indexOf(group)),
+    states: [],
+    slots: 0,
   });
   const ops = layers.flatMap((layer, i): GivenOperation[] => {
     const shape = {
@@ -262,6 +264,8 @@ Deno.test("a page is as large as the largest group's, and what is wrong with gro
       head_dim: [64, 32, 576],
       value_dim: [64, 32, 0],
       group: [0, 0, 1],
+      states: [],
+      slots: 0,
     };
     const { pageBytes } = device.context.cacheBytes(desc);
     // Of the second group K alone is stored.

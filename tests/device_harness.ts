@@ -68,13 +68,16 @@ export interface EqualLayers {
   readonly page_tokens: number;
   readonly n_pages: number;
   readonly type: number;
+  /** Floats of each state of a sequence. */
+  readonly states: readonly number[];
+  readonly slots: number;
 }
 
 /** The description of such a cache: 16 pages of 4 tokens of one layer, where nothing else is said. */
 export function cacheOf(desc: Partial<EqualLayers>): CacheDesc {
   const { n_layers = 1, n_kv_heads = 1, head_dim = 8 } = desc;
   const { value_dim = head_dim } = desc;
-  const { page_tokens = 4, n_pages = 16, type = 0 } = desc;
+  const { page_tokens = 4, n_pages = 16, type = 0, states = [], slots = 0 } = desc;
   const each = (value: number) => new Array<number>(n_layers).fill(value);
   return {
     ...{ n_layers, n_groups: 1, page_tokens, n_pages, type },
@@ -82,6 +85,8 @@ export function cacheOf(desc: Partial<EqualLayers>): CacheDesc {
     head_dim: each(head_dim),
     value_dim: each(value_dim),
     group: each(0),
+    states,
+    slots,
   };
 }
 

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { HeadNorm, NONE, OPS, type StructOf } from "../engine/device/structs.ts";
+import { HeadNorm, KHeads, NONE, OPS, type StructOf } from "../engine/device/structs.ts";
 import type { Operation } from "../engine/program/operation.ts";
 
 type Kind = keyof typeof OPS;
@@ -98,6 +98,31 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
   expert_sum: () => ({ weights: NONE, residual: NONE, scale: 1 }),
   sample: () => ({ hidden: NONE, hidden_columns: 0 }),
   head_matmul: () => ({ copied: 0 }),
+  conv: () => ({
+    bias: NONE,
+    state: 0,
+    activation: NONE,
+    input_column: 0,
+    factor_column: NONE,
+    gate_column: NONE,
+    output_column: 0,
+  }),
+  delta_rule: ({ n_heads }) => ({
+    state: 0,
+    gate_heads: n_heads,
+    gate_stride: 0,
+    k_heads: KHeads.grouped,
+    scale: 1,
+    epsilon: 1e-6,
+  }),
+  selective_scan: () => ({ state: 0 }),
+  copy: () => ({
+    n_groups: 1,
+    input_column: 0,
+    input_stride: 0,
+    output_column: 0,
+    output_stride: 0,
+  }),
 };
 
 /** What the rest of an array that is given in part is. */

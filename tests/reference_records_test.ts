@@ -278,6 +278,8 @@ function twoLayers(device: TestDevice): Cache {
     head_dim: [8, 8],
     value_dim: [8, 0],
     group: [0, 0],
+    states: [],
+    slots: 0,
   });
 }
 

@@ -1,14 +1,8 @@
 import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { asBytes } from "../engine/device/bytes.ts";
-import type { CacheDesc } from "../engine/device/descriptions.ts";
-import {
-  CACHE_DESC,
-  CONTEXT_OPTIONS,
-  NONE,
-  Status,
-  TENSOR_DESC,
-} from "../engine/device/structs.ts";
+import { type CacheDesc, encodeCacheDesc } from "../engine/device/descriptions.ts";
+import { CONTEXT_OPTIONS, NONE, Status, TENSOR_DESC } from "../engine/device/structs.ts";
 import { BACKEND, TestDevice } from "./device_harness.ts";
 import { answer, answerAsync, assertAnswer, withParts } from "./spoiled_program.ts";
 
@@ -171,7 +165,8 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       answer((e) =>
         symbols.m40_cache_bytes(
           handle,
-          CACHE_DESC.encode({ ...cache.desc, ...desc }),
+          encodeCacheDesc({ ...cache.desc, ...desc }),
+          place,
           place,
           place,
           e,

@@ -165,7 +165,7 @@ Deno.test("steps: every wrong count, offset, token, position, page and parameter
       assertAnswer(
         await parts.step(program, bytes, STEP_HEADER.bytes - 1),
         Status.invalidArgument,
-        /a step block of 67 bytes: wanted at least the header's 68/,
+        /a step block of 71 bytes: wanted at least the header's 72/,
       );
       assertAnswer(
         await parts.step(program, bytes, bytes.length - 1),

@@ -23,12 +23,13 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 8u
+#define M40_ABI_VERSION 9u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
 #define M40_MAX_CACHE_LAYERS 256
 #define M40_MAX_CACHE_GROUPS 16
+#define M40_MAX_STATES 256
 
 // ---- status -----------------------------------------------------------------------------------------
 
@@ -59,8 +60,8 @@ M40_API const char* m40_backend(void);
 
 // Sizes and offsets of every struct in this header, as JSON:
 // {"m40_op": {"bytes": 128, "fields": {"kind": [offset, bytes], ...}}, ...}. The structs of operations say their
-// "kind", too, and the "roles" of their fields: "number", a buffer that the operation "reads", "writes", "updates" or
-// "lends", or a weight, "vector", "matrix" or "experts".
+// "kind", too, and the "roles" of their fields: "number", a "state", a buffer that the operation "reads", "writes",
+// "updates" or "lends", or a weight, "vector", "matrix" or "experts".
 M40_API const char* m40_layout(void);
 
 enum {
@@ -186,13 +187,19 @@ M40_API m40_status m40_upload_finish(m40_context* context, m40_error* error);
 // The tensor's values as floats, from row first_row of all its experts' rows: [n_rows, columns], which n_values are.
 M40_API m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uint64_t first_row, uint64_t n_rows, float* values, uint64_t n_values, m40_error* error);
 
-// ---- KV cache ---------------------------------------------------------------------------------------
+// ---- what sequences keep: KV cache and states -------------------------------------------------------
 
 // Layers that store K and V, in groups, and one pool of pages for all of them: a page holds K and V of every layer of
 // one group for page_tokens tokens, and any page can serve any group, as all are as large as the largest group's. Layers
 // that attend to a window alone are best in groups of their own: a sequence then needs no page behind the window.
+//
+// And states: what layers keep of a sequence that does not grow with it, of a fixed number of floats each. All states of
+// one sequence lie in one slot. A step names for each sequence the slot that its states are read from and the one that
+// they are written to; so what a slot holds can be shared, and kept as it was. How states lie in a slot is the library's
+// own affair.
 typedef struct m40_cache_desc {
-  uint32_t n_layers;     // up to M40_MAX_CACHE_LAYERS; layers that attend to another's K and V are not counted
+  uint32_t n_layers;     // up to M40_MAX_CACHE_LAYERS; layers that attend to another's K and V are not counted. 0, and no
+                         // groups and pages either, for a program without attention, which has states
   uint32_t n_groups;     // up to M40_MAX_CACHE_GROUPS, each with a layer at least
   uint32_t page_tokens;  // a power of two
   uint32_t n_pages;
@@ -201,16 +208,23 @@ typedef struct m40_cache_desc {
   uint32_t head_dim[M40_MAX_CACHE_LAYERS];   // of K
   uint32_t value_dim[M40_MAX_CACHE_LAYERS];  // of V; 0: V is not stored, it is the first values of K (a latent cache)
   uint32_t group[M40_MAX_CACHE_LAYERS];
+  uint32_t n_states;                         // up to M40_MAX_STATES
+  uint32_t n_slots;                          // 0 where n_states is
+  uint32_t state_values[M40_MAX_STATES];     // floats of each state of one sequence
 } m40_cache_desc;
 
-M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, m40_error* error);
+// Bytes of all pages and slots in an arena, and those of one page and of one slot in host memory (0 where there are none).
+M40_API m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes, uint64_t* slot_bytes, m40_error* error);
 M40_API m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* desc, m40_cache** cache, m40_error* error);
-// The three below wait until their copies are made, and may take seconds: no step may be under way on the context.
+// The five below wait until their copies are made, and may take seconds: no step may be under way on the context.
 // Copies page from[i] to page to[i].
 M40_API m40_status m40_cache_copy_pages(m40_cache* cache, const uint32_t* from, const uint32_t* to, uint32_t n_pages, m40_error* error);
 // Copies pages to host memory and back, bit for bit, page_bytes each, in the order given.
 M40_API m40_status m40_cache_save_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, void* memory, uint64_t n_bytes, m40_error* error);
 M40_API m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* pages, uint32_t n_pages, const void* memory, uint64_t n_bytes, m40_error* error);
+// The same of slots, slot_bytes each.
+M40_API m40_status m40_cache_save_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, void* memory, uint64_t n_bytes, m40_error* error);
+M40_API m40_status m40_cache_restore_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, const void* memory, uint64_t n_bytes, m40_error* error);
 
 // ---- programs ---------------------------------------------------------------------------------------
 
@@ -248,6 +262,10 @@ enum {
   M40_OP_EXPERT_SUM = 12,
   M40_OP_SAMPLE = 13,
   M40_OP_HEAD_MATMUL = 14,
+  M40_OP_CONV = 15,
+  M40_OP_DELTA_RULE = 16,
+  M40_OP_SELECTIVE_SCAN = 17,
+  M40_OP_COPY = 18,
 };
 
 enum { M40_NORM_RMS = 0, M40_NORM_LAYER = 1 };
@@ -265,6 +283,8 @@ enum {
 // How head norms stand to the rotation.
 enum { M40_HEAD_NORM_NONE = 0, M40_HEAD_NORM_BEFORE = 1, M40_HEAD_NORM_AFTER = 2 };
 enum { M40_SCORE_SOFTMAX = 0, M40_SCORE_SIGMOID = 1, M40_SCORE_SOFTMAX_CHOSEN = 2 };
+// Which K head a head has: of n, head h has h / (n / n_k_heads), or h % n_k_heads.
+enum { M40_K_HEADS_GROUPED = 0, M40_K_HEADS_CYCLED = 1 };
 
 // Buffers are named by their index in the program's list; tensors by what m40_tensor_from_* gave.
 
@@ -402,6 +422,55 @@ typedef struct m40_op_sample {
   uint32_t logits, columns, hidden, hidden_columns;
 } m40_op_sample;
 
+// Operations with a state compute a sequence's tokens one after the other, in one order of additions: a state's bits
+// depend on its sequence's tokens alone, not on what else is in the step, nor on how the tokens are cut into steps, nor on
+// which of them are decoded. `state` is an index of the cache's states, which must have the values that are said here; no
+// two operations of a program have one in common. The state of a sequence that begins is zeros.
+//
+// softplus(x) = x > 20 ? x : log1p(exp(x)), sigmoid(x) = 1 / (1 + exp(-x)).
+
+// A causal convolution of each column by itself, over the last `kernel` tokens of its sequence. With
+// x[t, c] = input[t, input_column + c], times input[t, factor_column + c] where factor_column is not M40_NONE, and 0 before
+// the sequence's first token,
+// output[t, output_column + c] = f(sum over j of weight[c, j] * x[t - (kernel - 1) + j, c] + bias[c]), times
+// input[t, gate_column + c] where gate_column is not M40_NONE. f: M40_ACTIVATION_SILU, or M40_NONE for none. weight: a vector
+// [columns * kernel]; bias: [columns], or M40_NONE. kernel: 2 to 8. Input and output are two buffers.
+// State: x of the last kernel - 1 tokens, (kernel - 1) * columns values.
+typedef struct m40_op_conv {
+  uint32_t input, output, weight, bias, state, columns, kernel, activation, input_column, factor_column, gate_column, output_column;
+} m40_op_conv;
+
+// The gated delta rule (Yang et al. 2024, arXiv:2412.06464), each head of V by itself. Of a token, q and k [n_k_heads, key_dim]
+// stand at q_column and k_column of the buffer qkv, v [n_heads, value_dim] at v_column; the numbers a and b of head h in the
+// buffer gates, at a_column (b_column) + h / gate_heads * gate_stride + h % gate_heads, of whole groups of gate_heads. Which
+// K head head h has, k_heads says: M40_K_HEADS_*. With q and k each divided by sqrt(sum of their squares + epsilon),
+// g = exp(decay[h] * softplus(a + a_bias[h])), beta = sigmoid(b) and S [key_dim, value_dim]:
+//   S = g * S;  S = S + k (beta * (v - S^T k))^T;  output[h] = scale * S^T q.
+// decay and a_bias: vectors [n_heads]. output: [n_heads, value_dim], of another buffer than qkv and gates.
+// State: S of each head, n_heads * key_dim * value_dim values.
+typedef struct m40_op_delta_rule {
+  uint32_t qkv, gates, output, decay, a_bias, state, n_heads, n_k_heads, key_dim, value_dim, q_column, k_column, v_column, a_column, b_column,
+      gate_heads, gate_stride, k_heads;
+  float scale, epsilon;
+} m40_op_delta_rule;
+
+// The state space of Mamba-2 (Dao and Gu 2024, arXiv:2405.21060), each head by itself. x [n_heads, head_dim] stands at x_column
+// of the buffer input, B and C [n_groups, state_dim] at b_column and c_column, dt [n_heads] at dt_column of the buffer steps,
+// which may be the input. Head h has group h / (n_heads / n_groups). With d = softplus(dt + dt_bias[h]) and
+// S [head_dim, state_dim]:
+//   S = exp(d * decay[h]) * S + d * x B^T;  output[h] = S C + skip[h] * x.
+// decay, skip and dt_bias: vectors [n_heads]. output: [n_heads, head_dim], of another buffer than input and steps.
+// State: S of each head, n_heads * head_dim * state_dim values.
+typedef struct m40_op_selective_scan {
+  uint32_t input, steps, output, decay, skip, dt_bias, state, n_heads, n_groups, head_dim, state_dim, x_column, b_column, c_column, dt_column;
+} m40_op_selective_scan;
+
+// n_groups groups of `columns` values: group g goes from input_column + g * input_stride on to
+// output_column + g * output_stride on. Input and output are two buffers.
+typedef struct m40_op_copy {
+  uint32_t input, output, columns, n_groups, input_column, input_stride, output_column, output_stride;
+} m40_op_copy;
+
 typedef struct m40_op {
   uint32_t kind;   // M40_OP_*
   uint32_t flags;  // 0
@@ -420,6 +489,10 @@ typedef struct m40_op {
     m40_op_expert_sum expert_sum;
     m40_op_sample sample;
     m40_op_head_matmul head_matmul;
+    m40_op_conv conv;
+    m40_op_delta_rule delta_rule;
+    m40_op_selective_scan selective_scan;
+    m40_op_copy copy;
     uint32_t words[30];
   };
 } m40_op;
@@ -429,7 +502,7 @@ typedef struct m40_limits {
   uint32_t n_tokens;
   uint32_t n_sequences;
   uint32_t n_outputs;
-  uint32_t n_sequence_pages;  // pages of one sequence in a group
+  uint32_t n_sequence_pages;  // pages of one sequence in a group; not looked at where there are no layers
   uint32_t n_vocab;
   uint32_t reserved;
   uint64_t step_bytes;        // of m40_step's input block
@@ -459,6 +532,11 @@ M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* 
 // first one on. Looked at are those that the sequence's tokens in this step are written to, and those that they attend to
 // in any layer of the group, by the windows of the program's attention operations; the others, before and behind, may be
 // M40_NONE.
+//
+// The states say for each sequence the slot that its states are read from, M40_NONE where it begins, and the one that they
+// are written to, after the sequence's last token in this step; the two may be one. No slot is written by two sequences, and
+// none that one writes is read by another. They are looked at for sequences that have tokens in the step, where the program
+// has an operation with a state. A step that fails may have written them.
 typedef struct m40_step_header {
   uint32_t n_tokens;
   uint32_t n_sequences;
@@ -477,6 +555,7 @@ typedef struct m40_step_header {
   uint32_t n_token_biases;
   uint32_t masks;            // -> uint32 [n_masks, ceil(n_vocab / 32)]: bit set: the token is allowed
   uint32_t n_masks;
+  uint32_t states;           // -> uint32 [n_sequences, 2]: the slots that states are read from and written to
 } m40_step_header;
 
 enum {

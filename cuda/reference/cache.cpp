@@ -1,4 +1,4 @@
-// The KV cache: its pages, and their way to the host and back.
+// What sequences keep: pages of K and V, slots of states, and their way to the host and back.
 #include <string.h>
 
 #include "../runtime/checks.h"
@@ -48,14 +48,16 @@ void check_cache(const m40_cache* cache) {
 }  // namespace
 
 extern "C" m40_status m40_cache_bytes(m40_context* context, const m40_cache_desc* desc, uint64_t* n_bytes, uint64_t* page_bytes,
-                                      m40_error* error) {
+                                      uint64_t* slot_bytes, m40_error* error) {
   return guarded(error, [&] {
     require(context, "context");
     require(desc, "desc");
-    const uint64_t size = place_layers(*desc, nullptr);
-    const uint64_t all = m40::checked_cache_bytes(*desc, size);
+    const uint64_t page_size = place_layers(*desc, nullptr);
+    const uint64_t slot_size = m40::place_states(*desc, nullptr, m40::reference::alignment);
+    const uint64_t all = m40::checked_cache_bytes(*desc, page_size) + m40::checked_slots_bytes(*desc, slot_size);
     if (n_bytes != nullptr) *n_bytes = all;
-    if (page_bytes != nullptr) *page_bytes = size;
+    if (page_bytes != nullptr) *page_bytes = page_size;
+    if (slot_bytes != nullptr) *slot_bytes = slot_size;
   });
 }
 
@@ -64,10 +66,13 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     require(arena, "arena");
     require(desc, "desc");
     require(cache, "cache");
-    std::unique_ptr<m40_cache> created(new m40_cache{arena, *desc, nullptr, 0, {}});
+    std::unique_ptr<m40_cache> created(new m40_cache{arena, *desc, nullptr, 0, {}, nullptr, 0, {}});
     created->page_bytes = place_layers(*desc, created->layers);
-    const uint64_t n_bytes = m40::checked_cache_bytes(*desc, created->page_bytes);
+    created->slot_bytes = m40::place_states(*desc, created->states, m40::reference::alignment);
+    const uint64_t pages_bytes = m40::checked_cache_bytes(*desc, created->page_bytes);
+    const uint64_t n_bytes = pages_bytes + m40::checked_slots_bytes(*desc, created->slot_bytes);
     created->memory = arena->next(n_bytes, "a KV cache");
+    created->slots = created->memory + pages_bytes;
     auto& caches = arena->context->caches;
     caches.push_back(std::move(created));
     arena->take(n_bytes);
@@ -105,6 +110,28 @@ extern "C" m40_status m40_cache_restore_pages(m40_cache* cache, const uint32_t* 
     m40::check_page_memory(cache->page_bytes, memory, n_bytes, n_pages);
     for (uint32_t i = 0; i < n_pages; i++) {
       memcpy(cache->page(pages[i]), static_cast<const uint8_t*>(memory) + i * cache->page_bytes, cache->page_bytes);
+    }
+  });
+}
+
+extern "C" m40_status m40_cache_save_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, void* memory, uint64_t n_bytes,
+                                           m40_error* error) {
+  return guarded(error, [&] {
+    check_cache(cache);
+    m40::check_slots(cache->desc, slots, n_slots, cache->slot_bytes, memory, n_bytes);
+    for (uint32_t i = 0; i < n_slots; i++) {
+      memcpy(static_cast<uint8_t*>(memory) + i * cache->slot_bytes, cache->slot(slots[i]), cache->slot_bytes);
+    }
+  });
+}
+
+extern "C" m40_status m40_cache_restore_slots(m40_cache* cache, const uint32_t* slots, uint32_t n_slots, const void* memory,
+                                              uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    check_cache(cache);
+    m40::check_slots(cache->desc, slots, n_slots, cache->slot_bytes, memory, n_bytes);
+    for (uint32_t i = 0; i < n_slots; i++) {
+      memcpy(cache->slot(slots[i]), static_cast<const uint8_t*>(memory) + i * cache->slot_bytes, cache->slot_bytes);
     }
   });
 }

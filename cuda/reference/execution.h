@@ -64,6 +64,10 @@ void run_route(const Execution& execution, const m40_op_route& op);
 void run_expert_matmul(const Execution& execution, const m40_op_expert_matmul& op);
 void run_expert_sum(const Execution& execution, const m40_op_expert_sum& op);
 void run_sample(const Execution& execution, const m40_op_sample& op);
+void run_conv(const Execution& execution, const m40_op_conv& op);
+void run_delta_rule(const Execution& execution, const m40_op_delta_rule& op);
+void run_selective_scan(const Execution& execution, const m40_op_selective_scan& op);
+void run_copy(const Execution& execution, const m40_op_copy& op);
 
 // Bytes of scratch memory a thread for those that need any.
 uint64_t embed_scratch_bytes(const m40_op_embed& op);
@@ -74,11 +78,14 @@ uint64_t attention_scratch_bytes(const m40_op_attention& op, const m40_cache_des
 uint64_t route_scratch_bytes(const m40_op_route& op);
 uint64_t expert_matmul_scratch_bytes(const m40_op_expert_matmul& op);
 uint64_t sample_scratch_bytes(const m40_op_sample& op);
+uint64_t delta_rule_scratch_bytes(const m40_op_delta_rule& op);
 
 // cap(x) of m40.h.
 float soft_capped(float value, float softcap);
 
 float sigmoid(float x);
+float silu(float x);
+float softplus(float x);
 
 // Divides by the root of the mean square, in place: attention heads. weight: [n], or nullptr for ones.
 void normalise_head(float* head, const float* weight, uint32_t n, float epsilon);

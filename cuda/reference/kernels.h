@@ -33,6 +33,15 @@ struct Kernels {
   void (*add_scaled_f16)(float* sum, const uint16_t* values, float scale, size_t n);
   // Rounds to nearest, ties to even.
   void (*to_f16)(const float* values, uint16_t* halves, size_t n);
+
+  // One token of the gated delta rule (m40_op_delta_rule) over a head's state [n_rows, n_columns], q and k of one length 1:
+  // state *= decay; state += k (beta * (v - state^T k))^T; output = scale * state^T q.
+  void (*delta_step)(float* state, size_t n_rows, size_t n_columns, const float* q, const float* k, const float* v, float decay,
+                     float beta, float scale, float* output);
+  // One token of a head's state space (m40_op_selective_scan), whose state is [n_rows, n_columns] of a row a value of B and C:
+  // state = decay * state + b (step_size * x)^T; output = state^T c + skip * x.
+  void (*scan_step)(float* state, size_t n_rows, size_t n_columns, const float* x, const float* b, const float* c, float decay,
+                    float step_size, float skip, float* output);
 };
 
 // Floats of scratch memory that one thread needs for matmul over so many columns: the same for any number.

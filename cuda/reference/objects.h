@@ -40,6 +40,11 @@ struct CacheLayer {
   uint64_t key_head_bytes, value_head_bytes;  // from a head to that of the next token
 };
 
+// A sequence that has rows in a step.
+struct SequenceRows {
+  uint32_t sequence, first, n;
+};
+
 // Where a program's memory lies, relative to its start.
 struct ProgramPlan {
   std::vector<uint64_t> buffers;
@@ -64,15 +69,19 @@ struct m40_arena : m40::Arena {
 };
 
 // A page of a group is [its layers]: K [n_kv_heads][page_tokens] heads of head_dim values, then V of value_dim, but for
-// layers whose V are the first values of K.
+// layers whose V are the first values of K. Behind the pages stand the slots, each [states].
 struct m40_cache {
   m40_arena* arena;
   m40_cache_desc desc;
   uint8_t* memory;
   uint64_t page_bytes;
   m40::reference::CacheLayer layers[M40_MAX_CACHE_LAYERS];
+  uint8_t* slots;
+  uint64_t slot_bytes;
+  uint64_t states[M40_MAX_STATES];  // in a slot
 
   uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+  uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
 };
 
 struct m40_program : m40::ProgramBase {
@@ -81,7 +90,8 @@ struct m40_program : m40::ProgramBase {
   m40_cache* cache;  // nullptr where no operation uses one
   m40::reference::ProgramPlan plan;
   uint8_t* memory;
-  bool step_computed = false;  // the one under way
+  std::vector<m40::reference::SequenceRows> sequence_rows;  // of the step, where the program has states
+  bool step_computed = false;                               // the one under way
 };
 
 struct m40_context final : m40::TensorLookup, m40::TensorArenas {

@@ -7,8 +7,6 @@ namespace m40::reference {
 
 namespace {
 
-float silu(float x) { return x / (1 + expf(-x)); }
-
 // Hendrycks and Gimpel 2016, the approximation with tanh.
 float gelu_tanh(float x) {
   constexpr float root = 0.797884560802865f;  // sqrt(2 / pi)
@@ -49,6 +47,8 @@ void swiglu_clamped(const Execution& execution, const m40_op_activation& op) {
 }  // namespace
 
 float sigmoid(float x) { return 1 / (1 + expf(-x)); }
+
+float silu(float x) { return x / (1 + expf(-x)); }
 
 void run_activation(const Execution& execution, const m40_op_activation& op) {
   switch (op.activation) {

@@ -19,6 +19,7 @@ uint64_t thread_scratch_bytes(const ProgramDescription& program, const m40_op& o
     case M40_OP_ROUTE: return route_scratch_bytes(op.route);
     case M40_OP_EXPERT_MATMUL: return expert_matmul_scratch_bytes(op.expert_matmul);
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample);
+    case M40_OP_DELTA_RULE: return delta_rule_scratch_bytes(op.delta_rule);
     default: return 0;
   }
 }

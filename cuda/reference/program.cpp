@@ -37,13 +37,29 @@ void execute(const Execution& execution) {
       case M40_OP_EXPERT_MATMUL: run_expert_matmul(execution, op.expert_matmul); break;
       case M40_OP_EXPERT_SUM: run_expert_sum(execution, op.expert_sum); break;
       case M40_OP_SAMPLE: run_sample(execution, op.sample); break;
+      case M40_OP_CONV: run_conv(execution, op.conv); break;
+      case M40_OP_DELTA_RULE: run_delta_rule(execution, op.delta_rule); break;
+      case M40_OP_SELECTIVE_SCAN: run_selective_scan(execution, op.selective_scan); break;
+      case M40_OP_COPY: run_copy(execution, op.copy); break;
     }
+  }
+}
+
+// Within the room that place() reserved.
+void find_sequence_rows(m40_program* program) {
+  auto& found = program->sequence_rows;
+  found.clear();
+  const Step& step = program->step;
+  for (uint32_t t = 0; t < step.n_tokens; t++) {
+    if (found.empty() || step.sequences[t] != found.back().sequence) found.push_back({step.sequences[t], t, 0});
+    found.back().n++;
   }
 }
 
 void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
   program->step = m40::parse_next_step(program, block, block_bytes);
   program->step_computed = false;
+  if (program->limits.n_slots != 0) find_sequence_rows(program);
 }
 
 void compute_step(m40_program* program) {
@@ -76,6 +92,7 @@ void finish_step(m40_program* program, const ResultMemory& memory) {
 void place(m40_program& program, const ProgramDescription& description) {
   program.plan = plan_program(description, program.context->pool.n_threads());
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
+  if (program.limits.n_slots != 0) program.sequence_rows.reserve(description.limits->n_sequences);
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
     if (op.kind != M40_OP_ROPE_STORE || op.rope_store.rope == M40_ROPE_NONE) continue;

@@ -14,6 +14,15 @@ constexpr uint64_t most_bytes = uint64_t{1} << 52;
 
 using Long = unsigned long long;
 
+// n_bytes of host memory are those of n things of each_bytes.
+void check_memory(const void* memory, uint64_t n_bytes, const char* what, uint32_t n, uint64_t each_bytes) {
+  if (n != 0) require(memory, "memory");
+  uint64_t wanted;
+  if (__builtin_mul_overflow(n, each_bytes, &wanted) || n_bytes != wanted) {
+    fail(M40_INVALID_ARGUMENT, "%llu bytes for %u %ss: wanted %llu a %s", Long{n_bytes}, n, what, Long{each_bytes}, what);
+  }
+}
+
 }  // namespace
 
 void check_text(const char* text, uint64_t n_bytes, const char* name) {
@@ -58,6 +67,14 @@ uint64_t checked_cache_bytes(const m40_cache_desc& desc, uint64_t page_bytes) {
   return n_bytes;
 }
 
+uint64_t checked_slots_bytes(const m40_cache_desc& desc, uint64_t slot_bytes) {
+  uint64_t n_bytes;
+  if (__builtin_mul_overflow(slot_bytes, uint64_t{desc.n_slots}, &n_bytes) || n_bytes > most_bytes) {
+    fail(M40_INVALID_ARGUMENT, "%u slots of states of %llu bytes: more than 2^52 bytes", desc.n_slots, Long{slot_bytes});
+  }
+  return n_bytes;
+}
+
 void check_pages(const m40_cache_desc& desc, const uint32_t* pages, uint32_t n_pages, const char* name) {
   if (n_pages != 0) require(pages, name);
   for (uint32_t i = 0; i < n_pages; i++) {
@@ -68,10 +85,15 @@ void check_pages(const m40_cache_desc& desc, const uint32_t* pages, uint32_t n_p
 }
 
 void check_page_memory(uint64_t page_bytes, const void* memory, uint64_t n_bytes, uint32_t n_pages) {
-  if (n_pages != 0) require(memory, "memory");
-  if (n_bytes != n_pages * page_bytes) {
-    fail(M40_INVALID_ARGUMENT, "%llu bytes for %u pages: wanted %llu a page", Long{n_bytes}, n_pages, Long{page_bytes});
+  check_memory(memory, n_bytes, "page", n_pages, page_bytes);
+}
+
+void check_slots(const m40_cache_desc& desc, const uint32_t* slots, uint32_t n_slots, uint64_t slot_bytes, const void* memory, uint64_t n_bytes) {
+  if (n_slots != 0) require(slots, "slots");
+  for (uint32_t i = 0; i < n_slots; i++) {
+    if (slots[i] >= desc.n_slots) fail(M40_INVALID_ARGUMENT, "slots[%u] is slot %u: the cache has %u slots", i, slots[i], desc.n_slots);
   }
+  check_memory(memory, n_bytes, "slot", n_slots, slot_bytes);
 }
 
 }  // namespace m40

@@ -108,8 +108,12 @@ struct m40_cache {
   uint8_t* memory;
   uint64_t page_bytes;
   uint64_t layer_offsets[M40_MAX_CACHE_LAYERS];  // in a page
+  uint8_t* slots;                                // behind the pages
+  uint64_t slot_bytes;
+  uint64_t state_offsets[M40_MAX_STATES];        // in a slot
 
   uint8_t* page(uint32_t index) const { return memory + index * page_bytes; }
+  uint8_t* slot(uint32_t index) const { return slots + index * slot_bytes; }
 };
 
 struct m40_program : m40::ProgramBase {

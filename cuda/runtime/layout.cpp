@@ -37,6 +37,7 @@ class Layout {
 const char* role_name(m40::Role role) {
   switch (role) {
     case m40::Role::kNumber: return "number";
+    case m40::Role::kState: return "state";
     case m40::Role::kReads: return "reads";
     case m40::Role::kWrites: return "writes";
     case m40::Role::kUpdates: return "updates";
@@ -124,6 +125,9 @@ std::string describe() {
     FIELD(head_dim);
     FIELD(value_dim);
     FIELD(group);
+    FIELD(n_states);
+    FIELD(n_slots);
+    FIELD(state_values);
   }
   {
     STRUCT(m40_buffer_desc);
@@ -169,6 +173,7 @@ std::string describe() {
     FIELD(n_token_biases);
     FIELD(masks);
     FIELD(n_masks);
+    FIELD(states);
   }
   {
     STRUCT(m40_output);

@@ -21,6 +21,11 @@ constexpr Field reads(Field field, RowKind row_kind, Count columns, uint32_t ele
 constexpr Field writes(Field field, RowKind row_kind, Count columns, uint32_t element = M40_ELEMENT_F32) {
   return buffer(field, Role::kWrites, row_kind, columns, element);
 }
+constexpr Field state(Field field, Count values) {
+  field.role = Role::kState;
+  field.columns = values;
+  return field;
+}
 constexpr Field vector(Field field, Count columns) {
   field.role = Role::kVector;
   field.columns = columns;
@@ -78,6 +83,35 @@ uint64_t route_slots(const m40_op_route& op) { return uint64_t{op.n_used} + op.n
 // Columns up to the end of the last head, of which `values` and those that are copied count.
 uint64_t head_end(const m40_op_head_matmul& op, uint32_t stride, uint32_t values) {
   return uint64_t{op.n_heads - 1} * stride + values + op.copied;
+}
+
+// Columns up to the end of all that a convolution reads.
+uint64_t conv_end(const m40_op_conv& op) {
+  uint64_t end = op.input_column;
+  for (const uint32_t column : {op.factor_column, op.gate_column}) {
+    if (column != M40_NONE) end = std::max(end, uint64_t{column});
+  }
+  return end + op.columns;
+}
+
+// Columns up to the end of q, k and v, and of the numbers a and b.
+uint64_t qkv_end(const m40_op_delta_rule& op) {
+  const uint64_t k_end = std::max(op.q_column, op.k_column) + uint64_t{op.n_k_heads} * op.key_dim;
+  return std::max(k_end, op.v_column + uint64_t{op.n_heads} * op.value_dim);
+}
+uint64_t gates_end(const m40_op_delta_rule& op) {
+  return std::max(op.a_column, op.b_column) + uint64_t{op.n_heads / op.gate_heads - 1} * op.gate_stride + op.gate_heads;
+}
+
+// Columns up to the end of x, B and C.
+uint64_t scan_end(const m40_op_selective_scan& op) {
+  const uint64_t groups_end = std::max(op.b_column, op.c_column) + uint64_t{op.n_groups} * op.state_dim;
+  return std::max(groups_end, op.x_column + uint64_t{op.n_heads} * op.head_dim);
+}
+
+// Columns up to the end of the last group.
+uint64_t groups_end(const m40_op_copy& op, uint32_t column, uint32_t stride) {
+  return column + uint64_t{op.n_groups - 1} * stride + op.columns;
 }
 
 #define FIELD(name, member) \
@@ -269,12 +303,79 @@ constexpr Field head_matmul_fields[] = {
     FIELD(head_matmul, copied),
 };
 
+constexpr Field conv_fields[] = {
+    reads(FIELD(conv, input), RowKind::kTokens, COUNT(conv_end(op.conv))),
+    writes(FIELD(conv, output), RowKind::kTokens, COUNT(uint64_t{op.conv.output_column} + op.conv.columns)),
+    vector(FIELD(conv, weight), COUNT(uint64_t{op.conv.columns} * op.conv.kernel)),
+    optional(vector(FIELD(conv, bias), COUNT(op.conv.columns))),
+    state(FIELD(conv, state), COUNT(uint64_t{op.conv.kernel - 1} * op.conv.columns)),
+    FIELD(conv, columns),
+    FIELD(conv, kernel),
+    FIELD(conv, activation),
+    FIELD(conv, input_column),
+    FIELD(conv, factor_column),
+    FIELD(conv, gate_column),
+    FIELD(conv, output_column),
+};
+
+constexpr Field delta_rule_fields[] = {
+    reads(FIELD(delta_rule, qkv), RowKind::kTokens, COUNT(qkv_end(op.delta_rule))),
+    reads(FIELD(delta_rule, gates), RowKind::kTokens, COUNT(gates_end(op.delta_rule))),
+    writes(FIELD(delta_rule, output), RowKind::kTokens, COUNT(uint64_t{op.delta_rule.n_heads} * op.delta_rule.value_dim)),
+    vector(FIELD(delta_rule, decay), COUNT(op.delta_rule.n_heads)),
+    vector(FIELD(delta_rule, a_bias), COUNT(op.delta_rule.n_heads)),
+    state(FIELD(delta_rule, state), COUNT(uint64_t{op.delta_rule.n_heads} * op.delta_rule.key_dim * op.delta_rule.value_dim)),
+    FIELD(delta_rule, n_heads),
+    FIELD(delta_rule, n_k_heads),
+    FIELD(delta_rule, key_dim),
+    FIELD(delta_rule, value_dim),
+    FIELD(delta_rule, q_column),
+    FIELD(delta_rule, k_column),
+    FIELD(delta_rule, v_column),
+    FIELD(delta_rule, a_column),
+    FIELD(delta_rule, b_column),
+    FIELD(delta_rule, gate_heads),
+    FIELD(delta_rule, gate_stride),
+    FIELD(delta_rule, k_heads),
+    FIELD(delta_rule, scale),
+    FIELD(delta_rule, epsilon),
+};
+
+constexpr Field selective_scan_fields[] = {
+    reads(FIELD(selective_scan, input), RowKind::kTokens, COUNT(scan_end(op.selective_scan))),
+    reads(FIELD(selective_scan, steps), RowKind::kTokens, COUNT(uint64_t{op.selective_scan.dt_column} + op.selective_scan.n_heads)),
+    writes(FIELD(selective_scan, output), RowKind::kTokens, COUNT(uint64_t{op.selective_scan.n_heads} * op.selective_scan.head_dim)),
+    vector(FIELD(selective_scan, decay), COUNT(op.selective_scan.n_heads)),
+    vector(FIELD(selective_scan, skip), COUNT(op.selective_scan.n_heads)),
+    vector(FIELD(selective_scan, dt_bias), COUNT(op.selective_scan.n_heads)),
+    state(FIELD(selective_scan, state), COUNT(uint64_t{op.selective_scan.n_heads} * op.selective_scan.head_dim * op.selective_scan.state_dim)),
+    FIELD(selective_scan, n_heads),
+    FIELD(selective_scan, n_groups),
+    FIELD(selective_scan, head_dim),
+    FIELD(selective_scan, state_dim),
+    FIELD(selective_scan, x_column),
+    FIELD(selective_scan, b_column),
+    FIELD(selective_scan, c_column),
+    FIELD(selective_scan, dt_column),
+};
+
+constexpr Field copy_fields[] = {
+    reads(FIELD(copy, input), RowKind::kAny, COUNT(groups_end(op.copy, op.copy.input_column, op.copy.input_stride))),
+    writes(FIELD(copy, output), RowKind::kAsFirst, COUNT(groups_end(op.copy, op.copy.output_column, op.copy.output_stride))),
+    FIELD(copy, columns),
+    FIELD(copy, n_groups),
+    FIELD(copy, input_column),
+    FIELD(copy, input_stride),
+    FIELD(copy, output_column),
+    FIELD(copy, output_stride),
+};
+
 template <class Record, uint32_t n>
 constexpr Operation described(uint32_t kind, const char* name, const char* struct_name, const Field (&fields)[n]) {
   return {kind, name, struct_name, sizeof(Record), fields, n};
 }
-constexpr Operation with_cache(Operation operation) {
-  operation.uses_cache = true;
+constexpr Operation with_pages(Operation operation) {
+  operation.uses_pages = true;
   return operation;
 }
 constexpr Operation with_weights(Operation operation, Count n_weights, Count written) {
@@ -297,8 +398,8 @@ constexpr Operation all[] = {
     OPERATION(EMBED, embed),
     with_written(OPERATION(NORM, norm), COUNT(norm_written(op.norm))),
     with_weights(OPERATION(MATMUL, matmul), COUNT(op.matmul.n_weights), COUNT(output_written(op.matmul))),
-    with_cache(OPERATION(ROPE_STORE, rope_store)),
-    with_cache(OPERATION(ATTENTION, attention)),
+    with_pages(OPERATION(ROPE_STORE, rope_store)),
+    with_pages(OPERATION(ATTENTION, attention)),
     OPERATION(ACTIVATION, activation),
     OPERATION(ADD, add),
     OPERATION(SELECT, select),
@@ -309,6 +410,10 @@ constexpr Operation all[] = {
     with_experts(OPERATION(EXPERT_SUM, expert_sum), COUNT(op.expert_sum.n_used)),
     OPERATION(SAMPLE, sample),
     with_written(OPERATION(HEAD_MATMUL, head_matmul), COUNT(uint64_t{op.head_matmul.n_heads} * (op.head_matmul.rows + op.head_matmul.copied))),
+    with_written(OPERATION(CONV, conv), COUNT(op.conv.columns)),
+    OPERATION(DELTA_RULE, delta_rule),
+    OPERATION(SELECTIVE_SCAN, selective_scan),
+    with_written(OPERATION(COPY, copy), COUNT(uint64_t{op.copy.n_groups} * op.copy.columns)),
 };
 
 #undef OPERATION
@@ -359,9 +464,16 @@ const char* op_name(uint32_t kind) {
   return operation == nullptr ? "unknown" : operation->name;
 }
 
-bool uses_cache(const m40_op& op) {
+bool uses_pages(const m40_op& op) {
   const Operation* operation = find_operation(op.kind);
-  return operation == nullptr || operation->uses_cache;
+  return operation == nullptr || operation->uses_pages;
+}
+
+const Field* find_state(const m40_op& op) {
+  const Operation* operation = find_operation(op.kind);
+  if (operation == nullptr) return nullptr;
+  const Field* found = std::find_if(operation->begin(), operation->end(), [](const Field& field) { return field.role == Role::kState; });
+  return found == operation->end() ? nullptr : found;
 }
 
 bool reads_buffer(const m40_op& op, uint32_t buffer) {

@@ -13,6 +13,7 @@ namespace m40 {
 // What a field of a record is.
 enum class Role : uint8_t {
   kNumber,
+  kState,    // of the cache, of so many values
   kReads,    // a buffer
   kWrites,
   kUpdates,  // reads and writes
@@ -37,7 +38,7 @@ struct Field {
   // Of buffers.
   RowKind row_kind = RowKind::kAny;
   uint32_t element = M40_ELEMENT_F32;
-  // Columns that a buffer has at least, and a weight exactly.
+  // Columns that a buffer has at least, and a weight exactly; values of a state.
   Count columns = nullptr;
   // Of weights. Without rows: any number of them.
   Count experts = nullptr;
@@ -59,7 +60,7 @@ struct Operation {
   uint32_t n_bytes;         // of its struct
   const Field* fields;      // all of them, in their order there
   uint32_t n_fields;
-  bool uses_cache = false;
+  bool uses_pages = false;
   // Elements of its arrays that are used; nullptr: it has none.
   Count n_weights = nullptr;
   // Rows a token of its buffers of RowKind::kExperts.
@@ -91,7 +92,11 @@ const Operation* find_operation(uint32_t kind);
 // "matmul" for M40_OP_MATMUL; "unknown" for what is not in m40.h.
 const char* op_name(uint32_t kind);
 
-bool uses_cache(const m40_op& op);
+// Whether it stores or reads K and V.
+bool uses_pages(const m40_op& op);
+
+// The field that names the record's state; nullptr where it has none.
+const Field* find_state(const m40_op& op);
 
 // Whether the record reads the buffer, in steps of any kind. What is not described reads all.
 bool reads_buffer(const m40_op& op, uint32_t buffer);

@@ -50,18 +50,22 @@ void fill_program(ProgramBase& program, const ProgramDescription& description, c
   const m40_op_sample* sample = find_sample(program.ops);
   program.limits.samples = sample != nullptr;
   program.limits.hidden = sample != nullptr && sample->hidden != M40_NONE;
-  program.seen.resize((uint64_t{limits.n_sequences} + 31) / 32);
 
   const auto add = [&program](const Arena* used) {
     auto& list = program.arenas;
     if (std::find(list.begin(), list.end(), used) == list.end()) list.push_back(used);
   };
-  if (std::any_of(program.ops.begin(), program.ops.end(), uses_cache)) {
+  if (std::any_of(program.ops.begin(), program.ops.end(), uses_pages)) {
     program.limits.page_tokens = description.cache->page_tokens;
     program.limits.n_pages = description.cache->n_pages;
     program.limits.groups = cache_uses(description);
     add(cache_arena);
   }
+  if (std::any_of(program.ops.begin(), program.ops.end(), find_state)) {
+    program.limits.n_slots = description.cache->n_slots;
+    add(cache_arena);
+  }
+  program.seen.resize(seen_words(program.limits));
   add(arena);
   for (const m40_op& op : program.ops) {
     for_each_weight(op, [&](uint32_t tensor) { add(arenas.arena_of(tensor)); });

@@ -44,7 +44,7 @@ struct ProgramBase {
   Step step = {};                    // the one under way, or the last
   bool step_under_way = false;       // begun, and not finished
 
-  bool uses_cache() const { return limits.page_tokens != 0; }
+  bool uses_cache() const { return limits.page_tokens != 0 || limits.n_slots != 0; }
 };
 
 // Throws where a pointer is missing.

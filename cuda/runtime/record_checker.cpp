@@ -31,6 +31,7 @@ class RecordChecker {
     for (const Field& field : *operation_) {
       for (uint32_t i = 0; i < operation_->n_elements(field, op_); i++) {
         if (field.optional && field.value(op_, i) == M40_NONE) continue;
+        if (field.role == Role::kState) check_state(field);
         if (field.is_weight()) check_weight(field, i);
         if (!field.is_buffer()) continue;
         const m40_buffer_desc& desc = check_buffer(field);
@@ -112,6 +113,21 @@ class RecordChecker {
     }
   }
 
+  void check_state(const Field& field) const {
+    const m40_cache_desc* cache = program_.cache;
+    if (cache == nullptr || cache->n_states == 0) reject("the program's cache has no states: wanted one for the operation");
+    const uint32_t state = field.value(op_);
+    if (state >= cache->n_states) reject("state %u: the cache has %u", state, cache->n_states);
+    const uint64_t values = field.columns(op_, 0);
+    if (cache->state_values[state] != values) {
+      reject("state %u has %u values: wanted %llu", state, cache->state_values[state], static_cast<unsigned long long>(values));
+    }
+    for (uint32_t i = 0; i < index_; i++) {
+      const Field* other = find_state(program_.ops[i]);
+      if (other != nullptr && other->value(program_.ops[i]) == state) reject("state %u is operation %u's already: wanted one of its own", state, i);
+    }
+  }
+
   // ---- what is special: numbers, before buffers and weights are looked at, and what they have to do with each other ----
 
   void check_numbers() const {
@@ -129,6 +145,10 @@ class RecordChecker {
       case M40_OP_EXPERT_SUM: return expert_sum(op_.expert_sum);
       case M40_OP_SAMPLE: return sample(op_.sample);
       case M40_OP_HEAD_MATMUL: return head_matmul(op_.head_matmul);
+      case M40_OP_CONV: return conv(op_.conv);
+      case M40_OP_DELTA_RULE: return delta_rule(op_.delta_rule);
+      case M40_OP_SELECTIVE_SCAN: return selective_scan(op_.selective_scan);
+      case M40_OP_COPY: return copy(op_.copy);
     }
   }
 
@@ -178,7 +198,7 @@ class RecordChecker {
     }
     if (n_heads % n_kv_heads != 0) reject("%u heads over %u KV heads: wanted a multiple", n_heads, n_kv_heads);
     const m40_cache_desc* cache = program_.cache;
-    if (cache == nullptr) reject("the program has no KV cache: wanted one");
+    if (cache == nullptr || cache->n_layers == 0) reject("the program has no KV cache: wanted one");
     if (layer >= cache->n_layers) reject("layer %u: the cache has %u", layer, cache->n_layers);
     if (cache->n_kv_heads[layer] != n_kv_heads || cache->head_dim[layer] != head_dim) {
       reject("%u KV heads of dimension %u: the cache has %u of %u", n_kv_heads, head_dim, cache->n_kv_heads[layer], cache->head_dim[layer]);
@@ -335,6 +355,49 @@ class RecordChecker {
     if (op.rows == 0 || op.columns == 0) reject("heads of %u rows and %u columns: wanted at least 1 of each", op.rows, op.columns);
     if (uint64_t{op.columns} + op.copied > op.input_stride) reject("input_stride is %u: wanted room for a head's %u and %u values", op.input_stride, op.columns, op.copied);
     if (uint64_t{op.rows} + op.copied > op.output_stride) reject("output_stride is %u: wanted room for a head's %u and %u values", op.output_stride, op.rows, op.copied);
+  }
+
+  void conv(const m40_op_conv& op) const {
+    distinct("input", op.input, "output", op.output);
+    if (op.columns == 0) reject("columns is 0: wanted at least 1");
+    if (op.kernel < 2 || op.kernel > 8) reject("kernel is %u: wanted 2 to 8", op.kernel);
+    if (op.activation != M40_ACTIVATION_SILU && op.activation != M40_NONE) {
+      reject("activation is %u: wanted %d (silu), or M40_NONE", op.activation, M40_ACTIVATION_SILU);
+    }
+  }
+
+  // Of an operation whose state is a matrix a head.
+  void state_heads(uint32_t n_heads, const char* shared_name, uint32_t n_shared, uint32_t rows, uint32_t columns) const {
+    for (const uint32_t number : {n_heads, n_shared, rows, columns}) {
+      if (number == 0 || number > most_heads) {
+        reject("%u heads, %u %s, states of %u x %u values: wanted 1 to %u of each", n_heads, n_shared, shared_name, rows, columns, most_heads);
+      }
+    }
+    if (n_heads % n_shared != 0) reject("%u heads over %u %s: wanted a multiple", n_heads, n_shared, shared_name);
+  }
+
+  void delta_rule(const m40_op_delta_rule& op) const {
+    state_heads(op.n_heads, "K heads", op.n_k_heads, op.key_dim, op.value_dim);
+    distinct("qkv", op.qkv, "output", op.output);
+    distinct("gates", op.gates, "output", op.output);
+    if (op.gate_heads == 0 || op.n_heads % op.gate_heads != 0) {
+      reject("gate_heads is %u: wanted a number that divides the %u heads", op.gate_heads, op.n_heads);
+    }
+    enumerated("k_heads", op.k_heads, M40_K_HEADS_CYCLED);
+    finite("scale", op.scale);
+    at_least_zero("epsilon", op.epsilon);
+  }
+
+  void selective_scan(const m40_op_selective_scan& op) const {
+    state_heads(op.n_heads, "groups", op.n_groups, op.head_dim, op.state_dim);
+    distinct("input", op.input, "output", op.output);
+    distinct("steps", op.steps, "output", op.output);
+  }
+
+  void copy(const m40_op_copy& op) const {
+    distinct("input", op.input, "output", op.output);
+    if (op.n_groups == 0 || op.columns == 0) reject("%u groups of %u columns: wanted at least 1 of each", op.n_groups, op.columns);
+    if (op.n_groups > 1 && op.output_stride < op.columns) reject("output_stride is %u: wanted room for a group's %u values", op.output_stride, op.columns);
   }
 
   void sample(const m40_op_sample& op) const {

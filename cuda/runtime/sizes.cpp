@@ -27,6 +27,17 @@ std::string type_names() {
   return names;
 }
 
+void check_states(const m40_cache_desc& desc) {
+  if (desc.n_states > M40_MAX_STATES) fail(M40_INVALID_ARGUMENT, "a cache of %u states: wanted at most %d", desc.n_states, M40_MAX_STATES);
+  if ((desc.n_slots == 0) != (desc.n_states == 0)) {
+    fail(M40_INVALID_ARGUMENT, "a cache of %u states in %u slots: wanted at least 1 of each, or none", desc.n_states, desc.n_slots);
+  }
+  if (desc.n_slots == M40_NONE) fail(M40_INVALID_ARGUMENT, "a cache of %u slots: wanted fewer", desc.n_slots);
+  for (uint32_t i = 0; i < desc.n_states; i++) {
+    if (desc.state_values[i] == 0) fail(M40_INVALID_ARGUMENT, "state %u of a cache has 0 values: wanted at least 1", i);
+  }
+}
+
 }  // namespace
 
 uint64_t checked_row_bytes(uint32_t type, uint64_t columns) {
@@ -54,11 +65,27 @@ void check_page_size(uint64_t n_bytes) {
   if (n_bytes > max_bytes) fail(M40_INVALID_ARGUMENT, "a KV page would take more than 2^48 bytes");
 }
 
+uint64_t place_states(const m40_cache_desc& desc, uint64_t* offsets, uint64_t alignment) {
+  uint64_t slot_bytes = 0;  // at most M40_MAX_STATES times 2^34
+  for (uint32_t i = 0; i < desc.n_states; i++) {
+    if (offsets != nullptr) offsets[i] = slot_bytes;
+    slot_bytes += (uint64_t{desc.state_values[i]} * sizeof(float) + alignment - 1) / alignment * alignment;
+  }
+  return slot_bytes;
+}
+
 void check_cache_desc(const m40_cache_desc& desc) {
   if (desc.type != M40_TYPE_F32 && desc.type != M40_TYPE_F16 && desc.type != M40_TYPE_Q8_0) {
     const TensorType* type = find_tensor_type(desc.type);
     fail(M40_UNSUPPORTED, "a KV cache of type %s (%u): wanted F32, F16 or Q8_0", type == nullptr ? "unknown" : type->name,
          desc.type);
+  }
+  check_states(desc);
+  if (desc.n_layers == 0 && desc.n_states != 0) {
+    if (desc.n_groups != 0 || desc.n_pages != 0) {
+      fail(M40_INVALID_ARGUMENT, "a cache of no layers with %u groups and %u pages: wanted 0 of each", desc.n_groups, desc.n_pages);
+    }
+    return;
   }
   if (desc.n_layers == 0 || desc.n_layers > M40_MAX_CACHE_LAYERS || desc.n_groups == 0 || desc.n_groups > M40_MAX_CACHE_GROUPS) {
     fail(M40_INVALID_ARGUMENT, "a KV cache of %u layers in %u groups: wanted 1 to %d in 1 to %d", desc.n_layers, desc.n_groups,

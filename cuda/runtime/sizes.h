@@ -39,6 +39,10 @@ uint64_t place_cache_layers(const m40_cache_desc& desc, uint64_t* offsets, const
   return page_bytes;
 }
 
+// Places the states one after the other in a slot, each from a multiple of `alignment` bytes on. offsets: [n_states], or
+// nullptr. The result is the bytes of a slot, a multiple of it.
+uint64_t place_states(const m40_cache_desc& desc, uint64_t* offsets, uint64_t alignment);
+
 // Rows of a buffer in the largest step.
 uint64_t buffer_rows(const m40_buffer_desc& buffer, uint64_t n_tokens, uint64_t n_outputs);
 

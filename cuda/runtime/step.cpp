@@ -12,6 +12,8 @@ namespace m40 {
 
 namespace {
 
+constexpr uint64_t words_of_bits(uint64_t n) { return (n + 31) / 32; }
+
 class StepParser {
  public:
   StepParser(const void* block, uint64_t block_bytes, const StepLimits& limits)
@@ -37,8 +39,10 @@ class StepParser {
       step.n_groups = static_cast<uint32_t>(limits_.groups.size());
       step.page_table = array<uint32_t>("page_table", header_.page_table, uint64_t{header_.n_sequences} * step.n_groups * header_.page_stride);
     }
+    if (limits_.n_slots != 0) step.states = array<uint32_t>("states", header_.states, uint64_t{2} * header_.n_sequences);
     check_tokens(step);
     check_sequences(step, seen);
+    if (limits_.n_slots != 0) check_slots(step, seen);
     check_outputs(step);
     if (limits_.samples) read_sampling(step);
     return step;
@@ -98,7 +102,7 @@ class StepParser {
   }
 
   void check_sequences(const Step& step, uint32_t* seen) const {
-    memset(seen, 0, (uint64_t{step.n_sequences} + 31) / 32 * 4);
+    memset(seen, 0, words_of_bits(step.n_sequences) * sizeof(uint32_t));
     uint32_t first_position = 0;  // of the sequence
     for (uint32_t t = 0; t < step.n_tokens; t++) {
       const uint32_t sequence = step.sequences[t];
@@ -143,6 +147,45 @@ class StepParser {
         if (row[i] >= limits_.n_pages) reject_page(step, sequence, group, i, row[i], first);
       }
     }
+  }
+
+  // visit(sequence) for each sequence that has tokens, in their order.
+  template <class Visit>
+  static void for_each_sequence(const Step& step, const Visit& visit) {
+    for (uint32_t t = 0; t < step.n_tokens; t++) {
+      if (t == 0 || step.sequences[t] != step.sequences[t - 1]) visit(step.sequences[t]);
+    }
+  }
+
+  void check_slots(const Step& step, uint32_t* written) const {
+    memset(written, 0, words_of_bits(limits_.n_slots) * sizeof(uint32_t));
+    for_each_sequence(step, [&](uint32_t sequence) {
+      const uint32_t from = step.slot_from(sequence), to = step.slot_to(sequence);
+      if (from != M40_NONE && from >= limits_.n_slots) {
+        fail(M40_INVALID_ARGUMENT, "the states of sequence %u are read from slot %u: wanted one below %u, or M40_NONE where it begins", sequence,
+             from, limits_.n_slots);
+      }
+      if (to >= limits_.n_slots) {
+        fail(M40_INVALID_ARGUMENT, "the states of sequence %u are written to slot %u: wanted one below %u", sequence, to, limits_.n_slots);
+      }
+      if (written[to / 32] >> to % 32 & 1) {
+        fail(M40_INVALID_ARGUMENT, "the states of sequences %u and %u are both written to slot %u: wanted a slot each", writer(step, to), sequence, to);
+      }
+      written[to / 32] |= 1u << to % 32;
+    });
+    for_each_sequence(step, [&](uint32_t sequence) {
+      const uint32_t from = step.slot_from(sequence);
+      if (from == M40_NONE || from == step.slot_to(sequence) || !(written[from / 32] >> from % 32 & 1)) return;
+      fail(M40_INVALID_ARGUMENT, "the states of sequence %u are read from slot %u, which sequence %u writes: wanted one that no other writes",
+           sequence, from, writer(step, from));
+    });
+  }
+
+  // The first sequence that writes the slot.
+  static uint32_t writer(const Step& step, uint32_t slot) {
+    uint32_t t = 0;
+    while (step.slot_to(step.sequences[t]) != slot) t++;
+    return step.sequences[t];
   }
 
   static uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
@@ -273,6 +316,8 @@ class StepParser {
 };
 
 }  // namespace
+
+uint64_t seen_words(const StepLimits& limits) { return words_of_bits(std::max(limits.limits.n_sequences, limits.n_slots)); }
 
 Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen) {
   return StepParser(block, block_bytes, limits).parse(seen);

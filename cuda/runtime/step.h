@@ -40,6 +40,7 @@ struct StepLimits {
   uint32_t n_pages;
   // Of each group of the cache that the program writes to or reads, what its attention operations reach.
   std::vector<CacheUse> groups;
+  uint32_t n_slots;      // 0: the program has no states
   bool samples;          // the program has a sample operation
   bool hidden;           // and it names a buffer of hidden states
 };
@@ -56,6 +57,7 @@ struct Step {
   const uint32_t* positions;         // [n_tokens]
   const uint32_t* sequences;         // [n_tokens]
   const uint32_t* page_table;        // [n_sequences, n_groups, page_stride]; nullptr without a KV cache
+  const uint32_t* states;            // [n_sequences, 2], of sequences that have tokens; nullptr without states
   const m40_output* outputs;         // [n_outputs]
   const m40_sampling* sampling;      // [n_outputs]; nullptr where the program does not sample
   const m40_token_count* token_counts;
@@ -69,10 +71,14 @@ struct Step {
   const uint32_t* pages_of(uint32_t sequence, uint32_t group) const {
     return page_table + (uint64_t{sequence} * n_groups + group) * page_stride;
   }
+  // The slot that a sequence's states are read from, M40_NONE where it begins, and the one that they are written to.
+  uint32_t slot_from(uint32_t sequence) const { return states[2 * uint64_t{sequence}]; }
+  uint32_t slot_to(uint32_t sequence) const { return states[2 * uint64_t{sequence} + 1]; }
 };
 
-// seen: scratch of ceil(limits.n_sequences / 32) words. Throws Failure with M40_INVALID_ARGUMENT.
+// seen: scratch of seen_words(limits). Throws Failure with M40_INVALID_ARGUMENT.
 Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen);
+uint64_t seen_words(const StepLimits& limits);
 
 }  // namespace m40
 

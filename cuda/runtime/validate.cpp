@@ -27,6 +27,7 @@ void validate_limits(const m40_limits& limits, const m40_cache_desc* cache) {
   }
   if (cache == nullptr) return;
   check_cache_desc(*cache);
+  if (cache->n_layers == 0) return;
   if (uint64_t{limits.n_sequence_pages} * cache->n_groups > UINT32_MAX) {
     fail(M40_INVALID_ARGUMENT, "%u pages a sequence in each of %u groups: wanted fewer than 2^32 in all", limits.n_sequence_pages, cache->n_groups);
   }
@@ -68,7 +69,7 @@ void validate_program(const ProgramDescription& program, const TensorLookup* ten
 
 uint64_t position_limit(const ProgramDescription& program, const TensorLookup& tensors) {
   uint64_t limit = uint64_t{1} << 32;
-  if (program.cache != nullptr) {
+  if (program.cache != nullptr && program.cache->n_layers != 0) {
     const uint64_t cached = uint64_t{program.limits->n_sequence_pages} * program.cache->page_tokens;
     if (cached < limit) limit = cached;
   }

@@ -1,10 +1,16 @@
 import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import { Calls } from "./calls.ts";
-import type { BufferDesc, CacheDesc, Records, TensorDesc } from "./descriptions.ts";
+import {
+  type BufferDesc,
+  type CacheDesc,
+  encodeCacheDesc,
+  type Records,
+  type TensorDesc,
+} from "./descriptions.ts";
 import { DeviceProgram } from "./device_program.ts";
 import { call, callAsync } from "./status.ts";
-import { BUFFER_DESC, CACHE_DESC, CONTEXT_OPTIONS, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
+import { BUFFER_DESC, CONTEXT_OPTIONS, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
@@ -58,20 +64,26 @@ export class Context {
     return Number(bytes[0]);
   }
 
-  /** Bytes that a cache takes in an arena, and those of one page in host memory. */
-  cacheBytes(desc: CacheDesc): { bytes: number; pageBytes: number } {
+  /** Bytes that a cache takes in an arena, and those of one page and of one slot in host memory. */
+  cacheBytes(desc: CacheDesc): { bytes: number; pageBytes: number; slotBytes: number } {
     const bytes = new BigUint64Array(1);
     const pageBytes = new BigUint64Array(1);
+    const slotBytes = new BigUint64Array(1);
     call((error) =>
       this.symbols.m40_cache_bytes(
         this.handle,
-        CACHE_DESC.encode(desc),
+        encodeCacheDesc(desc),
         asBytes(bytes),
         asBytes(pageBytes),
+        asBytes(slotBytes),
         error,
       )
     );
-    return { bytes: Number(bytes[0]), pageBytes: Number(pageBytes[0]) };
+    return {
+      bytes: Number(bytes[0]),
+      pageBytes: Number(pageBytes[0]),
+      slotBytes: Number(slotBytes[0]),
+    };
   }
 
   /** Bytes that a program takes in an arena; its tensor indices are not looked at. */
@@ -81,7 +93,7 @@ export class Context {
       this.symbols.m40_program_bytes(
         this.handle,
         LIMITS.encode(records.limits),
-        CACHE_DESC.encode(cache),
+        encodeCacheDesc(cache),
         encodeBuffers(records.buffers),
         records.buffers.length,
         records.ops,
@@ -196,12 +208,12 @@ export class Arena {
     return tensor[0];
   }
 
-  /** Places a KV cache. */
+  /** Places a KV cache, and the slots of states. */
   createCache(desc: CacheDesc): Cache {
     const handle = created((out, error) =>
       this.symbols.m40_cache_create(
         this.handle,
-        CACHE_DESC.encode(desc),
+        encodeCacheDesc(desc),
         out,
         error,
       )
@@ -228,7 +240,7 @@ export class Arena {
   }
 }
 
-/** KV pages on the device. */
+/** KV pages and slots of states on the device. */
 export class Cache {
   constructor(
     private readonly calls: Calls,
@@ -273,6 +285,34 @@ export class Cache {
     await this.copy(
       (symbols, error) =>
         symbols.m40_cache_restore_pages(this.handle, indices, pages.length, memory, size, error),
+      [indices, memory],
+    );
+  }
+
+  /** Copies slots of states to host memory; as {@link savePages}. */
+  async saveSlots(
+    slots: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    const indices = asBytes(slots);
+    const size = BigInt(memory.byteLength);
+    await this.copy(
+      (symbols, error) =>
+        symbols.m40_cache_save_slots(this.handle, indices, slots.length, memory, size, error),
+      [indices, memory],
+    );
+  }
+
+  /** Copies slots of states back from host memory; as {@link savePages}. */
+  async restoreSlots(
+    slots: Uint32Array<ArrayBuffer>,
+    memory: Uint8Array<ArrayBuffer>,
+  ): Promise<void> {
+    const indices = asBytes(slots);
+    const size = BigInt(memory.byteLength);
+    await this.copy(
+      (symbols, error) =>
+        symbols.m40_cache_restore_slots(this.handle, indices, slots.length, memory, size, error),
       [indices, memory],
     );
   }

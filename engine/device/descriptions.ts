@@ -1,9 +1,31 @@
-import type { BUFFER_DESC, CACHE_DESC, LIMITS, StructOf, TENSOR_DESC } from "./structs.ts";
+import {
+  type BUFFER_DESC,
+  CACHE_DESC,
+  type LIMITS,
+  type StructOf,
+  type TENSOR_DESC,
+} from "./structs.ts";
 
 /** A weight's type (GGUF id) and shape [experts, rows, columns]. */
 export type TensorDesc = StructOf<typeof TENSOR_DESC>;
-/** The shape of a KV cache. */
-export type CacheDesc = StructOf<typeof CACHE_DESC>;
+type CacheStruct = StructOf<typeof CACHE_DESC>;
+
+/** The shape of what sequences keep: of a KV cache, and of the slots of their states. */
+export interface CacheDesc
+  extends Readonly<Omit<CacheStruct, "n_states" | "n_slots" | "state_values">> {
+  /** Floats of each state of a sequence; all of them lie in one slot. */
+  readonly states: readonly number[];
+  /** 0 where there are no states. */
+  readonly slots: number;
+}
+
+/** The description as it crosses. */
+export function encodeCacheDesc(desc: CacheDesc): Uint8Array<ArrayBuffer> {
+  const { states, slots, ...pages } = desc;
+  const fields = { n_states: states.length, n_slots: slots, state_values: states };
+  return CACHE_DESC.encode({ ...pages, ...fields });
+}
+
 /** The largest step that a program will be asked for. */
 export type Limits = StructOf<typeof LIMITS>;
 /** A buffer of a program: see m40_buffer_desc. */

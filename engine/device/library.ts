@@ -134,9 +134,10 @@ export interface StructLayout {
   readonly roles?: Readonly<Record<string, FieldRole>>;
 }
 
-/** What a field of an operation is: a number, a buffer by what is done with it, or a weight by its shape. */
+/** What a field of an operation is: a number, a state, a buffer by what is done with it, or a weight by its shape. */
 export type FieldRole =
   | "number"
+  | "state"
   | "reads"
   | "writes"
   | "updates"

@@ -29,6 +29,11 @@ export interface StepSequence {
    * for those that no token here attends to. Empty where there is no cache.
    */
   readonly pages: readonly ArrayLike<number>[];
+  /**
+   * The slots that its states are read from, `NONE` where it begins, and written to, which may be the same. No
+   * other sequence of the step may read or write the latter. Absent where the program has no states.
+   */
+  readonly states?: { readonly from: number; readonly to: number };
   /** For which of `tokens` (rising indices) something is wanted, and what: "sample" where that is absent. */
   readonly outputs: readonly {
     readonly row: number;
@@ -75,7 +80,7 @@ export function stepBytes(
   const biases = (Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) + MOST_FORBIDDEN) *
     TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
-    limits.n_sequences * groups * limits.n_sequence_pages * 4 +
+    limits.n_sequences * (groups * limits.n_sequence_pages * 4 + 8) +
     limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
     limits.n_sequences * (history + biases);
 }
@@ -93,6 +98,8 @@ interface StepSize {
   readonly counts: number;
   readonly biases: number;
   readonly masks: number;
+  /** Sequences' slots of states: all, or none. */
+  readonly states: number;
 }
 
 /** Where the arrays of the block start, in words; `end` is behind the last. */
@@ -101,6 +108,7 @@ interface Places {
   readonly positions: number;
   readonly sequences: number;
   readonly pageTable: number;
+  readonly states: number;
   readonly outputs: number;
   readonly sampling: number;
   readonly counts: number;
@@ -156,6 +164,7 @@ export class StepBlock {
         const row = index * size.groups + group;
         this.writePages(pages, at.pageTable + row * size.pages, size.pages);
       });
+      if (sequence.states) this.writeStates(sequence.states, at.states + 2 * index);
       for (const { row, kind = "sample", sampling = GREEDY } of sequence.outputs) {
         const output = at.outputs + 2 * written.outputs;
         this.words[output] = written.tokens + row;
@@ -191,6 +200,7 @@ export class StepBlock {
       n_token_biases: size.biases,
       masks: at.masks * 4,
       n_masks: size.masks,
+      states: at.states * 4,
     });
   }
 
@@ -207,6 +217,11 @@ export class StepBlock {
     const { words } = this;
     for (let i = 0; i < pages.length; i++) words[row + i] = pages[i];
     words.fill(NONE, row + pages.length, row + stride);
+  }
+
+  private writeStates({ from, to }: { from: number; to: number }, place: number): void {
+    this.words[place] = from;
+    this.words[place + 1] = to;
   }
 
   /** Writes the next output's record, and the lists that it refers to. */
@@ -282,7 +297,8 @@ export class StepBlock {
     const positions = tokens + size.tokens;
     const sequences = positions + size.tokens;
     const pageTable = sequences + size.tokens;
-    const outputs = pageTable + size.sequences * size.groups * size.pages;
+    const states = pageTable + size.sequences * size.groups * size.pages;
+    const outputs = states + 2 * size.states;
     const sampling = outputs + size.outputs * OUTPUT.bytes / 4;
     const counts = sampling + size.outputs * SAMPLING.bytes / 4;
     const biases = counts + size.counts * TOKEN_COUNT.bytes / 4;
@@ -293,6 +309,7 @@ export class StepBlock {
       positions,
       sequences,
       pageTable,
+      states,
       outputs,
       sampling,
       counts,
@@ -313,12 +330,16 @@ export class StepBlock {
       counts: 0,
       biases: 0,
       masks: 0,
+      states: sequences[0]?.states === undefined ? 0 : sequences.length,
     };
-    for (const { tokens, pages, outputs, decode } of sequences) {
+    for (const { tokens, pages, states, outputs, decode } of sequences) {
       if (decode) size.decode += tokens.length;
       size.tokens += tokens.length;
       if (pages.length !== size.groups) {
         throw new M40Error("internal", "sequences with pages of different numbers of groups");
+      }
+      if ((states !== undefined) !== (size.states > 0)) {
+        throw new M40Error("internal", "sequences with states and without in one step");
       }
       for (const { length } of pages) size.pages = Math.max(size.pages, length);
       size.outputs += outputs.length;

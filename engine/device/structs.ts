@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 8;
+export const ABI_VERSION = 9;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -21,6 +21,9 @@ export const MAX_TOP_LOGPROBS = 20;
 export const MAX_CACHE_LAYERS = 256;
 /** Groups of them at most. */
 export const MAX_CACHE_GROUPS = 16;
+
+/** States of a sequence at most. */
+export const MAX_STATES = 256;
 
 /** m40_status. */
 export const Status = {
@@ -91,6 +94,9 @@ export const CACHE_DESC = new Struct("m40_cache_desc", {
   head_dim: ["u32", MAX_CACHE_LAYERS],
   value_dim: ["u32", MAX_CACHE_LAYERS],
   group: ["u32", MAX_CACHE_LAYERS],
+  n_states: "u32",
+  n_slots: "u32",
+  state_values: ["u32", MAX_STATES],
 });
 
 /** M40_ROWS_*: what a buffer's rows stand for. */
@@ -121,6 +127,10 @@ export const OpKind = {
   expert_sum: 12,
   sample: 13,
   head_matmul: 14,
+  conv: 15,
+  delta_rule: 16,
+  selective_scan: 17,
+  copy: 18,
 } as const;
 
 /** M40_NORM_*. */
@@ -141,6 +151,9 @@ export const Activation = {
 export const HeadNorm = { none: 0, before: 1, after: 2 } as const;
 /** M40_SCORE_*. */
 export const Score = { softmax: 0, sigmoid: 1, softmax_chosen: 2 } as const;
+
+/** M40_K_HEADS_*. */
+export const KHeads = { grouped: 0, cycled: 1 } as const;
 
 /** The payload of each kind of operation record. */
 export const OPS = {
@@ -307,6 +320,69 @@ export const OPS = {
     output_stride: "u32",
     copied: "u32",
   }),
+  conv: new Struct("m40_op_conv", {
+    input: "u32",
+    output: "u32",
+    weight: "u32",
+    bias: "u32",
+    state: "u32",
+    columns: "u32",
+    kernel: "u32",
+    activation: "u32",
+    input_column: "u32",
+    factor_column: "u32",
+    gate_column: "u32",
+    output_column: "u32",
+  }),
+  delta_rule: new Struct("m40_op_delta_rule", {
+    qkv: "u32",
+    gates: "u32",
+    output: "u32",
+    decay: "u32",
+    a_bias: "u32",
+    state: "u32",
+    n_heads: "u32",
+    n_k_heads: "u32",
+    key_dim: "u32",
+    value_dim: "u32",
+    q_column: "u32",
+    k_column: "u32",
+    v_column: "u32",
+    a_column: "u32",
+    b_column: "u32",
+    gate_heads: "u32",
+    gate_stride: "u32",
+    k_heads: "u32",
+    scale: "f32",
+    epsilon: "f32",
+  }),
+  selective_scan: new Struct("m40_op_selective_scan", {
+    input: "u32",
+    steps: "u32",
+    output: "u32",
+    decay: "u32",
+    skip: "u32",
+    dt_bias: "u32",
+    state: "u32",
+    n_heads: "u32",
+    n_groups: "u32",
+    head_dim: "u32",
+    state_dim: "u32",
+    x_column: "u32",
+    b_column: "u32",
+    c_column: "u32",
+    dt_column: "u32",
+  }),
+  copy: new Struct("m40_op_copy", {
+    input: "u32",
+    output: "u32",
+    columns: "u32",
+    n_groups: "u32",
+    input_column: "u32",
+    input_stride: "u32",
+    output_column: "u32",
+    output_stride: "u32",
+  }),
 };
 
 /** An operation record: its kind, then a payload of up to 120 bytes. */
@@ -340,6 +416,7 @@ export const STEP_HEADER = new Struct("m40_step_header", {
   n_token_biases: "u32",
   masks: "u32",
   n_masks: "u32",
+  states: "u32",
 });
 
 /** M40_OUTPUT_*: what an output is asked for. */

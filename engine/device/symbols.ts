@@ -64,9 +64,9 @@ export const SYMBOLS = {
   },
 
   // m40_status m40_cache_bytes(m40_context*, const m40_cache_desc*, uint64_t* n_bytes,
-  //   uint64_t* page_bytes, m40_error*)
+  //   uint64_t* page_bytes, uint64_t* slot_bytes, m40_error*)
   m40_cache_bytes: {
-    parameters: ["pointer", "buffer", "buffer", "buffer", "buffer"],
+    parameters: ["pointer", "buffer", "buffer", "buffer", "buffer", "buffer"],
     result: "i32",
   },
   // m40_status m40_cache_create(m40_arena*, const m40_cache_desc*, m40_cache**, m40_error*)
@@ -88,6 +88,20 @@ export const SYMBOLS = {
   // m40_status m40_cache_restore_pages(m40_cache*, const uint32_t* pages, uint32_t n_pages,
   //   const void* memory, uint64_t n_bytes, m40_error*)
   m40_cache_restore_pages: {
+    parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+  // m40_status m40_cache_save_slots(m40_cache*, const uint32_t* slots, uint32_t n_slots,
+  //   void* memory, uint64_t n_bytes, m40_error*)
+  m40_cache_save_slots: {
+    parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+  // m40_status m40_cache_restore_slots(m40_cache*, const uint32_t* slots, uint32_t n_slots,
+  //   const void* memory, uint64_t n_bytes, m40_error*)
+  m40_cache_restore_slots: {
     parameters: ["pointer", "buffer", "u32", "buffer", "u64", "buffer"],
     result: "i32",
     nonblocking: true,

@@ -36,8 +36,8 @@ export async function describeOrigin(origin: Origin): Promise<Record<string, unk
   const { gguf, program, cache, libraryPath, device } = origin;
   const { name, computeCapability, multiprocessors, driver, instructionSet } = device;
   const weights = program.weights.map((_, i) => i);
-  // How many pages there are changes none of them.
-  const layout = Object.entries(cache).filter(([key]) => key !== "n_pages");
+  // How many pages and slots there are changes none of them.
+  const layout = Object.entries(cache).filter(([key]) => key !== "n_pages" && key !== "slots");
   return {
     format: FORMAT_VERSION,
     model: {

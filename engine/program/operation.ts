@@ -26,6 +26,9 @@ export const WEIGHT_FIELDS: { readonly [K in keyof Ops]?: readonly string[] } = 
   route: ["bias"],
   expert_matmul: ["weight", "shared", "bias", "factor"],
   head_matmul: ["weight"],
+  conv: ["weight", "bias"],
+  delta_rule: ["decay", "a_bias"],
+  selective_scan: ["decay", "skip", "dt_bias"],
 };
 
 /**
