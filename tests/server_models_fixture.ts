@@ -1,5 +1,6 @@
 /** A server of several small models that are loaded when they are asked for, from a folder of its own. */
 import "./own_environment.ts";
+import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { Catalogue, type CatalogueOptions } from "../engine/manager/catalogue.ts";
 import { ModelManager } from "../engine/manager/model_manager.ts";
@@ -89,4 +90,33 @@ export async function startModels(options: ModelServerOptions = {}): Promise<Mod
       await Deno.remove(folder, { recursive: true });
     },
   };
+}
+
+/** A body that no end token cuts short, whichever of the models answers. */
+export function bodyOf(
+  model: string | undefined,
+  tokens = 8,
+  more: Record<string, unknown> = {},
+): Record<string, unknown> {
+  return { model, prompt: [20, 30, 40], max_tokens: tokens, temperature: 0, ...more };
+}
+
+/** What a model answers; the one that the server chooses where none is named. */
+export async function textOf(server: ModelServer, model?: string): Promise<string> {
+  const response = await server.post("/v1/completions", bodyOf(model));
+  const body = await response.json();
+  assertEquals(response.status, 200, JSON.stringify(body));
+  if (model !== undefined) assertEquals(body.model, model);
+  return body.choices[0].text;
+}
+
+/** The names of the models in memory, those used last first. */
+export function loadedNames(server: ModelServer): string[] {
+  return server.manager.loaded().map(({ name }) => name);
+}
+
+/** Something that is waited for until it is opened. */
+export function gate(): { wait: () => Promise<void>; open: () => void } {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  return { wait: () => promise, open: resolve };
 }
