@@ -1,7 +1,6 @@
 import type { Architecture } from "./model.ts";
 import { attention } from "./parts/attention.ts";
-import { experts, requireRouting } from "./parts/experts.ts";
-import { feedForward } from "./parts/feed_forward.ts";
+import { gatedSharedExperts, requireRouting } from "./parts/experts.ts";
 import { readRope } from "./parts/rope.ts";
 import { Transformer } from "./parts/transformer.ts";
 
@@ -13,25 +12,22 @@ export const qwen2moe: Architecture = {
   name: "qwen2moe",
   read(gguf) {
     const model = new Transformer(gguf);
-    const { parameters, stream } = model;
+    const { parameters } = model;
     const rope = readRope(model, "halves");
     const routing = requireRouting(parameters, { score: "softmax", normalise: false });
-    const width = parameters.count(
+    const sharedWidth = parameters.count(
       "expert_shared_feed_forward_length",
       model.layers[0].feedForward,
     );
-    const gate = model.scratch("shared gate", 1);
-    const activation = "silu";
 
     model.embed();
     for (const layer of model.layers) {
       attention(layer, layer.norm("attn_norm"), { rope });
-      const normed = layer.norm("ffn_norm");
-      experts(layer, normed, { routing, activation });
-      model.program.matmul(normed, gate, [layer.weight("ffn_gate_inp_shexp", 1)]);
-      const { into: shared } = model.aside();
-      feedForward(layer, normed, { activation, suffix: "_shexp", width, into: shared });
-      model.program.add(stream, shared, stream, { gate });
+      gatedSharedExperts(layer, layer.norm("ffn_norm"), {
+        routing,
+        activation: "silu",
+        sharedWidth,
+      });
     }
     return model.finish();
   },

@@ -1,8 +1,9 @@
 import type { BufferDesc } from "../device/descriptions.ts";
-import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows, Score } from "../device/structs.ts";
+import { Activation, Element, HeadNorm, NONE, Norm, Rope, Rows } from "../device/structs.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 import type { Operation } from "./operation.ts";
 import { CacheLayers } from "./cache_layers.ts";
+import { ExpertOperations } from "./expert_operations.ts";
 import type {
   ActivationName,
   ActivationOptions,
@@ -15,10 +16,10 @@ import type {
   MatmulWeight,
   NormOptions,
   RopeOptions,
-  RouteOptions,
 } from "./operands.ts";
 import type { Program } from "./program.ts";
 import { sideBySide } from "./side_by_side.ts";
+import { StateOperations } from "./state_operations.ts";
 import { WeightTable } from "./weight_table.ts";
 
 /**
@@ -28,24 +29,31 @@ import { WeightTable } from "./weight_table.ts";
  * @throws {M40Error} From every method: "invalid_model" where a tensor is missing or of another shape.
  */
 export class ProgramBuilder {
+  /** The operations of mixtures of experts. */
+  readonly experts: ExpertOperations;
+  /** The operations that keep a state of each sequence. */
+  readonly recurrent: StateOperations;
   private readonly operations: Operation[] = [];
   private readonly buffers: BufferDesc[] = [];
   private readonly cache = new CacheLayers();
-  private readonly weightTable: WeightTable;
+  private readonly weights: WeightTable;
 
   /** @param tensors The tensors of the file by name. */
   constructor(tensors: ReadonlyMap<string, GgufTensor>) {
-    this.weightTable = new WeightTable(tensors);
+    this.weights = new WeightTable(tensors);
+    const append = (operation: Operation) => void this.operations.push(operation);
+    this.experts = new ExpertOperations(append, this.weights);
+    this.recurrent = new StateOperations(append, this.weights);
   }
 
   /** Whether the file has a tensor of that name. */
   has(name: string): boolean {
-    return this.weightTable.has(name);
+    return this.weights.has(name);
   }
 
   /** The type of a tensor of the file. */
   type(name: string): string {
-    return this.weightTable.type(name);
+    return this.weights.type(name);
   }
 
   /**
@@ -54,7 +62,7 @@ export class ProgramBuilder {
    * @returns How many they are.
    */
   ignore(matches: (name: string) => boolean): number {
-    return this.weightTable.ignore(matches);
+    return this.weights.ignore(matches);
   }
 
   /** A new buffer of floats, one row a token of the step. */
@@ -83,10 +91,10 @@ export class ProgramBuilder {
     this.operations.push({
       kind: "embed",
       output: output.index,
-      table: this.weightTable.matrix(table, undefined, columns),
+      table: this.weights.matrix(table, undefined, columns),
       position_table: options.positions === undefined
         ? NONE
-        : this.weightTable.matrix(options.positions, undefined, columns),
+        : this.weights.matrix(options.positions, undefined, columns),
       columns,
       scale: options.scale ?? 1,
     });
@@ -100,10 +108,10 @@ export class ProgramBuilder {
       kind: "norm",
       input: input.index,
       output: output.index,
-      weight: this.optionalVector(options.weight, weights),
-      bias: this.optionalVector(options.bias, weights),
+      weight: this.weights.optionalVector(options.weight, weights),
+      bias: this.weights.optionalVector(options.bias, weights),
       residual: options.residual?.index ?? NONE,
-      factor: this.optionalVector(options.factor, 1),
+      factor: this.weights.optionalVector(options.factor, 1),
       norm: Norm[options.kind ?? "rms"],
       columns,
       n_groups: groups,
@@ -131,9 +139,9 @@ export class ProgramBuilder {
       n_weights: weights.length,
       columns,
       scale: options.scale ?? 1,
-      weight: weights.map((w) => this.weightTable.matrix(w.weight, w.rows, columns)),
-      bias: weights.map((w) => this.optionalVector(w.bias, w.rows)),
-      factor: weights.map((w) => this.optionalVector(w.factor, 1)),
+      weight: weights.map((w) => this.weights.matrix(w.weight, w.rows, columns)),
+      bias: weights.map((w) => this.weights.optionalVector(w.bias, w.rows)),
+      factor: weights.map((w) => this.weights.optionalVector(w.factor, 1)),
       rows,
       output_column: outputColumns,
     });
@@ -153,7 +161,7 @@ export class ProgramBuilder {
       kind: "head_matmul",
       input: input.index,
       output: output.index,
-      weight: this.weightTable.experts(options.weight, heads, rows, columns),
+      weight: this.weights.experts(options.weight, heads, rows, columns),
       n_heads: heads,
       columns,
       rows,
@@ -192,10 +200,12 @@ export class ProgramBuilder {
       rope_dim: rope.dim,
       rope_offset: rope.offset ?? 0,
       rope: Rope[rope.kind],
-      factors: rope.kind === "none" ? NONE : this.optionalVector(rope.factors, rope.dim / 2),
+      factors: rope.kind === "none"
+        ? NONE
+        : this.weights.optionalVector(rope.factors, rope.dim / 2),
       head_norm: norms === undefined ? HeadNorm.none : HeadNorm[norms.order ?? "before"],
-      q_norm: this.optionalVector(norms?.q, shape.headDim),
-      k_norm: kv === undefined ? NONE : this.optionalVector(norms?.k, shape.headDim),
+      q_norm: this.weights.optionalVector(norms?.q, shape.headDim),
+      k_norm: kv === undefined ? NONE : this.weights.optionalVector(norms?.k, shape.headDim),
       v_norm: norms?.v && kv !== undefined ? 1 : 0,
       original_context: rope.originalContext,
       temperature_length: temperature?.length ?? 0,
@@ -224,7 +234,7 @@ export class ProgramBuilder {
       kind: "attention",
       q: q.index,
       output: output.index,
-      sinks: this.optionalVector(options.sinks, shape.heads),
+      sinks: this.weights.optionalVector(options.sinks, shape.heads),
       layer,
       n_heads: shape.heads,
       n_kv_heads: shape.kvHeads,
@@ -286,6 +296,25 @@ export class ProgramBuilder {
     });
   }
 
+  /** output = groups of values of the input, each `inputStride` columns after the one before, side by side. */
+  copy(
+    input: Buffer,
+    output: Buffer,
+    options: { columns: number; groups: number; inputColumn: number; inputStride: number },
+  ): void {
+    this.operations.push({
+      kind: "copy",
+      input: input.index,
+      output: output.index,
+      columns: options.columns,
+      n_groups: options.groups,
+      input_column: options.inputColumn,
+      input_stride: options.inputStride,
+      output_column: 0,
+      output_stride: options.columns,
+    });
+  }
+
   /** The rows whose logits are wanted. */
   select(input: Buffer, output: Buffer): void {
     this.operations.push({
@@ -293,83 +322,6 @@ export class ProgramBuilder {
       input: input.index,
       output: output.index,
       columns: input.columns,
-    });
-  }
-
-  /** The chosen experts of each token, the one that all have behind them, and their weights; see m40_op_route. */
-  route(logits: Buffer, experts: Buffer, weights: Buffer, options: RouteOptions): void {
-    this.operations.push({
-      kind: "route",
-      input: logits.index,
-      experts: experts.index,
-      weights: weights.index,
-      bias: this.optionalVector(options.bias, logits.columns),
-      n_experts: logits.columns,
-      n_used: experts.columns - (options.shared ? 1 : 0),
-      n_shared: options.shared ? 1 : 0,
-      score: Score[options.score ?? "softmax"],
-      normalise: options.normalise ? 1 : 0,
-      n_groups: options.groups ?? 1,
-      n_groups_used: options.groupsUsed ?? 1,
-      scale: options.scale ?? 1,
-      least_sum: options.leastSum ?? 0,
-    });
-  }
-
-  /**
-   * As {@link matmul}, each row with the weights, bias [experts, rows] and factor [experts] of its own
-   * expert; with `weights`, the result is multiplied by the expert's share. With `shared` weights, expert number
-   * `nExperts` has these.
-   */
-  expertMatmul(
-    input: Buffer,
-    experts: Buffer,
-    output: Buffer,
-    nExperts: number,
-    weights: readonly MatmulWeight[],
-    options: { weights?: Buffer } = {},
-  ): void {
-    const columns = input.columns;
-    const { rows, outputColumns } = sideBySide(weights, output);
-    const hasShared = weights.every(({ shared }) => shared !== undefined);
-    this.operations.push({
-      kind: "expert_matmul",
-      input: input.index,
-      experts: experts.index,
-      output: output.index,
-      weights: options.weights?.index ?? NONE,
-      n_weights: weights.length,
-      columns,
-      n_used: experts.columns,
-      n_experts: nExperts,
-      n_shared: hasShared ? 1 : 0,
-      weight: weights.map((w) => this.weightTable.experts(w.weight, nExperts, w.rows, columns)),
-      shared: weights.map(({ shared, rows }) =>
-        shared === undefined ? NONE : this.weightTable.matrix(shared, rows, columns)
-      ),
-      bias: weights.map((w) => this.optionalVector(w.bias, nExperts * w.rows)),
-      factor: weights.map((w) => this.optionalVector(w.factor, nExperts)),
-      rows,
-      output_column: outputColumns,
-    });
-  }
-
-  /** output = residual + scale * the sum of each token's experts' rows, weighted where weights are given. */
-  expertSum(
-    input: Buffer,
-    weights: Buffer | undefined,
-    output: Buffer,
-    options: { residual?: Buffer; scale?: number; used: number },
-  ): void {
-    this.operations.push({
-      kind: "expert_sum",
-      input: input.index,
-      weights: weights?.index ?? NONE,
-      residual: options.residual?.index ?? NONE,
-      output: output.index,
-      columns: output.columns,
-      n_used: options.used,
-      scale: options.scale ?? 1,
     });
   }
 
@@ -394,13 +346,15 @@ export class ProgramBuilder {
    * is only half understood computes nonsense.
    */
   build(): Program {
-    this.weightTable.assertAllUsed();
-    const { operations, buffers, weightTable, cache } = this;
-    return { operations, buffers, weights: weightTable.weights, cacheLayers: cache.layers };
-  }
-
-  private optionalVector(name: string | undefined, columns: number): number {
-    return name === undefined ? NONE : this.weightTable.vector(name, columns);
+    this.weights.assertAllUsed();
+    const { operations, buffers, weights, cache, recurrent } = this;
+    return {
+      operations,
+      buffers,
+      weights: weights.weights,
+      cacheLayers: cache.layers,
+      states: recurrent.states,
+    };
   }
 
   private addBuffer(rows: number, columns: number, options: Partial<BufferDesc> = {}): Buffer {

@@ -22,4 +22,6 @@ export interface Program {
   readonly weights: readonly Weight[];
   /** The layers that K and V are kept of, by the numbers that operations name them by. */
   readonly cacheLayers: readonly CacheLayer[];
+  /** What is kept of a sequence however long it is: floats of each state, by the numbers that operations name them by. */
+  readonly states: readonly number[];
 }

@@ -1,4 +1,5 @@
 import type { TensorDesc } from "../device/descriptions.ts";
+import { NONE } from "../device/structs.ts";
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
 
@@ -40,6 +41,20 @@ export class WeightTable {
       throw misshapen(name, shape, [columns]);
     }
     return this.add(name, { n_experts: 1, rows: 1, columns });
+  }
+
+  /** As {@link vector}, {@link NONE} where there is no name. */
+  optionalVector(name: string | undefined, columns: number): number {
+    return name === undefined ? NONE : this.vector(name, columns);
+  }
+
+  /** The index of a tensor of that shape, columns first, as one vector of all its values. */
+  flat(name: string, shape: readonly number[]): number {
+    const got = this.tensor(name).shape;
+    // A file may leave out leading columns of 1, and may have any number of further dimensions of 1.
+    const sizes = (shape: readonly number[]) => shape.filter((n) => n !== 1).join();
+    if (sizes(got) !== sizes(shape)) throw misshapen(name, got, shape);
+    return this.vector(name, shape.reduce((product, n) => product * n, 1));
   }
 
   /** The index of a matrix [rows, columns]; of any number of rows where they are undefined. */

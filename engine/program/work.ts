@@ -18,7 +18,7 @@ export interface StepSize {
 
 /** What a step reads and computes, at the least. */
 export interface StepWork {
-  /** Weights, in the file's own types, and keys and values, each read once. */
+  /** Weights, in the file's own types, and keys and values, each read once; states, read and written. */
   readonly bytes: number;
   /** Multiplications and additions. */
   readonly flop: number;
@@ -59,8 +59,20 @@ export function stepWork(program: Program, size: StepSize): StepWork {
         flop += 2 * size.tokens * attended * n_heads * (head_dim + value_dim);
         break;
       }
+      case "conv":
+        flop += 2 * operation.kernel * operation.columns * size.tokens;
+        break;
+      case "delta_rule":
+        // A state's value decays, is looked up, learns and is looked up.
+        flop += 7 * program.states[operation.state] * size.tokens;
+        break;
+      case "selective_scan":
+        // It decays, learns and is looked up.
+        flop += 5 * program.states[operation.state] * size.tokens;
+        break;
     }
   }
+  bytes += 2 * size.sequences * sum(program.states) * Float32Array.BYTES_PER_ELEMENT;
   return { bytes, flop };
 }
 

@@ -29,31 +29,35 @@ export interface AttentionOptions extends Destination {
    */
   readonly norms?: "before" | "after" | "own" | "row" | HeadNorms;
   readonly temperature?: AttentionTemperature;
-  /** Whether what was attended passes a gate, the sigmoid of a product of the input: `attn_gate`. */
-  readonly gated?: boolean;
+  /**
+   * Whether what was attended passes a gate, the sigmoid of a product of the input: `attn_gate`, or, "query", rows of
+   * `attn_q`: those of a head's gate behind those of its query.
+   */
+  readonly gated?: boolean | "query";
 }
 
 /** Attention, with its projections: `attn_q`, `attn_k`, `attn_v` (or `attn_qkv`) and `attn_output`. */
 export function attention(layer: Layer, input: Buffer, options: AttentionOptions): Buffer {
   const { model, shape: ownShape } = layer;
-  const { shape = ownShape } = options;
+  const { shape = ownShape, gated } = options;
   const { heads, kvHeads, headDim, valueDim = headDim } = shape;
   const queryWidth = heads * headDim;
   const keyWidth = kvHeads * headDim;
   const valueWidth = kvHeads * valueDim;
-  const qkv = model.scratch("qkv", queryWidth + keyWidth + valueWidth);
+  const projected = gated === "query" ? 2 * queryWidth : queryWidth;
+  const qkv = model.scratch("qkv", projected + keyWidth + valueWidth);
   model.program.matmul(
     input,
     qkv,
     layer.has("attn_qkv.weight") ? [layer.weight("attn_qkv", qkv.columns)] : [
-      layer.weight("attn_q", queryWidth),
+      layer.weight("attn_q", projected),
       layer.weight("attn_k", keyWidth),
       layer.weight("attn_v", valueWidth),
     ],
   );
   if (options.norms === "row" || options.norms === "own") {
     const own = options.norms === "own";
-    const parts = [["attn_q_norm", 0, heads], ["attn_k_norm", queryWidth, kvHeads]] as const;
+    const parts = [["attn_q_norm", 0, heads], ["attn_k_norm", projected, kvHeads]] as const;
     for (const [name, column, n] of parts) {
       model.norm(layer.name(name), qkv, qkv, {
         columns: own ? headDim : n * headDim,
@@ -64,23 +68,43 @@ export function attention(layer: Layer, input: Buffer, options: AttentionOptions
       });
     }
   }
-  return attend(layer, qkv, {
+  const { queries, gate } = gated === "query"
+    ? takeApart(layer, qkv, shape)
+    : { queries: qkv, gate: gated ? projectGate(layer, input, heads * valueDim) : undefined };
+  return attend(layer, queries, {
     ...options,
     shape,
-    kv: { buffer: qkv, keyColumn: queryWidth, valueColumn: queryWidth + keyWidth },
+    kv: { buffer: qkv, keyColumn: projected, valueColumn: projected + keyWidth },
     headNorms: headNorms(layer, options.norms),
-    project: options.gated
-      ? (attended) => projectGated(layer, input, attended, options)
-      : undefined,
+    project: gate && ((attended) => projectGated(layer, attended, gate, options)),
   });
 }
 
+/** The heads' queries, and their gates, of rows that have them in turn. */
+function takeApart({ model }: Layer, qkv: Buffer, { heads, headDim, valueDim }: HeadShape) {
+  if (valueDim !== headDim) {
+    throw model.parameters.invalid(
+      `a head has a gate of ${headDim} values, but attention gives ${valueDim}`,
+    );
+  }
+  const queries = model.scratch("queries", heads * headDim);
+  const gate = model.scratch("attention gate", queries.columns);
+  const every = { columns: headDim, groups: heads, inputStride: 2 * headDim };
+  model.program.copy(qkv, queries, { ...every, inputColumn: 0 });
+  model.program.copy(qkv, gate, { ...every, inputColumn: headDim });
+  return { queries, gate };
+}
+
+function projectGate(layer: Layer, input: Buffer, columns: number): Buffer {
+  const gate = layer.model.scratch("attention gate", columns);
+  layer.model.program.matmul(input, gate, [layer.weight("attn_gate", columns)]);
+  return gate;
+}
+
 /** The product of what was attended with `attn_output`, behind its gate. */
-function projectGated(layer: Layer, input: Buffer, attended: Buffer, to: Destination): Buffer {
+function projectGated(layer: Layer, attended: Buffer, gate: Buffer, to: Destination): Buffer {
   const { model } = layer;
-  const gate = model.scratch("attention gate", attended.columns);
   const passed = model.scratch("passed", attended.columns);
-  model.program.matmul(input, gate, [layer.weight("attn_gate", gate.columns)]);
   model.program.activation(gate, passed, "sigmoid", {
     gated: true,
     up: { buffer: attended, column: 0 },

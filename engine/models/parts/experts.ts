@@ -92,6 +92,8 @@ function readScore(parameters: Hyperparameters): Routing["score"] {
 export interface ExpertsOptions extends Destination {
   readonly routing: Routing;
   readonly activation: ActivationName;
+  /** "gate": down(f(gate) * up), where absent; "none": down(f(up)). */
+  readonly gated?: "gate" | "none";
   /** Of the clamped SwiGLU. */
   readonly alpha?: number;
   readonly limit?: number;
@@ -104,7 +106,10 @@ export interface ExpertsOptions extends Destination {
 }
 
 /** An expert's products, by the names of their weights. */
-const EXPERT_PRODUCTS = ["ffn_gate", "ffn_up", "ffn_down"];
+const EXPERT_PRODUCTS = {
+  gate: ["ffn_gate", "ffn_up", "ffn_down"],
+  none: ["ffn_up", "ffn_down"],
+} as const;
 
 /**
  * A mixture of experts: the router `ffn_gate_inp`, its bias for the choice alone `exp_probs_b`, and the experts
@@ -116,10 +121,11 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
   const { model } = layer;
   const { program, stream, hiddenSize } = model;
   const { routing, activation, alpha, limit, into, scale, sharedWidth = 0 } = options;
+  const { gated = "gate" } = options;
   const sharesOfInputs = options.shares === "inputs";
   const { router = { input, scale: 1 } } = options;
   const { count, width } = routing;
-  const isExpert = sharedWidth === width && sharedLooksLikeExpert(layer);
+  const isExpert = sharedWidth === width && sharedLooksLikeExpert(layer, gated);
   const slots = routing.used + (isExpert ? 1 : 0);
 
   const logits = model.scratch("router", count);
@@ -128,7 +134,7 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
   // A scale beside this weight is its input's (Gemma 4), and none of the product's.
   const weight = { ...layer.weight("ffn_gate_inp", count), factor: undefined };
   program.matmul(router.input, logits, [weight], { scale: router.scale });
-  program.route(logits, chosen, shares, {
+  program.experts.route(logits, chosen, shares, {
     ...routing,
     shared: isExpert,
     bias: layer.has("exp_probs_b.bias") ? layer.name("exp_probs_b.bias") : undefined,
@@ -138,24 +144,25 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
     ...layer.weight(`${name}_exps`, rows),
     shared: isExpert ? layer.name(`${name}_shexp.weight`) : undefined,
   });
-  const gateUp = model.expertScratch("expert up", 2 * width, slots);
+  const upWidth = gated === "gate" ? 2 * width : width;
+  const up = model.expertScratch("expert up", upWidth, slots);
   const active = model.expertScratch("expert active", width, slots);
   const down = model.expertScratch("expert down", hiddenSize, slots);
-  program.expertMatmul(
+  program.experts.matmul(
     input,
     chosen,
-    gateUp,
+    up,
     count,
     layer.has("ffn_gate_up_exps.weight")
-      ? [expertWeight("ffn_gate_up", 2 * width)]
-      : [expertWeight("ffn_gate", width), expertWeight("ffn_up", width)],
+      ? [expertWeight("ffn_gate_up", upWidth)]
+      : EXPERT_PRODUCTS[gated].slice(0, -1).map((name) => expertWeight(name, width)),
     // Products of what is multiplied are products that are multiplied.
     { weights: sharesOfInputs ? shares : undefined },
   );
-  program.activation(gateUp, active, activation, { gated: true, alpha, limit });
-  program.expertMatmul(active, chosen, down, count, [expertWeight("ffn_down", hiddenSize)]);
+  program.activation(up, active, activation, { gated: gated === "gate", alpha, limit });
+  program.experts.matmul(active, chosen, down, count, [expertWeight("ffn_down", hiddenSize)]);
   const output = into ?? stream;
-  program.expertSum(down, sharesOfInputs ? undefined : shares, output, {
+  program.experts.sum(down, sharesOfInputs ? undefined : shares, output, {
     residual: into === undefined ? stream : undefined,
     used: slots,
     scale,
@@ -165,9 +172,9 @@ export function experts(layer: Layer, input: Buffer, options: ExpertsOptions): B
 }
 
 /** Whether the products of the experts that every token has differ from an expert's in nothing but their weights. */
-function sharedLooksLikeExpert(layer: Layer): boolean {
+function sharedLooksLikeExpert(layer: Layer, gated: "gate" | "none"): boolean {
   const { program } = layer.model;
-  return EXPERT_PRODUCTS.every((name) => {
+  return EXPERT_PRODUCTS[gated].every((name) => {
     const [routed, shared] = [`${name}_exps`, `${name}_shexp`];
     const apart = [routed, shared].some((name) =>
       layer.has(`${name}.bias`) || layer.has(`${name}.scale`)
@@ -181,12 +188,12 @@ function sharedLooksLikeExpert(layer: Layer): boolean {
 function addSharedExperts(
   layer: Layer,
   input: Buffer,
-  { activation, scale, into }: ExpertsOptions,
+  { activation, gated, scale, into }: ExpertsOptions,
   width: number,
 ): void {
   const { model } = layer;
   const aside = into === undefined ? undefined : model.aside("shared").into;
-  feedForward(layer, input, { activation, scale, into: aside, suffix: "_shexp", width });
+  feedForward(layer, input, { activation, gated, scale, into: aside, suffix: "_shexp", width });
   if (into !== undefined && aside !== undefined) model.program.add(into, aside, into);
 }
 
@@ -205,4 +212,27 @@ export function denseOrExperts(
   } else {
     experts(layer, input, { ...options, sharedWidth: routing.sharedWidth });
   }
+}
+
+/**
+ * Experts, and beside them one that every token has, `ffn_*_shexp`, as far as a gate lets it through: the sigmoid of the
+ * product `ffn_gate_inp_shexp`.
+ */
+export function gatedSharedExperts(
+  layer: Layer,
+  input: Buffer,
+  { routing, activation, sharedWidth: width = 0 }: Pick<
+    ExpertsOptions,
+    "routing" | "activation" | "sharedWidth"
+  >,
+): void {
+  const { model } = layer;
+  const { program, stream } = model;
+  experts(layer, input, { routing, activation });
+  if (width === 0) return;
+  const gate = model.scratch("shared gate", 1);
+  program.matmul(input, gate, [layer.weight("ffn_gate_inp_shexp", 1)]);
+  const { into: shared } = model.aside();
+  feedForward(layer, input, { activation, suffix: "_shexp", width, into: shared });
+  program.add(stream, shared, stream, { gate });
 }

@@ -50,7 +50,8 @@ export class Hyperparameters {
       this.checkLength(key, values.length, layers);
       return values.map((value) => this.checkedCount(key, value, least));
     }
-    return new Array(layers).fill(this.count(key));
+    const value = this.gguf.metadata.number(this.key(key));
+    return new Array(layers).fill(this.checkedCount(key, value, least));
   }
 
   /** Whether each layer is something: an array, or every layer but the last of each `period`. */

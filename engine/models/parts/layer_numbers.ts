@@ -12,7 +12,8 @@ export interface LayerNumbers {
  * Reads the numbers of each layer; of those that predict further tokens (`nextn_predict_layers`, the last of
  * `block_count`) there are none.
  *
- * @param partial Whether layers may lack their attention or their feed-forward layer: they have 0 of it.
+ * @param partial Whether layers may lack their attention or their feed-forward layer: they have 0 of it, or the file has
+ * no number at all where no layer has any.
  * @throws {M40Error} "invalid_model" where they are missing, out of range, or do not fit together.
  */
 export function readLayerNumbers(parameters: Hyperparameters, partial: boolean): LayerNumbers[] {
@@ -31,9 +32,10 @@ export function readLayerNumbers(parameters: Hyperparameters, partial: boolean):
   const kvHeads = parameters.has("attention.head_count_kv")
     ? parameters.countByLayer("attention.head_count_kv", blocks, least)
     : heads;
-  const widths = parameters.countByLayer("feed_forward_length", blocks, least);
+  const widths = partial && !parameters.has("feed_forward_length")
+    ? heads.map(() => 0)
+    : parameters.countByLayer("feed_forward_length", blocks, least);
   const mostHeads = heads.reduce((most, n) => Math.max(most, n));
-  if (kvHeads.every((n) => n === 0)) throw parameters.invalid("no layer has attention");
   return Array.from({ length: blocks - predicting }, (_, layer) => ({
     shape: headShape(parameters, hiddenSize, heads[layer], kvHeads[layer], mostHeads),
     feedForward: widths[layer],
@@ -47,6 +49,7 @@ function headShape(
   kvHeads: number,
   mostHeads: number,
 ): HeadShape {
+  if (mostHeads === 0) return { heads, kvHeads: 0, headDim: 0, valueDim: 0 };
   // Of a layer without heads it is the others'; nothing there has it.
   const dividing = heads || mostHeads;
   if (kvHeads > heads || heads % (kvHeads || 1) !== 0) {

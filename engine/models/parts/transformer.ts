@@ -54,7 +54,10 @@ export class Transformer {
     const table = gguf.tensors.get("token_embd.weight");
     if (table === undefined) throw parameters.invalid("there is no tensor token_embd.weight");
     this.vocabSize = table.shape[1] ?? 1;
-    const epsilonKey = `attention.layer_norm_${normKind === "rms" ? "rms_" : ""}epsilon`;
+    const epsilonKeys = ["attention.layer_norm_rms_epsilon", "attention.layer_norm_epsilon"];
+    if (normKind !== "rms") epsilonKeys.shift();
+    // Nemotron-H's files have a LayerNorm's key for their RMS norms.
+    const epsilonKey = epsilonKeys.find((key) => parameters.has(key)) ?? epsilonKeys[0];
     this.normEpsilon = parameters.number(epsilonKey);
     if (!(this.normEpsilon >= 0 && this.normEpsilon < 1)) {
       throw parameters.invalid(`${epsilonKey} is ${this.normEpsilon}, wanted a number from 0 to 1`);
@@ -140,14 +143,21 @@ export class Transformer {
     return output;
   }
 
-  /** The stream ends: the last norm, the logits of the rows that are wanted. */
-  finish(options: { scale?: number; softcap?: number } = {}): Model {
+  /**
+   * The stream ends: the last norm, the logits of the rows that are wanted.
+   *
+   * @param options.norm The last norm's name, where it is another.
+   */
+  finish(options: { scale?: number; softcap?: number; norm?: string } = {}): Model {
     const { program, hiddenSize, vocabSize } = this;
-    const { scale, softcap } = options;
+    const { scale, softcap, norm = "output_norm" } = options;
+    if (this.cacheLayers === 0 && program.recurrent.states.length === 0) {
+      throw this.parameters.invalid("no layer has attention, nor a state");
+    }
     const hidden = program.outputBuffer(hiddenSize);
     const logits = program.outputBuffer(vocabSize);
     program.select(this.stream, hidden);
-    this.norm("output_norm", hidden, hidden);
+    this.norm(norm, hidden, hidden);
     const table = program.has("output.weight") ? "output" : "token_embd";
     program.matmul(hidden, logits, [this.weight(table, vocabSize)], { scale });
     if (softcap !== undefined) program.softcap(logits, logits, { softcap });

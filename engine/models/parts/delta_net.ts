@@ -1,0 +1,71 @@
+import type { Buffer } from "../../program/operands.ts";
+import type { DeltaRuleOptions } from "../../program/state_operations.ts";
+import { convolve, gate, type StateNumbers } from "./recurrence.ts";
+import type { Destination, Layer } from "./transformer.ts";
+
+/** What keeps the lengths of queries and keys from 0; no key of a file says it. */
+const LENGTH_EPSILON = 1e-6;
+
+/** What a layer's delta net looks like. */
+export interface DeltaNetOptions extends Destination {
+  /** Heads are those of V, groups those of K, and a state is as wide as a head of K. */
+  readonly numbers: StateNumbers;
+  /** Which head of K a head has. */
+  readonly order: DeltaRuleOptions["order"];
+}
+
+/**
+ * A gated delta net (Yang et al. 2024, arXiv:2412.06464): `attn_qkv`, convolved, and `ssm_a`, `ssm_dt` and the numbers of
+ * `ssm_alpha` and `ssm_beta` (or `ssm_ba`), by which a head forgets and learns; what it gives is normalised a head by
+ * `ssm_norm`, passes the gate `attn_gate`, then `ssm_out`.
+ */
+export function deltaNet(layer: Layer, input: Buffer, options: DeltaNetOptions): Buffer {
+  const { model } = layer;
+  const { kernel, heads, headDim, groups, stateDim } = options.numbers;
+  const width = heads * headDim;
+  const qkvWidth = 2 * groups * stateDim + width;
+  const projected = model.scratch("state in", width + qkvWidth);
+  model.program.matmul(input, projected, [
+    layer.weight("attn_gate", width),
+    layer.weight("attn_qkv", qkvWidth),
+  ]);
+  const gates = learning(layer, input, options.numbers);
+  const qkv = convolve(layer, projected, { column: width, columns: qkvWidth, kernel });
+  const output = model.scratch("state out", width);
+  model.program.recurrent.deltaRule(qkv, output, {
+    heads,
+    keyHeads: groups,
+    keyDim: stateDim,
+    valueDim: headDim,
+    order: options.order,
+    gates,
+    decay: layer.name("ssm_a"),
+    aBias: layer.name("ssm_dt.bias"),
+    scale: 1 / Math.sqrt(stateDim),
+    epsilon: LENGTH_EPSILON,
+  });
+  model.norm(layer.name("ssm_norm"), output, output, { columns: headDim, groups: heads });
+  gate(layer, projected, output);
+  return model.project(output, layer.weight("ssm_out", model.hiddenSize), options);
+}
+
+/** How much each head forgets and how much it learns: the numbers a and b. */
+function learning(
+  layer: Layer,
+  input: Buffer,
+  { heads, groups }: StateNumbers,
+): DeltaRuleOptions["gates"] {
+  const { model } = layer;
+  const buffer = model.scratch("learning", 2 * heads);
+  if (!layer.has("ssm_ba.weight")) {
+    model.program.matmul(input, buffer, [
+      layer.weight("ssm_alpha", heads),
+      layer.weight("ssm_beta", heads),
+    ]);
+    return { buffer, aColumn: 0, bColumn: heads, heads, stride: heads };
+  }
+  // For each head of K the b of its heads, then their a.
+  const each = heads / groups;
+  model.program.matmul(input, buffer, [layer.weight("ssm_ba", 2 * heads)]);
+  return { buffer, aColumn: each, bColumn: 0, heads: each, stride: 2 * each };
+}
