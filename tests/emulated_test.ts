@@ -1,7 +1,7 @@
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
-import { EmulatedFiles } from "./emulation.ts";
+import { TestFiles } from "./test_files.ts";
 
 // Every kernel of the GPU in a small shape, without a GPU and in the time that somebody waits: the CUDA sources,
 // built for the CPU without sanitizers. All shapes, with the sanitizers: slow/emulated_test.ts.
@@ -38,7 +38,7 @@ async function environment(): Promise<Record<string, string>> {
 }
 
 // One at a time: other files of tests run meanwhile.
-const files = new EmulatedFiles(environment(), 1);
+const files = new TestFiles(environment(), 1);
 for (const file of FILES) files.test("emulated kernels", file);
 
 /** The names of kernels in a text, without their template arguments. */

@@ -4,7 +4,7 @@
  * @module
  */
 import { M40Error } from "../engine/errors.ts";
-import { BACKEND, type Random, TestDevice } from "./device_harness.ts";
+import { BACKEND, Random, TestDevice } from "./device_harness.ts";
 
 /** Some blocks of a tensor type, and their values. */
 export interface GoldenBlocks {
@@ -59,6 +59,18 @@ export const GOLDEN_BLOCKS: readonly GoldenBlocks[] = [
     values: floats,
   },
 ];
+
+/** The same, for products, which have to stay finite: F32's values are others there. */
+export const FACTOR_BLOCKS: readonly GoldenBlocks[] = GOLDEN_BLOCKS.map((blocks) => {
+  if (blocks.type !== "F32") return blocks;
+  const values = new Random(1).floats(1024);
+  return { ...blocks, values, bytes: new Uint8Array(values.buffer) };
+});
+
+/** The blocks of a type by its name. */
+export function blocksOf(name: string): GoldenBlocks {
+  return FACTOR_BLOCKS.find(({ type }) => type === name)!;
+}
 
 /**
  * The instruction sets of the CPU library that this processor has, and those that it lacks. Other libraries

@@ -8,7 +8,7 @@ import {
   tokenBuffer,
   withDevice,
 } from "./device_harness.ts";
-import { GOLDEN_BLOCKS, type GoldenBlocks, instructionSets, matrixOf } from "./golden_blocks.ts";
+import { FACTOR_BLOCKS, type GoldenBlocks, instructionSets, matrixOf } from "./golden_blocks.ts";
 
 // Products with weights of every tensor type, on every instruction set that this processor has.
 
@@ -55,17 +55,43 @@ function product(
   };
 }
 
-/** Golden values whose products stay finite: F32's are extreme. */
-const TYPES = GOLDEN_BLOCKS.map((blocks) => {
-  if (blocks.type !== "F32") return blocks;
-  const values = new Random(1).floats(64);
-  return { ...blocks, values, bytes: new Uint8Array(values.buffer) };
-});
-
 /** For tests of one kernel's bits, which are slow in the emulation: a type of each kind there. */
 const SOME_TYPES = BACKEND === "emulated"
-  ? TYPES.filter(({ type }) => ["F16", "Q8_0", "Q4_K", "IQ2_XS", "IQ1_M", "MXFP4"].includes(type))
-  : TYPES;
+  ? FACTOR_BLOCKS.filter(({ type }) =>
+    ["F16", "Q8_0", "Q4_K", "IQ2_XS", "IQ1_M", "MXFP4"].includes(type)
+  )
+  : FACTOR_BLOCKS;
+
+/**
+ * Calls back with a weight of every type, for decoded tokens and for those of a prompt.
+ *
+ * @param most Tokens of a product, at most.
+ * @param test Is given what makes products with so many columns of the input left out, and how many are multiplied.
+ */
+async function everyWeight(
+  instructionSet: string,
+  most: number,
+  test: (
+    make: (gap: number) => ReturnType<typeof product>,
+    columns: number,
+    random: Random,
+    what: string,
+  ) => Promise<void>,
+): Promise<void> {
+  const random = new Random(5);
+  const rows = 29;
+  for (const blocks of FACTOR_BLOCKS) {
+    await withDevice({ instructionSet, threads: 2 }, async (device) => {
+      const columns = 2 * Math.max(blocks.blockSize, 128);
+      const { bytes } = matrixOf(blocks, rows, columns, random);
+      for (const decode of [true, false]) {
+        const make = (gap: number) =>
+          product(device, blocks, bytes, rows, columns, most, { decode, gap });
+        await test(make, columns, random, `${blocks.type}, ${decode ? "decoded" : "a prompt's"}`);
+      }
+    });
+  }
+}
 
 /** Columns that end a vector, a tile of columns or a block early, and rows likewise. */
 function shapes(blockSize: number): [rows: number, columns: number][] {
@@ -80,7 +106,7 @@ const bits = (values: Float32Array<ArrayBuffer>) => new Uint32Array(values.buffe
 for (const instructionSet of present) {
   Deno.test(`${instructionSet}: products with weights of every tensor type, in awkward shapes, of 1 to 9 tokens`, async () => {
     const random = new Random(2);
-    for (const blocks of TYPES) {
+    for (const blocks of FACTOR_BLOCKS) {
       await withDevice({ instructionSet, threads: 2 }, async (device) => {
         for (const [rows, columns] of shapes(blocks.blockSize)) {
           const { bytes, values } = matrixOf(blocks, rows, columns, random);
@@ -136,52 +162,31 @@ for (const instructionSet of present) {
   });
 
   Deno.test(`${instructionSet}: products of tokens that cannot be loaded four columns at a time have the bits of those that can`, async () => {
-    const random = new Random(5);
-    for (const blocks of TYPES) {
-      await withDevice({ instructionSet, threads: 2 }, async (device) => {
-        const rows = 29;
-        const columns = 2 * Math.max(blocks.blockSize, 128);
-        const { bytes } = matrixOf(blocks, rows, columns, random);
-        for (const decode of [true, false]) {
-          const options = { decode, gap: 1 };
-          const apart = product(device, blocks, bytes, rows, columns, 9, options);
-          const together = product(device, blocks, bytes, rows, columns, 9, { decode });
-          for (const tokens of [1, 3, 9]) {
-            const input = random.floats(tokens * columns);
-            assertEquals(
-              bits(await apart(input)),
-              bits(await together(input)),
-              `${blocks.type}, ${tokens} ${decode ? "decoded tokens" : "tokens of a prompt"}`,
-            );
-          }
-        }
-      });
-    }
+    await everyWeight(instructionSet, 9, async (make, columns, random, what) => {
+      const [apart, together] = [make(1), make(0)];
+      for (const tokens of [1, 3, 9]) {
+        const input = random.floats(tokens * columns);
+        const wanted = bits(await together(input));
+        assertEquals(bits(await apart(input)), wanted, `${what}, ${tokens} tokens`);
+      }
+    });
   });
 
   Deno.test(`${instructionSet}: a product of an input 2^40 times as large, or as small, has the same bits but for its exponents`, async () => {
-    const random = new Random(6);
-    for (const blocks of TYPES) {
-      await withDevice({ instructionSet, threads: 2 }, async (device) => {
-        const rows = 29;
-        const columns = 2 * Math.max(blocks.blockSize, 128);
-        const { bytes } = matrixOf(blocks, rows, columns, random);
-        for (const decode of [true, false]) {
-          const multiply = product(device, blocks, bytes, rows, columns, 5, { decode });
-          for (const tokens of [1, 5]) {
-            const input = random.floats(tokens * columns);
-            const plain = await multiply(input);
-            for (const times of [2 ** 40, 2 ** -40]) {
-              assertEquals(
-                await multiply(input.map((value) => value * times)),
-                plain.map((value) => value * times),
-                `${blocks.type}, ${tokens} ${decode ? "decoded tokens" : "tokens of a prompt"}`,
-              );
-            }
-          }
+    await everyWeight(instructionSet, 5, async (make, columns, random, what) => {
+      const multiply = make(0);
+      for (const tokens of [1, 5]) {
+        const input = random.floats(tokens * columns);
+        const plain = await multiply(input);
+        for (const times of [2 ** 40, 2 ** -40]) {
+          assertEquals(
+            await multiply(input.map((value) => value * times)),
+            plain.map((value) => value * times),
+            `${what}, ${tokens} tokens`,
+          );
         }
-      });
-    }
+      }
+    });
   });
 
   Deno.test(`${instructionSet}: a row's product has the same bits among any rows and on any number of threads`, async () => {

@@ -1,18 +1,9 @@
 #include "thread_pool.h"
 
-#include <signal.h>
 #include <string.h>
 #include <time.h>
 
 #include "../runtime/error.h"
-
-// Built on a new system, these would be bound to versions that glibc 2.31 lacks; their old versions are the
-// same functions.
-#if defined(__x86_64__) && defined(__GLIBC__)
-asm(".symver pthread_create, pthread_create@GLIBC_2.2.5");
-asm(".symver pthread_join, pthread_join@GLIBC_2.2.5");
-asm(".symver pthread_sigmask, pthread_sigmask@GLIBC_2.2.5");
-#endif
 
 namespace m40::reference {
 
@@ -46,56 +37,32 @@ bool spin_until(const Condition& condition) {
   return false;
 }
 
-// Threads that start while one lives leave all signals to the host program's own threads.
-class BlockedSignals {
- public:
-  BlockedSignals() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~BlockedSignals() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 ThreadPool::ThreadPool(uint32_t n_threads) : n_threads_(n_threads), workers_(n_threads - 1) {
-  const BlockedSignals blocked;
   for (size_t i = 0; i < workers_.size(); i++) {
-    Worker& worker = workers_[i];
-    worker.pool = this;
-    worker.thread = static_cast<uint32_t>(i) + 1;
-    const int code = pthread_create(&worker.handle, nullptr, start, &worker);
+    const int code = workers_[i].try_start([this, thread = static_cast<uint32_t>(i) + 1] { serve(thread); });
     if (code != 0) {
-      stop(i);
+      stop();
       fail(M40_OUT_OF_MEMORY, "thread %zu of %u could not be started: %s", i + 2, n_threads, strerror(code));
     }
   }
 }
 
 ThreadPool::~ThreadPool() {
-  stop(workers_.size());
+  stop();
   pthread_cond_destroy(&wake_caller_);
   pthread_cond_destroy(&wake_workers_);
   pthread_mutex_destroy(&mutex_);
 }
 
-void ThreadPool::stop(size_t n_started) {
+void ThreadPool::stop() {
   stopping_ = true;
   pthread_mutex_lock(&mutex_);
   generation_++;
   pthread_cond_broadcast(&wake_workers_);
   pthread_mutex_unlock(&mutex_);
-  for (size_t i = 0; i < n_started; i++) pthread_join(workers_[i].handle, nullptr);
-}
-
-void* ThreadPool::start(void* worker) {
-  const Worker* self = static_cast<Worker*>(worker);
-  self->pool->serve(self->thread);
-  return nullptr;
+  for (Thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::run(const Job& job) {

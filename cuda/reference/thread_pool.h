@@ -9,6 +9,8 @@
 #include <atomic>
 #include <vector>
 
+#include "../runtime/thread.h"
+
 namespace m40::reference {
 
 class ThreadPool {
@@ -40,20 +42,13 @@ class ThreadPool {
     uint64_t chunk;
   };
 
-  struct Worker {
-    ThreadPool* pool;
-    uint32_t thread;
-    pthread_t handle;
-  };
-
-  static void* start(void* worker);
   void run(const Job& job);
   void work(uint32_t thread);
   void serve(uint32_t thread);
-  void stop(size_t n_started);
+  void stop();  // those that were started
 
   const uint32_t n_threads_;
-  std::vector<Worker> workers_;
+  std::vector<Thread> workers_;
   Job job_ = {};
   std::atomic<uint64_t> next_item_{0};
   std::atomic<uint64_t> generation_{0};  // of the job; a new value is the call to work

@@ -3,7 +3,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -11,13 +10,7 @@
 #include <atomic>
 
 #include "error.h"
-
-// reference/thread_pool.cpp says why.
-#if defined(__x86_64__) && defined(__GLIBC__)
-asm(".symver pthread_create, pthread_create@GLIBC_2.2.5");
-asm(".symver pthread_join, pthread_join@GLIBC_2.2.5");
-asm(".symver pthread_sigmask, pthread_sigmask@GLIBC_2.2.5");
-#endif
+#include "thread.h"
 
 namespace m40 {
 
@@ -83,26 +76,15 @@ class Reading {
   int code_ = 0;
 };
 
-void* run_reading(void* reading) {
-  static_cast<Reading*>(reading)->run();
-  return nullptr;
-}
-
 // As many others as there is work for; where they cannot be had, the caller reads alone.
 void run_by_many(Reading& reading, uint64_t n_bytes) {
   const uint64_t n_pieces = (n_bytes + piece_bytes - 1) / piece_bytes;
   const uint64_t n_helpers = std::min(n_pieces, n_readers) - 1;
-  pthread_t helpers[n_readers];
+  Thread helpers[n_readers - 1];
   uint64_t started = 0;
-  // Signals are for the host program's own threads.
-  sigset_t all;
-  sigset_t before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  while (started < n_helpers && pthread_create(&helpers[started], nullptr, run_reading, &reading) == 0) started++;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  while (started < n_helpers && helpers[started].try_start([&reading] { reading.run(); }) == 0) started++;
   reading.run();
-  for (uint64_t i = 0; i < started; i++) pthread_join(helpers[i], nullptr);
+  for (Thread& helper : helpers) helper.join();
 }
 
 }  // namespace

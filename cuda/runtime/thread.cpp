@@ -7,7 +7,8 @@
 
 #include "error.h"
 
-// reference/thread_pool.cpp says why.
+// Built on a new system, these would be bound to versions that glibc 2.31 lacks; their old versions are the
+// same functions.
 #if defined(__x86_64__) && defined(__GLIBC__)
 asm(".symver pthread_create, pthread_create@GLIBC_2.2.5");
 asm(".symver pthread_join, pthread_join@GLIBC_2.2.5");
@@ -16,15 +17,20 @@ asm(".symver pthread_sigmask, pthread_sigmask@GLIBC_2.2.5");
 
 namespace m40 {
 
-void Thread::start(std::function<void()> body) {
+int Thread::try_start(std::function<void()> body) {
   body_ = std::move(body);
   sigset_t all, before;
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
   const int code = pthread_create(&handle_, nullptr, &Thread::run, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  running_ = code == 0;
+  return code;
+}
+
+void Thread::start(std::function<void()> body) {
+  const int code = try_start(std::move(body));
   if (code != 0) fail(M40_INTERNAL, "a thread cannot be started: %s", strerror(code));
-  running_ = true;
 }
 
 void Thread::join() {

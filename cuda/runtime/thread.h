@@ -15,7 +15,9 @@ class Thread {
   Thread(const Thread&) = delete;
   Thread& operator=(const Thread&) = delete;
 
-  // Fails where the system has no thread left. Nothing may be thrown by body.
+  // Nothing may be thrown by body. Returns 0, or the system's error where it has no thread left.
+  int try_start(std::function<void()> body);
+  // Fails where the system has no thread left.
   void start(std::function<void()> body);
   void join();
 

@@ -109,7 +109,7 @@ function withQuantisation(reference: Reference, quantisation?: string): Referenc
         "a URL and a path name one file.",
     );
   }
-  const { alias, name, owner, repository, revision } = reference;
+  const { alias, name } = reference;
   if (alias === undefined && (reference.file ?? reference.quantisation) !== undefined) {
     throw new M40Error(
       "invalid_request",
@@ -117,15 +117,7 @@ function withQuantisation(reference: Reference, quantisation?: string): Referenc
     );
   }
   const base = name?.split(":")[0];
-  return {
-    kind: "hub",
-    owner,
-    repository,
-    revision,
-    quantisation,
-    alias,
-    name: base && `${base}:${quantisation}`,
-  };
+  return { ...reference, file: undefined, quantisation, name: base && `${base}:${quantisation}` };
 }
 
 async function fetchFiles(

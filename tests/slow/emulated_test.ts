@@ -1,15 +1,20 @@
 import { assert } from "@std/assert";
 import { dirname, fromFileUrl, join } from "@std/path";
 import { buildKernels } from "../../build_kernels.ts";
-import { EmulatedFiles } from "../emulation.ts";
+import { TestFiles } from "../test_files.ts";
 import { ENGINE_SUITE, SUITE } from "../suite.ts";
 
 // The GPU's kernels without a GPU: the CUDA sources, built for the CPU through cuda/emulation/ with the address
 // and undefined-behaviour sanitizers, run the tests that the CPU library passes. Each file is run in a process of
 // its own, since the sanitizer has to be there before anything else is loaded.
 
-/** Those whose kernels' threads have most to tell each other are run from the last thread to the first, too. */
+/**
+ * Those whose kernels' threads have most to tell each other are run from the last thread to the first, too. The two
+ * that take longest come first, so that no processor has nothing to do in the end.
+ */
 const REVERSED = [
+  "slow/attention_shapes_test.ts",
+  "golden_test.ts",
   "reference_operations_test.ts",
   "reference_norm_test.ts",
   "reference_products_test.ts",
@@ -17,11 +22,9 @@ const REVERSED = [
   "reference_experts_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
-  "slow/attention_shapes_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
   "decode_rows_test.ts",
-  "golden_test.ts",
 ];
 
 /** Those that only an emulated device can be had for. */
@@ -87,7 +90,7 @@ async function buildManagement(dist: string): Promise<string> {
 
 const environment = build();
 /** As many at a time as there are processors. */
-const files = new EmulatedFiles(environment, navigator.hardwareConcurrency);
+const files = new TestFiles(environment, navigator.hardwareConcurrency);
 
 const options = { sanitizeOps: false, sanitizeResources: false };
 
@@ -95,13 +98,19 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
   await environment;
 });
 
-const forward = { M40_EMULATION_ORDER: "forward" };
+const forward = { M40_EMULATION_ORDER: "forward", M40_GOLDEN_CACHES: "one" };
 for (const file of [...SUITE, ...ENGINE_SUITE, ...EMULATED]) {
   files.test("emulated kernels, sanitized", file, forward);
 }
 
-// Few multiprocessors make products of one token give a lane more rows.
-const reverse = { M40_EMULATION_ORDER: "reverse", M40_EMULATION_MULTIPROCESSORS: "1" };
+const reverse = {
+  M40_EMULATION_ORDER: "reverse",
+  // Few of them make products of one token give a lane more rows.
+  M40_EMULATION_MULTIPROCESSORS: "1",
+  M40_GOLDEN_CACHES: "other",
+  // With longer contexts threads do the same more often.
+  M40_ATTENTION_TOKENS: "1300",
+};
 for (const file of REVERSED) {
   files.test("emulated kernels, sanitized, threads in reverse", file, reverse);
 }

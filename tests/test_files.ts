@@ -1,5 +1,5 @@
 /**
- * Runs files of tests on the CUDA sources as they are built for the CPU (cuda/emulation/), each in a process of its own.
+ * Runs files of tests, each in a process of its own.
  *
  * @module
  */
@@ -10,12 +10,12 @@ import { type Result, runFile } from "./suite.ts";
 const OPTIONS = { sanitizeOps: false, sanitizeResources: false };
 
 /** Runs files of tests, a few at a time, in the order in which they are asked for. */
-export class EmulatedFiles {
+export class TestFiles {
   readonly #waiting: (() => Promise<void>)[] = [];
   #running = 0;
 
   /**
-   * @param environment Of the processes: the library among them. Awaited before the first one starts.
+   * @param environment Of the processes: the kernel library, say. Awaited before the first one starts.
    * @param jobs Processes at the same time.
    */
   constructor(
