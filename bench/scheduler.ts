@@ -46,6 +46,8 @@ class IdleDevice {
   readonly copyPages = () => Promise.resolve();
   readonly savePages = () => Promise.resolve();
   readonly restorePages = () => Promise.resolve();
+  readonly saveSlots = () => Promise.resolve();
+  readonly restoreSlots = () => Promise.resolve();
 
   constructor(pages: number, groups: number) {
     const limits = {

@@ -18,7 +18,8 @@ import { PageManager } from "./scheduler/page_manager.ts";
 import { DiskPages } from "./scheduler/disk_pages.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 import type { PageMover } from "./scheduler/page_moves.ts";
-import { Scheduler, type SchedulerDevice } from "./scheduler/scheduler.ts";
+import { Scheduler } from "./scheduler/scheduler.ts";
+import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
 import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
@@ -97,6 +98,8 @@ export class Engine {
       copyPages: (from, to) => cache.copyPages(from, to),
       savePages: (pages, memory) => cache.savePages(pages, memory),
       restorePages: (pages, memory) => cache.restorePages(pages, memory),
+      saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
+      restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
     };
     this.disk = this.createDiskPages(scheduled);
     this.scheduler = this.createScheduler(scheduled);

@@ -7,8 +7,9 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
+import { NONE } from "../engine/device/structs.ts";
 import { NO_PAGE, type PageGroup, PageLayout } from "../engine/scheduler/page_layout.ts";
-import type { SchedulerDevice } from "../engine/scheduler/scheduler.ts";
+import type { SchedulerDevice } from "../engine/scheduler/scheduler_options.ts";
 
 /** The token that ends an answer. */
 export const END = 0;
@@ -71,10 +72,17 @@ export interface FakeDeviceOptions {
   readonly stepOutputs: number;
   /** The groups of layers; default one that sees everything. The first sees the token before at least. */
   readonly groups?: readonly PageGroup[];
+  /** Slots of states, of a model that keeps some. */
+  readonly slots?: number;
 }
 
 /** What can go wrong in a call. */
 export type Operation = "step" | "copy" | "save" | "restore";
+
+/** What a slot holds: the hash and the bits after so many tokens. */
+const STATE_WORDS = 3;
+/** Bytes of a slot in host memory. */
+export const SLOT_BYTES = 4 * STATE_WORDS;
 
 /**
  * Each slot of a page holds the hash of its token and all tokens before it, and another hash that has in it
@@ -83,6 +91,9 @@ export type Operation = "step" | "copy" | "save" | "restore";
  * alone; and the bits of a token must stay what they were, however often it is computed again. With them
  * stand the token and the group of layers: what a sequence sees of each group must be its own tokens, without
  * a gap, up to the one before.
+ *
+ * A state is the hash and the bits of all tokens before it: a sequence that reads a slot must find those of its
+ * own tokens there, as many as its pages hold.
  */
 export class FakeDevice implements SchedulerDevice {
   private readonly hashes: Uint32Array;
@@ -92,11 +103,15 @@ export class FakeDevice implements SchedulerDevice {
   /** All that a page holds. */
   private readonly memories: readonly Uint32Array[];
   private readonly layout: PageLayout;
+  private readonly states: Uint32Array;
   /** Of each sequence (by its seed) the bits of each token after which one was drawn. */
   private readonly drawnFrom = new Map<bigint, Map<number, number>>();
   steps = 0;
   /** Sequences of more than one decode row, and outputs of guesses. */
   multiRows = 0;
+  /** Steps of sequences that read one slot and wrote another. */
+  otherSlots = 0;
+  restoredSlots = 0;
   guesses = 0;
   /** Called in the middle of every step. */
   during = () => {};
@@ -114,6 +129,7 @@ export class FakeDevice implements SchedulerDevice {
       this.groups = memory(),
     ];
     this.layout = new PageLayout(options.pageTokens, options.groups);
+    this.states = new Uint32Array((options.slots ?? 0) * STATE_WORDS);
   }
 
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
@@ -123,7 +139,8 @@ export class FakeDevice implements SchedulerDevice {
     try {
       this.fault("step", sequences);
     } catch (error) {
-      for (const { pages, position, tokens } of sequences) {
+      for (const { pages, position, tokens, states } of sequences) {
+        if (states !== undefined) this.spoilSlots([states.to]);
         for (const own of pages) {
           for (let i = 0; i < tokens.length; i++) {
             this.bits[this.slot(own, position + i)] = SPOILED;
@@ -149,6 +166,7 @@ export class FakeDevice implements SchedulerDevice {
       firstPrompt < 0 || sequences.slice(firstPrompt).every(({ decode }) => !decode),
       "decode rows come first",
     );
+    this.checkSlots(sequences);
     const written = new Set<number>();
     for (const { pages, position, tokens } of sequences) {
       assert(tokens.length > 0, "no tokens");
@@ -161,6 +179,23 @@ export class FakeDevice implements SchedulerDevice {
           written.add(at);
         }
       }
+    }
+  }
+
+  /** Each sequence has slots; none is written that another reads or writes. */
+  private checkSlots(sequences: readonly StepSequence[]): void {
+    const { slots = 0 } = this.options;
+    for (const { states, position } of sequences) {
+      if (slots === 0) {
+        assertEquals(states, undefined, "a slot of a model without states");
+        continue;
+      }
+      const { from, to } = states!;
+      assert(to < slots, "a slot that is not there");
+      assertEquals(from === NONE, position === 0, "a state of no tokens, or none of some");
+      const users = sequences.filter((one) => one.states!.from === to || one.states!.to === to);
+      assertEquals(users.length, 1, "a slot is written that another sequence reads or writes");
+      if (from !== NONE && from !== to) this.otherSlots++;
     }
   }
 
@@ -192,11 +227,16 @@ export class FakeDevice implements SchedulerDevice {
     }
   }
 
-  private compute({ tokens, position, pages, decode, outputs }: StepSequence): StepOutput[] {
+  private compute(sequence: StepSequence): StepOutput[] {
+    const { tokens, position, pages, decode, outputs, states } = sequence;
     this.checkSeen(pages, position);
     const before = position === 0 ? undefined : this.slot(pages[0], position - 1);
     let hash = before === undefined ? 1 : this.hashes[before];
     let bits = before === undefined ? 1 : this.bits[before];
+    if (states !== undefined && position > 0) {
+      const state = this.stateOf(states.from);
+      assertEquals(Array.from(state), [hash, bits, position], "the state of other tokens");
+    }
     if (decode && tokens.length > 1) this.multiRows++;
     this.guesses += Math.max(0, outputs.length - 1);
     const results: StepOutput[] = [];
@@ -223,6 +263,7 @@ export class FakeDevice implements SchedulerDevice {
           : { status },
       );
     }
+    if (states !== undefined) this.stateOf(states.to).set([hash, bits, position + tokens.length]);
     assertEquals(results.length, outputs.length, "an output of a row that is not there");
     return results;
   }
@@ -260,6 +301,27 @@ export class FakeDevice implements SchedulerDevice {
     });
   }
 
+  async saveSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
+    await this.attempt("save", [], memory);
+    slots.forEach((slot, i) => {
+      memory.set(new Uint8Array(this.stateOf(slot).slice().buffer), i * SLOT_BYTES);
+    });
+  }
+
+  async restoreSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
+    try {
+      await this.attempt("restore", []);
+    } catch (error) {
+      this.spoilSlots(slots);
+      throw error;
+    }
+    this.restoredSlots += slots.length;
+    slots.forEach((slot, i) => {
+      const bytes = memory.slice(i * SLOT_BYTES, (i + 1) * SLOT_BYTES);
+      this.stateOf(slot).set(new Uint32Array(bytes.buffer));
+    });
+  }
+
   /** Bytes of a page in host memory. */
   get pageBytes(): number {
     return this.memories.length * 4 * this.options.pageTokens;
@@ -270,6 +332,11 @@ export class FakeDevice implements SchedulerDevice {
     for (const page of pages) {
       for (const memory of this.memories) this.page(memory, page).fill(SPOILED);
     }
+  }
+
+  /** Somebody else writes to slots. */
+  spoilSlots(slots: Iterable<number>): void {
+    for (const slot of slots) this.stateOf(slot).fill(SPOILED);
   }
 
   private async attempt(
@@ -286,6 +353,10 @@ export class FakeDevice implements SchedulerDevice {
       memory?.fill(0xAA);
       throw error;
     }
+  }
+
+  private stateOf(slot: number): Uint32Array {
+    return this.states.subarray(slot * STATE_WORDS, (slot + 1) * STATE_WORDS);
   }
 
   private drawnBy(seed: bigint): Map<number, number> {

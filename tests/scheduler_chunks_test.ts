@@ -58,6 +58,8 @@ class TimedDevice {
   readonly copyPages = () => Promise.resolve();
   readonly savePages = () => Promise.resolve();
   readonly restorePages = () => Promise.resolve();
+  readonly saveSlots = () => Promise.resolve();
+  readonly restoreSlots = () => Promise.resolve();
 
   constructor(private readonly cost: Cost) {}
 

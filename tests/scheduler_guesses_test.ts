@@ -5,6 +5,7 @@ import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/p
 import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence, type SequenceOptions } from "../engine/scheduler/sequence.ts";
+import { SlotManager } from "../engine/scheduler/slot_manager.ts";
 import { alone, END, FakeDevice } from "./fake_device.ts";
 
 const PAGE_TOKENS = 4;
@@ -21,6 +22,7 @@ interface Seen {
   readonly counters: number[];
   /** Everything else that an output is drawn by. */
   readonly samplings: unknown[];
+  readonly states?: StepSequence["states"];
 }
 
 /** A sequence that is served alone, with guesses; and what became of it. */
@@ -29,8 +31,9 @@ async function serve(
   maxTokens: number,
   sampling: Partial<SamplingParameters> = {},
   statusOf: FakeDevice["statusOf"] = () => "ok",
+  slots?: number,
 ) {
-  const shape = { pages: PAGES, pageTokens: PAGE_TOKENS, endOdds: ODDS, maxRunning: 1 };
+  const shape = { pages: PAGES, pageTokens: PAGE_TOKENS, endOdds: ODDS, maxRunning: 1, slots };
   const device = new FakeDevice({ ...shape, stepTokens: 32, stepOutputs: 8 });
   device.statusOf = statusOf;
   const seen: Seen[] = [];
@@ -39,7 +42,8 @@ async function serve(
     seen.push(describe(sequences[0]));
     return step(sequences);
   };
-  const pageManager = new PageManager(PAGES, PAGE_TOKENS);
+  const slotManager = slots === undefined ? undefined : new SlotManager(slots);
+  const pageManager = new PageManager(PAGES, PAGE_TOKENS, undefined, slotManager);
   const scheduler = new Scheduler(device, pageManager, {
     maxRunning: 1,
     maxWaiting: 4,
@@ -64,15 +68,17 @@ async function serve(
   scheduler.add(sequence);
   await scheduler.idle();
   assertEquals(pageManager.freePages, PAGES);
+  assertEquals(slotManager?.free, slots);
   assertEquals(ends.length, 1);
   return { drawn, error: ends[0], seen, sequence, pageManager };
 }
 
-function describe({ tokens, position, pages, outputs }: StepSequence): Seen {
+function describe({ tokens, position, pages, outputs, states }: StepSequence): Seen {
   const sampling = outputs.map((output) => output.sampling!);
   return {
     rows: Array.from(tokens),
     position,
+    states,
     pages: pages[0].length,
     counts: sampling.map(({ tokenCounts }) => Object.fromEntries(tokenCounts ?? [])),
     counters: sampling.map(({ counter }) => counter),
@@ -108,6 +114,25 @@ Deno.test("what comes after a wrong guess is forgotten, and computed again from 
   // Tokens 1 to 3 were guessed; token 4 was drawn in place of the guess.
   assertEquals(seen.map(({ position }) => position), [0, 6, 10]);
   assertEquals(seen[2].rows[0], expected(12)[4]);
+});
+
+Deno.test("a state is taken in with all guesses or none: after a wrong one, the right ones are computed again with the next", async () => {
+  const { drawn, seen } = await serve(guessUntil(4), 12, {}, undefined, 6);
+  assertEquals(drawn, expected(12));
+  // The prompt up to its last page border, and the rest; after that as without states.
+  assertEquals(seen.map(({ position }) => position), [0, 4, 6, 6]);
+  // A token and seven guesses; that token, the three right guesses and the next one, and six guesses.
+  assertEquals(seen.map(({ rows }) => rows.length), [4, 2, 8, 5 + 6]);
+  assertEquals(seen[3].rows.slice(0, 5), expected(5));
+  const [, , wrong, again] = seen.map(({ states }) => states!);
+  assertEquals(wrong.from, again.from);
+  assert(wrong.from !== wrong.to && again.from !== again.to);
+});
+
+Deno.test("where there is no slot beside a sequence's own, nothing is guessed", async () => {
+  const { drawn, seen } = await serve(guessUntil(Infinity), 12, {}, undefined, 1);
+  assertEquals(drawn, expected(12));
+  assertEquals(seen.slice(2).every(({ rows }) => rows.length === 1), true);
 });
 
 Deno.test("pages that wrong guesses needed are given back, and none of theirs is published", async () => {

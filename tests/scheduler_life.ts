@@ -15,12 +15,14 @@ import { NO_PAGE, type PageGroup } from "../engine/scheduler/page_layout.ts";
 import { DiskPages } from "../engine/scheduler/disk_pages.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
+import { SlotManager } from "../engine/scheduler/slot_manager.ts";
 import {
   alone,
   END,
   FakeDevice,
   type FakeDeviceOptions,
   Random,
+  SLOT_BYTES,
   VOCABULARY,
 } from "./fake_device.ts";
 
@@ -51,6 +53,15 @@ export const EVENTS = {
   windows: 0,
   windowPreemptions: 0,
   windowCachedTokens: 0,
+  /** Lives of models that keep states, and what happened in them. */
+  stateLives: 0,
+  statePreemptions: 0,
+  stateRecomputations: 0,
+  stateCachedTokens: 0,
+  stateGuesses: 0,
+  stateRestores: 0,
+  /** Steps of sequences that read one slot and wrote another. */
+  otherSlots: 0,
   /** Lives with a disk cache, those after a restart among them, and what happened to its pages. */
   disks: 0,
   readPages: 0,
@@ -107,6 +118,7 @@ function someShape(random: Random): FakeDeviceOptions {
   const groups = random.once(2) ? [EVERYTHING] : someGroups(random);
   return {
     groups,
+    slots: random.once(2) ? undefined : 2 + random.below(2 * maxRunning),
     pages: (6 + random.below(40)) * groups.length,
     pageTokens: 1 << random.below(4),
     endOdds: 5 + random.below(60),
@@ -135,6 +147,7 @@ export class Life {
   private readonly shape: FakeDeviceOptions;
   private readonly pageManager: PageManager;
   private readonly host?: HostPages;
+  private readonly hostStates?: HostPages;
   private scheduler!: Scheduler;
   private readonly files?: FakeFiles;
   private disk?: DiskPages;
@@ -156,7 +169,9 @@ export class Life {
   constructor(seed: number, private readonly former?: Life) {
     const random = this.random = new Random(seed);
     this.shape = former?.shape ?? someShape(random);
-    this.files = former?.files ?? (random.once(2) ? new FakeFiles() : undefined);
+    // States are not kept on disk.
+    const keepsFiles = random.once(2) && this.shape.slots === undefined;
+    this.files = former?.files ?? (keepsFiles ? new FakeFiles() : undefined);
     const healthy = random.once(3);
     const odds = (times: number) => healthy || random.once(2) ? Infinity : 1 + random.below(times);
     this.faults = {
@@ -172,8 +187,9 @@ export class Life {
       write: odds(40),
     };
     this.device = new FakeDevice(this.shape);
-    const { pages, pageTokens, groups } = this.shape;
-    this.pageManager = new PageManager(pages, pageTokens, groups);
+    const { pages, pageTokens, groups, slots } = this.shape;
+    const slotManager = slots === undefined ? undefined : new SlotManager(slots);
+    this.pageManager = new PageManager(pages, pageTokens, groups, slotManager);
     this.mostTokens = this.findMostTokens();
     const hostMemory = new Uint8Array(
       random.below(3) * random.below(30) * this.device.pageBytes,
@@ -181,6 +197,8 @@ export class Life {
     this.host = hostMemory.length > 0
       ? new HostPages(hostMemory, this.device.pageBytes)
       : undefined;
+    const hostStates = new Uint8Array(random.below(8) * SLOT_BYTES);
+    this.hostStates = hostStates.length > 0 ? new HostPages(hostStates, SLOT_BYTES) : undefined;
     this.device.fault = (operation, steps) => this.strike(operation, steps);
     this.device.statusOf = (seed) => this.statusOf(this.clients[Number(seed)]);
     this.device.during = () => this.guarded(() => this.during());
@@ -244,6 +262,7 @@ export class Life {
       stepOutputs,
       chunkMs: 10,
       host: this.host,
+      hostStates: this.hostStates,
       disk: this.disk,
       withDevice: (work) => {
         // In microtasks alone it would never give way to a timer.
@@ -320,11 +339,12 @@ export class Life {
   private checkStates(): void {
     const present = new Set(this.scheduler.sequences());
     for (const { sequence, ends } of this.clients) {
-      const { state, pages, saved, runs, computed } = sequence;
+      const { state, pages, saved, savedState, runs, computed } = sequence;
+      const slots = [sequence.slot, sequence.nextSlot].filter((slot) => slot !== undefined);
       if (state === "finished") {
-        assert(!present.has(sequence) && pages.length === 0 && saved === undefined);
+        assert(!present.has(sequence) && saved === undefined && savedState === undefined);
       } else assertEquals(ends, [], `ended while it was ${state}`);
-      if (!runs) assertEquals(pages.length, 0, `${state}, and holds pages`);
+      if (!runs) assertEquals([pages.length, slots], [0, []], `${state}, and holds pages or slots`);
       if (state === "waiting") assertEquals(sequence.drawn, 0);
       for (const [group, own] of pages.entries()) {
         const behind = own.slice(0, this.pageManager.layout.firstPage(group, computed));
@@ -445,18 +465,23 @@ export class Life {
 
   /** Somebody else takes pages for a time, as an evaluation does. */
   private evaluate(): void {
+    const { slots } = this.pageManager;
     const pages = this.pageManager.allocate(1 + this.random.below(this.shape.pages));
     if (pages === undefined) return;
+    const slot = slots?.allocate();
+    if (slots !== undefined && slot === undefined) return this.pageManager.release(pages);
     this.events.evaluations++;
     const write = () =>
       this.withDevice(() => {
         this.device.spoil(pages);
+        if (slot !== undefined) this.device.spoilSlots([slot]);
         return Promise.resolve();
       });
     write();
     this.later.push(() => {
       const release = () => {
         this.pageManager.release(pages);
+        if (slot !== undefined) slots!.release(slot);
       };
       write().then(release);
     });
@@ -499,12 +524,28 @@ export class Life {
     else await this.disk?.close(0);
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens } = scheduler.counts;
-    const { steps, multiRows, guesses } = this.device;
-    const sums = { preemptions, recomputations, cachedTokens, steps, multiRows, guesses };
+    const { steps, multiRows, guesses, otherSlots } = this.device;
+    const sums = {
+      preemptions,
+      recomputations,
+      cachedTokens,
+      steps,
+      multiRows,
+      guesses,
+      otherSlots,
+    };
+    const withStates = this.shape.slots === undefined ? {} : {
+      stateLives: 1,
+      statePreemptions: preemptions,
+      stateRecomputations: recomputations,
+      stateCachedTokens: cachedTokens,
+      stateGuesses: guesses,
+      stateRestores: this.device.restoredSlots,
+    };
     const inWindows = this.shape.groups!.some(({ window, chunk }) => window + chunk > 0)
       ? { windows: 1, windowPreemptions: preemptions, windowCachedTokens: cachedTokens }
       : {};
-    return { ...events, ...sums, ...inWindows, ...this.diskEvents() };
+    return { ...events, ...sums, ...inWindows, ...withStates, ...this.diskEvents() };
   }
 
   /** Whether somebody may live on in another process, with the pages that this one has left on disk. */
@@ -526,6 +567,9 @@ export class Life {
     for (const client of this.clients) this.checkClient(client);
     assertEquals(pageManager.freePages, pageManager.pages, "pages were lost");
     assertEquals(this.host?.usage.saved ?? 0, 0, "saved pages were forgotten");
+    assertEquals(this.hostStates?.usage.saved ?? 0, 0, "saved states were forgotten");
+    const { slots } = pageManager;
+    assertEquals(slots?.free, slots?.slots, "slots were lost");
     const failed = this.loss?.message;
     assertEquals(scheduler.status(), { running: 0, waiting: 0, preempted: 0, failed });
     assertEquals(scheduler.counts.steps, this.device.steps);

@@ -18,6 +18,8 @@ class Mover {
   readonly copyPages = (from: Uint32Array, to: Uint32Array) => this.move(`copy ${from} to ${to}`);
   readonly savePages = (pages: Uint32Array) => this.move(`save ${pages}`);
   readonly restorePages = (pages: Uint32Array) => this.move(`restore ${pages}`);
+  readonly saveSlots = (slots: Uint32Array) => this.move(`save slot ${slots}`);
+  readonly restoreSlots = (slots: Uint32Array) => this.move(`restore slot ${slots}`);
 
   private move(what: string): Promise<void> {
     const [kind] = what.split(" ");
@@ -96,6 +98,25 @@ Deno.test("copies are one call, but where one reads or writes what another write
   assertEquals([...(await moves.run()).sequences], []);
   assertEquals(mover.done, ["copy 0,0 to 1,2", "copy 2 to 3", "save 1", "copy 4 to 1"]);
   assertEquals(moves.isEmpty, true);
+});
+
+Deno.test("slots are moved among the pages, in the order of what was decided; a state that did not come back is not saved", async () => {
+  const mover = new Mover();
+  const moves = new PageMoves(mover);
+  const [a, b] = [sequenceOf(1, 0), sequenceOf(1, 1)];
+  moves.saveSlot(a, 3, new Uint8Array(1));
+  moves.save(a, [3], new Uint8Array(1));
+  moves.restoreSlot(b, 3, new Uint8Array(1));
+  assertEquals([...(await moves.run()).sequences], []);
+  assertEquals(mover.done.splice(0), ["save slot 3", "save 3", "restore slot 3"]);
+  mover.failing.add("restore");
+  moves.restoreSlot(b, 2, new Uint8Array(1));
+  moves.copy(a, [2], [1]);
+  moves.saveSlot(b, 2, new Uint8Array(1));
+  const lost = await moves.run();
+  assertEquals([[...lost.sequences], [...lost.pages]], [[b], []]);
+  // Page 2 is none of slot 2's concern.
+  assertEquals(mover.done, ["copy 2 to 1"]);
 });
 
 Deno.test("what reads pages that could not be written is lost too, until they are written again", async () => {

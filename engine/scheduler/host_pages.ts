@@ -6,7 +6,7 @@ export interface SavedPages {
 }
 
 /**
- * Host memory for the pages of sequences that had to give way. They come back bit for bit, which on an
+ * Host memory for the pages of sequences that had to give way, or for their states. They come back bit for bit, which on an
  * old card takes a hundredth of the time that computing them again would.
  */
 export class HostPages {
@@ -14,7 +14,7 @@ export class HostPages {
 
   /**
    * @param memory Page-locked memory of the device's library.
-   * @param pageBytes Bytes of a page.
+   * @param pageBytes Bytes of a page, or of a slot.
    */
   constructor(
     private readonly memory: Uint8Array<ArrayBuffer>,

@@ -58,8 +58,13 @@ export class PageLayout {
    * that the tokens after them need.
    *
    * @param has Whether there is the page at an index, of a group.
+   * @param endsAfter Whether the page at an index may be the last that is taken over; default any.
    */
-  usable(count: number, has: (index: number, group: number) => boolean): number {
+  usable(
+    count: number,
+    has: (index: number, group: number) => boolean,
+    endsAfter: (index: number) => boolean = () => true,
+  ): number {
     let usable = 0;
     /** Of each group, how many pages up to this one are there without a gap. */
     const runs = this.groups.map(() => 0);
@@ -70,7 +75,7 @@ export class PageLayout {
         const needed = i + 1 - this.firstPage(group, (i + 1) * this.pageTokens);
         if (runs[group] < needed) complete = false;
       }
-      if (complete) usable = i + 1;
+      if (complete && endsAfter(i)) usable = i + 1;
     }
     return usable;
   }

@@ -1,5 +1,6 @@
 import { NO_PAGE, type PageGroup, PageLayout } from "./page_layout.ts";
 import { type Prefix, PrefixTree, ROOT_PREFIX } from "./prefix_tree.ts";
+import type { SlotManager } from "./slot_manager.ts";
 
 /**
  * What is published of a sequence's beginning, as far as it has been looked for. Nobody holds the pages for
@@ -39,11 +40,14 @@ export class PageManager {
    * @param pages How many pages the cache has.
    * @param pageTokens Tokens of a page.
    * @param groups The groups of layers that have pages of their own; default one that sees everything.
+   * @param slots Where states are, of a model that keeps some beside K and V: a prompt can take over no more
+   * pages than up to one after which the state is kept.
    */
   constructor(
     readonly pages: number,
     readonly pageTokens: number,
     groups?: readonly PageGroup[],
+    readonly slots?: SlotManager,
   ) {
     this.layout = new PageLayout(pageTokens, groups);
     this.tree = new PrefixTree(this.layout.groups.length);
@@ -94,7 +98,8 @@ export class PageManager {
       prefixes.push(prefix);
     }
     const has = (i: number, group: number) => prefixes[i].pages[group] !== NO_PAGE;
-    known.length = this.layout.usable(prefixes.length, has);
+    const endsAfter = this.slots && ((i: number) => prefixes[i].slot !== undefined);
+    known.length = this.layout.usable(prefixes.length, has, endsAfter);
     return known;
   }
 
@@ -175,6 +180,20 @@ export class PageManager {
       this.onPublish?.(prefix, group);
     }
     return prefix;
+  }
+
+  /**
+   * Keeps the state after a prefix's last token, where none is kept yet.
+   *
+   * @param passing As of {@link SlotManager.keep}.
+   * @returns Whether it is kept in this slot now.
+   */
+  keepState(prefix: Prefix, slot: number, passing: boolean): boolean {
+    if (prefix.slot !== undefined || !this.tree.has(prefix)) return false;
+    const onForget = () => this.tree.detachState(prefix);
+    if (!this.slots!.keep(slot, { passing, onForget })) return false;
+    this.tree.attachState(prefix, slot);
+    return true;
   }
 
   private evict(): number {

@@ -4,7 +4,9 @@ import { NO_PAGE } from "./page_layout.ts";
 export class Prefix {
   /** Of each group of layers the page; {@link NO_PAGE} where none is published. */
   readonly pages: number[];
-  /** Its pages, and the prefixes that are longer by one: what keeps it. */
+  /** The slot with the state after its last token, where that is kept. */
+  slot?: number;
+  /** Its pages, its state, and the prefixes that are longer by one: what keeps it. */
   uses = 0;
   /** How many pages of tokens it has. */
   readonly length: number;
@@ -81,6 +83,22 @@ export class PrefixTree {
   /** It does so no more. What is of no use then is forgotten. */
   detach(prefix: Prefix, group: number): void {
     prefix.pages[group] = NO_PAGE;
+    this.drop(prefix);
+  }
+
+  /** A slot holds the state after a prefix's last token. */
+  attachState(prefix: Prefix, slot: number): void {
+    prefix.slot = slot;
+    prefix.uses++;
+  }
+
+  /** It does so no more, as {@link detach}. */
+  detachState(prefix: Prefix): void {
+    prefix.slot = undefined;
+    this.drop(prefix);
+  }
+
+  private drop(prefix: Prefix): void {
     for (let one: Prefix = prefix; --one.uses === 0 && one.before !== undefined;) {
       this.known.delete(one.key);
       one = one.before;

@@ -1,22 +1,17 @@
+import { type Beginning, beginningOf } from "./beginning.ts";
 import type { PageManager } from "./page_manager.ts";
 import { NO_PAGE, pagesIn } from "./page_layout.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { PageFetches } from "./page_fetches.ts";
 import type { LostPages, PageMoves } from "./page_moves.ts";
-import { type Prefix, ROOT_PREFIX } from "./prefix_tree.ts";
+import { ROOT_PREFIX } from "./prefix_tree.ts";
 import type { SchedulerCounts } from "./report.ts";
 import type { Sequence } from "./sequence.ts";
-
-/** What a sequence takes over of its beginning. */
-interface Beginning {
-  /** Of each group of layers, as {@link Sequence.pages}. */
-  readonly pages: number[][];
-  readonly prefixes: (Prefix | undefined)[];
-}
+import type { States } from "./states.ts";
 
 /**
- * The sequences that run and those that wait, and the KV pages that they hold: who is let in, who gets
- * pages, and who gives way when there are none. It alone changes what state a sequence is in.
+ * The sequences that run and those that wait, and the KV pages and states that they hold: who is let in, who
+ * gets pages, and who gives way when there are none. It alone changes what state a sequence is in.
  *
  * First come, first served: the sequence that came last gives way, and comes back before anyone who came
  * after it.
@@ -33,6 +28,7 @@ export class Roster {
    * @param counts Where it adds what it does.
    * @param host Where sequences that give way keep their pages; without it they are computed again.
    * @param fetches Brings pages from disk for those who wait.
+   * @param states What sequences keep beside K and V, where they do.
    */
   constructor(
     private readonly pageManager: PageManager,
@@ -42,6 +38,7 @@ export class Roster {
     private readonly counts: SchedulerCounts,
     private readonly host?: HostPages,
     private readonly fetches?: PageFetches,
+    private readonly states?: States,
   ) {}
 
   /** Those that are waiting or preempted, in the order of their arrival. */
@@ -91,13 +88,15 @@ export class Roster {
     return sequence;
   }
 
-  /** A sequence's pages come back from host memory, if there is room for them. */
+  /** A sequence's pages come back from host memory, and its state, if there is room for them. */
   private bringBack(sequence: Sequence): boolean {
     const saved = sequence.saved!;
     if (saved.count + this.spare > this.pageManager.freePages) return false;
+    if (this.states?.hasRoom === false) return false;
+    this.states?.bringBack(sequence);
     const pages = this.pageManager.allocate(saved.count)!;
     sequence.pages = this.pageManager.layout.tableOf(pages, sequence.computed);
-    this.moves.restore(sequence, pages, this.host!.bytesOf(saved));
+    if (saved.count > 0) this.moves.restore(sequence, pages, this.host!.bytesOf(saved));
     this.dropSaved(sequence);
     return true;
   }
@@ -107,10 +106,14 @@ export class Roster {
    * no more of them are on disk.
    */
   private takeOver(sequence: Sequence): boolean | "fetching" {
-    const { pageManager } = this;
+    const { pageManager, states } = this;
+    if (states?.hasRoom === false) return false;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
-    const ofLeader = begins && leader?.state === "decoding" ? this.beginningOf(leader) : undefined;
+    // With states it begins at the last page border: further on, the leader's state goes on to its answer's.
+    const ofLeader = begins && !states && leader?.state === "decoding"
+      ? beginningOf(leader, pageManager.layout)
+      : undefined;
     const { pages, prefixes } = ofLeader ?? this.findBeginning(sequence);
     const shared = pagesIn(pages);
     if (this.pagesBeside(pages, tokens.length) + this.spare > pageManager.freePagesBeside(shared)) {
@@ -120,6 +123,7 @@ export class Roster {
     pageManager.share(shared);
     sequence.pages = pages;
     sequence.prefixes = prefixes;
+    states?.takeOver(sequence, prefixes[prefixes.length - 1]);
     sequence.match = undefined;
     if (ofLeader) sequence.noteDecodedLike(leader!);
     else if (begins) this.noteDecoded(sequence);
@@ -139,30 +143,6 @@ export class Roster {
       const most = layout.mostOfGroup(group, tokens, this.stepTokens) - held;
       return sum + Math.min(all - pages.length, Math.max(0, most));
     }, 0);
-  }
-
-  /**
-   * The pages of the prompt of a leader, the last of them perhaps not full, and what they stand for. What
-   * lies behind a window the leader may have given back: undefined where that is gone.
-   */
-  private beginningOf({ pages, prefixes, prompt }: Sequence): Beginning | undefined {
-    const { pageTokens, layout } = this.pageManager;
-    const count = Math.ceil(prompt.length / pageTokens);
-    const shared: number[][] = [];
-    for (const [group, own] of pages.entries()) {
-      const first = layout.firstPage(group, prompt.length - 1);
-      const taken = new Array<number>(first).fill(NO_PAGE);
-      for (let i = first; i < count; i++) {
-        const page = own[i] === NO_PAGE ? prefixes[i]?.pages[group] : own[i];
-        if (page === undefined || page === NO_PAGE) return undefined;
-        taken.push(page);
-      }
-      shared.push(taken);
-    }
-    return {
-      pages: shared,
-      prefixes: prefixes.slice(0, Math.floor((prompt.length - 1) / pageTokens)),
-    };
   }
 
   /** Whether a sequence waits for more of its beginning from disk than {@link findBeginning} has found. */
@@ -201,11 +181,16 @@ export class Roster {
   }
 
   /**
-   * Sees to it that a sequence can write its next `count` tokens: gets pages, and copies those that
-   * are shared. Where there are none, the youngest gives way (if `force`, which may be this one).
+   * Sees to it that a sequence can write its next `count` tokens and its state: gets pages, and copies those
+   * that are shared. Where there are none, the youngest gives way (if `force`, which may be this one).
+   *
+   * @param guesses Whether some of the tokens may be wrong.
    */
-  reserve(sequence: Sequence, count: number, force = true): boolean {
+  reserve(sequence: Sequence, count: number, force = true, guesses = false): boolean {
     if (!sequence.runs) return false;
+    while (this.states?.reserve(sequence, guesses) === false) {
+      if (!force || !this.makeRoom(sequence)) return false;
+    }
     const { pageTokens } = this.pageManager;
     const end = Math.ceil((sequence.computed + count) / pageTokens);
     const first = Math.floor(sequence.computed / pageTokens);
@@ -226,9 +211,7 @@ export class Roster {
         fresh = this.pageManager.allocate(needed);
         continue;
       }
-      const youngest = this.runningSequences[this.runningSequences.length - 1];
-      this.preempt(youngest);
-      if (youngest === sequence) return false;
+      if (!this.makeRoom(sequence)) return false;
       fresh = this.pageManager.allocate(needed);
     }
     if (shared.length > 0) {
@@ -244,16 +227,24 @@ export class Roster {
     return true;
   }
 
+  /** The youngest gives way to a sequence; whether that was another. */
+  private makeRoom(sequence: Sequence): boolean {
+    const youngest = this.runningSequences[this.runningSequences.length - 1];
+    this.preempt(youngest);
+    return youngest !== sequence;
+  }
+
   /** Takes a sequence's pages away; it waits, before all that came after it. */
   private preempt(sequence: Sequence): void {
     this.counts.preemptions++;
+    const { host, states } = this;
     const needed = this.pageManager.layout.needed(sequence.pages, sequence.computed);
-    sequence.saved = needed.length > 0 ? this.host?.allocate(needed.length) : undefined;
-    if (sequence.saved) {
-      this.moves.save(sequence, needed, this.host!.bytesOf(sequence.saved));
-    }
+    sequence.saved = sequence.computed > 0 ? host?.allocate(needed.length) : undefined;
+    if (sequence.saved && states?.save(sequence) === false) this.dropSaved(sequence);
+    const { saved } = sequence;
+    if (saved && saved.count > 0) this.moves.save(sequence, needed, host!.bytesOf(saved));
     this.pause(sequence);
-    if (sequence.saved === undefined) this.forget(sequence);
+    if (saved === undefined) this.forget(sequence);
   }
 
   /** Those whose pages were lost are computed again, and so are those who shared them. */
@@ -296,6 +287,7 @@ export class Roster {
       sequence.become("decoding");
     }
     this.publish(sequence);
+    this.states?.advance(sequence);
     this.releaseBehind(sequence, before);
   }
 
@@ -358,11 +350,13 @@ export class Roster {
   private releasePages(sequence: Sequence): void {
     this.pageManager.release(pagesIn(sequence.pages));
     sequence.pages = [];
+    this.states?.release(sequence);
   }
 
   private dropSaved(sequence: Sequence): void {
     if (sequence.saved) this.host!.release(sequence.saved);
     sequence.saved = undefined;
+    this.states?.dropSaved(sequence);
   }
 }
 

@@ -1,52 +1,19 @@
 import type { StepSequence } from "../device/step_block.ts";
-import type { StepOutput, StepResult } from "../device/step_result.ts";
+import type { StepOutput } from "../device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
-import type { DiskPages } from "./disk_pages.ts";
-import type { HostPages } from "./host_pages.ts";
-import { type PageMover, PageMoves } from "./page_moves.ts";
-import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
+import { PageMoves } from "./page_moves.ts";
+import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
+import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
+import { States } from "./states.ts";
 import { outputError, stepOf, type Turn, turnOf } from "./turn.ts";
-
-/** What a scheduler needs of a device. */
-export interface SchedulerDevice extends PageMover {
-  step(sequences: readonly StepSequence[]): Promise<StepResult>;
-}
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
-
-/** Limits of a {@link Scheduler}, and what it tells to whom. */
-export interface SchedulerOptions {
-  /** Sequences that run at the same time. */
-  readonly maxRunning: number;
-  /** Sequences that may wait for a place. */
-  readonly maxWaiting: number;
-  /** Tokens of one step at most. */
-  readonly stepTokens: number;
-  /** Outputs of one step at most; those that sequences do not need are for guesses. Default: none are. */
-  readonly stepOutputs?: number;
-  /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
-  readonly chunkMs: number;
-  /** The numbers of tokens, rising, that the device computes at a time; default any. */
-  readonly tileTokens?: readonly number[];
-  /** Where sequences that give way keep their pages; without it they are computed again. */
-  readonly host?: HostPages;
-  /** Where pages of prefixes outlive this scheduler. */
-  readonly disk?: DiskPages;
-  /** Runs what needs the device when nobody else uses it; default: nobody else does. */
-  readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
-  /** Told of every step. */
-  readonly onStep?: (report: StepReport) => void;
-  /** Told what `onStep` threw, and listeners when they were told of the end. */
-  readonly onListenerError?: (error: unknown) => void;
-  /** The time in milliseconds, rising; default `performance.now`. */
-  readonly now?: () => number;
-}
 
 /**
  * Decides who computes what in the next step.
@@ -69,6 +36,7 @@ export class Scheduler {
 
   private readonly roster: Roster;
   private readonly moves: PageMoves;
+  private readonly states?: States;
   private readonly deliveries: Deliveries;
   private readonly chunks: ChunkBudget;
   private readonly now: () => number;
@@ -86,9 +54,21 @@ export class Scheduler {
   ) {
     const { maxRunning, stepTokens, host, disk, tileTokens } = options;
     const { counts } = this;
+    const { slots } = pageManager;
     const moves = this.moves = new PageMoves(device);
+    const states = this.states = slots &&
+      new States(pageManager, slots, moves, options.hostStates);
     const fetches = disk?.fetches;
-    this.roster = new Roster(pageManager, moves, maxRunning, stepTokens, counts, host, fetches);
+    this.roster = new Roster(
+      pageManager,
+      moves,
+      maxRunning,
+      stepTokens,
+      counts,
+      host,
+      fetches,
+      states,
+    );
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -101,6 +81,7 @@ export class Scheduler {
     );
     this.now = options.now ?? (() => performance.now());
     pageManager.onRelease = () => this.notice();
+    if (slots) slots.onRelease = () => this.notice();
     disk?.serve({
       isBusy: () => this.roster.running.length > 0,
       onEnd: () => this.notice(),
@@ -263,12 +244,12 @@ export class Scheduler {
     const decoding = this.scheduleDecoding();
     let budget = stepTokens;
     if (decoding.length > 0) {
-      const rows = decoding.reduce((sum, { guesses }) => sum + 1 + guesses.length, 0);
+      const rows = rowsOf(decoding);
       budget = Math.min(this.chunks.tokens, stepTokens - rows);
     }
     const chunks: Turn[] = [];
     const take = (sequence: Sequence) => {
-      const turn = turnOf(sequence, budget);
+      const turn = turnOf(sequence, this.states?.cut(sequence, budget) ?? budget);
       if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
       chunks.push(turn);
       budget -= turn.count;
@@ -281,8 +262,9 @@ export class Scheduler {
     }
     if (decoding.length + chunks.length === 0 && this.roster.running.length > 0) {
       // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
-      const turn = turnOf(this.roster.running[0], stepTokens);
-      if (this.roster.reserve(turn.sequence, turn.count)) chunks.push(turn);
+      const [oldest] = this.roster.running;
+      const turn = turnOf(oldest, this.states?.cut(oldest, stepTokens) ?? stepTokens);
+      if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
     }
     if (chunks.length === 0) return decoding;
     // A device takes decode rows first.
@@ -296,18 +278,24 @@ export class Scheduler {
   /** The turns of those that draw a token in every step. */
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
-    for (const sequence of this.roster.running.filter((one) => one.drawsNext)) {
-      if (this.roster.reserve(sequence, 1)) turns.push(turnOf(sequence, 1));
-    }
     const { stepOutputs = 0, stepTokens, maxRunning } = this.options;
+    const drawing = this.roster.running.filter((one) => one.drawsNext);
+    // What is repeated leaves a row to each of those that come after it.
+    let rows = stepTokens - drawing.length;
+    for (const sequence of drawing) {
+      const repeated = Math.min(sequence.repeated, rows);
+      rows -= repeated;
+      if (this.roster.reserve(sequence, 1 + repeated)) turns.push(turnOf(sequence, 1 + repeated));
+    }
     const { running, waiting } = this.roster;
     // Each sequence that runs, or may be let in yet, may have an output; what is left is for guesses.
     const others = waiting.length > 0 ? maxRunning : running.length;
-    let room = Math.min(stepOutputs - others, stepTokens - turns.length);
-    for (const [i, { sequence }] of turns.entries()) {
+    let room = Math.min(stepOutputs - others, stepTokens - rowsOf(turns));
+    for (const [i, { sequence, count, outputs }] of turns.entries()) {
       if (room <= 0) break;
+      if (outputs === 0) continue;
       const guesses = this.guessesOf(sequence, room);
-      if (guesses.length > 0) turns[i] = turnOf(sequence, 1, guesses);
+      if (guesses.length > 0) turns[i] = turnOf(sequence, count, guesses);
       room -= guesses.length;
     }
     // Giving way is for the youngest, so it can hit one whose turn has been decided.
@@ -320,7 +308,9 @@ export class Scheduler {
     if (sequence.guess === undefined || most < 1 || !sequence.runs) return [];
     try {
       const guesses = sequence.guess(sequence.tokens, most).slice(0, most);
-      return this.roster.reserve(sequence, 1 + guesses.length, false) ? guesses : [];
+      if (guesses.length === 0) return guesses;
+      const rows = sequence.left + guesses.length;
+      return this.roster.reserve(sequence, rows, false, true) ? guesses : [];
     } catch (error) {
       this.end(sequence, asM40Error(error));
       return [];
@@ -344,8 +334,10 @@ export class Scheduler {
     const { sequence, count, guesses } = turn;
     if (sequence.drawn === 0) this.counts.promptTokens += count;
     const failed = turn.outputs > 0 && outputs[first].status !== "ok";
+    // The state that is written is the one after all of them.
+    const together = this.states !== undefined && guesses.length > 0;
     // What gave such logits is nothing to be shared.
-    if (!failed) this.roster.advance(sequence, count);
+    if (!failed && !together) this.roster.advance(sequence, count);
     for (let i = 0; i < turn.outputs; i++) {
       const { status, sample } = outputs[first + i];
       if (status !== "ok") {
@@ -355,10 +347,12 @@ export class Scheduler {
       const complete = sequence.append(sample!);
       this.counts.generatedTokens++;
       this.deliveries.addSample(sequence, sample!);
+      if (together && i === guesses.length) this.roster.advance(sequence, count + i);
       if (complete) return this.conclude(sequence);
       if (guesses[i] !== sample!.token) break;
-      this.roster.advance(sequence, 1);
+      if (!together) this.roster.advance(sequence, 1);
     }
+    if (together && sequence.left > 1) this.states!.retreat(sequence);
     if (guesses.length > 0) this.roster.trim(sequence);
   }
 
@@ -403,4 +397,9 @@ export class Scheduler {
     for (const sequence of this.sequences()) this.conclude(sequence, known);
     this.notice();
   }
+}
+
+/** Rows of a step. */
+function rowsOf(turns: readonly Turn[]): number {
+  return turns.reduce((sum, { count, guesses }) => sum + count + guesses.length, 0);
 }

@@ -60,8 +60,20 @@ export class Sequence {
   prefixes: (Prefix | undefined)[] = [];
   /** What is published of its beginning, as far as it was looked for while it waits. */
   match?: Match;
-  /** Its pages in host memory, while it has given way to others. */
+  /** The slot with its state after its computed tokens, where its model keeps states and any are computed. */
+  slot?: number;
+  /** The slot that the next step writes its state to, where that is not the same. */
+  nextSlot?: number;
+  /** The last prefix in its answer whose state is kept for those who go on from there. */
+  answered?: Prefix;
+  /**
+   * How many tokens are computed again because they were taken in with a guess after them that was wrong, and
+   * a state is taken in with all guesses or none.
+   */
+  repeated = 0;
+  /** Its pages in host memory, and its state there, while it has given way to others. */
   saved?: SavedPages;
+  savedState?: SavedPages;
   /** When it arrived: what came earlier is served earlier. Set by the scheduler. */
   arrival = 0;
   /** When that was, and when it was first let in, in milliseconds of `performance.now()`. */
@@ -111,14 +123,14 @@ export class Sequence {
     return this.prompt.length + this.maxTokens;
   }
 
-  /** Tokens that are not computed yet: one while it decodes, more where it is computed again. */
+  /** Tokens that are not computed yet: one while it decodes, more where some are computed again. */
   get left(): number {
     return this.tokens.length - this.computed;
   }
 
-  /** Whether it draws a token in each step: all but the last one drawn are computed. */
+  /** Whether it draws a token in each step: all but the last one drawn, and what is repeated, are computed. */
   get drawsNext(): boolean {
-    return this.current === "decoding" && this.left === 1;
+    return this.current === "decoding" && this.left === 1 + this.repeated;
   }
 
   /**
@@ -158,6 +170,7 @@ export class Sequence {
   /** What was computed of it is lost: it is computed again, in the same way. */
   forgetComputed(): void {
     this.computed = 0;
+    this.repeated = 0;
     this.prefixes = [];
     this.match = undefined;
   }

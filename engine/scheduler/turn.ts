@@ -2,6 +2,7 @@ import type { StepSequence } from "../device/step_block.ts";
 import type { OutputStatus } from "../device/step_result.ts";
 import { M40Error } from "../errors.ts";
 import type { Sequence } from "./sequence.ts";
+import { stepStates } from "./states.ts";
 
 /** One sequence's part in a step: the rows that are computed, all of one kind, and what they give. */
 export interface Turn {
@@ -29,7 +30,7 @@ export function stepOf(turn: Turn): StepSequence {
   const { sequence, count, decode, guesses, outputs } = turn;
   const { computed, pages } = sequence;
   const tokens = sequence.tokens.slice(computed, computed + count);
-  const step = { tokens, position: computed, pages, decode };
+  const step = { tokens, position: computed, pages, decode, states: stepStates(sequence) };
   if (outputs === 0) return { ...step, outputs: NO_OUTPUTS };
   const first = { row: count - 1, sampling: sequence.sampling() };
   if (guesses.length === 0) return { ...step, outputs: [first] };

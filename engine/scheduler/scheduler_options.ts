@@ -1,0 +1,41 @@
+import type { StepSequence } from "../device/step_block.ts";
+import type { StepResult } from "../device/step_result.ts";
+import type { DiskPages } from "./disk_pages.ts";
+import type { HostPages } from "./host_pages.ts";
+import type { PageMover, SlotMover } from "./page_moves.ts";
+import type { StepReport } from "./report.ts";
+
+/** What a scheduler needs of a device. */
+export interface SchedulerDevice extends PageMover, SlotMover {
+  step(sequences: readonly StepSequence[]): Promise<StepResult>;
+}
+
+/** Limits of a `Scheduler`, and what it tells to whom. */
+export interface SchedulerOptions {
+  /** Sequences that run at the same time. */
+  readonly maxRunning: number;
+  /** Sequences that may wait for a place. */
+  readonly maxWaiting: number;
+  /** Tokens of one step at most. */
+  readonly stepTokens: number;
+  /** Outputs of one step at most; those that sequences do not need are for guesses. Default: none are. */
+  readonly stepOutputs?: number;
+  /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
+  readonly chunkMs: number;
+  /** The numbers of tokens, rising, that the device computes at a time; default any. */
+  readonly tileTokens?: readonly number[];
+  /** Where sequences that give way keep their pages; without it they are computed again. */
+  readonly host?: HostPages;
+  /** Where they keep their states, of a model that has some. */
+  readonly hostStates?: HostPages;
+  /** Where pages of prefixes outlive this scheduler. */
+  readonly disk?: DiskPages;
+  /** Runs what needs the device when nobody else uses it; default: nobody else does. */
+  readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
+  /** Told of every step. */
+  readonly onStep?: (report: StepReport) => void;
+  /** Told what `onStep` threw, and listeners when they were told of the end. */
+  readonly onListenerError?: (error: unknown) => void;
+  /** The time in milliseconds, rising; default `performance.now`. */
+  readonly now?: () => number;
+}

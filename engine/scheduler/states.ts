@@ -1,0 +1,137 @@
+import { NONE } from "../device/structs.ts";
+import type { StepSequence } from "../device/step_block.ts";
+import type { HostPages } from "./host_pages.ts";
+import type { PageManager } from "./page_manager.ts";
+import type { PageMoves } from "./page_moves.ts";
+import type { Prefix } from "./prefix_tree.ts";
+import type { Sequence } from "./sequence.ts";
+import type { SlotManager } from "./slot_manager.ts";
+
+/**
+ * The states of the sequences of a {@link Roster}, where a model keeps some beside K and V.
+ *
+ * A state is that after a sequence's computed tokens, no others: it cannot be cut as pages can. A step reads
+ * it from one slot and writes it to the same, or to another where the old one is still wanted: others go on
+ * from it, it is kept under a prefix that ends there, or guesses may be wrong.
+ */
+export class States {
+  /** @param host Where sequences that give way keep their states; without it they are computed again. */
+  constructor(
+    private readonly pageManager: PageManager,
+    private readonly slots: SlotManager,
+    private readonly moves: PageMoves,
+    private readonly host?: HostPages,
+  ) {}
+
+  /** Whether there is a slot for somebody who comes in. */
+  get hasRoom(): boolean {
+    return this.slots.free > 0;
+  }
+
+  /**
+   * How many tokens of a sequence a step computes, of so many at most: one step ends at the last page border
+   * of the prompt, where the state is kept for prompts that begin alike.
+   */
+  cut(sequence: Sequence, most: number): number {
+    const border = this.lastBorder(sequence);
+    return sequence.computed < border ? Math.min(most, border - sequence.computed) : most;
+  }
+
+  /** A sequence goes on from where a prefix ends. */
+  takeOver(sequence: Sequence, prefix: Prefix | undefined): void {
+    if (prefix === undefined) return;
+    sequence.slot = prefix.slot!;
+    this.slots.share(sequence.slot);
+  }
+
+  /**
+   * Sees to it that the next step has a slot to write a sequence's state to; whether there was one.
+   *
+   * @param apart Whether the state before the step must stay as it is.
+   */
+  reserve(sequence: Sequence, apart = false): boolean {
+    const { slot, nextSlot } = sequence;
+    if (nextSlot !== undefined) return true;
+    if (!apart && slot !== undefined && this.slots.isWritable(slot)) return true;
+    sequence.nextSlot = this.slots.allocate();
+    if (sequence.nextSlot !== undefined) return true;
+    // Rather than that somebody gives way, a state is not kept.
+    return !apart && slot !== undefined && this.slots.makeWritable(slot);
+  }
+
+  /** A step has computed a sequence up to `computed`, and written its state. */
+  advance(sequence: Sequence): void {
+    const { slot, nextSlot } = sequence;
+    sequence.repeated = 0;
+    if (nextSlot !== undefined) {
+      sequence.slot = nextSlot;
+      sequence.nextSlot = undefined;
+      if (slot !== undefined) this.slots.release(slot);
+    }
+    this.keep(sequence);
+  }
+
+  /** A step has computed guesses that were wrong: the state is that before it, and its tokens come again. */
+  retreat(sequence: Sequence): void {
+    sequence.repeated = sequence.left - 1;
+  }
+
+  /** A sequence needs no state any more. */
+  release(sequence: Sequence): void {
+    const { slot, nextSlot } = sequence;
+    sequence.slot = sequence.nextSlot = undefined;
+    if (slot !== undefined) this.slots.release(slot);
+    if (nextSlot !== undefined) this.slots.release(nextSlot);
+  }
+
+  /** A sequence's state goes to host memory; whether there was room for it. */
+  save(sequence: Sequence): boolean {
+    const { slot } = sequence;
+    if (slot === undefined) return false;
+    sequence.savedState = this.host?.allocate(1);
+    if (sequence.savedState === undefined) return false;
+    this.moves.saveSlot(sequence, slot, this.host!.bytesOf(sequence.savedState));
+    return true;
+  }
+
+  /** It comes back; there is a slot for it. */
+  bringBack(sequence: Sequence): void {
+    sequence.slot = this.slots.allocate()!;
+    this.moves.restoreSlot(sequence, sequence.slot, this.host!.bytesOf(sequence.savedState!));
+    this.dropSaved(sequence);
+  }
+
+  /** A state in host memory is of no use any more. */
+  dropSaved(sequence: Sequence): void {
+    if (sequence.savedState) this.host!.release(sequence.savedState);
+    sequence.savedState = undefined;
+  }
+
+  /** The last page border before the last token of a sequence's prompt, which somebody has to compute. */
+  private lastBorder({ prompt }: Sequence): number {
+    const last = prompt.length - 1;
+    return last - last % this.pageManager.pageTokens;
+  }
+
+  /**
+   * Keeps a state at a page border: the one that a prompt ends with, those that chunks of it end with where
+   * there is room, and the newest of an answer, as a conversation goes on from its end.
+   */
+  private keep(sequence: Sequence): void {
+    const { computed, prefixes, prompt } = sequence;
+    if (computed % this.pageManager.pageTokens !== 0) return;
+    const prefix = prefixes[computed / this.pageManager.pageTokens - 1];
+    if (prefix === undefined) return;
+    const passing = computed < this.lastBorder(sequence);
+    if (!this.pageManager.keepState(prefix, sequence.slot!, passing)) return;
+    if (computed < prompt.length) return;
+    if (sequence.answered?.slot !== undefined) this.slots.letGo(sequence.answered.slot);
+    sequence.answered = prefix;
+  }
+}
+
+/** The slots of a sequence's next step; undefined where it has none. */
+export function stepStates({ slot, nextSlot }: Sequence): StepSequence["states"] {
+  const to = nextSlot ?? slot;
+  return to === undefined ? undefined : { from: slot ?? NONE, to };
+}
