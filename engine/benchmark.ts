@@ -1,5 +1,6 @@
-import type { Engine } from "./engine.ts";
+import type { Engine, ExclusiveDevice } from "./engine.ts";
 import { OwnPages } from "./scheduler/own_pages.ts";
+import { OwnSlot } from "./scheduler/own_slot.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 
 /** Bytes that a copy has at least for its speed to be that of the memory. */
@@ -87,6 +88,7 @@ async function measurePrefill(
     const chunk = engine.plan.limits.n_tokens;
     const pages = device.allocate(device.layout.most(size, chunk));
     if (pages === undefined) return undefined;
+    const [slot] = takeSlots(device, 1);
     const milliseconds: number[] = [];
     try {
       for (let i = 0; i <= repetitions; i++) {
@@ -99,6 +101,7 @@ async function measurePrefill(
             tokens,
             position,
             pages: own.cover(position, tokens.length),
+            states: slot?.at(position),
             outputs: last ? [{ row: tokens.length - 1 }] : [],
           }]);
         }
@@ -106,6 +109,7 @@ async function measurePrefill(
       }
     } finally {
       device.release(pages);
+      slot?.release();
     }
     const steps = Math.ceil(size / chunk);
     return { kind: "prefill", size, depth: 0, tokens: size, steps, milliseconds };
@@ -131,11 +135,14 @@ async function measureDecode(
       const start = i === 0 ? 0 : most + (i - 1) * each;
       return new OwnPages(device.layout, pages.slice(start, start + (i === 0 ? most : each)));
     });
+    // What comes before is read by all in every repetition, and stays as it is.
+    const [before, ...slots] = takeSlots(device, 1 + size);
     try {
       for (let position = 0; position < depth; position += limits.n_tokens) {
         const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
         const table = owned[0].cover(position, tokens.length);
-        await device.step([{ tokens, position, pages: table, outputs: [] }]);
+        const states = before?.at(position);
+        await device.step([{ tokens, position, pages: table, states, outputs: [] }]);
       }
       const sequences = owned.map((own) => own.cover(depth, plan.steps + 1));
       const [first, ...others] = sequences.map((table) => Uint32Array.from(pagesIn(table)));
@@ -149,6 +156,7 @@ async function measureDecode(
             tokens: [tokens[n]],
             position: depth + step,
             pages,
+            states: step === 0 && depth > 0 ? slots[n]?.after(before) : slots[n]?.at(depth + step),
             decode: true,
             outputs: [{ row: 0 }],
           })));
@@ -160,8 +168,14 @@ async function measureDecode(
       return { kind: "decode", size, depth, tokens, steps: plan.steps, milliseconds };
     } finally {
       device.release(pages);
+      for (const slot of [before, ...slots]) slot?.release();
     }
   });
+}
+
+/** So many slots, or none where the model keeps no states; there are some for as many as run, and one more. */
+function takeSlots({ slots }: ExclusiveDevice, count: number): OwnSlot[] {
+  return slots === undefined ? [] : Array.from({ length: count }, () => OwnSlot.take(slots)!);
 }
 
 /** Tokens by a fixed rule, the same in every run, none of the first few, which steer models. */

@@ -32,6 +32,8 @@ export function groupCacheLayers(
   stepTokens: number,
   pageTokens: number,
 ): CacheGroups {
+  // Without attention, a sequence needs no page but that of its next token, which counts it.
+  if (layers.length === 0) return { groups: [{ window: 1, chunk: 0 }], groupOf: [] };
   const classes = classesOf(layers, contextTokens, stepTokens, pageTokens);
   let best: { cuts: LayerClass["cuts"][number][]; cost: number; count: number } | undefined;
   const sizes = new Set(classes.flatMap(({ cuts }) => cuts.map(({ size }) => size)));

@@ -5,6 +5,7 @@ import type { DeviceProgram } from "./device/device_program.ts";
 import { DeviceLock } from "./device_lock.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
+import { createHostCache } from "./host_cache.ts";
 import { Evaluations, type PositionLogits } from "./evaluation.ts";
 import { Generation } from "./generation.ts";
 import { type LoadedModel, loadModel, type ModelDevice } from "./loading.ts";
@@ -16,10 +17,11 @@ import type { SamplingParameters } from "./sampling/parameters.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { DiskPages } from "./scheduler/disk_pages.ts";
-import { HostPages } from "./scheduler/host_pages.ts";
 import type { PageMover } from "./scheduler/page_moves.ts";
+import { SlotManager } from "./scheduler/slot_manager.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
+import { scheduledDevice } from "./scheduled_device.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
 import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
@@ -40,6 +42,8 @@ const FLUSH_MS = 10_000;
 export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache, "copyPages"> {
   /** How pages are shared out among a model's layers. */
   readonly layout: PageManager["layout"];
+  /** The slots of states, of a model that keeps some. */
+  readonly slots?: SlotManager;
   allocate: PageManager["allocate"];
   release: PageManager["release"];
 }
@@ -61,6 +65,7 @@ export class Engine {
   /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
+  private readonly scheduled: SchedulerDevice;
   private readonly pageManager: PageManager;
   private readonly disk?: DiskPages;
   private readonly scheduler: Scheduler;
@@ -72,7 +77,7 @@ export class Engine {
   private closing?: Promise<void>;
 
   private constructor(private readonly loaded: LoadedModel) {
-    const { model, tokenizer, chat, device, plan, kernels, program, cache, serving } = loaded;
+    const { model, tokenizer, chat, device, plan, kernels, serving } = loaded;
     this.model = model;
     this.tokenizer = tokenizer;
     this.chat = chat;
@@ -92,20 +97,14 @@ export class Engine {
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
-    this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups);
-    const scheduled: SchedulerDevice = {
-      step: (sequences) => program.step(sequences),
-      copyPages: (from, to) => cache.copyPages(from, to),
-      savePages: (pages, memory) => cache.savePages(pages, memory),
-      restorePages: (pages, memory) => cache.restorePages(pages, memory),
-      saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
-      restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
-    };
+    const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
+    this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
+    const scheduled = this.scheduled = scheduledDevice(loaded.program, loaded.cache);
     this.disk = this.createDiskPages(scheduled);
     this.scheduler = this.createScheduler(scheduled);
     this.evaluations = new Evaluations(
       this.pageManager,
-      (sequences) => program.step(sequences),
+      (sequences) => scheduled.step(sequences),
       (work) => this.lock.run(work),
       Math.min(serving.logitsOutputs, plan.limits.n_tokens),
     );
@@ -114,8 +113,6 @@ export class Engine {
   private createScheduler(scheduled: SchedulerDevice): Scheduler {
     const { plan, lock, told } = this;
     const { context, device, hostCacheBytes, serving } = this.loaded;
-    const { pageBytes } = context.cacheBytes(plan.cache);
-    const hostPages = Math.floor(hostCacheBytes / pageBytes);
     return new Scheduler(scheduled, this.pageManager, {
       maxRunning: plan.limits.n_sequences,
       maxWaiting: serving.maxQueue,
@@ -123,9 +120,7 @@ export class Engine {
       stepOutputs: plan.limits.n_outputs,
       chunkMs: serving.chunkMs,
       tileTokens: device.tileTokens,
-      host: hostPages > 0
-        ? new HostPages(context.hostMemory(hostPages * pageBytes), pageBytes)
-        : undefined,
+      ...createHostCache(context, plan, hostCacheBytes),
       disk: this.disk,
       withDevice: (work) => lock.run(work),
       onStep: (report) => told.step(report),
@@ -234,7 +229,7 @@ export class Engine {
 
   /** What the engine does, and has done. */
   status(): EngineStatus {
-    const { pages, freePages, idlePages } = this.pageManager;
+    const { pages, freePages, idlePages, slots } = this.pageManager;
     const scheduled = this.scheduler.status();
     return {
       ...scheduled,
@@ -244,6 +239,9 @@ export class Engine {
       pages,
       usedPages: pages - freePages,
       idlePages,
+      slots: slots?.slots ?? 0,
+      usedSlots: slots === undefined ? 0 : slots.slots - slots.free,
+      idleSlots: slots?.idleSlots ?? 0,
       observerErrors: this.told.errors,
       disk: this.disk?.status(),
     };
@@ -290,16 +288,16 @@ export class Engine {
   async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
     this.assertOpen();
     await this.scheduler.idle();
-    const { pageManager } = this;
-    const { program, cache } = this.loaded;
+    const { pageManager, scheduled } = this;
     return await this.lock.run(async () => {
       this.assertOpen();
       return await work({
-        step: (sequences) => program.step(sequences),
+        step: (sequences) => scheduled.step(sequences),
         layout: pageManager.layout,
+        slots: pageManager.slots,
         allocate: (count) => pageManager.allocate(count),
         release: (pages) => pageManager.release(pages),
-        copyPages: (from, to) => cache.copyPages(from, to),
+        copyPages: (from, to) => scheduled.copyPages(from, to),
       });
     });
   }

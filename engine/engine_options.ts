@@ -36,16 +36,24 @@ export interface EngineOptions {
   parallel?: number;
   /** KV pages at most; absent: as many as there is memory for and use. */
   kvPages?: number;
+  /**
+   * Slots of states at most, of a model that keeps some beside K and V; absent: what sequences need to run, and of
+   * the memory that is left then a quarter for states that are kept for prompts to come.
+   */
+  stateSlots?: number;
   /** Requests that may wait for their turn; default 64. */
   maxQueue?: number;
   /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
   chunkMs?: number;
   /**
-   * Bytes of host memory for the KV pages of sequences that give way to others; default as many as the
-   * KV cache has, up to 2 GiB. What finds no room there is computed again.
+   * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
+   * these take on the device, up to 2 GiB. What finds no room there is computed again.
    */
   hostCacheBytes?: number;
-  /** Keeps KV pages of prompts on disk, where later engines of the same model find them; default: none. */
+  /**
+   * Keeps KV pages of prompts on disk, where later engines of the same model find them; default: none. Of a
+   * model that keeps states as well, nothing is kept there.
+   */
   diskCache?: DiskCacheOptions;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;

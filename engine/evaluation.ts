@@ -3,6 +3,7 @@ import type { StepSequence } from "./device/step_block.ts";
 import type { DeviceLock } from "./device_lock.ts";
 import { M40Error } from "./errors.ts";
 import { OwnPages } from "./scheduler/own_pages.ts";
+import { OwnSlot } from "./scheduler/own_slot.ts";
 import type { PageManager } from "./scheduler/page_manager.ts";
 import { outputError } from "./scheduler/turn.ts";
 
@@ -13,10 +14,17 @@ export interface PositionLogits {
   readonly logits: Float32Array;
 }
 
+/** What an evaluation holds. */
+interface Held {
+  readonly pages: readonly number[];
+  /** Of a model with states. */
+  readonly slot?: OwnSlot;
+}
+
 /** Computes the logits of every position of sequences that nobody serves; they hold pages meanwhile. */
 export class Evaluations {
-  /** The pages of those that have begun and not ended. */
-  private readonly held = new Set<readonly number[]>();
+  /** What those hold that have begun and not ended. */
+  private readonly held = new Set<Held>();
   private closed = false;
 
   /**
@@ -39,37 +47,54 @@ export class Evaluations {
    */
   async *run(tokens: readonly number[], signal?: AbortSignal): AsyncGenerator<PositionLogits> {
     const { layout } = this.pageManager;
-    const pages = this.pageManager.allocate(layout.most(tokens.length, this.chunkTokens));
-    if (pages === undefined) {
-      throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
-    }
-    this.held.add(pages);
-    const own = new OwnPages(layout, pages);
+    const held = this.hold(layout.most(tokens.length, this.chunkTokens));
+    const own = new OwnPages(layout, held.pages);
     try {
       for (let position = 0; position < tokens.length; position += this.chunkTokens) {
         signal?.throwIfAborted();
         const part = tokens.slice(position, position + this.chunkTokens);
-        yield* await this.evaluateChunk(part, position, own.cover(position, part.length));
+        const pages = own.cover(position, part.length);
+        yield* await this.evaluateChunk({
+          tokens: part,
+          position,
+          pages,
+          states: held.slot?.at(position),
+        });
       }
     } finally {
-      if (this.held.delete(pages)) this.pageManager.release(pages);
+      this.release(held);
     }
   }
 
   /** Ends those that have begun: their pages are free, and their next step fails. */
   close(): void {
     this.closed = true;
-    for (const pages of this.held) this.pageManager.release(pages);
-    this.held.clear();
+    for (const held of this.held) this.release(held);
   }
 
-  private evaluateChunk(
-    tokens: readonly number[],
-    position: number,
-    pages: StepSequence["pages"],
-  ): Promise<PositionLogits[]> {
-    const wanted = tokens.map((_, row) => ({ row, kind: "logits" as const }));
-    const sequence = { tokens, position, pages, outputs: wanted };
+  private hold(count: number): Held {
+    const { pageManager } = this;
+    const pages = pageManager.allocate(count);
+    const slot = pages && pageManager.slots && OwnSlot.take(pageManager.slots);
+    if (pages === undefined || (pageManager.slots !== undefined && slot === undefined)) {
+      if (pages !== undefined) pageManager.release(pages);
+      throw new M40Error("queue_full", "the KV cache is in use; try again when no request runs");
+    }
+    const held = { pages, slot };
+    this.held.add(held);
+    return held;
+  }
+
+  private release(held: Held): void {
+    if (!this.held.delete(held)) return;
+    this.pageManager.release(held.pages);
+    held.slot?.release();
+  }
+
+  private evaluateChunk(part: Omit<StepSequence, "outputs">): Promise<PositionLogits[]> {
+    const { position } = part;
+    const outputs = Array.from(part.tokens, (_, row) => ({ row, kind: "logits" as const }));
+    const sequence = { ...part, outputs };
     return this.withDevice(async () => {
       this.assertOpen();
       const { outputs } = await this.step([sequence]);

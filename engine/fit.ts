@@ -4,16 +4,11 @@ import type { DeviceInfo, DeviceKind } from "./device/library.ts";
 import { openDeviceInPassing, type OpenedDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
-import {
-  DEFAULT_PARALLEL,
-  type KvType,
-  type MemoryPlan,
-  PAGE_TOKENS,
-  planMemory,
-} from "./memory_plan.ts";
+import { type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { CacheLayer } from "./program/program.ts";
 import { stepWork } from "./program/work.ts";
+import { usualParallel } from "./state_plan.ts";
 
 /** What of a model fits on a device. */
 export interface Fit {
@@ -90,17 +85,19 @@ export class FitDevice implements Disposable {
     const info: Omit<Card, "bytesPerSecond"> & { freeBytes: number } = card === undefined
       ? this.info
       : { ...card, freeBytes: card.memoryBytes };
+    const maxRunning = usualParallel(this.context, program, info.kind, info.freeBytes);
     const plan = (contextTokens: number): MemoryPlan | undefined => {
       try {
         return planMemory(this.context, program, shape, {
           contextTokens,
           kvType,
-          maxRunning: DEFAULT_PARALLEL[info.kind],
+          maxRunning,
           outputs: 1,
           freeBytes: info.freeBytes,
           device: info.kind,
           // As few as the context takes.
           pages: 1,
+          slots: 1,
         });
       } catch (error) {
         if (error instanceof M40Error && error.code === "out_of_memory") return undefined;

@@ -13,7 +13,7 @@ import {
 } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
-import { DEFAULT_PARALLEL, type MemoryPlan, planMemory } from "./memory_plan.ts";
+import { type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { Model } from "./models/model.ts";
@@ -21,6 +21,7 @@ import { openDiskCache } from "./open_disk_cache.ts";
 import { place } from "./placement.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
 import { checkRange, type SamplingParameters } from "./sampling/parameters.ts";
+import { usualParallel } from "./state_plan.ts";
 import { loadTokenizer } from "./tokenizer/load.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -44,7 +45,7 @@ export interface LoadedModel {
   readonly context: Context;
   readonly program: DeviceProgram;
   readonly cache: Cache;
-  /** Bytes of host memory for KV pages. */
+  /** Bytes of host memory for KV pages and states. */
   readonly hostCacheBytes: number;
   /** KV pages on disk. */
   readonly pageStore?: PageStore;
@@ -101,7 +102,8 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     });
     const hostCacheBytes = integerOption(
       "host_cache_bytes",
-      options.hostCacheBytes ?? Math.min(plan.cacheBytes, DEFAULT_HOST_CACHE_BYTES),
+      options.hostCacheBytes ??
+        Math.min(plan.cacheBytes + plan.stateBytes, DEFAULT_HOST_CACHE_BYTES),
       0,
       2 ** 46,
     );
@@ -140,9 +142,10 @@ function planFor(
   { logitsOutputs }: ServingOptions,
   options: EngineOptions,
 ): MemoryPlan {
-  const parallel = options.parallel ?? DEFAULT_PARALLEL[device.kind];
   const { memoryShare = 1, leastContextTokens } = options;
   checkRange("memory_share", memoryShare, { min: 0, max: 1, above: true });
+  const freeBytes = Math.min(device.freeBytes, memoryShare * device.memoryBytes);
+  const parallel = options.parallel ?? usualParallel(context, program, device.kind, freeBytes);
   return planMemory(context, program, shape, {
     contextTokens: options.contextTokens,
     usualTokens: options.defaults?.contextTokens,
@@ -152,7 +155,8 @@ function planFor(
     maxRunning: integerOption("parallel", parallel, 1, 256),
     outputs: logitsOutputs,
     device: device.kind,
-    freeBytes: Math.min(device.freeBytes, memoryShare * device.memoryBytes),
+    freeBytes,
     pages: options.kvPages,
+    slots: options.stateSlots,
   });
 }

@@ -9,6 +9,7 @@ import { type ModelShape, wantedContext } from "./models/model.ts";
 import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
 import { type PageGroup, PageLayout } from "./scheduler/page_layout.ts";
+import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
 
 /** Tokens of a KV page. */
 export const PAGE_TOKENS = 32;
@@ -18,8 +19,6 @@ export const PAGE_TOKENS = 32;
  * for all of them: by its arithmetic, 512 of a 7B model take an M40 more than a second.
  */
 const STEP_TOKENS = { gpu: 512, cpu: 256 };
-/** Sequences that run at the same time, where nothing is said. */
-export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
 /** The least context that is worth having, where nothing is said. */
 const LEAST_CONTEXT = 256;
 /** Pages that a plan has at most. */
@@ -55,6 +54,8 @@ export interface PlanRequest {
   readonly device: DeviceKind;
   /** KV pages at most. */
   readonly pages?: number;
+  /** Slots of states at most, where the model has states; there are as many as sequences need to run. */
+  readonly slots?: number;
 }
 
 /** Where the device's memory goes. */
@@ -62,16 +63,20 @@ export interface MemoryPlan {
   readonly contextTokens: number;
   /** The most tokens of context that there is memory for, up to those that the model was trained for. */
   readonly mostContextTokens: number;
-  /** Bytes of the weights, of the buffers of the largest step, of the KV cache, of all three. */
+  /** Bytes of the weights, of the buffers of the largest step, of the KV cache, of states, of all four. */
   readonly weightBytes: number;
   readonly programBytes: number;
   readonly cacheBytes: number;
+  readonly stateBytes: number;
   readonly totalBytes: number;
   /** Bytes that are left of those that were free. */
   readonly leftBytes: number;
+  /** KV pages. Those of a model without attention hold nothing: they only count tokens. */
   readonly pages: number;
   readonly pageTokens: number;
   readonly kvType: KvType;
+  /** Slots of states; 0 where the model keeps none. */
+  readonly slots: number;
   readonly cache: CacheDesc;
   /** The groups of layers that have pages of their own. */
   readonly groups: readonly PageGroup[];
@@ -104,8 +109,8 @@ export function planMemory(
     );
   }
   const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
-  const planFor = (tokens: number, pages?: number) =>
-    planOf(context, program, shape, request, weightBytes, tokens, pages);
+  const planFor = (tokens: number, pages?: number, slots?: number) =>
+    planOf(context, program, shape, request, weightBytes, tokens, pages, slots);
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
 
@@ -119,11 +124,16 @@ export function planMemory(
   };
   const withPages = (tokens: number) => {
     const least = planFor(tokens);
-    const { pageBytes } = context.cacheBytes(least.cache);
-    const room = least.pages + Math.floor((available - least.totalBytes) / pageBytes);
-    const useful = request.device === "gpu" ? Infinity : usefulPages(least, request.maxRunning);
+    const { pageBytes, slotBytes } = context.cacheBytes(least.cache);
+    const kept = keptSlots(available - least.totalBytes, slotBytes, request.maxRunning);
+    const slots = Math.max(least.slots, Math.min(least.slots + kept, request.slots ?? Infinity));
+    const { totalBytes } = planFor(tokens, least.pages, slots);
+    const room = least.pages + Math.floor((available - totalBytes) / pageBytes);
+    const useful = request.device === "gpu" && pageBytes > 0
+      ? Infinity
+      : usefulPages(least, request.maxRunning);
     const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
-    const plan = planFor(tokens, Math.min(room, useful, most));
+    const plan = planFor(tokens, Math.min(room, useful, most), slots);
     return plan.totalBytes <= available ? plan : least;
   };
   if (fits(wanted)) return grown(wanted);
@@ -131,16 +141,47 @@ export function planMemory(
   const possible = fits(least) ? largest(least, wanted, fits) : 0;
   if (asked === undefined && possible > 0) return grown(possible);
   const needed = planFor(wanted);
-  const advice = possible > 0
-    ? `a context of ${possible} tokens would fit (--ctx ${possible})`
-    : describeSmaller(context, program, (tokens, bytes) =>
-      planFor(tokens).totalBytes - weightBytes + bytes <= available, [wanted, least]);
+  const fewer = largestBelow(request.maxRunning, (maxRunning) => {
+    const asked = { ...request, maxRunning };
+    const { totalBytes } = planOf(context, program, shape, asked, weightBytes, wanted);
+    return totalBytes <= available;
+  });
+  const advice = [
+    ...(possible > 0 ? [`a context of ${possible} tokens would fit (--ctx ${possible})`] : []),
+    ...(needed.slots > 0 && fewer > 0
+      ? [`with ${fewer} sequences at once it would fit (--parallel ${fewer})`]
+      : []),
+  ];
+  if (advice.length === 0) {
+    advice.push(
+      describeSmaller(
+        context,
+        program,
+        (tokens, bytes) => planFor(tokens).totalBytes - weightBytes + bytes <= available,
+        [wanted, least],
+      ),
+    );
+  }
+  const states = needed.slots === 0
+    ? ""
+    : `states ${gib(needed.stateBytes)} (of ${request.maxRunning} sequences at once), `;
   throw new M40Error(
     "out_of_memory",
     `the model needs ${gib(needed.totalBytes)} with a context of ${wanted} tokens: weights ` +
-      `${gib(weightBytes)}, KV cache ${gib(needed.cacheBytes)}, activations ` +
-      `${gib(needed.programBytes)}; ${gib(Math.max(0, available))} are free; ${advice}`,
+      `${gib(weightBytes)}, KV cache ${gib(needed.cacheBytes)}, ${states}activations ` +
+      `${gib(needed.programBytes)}; ${gib(Math.max(0, available))} are free; ${advice.join("; ")}`,
   );
+}
+
+/** The largest number from 1 on below another that fits, where smaller ones fit as well; 0 where none does. */
+function largestBelow(limit: number, fits: (count: number) => boolean): number {
+  let [inside, outside] = [0, limit];
+  while (outside - inside > 1) {
+    const middle = (inside + outside) >> 1;
+    if (fits(middle)) inside = middle;
+    else outside = middle;
+  }
+  return inside;
 }
 
 /** Quantisations of a model, the largest first. */
@@ -195,27 +236,29 @@ function planOf(
   weightBytes: number,
   contextTokens: number,
   pagesAsked?: number,
+  slots = leastSlots(program, request.maxRunning),
 ): Omit<MemoryPlan, "mostContextTokens"> {
   const stepTokens = Math.max(
     Math.min(STEP_TOKENS[request.device], contextTokens),
     request.maxRunning,
   );
-  const { cacheLayers } = program;
+  const { cacheLayers, states } = program;
   const { groups, groupOf } = groupCacheLayers(cacheLayers, contextTokens, stepTokens, PAGE_TOKENS);
+  const hasPages = cacheLayers.length > 0;
   const layout = new PageLayout(PAGE_TOKENS, groups);
   const pages = pagesAsked ?? layout.most(contextTokens, stepTokens);
   const cache: CacheDesc = {
     n_layers: cacheLayers.length,
-    n_groups: groups.length,
+    n_groups: hasPages ? groups.length : 0,
     page_tokens: PAGE_TOKENS,
-    n_pages: pages,
+    n_pages: hasPages ? pages : 0,
     type: tensorTypeByName(request.kvType.toUpperCase())!.id,
     n_kv_heads: cacheLayers.map(({ kvHeads }) => kvHeads),
     head_dim: cacheLayers.map(({ headDim }) => headDim),
     value_dim: cacheLayers.map(({ valueDim }) => valueDim),
     group: groupOf,
-    states: [],
-    slots: 0,
+    states,
+    slots,
   };
   const counts = {
     n_tokens: stepTokens,
@@ -227,7 +270,7 @@ function planOf(
   const limits: Limits = {
     ...counts,
     reserved: 0,
-    step_bytes: BigInt(stepBytes(counts, contextTokens, groups.length)),
+    step_bytes: BigInt(stepBytes(counts, contextTokens, cache.n_groups)),
   };
   const records: Records = {
     limits,
@@ -235,18 +278,21 @@ function planOf(
     ops: encodeOperations(program.operations),
   };
   const programBytes = context.programBytes(records, cache);
-  const { bytes: cacheBytes } = context.cacheBytes(cache);
-  const totalBytes = weightBytes + programBytes + cacheBytes;
+  const { bytes } = context.cacheBytes(cache);
+  const ofStates = stateBytes(context, cache);
+  const totalBytes = weightBytes + programBytes + bytes;
   return {
     contextTokens,
     weightBytes,
     programBytes,
-    cacheBytes,
+    cacheBytes: bytes - ofStates,
+    stateBytes: ofStates,
     totalBytes,
     leftBytes: request.freeBytes - totalBytes,
     pages,
     pageTokens: PAGE_TOKENS,
     kvType: request.kvType,
+    slots,
     cache,
     groups,
     limits,

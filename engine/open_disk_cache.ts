@@ -14,6 +14,12 @@ export async function openDiskCache(
   origin: Origin,
   pageBytes: number,
 ): Promise<PageStore | undefined> {
+  if (origin.program.states.length > 0) {
+    onProblem?.(
+      "The disk cache is off: this model keeps states beside K and V, without which its pages are of no use.",
+    );
+    return undefined;
+  }
   try {
     const description = await describeOrigin(origin);
     const identity = identityOf(description);

@@ -32,7 +32,7 @@ export async function place(
     onProgress(done += tensor.bytes, total);
   }
   await context.finishUploads();
-  const cache = context.createArena(plan.cacheBytes).createCache(plan.cache);
+  const cache = context.createArena(plan.cacheBytes + plan.stateBytes).createCache(plan.cache);
   const program = context.createArena(plan.programBytes).createProgram({
     limits: plan.limits,
     buffers: source.buffers,

@@ -8,6 +8,13 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly pages: number;
   readonly usedPages: number;
   readonly idlePages: number;
+  /**
+   * Slots of states in all, those that sequences go on from, and those of states that are kept for prompts that begin
+   * alike; all 0 where the model keeps none.
+   */
+  readonly slots: number;
+  readonly usedSlots: number;
+  readonly idleSlots: number;
   /** What the disk cache has and has done, where there is one. */
   readonly disk?: DiskPagesStatus;
   /** How often the engine's observer has thrown. */

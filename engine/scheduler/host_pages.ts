@@ -15,12 +15,14 @@ export class HostPages {
   /**
    * @param memory Page-locked memory of the device's library.
    * @param pageBytes Bytes of a page, or of a slot.
+   * @param room For how many there is room; default as many as the memory holds.
    */
   constructor(
     private readonly memory: Uint8Array<ArrayBuffer>,
     private readonly pageBytes: number,
+    room = pageBytes === 0 ? 0 : Math.floor(memory.length / pageBytes),
   ) {
-    this.taken = new Uint8Array(pageBytes === 0 ? 0 : Math.floor(memory.length / pageBytes));
+    this.taken = new Uint8Array(room);
   }
 
   /** How many pages are saved, and how many there is room for. */

@@ -1,0 +1,25 @@
+import type { Context } from "./device/context.ts";
+import type { MemoryPlan } from "./memory_plan.ts";
+import { HostPages } from "./scheduler/host_pages.ts";
+
+/** The share of host memory that states get at most: a sequence that gives way has a state and pages. */
+const STATE_SHARE = 1 / 2;
+
+/** Host memory for the pages and states of sequences that give way, of so many bytes together. */
+export function createHostCache(
+  context: Context,
+  plan: MemoryPlan,
+  bytes: number,
+): { host?: HostPages; hostStates?: HostPages } {
+  const { pageBytes, slotBytes } = context.cacheBytes(plan.cache);
+  const slots = slotBytes === 0
+    ? 0
+    : Math.min(plan.limits.n_sequences, Math.floor(STATE_SHARE * bytes / slotBytes));
+  const roomOfNothing = slots > 0 ? plan.pages : 0;
+  const pages = pageBytes === 0
+    ? roomOfNothing
+    : Math.floor((bytes - slots * slotBytes) / pageBytes);
+  const memoryFor = (count: number, each: number) =>
+    count === 0 ? undefined : new HostPages(context.hostMemory(count * each), each, count);
+  return { host: memoryFor(pages, pageBytes), hostStates: memoryFor(slots, slotBytes) };
+}

@@ -1,0 +1,31 @@
+import type { Cache } from "./device/context.ts";
+import type { DeviceProgram } from "./device/device_program.ts";
+import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
+
+/**
+ * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
+ * pages only count tokens and name their beginnings: on the device there are none.
+ */
+export function scheduledDevice(program: DeviceProgram, cache: Cache): SchedulerDevice {
+  const slots: Pick<SchedulerDevice, "saveSlots" | "restoreSlots"> = {
+    saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
+    restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
+  };
+  if (cache.desc.n_layers === 0) {
+    const nothing = () => Promise.resolve();
+    return {
+      step: (sequences) => program.step(sequences.map((one) => ({ ...one, pages: [] }))),
+      copyPages: nothing,
+      savePages: nothing,
+      restorePages: nothing,
+      ...slots,
+    };
+  }
+  return {
+    step: (sequences) => program.step(sequences),
+    copyPages: (from, to) => cache.copyPages(from, to),
+    savePages: (pages, memory) => cache.savePages(pages, memory),
+    restorePages: (pages, memory) => cache.restorePages(pages, memory),
+    ...slots,
+  };
+}
