@@ -77,10 +77,11 @@ export interface EqualLayers {
 export function cacheOf(desc: Partial<EqualLayers>): CacheDesc {
   const { n_layers = 1, n_kv_heads = 1, head_dim = 8 } = desc;
   const { value_dim = head_dim } = desc;
-  const { page_tokens = 4, n_pages = 16, type = 0, states = [], slots = 0 } = desc;
+  const { page_tokens = 4, n_pages = n_layers === 0 ? 0 : 16, type = 0 } = desc;
+  const { states = [], slots = 0 } = desc;
   const each = (value: number) => new Array<number>(n_layers).fill(value);
   return {
-    ...{ n_layers, n_groups: 1, page_tokens, n_pages, type },
+    ...{ n_layers, n_groups: Math.min(n_layers, 1), page_tokens, n_pages, type },
     n_kv_heads: each(n_kv_heads),
     head_dim: each(head_dim),
     value_dim: each(value_dim),
