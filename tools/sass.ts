@@ -24,9 +24,12 @@ import {
   isDecode,
   isHot,
   isPrefill,
+  isRecurrence,
   isTiledDecode,
   MULTIPLY_ADD_SHARE,
   PREFILL_INNER_TURNS,
+  RECURRENCE_KEYS,
+  RECURRENCE_SHARE,
   TILED_DECODE_ADD_SHARE,
   TILED_DECODE_INNER_TURNS,
   WEIGHT_TYPES,
@@ -40,6 +43,7 @@ import {
   hotLoop,
   type Kernel,
   localAccesses,
+  multiplications,
   multiplyAdds,
   nestedLoop,
   PtxReader,
@@ -123,6 +127,14 @@ export function examine(kernel: Kernel): Finding {
     allows = `a cache of ${WEIGHT_TYPES[kernel.args[0]].name}: ${percent(share)} of ` +
       `${loop.length} instructions are multiply-adds`;
     if (share < wanted) broken.push(`wanted ${percent(wanted)}`);
+  } else if (loop && isRecurrence(kernel)) {
+    const [fours, lanes] = kernel.args;
+    const keys = 4 * fours * lanes;
+    const share = multiplications(loop) / loop.length;
+    budgeted = keys >= RECURRENCE_KEYS;
+    allows = `up to ${keys} keys: ${percent(share)} of ${loop.length} instructions a token ` +
+      `multiply and add`;
+    if (budgeted) judge(share, RECURRENCE_SHARE, "");
   } else if (loop) {
     allows = `${multiplyAdds(loop)} multiply-adds in ${loop.length} instructions`;
   }

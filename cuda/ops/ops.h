@@ -13,6 +13,7 @@
 #include "../kernels/elementwise_args.cuh"
 #include "../kernels/norm_args.cuh"
 #include "../kernels/packed.cuh"
+#include "../kernels/state_args.cuh"
 #include "../runtime/device.h"
 
 namespace m40::cuda {
@@ -48,6 +49,11 @@ struct StepView {
   // Tokens of the sequence with most of them in this step.
   uint32_t most_tokens;
   bool shaped;                          // an output is a shaped draw
+  // Where the program has states: its sequences, those of most rows first, and their rows in tiles, a sequence's first one
+  // with its first row.
+  const SequenceRows* sequence_rows;    // [n_sequences]
+  const SequenceTile* sequence_tiles;   // [n_sequence_tiles]
+  uint32_t n_sequence_tiles;
 };
 
 // kernels/kv_cache.cuh says how a layer of a page of page_bytes (place_cache() or more) is laid out. Page i starts at
@@ -256,6 +262,15 @@ void launch_attention(const AttentionArgs& args, const StepView& step, const Cac
 // launch_rope_store and then launch_attention; q stays as it was.
 bool rope_attention_fuses(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step);
 void launch_rope_attention(const RopeStoreArgs& rope, const AttentionArgs& attention, const StepView& step, const CacheView& cache, cudaStream_t stream);
+
+// ---- conv.cu, delta_rule.cu, selective_scan.cu ----------------------------------------------------------------
+
+// Values of a column of a state that recurrences may have.
+uint32_t most_recurrence_keys();
+// The arguments' sequences, tiles and blocks of a head are filled in here.
+void launch_conv(const ConvArgs& args, uint32_t kernel, const StepView& step, cudaStream_t stream);
+void launch_delta_rule(const DeltaRuleArgs& args, uint32_t n_heads, const StepView& step, cudaStream_t stream);
+void launch_selective_scan(const SelectiveScanArgs& args, uint32_t n_heads, const StepView& step, cudaStream_t stream);
 
 // ---- route.cu -----------------------------------------------------------------------------------------------
 

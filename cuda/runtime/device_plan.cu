@@ -4,6 +4,7 @@
 
 #include "../ops/ops.h"
 #include "device_objects.h"
+#include "state_operations.h"
 #include "step_input.h"
 
 namespace m40::cuda {
@@ -46,6 +47,8 @@ uint64_t op_scratch_bytes(const ProgramDescription& program, const m40_op& op) {
       return matmul_scratch_bytes(nullptr, &op.head_matmul.rows, 1, op.head_matmul.columns, limits.n_tokens);
     case M40_OP_ROPE_STORE: check_rope_store(op.rope_store); return 0;
     case M40_OP_ATTENTION: return attention_scratch_bytes(op.attention, limits, *program.cache);
+    case M40_OP_DELTA_RULE:
+    case M40_OP_SELECTIVE_SCAN: check_state_operation(op); return 0;
     case M40_OP_SAMPLE: return sample_scratch_bytes(op.sample.columns, limits.n_outputs);
     default: return 0;
   }
@@ -87,7 +90,8 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   }
   plan.heads = plan.n_heads != 0 ? place(plan.n_heads * sizeof(uint32_t)) : 0;
   for (uint64_t& groups : plan.expert_groups) groups = groups_bytes != 0 ? place(groups_bytes) : 0;
-  plan.input_bytes = input_bytes(limits, program.cache == nullptr ? 0 : program.cache->n_groups);
+  const m40_cache_desc* cache = program.cache;
+  plan.input_bytes = input_bytes(limits, cache == nullptr ? 0 : cache->n_groups, cache != nullptr && cache->n_states != 0);
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
   plan.counters = place(scratch_counters * sizeof(uint32_t));

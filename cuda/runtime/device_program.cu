@@ -8,7 +8,6 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
-#include "operations.h"
 #include "program_api.h"
 #include "rope_angles.h"
 #include "step_progress.h"
@@ -42,13 +41,6 @@ void check_tables(const m40_context* context, const m40_op* ops, uint32_t n_ops)
     if (ops[i].kind != M40_OP_EMBED) continue;
     check_table(i, ops[i].embed.table);
     check_table(i, ops[i].embed.position_table);
-  }
-}
-
-void check_supported(const ProgramDescription& program) {
-  for (uint32_t i = 0; i < program.n_ops; i++) {
-    if (program.ops[i].kind < M40_OP_CONV) continue;
-    fail(M40_UNSUPPORTED, "operation %u (%s): this library has no kernel for it yet", i, m40::op_name(program.ops[i].kind));
   }
 }
 
@@ -131,7 +123,6 @@ void fill_memory(const m40_program& program) {
 // Plans a program's memory and fills it.
 void place(m40_program& program, const ProgramDescription& description) {
   m40_context* context = program.context;
-  check_supported(description);
   check_tables(context, description.ops, description.n_ops);
   context->use();
   program.fusions = m40::cuda::find_fusions(program.ops);
@@ -159,7 +150,6 @@ extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* 
     require(n_bytes, "n_bytes");
     const ProgramDescription description = m40::describe_program(limits, cache, buffers, n_buffers, ops, n_ops);
     validate_program(description, nullptr);
-    check_supported(description);
     *n_bytes = m40::cuda::plan_program(description).n_bytes;
   });
 }

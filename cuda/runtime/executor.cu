@@ -1,15 +1,16 @@
 #include "executor.h"
 
-#include "step_operands.h"
+#include "operation_args.h"
+#include "state_operations.h"
 
 namespace m40::cuda {
 
 namespace {
 
 // Puts the launches of a program's operations on the stream, one after the other.
-class Execution : StepOperands {
+class Execution : OperationArgs {
  public:
-  Execution(const m40_program& program, const StepShape& shape) : StepOperands(program, shape), wants_hidden_(shape.hidden) {
+  Execution(const m40_program& program, const StepShape& shape) : OperationArgs(program, shape), shape_(shape) {
     for (int i = 0; i < 2; i++) groupings_[i].memory = memory(program.plan.expert_groups[i]);
   }
 
@@ -41,12 +42,16 @@ class Execution : StepOperands {
       case M40_OP_EXPERT_SUM: return launch_expert_sum(expert_sum_args(op.expert_sum), stream_);
       case M40_OP_SAMPLE: return sample(op.sample);
       case M40_OP_HEAD_MATMUL: return head_matmul(i);
+      case M40_OP_CONV:
+      case M40_OP_DELTA_RULE:
+      case M40_OP_SELECTIVE_SCAN: return launch_state_operation(program_, shape_, op);
+      case M40_OP_COPY: return copy(op.copy);
     }
   }
 
   // Whether operation i writes hidden states that the step wants: fused, it would keep them to itself.
   bool keeps_hidden(size_t i) const {
-    if (!wants_hidden_) return false;
+    if (!shape_.hidden) return false;
     return writes_buffer(program_.ops[i], find_sample(program_.ops)->hidden);
   }
 
@@ -81,29 +86,6 @@ class Execution : StepOperands {
     args.norm = op.norm;
     args.epsilon = op.epsilon;
     launch_norm(args, stream_);
-  }
-
-  // Products add a residual whose rows are as far apart as their own; other ones are added by a launch of their own.
-  bool adds_residual(const m40_op_matmul& op) const { return op.residual != M40_NONE && stride(op.residual) == stride(op.output); }
-
-  MatmulArgs matmul_args(size_t i) const {
-    const m40_op_matmul& op = program_.ops[i].matmul;
-    MatmulArgs args = {};
-    args.input = buffer(op.input);
-    args.input_stride = stride(op.input);
-    args.output = buffer(op.output);
-    args.output_stride = stride(op.output);
-    if (adds_residual(op)) args.residual = buffer(op.residual);
-    args.n_rows = rows(op.output);
-    args.columns = op.columns;
-    args.n_weights = op.n_weights;
-    uint64_t row = program_.plan.packed_rows[i];
-    for (uint32_t w = 0; w < op.n_weights; w++) {
-      args.weights[w] = {packed(op.weight[w], op.columns, &row), vector(op.bias[w]), op.output_column[w], vector(op.factor[w])};
-    }
-    args.scratch = scratch_;
-    args.scale = op.scale;
-    return args;
   }
 
   void matmul(size_t i, const MatmulPrologue& prologue, const float* input, uint32_t input_stride) const {
@@ -191,35 +173,6 @@ class Execution : StepOperands {
     return true;
   }
 
-  RopeStoreArgs rope_store_args(size_t i) const {
-    const m40_op_rope_store& op = program_.ops[i].rope_store;
-    RopeStoreArgs args = {};
-    args.q = buffer(op.q);
-    args.q_stride = stride(op.q);
-    args.kv = optional_buffer(op.kv);
-    args.kv_stride = stride(op.kv);
-    args.turns = op.rope == M40_ROPE_NONE ? nullptr : reinterpret_cast<const uint64_t*>(memory(program_.plan.turns[i]));
-    args.q_norm = vector(op.q_norm);
-    args.k_norm = vector(op.k_norm);
-    args.op = op;
-    return args;
-  }
-
-  AttentionArgs attention_args(const m40_op_attention& op) const {
-    AttentionArgs args = {};
-    args.q = buffer(op.q);
-    args.q_stride = stride(op.q);
-    args.sinks = vector(op.sinks);
-    args.output = buffer(op.output);
-    args.output_stride = stride(op.output);
-    const uint64_t positions = uint64_t{program_.limits.limits.n_sequence_pages} * cache_.desc->page_tokens;
-    args.max_positions = positions > UINT32_MAX ? UINT32_MAX : static_cast<uint32_t>(positions);
-    args.decode_rows = attention_decode_rows(program_.limits.limits);
-    args.op = op;
-    args.scratch = scratch_;
-    return args;
-  }
-
   void activation(const m40_op_activation& op) const {
     if (rows(op.input) == 0) return;
     launch_activation({buffer(op.input), stride(op.input), op.gated != 0 ? buffer(op.up) + op.up_column : nullptr, stride(op.up), buffer(op.output),
@@ -259,34 +212,6 @@ class Execution : StepOperands {
       if (program_.ops[k].kind == M40_OP_ROUTE && program_.ops[k].route.experts == experts) return true;
     }
     return false;
-  }
-
-  ExpertMatmulArgs expert_matmul_args(size_t i) const {
-    const m40_op_expert_matmul& op = program_.ops[i].expert_matmul;
-    ExpertMatmulArgs args = {};
-    args.input = buffer(op.input);
-    args.input_stride = stride(op.input);
-    args.input_per_slot = program_.buffers[op.input].rows == M40_ROWS_EXPERTS;
-    args.experts = indices(op.experts);
-    args.experts_stride = stride(op.experts);
-    args.output = buffer(op.output);
-    args.output_stride = stride(op.output);
-    args.n_tokens = step_.n_tokens;
-    args.n_used = op.n_used;
-    args.columns = op.columns;
-    args.n_weights = op.n_weights;
-    uint64_t row = program_.plan.packed_rows[i];
-    for (uint32_t w = 0; w < op.n_weights; w++) {
-      args.weights[w] = packed(op.weight[w], op.columns, &row);
-      if (op.n_shared != 0) args.shared[w] = tensor(op.shared[w]).packed;
-      args.biases[w] = vector(op.bias[w]);
-      args.factors[w] = vector(op.factor[w]);
-      args.output_column[w] = op.output_column[w];
-    }
-    args.slot_scale = optional_buffer(op.weights);
-    args.slot_scale_stride = stride(op.weights);
-    args.counters = scratch_.counters;
-    return args;
   }
 
   void expert_matmul(size_t i, ExpertMatmulArgs args) {
@@ -371,9 +296,11 @@ class Execution : StepOperands {
     launch_matmul(args, stream_);
   }
 
-  ExpertSumArgs expert_sum_args(const m40_op_expert_sum& op) const {
-    return {buffer(op.input), stride(op.input), optional_buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
-            stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns, op.scale};
+  void copy(const m40_op_copy& op) const {
+    if (rows(op.input) == 0) return;
+    launch_copy_heads({buffer(op.input) + op.input_column, stride(op.input), op.input_stride, buffer(op.output) + op.output_column,
+                       stride(op.output), op.output_stride, rows(op.input), op.n_groups, op.columns},
+                      stream_);
   }
 
   void sample(const m40_op_sample& op) const {
@@ -389,7 +316,7 @@ class Execution : StepOperands {
     launch_sample(args, step_, stream_);
   }
 
-  bool wants_hidden_;
+  const StepShape& shape_;
   ExpertGrouping groupings_[2];
 };
 

@@ -12,14 +12,16 @@ uint64_t mask_words(const m40_limits& limits) { return (uint64_t{limits.n_vocab}
 
 // Bytes from the input's start.
 struct Places {
-  uint64_t tokens, positions, sequences, page_table, outputs, sampling, rest;
+  uint64_t tokens, positions, sequences, page_table, sequence_rows, tiles, outputs, sampling, rest;
 
   explicit Places(const StepShape& shape) {
     tokens = 0;
     positions = tokens + uint64_t{4} * shape.n_tokens;
     sequences = positions + uint64_t{4} * shape.n_tokens;
     page_table = sequences + uint64_t{4} * shape.n_tokens;
-    outputs = page_table + uint64_t{4} * shape.n_sequences * shape.n_groups * shape.page_stride;
+    sequence_rows = (page_table + uint64_t{4} * shape.n_sequences * shape.n_groups * shape.page_stride + 15) / 16 * 16;
+    tiles = sequence_rows + (shape.states ? sizeof(SequenceRows) * shape.n_sequences : 0);
+    outputs = tiles + sizeof(SequenceTile) * shape.n_tiles();
     sampling = outputs + uint64_t{4} * shape.n_outputs;
     sampling = (sampling + 15) / 16 * 16;
     rest = (sampling + sizeof(m40_sampling) * shape.n_outputs + 15) / 16 * 16;
@@ -37,6 +39,22 @@ struct Rest {
   }
 };
 
+// The sequences' rows, states and tiles, for StepView. They are sorted so that what takes longest begins first.
+void write_sequences(const Step& step, const StepShape& shape, SequenceRows* rows, SequenceTile* tiles) {
+  std::fill(rows, rows + step.n_sequences, SequenceRows{});
+  for (uint32_t t = 0; t < step.n_tokens; t++) {
+    const uint32_t sequence = step.sequences[t];
+    if (rows[sequence].n == 0) rows[sequence] = {t, 0, step.slot_from(sequence), step.slot_to(sequence)};
+    rows[sequence].n++;
+  }
+  std::sort(rows, rows + step.n_sequences, [](const SequenceRows& a, const SequenceRows& b) { return a.n != b.n ? a.n > b.n : a.first < b.first; });
+  SequenceTile* const end = tiles + shape.n_tiles();
+  for (uint32_t i = 0; i < step.n_sequences; i++) {
+    for (uint32_t first = 0; first < rows[i].n; first += sequence_tile_rows) *tiles++ = {i, first};
+  }
+  std::fill(tiles, end, SequenceTile{M40_NONE, 0});
+}
+
 m40_sampling greedy() {
   m40_sampling sampling = {};
   sampling.top_p = sampling.typical_p = sampling.repetition_penalty = 1;
@@ -47,7 +65,7 @@ m40_sampling greedy() {
 }  // namespace
 
 StepShape shape_of(const Step& step, const StepLimits& limits) {
-  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, step.n_groups, 0, 1, step.hidden, step.shaped};
+  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, step.n_groups, 0, 1, step.hidden, step.shaped, limits.n_slots != 0};
   if (limits.page_tokens != 0) {
     uint32_t stride = 16;
     while (stride < step.page_stride) stride *= 2;
@@ -61,8 +79,8 @@ StepShape shape_of(const Step& step, const StepLimits& limits) {
   return shape;
 }
 
-uint64_t input_bytes(const m40_limits& limits, uint32_t n_groups) {
-  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_pages, 0, false, false};
+uint64_t input_bytes(const m40_limits& limits, uint32_t n_groups, bool states) {
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_pages, 0, false, false, states};
   return Places(largest).rest + limits.step_bytes + 16;
 }
 
@@ -84,6 +102,11 @@ void write_input(const Step& step, const StepShape& shape, const m40_step_header
       copy(row, step.page_table + i * step.page_stride, uint64_t{4} * step.page_stride);
       memset(memory + row + uint64_t{4} * step.page_stride, 0, uint64_t{4} * (shape.page_stride - step.page_stride));
     }
+  }
+  const uint64_t tables = places.page_table + uint64_t{4} * step.n_sequences * step.n_groups * shape.page_stride;
+  memset(memory + tables, 0, places.sequence_rows - tables);
+  if (shape.states) {
+    write_sequences(step, shape, reinterpret_cast<SequenceRows*>(memory + places.sequence_rows), reinterpret_cast<SequenceTile*>(memory + places.tiles));
   }
   for (uint32_t i = 0; i < step.n_outputs; i++) copy(places.outputs + uint64_t{4} * i, &step.outputs[i].row, sizeof(uint32_t));
   memset(memory + places.outputs + uint64_t{4} * step.n_outputs, 0, places.sampling - places.outputs - uint64_t{4} * step.n_outputs);
@@ -124,6 +147,9 @@ StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* m
   view.mask_words = static_cast<uint32_t>(mask_words(limits));
   view.most_tokens = shape.most_tokens;
   view.shaped = shape.shaped;
+  view.sequence_rows = reinterpret_cast<const SequenceRows*>(memory + places.sequence_rows);
+  view.sequence_tiles = reinterpret_cast<const SequenceTile*>(memory + places.tiles);
+  view.n_sequence_tiles = static_cast<uint32_t>(shape.n_tiles());
   return view;
 }
 

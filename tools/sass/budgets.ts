@@ -77,6 +77,14 @@ export function isAttentionWide(kernel: Kernel): boolean {
   return kernel.base === "attention_wide_kernel";
 }
 
+/**
+ * The delta rule and the selective scan: template arguments are a lane's keys in fours, the lanes that share columns,
+ * and whether keys may be no whole fours.
+ */
+export function isRecurrence(kernel: Kernel): boolean {
+  return kernel.base === "delta_rule_kernel" || kernel.base === "selective_scan_kernel";
+}
+
 /** Attention of prompts. */
 export function isAttentionPrefill(kernel: Kernel): boolean {
   return kernel.base === "attention_prefill_kernel";
@@ -100,9 +108,16 @@ export const WIDE_ADD_SHARE: Record<number, number> = { 1: 0.55, 4: 0.2 };
 /** Such an inner loop has at least this share of the multiply-adds of the whole. */
 export const ATTENTION_LOOP_SHARE = 0.25;
 
+/**
+ * Of the instructions that a token takes of a recurrence's warp, those that multiply and add: four a value of the state in
+ * the delta rule, three in the selective scan. The shapes for fewer keys are for small models.
+ */
+export const RECURRENCE_SHARE: Budget = { aim: 0.8, least: 0.78 };
+export const RECURRENCE_KEYS = 128;
+
 /** Kernels that take a share of a step worth the word: they may not use local memory. */
 export function isHot(kernel: Kernel): boolean {
-  return /^(matmul|attention|rope|norm|sample)/.test(kernel.base);
+  return /^(matmul|attention|rope|norm|sample|conv|delta_rule|selective_scan)/.test(kernel.base);
 }
 
 /** The types that most of the M40's users run. */

@@ -177,6 +177,11 @@ export function multiplyAdds(loop: Loop): number {
   return loop.filter((name) => name.startsWith("FFMA")).length;
 }
 
+/** The same, with multiplications: what has an operation a value. */
+export function multiplications(loop: Loop): number {
+  return loop.filter((name) => /^(FFMA|FMUL)/.test(name)).length;
+}
+
 /**
  * The loop that a kernel spends its time in: the smallest one that has a share of its multiply-adds, most of them if
  * nothing else is said. Loops inside it that have none (which look something up now and then) are left out.
