@@ -11,14 +11,7 @@ import type {
   ResidentStatus,
   UnloadReason,
 } from "./types.ts";
-
-/** Somebody who waits for a model. */
-interface Waiter<E> {
-  readonly name: string;
-  readonly keepAliveMs?: number;
-  grant(lease: Lease<E>): void;
-  refuse(error: unknown): void;
-}
+import { left, Waiters } from "./waiters.ts";
 
 /**
  * Which models are in memory: loads what is asked for, and unloads what was used least recently where there is
@@ -37,11 +30,9 @@ interface Waiter<E> {
 export class ModelManager<E extends ManagedEngine> {
   private readonly observers: ManagerObserver<E>[] = [];
   private readonly residents = new Map<string, Resident<E>>();
-  /** In the order of their coming. */
-  private readonly waiters: Waiter<E>[] = [];
+  private readonly waiters: Waiters<E>;
   private readonly failures: Failures;
   private readonly most: number;
-  private readonly maxWaiting: number;
   private readonly now: () => number;
   /** The one model that is being checked, loaded or unloaded. */
   private transition?: Promise<void>;
@@ -60,7 +51,7 @@ export class ModelManager<E extends ManagedEngine> {
     this.now = options.now ?? (() => performance.now());
     this.failures = new Failures(this.now);
     this.most = options.models ?? 1;
-    this.maxWaiting = Math.max(1, options.maxWaiting ?? 64);
+    this.waiters = new Waiters(Math.max(1, options.maxWaiting ?? 64));
     this.idleness = new IdleWatch(options.idleMs, () => {
       for (const resident of this.residents.values()) resident.leaving ??= "idle";
       this.pump();
@@ -85,8 +76,7 @@ export class ModelManager<E extends ManagedEngine> {
 
   /** How many wait for a model; for any, where none is named. */
   waiting(name?: string): number {
-    if (name === undefined) return this.waiters.length;
-    return this.waiters.filter((waiter) => waiter.name === name).length;
+    return this.waiters.count(name);
   }
 
   /** What the device of a model was lost by in the last minute, where the model is not ready again. */
@@ -122,33 +112,14 @@ export class ModelManager<E extends ManagedEngine> {
    * that has failed again and again.
    */
   async acquire(name: string, options: AcquireOptions = {}): Promise<Lease<E>> {
-    const { signal, keepAliveMs } = options;
-    if (signal?.aborted) throw left();
+    if (options.signal?.aborted) throw left();
     const lease = this.tryAcquire(name, options);
     if (lease !== undefined) return lease;
     const refusal = this.residents.has(name) ? undefined : this.failures.refusal(name);
     if (refusal !== undefined) throw refusal;
-    if (this.waiters.length >= this.maxWaiting) {
-      throw new M40Error(
-        "queue_full",
-        `${this.waiters.length} requests wait for a model already; send the request again later.`,
-      );
-    }
-    const { promise, resolve, reject } = Promise.withResolvers<Lease<E>>();
-    const waiter: Waiter<E> = { name, keepAliveMs, grant: resolve, refuse: reject };
-    const leave = () => {
-      if (!this.remove(waiter)) return;
-      reject(left());
-      this.pump();
-    };
-    signal?.addEventListener("abort", leave);
-    this.waiters.push(waiter);
+    const waiting = this.waiters.add(name, options, () => this.pump());
     this.pump();
-    try {
-      return await promise;
-    } finally {
-      signal?.removeEventListener("abort", leave);
-    }
+    return await waiting;
   }
 
   /** Has a model in memory; fails as {@link acquire} does. A model that failed is tried all the same. */
@@ -182,7 +153,7 @@ export class ModelManager<E extends ManagedEngine> {
   private async end(): Promise<void> {
     this.closed = true;
     this.idleness.stop();
-    for (const waiter of this.waiters.splice(0)) waiter.refuse(ended());
+    this.waiters.refuse(ended());
     this.pump();
     await this.transition;
     for (const resident of [...this.residents.values()]) await this.shut(resident, "closed");
@@ -195,11 +166,11 @@ export class ModelManager<E extends ManagedEngine> {
     if (this.closed) return;
     if (this.wanted() === undefined) this.checked = undefined;
     const outgoing = this.outgoing();
-    for (const waiter of [...this.waiters]) {
-      const resident = this.residents.get(waiter.name);
-      if (!resident?.open || resident === outgoing || !this.remove(waiter)) continue;
-      waiter.grant(this.grant(resident, waiter.keepAliveMs));
-    }
+    this.waiters.grant((name, { keepAliveMs }) => {
+      const resident = this.residents.get(name);
+      const free = resident?.open && resident !== outgoing;
+      return free ? this.grant(resident, keepAliveMs) : undefined;
+    });
     this.idleness.update(this.quiet && this.residents.size > 0);
     if (this.transition !== undefined) return;
     const leaving = [...this.residents.values()].find((one) =>
@@ -213,7 +184,7 @@ export class ModelManager<E extends ManagedEngine> {
 
   /** The model that is not in memory and that somebody has waited for longest. */
   private wanted(): string | undefined {
-    return this.waiters.find(({ name }) => !this.residents.has(name))?.name;
+    return this.waiters.first((name) => !this.residents.has(name));
   }
 
   /** The model that is given to nobody new, because the one that is wanted needs its place. */
@@ -244,13 +215,13 @@ export class ModelManager<E extends ManagedEngine> {
   private async check(name: string): Promise<void> {
     this.tight = undefined;
     const refusal = this.failures.refusal(name);
-    if (refusal !== undefined) return this.refuseAll(name, refusal);
+    if (refusal !== undefined) return this.waiters.refuse(refusal, name);
     try {
       await this.options.check?.(name);
       this.checked = name;
     } catch (error) {
       this.tell((observer) => observer.loadFailed?.(name, error));
-      this.refuseAll(name, error);
+      this.waiters.refuse(error, name);
     }
   }
 
@@ -272,7 +243,7 @@ export class ModelManager<E extends ManagedEngine> {
       this.checked = this.tight = undefined;
       this.failures.note(name, error);
       this.tell((observer) => observer.loadFailed?.(name, error));
-      this.refuseAll(name, error);
+      this.waiters.refuse(error, name);
       return;
     }
     const { engine } = resident;
@@ -282,10 +253,9 @@ export class ModelManager<E extends ManagedEngine> {
     this.checked = this.tight = undefined;
     this.tell((observer) => observer.loaded?.(name, engine, this.now() - start));
     // All who wait by now, whoever else waits for its place already.
-    for (const waiter of this.waiters.filter((one) => one.name === name)) {
-      this.remove(waiter);
-      waiter.grant(this.grant(resident, waiter.keepAliveMs));
-    }
+    this.waiters.grant((asked, { keepAliveMs }) =>
+      asked === name ? this.grant(resident, keepAliveMs) : undefined
+    );
     if (resident.leases === 0) this.rest(resident);
   }
 
@@ -368,26 +338,13 @@ export class ModelManager<E extends ManagedEngine> {
 
   /** Whether nobody uses a model or waits for one. */
   private get quiet(): boolean {
-    if (this.waiters.length > 0) return false;
+    if (this.waiters.count() > 0) return false;
     return [...this.residents.values()].every(({ leases }) => leases === 0);
   }
 
   private wakeIdlers(): void {
     if (this.idlers.length === 0 || !this.quiet) return;
     for (const wake of this.idlers.splice(0)) wake();
-  }
-
-  private remove(waiter: Waiter<E>): boolean {
-    const at = this.waiters.indexOf(waiter);
-    if (at >= 0) this.waiters.splice(at, 1);
-    return at >= 0;
-  }
-
-  private refuseAll(name: string, error: unknown): void {
-    for (const waiter of this.waiters.filter((one) => one.name === name)) {
-      this.remove(waiter);
-      waiter.refuse(error);
-    }
   }
 
   private tell(say: (observer: ManagerObserver<E>) => void): void {
@@ -407,10 +364,6 @@ export class ModelManager<E extends ManagedEngine> {
   private assertOpen(): void {
     if (this.closed) throw ended();
   }
-}
-
-function left(): M40Error {
-  return new M40Error("cancelled", "The request was ended before it was done; send it again.");
 }
 
 function ended(): M40Error {
