@@ -1,5 +1,6 @@
 import { assertEquals, assertLessOrEqual } from "@std/assert";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
+import { NONE } from "../engine/device/structs.ts";
 import { TestDevice, tokenBuffer } from "./device_harness.ts";
 
 // Graphs of steps. Run by slow/emulated_test.ts: only the emulated device counts them.
@@ -32,6 +33,32 @@ async function decode(program: DeviceProgram, sequences: number, outputs: number
   const doubled = Array.from({ length: sequences }, (_, i) => 2 * i);
   assertEquals(Array.from(program.readBuffer(1, new Float32Array(sequences))), doubled);
 }
+
+Deno.test("a graph reads and writes the slots of each step, not those of the step it was captured from", async () => {
+  const device = new TestDevice();
+  const cache = device.cache({ states: [1], slots: 4 });
+  const weight = device.tensor([1, 0], 2);
+  // Each token gives the input of the one before it.
+  const program = device.program({
+    ops: [{ kind: "conv", input: 0, output: 1, weight, state: 0, columns: 1, kernel: 2 }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+    cache,
+  });
+  const before = countGraphs().launches;
+  const slots = [0, 1];
+  for (let n = 0; n < 8; n++) {
+    program.writeBuffer(0, Float32Array.of(n + 1, -n - 1));
+    await program.step(slots.map((from, i) => {
+      // Now in the same slot, now in the other two.
+      slots[i] = n % 3 === 0 ? from : (from + 2) % 4;
+      const states = { from: n === 0 ? NONE : from, to: slots[i] };
+      return { tokens: [0], position: n, pages: [], decode: true, outputs: [], states };
+    }));
+    assertEquals(Array.from(program.readBuffer(1, new Float32Array(2))), [n, n === 0 ? 0 : -n]);
+  }
+  assertEquals(countGraphs().launches - before, 6, "all steps but the first two are graphs");
+  device.close();
+});
 
 Deno.test("graphs that were not used for long make room for those of new shapes", async () => {
   const device = new TestDevice();

@@ -16,6 +16,7 @@ const FILES = [
   "reference_norm_test.ts",
   "reference_products_test.ts",
   "reference_route_test.ts",
+  "reference_state_test.ts",
   "reference_experts_test.ts",
   "reference_matmul_test.ts",
   "reference_attention_test.ts",

@@ -12,6 +12,7 @@ export const SUITE = [
   "reference_norm_test.ts",
   "reference_products_test.ts",
   "reference_route_test.ts",
+  "reference_state_test.ts",
   "reference_experts_test.ts",
   "reference_matmul_test.ts",
   "expert_matmul_test.ts",

@@ -19,6 +19,7 @@ const REVERSED = [
   "reference_norm_test.ts",
   "reference_products_test.ts",
   "reference_route_test.ts",
+  "reference_state_test.ts",
   "reference_experts_test.ts",
   "expert_matmul_test.ts",
   "reference_attention_test.ts",
