@@ -203,6 +203,9 @@ Deno.test("make-model: shapes have the sizes that the models of their names are 
   // Without the vision part.
   assertEquals(count("gemma3-12b"), 11_766_034_176);
   assertEquals(count("phi4-14b"), 14_659_507_200);
+  // Known as 8.95 and 34.66 billion: without the vision part and the layer that predicts further tokens.
+  assertEquals(count("qwen3.5-9b"), 8_953_803_264);
+  assertEquals(count("qwen3.6-35b-a3b"), 34_660_610_688);
 });
 
 Deno.test("make-model: rope factors leave short waves alone, divide long ones, and rise between", () => {

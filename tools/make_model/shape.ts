@@ -88,6 +88,9 @@ export function expertsMetadata(d: ExpertDimensions): [string, MetadataEntry][] 
   ];
 }
 
+/** Tensors whose names have nothing behind them. */
+const PLAIN_NAMES = new Set(["ssm_a", "ssm_d"]);
+
 /** Adds a layer's weight by its name without the layer; those of 3 dimensions are experts'. */
 export type AddWeight = (name: string, shape: readonly number[], values?: Weight["values"]) => void;
 
@@ -103,7 +106,7 @@ export function stackedWeights(
   ];
   for (let layer = 0; layer < d.layers; layer++) {
     addLayer((name, shape, values) => {
-      const full = name.includes(".") ? name : `${name}.weight`;
+      const full = name.includes(".") || PLAIN_NAMES.has(name) ? name : `${name}.weight`;
       weights.push({ name: `blk.${layer}.${full}`, shape, layer, values });
     }, layer);
   }

@@ -4,6 +4,7 @@ import { gptOssShape } from "./families/gpt_oss.ts";
 import { type LlamaDimensions, llamaShape } from "./families/llama.ts";
 import { phi3Shape } from "./families/phi3.ts";
 import { qwen3MoeShape } from "./families/qwen3_moe.ts";
+import { qwen35Shape } from "./families/qwen35.ts";
 import type { Shape } from "./shape.ts";
 
 const LLAMA3_SCALING = { low: 1, high: 4, originalContext: 8192 };
@@ -21,6 +22,14 @@ export const TINY: LlamaDimensions = {
   contextLength: 512,
   ropeBase: 10_000,
   tied: false,
+};
+
+const QWEN35_STATES = {
+  stateHeads: 32,
+  stateKeyHeads: 16,
+  stateDimension: 128,
+  kernel: 4,
+  interval: 4,
 };
 
 /** The shapes by name. */
@@ -147,6 +156,37 @@ export const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries([
     vocabSize: 154_880,
     contextLength: 202_752,
     ropeBase: 1_000_000,
+    tied: false,
+  }),
+  qwen35Shape({
+    name: "qwen3.5-9b",
+    hiddenSize: 4096,
+    layers: 32,
+    heads: 16,
+    kvHeads: 4,
+    headDimension: 256,
+    rotated: 64,
+    feedForward: 12_288,
+    ...QWEN35_STATES,
+    vocabSize: 248_320,
+    contextLength: 262_144,
+    ropeBase: 10_000_000,
+    tied: false,
+  }),
+  qwen35Shape({
+    name: "qwen3.6-35b-a3b",
+    hiddenSize: 2048,
+    layers: 40,
+    heads: 16,
+    kvHeads: 2,
+    headDimension: 256,
+    rotated: 64,
+    feedForward: 512,
+    mixture: { experts: 256, expertsUsed: 8, expertFeedForward: 512, sharedFeedForward: 512 },
+    ...QWEN35_STATES,
+    vocabSize: 248_320,
+    contextLength: 262_144,
+    ropeBase: 10_000_000,
     tied: false,
   }),
 ].map((shape) => [shape.name, shape]));
