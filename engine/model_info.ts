@@ -47,6 +47,17 @@ export function sharingLayers({ operations }: Program): number {
   return layers.length - new Set(layers).size;
 }
 
+/** What a model keeps of a sequence however long it is: in how many of its layers, and how many bytes. */
+export function keptStates({ operations, states }: Program): { layers: number; bytes: number } {
+  const count = (...kinds: string[]) =>
+    operations.filter(({ kind }) => kinds.includes(kind)).length;
+  return {
+    // A convolution before another operation with a state is of the same layer.
+    layers: count("delta_rule", "selective_scan") || count("conv"),
+    bytes: states.reduce((sum, values) => sum + values, 0) * Float32Array.BYTES_PER_ELEMENT,
+  };
+}
+
 /** Bytes and weights of a file's tensors by their type, the largest first. */
 export function sizesByType(
   gguf: Gguf,

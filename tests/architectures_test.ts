@@ -6,7 +6,7 @@ import { type Gguf, type GgufTensor, readGguf } from "../engine/gguf/reader.ts";
 import { tensorTypeByName } from "../engine/gguf/types.ts";
 import { architectureNames, architectureOf } from "../engine/models/architecture.ts";
 import type { Model, ReadOptions } from "../engine/models/model.ts";
-import { attentionSpans, sharingLayers } from "../engine/model_info.ts";
+import { attentionSpans, keptStates, sharingLayers } from "../engine/model_info.ts";
 import { Random } from "./device_harness.ts";
 
 // What architectures make of files that are changed: the golden models' own.
@@ -159,6 +159,34 @@ const WRONG: readonly [model: string, changes: Changes, wanted: RegExp][] = [
     /0 heads cannot share 1 KV heads/,
   ],
   ["qwen2", { metadata: { feed_forward_length: i32s(96, 0, 96) } }, /feed_forward_length is 0/],
+  ["qwen35", { metadata: { "ssm.inner_size": u32(66) } }, /66 does not divide into 4 heads/],
+  ["qwen35", { metadata: { "ssm.group_count": u32(3) } }, /4 heads do not divide into .* 3/],
+  ["qwen35", { metadata: { "ssm.conv_kernel": u32(9) } }, /conv_kernel is 9, wanted 2 to 8/],
+  [
+    "qwen35",
+    { metadata: { "attention.recurrent_layers": booleans(true) } },
+    /recurrent_layers has 1 elements, wanted one for each of 4/,
+  ],
+  [
+    "qwen35",
+    {
+      metadata: { "attention.value_length": u32(16) },
+      tensors: { "blk.3.attn_v.weight": [64, 32] },
+    },
+    /a gate of 32 values, but attention gives 16/,
+  ],
+  [
+    "qwen35",
+    { tensors: { "blk.0.ssm_conv1d.weight": [128, 4] } },
+    /ssm_conv1d.weight is \[128, 4\], wanted \[4, 128\]/,
+  ],
+  ["granitehybrid", { tensors: { "blk.0.ssm_a": [2, 4] } }, /ssm_a is \[2, 4\], wanted \[1, 8\]/],
+  ["lfm2", { metadata: { "shortconv.l_cache": u32(1) } }, /l_cache is 1, wanted 2 to 8/],
+  [
+    "lfm2",
+    { tensors: { "token_embd_norm.weight": undefined } },
+    /no tensor token_embd_norm.weight/,
+  ],
   [
     "granite-swa",
     { metadata: { "attention.rope_pattern": booleans(true) } },
@@ -291,6 +319,45 @@ Deno.test("a layer of Deci without attention takes no room in the cache", async 
   assertEquals([shape.layers, program.cacheLayers.length], [4, 2]);
 });
 
+Deno.test("a layer with a state takes no room in the cache, one of attention keeps no state", async () => {
+  const { shape, program } = read(await goldenHeader("qwen35"));
+  assertEquals([shape.layers, program.cacheLayers.length], [4, 1]);
+  // Of each: 3 tokens of 128 columns for the convolution; 4 heads of 16 x 16.
+  assertEquals(program.states, [384, 1024, 384, 1024, 384, 1024]);
+  assertEquals(keptStates(program), { layers: 3, bytes: 4 * 3 * (384 + 1024) });
+  const { program: convolutions } = read(await goldenHeader("lfm2"));
+  assertEquals(keptStates(convolutions), { layers: 2, bytes: 4 * 2 * 2 * 64 });
+});
+
+Deno.test("layers with a state are all but the last of each interval where a file does not list them", async () => {
+  const gguf = await goldenHeader("qwen35");
+  const { program } = read(gguf);
+  const unlisted = { "attention.recurrent_layers": undefined };
+  assertEquals(read(changed(gguf, { metadata: unlisted })).program, program);
+  const other = changed(gguf, { metadata: { ...unlisted, full_attention_interval: u32(2) } });
+  assertMatch(assertThrows(() => read(other), M40Error).message, /tensor blk\.1\.attn_/);
+});
+
+Deno.test("a file whose layers are all of experts need not say how wide the others are", async () => {
+  const gguf = await goldenHeader("qwen35moe");
+  const without = changed(gguf, { metadata: { feed_forward_length: undefined } });
+  assertEquals(read(without).program, read(gguf).program);
+});
+
+Deno.test("Nemotron-H's norms have the epsilon of either key", async () => {
+  const gguf = await goldenHeader("nemotron_h");
+  const epsilons = (of: Gguf) =>
+    new Set(read(of).program.operations.flatMap((o) => o.kind === "norm" ? [o.epsilon] : []));
+  assertEquals(epsilons(gguf).size, 1);
+  const other = changed(gguf, {
+    metadata: {
+      "attention.layer_norm_epsilon": undefined,
+      "attention.layer_norm_rms_epsilon": f32(0.25),
+    },
+  });
+  assertEquals(epsilons(other), new Set([0.25]));
+});
+
 Deno.test("layers that predict further tokens are left out, and that is said", async () => {
   const gguf = changed(await goldenHeader("glm4moe"), {
     metadata: { block_count: u32(4), nextn_predict_layers: u32(1) },
@@ -299,6 +366,8 @@ Deno.test("layers that predict further tokens are left out, and that is said", a
   const { shape, notes } = read(gguf);
   assertEquals(shape.layers, 3);
   assertEquals(notes, ["Its layers that predict further tokens (2 tensors) are not used."]);
+  const { shape: { layers }, program } = read(await goldenHeader("qwen35-mtp"));
+  assertEquals([layers, program.cacheLayers.length, program.states.length], [4, 1, 6]);
 });
 
 Deno.test("a scale beside a weight multiplies its product, one of experts each expert's; one of inputs is left", async () => {

@@ -48,3 +48,16 @@ Deno.test("work of a step: keys and values of every sequence", async () => {
   );
   assertEquals(depths[1] - depths[0], 3 * 100 * values * 2);
 });
+
+Deno.test("work of a step: the states of every sequence are read and written, however long it is", async () => {
+  const { program, bytes } = await golden("qwen35");
+  const values = 3 * (3 * 128 + 4 * 16 * 16);
+  const work = (sequences: number, attended = 0) =>
+    stepWork(program, { ...one, sequences, attended });
+  assertEquals(work(3).bytes - work(1).bytes, 2 * 2 * values * 4);
+  // Only the layer of attention reads more where more is before it: keys and values of 2 heads of 32.
+  assertEquals(work(1, 100).bytes - work(1).bytes, 100 * 2 * 2 * 32 * 2);
+  const matrices = bytes(/^(?!token_embd|.*norm|.*ssm_(a$|dt|conv1d))/) / 4;
+  const recurrent = 3 * (2 * 4 * 128 + 7 * 4 * 16 * 16);
+  assertEquals(work(1).flop, 2 * matrices + recurrent);
+});

@@ -25,12 +25,14 @@ import { glm4moe } from "./glm4moe.ts";
 import { gpt2 } from "./gpt2.ts";
 import { gptOss } from "./gpt_oss.ts";
 import { gptneox } from "./gptneox.ts";
-import { granite, granitemoe } from "./granite.ts";
+import { granite, granitehybrid, granitemoe } from "./granite.ts";
 import { graniteSwa } from "./granite_swa.ts";
 import { hunyuanDense, hunyuanMoe } from "./hunyuan.ts";
 import { internlm2 } from "./internlm2.ts";
+import { lfm2, lfm2moe } from "./lfm2.ts";
 import { llama } from "./llama.ts";
 import { llama4 } from "./llama4.ts";
+import { mamba2 } from "./mamba2.ts";
 import { mellum } from "./mellum.ts";
 import { minicpm } from "./minicpm.ts";
 import { minimaxM2 } from "./minimax_m2.ts";
@@ -38,6 +40,7 @@ import { mistral3 } from "./mistral3.ts";
 import type { Architecture } from "./model.ts";
 import { museGlimmer } from "./muse_glimmer.ts";
 import { nemotron } from "./nemotron.ts";
+import { nemotronH, nemotronHMoe } from "./nemotron_h.ts";
 import { olmo, olmoe } from "./olmo.ts";
 import { olmo2 } from "./olmo2.ts";
 import { orion } from "./orion.ts";
@@ -47,6 +50,7 @@ import { qwen2, qwen2vl } from "./qwen2.ts";
 import { qwen2moe } from "./qwen2moe.ts";
 import { qwen3, qwen3vl } from "./qwen3.ts";
 import { qwen3moe, qwen3vlmoe } from "./qwen3moe.ts";
+import { qwen35, qwen35moe, qwen3next } from "./qwen35.ts";
 import { seedOss } from "./seed_oss.ts";
 import { smollm3 } from "./smollm3.ts";
 import { stablelm } from "./stablelm.ts";
@@ -67,6 +71,9 @@ const ARCHITECTURES: readonly Architecture[] = [
   qwen3vl,
   qwen3moe,
   qwen3vlmoe,
+  qwen3next,
+  qwen35,
+  qwen35moe,
   gemma,
   gemma2,
   gemma3,
@@ -81,6 +88,7 @@ const ARCHITECTURES: readonly Architecture[] = [
   glm4moe,
   granite,
   granitemoe,
+  granitehybrid,
   graniteSwa,
   commandR,
   cohere2,
@@ -110,6 +118,11 @@ const ARCHITECTURES: readonly Architecture[] = [
   stablelm,
   orion,
   nemotron,
+  nemotronH,
+  nemotronHMoe,
+  lfm2,
+  lfm2moe,
+  mamba2,
   falcon,
   gptneox,
   gpt2,

@@ -3,6 +3,7 @@ another that computes the same, and get the names and the layout of their own.
 """
 
 import json
+import re
 
 import torch
 from safetensors.torch import load_file, save_file
@@ -212,3 +213,18 @@ def as_minimax_m2(model, folder):
         lambda tensors: tensors,
         {"rotary_dim": rotated, "scoring_func": "sigmoid"},
     )
+
+
+NOT_OF_NEMOTRON_H = "model_type|layers_block_type|layer_types|expert|^moe_|^n_group$|^topk_group$|^norm_topk|^routed_"
+
+
+def as_nemotron_h(model, folder):
+    """Without experts: a configuration of transformers has their numbers nevertheless, which is how the converter tells."""
+    model.config.architectures = ["NemotronHForCausalLM"]
+    model.to(FLOAT32).save_pretrained(folder)
+    path = folder / "config.json"
+    config = json.loads(path.read_text())
+    kinds = {"linear_attention": "M", "mlp": "-", "full_attention": "*"}
+    config["hybrid_override_pattern"] = "".join(kinds[kind] for kind in model.config.layer_types)
+    config["num_hidden_layers"] = len(model.config.layer_types)
+    path.write_text(json.dumps({key: config[key] for key in config if not re.search(NOT_OF_NEMOTRON_H, key)}))

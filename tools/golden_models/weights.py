@@ -27,6 +27,9 @@ def set_weights(model, seed):
             noise = torch.randn(tensor.shape, generator=generator, dtype=FLOAT32).double()
             if is_selection_bias(name):
                 value = 0.3 * noise
+            elif name.endswith("A_log"):
+                # Slow enough that what a state forgets is seen.
+                value = 0.5 * noise - 1
             elif name.endswith("sinks"):
                 value = 2 + noise
             elif tensor.dim() == 1 and name.endswith("bias"):
