@@ -3,7 +3,12 @@ import { type Fit, fitContext } from "../engine/fit.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
-import { type AttentionSpan, attentionSpans, sharingLayers } from "../engine/model_info.ts";
+import {
+  type AttentionSpan,
+  attentionSpans,
+  keptStates,
+  sharingLayers,
+} from "../engine/model_info.ts";
 import type { Model } from "../engine/models/model.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
@@ -142,16 +147,26 @@ function describeShape({ model }: Facts): string {
   const { shape: value, notes } = model.value;
   const { experts } = value;
   const attention = describeAttention(model.value);
+  const states = keptStates(model.value.program);
+  const rows = (is: boolean, ...rows: [string, string | number][]) => is ? rows : [];
   return pairs([
     ["layers", value.layers],
     ["hidden size", value.hiddenSize],
-    ["heads", `${value.heads} (${value.kvHeads} KV heads)`],
-    ["head dimension", value.headDim],
-    ...attention === undefined ? [] : [["attention", attention] as [string, string]],
-    ["feed-forward", value.feedForward],
-    ...experts
-      ? [["experts", `${experts.count}, ${experts.used} of them a token`] as [string, string]]
-      : [],
+    ...rows(
+      value.heads > 0,
+      ["heads", `${value.heads} (${value.kvHeads} KV heads)`],
+      ["head dimension", value.headDim],
+    ),
+    ...rows(attention !== undefined, ["attention", attention!]),
+    ...rows(
+      states.layers > 0,
+      ["states", `${formatBytes(states.bytes)} a sequence, in ${countLayers(states.layers)}`],
+    ),
+    ...rows(value.feedForward > 0, ["feed-forward", value.feedForward]),
+    ...rows(
+      experts !== undefined,
+      ["experts", `${experts?.count}, ${experts?.used} of them a token`],
+    ),
     ["vocabulary", `${value.vocabSize} tokens`],
     ["context", `${value.contextLength} tokens trained`],
     ...notes.map((note): [string, string] => ["note", note]),
@@ -161,7 +176,7 @@ function describeShape({ model }: Facts): string {
 /** What layers see and share, where that is not everything and nothing. */
 function describeAttention({ program }: Model): string | undefined {
   const spans = attentionSpans(program);
-  const parts = spans.some(isLimited)
+  const parts = spans.some(isLimited) || program.states.length > 0
     ? spans.map((span) => `${describeSpan(span)} in ${countLayers(span.layers)}`)
     : [];
   const sharing = sharingLayers(program);
@@ -199,6 +214,12 @@ function describeFit({ model, fit }: Facts): string {
       "KV cache",
       `${formatBytes(value.plan.cacheBytes)}, ${describeTokenBytes(value)} (${value.plan.kvType})`,
     ],
+    ...(value.plan.slots > 0
+      ? [["states", `${formatBytes(value.plan.stateBytes)} in ${value.plan.slots} slots`] as [
+        string,
+        string,
+      ]]
+      : []),
     ["activations", formatBytes(value.plan.programBytes)],
   ]);
 }
@@ -285,6 +306,8 @@ function shapeAsJson({ shape, program }: Model): unknown {
     head_dimension: shape.headDim,
     attention: attentionSpans(program),
     sharing_layers: sharingLayers(program),
+    state_layers: keptStates(program).layers,
+    state_bytes: keptStates(program).bytes,
     feed_forward: shape.feedForward,
     experts: shape.experts?.count,
     experts_used: shape.experts?.used,
@@ -320,6 +343,7 @@ function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors:
       far_token_bytes: fit.value.farTokenBytes,
       weight_bytes: fit.value.plan?.weightBytes,
       cache_bytes: fit.value.plan?.cacheBytes,
+      state_bytes: fit.value.plan?.stateBytes,
       program_bytes: fit.value.plan?.programBytes,
     },
     estimate: estimate && {

@@ -1,4 +1,4 @@
-import { assertEquals, assertMatch } from "@std/assert";
+import { assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import { join } from "@std/path";
 import { GOLDEN, Home, m40, TINY } from "./cli_program.ts";
 
@@ -68,6 +68,22 @@ Deno.test("m40 show: what layers see and share, and how many of the experts a to
   const { shape, notes } = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
   assertEquals([shape.experts, shape.experts_used, notes], [8, 4, []]);
   assertEquals(shape.attention[0], { window: 8, chunk: 0, layers: 2 });
+});
+
+Deno.test("m40 show: what is kept of a sequence however long it is, and room for it; no heads where none are", async () => {
+  await using home = await Home.make();
+  const { stdout } = await m40(home, ["show", join(GOLDEN, "qwen35.gguf")]);
+  assertMatch(
+    stdout,
+    /attention +everything in 1 layer\n +states +16\.5 KiB a sequence, in 3 layers\n/,
+  );
+  assertMatch(stdout, /states +[\d.]+ KiB in [1-9]\d* slots\n/);
+  const path = join(GOLDEN, "mamba2.gguf");
+  assertNotMatch((await m40(home, ["show", path])).stdout, /heads|feed-forward/);
+  const { shape, fit } = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
+  assertEquals([shape.state_layers, shape.state_bytes], [3, 4 * 3 * (3 * 128 + 4 * 16 * 16)]);
+  assertEquals(fit.state_bytes % shape.state_bytes, 0);
+  assertEquals(fit.cache_bytes, 0);
 });
 
 Deno.test("m40 show: what a token takes of the KV cache before and after it is behind the windows", async () => {
