@@ -116,6 +116,18 @@ Deno.test("a lost engine that cannot be closed holds up the next one no longer t
   await manager.close();
 });
 
+Deno.test("a lost engine that cannot be closed does not hold up the end", async () => {
+  const engines = new CountedEngines(1, 1, false);
+  const manager = engines.manager({ abandonMs: 20 });
+  using lease = await manager.acquire("a");
+  lease.engine.close = () => new Promise(() => {});
+  lease.engine.failed = "hangs";
+  const { promise: late, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => reject(new Error("it is waited for")), 5000);
+  await Promise.race([manager.close(), late]);
+  clearTimeout(timer);
+});
+
 Deno.test("a model stays as long as the last request said, then as the manager has it, and goes when all have been idle", async () => {
   const engines = new CountedEngines(1, 1, false);
   const manager = engines.manager({ keepAliveMs: () => 1e9, idleMs: 300 });

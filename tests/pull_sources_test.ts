@@ -1,5 +1,5 @@
 // Pulls from Ollama's registry, from URLs and from paths; servers that do not mean well.
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { pull } from "../engine/pull/mod.ts";
@@ -253,6 +253,32 @@ Deno.test("pull: a file at a URL comes under its name, and is there the second t
     );
     await assertRejects(() => pull(url), M40Error, "file:");
     assertEquals(list(), ["My-Model.gguf", "My-Model.json"]);
+  }));
+
+Deno.test("pull: parts that cannot all be put in their places are never together with those of before", () =>
+  withPulls(async ({ models, folder }) => {
+    const fileName = (part: number) => `p-0000${part}-of-00003.gguf`;
+    const parts = await smallParts("p", 3);
+    const put = async (name: string, last: number) => {
+      const place = join(folder, name);
+      await Deno.mkdir(place);
+      for (const [file, { bytes }] of Object.entries(parts)) {
+        // Of a tensor's data, which nothing checks.
+        await Deno.writeFile(join(place, file), bytes.with(-1, last));
+      }
+      return join(place, fileName(1));
+    };
+    const [before, after] = [await put("before", 1), await put("after", 2)];
+    await pull(before, { name: "p", copy: true });
+    await Deno.remove(join(models, fileName(2)));
+    await Deno.mkdir(join(models, fileName(2)));
+    await assertRejects(() => pull(after, { name: "p", force: true }), M40Error, fileName(2));
+    const versions = await Promise.all(
+      [1, 3].map((part) =>
+        Deno.readFile(join(models, fileName(part))).then((bytes) => bytes.at(-1), () => 0)
+      ),
+    );
+    assert(versions.includes(0) || versions[0] === versions[1], `parts 1 and 3 are ${versions}`);
   }));
 
 Deno.test("pull: a path is linked or copied, whole models only, and the original stays", () =>

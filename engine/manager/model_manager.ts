@@ -156,7 +156,9 @@ export class ModelManager<E extends ManagedEngine> {
     this.waiters.refuse(ended());
     this.pump();
     await this.transition;
-    for (const resident of [...this.residents.values()]) await this.shut(resident, "closed");
+    for (const resident of [...this.residents.values()]) {
+      await this.shut(resident, resident.leaving === "lost" ? "lost" : "closed");
+    }
   }
 
   /** Decides what is to be done now, and begins it. */

@@ -1,9 +1,9 @@
-import { basename, join } from "@std/path";
+import { basename } from "@std/path";
 import { hubModels } from "../store/caches/hugging_face.ts";
 import { ollamaModels } from "../store/caches/ollama.ts";
 import type { RecordedFile } from "../store/record.ts";
 import type { Choice } from "../store/sources/mod.ts";
-import { fileNames, holdsFile, link, placeNew } from "./place.ts";
+import { fileNames, holdsFile, link, placeFiles } from "./place.ts";
 
 /**
  * Takes the files over from the cache of another program of this machine that has the same ones: both
@@ -25,10 +25,7 @@ export async function linkFromCaches(
     const held = await Promise.all(paths.map((path, i) => holdsFile(path, choice.files[i])));
     if (held.includes(undefined)) continue;
     const names = fileNames(name, paths.length);
-    // The first one last: until it is there, the model is not.
-    for (const i of names.keys().toArray().reverse()) {
-      await placeNew(join(directory, names[i]), (temporary) => link(paths[i], temporary));
-    }
+    await placeFiles(directory, name, names, (i, path) => link(paths[i], path));
     return names.map((name, i) => ({ ...held[i]!, name }));
   }
   return undefined;

@@ -14,10 +14,7 @@ import { filesOf } from "../store/own.ts";
 import { type ModelRecord, type RecordedFile, writeRecord } from "../store/record.ts";
 import { resolveModel, type StoredModel } from "../store/store.ts";
 import { systemReason } from "../system_error.ts";
-import { fileNames, putInPlace, removeFormer } from "./place.ts";
-
-/** What the folder that a model is put together in is called after its name. */
-const COPYING = ".copy";
+import { fileNames, putInPlace, removeFormer, STAGING, stagingFolder } from "./place.ts";
 
 /** A copy of a model. */
 export interface Copied {
@@ -60,7 +57,7 @@ export async function copyModel(
     );
   }
   await removeLeftovers(directory);
-  const folder = join(directory, PARTIAL_FOLDER, name + COPYING);
+  const folder = stagingFolder(directory, name);
   try {
     const { files, linked } = await stage(source, folder, names);
     // Whatever is read from here on, it is not the new files with what came with the old ones.
@@ -81,15 +78,15 @@ async function checkWhole({ path }: StoredModel): Promise<void> {
   await readGguf(path, { anyType: true });
 }
 
-/** Removes what copies of other names have left that were killed. */
+/** Removes what has been left of other names by what was killed. */
 async function removeLeftovers(directory: string): Promise<void> {
   for (const folder of await foreignEntries(join(directory, PARTIAL_FOLDER), "folders", 1000)) {
-    const name = folder.slice(0, -COPYING.length);
-    if (!folder.endsWith(COPYING) || !isModelName(name)) continue;
+    const name = folder.slice(0, -STAGING.length);
+    if (!folder.endsWith(STAGING) || !isModelName(name)) continue;
     try {
       // Whoever is at it still has the lock.
       using _lock = await lockModel(directory, name);
-      await Deno.remove(join(directory, PARTIAL_FOLDER, folder), { recursive: true });
+      await Deno.remove(stagingFolder(directory, name), { recursive: true });
     } catch {
       // Then it takes its room a little longer.
     }

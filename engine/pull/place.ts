@@ -3,13 +3,16 @@
  *
  * @module
  */
-import { basename, dirname, join } from "@std/path";
+import { basename, join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { modelFileName, parseFileName, PARTIAL_FOLDER, quoteName } from "../store/names.ts";
 import { readRecord, type RecordedFile } from "../store/record.ts";
 import { FileHash, type RemoteFile } from "../store/download/mod.ts";
 import type { Choice } from "../store/sources/mod.ts";
 import { systemReason } from "../system_error.ts";
+
+/** What the folder that a model is put together in is called after its name. */
+export const STAGING = ".copy";
 
 /** What a model's files are called in the models directory. */
 export function fileNames(name: string, count: number): string[] {
@@ -142,12 +145,12 @@ export async function removeFormer(
 export async function putInPlace(
   from: string,
   to: string,
-  files: readonly RecordedFile[],
+  files: readonly { readonly name: string }[],
 ): Promise<void> {
   const [first, ...others] = files.map(({ name }) => name);
   if (await sizeOf(join(from, first)) === undefined) {
     await change(first, () => Deno.rename(join(to, first), join(from, first)));
-  } else {
+  } else if (others.length > 0) {
     await change(first, () => removeIfThere(join(to, first)));
   }
   for (const name of [...others, first]) {
@@ -179,11 +182,12 @@ export async function linkEqual(
   if (other === undefined) return undefined;
   const names = fileNames(name, choice.files.length);
   try {
-    // The first one last: until it is there, the model is not.
-    for (const i of names.keys().toArray().reverse()) {
-      const file = join(directory, other[i].name);
-      await placeNew(join(directory, names[i]), (temporary) => Deno.link(file, temporary));
-    }
+    await placeFiles(
+      directory,
+      name,
+      names,
+      (i, path) => Deno.link(join(directory, other[i].name), path),
+    );
   } catch {
     // A file system without hard links: it is fetched.
     return undefined;
@@ -225,20 +229,39 @@ export async function link(from: string, to: string): Promise<void> {
   }
 }
 
-/** Makes a file under another name first, then gives it its own: it is there whole or not at all. */
-export async function placeNew(
-  target: string,
-  make: (temporary: string) => Promise<void>,
+/** The folder that a model is put together in, by whoever has its lock. */
+export function stagingFolder(directory: string, name: string): string {
+  return join(directory, PARTIAL_FOLDER, name + STAGING);
+}
+
+/**
+ * Makes a model's files in a folder of their own, then puts them in their places: what the name had before stays
+ * until all are made, and at no time are parts of two models together.
+ *
+ * @param make Makes the file of an index at a path.
+ * @throws {M40Error} `io`
+ */
+export async function placeFiles(
+  directory: string,
+  name: string,
+  names: readonly string[],
+  make: (index: number, path: string) => Promise<void>,
 ): Promise<void> {
-  const folder = join(dirname(target), PARTIAL_FOLDER);
-  await Deno.mkdir(folder, { recursive: true });
-  const temporary = join(folder, `${crypto.randomUUID()}.new`);
+  const folder = stagingFolder(directory, name);
   try {
-    await make(temporary);
-    await Deno.rename(temporary, target);
+    // What one that was killed has left.
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
+    await Deno.mkdir(folder, { recursive: true });
+    for (const [i, file] of names.entries()) await make(i, join(folder, file));
+    await putInPlace(folder, directory, names.map((name) => ({ name })));
+  } catch (error) {
+    if (error instanceof M40Error) throw error;
+    throw new M40Error(
+      "io",
+      `The model ${name} cannot be put into ${directory}: ${systemReason(error)}`,
+    );
   } finally {
-    // Where both are names of one file already, a rename leaves them both.
-    await Deno.remove(temporary).catch(() => {});
+    await Deno.remove(folder, { recursive: true }).catch(() => {});
   }
 }
 

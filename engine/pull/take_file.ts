@@ -3,12 +3,11 @@ import { M40Error } from "../errors.ts";
 import { type Gguf, readGguf } from "../gguf/reader.ts";
 import { lockModel } from "../store/model_lock.ts";
 import { parseNewModelName, splitFileName } from "../store/names.ts";
-import { type RecordedFile, writeRecord } from "../store/record.ts";
+import { writeRecord } from "../store/record.ts";
 import { type PathReference, plainName } from "../store/sources/mod.ts";
-import { systemReason } from "../system_error.ts";
 import { suitabilityOf } from "./card.ts";
 import type { Checking } from "./check.ts";
-import { assertReplaceable, fileNames, link, placeNew, removeFormer } from "./place.ts";
+import { assertReplaceable, fileNames, link, placeFiles, removeFormer } from "./place.ts";
 import type { Pulled, PullOptions } from "./types.ts";
 
 /**
@@ -34,26 +33,14 @@ export async function takeFile(
   }
   using _lock = await lockModel(directory, name);
   await assertReplaceable(directory, name, { source: path, force });
-  const files: RecordedFile[] = [];
-  let outcome: Pulled["outcome"] = "linked";
-  // The first one last: until it is there, the model is not.
-  for (const i of names.keys().toArray().reverse()) {
-    const { path: from, bytes } = gguf.files[i];
-    const target = join(directory, names[i]);
-    try {
-      if (copy) outcome = "copied";
-      await placeNew(
-        target,
-        (temporary) => copy ? Deno.copyFile(from, temporary) : link(from, temporary),
-      );
-    } catch (error) {
-      throw new M40Error("io", `${from} cannot be put at ${target}: ${systemReason(error)}`);
-    }
-    files.unshift({ name: names[i], bytes });
-  }
+  await placeFiles(directory, name, names, (i, path) => {
+    const from = gguf.files[i].path;
+    return copy ? Deno.copyFile(from, path) : link(from, path);
+  });
+  const files = names.map((name, i) => ({ name, bytes: gguf.files[i].bytes }));
   await removeFormer(directory, name, files);
   await writeRecord(directory, name, { source: path, pulledAt: new Date(), files });
-  return { name, source: path, outcome, files };
+  return { name, source: path, outcome: copy ? "copied" : "linked", files };
 }
 
 /** Whether it runs; nothing is fetched here, so that it does not fit is only said. */
