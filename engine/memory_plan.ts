@@ -128,12 +128,14 @@ export function planMemory(
     const kept = keptSlots(available - least.totalBytes, slotBytes, request.maxRunning);
     const slots = Math.max(least.slots, Math.min(least.slots + kept, request.slots ?? Infinity));
     const { totalBytes } = planFor(tokens, least.pages, slots);
-    const room = least.pages + Math.floor((available - totalBytes) / pageBytes);
-    const useful = request.device === "gpu" && pageBytes > 0
-      ? Infinity
-      : usefulPages(least, request.maxRunning);
+    // Pages that hold nothing: enough for each sequence to have a whole step to itself.
+    const room = pageBytes === 0
+      ? (request.maxRunning + 1) * least.pages
+      : least.pages + Math.floor((available - totalBytes) / pageBytes);
+    const useful = request.device === "gpu" ? Infinity : usefulPages(least, request.maxRunning);
     const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
-    const plan = planFor(tokens, Math.min(room, useful, most), slots);
+    const pages = Math.min(room, pageBytes === 0 ? Infinity : useful, most);
+    const plan = planFor(tokens, pages, slots);
     return plan.totalBytes <= available ? plan : least;
   };
   if (fits(wanted)) return grown(wanted);
