@@ -42,7 +42,17 @@ Deno.test("pull: every alias has one meaning, a file that may be on its card, an
     }
     assertEquals(typeof quantisationOf(file), "string", `${file} names no quantisation`);
   }
-  for (const wanted of ["mistral", "llama3.1", "qwen3:8b", "qwen3:30b-a3b", "gpt-oss", "phi4"]) {
+  for (
+    const wanted of [
+      "mistral",
+      "llama3.1",
+      "qwen3:8b",
+      "qwen3:30b-a3b",
+      "gpt-oss",
+      "phi4",
+      "qwen3.5",
+    ]
+  ) {
     assertEquals(names.includes(wanted), true, `${wanted} is missing`);
   }
 });
