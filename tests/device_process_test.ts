@@ -6,8 +6,8 @@ import { asking, collect, promptOf, withEngine } from "./engine_fixture.ts";
 
 // The device in a process of its own: that nobody can tell by what is computed.
 
-/** What differs most in what goes over: caches of windows, experts, a latent cache, tied embeddings. */
-const MODELS = ["llama", "gpt-oss", "gemma3", "deepseek2", "mixtral-moe"];
+/** What differs most in what goes over: caches of windows, experts, a latent cache, tied embeddings, states. */
+const MODELS = ["llama", "gpt-oss", "gemma3", "deepseek2", "mixtral-moe", "qwen35"];
 
 const folder = new URL("data/golden/", import.meta.url);
 

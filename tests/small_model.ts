@@ -254,6 +254,43 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
   return { ops, buffers, cache, limits: { n_vocab: VOCAB } };
 }
 
+/** Floats of the states of {@link withStates}. */
+export const STATES = [3 * HIDDEN, 2 * 8 * 8, 2 * 8 * 8];
+
+/** The small model with an operation of each kind that has a state, before its outputs are selected. */
+export function withStates(device: TestDevice, { ops, buffers, ...rest }: Recipe): Recipe {
+  const random = new Random(43);
+  const vector = (n: number) => device.tensor(random.floats(n), n);
+  const [mixed, attended, scanned] = [0, 1, 2].map((i) => buffers.length + i);
+  const heads = { n_heads: 2 };
+  const stateful: GivenOperation[] = [
+    {
+      ...{ kind: "conv", input: B.hidden, output: mixed, weight: vector(4 * HIDDEN), state: 0 },
+      ...{ columns: HIDDEN, kernel: 4, activation: Activation.silu },
+    },
+    {
+      ...{ kind: "delta_rule", qkv: mixed, gates: B.hidden, output: attended, state: 1, ...heads },
+      ...{ decay: device.tensor([-1, -0.1], 2), a_bias: vector(2), n_k_heads: 1 },
+      ...{ key_dim: 8, value_dim: 8, q_column: 0, k_column: 8, v_column: 16 },
+      ...{ a_column: 0, b_column: 2 },
+    },
+    {
+      ...{ kind: "selective_scan", input: mixed, steps: B.hidden, output: scanned, state: 2 },
+      ...{ decay: device.tensor([-1, -0.1], 2), skip: vector(2), dt_bias: vector(2), ...heads },
+      ...{ n_groups: 1, head_dim: 8, state_dim: 8 },
+      ...{ x_column: 0, b_column: 16, c_column: 24, dt_column: 7 },
+    },
+    { kind: "copy", input: attended, output: B.hidden, columns: 16 },
+    { kind: "copy", input: scanned, output: B.hidden, columns: 16, output_column: 16 },
+  ];
+  const outputs = ops.findIndex(({ kind }) => kind === "select");
+  return {
+    ...rest,
+    ops: [...ops.slice(0, outputs), ...stateful, ...ops.slice(outputs)],
+    buffers: [...buffers, tokenBuffer(HIDDEN), tokenBuffer(16), tokenBuffer(16)],
+  };
+}
+
 /** The small model over a cache of its own: 64 pages of 4 tokens. */
 export function smallModelProgram(
   device: TestDevice,

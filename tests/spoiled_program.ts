@@ -5,6 +5,7 @@
  */
 import { assertEquals, assertMatch } from "@std/assert";
 import { asBytes } from "../engine/device/bytes.ts";
+import type { Cache } from "../engine/device/context.ts";
 import type { FieldLayout } from "../engine/device/struct.ts";
 import { stepBytes } from "../engine/device/step_block.ts";
 import {
@@ -23,7 +24,7 @@ import {
 import { encodeOperations, type Operation } from "../engine/program/operation.ts";
 import { TestDevice } from "./device_harness.ts";
 import { completed } from "./operations.ts";
-import { smallModel, VOCAB } from "./small_model.ts";
+import { smallModel, STATES, VOCAB, withStates } from "./small_model.ts";
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 export type Answer = { status: number; message: string };
@@ -50,14 +51,20 @@ export class Parts {
   readonly device = new TestDevice({ threads: 2 });
   readonly symbols = this.device.kernels.symbols;
   readonly handle = this.device.context.handle;
-  readonly cache = this.device.cache({ n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 });
+  readonly cache: Cache;
   readonly limits: Bytes;
   readonly buffers: Bytes;
   readonly ops: Bytes;
   private readonly operations: readonly Operation[];
 
-  constructor() {
-    const { ops, buffers } = smallModel(this.device, this.cache);
+  /** @param states Whether the model has operations with a state, over three slots. */
+  constructor(states = false) {
+    this.cache = this.device.cache({
+      ...{ n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 },
+      ...states ? { states: STATES, slots: 3 } : {},
+    });
+    const plain = smallModel(this.device, this.cache);
+    const { ops, buffers } = states ? withStates(this.device, plain) : plain;
     this.operations = ops.map(completed);
     const limits = {
       n_tokens: 16,
@@ -144,8 +151,11 @@ export class Parts {
   }
 }
 
-export async function withParts(test: (parts: Parts) => Promise<void> | void): Promise<void> {
-  const parts = new Parts();
+export async function withParts(
+  test: (parts: Parts) => Promise<void> | void,
+  states = false,
+): Promise<void> {
+  const parts = new Parts(states);
   try {
     await test(parts);
   } finally {
@@ -165,7 +175,8 @@ export const AT = {
 };
 export const COUNTS = AT.sampling + 2 * SAMPLING.bytes / 4;
 export const BIASES = COUNTS + 4;
-export const MASKS = BIASES + 4;
+export const SLOTS = BIASES + 4;
+export const MASKS = SLOTS + 4;
 export const WORDS = MASKS + 4;
 
 /** A step of two sequences (three tokens from 3 on, two from 0 on), two outputs, all sampling parts, a shaped draw. */
@@ -190,6 +201,7 @@ export function validStep(): { bytes: Bytes; words: Uint32Array; view: DataView 
     n_token_biases: 2,
     masks: 4 * MASKS,
     n_masks: 1,
+    states: 4 * SLOTS,
   });
   words.set([1, 2, 99, 4, 5], AT.tokens);
   words.set([3, 4, 5, 0, 1], AT.positions);
@@ -226,5 +238,6 @@ export function validStep(): { bytes: Bytes; words: Uint32Array; view: DataView 
   words.set([1, 2, 99, 0], COUNTS);
   words.set([5, 0, 6, 0], BIASES);
   words.set([NONE, NONE, NONE, NONE], MASKS);
+  words.set([NONE, 0, 1, 2], SLOTS);
   return { bytes: new Uint8Array(words.buffer), words, view };
 }

@@ -13,6 +13,8 @@ export const SUITE = [
   "reference_products_test.ts",
   "reference_route_test.ts",
   "reference_state_test.ts",
+  "reference_slots_test.ts",
+  "reference_copy_test.ts",
   "reference_experts_test.ts",
   "reference_matmul_test.ts",
   "expert_matmul_test.ts",
