@@ -4,7 +4,7 @@ import { join } from "@std/path";
 import { parseConfig } from "../cli/config/config.ts";
 import { lineOf } from "../cli/config/key_lines.ts";
 import { M40Error } from "../engine/errors.ts";
-import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
+import { Home, m40, startServe, TINY } from "./cli_program.ts";
 import { NO_END } from "./server_fixture.ts";
 
 /** The message about a wrong configuration. */
@@ -148,20 +148,13 @@ Deno.test("the line of a key is found behind any table, quoted or not, and else 
   for (const [path, line] of cases) assertEquals(lineOf(text, path), line, path.join("."));
 });
 
-/** Starts `m40 serve` and waits until it listens. */
-async function startServe(home: Home, args: string[], env: Record<string, string> = {}) {
+/** Starts `m40 serve` with a configuration and waits until it listens. */
+async function startConfigured(home: Home, args: string[], env: Record<string, string> = {}) {
   // Not startM40's --device, which would go before the file.
-  const child = startM40(home, ["serve", ...args, "--device", "cpu"], env);
-  await child.stdin.close();
-  const output = new Watched(child.stdout);
-  const errors = new Response(child.stderr).text();
-  const [before, url] = await output.until(/^[\s\S]*Listening on (http:\S+)\/v1.*\n/);
+  const server = await startServe(home, [...args, "--device", "cpu"], env);
+  const { child, output, errors, before, url } = server;
   const post = async (path: string, body: unknown) => {
-    const response = await fetch(url + path, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(body),
-    });
+    const response = await server.post(path, body);
     return { status: response.status, body: await response.json() };
   };
   const get = async (path: string) => await (await fetch(url + path)).json();
@@ -209,7 +202,7 @@ Deno.test("m40 serve: takes m40.toml from where it is looked for; the command li
     await Deno.mkdir(join(home.path, folder), { recursive: true });
     await Deno.writeTextFile(join(home.path, folder, "m40.toml"), CONFIG);
     await Deno.copyFile(TINY, join(home.path, folder, "tiny.gguf"));
-    const server = await startServe(home, args, env);
+    const server = await startConfigured(home, args, env);
     assertMatch(
       server.before,
       new RegExp(`^Config +\\S*${folder.replace(".", "\\.")}/m40\\.toml\\n`),
@@ -221,7 +214,7 @@ Deno.test("m40 serve: takes m40.toml from where it is looked for; the command li
     );
     assertMatch(await server.end(), /^Closed\.\n$/);
   }
-  const server = await startServe(home, ["--model", "gpt-4", "--ctx", "32"]);
+  const server = await startConfigured(home, ["--model", "gpt-4", "--ctx", "32"]);
   assertMatch(server.before, /Context +32 tokens/);
   const request = { model: "gpt-4", prompt: "hello", max_tokens: 8, ...NO_END };
   const [one, two] = [
@@ -250,7 +243,7 @@ Deno.test("m40 serve: only = true serves the models of the file alone", async ()
     join(home.path, "m.toml"),
     "[server]\nport = 0\nonly = true\n[models.tiny]\n",
   );
-  const server = await startServe(home, ["--config", "m.toml"]);
+  const server = await startConfigured(home, ["--config", "m.toml"]);
   assertEquals((await server.get("/v1/models")).data.length, 1);
   assertEquals((await server.post("/v1/completions", { model: "other", prompt: "a" })).status, 404);
   assertEquals(
@@ -264,16 +257,9 @@ Deno.test("m40 serve: a damaged model is told by its name, to clients without it
   await using home = await Home.make();
   await Deno.copyFile(TINY, join(home.models, "tiny.gguf"));
   await Deno.writeTextFile(join(home.models, "bad.gguf"), "GGUF, but no more");
-  const child = startM40(home, ["serve", "--model", "tiny", "--port", "0"]);
-  await child.stdin.close();
-  const output = new Watched(child.stdout);
-  const errors = new Response(child.stderr).text();
-  const [, url] = await output.until(/Listening on (http:\S+)\/v1.*\n/);
-  const response = await fetch(`${url}/v1/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "bad", prompt: "a" }),
-  });
+  const server = await startServe(home, ["--model", "tiny", "--port", "0"]);
+  const { child, output, errors, url } = server;
+  const response = await server.post("/v1/completions", { model: "bad", prompt: "a" });
   const { error } = await response.json();
   assertEquals([response.status, error.code], [500, "invalid_model"]);
   assertMatch(error.message, /^bad: /);

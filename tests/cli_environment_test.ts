@@ -1,16 +1,6 @@
 // The program in environments that lack something: a home, a terminal that can draw, a disk with room.
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import {
-  hasScript,
-  Home,
-  m40,
-  onTerminal,
-  PROMPT,
-  ROOT,
-  startM40,
-  TINY,
-  Watched,
-} from "./cli_program.ts";
+import { hasScript, Home, m40, onTerminal, PROMPT, ROOT, startServe, TINY } from "./cli_program.ts";
 
 /** An environment without a home, as services and containers have it. */
 const HOMELESS = {
@@ -38,12 +28,12 @@ Deno.test("without HOME m40 list has the built-in model, and a missing model is 
 
 Deno.test("without HOME m40 serve --model demo answers", async () => {
   await using home = await Home.make();
-  const child = startM40(home, ["serve", "--model", "demo", "--port", "0"], HOMELESS);
-  await child.stdin.close();
-  const output = new Watched(child.stdout);
-  const errors = new Response(child.stderr).text();
-  const [, url] = await output.until(/Listening on (http:\S+)\n?/);
-  const response = await fetch(`${url}/models`);
+  const { child, output, errors, url } = await startServe(
+    home,
+    ["--model", "demo", "--port", "0"],
+    HOMELESS,
+  );
+  const response = await fetch(`${url}/v1/models`);
   assertEquals((await response.json()).data[0].id, "demo");
   child.kill("SIGTERM");
   await output.rest();

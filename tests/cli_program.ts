@@ -103,6 +103,22 @@ export async function m40(home: Home, args: string[], options: RunOptions = {}):
   return { code, stdout: decoder.decode(stdout), stderr: decoder.decode(stderr) };
 }
 
+/** Starts `m40 serve` and waits until it listens. */
+export async function startServe(home: Home, args: string[], env: Record<string, string> = {}) {
+  const child = startM40(home, ["serve", ...args], env);
+  await child.stdin.close();
+  const output = new Watched(child.stdout);
+  const errors = new Response(child.stderr).text();
+  const [before, url] = await output.until(/^[\s\S]*Listening on (http:\S+)\/v1.*\n/);
+  const post = (path: string, body: unknown): Promise<Response> =>
+    fetch(url + path, {
+      method: "POST",
+      headers: { "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  return { child, output, errors, before, url, post };
+}
+
 /** Reads a stream bit by bit until something has appeared. */
 export class Watched {
   text = "";

@@ -1,22 +1,12 @@
 import { assertEquals, assertMatch } from "@std/assert";
-import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
+import { Home, m40, startServe, TINY } from "./cli_program.ts";
 import { NO_END } from "./server_fixture.ts";
-
-/** Starts `m40 serve` on a free port and waits until it listens. */
-async function startServe(home: Home, args: string[], env: Record<string, string> = {}) {
-  const child = startM40(home, ["serve", "--port", "0", ...args], env);
-  await child.stdin.close();
-  const output = new Watched(child.stdout);
-  const errors = new Response(child.stderr).text();
-  const [before, url] = await output.until(/^[\s\S]*Listening on (http:\S+)\/v1.*\n/);
-  return { child, output, errors, before, url };
-}
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   Deno.test(`m40 serve: says what it serves, answers, and closes on ${signal} with exit code 0`, async () => {
     await using home = await Home.make();
     await Deno.copyFile(TINY, `${home.models}/tiny.gguf`);
-    const server = await startServe(home, ["--model", "tiny", "--threads", "1"]);
+    const server = await startServe(home, ["--port", "0", "--model", "tiny", "--threads", "1"]);
     assertMatch(server.before, /Model +tiny \(llama 138K F32\)\n/);
     assertMatch(server.before, /Device +.*\(cpu.*1 threads?\)\n/);
     assertMatch(
@@ -45,7 +35,9 @@ for (const signal of ["SIGTERM", "SIGINT"] as const) {
 Deno.test("m40 serve: the key comes from M40_API_KEY or --api-key, and the option is the stronger", async () => {
   await using home = await Home.make();
   for (const args of [[], ["--api-key", "beta"]]) {
-    const server = await startServe(home, ["--model", TINY, ...args], { M40_API_KEY: "alpha" });
+    const server = await startServe(home, ["--port", "0", "--model", TINY, ...args], {
+      M40_API_KEY: "alpha",
+    });
     const ask = async (key?: string) => {
       const headers: HeadersInit = key ? { authorization: `Bearer ${key}` } : {};
       const response = await fetch(`${server.url}/v1/models`, { headers });
@@ -72,6 +64,8 @@ Deno.test("m40 serve: --cors lets the pages of its origins in; --reasoning and i
   const template = "{{ messages[0].content }}<think>";
   await Deno.writeTextFile(`${home.path}/think.jinja`, template);
   const server = await startServe(home, [
+    "--port",
+    "0",
     ...["--model", TINY, "--chat-template", `${home.path}/think.jinja`],
     ...["--cors", "https://a.example/", "--cors", "http://B.example:80"],
     ...["--reasoning", "inline", "--reasoning-budget", "3"],
@@ -105,7 +99,7 @@ Deno.test("m40 serve: --cors lets the pages of its origins in; --reasoning and i
 
 Deno.test("m40 serve: warns when it listens beyond this machine without a key", async () => {
   await using home = await Home.make();
-  const server = await startServe(home, ["--model", TINY, "--host", "0.0.0.0"]);
+  const server = await startServe(home, ["--port", "0", "--model", TINY, "--host", "0.0.0.0"]);
   server.child.kill("SIGTERM");
   await server.output.rest();
   assertEquals((await server.child.status).code, 0);
@@ -127,7 +121,7 @@ Deno.test("m40 serve: a port in use and an address that is not ours are said, be
 Deno.test("m40 serve: a second signal ends it at once, although an answer runs", async () => {
   await using home = await Home.make();
   const path = await home.longModel();
-  const server = await startServe(home, ["--model", path, "--ctx", "500000"]);
+  const server = await startServe(home, ["--port", "0", "--model", path, "--ctx", "500000"]);
   const response = await fetch(`${server.url}/v1/completions`, {
     method: "POST",
     headers: { "content-type": "application/json" },

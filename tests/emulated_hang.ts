@@ -1,7 +1,7 @@
 import { assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { StepBlock, type StepSequence } from "../engine/device/step_block.ts";
 import { NONE, RESULT, Status } from "../engine/device/structs.ts";
-import { Home, m40, startM40, TINY, Watched } from "./cli_program.ts";
+import { Home, m40, startServe, TINY } from "./cli_program.ts";
 import { outputBuffer, TestDevice } from "./device_harness.ts";
 import {
   sanitizerEnvironment,
@@ -96,20 +96,14 @@ Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
   await using home = await Home.make();
   await Deno.symlink(Deno.env.get("M40_KERNELS")!, `${home.path}/libm40_cuda.so`);
   const env = { ...HANGING, ...sanitizerEnvironment(), M40_KERNELS: home.path };
-  const child = startM40(
+  const server = await startServe(
     home,
-    ["serve", "--model", TINY, "--device", "cuda", "--port", "0"],
+    ["--model", TINY, "--device", "cuda", "--port", "0"],
     env,
   );
-  await child.stdin.close();
-  const output = new Watched(child.stdout);
-  const errors = new Response(child.stderr).text();
-  const [, url] = await output.until(/Listening on (http:\S+)\/v1.*\n/);
-  const response = await fetch(`${url}/v1/completions`, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ model: "llama", prompt: "hello", max_tokens: 5, ...NO_END }),
-  });
+  const { child, output, errors } = server;
+  const body = { model: "llama", prompt: "hello", max_tokens: 5, ...NO_END };
+  const response = await server.post("/v1/completions", body);
   assertMatch((await readError(response, 503)).message, REASON);
   child.kill("SIGTERM");
   const said = (await output.rest()).trim().split("\n");

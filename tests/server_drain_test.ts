@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { Home, startM40, Watched } from "./cli_program.ts";
+import { Home, startServe } from "./cli_program.ts";
 import {
   NO_END,
   openRequest,
@@ -18,14 +18,10 @@ const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";
 const TOKENS = 6000;
 
 /** Starts `m40 serve` with a long context on a free port, and a stream of so many tokens. */
-async function startServe(home: Home, maxTokens: number, args: string[]) {
+async function startStream(home: Home, maxTokens: number, args: string[]) {
   const model = await home.longModel();
-  const all = ["serve", "--model", model, "--port", "0", "--ctx", "500000", "--threads", "1"];
-  const child = startM40(home, [...all, ...args]);
-  await child.stdin.close();
-  const output = new Watched(child.stdout);
-  const errors = new Response(child.stderr).text();
-  const [, url] = await output.until(/Listening on (http:\S+)\/v1.*\n/);
+  const all = ["--model", model, "--port", "0", "--ctx", "500000", "--threads", "1", ...args];
+  const { child, output, errors, url } = await startServe(home, all);
   const body = { prompt: "hello", max_tokens: maxTokens, ...NO_END, stream: true };
   const stream = await post(url, body);
   assertEquals(stream.status, 200);
@@ -47,7 +43,7 @@ async function get(url: string): Promise<[number, { status: string }]> {
 
 Deno.test("m40 serve: told to end, it finishes what runs, says that it drains, takes nothing new, exits with 0", async () => {
   await using home = await Home.make();
-  const { child, output, errors, url, stream } = await startServe(home, TOKENS, []);
+  const { child, output, errors, url, stream } = await startStream(home, TOKENS, []);
   assertEquals((await get(`${url}/ready`))[0], 200);
   child.kill("SIGTERM");
   await output.until(/Draining: 1 running and 0 waiting may take 30 s[^\n]*\n/);
@@ -66,7 +62,7 @@ Deno.test("m40 serve: told to end, it finishes what runs, says that it drains, t
 
 Deno.test("m40 serve --drain: an answer that takes longer is ended with an error, and the exit code is 0", async () => {
   await using home = await Home.make();
-  const { child, output, errors, stream } = await startServe(home, 400_000, ["--drain", "0.3"]);
+  const { child, output, errors, stream } = await startStream(home, 400_000, ["--drain", "0.3"]);
   child.kill("SIGTERM");
   const events = (await stream.text()).trimEnd().split("\n\n");
   assertEquals(JSON.parse(events.at(-1)!.slice("data: ".length)).error.code, "cancelled");
@@ -79,7 +75,7 @@ Deno.test("m40 serve --drain: an answer that takes longer is ended with an error
 
 Deno.test("m40 serve: a second SIGTERM ends it at once, whatever runs", async () => {
   await using home = await Home.make();
-  const { child, output, errors, stream } = await startServe(home, 400_000, ["--drain", "3600"]);
+  const { child, output, errors, stream } = await startStream(home, 400_000, ["--drain", "3600"]);
   child.kill("SIGTERM");
   await output.until(/Draining[^\n]*\n/);
   child.kill("SIGTERM");
