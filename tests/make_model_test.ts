@@ -206,6 +206,8 @@ Deno.test("make-model: shapes have the sizes that the models of their names are 
   // Known as 8.95 and 34.66 billion: without the vision part and the layer that predicts further tokens.
   assertEquals(count("qwen3.5-9b"), 8_953_803_264);
   assertEquals(count("qwen3.6-35b-a3b"), 34_660_610_688);
+  // Where it is published its routers' biases, 128 in each of 23 layers, do not count.
+  assertEquals(count("nemotron-3-nano-30b-a3b"), 31_577_937_344 + 23 * 128);
 });
 
 Deno.test("make-model: rope factors leave short waves alone, divide long ones, and rise between", () => {

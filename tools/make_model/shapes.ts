@@ -2,6 +2,7 @@ import { deepseek2Shape } from "./families/deepseek2.ts";
 import { gemma3Shape } from "./families/gemma3.ts";
 import { gptOssShape } from "./families/gpt_oss.ts";
 import { type LlamaDimensions, llamaShape } from "./families/llama.ts";
+import { nemotronHShape } from "./families/nemotron_h.ts";
 import { phi3Shape } from "./families/phi3.ts";
 import { qwen3MoeShape } from "./families/qwen3_moe.ts";
 import { qwen35Shape } from "./families/qwen35.ts";
@@ -187,6 +188,27 @@ export const SHAPES: Readonly<Record<string, Shape>> = Object.fromEntries([
     vocabSize: 248_320,
     contextLength: 262_144,
     ropeBase: 10_000_000,
+    tied: false,
+  }),
+  nemotronHShape({
+    name: "nemotron-3-nano-30b-a3b",
+    pattern: "MEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEM*EMEMEMEM*EMEMEMEME",
+    hiddenSize: 2688,
+    heads: 32,
+    kvHeads: 2,
+    headDimension: 128,
+    stateHeads: 64,
+    stateHeadDimension: 64,
+    stateGroups: 8,
+    stateDimension: 128,
+    kernel: 4,
+    experts: 128,
+    expertsUsed: 6,
+    expertFeedForward: 1856,
+    sharedFeedForward: 3712,
+    vocabSize: 131_072,
+    contextLength: 262_144,
+    ropeBase: 10_000,
     tied: false,
   }),
 ].map((shape) => [shape.name, shape]));

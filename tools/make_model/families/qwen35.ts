@@ -1,5 +1,4 @@
 import type { MetadataEntry } from "../../../engine/gguf/metadata.ts";
-import type { Random } from "../blocks.ts";
 import {
   type AddWeight,
   count,
@@ -11,8 +10,8 @@ import {
   type Shape,
   smallValues,
   stackedWeights,
-  type Weight,
 } from "../shape.ts";
+import { decayValues, kernelValues } from "../state_values.ts";
 
 /** Layers with a state: gated delta nets. */
 export interface DeltaNetDimensions {
@@ -103,15 +102,4 @@ function addExperts(hiddenSize: number, mixture: SharedExpertDimensions, add: Ad
   add("ffn_gate_shexp", [hiddenSize, shared]);
   add("ffn_up_shexp", [hiddenSize, shared]);
   add("ffn_down_shexp", [shared, hiddenSize]);
-}
-
-/** A convolution's: what comes out is as large as what went in. */
-function kernelValues(kernel: number): Weight["values"] {
-  return (n, random) =>
-    Float32Array.from({ length: n }, () => random.signed() * Math.sqrt(3 / kernel));
-}
-
-/** How fast a state forgets: half of it in some 2 tokens to some 40. */
-function decayValues(n: number, random: Random): Float32Array<ArrayBuffer> {
-  return Float32Array.from({ length: n }, () => -Math.exp(-2.5 + 1.5 * random.signed()));
 }
