@@ -7,7 +7,7 @@ import { standardError } from "../../server/output_stream.ts";
 import { diskCacheOf } from "../disk_cache.ts";
 import { storedOrPulled } from "../missing_model.ts";
 import { type ExtraOptions, loadStored, sayFallback, sayObserverError } from "../model_options.ts";
-import { style } from "../terminal.ts";
+import { printable, style } from "../terminal.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /** A model that shares the device with others has room for this many tokens at least, where it has no --ctx. */
@@ -108,5 +108,6 @@ async function unseen<T>({ name, files }: StoredModel, work: () => Promise<T>): 
 
 function sayManagerError(error: unknown): void {
   const reason = error instanceof Error ? error.message : String(error);
-  standardError.say(`${style(Deno.stderr, "yellow", "warning:")} A model's end: ${reason}\n`);
+  const warning = style(Deno.stderr, "yellow", "warning:");
+  standardError.say(`${warning} while a model was loaded or unloaded: ${printable(reason)}\n`);
 }

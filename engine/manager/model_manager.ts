@@ -284,7 +284,12 @@ export class ModelManager<E extends ManagedEngine> {
     const milliseconds = this.options.abandonMs ?? 30_000;
     const { promise, reject } = Promise.withResolvers<never>();
     const timer = setTimeout(
-      () => reject(new Error(`a lost engine did not close within ${milliseconds} ms`)),
+      () =>
+        reject(
+          new Error(
+            `a lost engine did not close within ${milliseconds} ms; its memory stays taken until m40 ends`,
+          ),
+        ),
       milliseconds,
     );
     try {

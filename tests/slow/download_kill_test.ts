@@ -5,7 +5,7 @@ import { Folder, sha256, someBytes } from "../download_fixture.ts";
 import { FaultServer, served } from "../fault_server.ts";
 
 const CHILD = fromFileUrl(new URL("../download_child.ts", import.meta.url));
-const KILLS = Number(Deno.env.get("M40_KILLS") ?? 100);
+const KILLS = Number(Deno.env.get("M40_KILLS") ?? 60);
 /** A machine that is busy starts a process slowly, and none of these takes long. */
 const LIMIT_MS = 60_000;
 
