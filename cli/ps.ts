@@ -96,8 +96,14 @@ function asText(slots: SlotsObject): string {
   const cache = kv_pages === 0
     ? ""
     : `; KV cache ${percent(kv_pages_used / kv_pages)} (${kv_pages_used} of ${kv_pages} pages)`;
+  // A server of another version may not say.
+  const states = slots.state_slots > 0
+    ? `; states in ${slots.state_slots_used} of ${slots.state_slots} slots`
+    : "";
   const summary =
-    `${describeModels(slots)}: ${running} running, ${waiting} waiting${cache}; prefixes: ` +
+    `${
+      describeModels(slots)
+    }: ${running} running, ${waiting} waiting${cache}${states}; prefixes: ` +
     `${found}; ${slots.tokens_per_second.toFixed(1)} tokens/s${
       slots.draining ? "; draining" : ""
     }\n` +

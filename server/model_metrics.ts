@@ -169,6 +169,21 @@ export class ModelMetrics implements EngineObserver {
       () => share(this.status?.idlePages, this.status?.pages),
     );
     registry.gauge(
+      ["m40_state_slots"],
+      "Slots of recurrent states; 0 of a model that keeps none.",
+      () => this.status?.slots,
+    );
+    registry.gauge(
+      ["m40_state_slots_used"],
+      "Those of them that sequences go on from.",
+      () => this.status?.usedSlots,
+    );
+    registry.gauge(
+      ["m40_state_slots_idle"],
+      "Those of states that are kept for prompts that begin alike.",
+      () => this.status?.idleSlots,
+    );
+    registry.gauge(
       ["m40_device_failed"],
       "1 when the device was lost.",
       () => this.status?.failed === undefined ? 0 : 1,
@@ -258,7 +273,12 @@ function share(part: number | undefined, whole: number | undefined): number | un
 }
 
 function memoryOf({ plan }: Engine) {
-  return { weights: plan.weightBytes, kv_cache: plan.cacheBytes, activations: plan.programBytes };
+  return {
+    weights: plan.weightBytes,
+    kv_cache: plan.cacheBytes,
+    states: plan.stateBytes,
+    activations: plan.programBytes,
+  };
 }
 
 function factsOf({ model, device }: Engine) {

@@ -85,6 +85,14 @@ export const SlotsObject = z.strictObject({
   kv_pages_idle: count().meta({
     description: "Pages that nobody holds, kept for prompts that begin alike.",
   }),
+  state_slots: count().meta({
+    description:
+      "Slots of recurrent states, of models that keep some; as are the next two. 0 where none does.",
+  }),
+  state_slots_used: count(),
+  state_slots_idle: count().meta({
+    description: "Slots of states that are kept for prompts that begin alike.",
+  }),
   prefix_tokens_queried: count().meta({
     description: "Tokens that were looked for in the prefix cache.",
   }),
@@ -142,6 +150,9 @@ function slotsObject(
     kv_pages: sum(({ pages }) => pages),
     kv_pages_used: sum(({ usedPages }) => usedPages),
     kv_pages_idle: sum(({ idlePages }) => idlePages),
+    state_slots: sum(({ slots }) => slots),
+    state_slots_used: sum(({ usedSlots }) => usedSlots),
+    state_slots_idle: sum(({ idleSlots }) => idleSlots),
     prefix_tokens_queried: sum(({ queriedTokens }) => queriedTokens),
     prefix_tokens_found: sum(({ cachedTokens }) => cachedTokens),
     disk_cache: diskCacheObject(engines.map(({ status }) => status)),

@@ -1,4 +1,4 @@
-import { cacheTokens } from "../../engine/memory_plan.ts";
+import { cacheTokens, type MemoryPlan } from "../../engine/memory_plan.ts";
 import type { Engine } from "../../engine/mod.ts";
 import type { UnloadReason } from "../../engine/manager/types.ts";
 import { standardError, standardOutput } from "../../server/output_stream.ts";
@@ -20,7 +20,7 @@ export function describeModel({ model, device, plan, contextTokens, chat }: Engi
     [
       "Memory",
       `${formatBytes(plan.totalBytes)}: weights ${formatBytes(plan.weightBytes)}, KV cache ` +
-      `${formatBytes(plan.cacheBytes)} (${plan.kvType}), activations ${
+      `${formatBytes(plan.cacheBytes)} (${plan.kvType}), ${describeStates(plan)}activations ${
         formatBytes(plan.programBytes)
       }; ${formatBytes(plan.leftBytes)} left`,
     ],
@@ -29,11 +29,19 @@ export function describeModel({ model, device, plan, contextTokens, chat }: Engi
     ["Chat", describeTemplate(chat?.source)],
     [
       "At once",
-      `${plan.limits.n_sequences} sequences; ${cacheTokens(plan)} tokens of KV cache ` +
-      `(${plan.pages} pages)`,
+      `${plan.limits.n_sequences} sequences; ${describeCache(plan)}`,
     ],
   ];
   for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
+}
+
+function describeStates({ slots, stateBytes }: MemoryPlan): string {
+  return slots === 0 ? "" : `states ${formatBytes(stateBytes)} (${slots} slots), `;
+}
+
+function describeCache(plan: MemoryPlan): string {
+  if (plan.cache.n_layers === 0) return `${plan.slots} slots of states, and no KV cache`;
+  return `${cacheTokens(plan)} tokens of KV cache (${plan.pages} pages)`;
 }
 
 function describeTemplate(source?: string): string {
