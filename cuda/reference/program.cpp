@@ -1,6 +1,8 @@
 // Programs: placing them, their buffers, and the loop over their records that is a step.
 #include <string.h>
 
+#include <algorithm>
+
 #include "../runtime/program_api.h"
 #include "../runtime/results.h"
 #include "../runtime/rope_angles.h"
@@ -92,7 +94,7 @@ void finish_step(m40_program* program, const ResultMemory& memory) {
 void place(m40_program& program, const ProgramDescription& description) {
   program.plan = plan_program(description, program.context->pool.n_threads());
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
-  if (program.limits.n_slots != 0) program.sequence_rows.reserve(description.limits->n_sequences);
+  if (program.limits.n_slots != 0) program.sequence_rows.reserve(std::min(description.limits->n_sequences, description.limits->n_tokens));
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
     if (op.kind != M40_OP_ROPE_STORE || op.rope_store.rope == M40_ROPE_NONE) continue;
