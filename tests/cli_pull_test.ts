@@ -122,7 +122,7 @@ Deno.test("m40 pull goes on after Ctrl-C where it was, and two at once do not di
   await output.until(/"done_bytes":[1-9]\d{5,}/);
   const second = await m40(home, args, { env: server.env });
   assertEquals(second.code, 1);
-  assertMatch(second.stderr, /is being fetched already by process \d+/);
+  assertMatch(second.stderr, /is being fetched, copied or removed already by process \d+/);
   child.kill("SIGINT");
   await output.until(/"status":"interrupted"/);
   assertEquals((await child.status).code, 130);

@@ -223,8 +223,11 @@ test("download: a lock's file that a dead process left locks nothing", async () 
   await using folder = await Folder.make();
   const path = join(folder.path, "a.lock");
   await Deno.writeTextFile(path, '{"process":1,"since":"yesterday"}');
-  using lock = await FileLock.take(path, "a");
-  const { message } = await assertRejects(() => FileLock.take(path, "a"), M40Error);
+  using lock = await FileLock.take(path, "a is being fetched");
+  const { message } = await assertRejects(
+    () => FileLock.take(path, "a is being fetched"),
+    M40Error,
+  );
   assertMatch(message, /a is being fetched already by process/);
   lock[Symbol.dispose] satisfies () => void;
 });
@@ -236,7 +239,7 @@ test("download: many who want the same lock get it one after the other, though i
   await Promise.all(Array.from({ length: 8 }, async () => {
     for (let i = 0; i < 20;) {
       try {
-        using _lock = await FileLock.take(path, "a");
+        using _lock = await FileLock.take(path, "a is being fetched");
         most = Math.max(most, ++holders);
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 2));
         holders--;

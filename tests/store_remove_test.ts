@@ -99,7 +99,9 @@ Deno.test("rm, cp: a model that is being fetched is refused, with by whom", () =
     await put(join(models, "x.gguf"), await Deno.readFile(GOLDEN));
     {
       using _lock = await lockModel(models, "x");
-      const wanted = new RegExp(`The model x is being fetched already by process ${Deno.pid}`);
+      const wanted = new RegExp(
+        `The model x is being fetched, copied or removed already by process ${Deno.pid}`,
+      );
       assertMatch((await refused(removeModel("x"))).message, wanted);
       assertMatch((await refused(copyModel("demo", "x", { force: true }))).message, wanted);
       assertMatch((await refused(copyModel("x", "y"))).message, wanted);

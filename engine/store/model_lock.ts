@@ -16,5 +16,5 @@ export async function lockModel(directory: string, name: string): Promise<FileLo
   } catch (error) {
     throw new M40Error("io", `${dirname(path)} cannot be made: ${systemReason(error)}.`);
   }
-  return await FileLock.take(path, `The model ${name}`);
+  return await FileLock.take(path, `The model ${name} is being fetched, copied or removed`);
 }

@@ -41,7 +41,7 @@ export async function download(
     throw new M40Error("io", `${folder} cannot be made: ${systemReason(error)}.`);
   }
   const base = join(folder, basename(target));
-  using _lock = await FileLock.take(`${base}.lock`, basename(target));
+  using _lock = await FileLock.take(`${base}.lock`, `${basename(target)} is being fetched`);
   try {
     const there = await alreadyThere(file, target, options.signal);
     if (there !== undefined) {

@@ -17,7 +17,7 @@ export class FileLock implements Disposable {
   /**
    * Takes the lock at once.
    *
-   * @param what What is locked, for the message.
+   * @param what What somebody who has the lock does, for the message: "a.gguf is being fetched".
    * @throws {M40Error} `io` where somebody else has it, and says who.
    */
   static async take(path: string, what: string): Promise<FileLock> {
@@ -25,7 +25,10 @@ export class FileLock implements Disposable {
       const file = await open(path);
       try {
         if (!await tryLock(file, path)) {
-          throw new M40Error("io", `${what} is being fetched already${await holder(path)}.`);
+          throw new M40Error(
+            "io",
+            `${what} already${await holder(path)}; try again when that is done.`,
+          );
         }
         // Whoever held it may have removed the file between our opening and locking it: then this
         // lock is on a file that nobody else will find.
