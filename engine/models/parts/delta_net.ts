@@ -24,6 +24,14 @@ export function deltaNet(layer: Layer, input: Buffer, options: DeltaNetOptions):
   const { kernel, heads, headDim, groups, stateDim } = options.numbers;
   const width = heads * headDim;
   const qkvWidth = 2 * groups * stateDim + width;
+  if (layer.has("ssm_in.weight")) {
+    throw model.parameters.invalid(
+      `${
+        layer.name("ssm_in")
+      } is in one piece, as in files from before attn_qkv and attn_gate were apart: ` +
+        "take a newer file, or convert the model anew",
+    );
+  }
   const projected = model.scratch("state in", width + qkvWidth);
   model.program.matmul(input, projected, [
     layer.weight("attn_gate", width),

@@ -51,6 +51,11 @@ export class Transformer {
     const parameters = this.parameters = new Hyperparameters(gguf);
     this.hiddenSize = parameters.count("embedding_length");
     this.contextLength = parameters.count("context_length");
+    if (!parameters.flag("attention.causal", true)) {
+      throw parameters.unsupported(
+        "attention.causal is false: a model whose tokens see those behind them makes embeddings, not text",
+      );
+    }
     const table = gguf.tensors.get("token_embd.weight");
     if (table === undefined) throw parameters.invalid("there is no tensor token_embd.weight");
     this.vocabSize = table.shape[1] ?? 1;
