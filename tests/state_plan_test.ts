@@ -66,17 +66,12 @@ Deno.test("states of sixteen sequences and their pages of 32k tokens are planned
 
 Deno.test("where nothing is said, the states of those who run leave most of a small card to pages", () => {
   withContext((context) => {
-    for (
-      const [{ program, shape }, freeBytes] of [[dense, CARDS.small], [
-        experts,
-        CARDS.large,
-      ]] as const
-    ) {
-      const maxRunning = usualParallel(context, program, "gpu", freeBytes);
+    for (const [model, freeBytes] of [[dense, CARDS.small], [experts, CARDS.large]] as const) {
+      const maxRunning = usualParallel(context, model.program, "gpu", freeBytes);
       assert(maxRunning >= 8 && maxRunning < 32, `${maxRunning} at once`);
       const { stateBytes, cacheBytes, totalBytes, slots } = plan(
         context,
-        { program, shape },
+        model,
         { maxRunning, freeBytes },
       );
       assert(slots > maxRunning + 1, "no state is kept for prompts to come");
