@@ -262,57 +262,38 @@ export class Cache {
   }
 
   /** Copies pages to host memory, bit for bit, in the order given; both must stay as they are until it is done. */
-  async savePages(
-    pages: Uint32Array<ArrayBuffer>,
-    memory: Uint8Array<ArrayBuffer>,
-  ): Promise<void> {
-    const indices = asBytes(pages);
-    const size = BigInt(memory.byteLength);
-    await this.copy(
-      (symbols, error) =>
-        symbols.m40_cache_save_pages(this.handle, indices, pages.length, memory, size, error),
-      [indices, memory],
-    );
+  savePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.copyHost("m40_cache_save_pages", pages, memory);
   }
 
   /** Copies pages back from host memory; as {@link savePages}. */
-  async restorePages(
-    pages: Uint32Array<ArrayBuffer>,
-    memory: Uint8Array<ArrayBuffer>,
-  ): Promise<void> {
-    const indices = asBytes(pages);
-    const size = BigInt(memory.byteLength);
-    await this.copy(
-      (symbols, error) =>
-        symbols.m40_cache_restore_pages(this.handle, indices, pages.length, memory, size, error),
-      [indices, memory],
-    );
+  restorePages(pages: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.copyHost("m40_cache_restore_pages", pages, memory);
   }
 
   /** Copies slots of states to host memory; as {@link savePages}. */
-  async saveSlots(
-    slots: Uint32Array<ArrayBuffer>,
-    memory: Uint8Array<ArrayBuffer>,
-  ): Promise<void> {
-    const indices = asBytes(slots);
-    const size = BigInt(memory.byteLength);
-    await this.copy(
-      (symbols, error) =>
-        symbols.m40_cache_save_slots(this.handle, indices, slots.length, memory, size, error),
-      [indices, memory],
-    );
+  saveSlots(slots: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.copyHost("m40_cache_save_slots", slots, memory);
   }
 
   /** Copies slots of states back from host memory; as {@link savePages}. */
-  async restoreSlots(
-    slots: Uint32Array<ArrayBuffer>,
+  restoreSlots(slots: Uint32Array<ArrayBuffer>, memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.copyHost("m40_cache_restore_slots", slots, memory);
+  }
+
+  private async copyHost(
+    name:
+      | "m40_cache_save_pages"
+      | "m40_cache_restore_pages"
+      | "m40_cache_save_slots"
+      | "m40_cache_restore_slots",
+    which: Uint32Array<ArrayBuffer>,
     memory: Uint8Array<ArrayBuffer>,
   ): Promise<void> {
-    const indices = asBytes(slots);
+    const indices = asBytes(which);
     const size = BigInt(memory.byteLength);
     await this.copy(
-      (symbols, error) =>
-        symbols.m40_cache_restore_slots(this.handle, indices, slots.length, memory, size, error),
+      (symbols, error) => symbols[name](this.handle, indices, which.length, memory, size, error),
       [indices, memory],
     );
   }
