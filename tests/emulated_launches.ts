@@ -47,3 +47,16 @@ Deno.test("a token of a model with latent attention and a shared expert: as many
   const experts = LATENT_ATTENTION + 4;
   assertEquals(await launchesOfToken("deepseek2"), BESIDE_LAYERS + dense + 2 * experts);
 });
+
+/** See docs/kernels/state.md. */
+const DELTA_NET = 6;
+const MAMBA2 = 5;
+/** Product with the norm, queries and their gates taken apart, rotation, attention, gate, output product. */
+const GATED_ATTENTION = 7;
+const FEED_FORWARD = 2;
+
+Deno.test("a token of a model with states: as many launches a layer as docs/kernels/state.md says", async () => {
+  assertEquals(await launchesOfToken("mamba2"), BESIDE_LAYERS + 3 * MAMBA2);
+  const layers = 3 * DELTA_NET + GATED_ATTENTION + 4 * FEED_FORWARD;
+  assertEquals(await launchesOfToken("qwen35"), BESIDE_LAYERS + layers);
+});

@@ -1,7 +1,9 @@
+import { assertEquals } from "@std/assert";
 import type { BufferDesc } from "../engine/device/descriptions.ts";
 import { Activation, NONE, Norm } from "../engine/device/structs.ts";
 import {
   assertClose,
+  bitsOf,
   everyWay,
   expertBuffer,
   indexBuffer,
@@ -291,3 +293,66 @@ for (const [name, make] of Object.entries(PAIRS)) {
     }
   });
 }
+
+/** A norm of groups and the multiplication by an activation of other columns, in either order; every second one plain. */
+function gatedNorm(choices: Choices): GivenOperation[] {
+  const plain = choices.of(true, false);
+  const orElse = <T>(usual: T, ...others: T[]) => plain ? usual : choices.of(usual, ...others);
+  const n_groups = choices.of(1, 2, 4);
+  const columns = choices.of(8, 12, 15);
+  const weight_per_group = choices.of(0, 1);
+  const weights = columns * (weight_per_group ? n_groups : 1);
+  const column = orElse(0, 4);
+  const normFirst = choices.of(true, false);
+  const norm: GivenOperation = {
+    kind: "norm",
+    input: normFirst ? choices.of(0, 1) : orElse(1, 0),
+    output: orElse(1, 2),
+    weight: choices.of(choices.tensor(weights), NONE),
+    bias: choices.vector(weights),
+    residual: orElse(NONE, 3),
+    factor: orElse(NONE, choices.tensor(1)),
+    norm: orElse<number>(Norm.rms, Norm.layer),
+    columns,
+    n_groups,
+    weight_per_group,
+    input_column: column,
+    output_column: column,
+    epsilon: 1e-5,
+  };
+  const [up, gated] = orElse([1, 1], [1, 2], [0, 1]);
+  const gate: GivenOperation = {
+    kind: "activation",
+    input: plain ? choices.of(0, 3) : choices.of(0, 1, 3),
+    up,
+    output: gated,
+    activation: orElse<number>(Activation.silu, Activation.sigmoid),
+    gated: 1,
+    columns: orElse(columns * n_groups, columns),
+    up_column: up === gated ? 0 : choices.of(0, 4),
+  };
+  return normFirst ? [norm, gate] : [gate, norm];
+}
+
+Deno.test("a norm and the gate before or behind it: the same bits whether or not something is done between them", async () => {
+  for (let seed = 0; seed < CASES; seed++) {
+    await withDevice({ threads: 2 }, async (device) => {
+      const choices = new Choices(device, 900 + seed);
+      const tokens = choices.of(1, 3, 9);
+      const [first, second] = gatedNorm(choices);
+      const between: GivenOperation = { kind: "add", a: 4, b: 4, output: 4, columns: WIDTH };
+      const buffers = [0, 1, 2, 3, 4].map(() => tokenBuffer(WIDTH));
+      const inputs = tokensOf(choices, tokens, [0, 1, 2, 3, 4]);
+      for (const output of [1, 2]) {
+        const bitsWith = async (ops: GivenOperation[]) =>
+          (await everyWay(device, { ops, buffers }, tokens, inputs, output)).map(bitsOf);
+        const what = `seed ${seed}: ${JSON.stringify([first, second])}`;
+        assertEquals(
+          await bitsWith([first, second]),
+          await bitsWith([first, between, second]),
+          what,
+        );
+      }
+    });
+  }
+});

@@ -9,6 +9,7 @@
 #define M40_KERNELS_NORM_CUH
 
 #include "block.cuh"
+#include "elementwise.cuh"
 #include "norm_args.cuh"
 #include "reduce.cuh"
 
@@ -24,6 +25,7 @@ struct NormRow {
   const float* weight;    // or nullptr
   const float* bias;      // or nullptr
   const float* factor;    // or nullptr
+  const float* gate;      // or nullptr
   uint32_t columns;
 
   __device__ __forceinline__ NormRow(const NormArgs& args, BlockIndex block) {
@@ -36,29 +38,36 @@ struct NormRow {
     weight = weights(args.weight);
     bias = weights(args.bias);
     factor = args.factor;
+    gate = args.gate == nullptr ? nullptr : args.gate + size_t{at} * args.gate_stride + column;
     columns = args.columns;
   }
   __device__ __forceinline__ float weight_at(uint32_t i) const { return weight == nullptr ? 1.0f : __ldg(weight + i); }
+  template <NormGate kGate>
+  __device__ __forceinline__ float input_at(uint32_t i) const {
+    return kGate == NormGate::kInput ? silu(gate[i]) * input[i] : input[i];
+  }
 };
 
 // What a row's values are multiplied by.
 __device__ __forceinline__ float norm_scale(float variance, float epsilon) { return 1.0f / sqrtf(variance + epsilon); }
 
+template <NormGate kGate>
 __device__ __forceinline__ void norm_put(const NormRow& row, uint32_t i, float value, float weight) {
   value *= weight;
   if (row.bias != nullptr) value += __ldg(row.bias + i);
   if (row.residual != nullptr) value += row.residual[i];
   if (row.factor != nullptr) value *= __ldg(row.factor);
+  if (kGate == NormGate::kOutput) value = silu(row.gate[i]) * value;
   row.output[i] = value;
 }
 
-template <bool kLayer, int kValues>
+template <bool kLayer, int kValues, NormGate kGate>
 __device__ __forceinline__ void norm_short(const NormRow& row, float epsilon, float (&sums)[2][norm_warps]) {
   float values[kValues], weights[kValues];
 #pragma unroll
   for (int k = 0; k < kValues; k++) {
     const uint32_t i = k * norm_threads + threadIdx.x;
-    values[k] = i < row.columns ? row.input[i] : 0.0f;
+    values[k] = i < row.columns ? row.input_at<kGate>(i) : 0.0f;
     weights[k] = i < row.columns ? row.weight_at(i) : 0.0f;
   }
   const float n = static_cast<float>(row.columns);
@@ -79,27 +88,27 @@ __device__ __forceinline__ void norm_short(const NormRow& row, float epsilon, fl
 #pragma unroll
   for (int k = 0; k < kValues; k++) {
     const uint32_t i = k * norm_threads + threadIdx.x;
-    if (i < row.columns) norm_put(row, i, (values[k] - mean) * scale, weights[k]);
+    if (i < row.columns) norm_put<kGate>(row, i, (values[k] - mean) * scale, weights[k]);
   }
 }
 
-template <bool kLayer>
+template <bool kLayer, NormGate kGate>
 __device__ __forceinline__ void norm_long(const NormRow& row, float epsilon, float (&sums)[2][norm_warps]) {
   const float n = static_cast<float>(row.columns);
   float mean = 0;
   if (kLayer) {
     float sum = 0;
-    for (uint32_t i = threadIdx.x; i < row.columns; i += norm_threads) sum += row.input[i];
+    for (uint32_t i = threadIdx.x; i < row.columns; i += norm_threads) sum += row.input_at<kGate>(i);
     mean = block_sum<norm_warps>(sum, sums[0]) / n;
   }
   float squares = 0;
   for (uint32_t i = threadIdx.x; i < row.columns; i += norm_threads) {
-    const float value = row.input[i] - mean;
+    const float value = row.input_at<kGate>(i) - mean;
     squares = fmaf(value, value, squares);
   }
   const float scale = norm_scale(block_sum<norm_warps>(squares, sums[1]) / n, epsilon);
   for (uint32_t i = threadIdx.x; i < row.columns; i += norm_threads) {
-    norm_put(row, i, (row.input[i] - mean) * scale, row.weight_at(i));
+    norm_put<kGate>(row, i, (row.input_at<kGate>(i) - mean) * scale, row.weight_at(i));
   }
 }
 
@@ -108,20 +117,20 @@ struct NormShared {
 };
 
 // Grid: rows times groups.
-template <bool kLayer, int kValues>
+template <bool kLayer, int kValues, NormGate kGate>
 __device__ __forceinline__ void norm(const NormArgs& args, BlockIndex block, NormShared& shared) {
   const NormRow row(args, block);
   if constexpr (kValues > 0) {
-    norm_short<kLayer, kValues>(row, args.epsilon, shared.sums);
+    norm_short<kLayer, kValues, kGate>(row, args.epsilon, shared.sums);
   } else {
-    norm_long<kLayer>(row, args.epsilon, shared.sums);
+    norm_long<kLayer, kGate>(row, args.epsilon, shared.sums);
   }
 }
 
-template <bool kLayer, int kValues>
+template <bool kLayer, int kValues, NormGate kGate>
 __global__ void __launch_bounds__(norm_threads) norm_kernel(NormArgs args) {
   __shared__ NormShared shared;
-  norm<kLayer, kValues>(args, launched_block(), shared);
+  norm<kLayer, kValues, kGate>(args, launched_block(), shared);
 }
 
 // ---- four adjacent columns a load ---------------------------------------------------------------------------------
@@ -135,6 +144,10 @@ __device__ __forceinline__ float4 add_across(float4 value, int distance) {
   value.w += __shfl_xor_sync(0xFFFFFFFFu, value.w, distance);
   return value;
 }
+
+__device__ __forceinline__ float4 multiply(float4 a, float4 b) { return make_float4(a.x * b.x, a.y * b.y, a.z * b.z, a.w * b.w); }
+
+__device__ __forceinline__ float4 silu(float4 x) { return make_float4(silu(x.x), silu(x.y), silu(x.z), silu(x.w)); }
 
 // block_sum() of 512 chains of which a thread has four: to the same bits. All threads get the sum.
 __device__ __forceinline__ float fours_sum(float4 chains, float* parts) {
@@ -151,11 +164,12 @@ __device__ __forceinline__ float fours_sum(float4 chains, float* parts) {
 }
 
 // Grid: rows times groups. Columns, strides and pointers are multiples of four floats; at most 4 * kFours * norm_fours_threads columns.
-template <bool kLayer, int kFours>
+template <bool kLayer, int kFours, NormGate kGate>
 __device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex block, NormShared& shared) {
   const NormRow row(args, block);
   const uint32_t fours = args.columns / 4;
   const float4* from = reinterpret_cast<const float4*>(row.input);
+  const float4* gates = reinterpret_cast<const float4*>(row.gate);
   float4 values[kFours], weights[kFours];
 #pragma unroll
   for (int k = 0; k < kFours; k++) {
@@ -164,6 +178,7 @@ __device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex bloc
     weights[k] = row.weight == nullptr ? make_float4(1, 1, 1, 1)
                  : i < fours          ? __ldg(reinterpret_cast<const float4*>(row.weight) + i)
                                       : make_float4(0, 0, 0, 0);
+    if (kGate == NormGate::kInput && i < fours) values[k] = multiply(silu(gates[i]), values[k]);
   }
   const float n = static_cast<float>(args.columns);
   if (kLayer) {
@@ -210,14 +225,15 @@ __device__ __forceinline__ void norm_fours(const NormArgs& args, BlockIndex bloc
       const float factor = __ldg(row.factor);
       value = make_float4(value.x * factor, value.y * factor, value.z * factor, value.w * factor);
     }
+    if (kGate == NormGate::kOutput) value = multiply(silu(gates[i]), value);
     to[i] = value;
   }
 }
 
-template <bool kLayer, int kFours>
+template <bool kLayer, int kFours, NormGate kGate>
 __global__ void __launch_bounds__(norm_fours_threads) norm_fours_kernel(NormArgs args) {
   __shared__ NormShared shared;
-  norm_fours<kLayer, kFours>(args, launched_block(), shared);
+  norm_fours<kLayer, kFours, kGate>(args, launched_block(), shared);
 }
 
 }  // namespace m40::cuda

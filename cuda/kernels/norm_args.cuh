@@ -6,6 +6,9 @@
 
 namespace m40::cuda {
 
+// The gate of a norm: rows of its own, whose silu the input is multiplied by, or the output.
+enum class NormGate { kNone, kInput, kOutput };
+
 // The input, the residual and the output may be one. They point to their first group.
 struct NormArgs {
   const float* input;
@@ -17,6 +20,9 @@ struct NormArgs {
   const float* weight;  // nullptr: ones
   const float* bias;    // or nullptr
   const float* factor;  // [1], or nullptr
+  const float* gate;    // nullptr where there is none
+  uint32_t gate_stride;
+  NormGate gates;
   uint32_t n_rows;
   uint32_t n_groups;       // of a row, one after the other
   uint32_t group_weights;  // weights and biases from a group's to the next one's: columns, or 0

@@ -29,7 +29,7 @@ class Execution : OperationArgs {
     const m40_op& op = program_.ops[i];
     switch (op.kind) {
       case M40_OP_EMBED: return embed(op.embed);
-      case M40_OP_NORM: return norm(op.norm);
+      case M40_OP_NORM: return norm(norm_args(op.norm));
       case M40_OP_MATMUL: return matmul(i, {}, nullptr, 0);
       case M40_OP_ROPE_STORE: return launch_rope_store(rope_store_args(i), step_, cache_, stream_);
       case M40_OP_ATTENTION: return launch_attention(attention_args(op.attention), step_, cache_, stream_);
@@ -67,25 +67,8 @@ class Execution : OperationArgs {
     launch_embed(args, step_, stream_);
   }
 
-  void norm(const m40_op_norm& op) const {
-    if (rows(op.input) == 0) return;
-    NormArgs args = {};
-    args.input = buffer(op.input) + op.input_column;
-    args.input_stride = stride(op.input);
-    if (op.residual != M40_NONE) args.residual = buffer(op.residual) + op.output_column;
-    args.residual_stride = stride(op.residual);
-    args.output = buffer(op.output) + op.output_column;
-    args.output_stride = stride(op.output);
-    args.weight = vector(op.weight);
-    args.bias = vector(op.bias);
-    args.factor = vector(op.factor);
-    args.n_rows = rows(op.input);
-    args.n_groups = op.n_groups;
-    args.group_weights = op.weight_per_group != 0 ? op.columns : 0;
-    args.columns = op.columns;
-    args.norm = op.norm;
-    args.epsilon = op.epsilon;
-    launch_norm(args, stream_);
+  void norm(const NormArgs& args) const {
+    if (args.n_rows != 0) launch_norm(args, stream_);
   }
 
   void matmul(size_t i, const MatmulPrologue& prologue, const float* input, uint32_t input_stride) const {
@@ -116,6 +99,16 @@ class Execution : OperationArgs {
     launch_add({buffer(op.output) + column, stride(op.output), buffer(op.residual) + column, stride(op.residual), nullptr, 0,
                 buffer(op.output) + column, stride(op.output), n_rows, op.rows[0]},
                stream_);
+  }
+
+  // A norm with the activation before it or after it.
+  bool gated_norm(const m40_op_norm& op, const m40_op_activation& gate, NormGate gates) const {
+    NormArgs args = norm_args(op);
+    args.gate = buffer(gate.input);
+    args.gate_stride = stride(gate.input);
+    args.gates = gates;
+    norm(args);
+    return true;
   }
 
   // The operation and the one after it in one launch; false where this step's rows do not allow it.
@@ -149,6 +142,9 @@ class Execution : OperationArgs {
       launch_rope_attention(rope, attention, step_, cache_, stream_);
       return true;
     }
+    const m40_op& next = program_.ops[i + 1];
+    if (next.kind == M40_OP_ACTIVATION) return gated_norm(op.norm, next.activation, NormGate::kOutput);
+    if (next.kind == M40_OP_NORM) return gated_norm(next.norm, op.activation, NormGate::kInput);
     MatmulPrologue prologue;
     uint32_t input;
     if (op.kind == M40_OP_NORM) {

@@ -90,12 +90,26 @@ bool fuses_with_sum(const std::vector<m40_op>& ops, size_t i) {
   return !read_later(ops, i + 2, product.output, sum.columns);
 }
 
+// A norm, and the silu of another buffer that its input was multiplied by, or its output is, in place.
+bool fuses_with_gate(const std::vector<m40_op>& ops, size_t i) {
+  if (i + 1 >= ops.size()) return false;
+  const bool norm_first = ops[i].kind == M40_OP_NORM && ops[i + 1].kind == M40_OP_ACTIVATION;
+  if (!norm_first && !(ops[i].kind == M40_OP_ACTIVATION && ops[i + 1].kind == M40_OP_NORM)) return false;
+  const m40_op_norm& norm = (norm_first ? ops[i] : ops[i + 1]).norm;
+  const m40_op_activation& gate = (norm_first ? ops[i + 1] : ops[i]).activation;
+  if (norm.norm != M40_NORM_RMS || norm.residual != M40_NONE || norm.factor != M40_NONE || norm.input_column != 0 || norm.output_column != 0) return false;
+  if (gate.gated == 0 || gate.activation != M40_ACTIVATION_SILU || gate.up_column != 0 || gate.columns != uint64_t{norm.n_groups} * norm.columns) return false;
+  // Values between them are nobody else's where all three write to one buffer.
+  if (gate.up != gate.output || gate.input == gate.output || norm.output != gate.output) return false;
+  return norm_first || norm.input == gate.output;
+}
+
 }  // namespace
 
 std::vector<Fusion> find_fusions(const std::vector<m40_op>& ops) {
   std::vector<Fusion> fusions(ops.size());
   for (size_t i = 0; i < ops.size(); i++) {
-    const bool whole = fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i);
+    const bool whole = fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i) || fuses_with_gate(ops, i);
     fusions[i] = whole ? Fusion::kWhole : fusion_with_matmul(ops, i);
   }
   return fusions;

@@ -10,6 +10,26 @@ class OperationArgs : protected StepOperands {
  protected:
   using StepOperands::StepOperands;
 
+  NormArgs norm_args(const m40_op_norm& op) const {
+    NormArgs args = {};
+    args.input = buffer(op.input) + op.input_column;
+    args.input_stride = stride(op.input);
+    if (op.residual != M40_NONE) args.residual = buffer(op.residual) + op.output_column;
+    args.residual_stride = stride(op.residual);
+    args.output = buffer(op.output) + op.output_column;
+    args.output_stride = stride(op.output);
+    args.weight = vector(op.weight);
+    args.bias = vector(op.bias);
+    args.factor = vector(op.factor);
+    args.n_rows = rows(op.input);
+    args.n_groups = op.n_groups;
+    args.group_weights = op.weight_per_group != 0 ? op.columns : 0;
+    args.columns = op.columns;
+    args.norm = op.norm;
+    args.epsilon = op.epsilon;
+    return args;
+  }
+
   // Products add a residual whose rows are as far apart as their own; other ones are added by a launch of their own.
   bool adds_residual(const m40_op_matmul& op) const { return op.residual != M40_NONE && stride(op.residual) == stride(op.output); }
 
