@@ -272,7 +272,7 @@ function planOf(
   const limits: Limits = {
     ...counts,
     reserved: 0,
-    step_bytes: BigInt(stepBytes(counts, contextTokens, cache.n_groups)),
+    step_bytes: BigInt(stepBytes(counts, contextTokens, cache.n_groups, states.length > 0)),
   };
   const records: Records = {
     limits,

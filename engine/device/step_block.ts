@@ -69,18 +69,20 @@ const FIELD = Object.fromEntries(
  *
  * @param sequenceTokens Tokens of one sequence at most: it has no more different ones to count.
  * @param groups Of the KV cache.
+ * @param hasStates Whether sequences have slots of states.
  */
 export function stepBytes(
   limits: Omit<Limits, "step_bytes" | "reserved">,
   sequenceTokens = limits.n_vocab,
   groups = 1,
+  hasStates = true,
 ): number {
   const mask = Math.ceil(limits.n_vocab / 32) * 4;
   const history = Math.min(limits.n_vocab, sequenceTokens) * TOKEN_COUNT.bytes;
   const biases = (Math.min(limits.n_vocab, 2 * MAX_TOKEN_BIASES) + MOST_FORBIDDEN) *
     TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
-    limits.n_sequences * (groups * limits.n_sequence_pages * 4 + 8) +
+    limits.n_sequences * (groups * limits.n_sequence_pages * 4 + (hasStates ? 8 : 0)) +
     limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
     limits.n_sequences * (history + biases);
 }
