@@ -17,7 +17,6 @@ import type { SamplingParameters } from "./sampling/parameters.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { DiskPages } from "./scheduler/disk_pages.ts";
-import type { PageMover } from "./scheduler/page_moves.ts";
 import { SlotManager } from "./scheduler/slot_manager.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
@@ -128,10 +127,11 @@ export class Engine {
     });
   }
 
-  private createDiskPages(mover: PageMover): DiskPages | undefined {
-    const { pageStore: store, context } = this.loaded;
+  private createDiskPages(mover: SchedulerDevice): DiskPages | undefined {
+    const { pageStore: store, context, plan } = this.loaded;
     if (store === undefined) return undefined;
     const { pageBytes } = store;
+    const { slotBytes } = context.cacheBytes(plan.cache);
     const memory = (bytes: number) => {
       const pages = Math.max(2, Math.min(Math.floor(bytes / pageBytes), MOST_DISK_PAGES));
       return context.hostMemory(pages * pageBytes);
@@ -143,6 +143,10 @@ export class Engine {
       leastPages: LEAST_DISK_PAGES,
       fetchMemory: memory(FETCH_BYTES),
       saveMemory: memory(SAVE_BYTES),
+      ...(plan.slots === 0 ? {} : {
+        fetchStateMemory: context.hostMemory(slotBytes),
+        saveStateMemory: context.hostMemory(slotBytes),
+      }),
       withDevice: (work) => this.lock.run(work),
       now: () => performance.now(),
     });

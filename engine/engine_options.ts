@@ -51,8 +51,8 @@ export interface EngineOptions {
    */
   hostCacheBytes?: number;
   /**
-   * Keeps KV pages of prompts on disk, where later engines of the same model find them; default: none. Of a
-   * model that keeps states as well, nothing is kept there.
+   * Keeps KV pages and states of prompts on disk, where later engines of the same model find them; default: none.
+   * Of a model without attention, nothing is kept there.
    */
   diskCache?: DiskCacheOptions;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */

@@ -14,9 +14,9 @@ export async function openDiskCache(
   origin: Origin,
   pageBytes: number,
 ): Promise<PageStore | undefined> {
-  if (origin.program.states.length > 0) {
+  if (origin.program.cacheLayers.length === 0) {
     onProblem?.(
-      "The disk cache is off: this model keeps states beside K and V, without which its pages are of no use.",
+      "The disk cache is off: this model has no attention, and so no KV pages by which beginnings are known there.",
     );
     return undefined;
   }

@@ -1,5 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
+import { STATE_GROUP } from "../engine/disk_cache/page_name.ts";
 import { type Engine, type EngineOptions, readGguf } from "../engine/mod.ts";
 import { type Answer, asking, collect, promptOf, withEngine } from "./engine_fixture.ts";
 import { writeWindowedModel } from "./windowed_model.ts";
@@ -59,7 +60,15 @@ function aloneOn(path: string, prompt: readonly number[]): Promise<Answer> {
   return withEngine({ ...OPTIONS, path }, (engine) => answerTo(engine, prompt));
 }
 
-for (const [name, tokens] of [["llama", 4000], ["gemma3", 2000], ["deepseek2", 1500]] as const) {
+const MODELS = [
+  ["llama", 4000],
+  ["gemma3", 2000],
+  ["deepseek2", 1500],
+  ["qwen35", 1500],
+  ["granitehybrid", 1000],
+] as const;
+
+for (const [name, tokens] of MODELS) {
   Deno.test(`${name}: a prompt of ${tokens} tokens is found after a restart, and its answer has the bits of one that was computed`, async () => {
     const path = await modelOf(name);
     const prompt = promptOf(tokens);
@@ -86,20 +95,56 @@ for (const [name, tokens] of [["llama", 4000], ["gemma3", 2000], ["deepseek2", 1
   });
 }
 
-Deno.test("what was answered is found as well, and goes on with the bits that it had", async () => {
-  const path = await modelOf("gemma3");
+for (const name of ["gemma3", "qwen35"]) {
+  Deno.test(`${name}: what was answered is found as well, and goes on with the bits that it had`, async () => {
+    const path = await modelOf(name);
+    const disk = new Disk();
+    const prompt = promptOf(600);
+    const next = (answer: Answer) => [...prompt, ...answer.tokens, ...promptOf(40, 3)];
+    const [first, second] = await disk.engine(path, async (engine) => {
+      const first = await answerTo(engine, prompt, 200);
+      return [first, await answerTo(engine, next(first))];
+    });
+    await disk.engine(path, async (engine) => {
+      assertEquals(await answerTo(engine, next(first)), second);
+      const { cachedTokens } = engine.status();
+      assertEquals(cachedTokens, Math.floor((next(first).length - 1) / PAGE) * PAGE);
+    });
+  });
+}
+
+Deno.test("a state that is damaged or gone is noticed, and a prompt goes on from the one before it", async () => {
+  const path = await modelOf("qwen35");
+  const prompt = promptOf(1000);
+  const alone = await aloneOn(path, prompt);
   const disk = new Disk();
-  const prompt = promptOf(600);
-  const next = (answer: Answer) => [...prompt, ...answer.tokens, ...promptOf(40, 3)];
-  const [first, second] = await disk.engine(path, async (engine) => {
-    const first = await answerTo(engine, prompt, 200);
-    return [first, await answerTo(engine, next(first))];
-  });
-  await disk.engine(path, async (engine) => {
-    assertEquals(await answerTo(engine, next(first)), second);
-    const { cachedTokens } = engine.status();
-    assertEquals(cachedTokens, Math.floor((next(first).length - 1) / PAGE) * PAGE);
-  });
+  const states = () => disk.files().filter((file) => file.endsWith(`-${STATE_GROUP}.kv`));
+  const cachedBy = (prompt: readonly number[], expected?: Answer) =>
+    disk.engine(path, async (engine) => {
+      const answer = await answerTo(engine, prompt);
+      if (expected) assertEquals(answer, expected);
+      return engine.status().cachedTokens;
+    });
+  assertEquals(await cachedBy(prompt.slice(0, 500)), 0);
+  const [first] = states();
+  for (
+    const spoil of [
+      async (path: string) => {
+        const own = await Deno.readFile(path);
+        own[own.length - 5] ^= 1;
+        await Deno.writeFile(path, own);
+      },
+      (path: string) => Deno.remove(path),
+    ]
+  ) {
+    await cachedBy(prompt, alone);
+    const last = states().filter((state) => state !== first);
+    assertEquals(last.length, 1);
+    assertEquals(await cachedBy(prompt, alone), 992);
+    await spoil(last[0]);
+    assertEquals(await cachedBy(prompt, alone), 480);
+  }
+  assertEquals(disk.problems, []);
 });
 
 Deno.test("files that are damaged, cut short, swapped or of other models are noticed and computed anew", async () => {

@@ -6,6 +6,7 @@ import {
   type PageName,
   pageOf,
   partialName,
+  STATE_GROUP,
 } from "../engine/disk_cache/page_name.ts";
 import { PageStore } from "../engine/disk_cache/page_store.ts";
 import { FakeFiles, systemError } from "./fake_files.ts";
@@ -44,31 +45,31 @@ async function find(store: PageStore, i: number): Promise<boolean> {
   return true;
 }
 
-Deno.test("any bit of a page's file that is flipped is noticed", () => {
+Deno.test("any bit of a page's file that is flipped is noticed", async () => {
   const own = contents(1);
-  const header = encodeHeader(IDENTITY, page(1), own);
-  assert(isUndamaged(header, IDENTITY, page(1), own));
+  const header = await encodeHeader(IDENTITY, page(1), own);
+  assert(await isUndamaged(header, IDENTITY, page(1), own));
   for (const bytes of [header, own]) {
     for (let i = 0; i < bytes.length; i += bytes === header ? 1 : 101) {
       bytes[i] ^= 1 << i % 8;
-      assert(!isUndamaged(header, IDENTITY, page(1), own), `byte ${i}`);
+      assert(!await isUndamaged(header, IDENTITY, page(1), own), `byte ${i}`);
       bytes[i] ^= 1 << i % 8;
     }
   }
   for (const other of [{ ...page(1), promptRows: 31 }, { ...page(1), group: 0 }, page(4)]) {
-    assert(!isUndamaged(header, IDENTITY, other, own));
+    assert(!await isUndamaged(header, IDENTITY, other, own));
   }
-  assert(!isUndamaged(header, OTHER, page(1), own));
+  assert(!await isUndamaged(header, OTHER, page(1), own));
 });
 
 Deno.test("a page's file has a name that says which it is, and no other file is taken for one", () => {
-  for (const one of [page(0), page(4095), { ...page(7), promptRows: 0, group: 15 }]) {
+  for (const one of [page(0), page(4095), { ...page(7), promptRows: 0, group: STATE_GROUP }]) {
     assertEquals(pageOf(fileName(one)), one);
     assertEquals(pageOf(partialName(one)), undefined);
     assert(isPartialName(partialName(one)));
     assert(!isPartialName(fileName(one)));
   }
-  assertEquals(pageOf(fileName({ ...page(1), group: 16 })), undefined);
+  assertEquals(pageOf(fileName({ ...page(1), group: STATE_GROUP + 1 })), undefined);
   const name = fileName(page(1));
   for (const other of ["about.json", "../" + name, name.toUpperCase(), name.slice(1), name + "~"]) {
     assertEquals(pageOf(other), undefined, other);

@@ -6,6 +6,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { createHash } from "node:crypto";
 import { headerBytes } from "../engine/disk_cache/page_file.ts";
+import { STATE_GROUP } from "../engine/disk_cache/page_name.ts";
 import { PageStore } from "../engine/disk_cache/page_store.ts";
 import { M40Error } from "../engine/errors.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
@@ -60,6 +61,7 @@ export const EVENTS = {
   stateCachedTokens: 0,
   stateGuesses: 0,
   stateRestores: 0,
+  stateReads: 0,
   /** Steps of sequences that read one slot and wrote another. */
   otherSlots: 0,
   /** Lives with a disk cache, those after a restart among them, and what happened to its pages. */
@@ -162,6 +164,7 @@ export class Life {
   private calls = 0;
   private loss?: M40Error;
   private reported = 0;
+  private stateReads = 0;
   /** How often the scheduler looked for something to do. */
   private attempts = 0;
 
@@ -169,9 +172,7 @@ export class Life {
   constructor(seed: number, private readonly former?: Life) {
     const random = this.random = new Random(seed);
     this.shape = former?.shape ?? someShape(random);
-    // States are not kept on disk.
-    const keepsFiles = random.once(2) && this.shape.slots === undefined;
-    this.files = former?.files ?? (keepsFiles ? new FakeFiles() : undefined);
+    this.files = former?.files ?? (random.once(2) ? new FakeFiles() : undefined);
     const healthy = random.once(3);
     const odds = (times: number) => healthy || random.once(2) ? Infinity : 1 + random.below(times);
     this.faults = {
@@ -240,10 +241,18 @@ export class Life {
       leastPages: 1 + random.below(3),
       fetchMemory: memory(2),
       saveMemory: memory(1),
+      fetchStateMemory: new Uint8Array(SLOT_BYTES),
+      saveStateMemory: new Uint8Array(SLOT_BYTES),
       withDevice: (work) => this.withDevice(work),
       now: () => 0,
     });
     const { fetches } = disk;
+    const read = store.read.bind(store);
+    store.read = async (page, place, memory) => {
+      const there = await read(page, place, memory);
+      if (there && page.group === STATE_GROUP) this.stateReads++;
+      return there;
+    };
     const giveWay = fetches.giveWay.bind(fetches);
     fetches.giveWay = () => {
       const had = giveWay();
@@ -541,6 +550,7 @@ export class Life {
       stateCachedTokens: cachedTokens,
       stateGuesses: guesses,
       stateRestores: this.device.restoredSlots,
+      stateReads: this.stateReads,
     };
     const inWindows = this.shape.groups!.some(({ window, chunk }) => window + chunk > 0)
       ? { windows: 1, windowPreemptions: preemptions, windowCachedTokens: cachedTokens }

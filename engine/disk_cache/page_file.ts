@@ -9,7 +9,7 @@
  * | 12     | 4     | bytes of the header, a multiple of 4096                                |
  * | 16     | 8     | bytes of the page                                                      |
  * | 24     | 4     | how many of the page's tokens were computed as prompt rows             |
- * | 28     | 4     | the group of layers                                                    |
+ * | 28     | 4     | the group of layers; 16: no page, but the state after it               |
  * | 32     | 32    | what the bits depend on beside the tokens, a SHA-256                   |
  * | 64     | 32    | the prefix's hash, a SHA-256                                           |
  * | 96     | 4     | bytes of a block                                                       |
@@ -31,6 +31,8 @@ const MAGIC = [..."m40 KV"].map((letter) => letter.charCodeAt(0));
 const BLOCK_BYTES = 65536;
 const ALIGNMENT = 4096;
 const TABLE_OFFSET = 100;
+/** A state may be as large as many pages: after so many bytes others have their turn on the event loop. */
+const BYTES_AT_ONCE = 4 * 2 ** 20;
 
 /** Bytes of a header before a page of so many bytes. */
 export function headerBytes(pageBytes: number): number {
@@ -39,11 +41,11 @@ export function headerBytes(pageBytes: number): number {
 }
 
 /** The header of a page's file; `identity` is what its bits depend on beside the tokens, in hexadecimal. */
-export function encodeHeader(
+export async function encodeHeader(
   identity: string,
   { hash, promptRows, group }: PageName,
   page: Uint8Array,
-): Uint8Array<ArrayBuffer> {
+): Promise<Uint8Array<ArrayBuffer>> {
   const header = new Uint8Array(headerBytes(page.length));
   const view = new DataView(header.buffer);
   header.set([...MAGIC, 0, FORMAT_VERSION]);
@@ -55,6 +57,7 @@ export function encodeHeader(
   header.set(Uint8Array.fromHex(hash), 64);
   view.setUint32(96, BLOCK_BYTES, true);
   for (let i = 0; i * BLOCK_BYTES < page.length; i++) {
+    if (i > 0 && i * BLOCK_BYTES % BYTES_AT_ONCE === 0) await new Promise((go) => setTimeout(go));
     const block = page.subarray(i * BLOCK_BYTES, (i + 1) * BLOCK_BYTES);
     view.setUint32(TABLE_OFFSET + 4 * i, crc32(block), true);
   }
@@ -63,12 +66,12 @@ export function encodeHeader(
 }
 
 /** Whether a header that was read is that of a page, and the page as it was written. */
-export function isUndamaged(
+export async function isUndamaged(
   header: Uint8Array,
   identity: string,
   name: PageName,
   page: Uint8Array,
-): boolean {
-  const expected = encodeHeader(identity, name, page);
+): Promise<boolean> {
+  const expected = await encodeHeader(identity, name, page);
   return header.length === expected.length && header.every((byte, i) => byte === expected[i]);
 }

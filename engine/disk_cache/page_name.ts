@@ -23,7 +23,10 @@ export function prefixKey(hash: string, promptRows: number): PrefixKey {
   return `${hash}-${promptRows}`;
 }
 
-/** One page: the last of a prefix, of one group of layers. */
+/** In the place of a group: the state after a prefix's last token, of a model that keeps some. */
+export const STATE_GROUP = MAX_CACHE_GROUPS;
+
+/** One page: the last of a prefix, of one group of layers; or the state after it. */
 export interface PageName {
   readonly hash: string;
   readonly promptRows: number;
@@ -38,7 +41,7 @@ export function fileName({ hash, promptRows, group }: PageName): string {
 /** The page whose file has a name; undefined where it is not a page's. */
 export function pageOf(name: string): PageName | undefined {
   const match = /^([0-9a-f]{64})-(0|[1-9]\d{0,4})-(0|[1-9]\d?)\.kv$/.exec(name);
-  if (match === null || Number(match[3]) >= MAX_CACHE_GROUPS) return undefined;
+  if (match === null || Number(match[3]) > STATE_GROUP) return undefined;
   return { hash: match[1], promptRows: Number(match[2]), group: Number(match[3]) };
 }
 

@@ -53,7 +53,7 @@ export interface PageStoreStatus {
 }
 
 /**
- * KV pages in files, a file a page. A file gets its name when it is complete, and the name says what is in it,
+ * KV pages in files, a file a page, and states. A file gets its name when it is complete, and the name says what is in it,
  * so that processes that share a folder need no lock. Nothing is forced to the disk: what a power cut leaves
  * of a file is noticed when it is read. Whatever goes wrong, no call fails.
  */
@@ -137,7 +137,7 @@ export class PageStore {
     const whole = header.length + memory.length;
     try {
       const count = await files.read(path, [header, memory]);
-      if (count !== whole || !isUndamaged(header, identity, page, memory)) {
+      if (count !== whole || !await isUndamaged(header, identity, page, memory)) {
         this.sums.damagedPages++;
         this.noteReadFailure(page);
         await files.remove(path).catch(() => {});
@@ -163,7 +163,7 @@ export class PageStore {
     if (!this.writes || this.index.has(page)) return;
     const { files, identity, limitBytes } = this.options;
     const part = join(this.folder, partialName(page));
-    const header = encodeHeader(identity, page, memory);
+    const header = await encodeHeader(identity, page, memory);
     try {
       await files.write(part, [header, memory], usedNow(place));
       await files.rename(part, join(this.folder, fileName(page)));

@@ -1,4 +1,4 @@
-import type { PageName, PrefixKey } from "../disk_cache/page_name.ts";
+import { type PageName, type PrefixKey, STATE_GROUP } from "../disk_cache/page_name.ts";
 import type { DiskPagesOptions } from "./disk_pages_options.ts";
 import { NO_PAGE } from "./page_layout.ts";
 import type { Match } from "./page_manager.ts";
@@ -17,6 +17,8 @@ export interface DiskBeginning {
   readonly length: number;
   /** Those pages, earlier ones first. */
   readonly wanted: readonly WantedPage[];
+  /** The state after the last of them, where it is on disk alone. */
+  readonly wantedState?: WantedPage;
   /** The pages in memory that are taken over beside them. */
   readonly held: readonly number[];
   /** Of each page of tokens how many were computed as prompt rows. */
@@ -57,9 +59,12 @@ export function findOnDisk(
     key = found.key;
   }
   const inMemory = (index: number, group: number) => prefixes[index]?.pages[group] ?? NO_PAGE;
+  const stateOf = (index: number) => ({ ...names[index], group: STATE_GROUP });
   const length = layout.usable(
     names.length,
     (index, group) => inMemory(index, group) !== NO_PAGE || store.has({ ...names[index], group }),
+    pageManager.slots &&
+      ((index) => prefixes[index]?.slot !== undefined || store.has(stateOf(index))),
   );
   const wanted: WantedPage[] = [];
   const held: number[] = [];
@@ -71,5 +76,10 @@ export function findOnDisk(
       else wanted.push({ name: { ...names[index], group }, index });
     }
   }
-  return { length, wanted, held, promptRows: names.map(({ promptRows }) => promptRows) };
+  const last = length - 1;
+  const wantedState = pageManager.slots && length > 0 && prefixes[last]?.slot === undefined
+    ? { name: stateOf(last), index: last }
+    : undefined;
+  const promptRows = names.map(({ promptRows }) => promptRows);
+  return { length, wanted, wantedState, held, promptRows };
 }

@@ -29,15 +29,27 @@ export class DiskPages {
 
   /** @param options Host memory is given for each of the two. */
   constructor(
-    options: Omit<DiskPagesOptions, "keys" | "memory"> & {
+    options: Omit<DiskPagesOptions, "keys" | "memory" | "stateMemory"> & {
       readonly fetchMemory: Uint8Array<ArrayBuffer>;
       readonly saveMemory: Uint8Array<ArrayBuffer>;
+      readonly fetchStateMemory?: Uint8Array<ArrayBuffer>;
+      readonly saveStateMemory?: Uint8Array<ArrayBuffer>;
     },
   ) {
     const keys = new PrefixKeys(options.store.rootKey);
     this.store = options.store;
-    this.fetches = new PageFetches({ ...options, keys, memory: options.fetchMemory });
-    this.saves = new PageSaves({ ...options, keys, memory: options.saveMemory });
+    this.fetches = new PageFetches({
+      ...options,
+      keys,
+      memory: options.fetchMemory,
+      stateMemory: options.fetchStateMemory,
+    });
+    this.saves = new PageSaves({
+      ...options,
+      keys,
+      memory: options.saveMemory,
+      stateMemory: options.saveStateMemory,
+    });
   }
 
   status(): DiskPagesStatus {

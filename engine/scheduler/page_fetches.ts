@@ -124,17 +124,18 @@ export class PageFetches {
     return store.find(key, tokensText(tokens, start, start + pageTokens)).prefixes.length > 0;
   }
 
-  private isWorthwhile({ wanted }: DiskBeginning, gainedTokens: number): boolean {
+  private isWorthwhile({ wanted, wantedState }: DiskBeginning, gainedTokens: number): boolean {
     const { leastPages, pageManager: { pageTokens }, store } = this.options;
     if (gainedTokens < Math.min(LEAST_GAIN, leastPages) * pageTokens) return false;
     const computing = this.rates.computingMs(gainedTokens);
-    const reading = this.rates.readingMs(wanted.length * store.pageBytes);
+    const stateBytes = wantedState === undefined ? 0 : this.options.stateMemory!.length;
+    const reading = this.rates.readingMs(wanted.length * store.pageBytes + stateBytes);
     return computing === undefined || reading === undefined || reading < computing;
   }
 
   private async run(fetch: Fetch, gainedTokens: number): Promise<void> {
     const { memory, store, now, withDevice } = this.options;
-    const { wanted } = fetch.beginning;
+    const { wanted, wantedState } = fetch.beginning;
     const patience = this.rates.computingMs(gainedTokens) ?? PATIENCE_MS;
     const timer = setTimeout(() => {
       fetch.late = true;
@@ -145,9 +146,14 @@ export class PageFetches {
     const halves = [0, 1].map((i) => memory.subarray(i * room * store.pageBytes));
     const start = now();
     let done = 0;
+    let bytes = 0;
     let reading = Promise.resolve(0);
     try {
-      reading = this.read(wanted.slice(0, room), halves[0]);
+      // Without it, pages are of no use.
+      const state = wantedState && await this.readState(fetch, wantedState);
+      if (state === false) this.end(fetch);
+      else if (state) bytes += this.options.stateMemory!.length;
+      reading = this.read(fetch.over ? [] : wanted.slice(0, room), halves[0]);
       for (let i = 0; done < wanted.length && !fetch.over; i++) {
         const batch = wanted.slice(done, done + room);
         const count = await reading;
@@ -158,13 +164,16 @@ export class PageFetches {
         done += count;
         if (count < batch.length) break;
       }
+      if (done === wanted.length && wantedState !== undefined) {
+        await withDevice(() => this.takeState(fetch, wantedState));
+      }
     } catch (error) {
       // What else cannot be copied is computed.
       if (isDeviceLoss(error)) this.onLoss(error);
     }
     await reading;
     clearTimeout(timer);
-    this.rates.noteReading(done * store.pageBytes, now() - start);
+    this.rates.noteReading(bytes + done * store.pageBytes, now() - start);
     this.current = undefined;
     if (fetch.over) this.onEnd();
     else this.end(fetch);
@@ -202,6 +211,29 @@ export class PageFetches {
     if (fetch.over) pageManager.release(pages);
     else fetch.held.push(...pages);
     return published;
+  }
+
+  private async readState({ sequence }: Fetch, { name, index }: WantedPage): Promise<boolean> {
+    const { store, stateMemory } = this.options;
+    const there = await store.read(name, index, stateMemory!);
+    // There may be one after fewer tokens; this one is not found again.
+    if (!there && !store.has(name)) this.tried.delete(sequence);
+    return there;
+  }
+
+  /** Copies the state after the pages to the device, and keeps it as if the sequence had computed it. */
+  private async takeState(fetch: Fetch, { index }: WantedPage): Promise<void> {
+    const { pageManager, mover, stateMemory } = this.options;
+    const prefix = fetch.prefixes[index];
+    if (fetch.over || prefix === undefined) return;
+    const slot = pageManager.slots!.allocate();
+    if (slot === undefined) return;
+    try {
+      await mover.restoreSlots(Uint32Array.of(slot), stateMemory!);
+      pageManager.keepState(prefix, slot, false);
+    } finally {
+      pageManager.slots!.release(slot);
+    }
   }
 
   /** Publishes pages as if the sequence had computed them; whether nobody has computed them in another way. */

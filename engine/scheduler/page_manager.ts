@@ -27,6 +27,8 @@ export class PageManager {
   onRelease?: () => void;
   /** Called when a page was published, the last of a prefix, of a group. */
   onPublish?: (prefix: Prefix, group: number) => void;
+  /** Called when a state is kept that a prompt or an answer ends with. */
+  onKeepState?: (prefix: Prefix) => void;
   private readonly references: Uint32Array;
   /** Pages that hold nothing. */
   private readonly empty: number[];

@@ -1,3 +1,4 @@
+import { STATE_GROUP } from "../disk_cache/page_name.ts";
 import { currentUse } from "../disk_cache/page_store.ts";
 import { isDeviceLoss } from "../errors.ts";
 import type { DiskPagesOptions } from "./disk_pages_options.ts";
@@ -9,11 +10,19 @@ const PAUSE_FACTOR = 50;
 /** The longest that copying pages may hold up sequences that run, where a page takes no longer. */
 const HOLD_UP_MS = 4;
 
-/** A page that is to be saved: the last of a prefix. */
+/** A page that is to be saved, the last of a prefix; or the state after it. */
 interface Candidate {
   readonly prefix: Prefix;
   readonly group: number;
 }
+
+/** What was copied to host memory, each in its part of it. */
+interface Batch {
+  readonly candidates: readonly Candidate[];
+  readonly parts: readonly Uint8Array<ArrayBuffer>[];
+}
+
+const NOTHING: Batch = { candidates: [], parts: [] };
 
 /**
  * Writes published pages to disk, as long as they are in memory: some at a time are copied to host memory
@@ -40,6 +49,7 @@ export class PageSaves {
 
   constructor(private readonly options: DiskPagesOptions) {
     options.pageManager.onPublish = (prefix, group) => this.note(prefix, group);
+    options.pageManager.onKeepState = (prefix) => this.noteState(prefix);
   }
 
   /** Writes what is not on disk yet, for so long at most, and nothing more after that. */
@@ -62,7 +72,17 @@ export class PageSaves {
     if (this.over || !store.isWritable || prefix.length < leastPages) return;
     // Those before it were too short to be noted.
     if (prefix.length === leastPages) this.noteBefore(prefix);
-    this.queue.push({ prefix, group });
+    this.add({ prefix, group });
+  }
+
+  private noteState(prefix: Prefix): void {
+    const { leastPages, store } = this.options;
+    if (this.over || !store.isWritable || prefix.length < leastPages) return;
+    this.add({ prefix, group: STATE_GROUP });
+  }
+
+  private add(candidate: Candidate): void {
+    this.queue.push(candidate);
     this.loop ??= this.run().finally(() => this.loop = undefined);
   }
 
@@ -82,7 +102,7 @@ export class PageSaves {
     await Promise.resolve();
     while (!this.over && store.isWritable && this.queue.length > 0) {
       let milliseconds = 0;
-      let saved: Candidate[];
+      let saved: Batch;
       try {
         saved = await withDevice(async () => {
           const start = now();
@@ -96,17 +116,19 @@ export class PageSaves {
         this.onLoss(error);
         break;
       }
-      if (saved.length === 0) continue;
-      this.pageMs = milliseconds / saved.length;
-      await Promise.all(saved.map((one, i) => this.write(one, i)));
+      const { candidates, parts } = saved;
+      if (candidates.length === 0) continue;
+      if (candidates[0].group !== STATE_GROUP) this.pageMs = milliseconds / candidates.length;
+      await Promise.all(candidates.map((one, i) => this.write(one, parts[i])));
       if (this.isBusy() && !this.flushing) await this.pause(PAUSE_FACTOR * milliseconds);
     }
     this.queue = [];
   }
 
-  /** Copies the next pages that are not on disk to host memory. */
-  private async copy(): Promise<Candidate[]> {
+  /** Copies the next pages that are not on disk to host memory, or the next state. */
+  private async copy(): Promise<Batch> {
     const { pageManager, mover, store, keys, memory } = this.options;
+    if (this.queue[0].group === STATE_GROUP) return await this.copyState(this.queue.shift()!);
     const room = Math.floor(memory.length / store.pageBytes);
     const quick = this.isBusy() ? Math.floor(HOLD_UP_MS / (this.pageMs ?? Infinity)) : room;
     const most = Math.max(1, Math.min(room, quick));
@@ -115,6 +137,8 @@ export class PageSaves {
     let looked = 0;
     for (; looked < this.queue.length && batch.length < most; looked++) {
       const { prefix, group } = this.queue[looked];
+      // It is copied by itself.
+      if (group === STATE_GROUP) break;
       const page = prefix.pages[group];
       if (page === NO_PAGE) this.missed++;
       else if (!pages.includes(page) && !store.has(keys.nameOf(prefix, group))) {
@@ -123,7 +147,7 @@ export class PageSaves {
       }
     }
     this.queue.splice(0, looked);
-    if (batch.length === 0) return batch;
+    if (batch.length === 0) return NOTHING;
     pageManager.share(pages);
     try {
       const target = memory.subarray(0, pages.length * store.pageBytes);
@@ -131,14 +155,28 @@ export class PageSaves {
     } finally {
       pageManager.release(pages);
     }
-    return batch;
+    const { pageBytes } = store;
+    const parts = pages.map((_, i) => memory.subarray(i * pageBytes, (i + 1) * pageBytes));
+    return { candidates: batch, parts };
   }
 
-  private async write({ prefix, group }: Candidate, slot: number): Promise<void> {
-    const { store, keys, memory } = this.options;
-    const { pageBytes } = store;
-    const page = memory.subarray(slot * pageBytes, (slot + 1) * pageBytes);
-    await store.write(keys.nameOf(prefix, group), prefix.length - 1, page);
+  private async copyState(candidate: Candidate): Promise<Batch> {
+    const { pageManager: { slots }, mover, store, keys, stateMemory } = this.options;
+    const { slot } = candidate.prefix;
+    if (slot === undefined) this.missed++;
+    if (slot === undefined || store.has(keys.stateNameOf(candidate.prefix))) return NOTHING;
+    slots!.share(slot);
+    try {
+      await mover.saveSlots(Uint32Array.of(slot), stateMemory!);
+    } finally {
+      slots!.release(slot);
+    }
+    return { candidates: [candidate], parts: [stateMemory!] };
+  }
+
+  private async write({ prefix, group }: Candidate, part: Uint8Array): Promise<void> {
+    const { store, keys } = this.options;
+    await store.write(keys.nameOf(prefix, group), prefix.length - 1, part);
     await this.noteUse(prefix);
   }
 

@@ -1,4 +1,10 @@
-import { type PageName, prefixHash, type PrefixKey, prefixKey } from "../disk_cache/page_name.ts";
+import {
+  type PageName,
+  prefixHash,
+  type PrefixKey,
+  prefixKey,
+  STATE_GROUP,
+} from "../disk_cache/page_name.ts";
 import { type Prefix, ROOT_PREFIX } from "./prefix_tree.ts";
 
 /** What prefixes in memory are known by on disk, each found out once. */
@@ -17,6 +23,11 @@ export class PrefixKeys {
   /** The name of the last page of a prefix, of a group. */
   nameOf(prefix: Prefix, group: number): PageName {
     return { hash: this.hashOf(prefix), promptRows: prefix.promptRows, group };
+  }
+
+  /** The name of the state after a prefix. */
+  stateNameOf(prefix: Prefix): PageName {
+    return this.nameOf(prefix, STATE_GROUP);
   }
 
   private hashOf(prefix: Prefix): string {

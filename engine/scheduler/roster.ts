@@ -333,6 +333,7 @@ export class Roster {
     if (!remove(this.runningSequences, sequence)) remove(this.waitingSequences, sequence);
     sequence.become("finished");
     this.releasePages(sequence);
+    this.states?.finish(sequence);
     this.dropSaved(sequence);
     this.fetches?.forget(sequence);
     sequence.match = undefined;

@@ -101,6 +101,11 @@ export class States {
     this.dropSaved(sequence);
   }
 
+  /** Nothing comes of a sequence any more: the last state that was kept of its answer stays. */
+  finish({ answered }: Sequence): void {
+    if (answered?.slot !== undefined) this.pageManager.onKeepState?.(answered);
+  }
+
   /** A state in host memory is of no use any more. */
   dropSaved(sequence: Sequence): void {
     if (sequence.savedState) this.host!.release(sequence.savedState);
@@ -124,7 +129,10 @@ export class States {
     if (prefix === undefined) return;
     const passing = computed < this.lastBorder(sequence);
     if (!this.pageManager.keepState(prefix, sequence.slot!, passing)) return;
-    if (computed < prompt.length) return;
+    if (computed < prompt.length) {
+      if (!passing) this.pageManager.onKeepState?.(prefix);
+      return;
+    }
     if (sequence.answered?.slot !== undefined) this.slots.letGo(sequence.answered.slot);
     sequence.answered = prefix;
   }
