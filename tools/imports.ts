@@ -26,6 +26,7 @@ export const HOUSE: readonly string[] = [
   "engine",
   "engine/chat",
   "engine/store",
+  "engine/grammar",
   "engine/scheduler",
   "engine/disk_cache",
   "engine/sampling",

@@ -1,0 +1,178 @@
+import { invalidGrammar } from "./errors.ts";
+import type { Grammar } from "./grammar.ts";
+import { type Frame, Frames } from "./frames.ts";
+import { Network } from "./network.ts";
+import { type Stack, Stacks } from "./stacks.ts";
+
+/** States and stacks that are kept; beyond that they are made anew. */
+const MOST_KEPT = 100_000;
+
+/** A place in a rule, and what comes behind the rule. */
+export interface Item {
+  readonly frame: Frame;
+  readonly stack: Stack;
+}
+
+/** Where a text may be in its grammar. It never changes. */
+export interface State {
+  /** Places in rules, in the order of their frames; none where the text can only end. */
+  readonly items: readonly Item[];
+  /** Whether the text may end here. */
+  readonly canEnd: boolean;
+}
+
+/** A state with what is known of those behind it. */
+interface LinkedState extends State {
+  /** The items, and those in rules that may come next. */
+  closed?: readonly Item[];
+  readonly next: (LinkedState | null | undefined)[];
+}
+
+/**
+ * A grammar as a pushdown automaton over bytes. States are deterministic, made as they are met, and shared:
+ * a state follows from the bytes alone.
+ */
+export class Automaton {
+  /** Where a text begins. */
+  readonly start: State;
+  private readonly frames: Frames;
+  private readonly stacks = new Stacks();
+  private readonly classes: Uint8Array;
+  private readonly known = new Map<string, LinkedState>();
+  private mostWork = Infinity;
+
+  /** @throws {M40Error} "invalid_request" for a grammar that cannot be, or is too large. */
+  constructor(grammar: Grammar) {
+    const network = new Network(grammar);
+    this.classes = network.classes;
+    this.frames = new Frames(network);
+    this.start = this.stateOf(new Map([[this.frames.start(network.root), this.stacks.bottom]]))!;
+  }
+
+  /** What was computed so far, in nodes, items and stacks that were looked at. */
+  private get work(): number {
+    return this.frames.work + this.stacks.work;
+  }
+
+  /** From now on no more than so much work is done: what needs more than that ends in an error. */
+  allowWork(most: number): void {
+    this.mostWork = this.work + most;
+  }
+
+  /**
+   * The state behind a byte; undefined where the grammar does not allow it.
+   *
+   * @throws {M40Error} "invalid_request" where there are too many states.
+   */
+  next(state: State, byte: number): State | undefined {
+    return this.step(state as LinkedState, this.classes[byte]) ?? undefined;
+  }
+
+  /** The state behind some bytes. */
+  after(state: State, bytes: Uint8Array): State | undefined {
+    let at: State | undefined = state;
+    for (let i = 0; i < bytes.length && at !== undefined; i++) at = this.next(at, bytes[i]);
+    return at;
+  }
+
+  /** A place in a rule by itself, as if nothing came behind the rule. */
+  alone(frame: Frame): State {
+    return this.stateOf(new Map([[frame, this.stacks.bottom]]))!;
+  }
+
+  /** Where a text is when the rules on top of a stack have ended; undefined where nothing comes behind. */
+  behind(stack: Stack): State | undefined {
+    if (stack.returns.length === 0) return undefined;
+    const items = stack.returns.map(({ frame, below }) => [frame, below] as const);
+    return this.stateOf(new Map(items), stack.ends) ?? undefined;
+  }
+
+  private step(state: LinkedState, byteClass: number): LinkedState | null {
+    const known = state.next[byteClass];
+    if (known !== undefined) return known;
+    if (this.work > this.mostWork) {
+      throw invalidGrammar(
+        "the grammar is too ambiguous: too many of its rules may apply at one place. Have alternatives begin " +
+          "differently, and do not nest repetitions.",
+      );
+    }
+    const items = new Map<Frame, Stack>();
+    for (const { frame, stack } of state.closed ??= this.close(state)) {
+      this.frames.work++;
+      const next = this.frames.next(frame, byteClass);
+      if (next !== null) this.put(items, next, stack);
+    }
+    return state.next[byteClass] = this.stateOf(items);
+  }
+
+  private put(items: Map<Frame, Stack>, frame: Frame, stack: Stack): boolean {
+    const before = items.get(frame);
+    const both = before === undefined ? stack : this.stacks.union(before, stack);
+    items.set(frame, both);
+    return both !== before;
+  }
+
+  /** The state of some places, and of those behind rules that end there; null where there is none. */
+  private stateOf(items: Map<Frame, Stack>, ends = false): LinkedState | null {
+    let canEnd = ends;
+    const left = [...items.keys()];
+    for (let frame = left.pop(); frame !== undefined; frame = left.pop()) {
+      this.frames.work++;
+      if (!frame.accepting) continue;
+      const stack = items.get(frame)!;
+      canEnd ||= stack.ends;
+      for (const { frame: after, below } of stack.returns) {
+        if (this.put(items, after, below)) left.push(after);
+      }
+    }
+    const kept = [...items].filter(([frame]) => !frame.final).sort(([a], [b]) => a.id - b.id);
+    if (kept.length === 0 && !canEnd) return null;
+    let key = canEnd ? "." : "";
+    for (const [frame, stack] of kept) key += `${frame.id}:${stack.id},`;
+    const known = this.known.get(key);
+    if (known !== undefined) return known;
+    const state = { items: kept.map(([frame, stack]) => ({ frame, stack })), canEnd, next: [] };
+    this.trim();
+    this.known.set(key, state);
+    return state;
+  }
+
+  /** The items of a state, and those in rules that may come next: rules after those that begin with them. */
+  private close(state: State): readonly Item[] {
+    const stacks = new Map(state.items.map(({ frame, stack }) => [frame, stack]));
+    // By falling rank: the last is the next.
+    const left = [...stacks.keys()].sort((a, b) => this.frames.rank(b) - this.frames.rank(a));
+    for (let frame = left.pop(); frame !== undefined; frame = left.pop()) {
+      this.frames.work++;
+      const stack = stacks.get(frame)!;
+      for (const { start, after } of this.frames.calls(frame)) {
+        // What comes behind a rule's last call is what comes behind the rule.
+        const behind = after.final ? stack : this.stacks.push(after, stack);
+        if (behind === undefined) continue;
+        if (!stacks.has(start)) this.insert(left, start);
+        this.put(stacks, start, behind);
+      }
+    }
+    return [...stacks].map(([frame, stack]) => ({ frame, stack }));
+  }
+
+  private insert(frames: Frame[], frame: Frame): void {
+    const rank = this.frames.rank(frame);
+    let low = 0;
+    for (let high = frames.length; low < high;) {
+      const middle = (low + high) >> 1;
+      if (this.frames.rank(frames[middle]) > rank) low = middle + 1;
+      else high = middle;
+    }
+    frames.splice(low, 0, frame);
+  }
+
+  /** Forgets states and stacks where there are many; those that somebody has go on to work. */
+  private trim(): void {
+    if (this.known.size + this.stacks.size < MOST_KEPT) return;
+    // Without links between them only those in use are left.
+    for (const state of this.known.values()) state.next.length = 0;
+    this.known.clear();
+    this.stacks.forget();
+  }
+}

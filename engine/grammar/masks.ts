@@ -1,0 +1,146 @@
+import type { Automaton, State } from "./automaton.ts";
+import type { Frame } from "./frames.ts";
+import { PLAIN_BYTES, type TokenBytes, VocabularyTrie } from "./vocabulary_trie.ts";
+
+/** Memory of masks that are kept. */
+const KEPT_BYTES = 64 * 2 ** 20;
+/** What one mask may take, in nodes and items that are looked at: some hundred milliseconds. */
+const MOST_WORK = 10_000_000;
+
+/** The tokens that may come next. */
+export interface AllowedTokens {
+  /** Bit t of word t >> 5: token t is allowed. It may be shared: it must not be changed. */
+  readonly mask: Uint32Array;
+  /** Whether only the end may come. */
+  readonly onlyEnd: boolean;
+}
+
+/** The tokens that a place in a rule allows, whatever comes behind the rule. */
+interface FrameTokens {
+  readonly mask: Uint32Array;
+  /** Where the rule may end within tokens: nodes of the vocabulary's tree that have others below them. */
+  readonly exits: readonly number[];
+}
+
+/**
+ * The tokens that states allow. What a place in a rule allows is found out once, whatever rules it is in;
+ * of a state that is met the first time, only tokens in which a rule ends are looked at.
+ */
+export class TokenMasks {
+  private readonly trie: VocabularyTrie;
+  private readonly words: number;
+  private readonly endTokens: ReadonlySet<number>;
+  private readonly masks: LeastRecentlyUsed<State, AllowedTokens>;
+  private readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
+  /** The states on the way to a node of the tree, by its depth. */
+  private readonly path: State[] = [];
+  /** Whether a state stays what it is after any of {@link PLAIN_BYTES}. */
+  private readonly plain = new WeakMap<State, boolean>();
+
+  /** @param vocabSize Tokens that the model knows: the bits of a mask. */
+  constructor(tokenizer: TokenBytes, vocabSize: number) {
+    this.trie = new VocabularyTrie(tokenizer);
+    this.words = Math.ceil(vocabSize / 32);
+    this.endTokens = new Set([...tokenizer.endTokens].filter((token) => token < vocabSize));
+    const most = Math.max(16, Math.floor(KEPT_BYTES / 2 / (4 * this.words)));
+    this.masks = new LeastRecentlyUsed(most);
+    this.frames = new LeastRecentlyUsed(most);
+  }
+
+  /**
+   * The tokens that a state allows.
+   *
+   * @throws {M40Error} "invalid_request" where the grammar is too ambiguous to say it.
+   */
+  of(automaton: Automaton, state: State): AllowedTokens {
+    return this.masks.get(state) ?? this.masks.put(state, this.make(automaton, state));
+  }
+
+  private make(automaton: Automaton, state: State): AllowedTokens {
+    automaton.allowWork(MOST_WORK);
+    const mask = new Uint32Array(this.words);
+    for (const { frame, stack } of state.items) {
+      const own = this.frames.get(frame) ?? this.frames.put(frame, this.alone(automaton, frame));
+      for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
+      const behind = own.exits.length > 0 ? automaton.behind(stack) : undefined;
+      if (behind === undefined) continue;
+      for (const node of own.exits) this.walk(automaton, behind, node, mask);
+    }
+    const onlyEnd = state.items.length === 0;
+    if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
+    return { mask, onlyEnd };
+  }
+
+  private alone(automaton: Automaton, frame: Frame): FrameTokens {
+    const mask = new Uint32Array(this.words);
+    const exits: number[] = [];
+    this.walk(automaton, automaton.alone(frame), 0, mask, exits);
+    return { mask, exits };
+  }
+
+  /**
+   * Allows the tokens below a node of the tree that a state allows.
+   *
+   * @param exits Takes the nodes, with others below them, where the text may end.
+   */
+  private walk(
+    automaton: Automaton,
+    from: State,
+    start: number,
+    mask: Uint32Array,
+    exits?: number[],
+  ): void {
+    const { path, trie: { bytes, skips, depths, tokens, firsts, plain } } = this;
+    path[depths[start]] = from;
+    const end = skips[start];
+    for (let node = start + 1; node < end;) {
+      const depth = depths[node];
+      const state = automaton.next(path[depth - 1], bytes[node]);
+      if (state === undefined) {
+        node = skips[node];
+        continue;
+      }
+      const skipsAll = plain[node] !== 0 && skips[node] > node + 1 &&
+        !(exits && state.canEnd) && this.staysPlain(automaton, state);
+      const next = skipsAll ? skips[node] : node + 1;
+      for (let i = firsts[node]; i < firsts[next]; i++) {
+        mask[tokens[i] >> 5] |= 1 << (tokens[i] & 31);
+      }
+      if (exits && state.canEnd && skips[node] > node + 1) exits.push(node);
+      path[depth] = state;
+      node = next;
+    }
+  }
+
+  private staysPlain(automaton: Automaton, state: State): boolean {
+    let stays = this.plain.get(state);
+    if (stays === undefined) {
+      stays = PLAIN_BYTES.every((byte) => automaton.next(state, byte) === state);
+      this.plain.set(state, stays);
+    }
+    return stays;
+  }
+}
+
+/** A map of so many entries at most: those that were asked for last. */
+class LeastRecentlyUsed<Key, Value> {
+  private readonly entries = new Map<Key, Value>();
+
+  constructor(private readonly most: number) {}
+
+  get(key: Key): Value | undefined {
+    const value = this.entries.get(key);
+    if (value === undefined) return undefined;
+    this.entries.delete(key);
+    this.entries.set(key, value);
+    return value;
+  }
+
+  put(key: Key, value: Value): Value {
+    this.entries.set(key, value);
+    if (this.entries.size > this.most) {
+      this.entries.delete(this.entries.keys().next().value!);
+    }
+    return value;
+  }
+}

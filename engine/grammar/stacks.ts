@@ -1,0 +1,89 @@
+import type { Frame } from "./frames.ts";
+
+/** How deep rules may be in rules; what would be deeper is not allowed. */
+const MOST_DEPTH = 1000;
+
+/** What comes behind the rules that a text is in, as many ways as it may be read: each a frame, and what comes behind it. */
+export interface Stack {
+  readonly id: number;
+  /** Whether nothing comes behind: the text may end. */
+  readonly ends: boolean;
+  /** In the order of their frames. */
+  readonly returns: readonly Return[];
+  readonly depth: number;
+}
+
+/** Where a rule goes on, and what comes behind it. */
+export interface Return {
+  readonly frame: Frame;
+  readonly below: Stack;
+}
+
+/** Stacks, each of which is there once: two that are the same object are the same. */
+export class Stacks {
+  private readonly known = new Map<string, Stack>();
+  private count = 0;
+  /** Counts the ways that were looked at. */
+  work = 0;
+  /** Nothing comes behind. */
+  readonly bottom: Stack;
+
+  constructor() {
+    this.bottom = this.intern(true, []);
+  }
+
+  /** A frame on top of a stack; undefined where that is too deep. */
+  push(frame: Frame, below: Stack): Stack | undefined {
+    if (below.depth >= MOST_DEPTH) return undefined;
+    return this.intern(false, [{ frame, below }]);
+  }
+
+  /** All ways of both. */
+  union(a: Stack, b: Stack): Stack {
+    if (a === b) return a;
+    const returns: Return[] = [];
+    let i = 0;
+    let j = 0;
+    while (i < a.returns.length || j < b.returns.length) {
+      const one = a.returns[i];
+      const other = b.returns[j];
+      if (other === undefined || one?.frame.id < other.frame.id) {
+        returns.push(one);
+        i++;
+      } else if (one === undefined || other.frame.id < one.frame.id) {
+        returns.push(other);
+        j++;
+      } else {
+        returns.push({ frame: one.frame, below: this.union(one.below, other.below) });
+        i++;
+        j++;
+      }
+    }
+    return this.intern(a.ends || b.ends, returns);
+  }
+
+  private intern(ends: boolean, returns: readonly Return[]): Stack {
+    let key = ends ? "." : "";
+    let depth = 0;
+    this.work += 1 + returns.length;
+    for (const { frame, below } of returns) {
+      key += `${frame.id}:${below.id},`;
+      depth = Math.max(depth, 1 + below.depth);
+    }
+    const known = this.known.get(key);
+    if (known !== undefined) return known;
+    const stack: Stack = { id: this.count++, ends, returns, depth };
+    this.known.set(key, stack);
+    return stack;
+  }
+
+  get size(): number {
+    return this.known.size;
+  }
+
+  /** Forgets all but those that are in use: who has one keeps it, and gets others for the same from now on. */
+  forget(): void {
+    this.known.clear();
+    this.known.set(".", this.bottom);
+  }
+}
