@@ -10,7 +10,9 @@ import { headerOf } from "./model_header.ts";
 
 // The device's memory. Run by slow/emulated_test.ts: only the emulated device counts its allocations.
 
-const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
+/** One without states, and one with. */
+const GOLDENS = ["llama", "qwen35"];
+const pathOf = (golden: string) => new URL(`data/golden/${golden}.gguf`, import.meta.url).pathname;
 
 /** Allocations of device memory and of page-locked memory so far. */
 function countAllocations(): number {
@@ -22,79 +24,86 @@ function countAllocations(): number {
   return count;
 }
 
-Deno.test("the largest step that a model is loaded for allocates nothing, though it is the first", async () => {
-  const engine = await Engine.load(GOLDEN, { device: "emulated", parallel: 4 });
-  try {
-    const loaded = countAllocations();
-    const { limits, pageTokens } = engine.plan;
-    const tokens = (n: number) => Array.from({ length: n }, (_, i) => (7 * i) % limits.n_vocab);
-    const sampling = {
-      ...GREEDY,
-      topLogprobs: 20,
-      repetitionPenalty: 1.1,
-      tokenCounts: new TokenCounts(tokens(engine.contextTokens).map((token) => [token, 1])),
-      tokenBiases: new Map(
-        Array.from(
-          { length: Math.min(2 * MAX_TOKEN_BIASES, limits.n_vocab) },
-          (_, token) => [token, 1],
+for (const golden of GOLDENS) {
+  Deno.test(`${golden}: the largest step that a model is loaded for allocates nothing, though it is the first`, async () => {
+    const engine = await Engine.load(pathOf(golden), { device: "emulated", parallel: 4 });
+    try {
+      const loaded = countAllocations();
+      const { limits, pageTokens } = engine.plan;
+      const tokens = (n: number) => Array.from({ length: n }, (_, i) => (7 * i) % limits.n_vocab);
+      const sampling = {
+        ...GREEDY,
+        topLogprobs: 20,
+        repetitionPenalty: 1.1,
+        tokenCounts: new TokenCounts(tokens(engine.contextTokens).map((token) => [token, 1])),
+        tokenBiases: new Map(
+          Array.from(
+            { length: Math.min(2 * MAX_TOKEN_BIASES, limits.n_vocab) },
+            (_, token) => [token, 1],
+          ),
         ),
-      ),
-      forbidden: new Set(tokens(MOST_FORBIDDEN)),
-      mask: new Uint32Array(Math.ceil(limits.n_vocab / 32)).fill(0xFFFFFFFF),
-    };
-    await engine.exclusive(async (device) => {
-      const pages = device.allocate(limits.n_sequences * limits.n_sequence_pages)!;
-      const sequence = (index: number, n: number): StepSequence => ({
-        tokens: tokens(n),
-        position: limits.n_sequence_pages * pageTokens - n,
-        pages: [pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages)],
-        outputs: [{ row: n - 1, sampling }],
-        decode: n === 1,
+        forbidden: new Set(tokens(MOST_FORBIDDEN)),
+        mask: new Uint32Array(Math.ceil(limits.n_vocab / 32)).fill(0xFFFFFFFF),
+      };
+      await engine.exclusive(async (device) => {
+        const pages = device.allocate(limits.n_sequences * limits.n_sequence_pages)!;
+        const sequence = (index: number, n: number): StepSequence => ({
+          tokens: tokens(n),
+          position: limits.n_sequence_pages * pageTokens - n,
+          pages: [pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages)],
+          states: device.slots && { from: index, to: index },
+          outputs: [{ row: n - 1, sampling }],
+          decode: n === 1,
+        });
+        const decoding = Array.from({ length: limits.n_sequences - 1 }, (_, i) => sequence(i, 1));
+        const prompt = sequence(decoding.length, limits.n_tokens - decoding.length);
+        const { outputs } = await device.step([...decoding, prompt]);
+        assertEquals(outputs.length, limits.n_outputs);
+        assertEquals(
+          engine["loaded"]["program"]["block"].length,
+          Number(limits.step_bytes),
+          "the largest",
+        );
+        device.release(pages);
       });
-      const decoding = Array.from({ length: limits.n_sequences - 1 }, (_, i) => sequence(i, 1));
-      const prompt = sequence(decoding.length, limits.n_tokens - decoding.length);
-      const { outputs } = await device.step([...decoding, prompt]);
-      assertEquals(outputs.length, limits.n_outputs);
-      assertEquals(
-        engine["loaded"]["program"]["block"].length,
-        Number(limits.step_bytes),
-        "the largest",
-      );
-      device.release(pages);
-    });
-    assertEquals(countAllocations(), loaded);
-  } finally {
-    await engine.close();
-  }
-});
+      assertEquals(countAllocations(), loaded);
+    } finally {
+      await engine.close();
+    }
+  });
 
-Deno.test("nothing is allocated on the device after a model is loaded, whatever is served", async () => {
-  const before = countAllocations();
-  // Few pages, so that sequences give way and come back.
-  const engine = await Engine.load(GOLDEN, { device: "emulated", parallel: 6, kvPages: 6 });
-  try {
-    const loaded = countAllocations();
-    assertGreater(loaded, before);
-    const prompt = (n: number) => Array.from({ length: n }, (_, i) => 30 + (i * 7 + n) % 300);
-    const sampling = { temperature: 0.8, topK: 40, repetitionPenalty: 1.1, seed: 3 };
-    const requests = [1, 2, 17, 33, 40, 65].map((length) => ({
-      prompt: prompt(length),
-      maxTokens: 60,
-      sampling,
-      topLogprobs: length === 17 ? 5 : undefined,
-    }));
-    // Two answers to one prompt copy a page.
-    const generations = engine.generateAll([...requests, requests[3]]);
-    for (const generation of generations) for await (const _ of generation);
-    for await (const _ of engine.evaluate(prompt(50)));
-    await engine.deviceState();
-    const { preemptions, generatedTokens } = engine.status();
-    assert(preemptions > 0 && generatedTokens >= 7 * 10, `${preemptions}, ${generatedTokens}`);
-    assertEquals(countAllocations(), loaded);
-  } finally {
-    await engine.close();
-  }
-});
+  Deno.test(`${golden}: nothing is allocated on the device after a model is loaded, whatever is served`, async () => {
+    const before = countAllocations();
+    // Few pages, so that sequences give way and come back.
+    const engine = await Engine.load(pathOf(golden), {
+      device: "emulated",
+      parallel: 6,
+      kvPages: 6,
+    });
+    try {
+      const loaded = countAllocations();
+      assertGreater(loaded, before);
+      const prompt = (n: number) => Array.from({ length: n }, (_, i) => 30 + (i * 7 + n) % 300);
+      const sampling = { temperature: 0.8, topK: 40, repetitionPenalty: 1.1, seed: 3 };
+      const requests = [1, 2, 17, 33, 40, 65].map((length) => ({
+        prompt: prompt(length),
+        maxTokens: 60,
+        sampling,
+        topLogprobs: length === 17 ? 5 : undefined,
+      }));
+      // Two answers to one prompt copy a page.
+      const generations = engine.generateAll([...requests, requests[3]]);
+      for (const generation of generations) for await (const _ of generation);
+      for await (const _ of engine.evaluate(prompt(50)));
+      await engine.deviceState();
+      const { preemptions, generatedTokens } = engine.status();
+      assert(preemptions > 0 && generatedTokens >= 7 * 10, `${preemptions}, ${generatedTokens}`);
+      assertEquals(countAllocations(), loaded);
+    } finally {
+      await engine.close();
+    }
+  });
+}
 
 for (const type of ["Q4_K_M", "Q8_0", "F16"]) {
   Deno.test(`a 7B model in ${type} takes 24 GB for weights, KV cache and at most 400 MB more`, () => {
