@@ -70,7 +70,10 @@ export interface FakeDeviceOptions {
   readonly maxRunning: number;
   readonly stepTokens: number;
   readonly stepOutputs: number;
-  /** The groups of layers; default one that sees everything. The first sees the token before at least. */
+  /**
+   * The groups of layers; default one that sees everything. The first sees the token before at least, but where there
+   * are states.
+   */
   readonly groups?: readonly PageGroup[];
   /** Slots of states, of a model that keeps some. */
   readonly slots?: number;
@@ -200,9 +203,8 @@ export class FakeDevice implements SchedulerDevice {
   }
 
   /** What a token sees of each group are the tokens before it, of its own sequence. */
-  private checkSeen(pages: StepSequence["pages"], position: number): void {
+  private checkSeen({ pages, position }: StepSequence, last: number | undefined): void {
     const { hashes, bits, tokens, groups } = this;
-    const last = position === 0 ? undefined : hashes[this.slot(pages[0], position - 1)];
     for (const [group, own] of Array.from(pages).entries()) {
       const { window, chunk } = this.layout.groups[group];
       const first = Math.max(
@@ -227,12 +229,22 @@ export class FakeDevice implements SchedulerDevice {
     }
   }
 
+  /** The hash and the bits of all tokens before a sequence's part of a step. */
+  private before({ pages, position, states }: StepSequence): readonly [number, number] {
+    if (position === 0) return [1, 1];
+    const [hash, bits] = states === undefined ? [] : this.stateOf(states.from);
+    // Without attention, the page before is given back.
+    if (pages[0][Math.floor((position - 1) / this.options.pageTokens)] === NO_PAGE && states) {
+      return [hash!, bits!];
+    }
+    const at = this.slot(pages[0], position - 1);
+    return [this.hashes[at], this.bits[at]];
+  }
+
   private compute(sequence: StepSequence): StepOutput[] {
     const { tokens, position, pages, decode, outputs, states } = sequence;
-    this.checkSeen(pages, position);
-    const before = position === 0 ? undefined : this.slot(pages[0], position - 1);
-    let hash = before === undefined ? 1 : this.hashes[before];
-    let bits = before === undefined ? 1 : this.bits[before];
+    let [hash, bits] = this.before(sequence);
+    this.checkSeen(sequence, position === 0 ? undefined : hash);
     if (states !== undefined && position > 0) {
       const state = this.stateOf(states.from);
       assertEquals(Array.from(state), [hash, bits, position], "the state of other tokens");

@@ -112,15 +112,19 @@ interface Client {
 }
 
 const EVERYTHING: PageGroup = { window: 0, chunk: 0 };
+/** What a model with states alone has: pages that count tokens, and name beginnings. */
+const NO_ATTENTION: PageGroup = { window: 1, chunk: 0 };
 const READ_FAULTS: readonly FileFault[] = ["error", "gone", "shorter", "flipped", "another's"];
 const WRITE_FAULTS: readonly FileFault[] = ["error", "killed", "torn", "torn", "torn", "torn"];
 
 function someShape(random: Random): FakeDeviceOptions {
   const maxRunning = 1 + random.below(8);
-  const groups = random.once(2) ? [EVERYTHING] : someGroups(random);
+  const slots = random.once(2) ? undefined : 2 + random.below(2 * maxRunning);
+  const ofAttention = random.once(2) ? [EVERYTHING] : someGroups(random);
+  const groups = slots !== undefined && random.once(4) ? [NO_ATTENTION] : ofAttention;
   return {
     groups,
-    slots: random.once(2) ? undefined : 2 + random.below(2 * maxRunning),
+    slots,
     pages: (6 + random.below(40)) * groups.length,
     pageTokens: 1 << random.below(4),
     endOdds: 5 + random.below(60),
@@ -580,6 +584,14 @@ export class Life {
     assertEquals(this.hostStates?.usage.saved ?? 0, 0, "saved states were forgotten");
     const { slots } = pageManager;
     assertEquals(slots?.free, slots?.slots, "slots were lost");
+    // What is kept for others goes when all is wanted, and nothing stands for it any more.
+    pageManager.allocate(pageManager.pages);
+    for (let i = 0; i < (slots?.slots ?? 0); i++) assert(slots!.allocate() !== undefined);
+    assertEquals(
+      pageManager["tree"]["known"].size,
+      0,
+      "prefixes without pages and states are known",
+    );
     const failed = this.loss?.message;
     assertEquals(scheduler.status(), { running: 0, waiting: 0, preempted: 0, failed });
     assertEquals(scheduler.counts.steps, this.device.steps);
