@@ -8,6 +8,7 @@ import type { Context } from "hono";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "./context.ts";
 import { Deadline } from "./deadline.ts";
+import type { StreamShape } from "./dialect.ts";
 import { read, string } from "./fields.ts";
 import type { ServedModel } from "./models/models.ts";
 import { type Comment, eventStream } from "./sse.ts";
@@ -66,14 +67,14 @@ export type Begin = (model: ServedModel, ends: AnswerEnds) => Answer | Promise<A
  * Answers a request when its model is there. A stream whose model is not there soon begins at once, and says in
  * comments what it waits for; what goes wrong from then on is an event.
  *
- * @param end What the last event of a stream has in place of JSON; null: there is no such event.
+ * @param shape How a stream is written; absent: as the path's dialect writes them.
  */
 export async function answer(
   c: Context<ServerEnv>,
   server: ServerContext,
   asked: ModelFields & { readonly stream?: boolean | null },
   begin: Begin,
-  end?: null,
+  shape?: StreamShape,
 ): Promise<Response> {
   const request = new ModelRequest(c, server, asked);
   const name = await server.models.nameOf(asked.model ?? undefined);
@@ -85,8 +86,8 @@ export async function answer(
   const events = await settled(model, HEAD_MS)
     ? (await answer).events()
     : eventsOf(answer, `loading model ${name}`, server.loadingCommentMs);
-  const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed, end };
-  return eventStream(events, () => request.cancel(), pace);
+  const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
+  return eventStream(events, () => request.cancel(), pace, c.get("dialect"), shape);
 }
 
 /** Does what needs a model, and is done when the work is. */

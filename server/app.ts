@@ -5,6 +5,8 @@ import { apiRoutes } from "./api/routes.ts";
 import { requireKey } from "./auth.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { AllowedOrigins } from "./cross_origin.ts";
+import { errorResponse } from "./dialect.ts";
+import { dialectOf } from "./dialects.ts";
 import { HttpError, toHttpError } from "./errors.ts";
 import { generateRoute } from "./generate.ts";
 import { refuseWhileDraining } from "./refuse_while_draining.ts";
@@ -79,7 +81,10 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   app.use(async (c, next) => {
     // An app that is called without a server around it has none.
     c.env ??= {};
+    const dialect = dialectOf(c.req.path);
+    c.set("dialect", dialect);
     await next();
+    for (const [name, value] of Object.entries(dialect.headers ?? {})) c.header(name, value);
     metrics.response(c.res.status);
   });
   const allowed = new AllowedOrigins(options.corsOrigins ?? []);
@@ -98,9 +103,9 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   tokenRoutes(app, server);
   infillRoute(app, server);
   apiRoutes(app, needsKey);
-  app.notFound((c) => unknownRoute(c.req.method, c.req.path).response());
+  app.notFound((c) => errorResponse(c.get("dialect"), unknownRoute(c.req.method, c.req.path)));
   const retryAfterSeconds = () => rate.retryAfterSeconds(busy(models));
-  app.onError((error) => toHttpError(error, retryAfterSeconds).response());
+  app.onError((error, c) => errorResponse(c.get("dialect"), toHttpError(error, retryAfterSeconds)));
   return app;
 }
 

@@ -4,7 +4,7 @@ import { M40Error } from "../engine/errors.ts";
 import { HttpError } from "./errors.ts";
 
 /**
- * Lets only requests with the key pass: `Authorization: Bearer KEY`.
+ * Lets only requests with the key pass: `Authorization: Bearer KEY`, or Anthropic's `x-api-key: KEY`.
  *
  * @param key The key. The spaces around it do not count, as they do not in a header.
  * @param open Paths that need none.
@@ -18,17 +18,17 @@ export function requireKey(key: string, open: ReadonlySet<string>): MiddlewareHa
   const wanted = digest(trimmed);
   return async (c, next) => {
     if (open.has(c.req.path)) return await next();
-    const header = c.req.header("authorization");
-    const got = /^bearer +(.*)$/i.exec(header ?? "")?.[1];
+    const bearer = /^bearer +(.*)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+    const got = [bearer, c.req.header("x-api-key")].filter((key) => key !== undefined);
     // Digests have one length, and comparing them takes one time, whatever the client sent.
-    if (got !== undefined && timingSafeEqual(digest(withoutSpaces(got), "latin1"), wanted)) {
-      return await next();
-    }
+    const matches = (key: string) => timingSafeEqual(digest(withoutSpaces(key), "latin1"), wanted);
+    // All are compared: how long it takes does not say which was right.
+    if (got.filter(matches).length > 0) return await next();
     throw new HttpError(
       401,
       "invalid_api_key",
-      got === undefined
-        ? `This server needs an API key. Send it in the header "Authorization: Bearer KEY".`
+      got.length === 0
+        ? 'This server needs an API key. Send it in the header "Authorization: Bearer KEY" or "x-api-key: KEY".'
         : "The API key is not this server's. Send the one that the server was started with.",
       { headers: { "WWW-Authenticate": 'Bearer realm="m40"' } },
     );

@@ -1,3 +1,4 @@
+import type { Dialect } from "./dialect.ts";
 import type { Drain } from "./drain.ts";
 import type { Models } from "./models/models.ts";
 import type { ServiceRate } from "./service_rate.ts";
@@ -33,6 +34,10 @@ export interface ServerEnv {
     halfClosed?: AbortSignal;
     /** Whether the server takes new requests. */
     drain?: Drain;
+  };
+  Variables: {
+    /** How the answer's errors and streams are written. */
+    dialect: Dialect;
   };
 }
 

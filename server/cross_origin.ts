@@ -26,7 +26,7 @@ export class AllowedOrigins {
       origin: this.any ? "*" : [...this.origins],
       credentials: !this.any,
       allowMethods: ["GET", "HEAD", "POST"],
-      exposeHeaders: ["Retry-After"],
+      exposeHeaders: ["Retry-After", "request-id"],
       maxAge: 600,
     });
     return async (c, next) => {

@@ -1,13 +1,13 @@
 /**
- * Server-sent events as OpenAI sends them: `data: {json}`, an empty line, and `data: [DONE]` at last.
+ * Answers that come in pieces: server-sent events, or what another dialect has in their place.
  *
  * @module
  */
+import type { Dialect, StreamShape } from "./dialect.ts";
 import { toHttpError } from "./errors.ts";
 import { writeRepeatedly } from "./http/half_close.ts";
 
 const HEADERS = {
-  "Content-Type": "text/event-stream",
   "Cache-Control": "no-cache",
   // A reverse proxy is not to collect the events before it sends them on.
   "X-Accel-Buffering": "no",
@@ -15,10 +15,16 @@ const HEADERS = {
 
 const ENCODER = new TextEncoder();
 
-/** A line that readers of events pass over. */
-const COMMENT = ENCODER.encode(": waiting\n\n");
+/** Server-sent events: `data: {json}` and an empty line. */
+export const SSE: StreamShape = {
+  contentType: "text/event-stream",
+  event: (json) => `data: ${json}\n\n`,
+  // A line break would end the comment, and begin what is read.
+  alive: (waitingFor) => `: ${waitingFor.replaceAll(/[\r\n]+/g, " ")}\n\n`,
+  end: "",
+};
 
-/** A line among the events that their readers pass over. */
+/** What readers pass over, in its place among the events. */
 export interface Comment {
   readonly comment: string;
 }
@@ -29,44 +35,43 @@ export interface StreamPace {
   readonly commentMs: number;
   /** Aborted when the client may have left: comments that cannot be delivered show whether it has. */
   readonly halfClosed?: AbortSignal;
-  /** What the last event has in place of JSON; null: there is no such event. Default "[DONE]". */
-  readonly end?: string | null;
 }
 
 /**
  * An answer that sends events while they are made. Its head leaves at once, so whatever can be refused
  * must have been. The client sets the pace: an event is taken from `events` when the last one is on its
  * way, so that nothing piles up for a client that does not read. While it waits for an event, comments
- * keep clients and proxies from giving the stream up. An error becomes an event `{"error": …}` in
- * OpenAI's shape, and ends the stream without `[DONE]`.
+ * keep clients and proxies from giving the stream up. An error becomes an event in the dialect's shape, and
+ * ends the stream without the end of a complete one.
  *
  * @param events JSON texts, and comments.
  * @param cancel Called when the client leaves; is to end the events.
+ * @param shape How events are written, where the dialect's own way is not meant.
  */
 export function eventStream(
   events: AsyncGenerator<string | Comment>,
   cancel: () => void,
   pace: StreamPace,
+  dialect: Dialect,
+  shape: StreamShape = dialect.stream,
 ): Response {
   let comments: Comments;
   const stream = new ReadableStream<Uint8Array>({
     start(controller) {
-      comments = new Comments(controller, pace);
+      comments = new Comments(controller, pace, ENCODER.encode(shape.alive("waiting")));
     },
     async pull(controller) {
-      let sent: Uint8Array | undefined;
+      let sent: string;
       let done: boolean | undefined = true;
       try {
         const next = await events.next();
         done = next.done;
-        const { end = "[DONE]" } = pace;
-        const data = next.done ? end : next.value;
-        if (data !== null) sent = typeof data === "string" ? event(data) : commentLine(data);
+        sent = next.done ? shape.end : written(shape, next.value);
       } catch (error) {
-        sent = event(JSON.stringify(toHttpError(error).body()));
+        sent = shape.event(JSON.stringify(dialect.errorBody(toHttpError(error))));
       }
       comments.sent();
-      if (sent !== undefined) controller.enqueue(sent);
+      if (sent !== "") controller.enqueue(ENCODER.encode(sent));
       if (done) {
         comments.stop();
         controller.close();
@@ -77,16 +82,11 @@ export function eventStream(
       cancel();
     },
   });
-  return new Response(stream, { headers: HEADERS });
+  return new Response(stream, { headers: { "Content-Type": shape.contentType, ...HEADERS } });
 }
 
-function commentLine({ comment }: Comment): Uint8Array {
-  // A line break would end it, and begin what is read.
-  return ENCODER.encode(`: ${comment.replaceAll(/[\r\n]+/g, " ")}\n\n`);
-}
-
-function event(data: string): Uint8Array {
-  return ENCODER.encode(`data: ${data}\n\n`);
+function written(shape: StreamShape, item: string | Comment): string {
+  return typeof item === "string" ? shape.event(item) : shape.alive(item.comment);
 }
 
 /** Sends comments into a stream that is silent. */
@@ -98,6 +98,7 @@ class Comments {
   constructor(
     private readonly controller: ReadableStreamDefaultController<Uint8Array>,
     private readonly pace: StreamPace,
+    private readonly comment: Uint8Array,
   ) {
     this.timer = setTimeout(this.check, pace.commentMs);
     const { halfClosed } = pace;
@@ -131,6 +132,6 @@ class Comments {
   private send(): void {
     this.sent();
     // Where the client does not read, there is something on its way to it already.
-    if ((this.controller.desiredSize ?? 0) > 0) this.controller.enqueue(COMMENT);
+    if ((this.controller.desiredSize ?? 0) > 0) this.controller.enqueue(this.comment);
   }
 }

@@ -31,6 +31,20 @@ Deno.test("with a key all but /health and /ready needs it, and only the right on
   assertEquals([response.status, (await response.json()).object], [200, "list"]);
 });
 
+Deno.test("a key in x-api-key is as good as one behind Bearer; a wrong one in it is none", async () => {
+  await using server = await startServer({ app: { apiKey: "sécret" } });
+  const get = (headers: Record<string, string>) => fetch(server.url + "/v1/models", { headers });
+  const key = String.fromCharCode(...new TextEncoder().encode("sécret"));
+  for (const headers of [{ "x-api-key": key }, { "x-api-key": key, authorization: "Bearer x" }]) {
+    const response = await get(headers);
+    assertEquals([response.status, (await response.json()).object], [200, "list"]);
+  }
+  for (const wrong of ["", "s", "s\u00e9cret", key + "t", `Bearer ${key}`]) {
+    const { code } = await readError(await get({ "x-api-key": wrong }), 401);
+    assertEquals(code, "invalid_api_key");
+  }
+});
+
 Deno.test("a key of spaces alone, which no request could bring, starts no server", async () => {
   await using server = await startServer();
   const { engine } = server;

@@ -57,17 +57,20 @@ export function describeApi(needsKey: boolean): ApiDocument {
         "not known is let pass.",
     },
     servers: [{ url: "/" }],
-    security: needsKey ? [{ key: [] }] : [],
+    security: needsKey ? [{ key: [] }, { header: [] }] : [],
     paths,
     components: {
       schemas: describeSchemas(),
-      securitySchemes: { key: { type: "http", scheme: "bearer" } },
+      securitySchemes: {
+        key: { type: "http", scheme: "bearer" },
+        header: { type: "apiKey", in: "header", name: "x-api-key" },
+      },
     },
   };
 }
 
 function describeOperation(operation: Operation): object {
-  const { summary, description, parameters = {}, body, open } = operation;
+  const { summary, description, parameters = {}, body, error = ErrorBody, open } = operation;
   return {
     summary,
     description,
@@ -86,7 +89,7 @@ function describeOperation(operation: Operation): object {
       "200": { description: "The answer.", content: contentOf(operation) },
       default: {
         description: "What went wrong.",
-        content: { "application/json": { schema: refTo(ErrorBody) } },
+        content: { "application/json": { schema: refTo(error) } },
       },
     },
     ...(open ? { security: [] } : {}),
@@ -123,9 +126,10 @@ function describeSchemas(): Record<string, Schema> {
   const answers = OPERATIONS.flatMap(({ answer, events = [] }) =>
     typeof answer === "string" ? events : [answer, ...events]
   );
+  const errors = OPERATIONS.flatMap(({ error }) => error ?? []);
   return {
     ...schemasOf(requests, "input"),
-    ...schemasOf([...answers, ErrorBody], "output"),
+    ...schemasOf([...answers, ...errors, ErrorBody], "output"),
   };
 }
 

@@ -42,6 +42,8 @@ export interface Operation {
   readonly answer: z.ZodType | string;
   /** The events of a stream, where `stream` is true. */
   readonly events?: readonly z.ZodType[];
+  /** The body of its errors; absent: OpenAI's. */
+  readonly error?: z.ZodType;
   /** Whether it answers without a key. */
   readonly open?: boolean;
 }

@@ -10,6 +10,7 @@ import { chunksOf } from "../generations.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest, samplingFields } from "../sampling_fields.ts";
+import { SSE } from "../sse.ts";
 
 const ExtraInput = z.object({
   filename: string("The file's name."),
@@ -70,7 +71,7 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
           name,
           truncated,
         );
-      }, null);
+      }, SSE);
     },
   });
 }

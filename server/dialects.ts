@@ -1,0 +1,10 @@
+import type { Dialect } from "./dialect.ts";
+import { OPENAI } from "./openai/dialect.ts";
+
+/** Dialects but OpenAI's: the paths that each answers, known or not, and how it is made for a request. */
+const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [];
+
+/** How errors and streams of a path are written. */
+export function dialectOf(path: string): Dialect {
+  return OTHERS.find(({ paths }) => paths.test(path))?.make() ?? OPENAI;
+}
