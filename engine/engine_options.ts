@@ -32,7 +32,7 @@ export interface EngineOptions {
   threads?: number;
   /** How the KV cache holds its values; default "f16". */
   kvType?: KvType;
-  /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU. */
+  /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU, fewer where their states are large. */
   parallel?: number;
   /** KV pages at most; absent: as many as there is memory for and use. */
   kvPages?: number;

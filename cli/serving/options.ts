@@ -41,7 +41,8 @@ export const SERVE_OPTIONS = {
   ),
   parallel: option(
     integer(1, 256),
-    "Sequences that run at the same time; default: 32 on a GPU, 4 on the CPU",
+    "Sequences that run at the same time; default: 32 on a GPU, 4 on the CPU, fewer of a model whose layers keep " +
+      "large states",
   ),
   "max-queue": option(
     integer(0, 1_000_000),
@@ -82,8 +83,8 @@ export const SERVE_OPTIONS = {
   ),
   "host-cache": option(
     integer(0, 2 ** 24),
-    "MiB of host memory for sequences that give way when the KV cache is full; default: as much as the " +
-      "KV cache has, up to 2048",
+    "MiB of host memory for sequences that give way when the KV cache is full; default: as much as KV cache and " +
+      "states have, up to 2048",
   ),
   ...DISK_CACHE_OPTIONS,
   "in-process": flag(
