@@ -14,6 +14,7 @@ const BENCHMARKS: Record<string, string> = {
   download: "how fast a file is fetched and hashed, beside SHA-256 alone",
   scheduler: "what a step of 32 sequences costs the host",
   sampling_history: "what samplers that look at the past cost the host",
+  grammar: "how long it takes to find the tokens that a grammar allows",
   device_process: "what it costs a token that the device lives in a process of its own",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",

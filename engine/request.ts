@@ -2,6 +2,8 @@ import type { OutputFormat } from "./chat/reasoning.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
+import type { Constraint } from "./grammar/constraint.ts";
+import { Constraints } from "./grammar/constraints.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
 import type { Steering } from "./sampling/steering.ts";
 import { LongestToken } from "./tokenizer/longest_token.ts";
@@ -18,6 +20,8 @@ export interface GenerateRequest {
   sampling?: Partial<SamplingParameters>;
   /** Says now and then what comes next, whatever the model would say. */
   steering?: Steering;
+  /** What the answer's content must be like; reasoning before it is free. Not with `steering`, nor without an end. */
+  constraint?: Constraint;
   /** 0 to 20: tokens carry their log-probability and those of so many likeliest tokens. */
   topLogprobs?: number;
   /** Whether special tokens in a prompt's text are tokens; default true. */
@@ -39,6 +43,7 @@ const MAX_STOP_STRINGS = 16;
 /** Checks requests and turns them into plans of what is generated. */
 export class RequestChecker {
   private readonly longestToken: LongestToken;
+  private readonly constraints: Constraints;
 
   /**
    * @param vocabSize Tokens that the model knows; the tokenizer may know fewer.
@@ -58,6 +63,7 @@ export class RequestChecker {
     private readonly stopDefaults: readonly string[] = [],
   ) {
     this.longestToken = new LongestToken(tokenizer);
+    this.constraints = new Constraints(tokenizer, vocabSize);
   }
 
   /**
@@ -102,9 +108,29 @@ export class RequestChecker {
     const room = this.contextTokens - prompt.length;
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
-    const reasoning = reasoningOf(request);
+    const reasoning = reasoningOf(request, this.constraintOf(request, sampling));
     const common = { prompt, maxTokens, sampling, stop, topLogprobs };
     return { ...common, ...reasoning, ...limitsOf(request) };
+  }
+
+  /** What holds the answer to its constraint. */
+  private constraintOf(
+    { constraint, format, steering }: GenerateRequest,
+    { ignoreEos }: SamplingParameters,
+  ): Steering | undefined {
+    if (constraint === undefined) return steering;
+    const { param = constraint.kind } = constraint;
+    if (ignoreEos) {
+      throw new M40Error(
+        "invalid_request",
+        `${param} together with ignore_eos: an answer that is complete has to end. Leave one of them out.`,
+        param,
+      );
+    }
+    if (steering !== undefined) {
+      throw new M40Error("invalid_request", "got a constraint and a steering; wanted one of them");
+    }
+    return this.constraints.steering(constraint, format?.content());
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {
@@ -199,12 +225,16 @@ function oncePerPrompt(
 }
 
 /** How its reasoning is told from content, and what ends it. */
-function reasoningOf({ format, reasoning, reasoningBudget, steering }: GenerateRequest) {
+function reasoningOf(
+  { format, reasoning, reasoningBudget }: GenerateRequest,
+  steering: Steering | undefined,
+) {
   if (reasoningBudget === undefined) return { format, inline: reasoning === "inline", steering };
   checkRange("reasoning_budget", reasoningBudget, { min: 0, max: 2 ** 31, integer: true });
   const budget = format?.limit(reasoningBudget);
   const both: Steering = {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
+    allowed: (generated) => steering?.allowed?.(generated),
   };
   return { format, inline: reasoning === "inline", steering: both };
 }

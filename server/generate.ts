@@ -4,6 +4,7 @@ import type { Generation } from "../engine/mod.ts";
 import { readJson } from "./body.ts";
 import { type Answer, answer, modelFields } from "./answer.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
+import { constraintFields } from "./constraint_fields.ts";
 import { boolean, number, prompt, wants } from "./fields.ts";
 import { chunksOf } from "./generations.ts";
 import { parseBody } from "./parse_body.ts";
@@ -22,6 +23,7 @@ export const GenerateBody = z.object({
   }),
   stream: boolean("Whether the output comes in pieces, as server-sent events."),
   ...samplingFields,
+  ...constraintFields,
 }, wants("a JSON object")).meta({ id: "GenerateRequest" });
 
 /** The answer of `POST /v1/generate`. */

@@ -4,6 +4,7 @@ import {
   SAMPLING_RANGES as RANGES,
   type SamplingParameters,
 } from "../engine/mod.ts";
+import { type ConstraintFields, constraintOf } from "./constraint_fields.ts";
 import { boolean, logitBias, number, seed, stop, strings } from "./fields.ts";
 
 /** The fields that say how tokens are drawn, alike in every route that generates. */
@@ -93,8 +94,14 @@ export type SamplingFields = {
   [Field in keyof typeof samplingFields]?: z.output<(typeof samplingFields)[Field]>;
 };
 
-/** What the engine is asked for by the fields that all routes share. */
-export function engineRequest(fields: SamplingFields): Omit<GenerateRequest, "prompt"> {
+/**
+ * What the engine is asked for by the fields that all routes share.
+ *
+ * @throws {HttpError} 400 for what the answer cannot be held to.
+ */
+export function engineRequest(
+  fields: SamplingFields & ConstraintFields,
+): Omit<GenerateRequest, "prompt"> {
   const sampling: Partial<SamplingParameters> = {
     temperature: fields.temperature ?? undefined,
     topP: fields.top_p ?? undefined,
@@ -122,5 +129,5 @@ export function engineRequest(fields: SamplingFields): Omit<GenerateRequest, "pr
     logitBias: fields.logit_bias,
     seed: fields.seed ?? undefined,
   };
-  return { stop: fields.stop, sampling };
+  return { stop: fields.stop, sampling, constraint: constraintOf(fields) };
 }

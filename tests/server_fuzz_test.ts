@@ -113,6 +113,7 @@ const SEEDLINGS: readonly [path: string, body: Body][] = [
     tools: [],
     tool_choice: "none",
     response_format: { type: "text" },
+    structured_outputs: { grammar: "root ::= [a-z]+ | .{2}", regex: null },
     metadata: { a: "b" },
     add_generation_prompt: true,
   }],
@@ -124,7 +125,9 @@ const SEEDLINGS: readonly [path: string, body: Body][] = [
   ["/tokenize", { content: "Hello é", add_special: true, parse_special: true, with_pieces: true }],
   ["/detokenize", { tokens: [1, 5, 300] }],
   ["/apply-template", { messages: [{ role: "user", content: "b" }] }],
-  ["/v1/generate", { prompt: "Hello é 世界", max_tokens: 3 }],
+  ["/v1/generate", { prompt: "Hello é 世界", max_tokens: 3, regex: "[a-c]{2,}(x|é)*" }],
+  ["/v1/completions", { prompt: "a", max_tokens: 3, grammar: 'root ::= "a" | [^b-d]{2,3}' }],
+  ["/v1/completions", { prompt: "a", max_tokens: 3, guided_choice: ["yes", "no"] }],
   ["/v1/generate", { model: "golden", prompt: [1, 2, 3], max_tokens: 3, stream: true, seed: 1 }],
 ];
 

@@ -2,6 +2,7 @@ import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { encodeWithin } from "./encode_within.ts";
 import {
+  type ContentTrack,
   InlineReader,
   NO_OUTPUT,
   type OutputFormat,
@@ -71,9 +72,13 @@ export class HarmonyReasoning implements OutputFormat {
   limit(tokens: number): Steering {
     return new ReasoningBudget(this.track, tokens);
   }
+
+  content(): ContentTrack {
+    return this.track;
+  }
 }
 
-class HarmonyTrack implements ReasoningTrack<HarmonyPhase> {
+class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<HarmonyPhase> {
   readonly start: HarmonyPhase;
   readonly content: HarmonyPhase = { in: "content" };
 
@@ -110,6 +115,18 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase> {
 
   isReasoning(phase: HarmonyPhase): boolean {
     return phase.in === "reasoning";
+  }
+
+  isContent(phase: HarmonyPhase): boolean {
+    return phase.in === "content";
+  }
+
+  openers(): readonly number[] {
+    return [];
+  }
+
+  rest(): Uint8Array {
+    return new Uint8Array(0);
   }
 
   end(): readonly number[] {

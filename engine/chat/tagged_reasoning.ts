@@ -2,6 +2,7 @@ import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { encodeWithin } from "./encode_within.ts";
 import {
+  type ContentTrack,
   InlineReader,
   NO_OUTPUT,
   type OutputFormat,
@@ -31,6 +32,8 @@ export const REASONING_TAGS: readonly ReasoningTags[] = [
   { open: "<|inner_prefix|>", close: "<|inner_suffix|>" },
   { open: "<|channel>thought", close: "<channel|>" },
 ];
+
+const LONGEST_CLOSE = Math.max(...REASONING_TAGS.map(({ close }) => close.length));
 
 /** How an output goes on from its prompt: not begun, in the reasoning between these tags, or in its content. */
 export type TaggedStart = "start" | "content" | ReasoningTags;
@@ -62,6 +65,10 @@ export class TaggedReasoning implements OutputFormat {
 
   limit(tokens: number): Steering {
     return new ReasoningBudget(new TaggedTrack(this.tokenizer, this.hidden, this.start), tokens);
+  }
+
+  content(): ContentTrack {
+    return new TaggedTrack(this.tokenizer, this.hidden, this.start);
   }
 }
 
@@ -163,7 +170,7 @@ function firstTags(text: string): TaggedStart {
 }
 
 /** The same out of tokens alone: it sees the bytes of the last ones, in which a tag may end. */
-class TaggedTrack implements ReasoningTrack<TaggedStart> {
+class TaggedTrack implements ReasoningTrack<TaggedStart>, ContentTrack<TaggedStart> {
   readonly content = "content";
 
   constructor(
@@ -183,6 +190,27 @@ class TaggedTrack implements ReasoningTrack<TaggedStart> {
 
   isReasoning(phase: TaggedStart): boolean {
     return typeof phase !== "string";
+  }
+
+  isContent(phase: TaggedStart): boolean {
+    return !this.isReasoning(phase);
+  }
+
+  openers(phase: TaggedStart): readonly number[] {
+    if (phase !== "start") return [];
+    return REASONING_TAGS.map(({ open }) => this.tokenizer.tokenId(open))
+      .filter((token) => token !== undefined);
+  }
+
+  rest(tokens: readonly number[], index: number): Uint8Array {
+    const last = this.bytesOf(tokens[index]);
+    const text = this.bytesBefore(tokens, index - 1, LONGEST_CLOSE) + last;
+    const end = Math.max(...REASONING_TAGS.map(({ close }) => {
+      const at = text.lastIndexOf(close);
+      return at < 0 ? -1 : at + close.length;
+    }));
+    const rest = text.slice(Math.max(end, text.length - last.length));
+    return Uint8Array.from(rest, (byte) => byte.charCodeAt(0));
   }
 
   end(phase: TaggedStart, tokens: readonly number[]): readonly number[] {

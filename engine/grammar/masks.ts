@@ -1,4 +1,6 @@
+import type { AllowedTokens } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
+import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import type { Frame } from "./frames.ts";
 import { PLAIN_BYTES, type TokenBytes, VocabularyTrie } from "./vocabulary_trie.ts";
 
@@ -6,14 +8,6 @@ import { PLAIN_BYTES, type TokenBytes, VocabularyTrie } from "./vocabulary_trie.
 const KEPT_BYTES = 64 * 2 ** 20;
 /** What one mask may take, in nodes and items that are looked at: some hundred milliseconds. */
 const MOST_WORK = 10_000_000;
-
-/** The tokens that may come next. */
-export interface AllowedTokens {
-  /** Bit t of word t >> 5: token t is allowed. It may be shared: it must not be changed. */
-  readonly mask: Uint32Array;
-  /** Whether only the end may come. */
-  readonly onlyEnd: boolean;
-}
 
 /** The tokens that a place in a rule allows, whatever comes behind the rule. */
 interface FrameTokens {
@@ -30,18 +24,23 @@ export class TokenMasks {
   private readonly trie: VocabularyTrie;
   private readonly words: number;
   private readonly endTokens: ReadonlySet<number>;
+  /** All tokens but those that end an answer. */
+  readonly unending: AllowedTokens;
   private readonly masks: LeastRecentlyUsed<State, AllowedTokens>;
   private readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
   /** The states on the way to a node of the tree, by its depth. */
   private readonly path: State[] = [];
-  /** Whether a state stays what it is after any of {@link PLAIN_BYTES}. */
-  private readonly plain = new WeakMap<State, boolean>();
+  /** Whether the state that was looked at last stays what it is after any of {@link PLAIN_BYTES}. */
+  private readonly plain: { state?: State; stays: boolean } = { stays: false };
 
   /** @param vocabSize Tokens that the model knows: the bits of a mask. */
   constructor(tokenizer: TokenBytes, vocabSize: number) {
     this.trie = new VocabularyTrie(tokenizer);
     this.words = Math.ceil(vocabSize / 32);
     this.endTokens = new Set([...tokenizer.endTokens].filter((token) => token < vocabSize));
+    const all = new Uint32Array(this.words).fill(0xffffffff);
+    for (const token of this.endTokens) all[token >> 5] &= ~(1 << (token & 31));
+    this.unending = { mask: all, onlyEnd: false };
     const most = Math.max(16, Math.floor(KEPT_BYTES / 2 / (4 * this.words)));
     this.masks = new LeastRecentlyUsed(most);
     this.frames = new LeastRecentlyUsed(most);
@@ -113,34 +112,11 @@ export class TokenMasks {
   }
 
   private staysPlain(automaton: Automaton, state: State): boolean {
-    let stays = this.plain.get(state);
-    if (stays === undefined) {
-      stays = PLAIN_BYTES.every((byte) => automaton.next(state, byte) === state);
-      this.plain.set(state, stays);
+    const last = this.plain;
+    if (last.state !== state) {
+      last.stays = PLAIN_BYTES.every((byte) => automaton.next(state, byte) === state);
+      last.state = state;
     }
-    return stays;
-  }
-}
-
-/** A map of so many entries at most: those that were asked for last. */
-class LeastRecentlyUsed<Key, Value> {
-  private readonly entries = new Map<Key, Value>();
-
-  constructor(private readonly most: number) {}
-
-  get(key: Key): Value | undefined {
-    const value = this.entries.get(key);
-    if (value === undefined) return undefined;
-    this.entries.delete(key);
-    this.entries.set(key, value);
-    return value;
-  }
-
-  put(key: Key, value: Value): Value {
-    this.entries.set(key, value);
-    if (this.entries.size > this.most) {
-      this.entries.delete(this.entries.keys().next().value!);
-    }
-    return value;
+    return last.stays;
   }
 }

@@ -24,12 +24,13 @@ export class VocabularyTrie {
 
   constructor(tokenizer: TokenBytes) {
     const { vocabSize, endTokens } = tokenizer;
-    const texts: { token: number; bytes: Uint8Array }[] = [];
+    const texts: { token: number; bytes: Uint8Array; key: string }[] = [];
     for (let token = 0; token < vocabSize; token++) {
       const bytes = endTokens.has(token) ? NO_BYTES : tokenizer.tokenBytes(token);
-      if (bytes.length > 0) texts.push({ token, bytes });
+      // Strings are compared much faster than arrays.
+      if (bytes.length > 0) texts.push({ token, bytes, key: String.fromCharCode(...bytes) });
     }
-    texts.sort((a, b) => compare(a.bytes, b.bytes));
+    texts.sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : a.token - b.token);
     const bytes = [0];
     const depths = [0];
     const firsts = [0];
@@ -92,10 +93,4 @@ function commonLength(a: Uint8Array, b: Uint8Array): number {
   let length = 0;
   while (length < most && a[length] === b[length]) length++;
   return length;
-}
-
-function compare(a: Uint8Array, b: Uint8Array): number {
-  const common = commonLength(a, b);
-  if (common === a.length || common === b.length) return a.length - b.length;
-  return a[common] - b[common];
 }

@@ -88,13 +88,15 @@ export class SequenceSampling {
     const { step } = this;
     const drawn = this.generated.length + guesses.length;
     const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
-    const only = this.steering?.next(
-      guesses.length === 0 ? this.generated : [...this.generated, ...guesses],
-    );
+    const generated = guesses.length === 0 ? this.generated : [...this.generated, ...guesses];
+    const only = this.steering?.next(generated);
+    const allowed = only === undefined ? this.steering?.allowed?.(generated) : undefined;
+    const mayEnd = drawn >= this.minTokens || this.endTokens.size === 0 || allowed?.onlyEnd;
     const changes = {
       counter: drawn,
       tokenBiases: this.biases(tokens),
-      forbidden: drawn < this.minTokens && this.endTokens.size > 0 ? this.endTokens : undefined,
+      mask: allowed?.mask,
+      forbidden: mayEnd ? undefined : this.endTokens,
       only,
       // What is forced says nothing of how surprising the model's own tokens are.
       mirostat: this.mirostat === undefined || only !== undefined ? 0 : 2,

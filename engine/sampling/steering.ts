@@ -1,3 +1,11 @@
+/** The tokens that may come next. */
+export interface AllowedTokens {
+  /** Bit t of word t >> 5 set: token t is allowed. It may be shared: it must not be changed. */
+  readonly mask: Uint32Array;
+  /** Whether nothing but the end may come: then the answer ends, however few tokens it has. */
+  readonly onlyEnd: boolean;
+}
+
 /**
  * Says now and then what comes next, whatever the model would say: what ends a reasoning that has grown too
  * long, for one. The model reads what it was made to say, and goes on from there.
@@ -12,4 +20,11 @@ export interface Steering {
    * @param generated The tokens of the answer so far; they are the caller's, and change.
    */
   next(generated: readonly number[]): number | undefined;
+  /**
+   * The tokens that may come next where {@link next} names none; absent or undefined: any. What it throws ends
+   * its own sequence.
+   *
+   * @param generated As above.
+   */
+  allowed?(generated: readonly number[]): AllowedTokens | undefined;
 }

@@ -4,6 +4,7 @@ import type { Engine, GenerateRequest, Generation } from "../../engine/mod.ts";
 import { type Answer, answer, modelFields } from "../answer.ts";
 import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
+import { constraintFields } from "../constraint_fields.ts";
 import { arrayOf, boolean, integer, string, wants } from "../fields.ts";
 import { encodeGap, gapTokens, requireFim, shorten } from "../fill_in_the_middle.ts";
 import { chunksOf } from "../generations.ts";
@@ -34,6 +35,7 @@ export const InfillRequest = z.object({
   ),
   stream: boolean("Whether the text comes in pieces, as server-sent events."),
   ...samplingFields,
+  ...constraintFields,
 }, wants("a JSON object")).meta({ id: "InfillRequest" });
 type InfillRequest = z.output<typeof InfillRequest>;
 

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { ROLES } from "../../engine/mod.ts";
 import { modelFields } from "../answer.ts";
+import { constraintFields } from "../constraint_fields.ts";
 import {
   arrayOf,
   boolean,
@@ -89,8 +90,7 @@ export const ChatCompletionRequest = z.object({
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stream_options: streamOptions(),
   ...samplingFields,
-  response_format: z.looseObject({ type: z.string(wants("a string")) }, wants("an object"))
-    .nullish().meta({ description: 'Not supported but for {"type": "text"}.' }),
+  ...constraintFields,
   modalities: strings('Not supported but for ["text"].'),
   tools: z.array(z.unknown(), wants("an array")).nullish()
     .meta({ description: "Not supported: absent or empty." }),

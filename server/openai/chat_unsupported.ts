@@ -23,15 +23,6 @@ export function refuseUnsupported(body: ChatCompletionRequest): void {
       );
     }
   }
-  const format = body.response_format?.type;
-  if (format !== undefined && format !== "text") {
-    throw unsupported(
-      "response_format",
-      `response_format ${
-        describe(format)
-      } is not supported. Leave it out, and ask for the format in a message.`,
-    );
-  }
   const modality = body.modalities?.find((one) => one !== "text");
   if (modality !== undefined) {
     throw unsupported(

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { modelFields } from "../answer.ts";
+import { constraintFields } from "../constraint_fields.ts";
 import { boolean, integer, number, prompts, streamOptions, string, wants } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
 import { Usage } from "../usage.ts";
@@ -51,6 +52,7 @@ export const CompletionRequest = z.object({
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stream_options: streamOptions(),
   ...samplingFields,
+  ...constraintFields,
   user: string("Who asks. Accepted, without effect."),
 }, wants("a JSON object")).meta({ id: "CompletionRequest" });
 

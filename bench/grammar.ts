@@ -1,0 +1,119 @@
+/**
+ * How long it takes to find the tokens that a grammar allows: for states that are met the first time, and for
+ * ones that were seen. Prints, asserts nothing.
+ *
+ * `deno task bench grammar [MODEL.gguf]`: with the vocabulary of a model, else with a made one of 128k tokens.
+ *
+ * @module
+ */
+import { Automaton, type State } from "../engine/grammar/automaton.ts";
+import type { Grammar } from "../engine/grammar/grammar.ts";
+import { parseGbnf } from "../engine/grammar/gbnf.ts";
+import { jsonObjectGrammar } from "../engine/grammar/json.ts";
+import { TokenMasks } from "../engine/grammar/masks.ts";
+import { parseRegex } from "../engine/grammar/regex.ts";
+import type { TokenBytes } from "../engine/grammar/vocabulary_trie.ts";
+import { loadTokenizer, readGguf } from "../engine/mod.ts";
+
+const MADE_TOKENS = 128_000;
+const SYLLABLES =
+  "an be co de er fi go he in jo ka lo me no or pi qu re st ti un ve wa ing tion ed ly é ö " +
+  "日 本 の и на";
+const MARKS = '" ", ": "] "} { } [ ] , : ; ( ) \n // = == -> . {"';
+
+/** Words of syllables, some behind a space or a mark, and all bytes. */
+function madeVocabulary(): TokenBytes {
+  const encoder = new TextEncoder();
+  const [syllables, marks] = [SYLLABLES.split(" "), MARKS.split(" ")];
+  let state = 1;
+  const random = (limit: number) => {
+    state = (Math.imul(state, 1103515245) + 12345) >>> 0;
+    return (state >>> 8) % limit;
+  };
+  const texts = new Set<string>();
+  while (texts.size < MADE_TOKENS - 257) {
+    let text = Array.from({ length: 1 + random(4) }, () => syllables[random(syllables.length)])
+      .join("");
+    if (random(8) === 0) text = text[0].toUpperCase() + text.slice(1);
+    if (random(12) === 0) text = marks[random(marks.length)] + text;
+    if (random(30) === 0) text += marks[random(marks.length)];
+    texts.add(random(2) === 0 ? ` ${text}` : text);
+  }
+  const bytes = [
+    ...Array.from({ length: 256 }, (_, byte) => Uint8Array.of(byte)),
+    ...[...texts].map((text) => encoder.encode(text)),
+    new Uint8Array(0),
+  ];
+  const vocabSize = bytes.length;
+  return { vocabSize, tokenBytes: (token) => bytes[token], endTokens: new Set([vocabSize - 1]) };
+}
+
+/** Grammars, and a text that each accepts. */
+const CASES: [string, () => Grammar, string][] = [
+  [
+    "JSON",
+    jsonObjectGrammar,
+    '{"name": "hello wörld", "list": [1, 2.5, {"x": ["deep", {"y": null}]}], "tail": [[["abc"]]]}',
+  ],
+  [
+    "arithmetic",
+    () =>
+      parseGbnf(
+        'root ::= expr\nexpr ::= term (" "? [-+*/] " "? term)*\n' +
+          'term ::= [a-z]+ | [0-9]+ | "(" expr ")"',
+      ),
+    "(alpha + 12) * ((beta-3)/gamma) + ((1))",
+  ],
+  [
+    "a regular expression",
+    () => ({
+      root: "root",
+      rules: new Map([[
+        "root",
+        parseRegex("([A-Z][a-z]{0,30} ){1,8}\\d{4}-\\d{2}-\\d{2}(: .{0,80})?"),
+      ]]),
+    }),
+    "Some Title Of Five Words 2024-02-29: and a remark behind it",
+  ],
+];
+
+function measure(masks: TokenMasks, automaton: Automaton, text: string): number[] {
+  let state: State | undefined = automaton.start;
+  const seen = new Set<State>();
+  const times: number[] = [];
+  for (const byte of new TextEncoder().encode(text)) {
+    if (!seen.has(state)) {
+      seen.add(state);
+      const begun = performance.now();
+      masks.of(automaton, state);
+      times.push(performance.now() - begun);
+    }
+    state = automaton.next(state, byte);
+    if (state === undefined) throw new Error(`${text} is not accepted`);
+  }
+  return times.sort((a, b) => a - b);
+}
+
+const path = Deno.args[0];
+const vocabulary = path === undefined
+  ? madeVocabulary()
+  : loadTokenizer((await readGguf(path)).metadata);
+const begun = performance.now();
+const masks = new TokenMasks(vocabulary, vocabulary.vocabSize);
+const treeMs = performance.now() - begun;
+console.log(`${vocabulary.vocabSize} tokens; their tree was made in ${treeMs.toFixed(0)} ms`);
+for (const [name, grammar, text] of CASES) {
+  const row = (what: string, times: number[]) => {
+    const at = (share: number) => times[Math.floor(share * (times.length - 1))].toFixed(3);
+    console.log(
+      `  ${what}: ${times.length} states, median ${at(0.5)} ms, 90% ${at(0.9)}, most ${at(1)}`,
+    );
+  };
+  const compileBegun = performance.now();
+  let automaton = new Automaton(grammar());
+  console.log(`${name}: compiled in ${(performance.now() - compileBegun).toFixed(2)} ms`);
+  row("cold", measure(masks, automaton, text));
+  row("seen", measure(masks, automaton, text));
+  automaton = new Automaton(grammar());
+  row("anew, the compiler warm", measure(masks, automaton, text));
+}

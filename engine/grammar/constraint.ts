@@ -1,0 +1,108 @@
+import { Automaton } from "./automaton.ts";
+import { M40Error } from "../errors.ts";
+import { invalidGrammar } from "./errors.ts";
+import { choiceOfTexts } from "./expressions.ts";
+import { parseGbnf } from "./gbnf.ts";
+import type { Expression, Grammar } from "./grammar.ts";
+import { jsonObjectGrammar } from "./json.ts";
+import { parseRegex } from "./regex.ts";
+
+/** What an answer must be like, as a request says it. */
+export type Constraint =
+  & ConstraintSource
+  & {
+    /** The name of the field that says it, for errors. */
+    readonly param?: string;
+  };
+
+type ConstraintSource =
+  /** A grammar in GBNF; see {@link parseGbnf}. */
+  | { readonly kind: "gbnf"; readonly text: string }
+  /** All of the answer matches a regular expression; see {@link parseRegex}. */
+  | { readonly kind: "regex"; readonly pattern: string }
+  /** It is one of these texts. */
+  | { readonly kind: "choice"; readonly texts: readonly string[] }
+  /** It is an object of JSON. */
+  | { readonly kind: "json_object" };
+
+/** Texts of a choice, and characters of all of them together, at most. */
+const MOST_CHOICES = 100_000;
+/** White space that may come between reasoning and an answer, in characters: it is no part of the answer. */
+const MOST_SPACE = 8;
+
+/**
+ * The grammar of a constraint.
+ *
+ * @throws {M40Error} "invalid_request" naming what is wrong with it.
+ */
+function grammarOf(constraint: ConstraintSource, param: string): Grammar {
+  switch (constraint.kind) {
+    case "gbnf":
+      return parseGbnf(constraint.text, param);
+    case "regex":
+      return ruleOf(parseRegex(constraint.pattern, { param }));
+    case "choice":
+      return ruleOf(choiceOf(constraint.texts, param));
+    case "json_object":
+      return jsonObjectGrammar();
+  }
+}
+
+function ruleOf(expression: Expression): Grammar {
+  return { root: "root", rules: new Map([["root", expression]]) };
+}
+
+function choiceOf(texts: readonly string[], param: string): Expression {
+  const most = MOST_CHOICES;
+  if (texts.length === 0 || texts.length > most) {
+    throw invalidGrammar(`${param} has ${texts.length} texts; wanted from 1 to ${most}`, param);
+  }
+  if (texts.some((text) => !text.isWellFormed())) {
+    throw invalidGrammar(`${param} has a text with half of a character (a lone surrogate)`, param);
+  }
+  return choiceOfTexts(texts);
+}
+
+/** The same grammar, with white space before it that is no part of the answer. */
+function behindSpace({ root, rules }: Grammar): Grammar {
+  const space: Expression = {
+    kind: "repeat",
+    item: { kind: "characters", ranges: [[9, 10], [13, 13], [32, 32]] },
+    least: 0,
+    most: MOST_SPACE,
+  };
+  // No language's names have a space.
+  const begin = `${root} behind space`;
+  const items: Expression[] = [space, { kind: "rule", name: root }];
+  return { root: begin, rules: new Map([...rules, [begin, { kind: "sequence", items }]]) };
+}
+
+/** A constraint's automata: of the answer by itself, and of one behind reasoning. */
+export class CompiledConstraint {
+  readonly automaton: Automaton;
+  private spaced?: Automaton;
+  private readonly grammar: Grammar;
+
+  /** @throws {M40Error} "invalid_request" naming the field that is wrong, and why. */
+  constructor(constraint: Constraint) {
+    const { param = constraint.kind } = constraint;
+    try {
+      this.grammar = grammarOf(constraint, param);
+      this.automaton = new Automaton(this.grammar);
+    } catch (error) {
+      throw namingParam(error, param);
+    }
+  }
+
+  /** The automaton of an answer that white space may come before. */
+  get behindSpace(): Automaton {
+    return this.spaced ??= new Automaton(behindSpace(this.grammar));
+  }
+}
+
+/** An error of a grammar as one of the field that the grammar came in. */
+export function namingParam(error: unknown, param: string): unknown {
+  if (!(error instanceof M40Error) || error.code !== "invalid_request") return error;
+  const message = error.message.startsWith(param) ? error.message : `${param}: ${error.message}`;
+  return new M40Error(error.code, message, param);
+}

@@ -1,0 +1,63 @@
+import { M40Error } from "../errors.ts";
+import type { Steering } from "../sampling/steering.ts";
+import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
+import { GrammarSteering, type GrammarTrack } from "./grammar_steering.ts";
+import { LeastRecentlyUsed } from "./least_recently_used.ts";
+import { TokenMasks } from "./masks.ts";
+
+/** Compiled constraints that are kept: clients ask for the same again and again. */
+const MOST_KEPT = 64;
+
+/** Turns the constraints of requests into steerings for one vocabulary. */
+export class Constraints {
+  private readonly compiled = new LeastRecentlyUsed<string, CompiledConstraint>(MOST_KEPT);
+  private madeMasks?: TokenMasks;
+
+  /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
+  constructor(private readonly tokenizer: Tokenizer, private readonly vocabSize: number) {}
+
+  /**
+   * What steers one answer.
+   *
+   * @param track Where the answer's content begins; absent: at its first token.
+   * @throws {M40Error} "invalid_request" naming the field and what is wrong with it; "unsupported" for a model
+   * without a token that ends an answer.
+   */
+  steering(constraint: Constraint, track?: GrammarTrack): Steering {
+    const { tokenizer } = this;
+    const { param = constraint.kind } = constraint;
+    const known = [...tokenizer.endTokens].some((token) => token < this.vocabSize);
+    if (!known) {
+      throw new M40Error(
+        "unsupported",
+        `${param}: this model has no token that ends an answer, so no answer could be complete`,
+        param,
+      );
+    }
+    const { param: _, ...source } = constraint;
+    const key = JSON.stringify(source);
+    const compiled = this.compiled.get(key) ??
+      this.compiled.put(key, new CompiledConstraint(constraint));
+    const steering = new GrammarSteering({
+      constraint: compiled,
+      masks: this.masks,
+      tokenBytes: (token) =>
+        token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
+      track,
+    });
+    try {
+      // What is too ambiguous for its first token is refused now.
+      this.masks.of(compiled.automaton, compiled.automaton.start);
+      if (track !== undefined) this.masks.of(compiled.behindSpace, compiled.behindSpace.start);
+    } catch (error) {
+      throw namingParam(error, param);
+    }
+    return steering;
+  }
+
+  /** Made for the first request that has a constraint. */
+  private get masks(): TokenMasks {
+    return this.madeMasks ??= new TokenMasks(this.tokenizer, this.vocabSize);
+  }
+}

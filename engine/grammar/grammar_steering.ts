@@ -1,0 +1,114 @@
+import { M40Error } from "../errors.ts";
+import type { AllowedTokens, Steering } from "../sampling/steering.ts";
+import type { Automaton, State } from "./automaton.ts";
+import type { CompiledConstraint } from "./constraint.ts";
+import type { TokenMasks } from "./masks.ts";
+
+/** Where content is in an output: what is before it is reasoning, which no grammar holds for. */
+export interface GrammarTrack<Place = unknown> {
+  readonly start: Place;
+  after(place: Place, tokens: readonly number[], index: number): Place;
+  isContent(place: Place): boolean;
+  openers(place: Place): readonly number[];
+  rest(tokens: readonly number[], index: number): Uint8Array;
+}
+
+/** Where an output is after some of its tokens. */
+type Progress =
+  /** Before its content: nothing is demanded of it but that it goes on. */
+  | { readonly kind: "before"; readonly place: unknown }
+  /** In its content. */
+  | { readonly kind: "content"; readonly automaton: Automaton; readonly state: State }
+  /** Where no token leads that was allowed. */
+  | { readonly kind: "nowhere" };
+
+/** What a steering by a grammar is made from. */
+export interface GrammarSteeringOptions {
+  readonly constraint: CompiledConstraint;
+  readonly masks: TokenMasks;
+  /** The bytes of a token; empty for one that stands for no text. */
+  readonly tokenBytes: (token: number) => Uint8Array;
+  /** Absent: all of the output is content. */
+  readonly track?: GrammarTrack;
+}
+
+/** Allows the tokens that a grammar allows, from where the content begins. */
+export class GrammarSteering implements Steering {
+  private readonly tokens: number[] = [];
+  /** After each number of {@link tokens}. */
+  private readonly progress: Progress[];
+
+  constructor(private readonly options: GrammarSteeringOptions) {
+    const { constraint: { automaton }, track } = options;
+    const content: Progress = { kind: "content", automaton, state: automaton.start };
+    const begun = track === undefined || track.isContent(track.start);
+    this.progress = [begun ? content : { kind: "before", place: track.start }];
+  }
+
+  next(): undefined {
+    return undefined;
+  }
+
+  allowed(generated: readonly number[]): AllowedTokens | undefined {
+    const { masks, track } = this.options;
+    const progress = this.after(generated);
+    switch (progress.kind) {
+      case "before":
+        return masks.unending;
+      case "content": {
+        const allowed = masks.of(progress.automaton, progress.state);
+        const openers = generated.length === 0 ? track?.openers(track.start) : undefined;
+        return openers === undefined || openers.length === 0
+          ? allowed
+          : withTokens(allowed, openers);
+      }
+      case "nowhere":
+        // Only a guess can be here that is not drawn, or an answer whose reasoning ended with more than its tag.
+        return undefined;
+    }
+  }
+
+  private after(generated: readonly number[]): Progress {
+    const { tokens, progress } = this;
+    let same = 0;
+    while (same < tokens.length && tokens[same] === generated[same]) same++;
+    tokens.length = same;
+    progress.length = same + 1;
+    for (let index = same; index < generated.length; index++) {
+      progress.push(this.step(progress[index], generated, index));
+      tokens.push(generated[index]);
+    }
+    return progress[generated.length];
+  }
+
+  private step(before: Progress, generated: readonly number[], index: number): Progress {
+    const { track, tokenBytes } = this.options;
+    if (before.kind === "nowhere") return before;
+    const token = generated[index];
+    if (before.kind === "content") {
+      const { automaton } = before;
+      if (index === 0 && track?.openers(track.start).includes(token)) {
+        return { kind: "before", place: track.after(track.start, generated, 0) };
+      }
+      const bytes = tokenBytes(token);
+      const state = bytes.length > 0 ? automaton.after(before.state, bytes) : undefined;
+      return state === undefined ? { kind: "nowhere" } : { kind: "content", automaton, state };
+    }
+    const place = track!.after(before.place, generated, index);
+    if (!track!.isContent(place)) return { kind: "before", place };
+    const automaton = this.options.constraint.behindSpace;
+    const state = automaton.after(automaton.start, track!.rest(generated, index));
+    if (state !== undefined) return { kind: "content", automaton, state };
+    throw new M40Error(
+      "nothing_allowed",
+      "the token that ended the reasoning has begun an answer that its constraint does not allow. Ask again, " +
+        "or without reasoning.",
+    );
+  }
+}
+
+function withTokens({ mask }: AllowedTokens, tokens: readonly number[]): AllowedTokens {
+  const more = mask.slice();
+  for (const token of tokens) more[token >> 5] |= 1 << (token & 31);
+  return { mask: more, onlyEnd: false };
+}

@@ -1,0 +1,138 @@
+/**
+ * The fields by which a request says what its answer must be like: llama.cpp's and vLLM's names for the same,
+ * and OpenAI's `response_format`.
+ *
+ * @module
+ */
+import { z } from "zod";
+import type { Constraint } from "../engine/mod.ts";
+import { HttpError, unsupported } from "./errors.ts";
+import { boolean, describe, string, strings, wants } from "./fields.ts";
+
+const anything = (description: string) => z.unknown().optional().meta({ description });
+
+const structuredOutputs = z.object({
+  grammar: string("A grammar in GBNF."),
+  regex: string("A regular expression."),
+  choice: strings("Texts, of which the answer is one."),
+  json_object: boolean("Whether the answer is a JSON object."),
+  json: anything("A JSON Schema. Not supported."),
+  structural_tag: anything("Not supported: absent."),
+  whitespace_pattern: anything("Not supported: absent."),
+  disable_any_whitespace: anything("Not supported but for false."),
+  disable_additional_properties: anything("Not supported but for false."),
+}, wants("an object")).nullish().meta({
+  description: "vLLM's name for one of these. At most one may be there.",
+});
+
+/** What an answer must be like, alike in every route that generates. At most one of them may be there. */
+export const constraintFields = {
+  response_format: z.looseObject({ type: z.string(wants("a string")) }, wants("an object"))
+    .nullish().meta({
+      description:
+        '{"type": "json_object"}: the answer is a JSON object. {"type": "text"}: it is free. Others are not ' +
+        "supported.",
+    }),
+  grammar: string(
+    "A grammar in GBNF, llama.cpp's notation, that the answer matches; its text begins with the rule root.",
+  ),
+  regex: string("A regular expression that all of the answer matches."),
+  choice: strings("Texts, of which the answer is one."),
+  structured_outputs: structuredOutputs,
+  guided_grammar: string("vLLM's older name of grammar."),
+  guided_regex: string("vLLM's older name of regex."),
+  guided_choice: strings("vLLM's older name of choice."),
+  guided_json: anything("A JSON Schema, by vLLM's older name. Not supported."),
+  guided_whitespace_pattern: anything("Not supported: absent."),
+};
+
+/** What a schema with {@link constraintFields} gives of them. */
+export type ConstraintFields = {
+  [Field in keyof typeof constraintFields]?: z.output<(typeof constraintFields)[Field]>;
+};
+
+/** Options of vLLM's that change what a JSON Schema allows. */
+const REFUSED_OPTIONS = [
+  "structural_tag",
+  "whitespace_pattern",
+  "disable_any_whitespace",
+  "disable_additional_properties",
+] as const;
+
+/**
+ * What the answer must be like; undefined where the fields say nothing of it.
+ *
+ * @throws {HttpError} 400 naming the field: for more than one of them, and for what is not supported.
+ */
+export function constraintOf(fields: ConstraintFields): Constraint | undefined {
+  const found = [...constraintsOf(fields)];
+  if (found.length > 1) {
+    const [first, second] = found;
+    throw new HttpError(
+      400,
+      "invalid_request",
+      `${first.param} and ${second.param} both say what the answer must be like. Send one of them.`,
+      { param: second.param },
+    );
+  }
+  return found[0];
+}
+
+function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
+  yield* formatConstraint(fields.response_format);
+  const { structured_outputs: outputs } = fields;
+  const names: [string, string | null | undefined, "gbnf" | "regex"][] = [
+    ["grammar", fields.grammar, "gbnf"],
+    ["guided_grammar", fields.guided_grammar, "gbnf"],
+    ["structured_outputs.grammar", outputs?.grammar, "gbnf"],
+    ["regex", fields.regex, "regex"],
+    ["guided_regex", fields.guided_regex, "regex"],
+    ["structured_outputs.regex", outputs?.regex, "regex"],
+  ];
+  for (const [param, text, kind] of names) {
+    // An empty grammar is none, as llama.cpp's clients send it.
+    if (text == null || (text === "" && kind === "gbnf")) continue;
+    yield kind === "gbnf" ? { kind, text, param } : { kind, pattern: text, param };
+  }
+  const choices: [string, readonly string[] | undefined][] = [
+    ["choice", fields.choice],
+    ["guided_choice", fields.guided_choice],
+    ["structured_outputs.choice", outputs?.choice],
+  ];
+  for (const [param, texts] of choices) {
+    if (texts !== undefined) yield { kind: "choice", texts, param };
+  }
+  if (outputs?.json_object) yield { kind: "json_object", param: "structured_outputs.json_object" };
+  refuseSchema("structured_outputs.json", outputs?.json);
+  refuseSchema("guided_json", fields.guided_json);
+  for (const option of REFUSED_OPTIONS) {
+    const value = outputs?.[option];
+    if (value != null && value !== false) refuse(`structured_outputs.${option}`);
+  }
+  if (fields.guided_whitespace_pattern != null) refuse("guided_whitespace_pattern");
+}
+
+function* formatConstraint(format: ConstraintFields["response_format"]): Generator<Constraint> {
+  if (format == null || format.type === "text") return;
+  if (format.type !== "json_object") {
+    throw unsupported(
+      "response_format",
+      `response_format ${
+        describe(format.type)
+      } is not supported. Ask for "json_object", or send a grammar.`,
+    );
+  }
+  yield { kind: "json_object", param: "response_format" };
+}
+
+function refuse(param: string): never {
+  throw unsupported(param, `${param} is not supported. Leave it out.`);
+}
+
+function refuseSchema(param: string, schema: unknown): void {
+  if (schema == null) return;
+  throw unsupported(
+    param,
+    `${param}: JSON Schemas are not supported. Send a grammar that says the same.`,
+  );
+}
