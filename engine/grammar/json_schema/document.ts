@@ -1,0 +1,212 @@
+/**
+ * The places of a schema document: what `$id`, `$anchor` and `$dynamicAnchor` name, and where a `$ref`
+ * leads.
+ *
+ * @module
+ */
+import { refusal } from "./limits.ts";
+
+/** A schema in the document, or one that a constant stands for. */
+export interface Place {
+  /** A JSON pointer from the document's root; what errors name. */
+  readonly pointer: string;
+  readonly schema: unknown;
+  /** Tells places from each other: the pointer, but for schemas that stand for constants. */
+  readonly key: string;
+}
+
+export type Fields = Readonly<Record<string, unknown>>;
+
+export function isObject(value: unknown): value is Fields {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+const MAX_NESTING = 256;
+const MAX_PLACES = 100_000;
+/** The address of a document that has none. */
+const NO_ADDRESS = "schema:///";
+
+/** Keywords whose value is a schema, a list of schemas, or schemas by names. */
+const ONE = [
+  "additionalItems",
+  "additionalProperties",
+  "contains",
+  "contentSchema",
+  "else",
+  "if",
+  "items",
+  "not",
+  "propertyNames",
+  "then",
+  "unevaluatedItems",
+  "unevaluatedProperties",
+];
+const LISTS = ["allOf", "anyOf", "items", "oneOf", "prefixItems"];
+const NAMED = [
+  "$defs",
+  "definitions",
+  "dependencies",
+  "dependentSchemas",
+  "patternProperties",
+  "properties",
+];
+
+const escapeToken = (token: string) => token.replaceAll("~", "~0").replaceAll("/", "~1");
+const unescapeToken = (token: string) => token.replaceAll("~1", "/").replaceAll("~0", "~");
+
+export class Document {
+  /** Whether the document says that it is of a draft before 2019-09, where `$ref` stands alone. */
+  readonly refStandsAlone: boolean;
+  /** The keywords that it has anywhere. */
+  readonly keywords = new Set<string>();
+  private readonly idKeyword: string;
+  private readonly places = new Map<string, Place>();
+  /** The addresses of schemas that have one of their own, by their pointers. */
+  private readonly addresses = new Map<string, string>();
+  private readonly resources = new Map<string, string>();
+  private readonly anchors = new Map<string, string>();
+  /** By its name, the pointers of schemas that declare a dynamic anchor. */
+  private readonly dynamicAnchors = new Map<string, string[]>();
+
+  constructor(readonly root: unknown) {
+    const dialect = isObject(root) && typeof root.$schema === "string" ? root.$schema : "";
+    this.refStandsAlone = /draft-0[3467]/.test(dialect);
+    this.idKeyword = /draft-0[34]/.test(dialect) ? "id" : "$id";
+    if (/draft-03/.test(dialect)) {
+      throw refusal("/$schema", "draft 3 is not supported; write the schema in draft 4 or later");
+    }
+    this.index();
+  }
+
+  /** The place of a pointer, which must lead to something. */
+  at(pointer: string, from = pointer): Place {
+    const known = this.places.get(pointer);
+    if (known) return known;
+    let schema: unknown = this.root;
+    for (const token of pointer.split("/").slice(1).map(unescapeToken)) {
+      const inside = typeof schema === "object" && schema !== null && Object.hasOwn(schema, token);
+      if (!inside) throw refusal(from, `it leads to "#${pointer}", which is not there`);
+      schema = (schema as Fields)[token];
+    }
+    const place = { pointer, schema, key: pointer };
+    this.places.set(pointer, place);
+    return place;
+  }
+
+  /** The place inside another one. */
+  inside(place: Place, ...tokens: (string | number)[]): Place {
+    if (place.key !== place.pointer) {
+      const schema = tokens.reduce<unknown>((at, token) => (at as Fields)[token], place.schema);
+      return { pointer: place.pointer, schema, key: `${place.key}/${tokens.join("/")}` };
+    }
+    return this.at(place.pointer + tokens.map((t) => "/" + escapeToken(String(t))).join(""));
+  }
+
+  /** Where a `$ref` leads. */
+  follow(place: Place, keyword: "$ref" | "$dynamicRef"): Place {
+    const from = `${place.pointer}/${keyword}`;
+    const reference = (place.schema as Fields)[keyword];
+    if (typeof reference !== "string") throw refusal(from, "it must be a string");
+    const [address, fragment] = this.resolve(reference, this.addressOf(place.pointer), from);
+    const resource = this.resources.get(address);
+    if (resource === undefined) {
+      throw refusal(
+        from,
+        `"${reference}" is not in this document; put what it names into "$defs" and refer to that`,
+      );
+    }
+    if (fragment === "" || fragment.startsWith("/")) return this.at(resource + fragment, from);
+    const anchor = this.anchors.get(`${address}#${fragment}`);
+    if (anchor === undefined) {
+      throw refusal(from, `no schema has the anchor "${fragment}"; declare it by "$anchor"`);
+    }
+    return keyword === "$ref" ? this.at(anchor) : this.dynamic(fragment, anchor, from);
+  }
+
+  /**
+   * Where a dynamic reference leads depends on the way by which it was reached. The same way for all: to
+   * the document's own anchor, which is the outermost, or to the only one.
+   */
+  private dynamic(name: string, initial: string, from: string): Place {
+    const declared = this.dynamicAnchors.get(name) ?? [];
+    if (!declared.includes(initial)) return this.at(initial);
+    const outermost = declared.find((pointer) => this.resourceOf(pointer) === "");
+    if (outermost !== undefined) return this.at(outermost);
+    if (declared.length === 1) return this.at(initial);
+    throw refusal(
+      from,
+      `"${name}" is a dynamic anchor of several schemas, none of them the document's own; use "$ref"`,
+    );
+  }
+
+  private index(): void {
+    this.resources.set(NO_ADDRESS, "");
+    this.addresses.set("", NO_ADDRESS);
+    const pending: [schema: unknown, pointer: string, depth: number][] = [[this.root, "", 0]];
+    for (let seen = 0; pending.length > 0; seen++) {
+      const [schema, pointer, depth] = pending.pop()!;
+      if (depth > MAX_NESTING) {
+        throw refusal("", `its schemas are nested more than ${MAX_NESTING} deep`);
+      }
+      if (seen > MAX_PLACES) throw refusal("", `it has more than ${MAX_PLACES} schemas in it`);
+      if (!isObject(schema)) continue;
+      this.name(schema, pointer);
+      for (const keyword of Object.keys(schema)) this.keywords.add(keyword);
+      const add = (value: unknown, ...tokens: string[]) =>
+        pending.push([value, [pointer, ...tokens.map(escapeToken)].join("/"), depth + 1]);
+      for (const keyword of ONE) if (isObject(schema[keyword])) add(schema[keyword], keyword);
+      for (const keyword of LISTS) {
+        const list = schema[keyword];
+        if (Array.isArray(list)) list.forEach((item, i) => add(item, keyword, String(i)));
+      }
+      for (const keyword of NAMED) {
+        const named = schema[keyword];
+        if (!isObject(named)) continue;
+        for (const [name, value] of Object.entries(named)) add(value, keyword, name);
+      }
+    }
+  }
+
+  private name(schema: Fields, pointer: string): void {
+    const id = schema[this.idKeyword];
+    const covered = this.refStandsAlone && "$ref" in schema;
+    if (typeof id === "string" && !covered) {
+      const from = `${pointer}/${this.idKeyword}`;
+      const [address, fragment] = this.resolve(id, this.addressOf(pointer), from);
+      if (!id.startsWith("#")) {
+        this.addresses.set(pointer, address);
+        this.resources.set(address, pointer);
+      }
+      if (fragment !== "") this.anchors.set(`${address}#${fragment}`, pointer);
+    }
+    for (const keyword of ["$anchor", "$dynamicAnchor"]) {
+      const anchor = schema[keyword];
+      if (typeof anchor !== "string") continue;
+      this.anchors.set(`${this.addressOf(pointer)}#${anchor}`, pointer);
+      if (keyword === "$anchor") continue;
+      this.dynamicAnchors.set(anchor, [...this.dynamicAnchors.get(anchor) ?? [], pointer]);
+    }
+  }
+
+  /** The pointer of the schema with an address that a place lies in. */
+  private resourceOf(pointer: string): string {
+    for (let at = pointer;; at = at.slice(0, at.lastIndexOf("/"))) {
+      if (this.addresses.has(at)) return at;
+    }
+  }
+
+  private addressOf(pointer: string): string {
+    return this.addresses.get(this.resourceOf(pointer))!;
+  }
+
+  private resolve(reference: string, base: string, from: string): [string, string] {
+    try {
+      const url = new URL(reference, base);
+      const fragment = decodeURIComponent(url.hash.slice(1));
+      url.hash = "";
+      return [url.href, fragment];
+    } catch {
+      throw refusal(from, `"${reference}" is no reference that can be resolved`);
+    }
+  }
+}

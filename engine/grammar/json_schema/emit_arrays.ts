@@ -1,0 +1,155 @@
+/**
+ * JSON arrays of a shape.
+ *
+ * @module
+ */
+import type { Expression } from "../grammar.ts";
+import type { RuleWriter } from "./rule_writer.ts";
+import { choice, EMPTY, NOTHING, optional, repeat, sequence } from "./expressions.ts";
+import { MAX_STATES, refusal } from "./limits.ts";
+import { itemSchemas, prefixOf } from "./property_schemas.ts";
+import type { ArrayShape, Literal } from "./shapes.ts";
+import { isVacant } from "./vacant.ts";
+import { valuesOf } from "./finite_values.ts";
+
+/** Values of which each may be in an array once. */
+const MOST_DISTINCT = 8;
+
+export function arrayOf(emitter: RuleWriter, shape: ArrayShape, place: string): Expression {
+  const items = shape.unique !== undefined && (shape.most ?? Infinity) > 1
+    ? distinctItems(emitter, shape, shape.unique)
+    : shape.contains.length > 0
+    ? new Containing(emitter, shape, place).from(0, shape.contains.map(() => 0))
+    : plainItems(emitter, shape, place);
+  return emitter.enclosed("[", items, "]");
+}
+
+/** Items that need not know of each other. */
+function plainItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expression {
+  const fixed = Math.min(prefixOf(shape), shape.most ?? Infinity);
+  const comma = emitter.punctuation(",");
+  const item = (index: number) =>
+    emitter.value(itemSchemas(shape, index), `${place}/items/${index}`);
+  const room = shape.most === undefined ? undefined : shape.most - fixed;
+  const missing = Math.max(shape.least - fixed, 0);
+  const key = emitter.freshName("items");
+  const rest = (before: number): Expression => {
+    if (room === 0) return EMPTY;
+    const more = sequence(comma, item(fixed));
+    if (before > 0) return repeat(more, missing, room);
+    const some = sequence(
+      item(fixed),
+      repeat(more, Math.max(missing - 1, 0), room === undefined ? room : room - 1),
+    );
+    return missing > 0 ? some : optional(some);
+  };
+  const from = (index: number): Expression => {
+    if (index === fixed) return rest(index);
+    return emitter.rule(`${key}:${index}`, () => {
+      const present = sequence(...(index > 0 ? [comma] : []), item(index), from(index + 1));
+      return index >= shape.least ? optional(present) : present;
+    });
+  };
+  return from(0);
+}
+
+/** Items of which so many must follow one schema, and so many another: those so far are counted. */
+class Containing {
+  private readonly key: string;
+  private readonly fixed: number;
+
+  constructor(
+    private readonly emitter: RuleWriter,
+    private readonly shape: ArrayShape,
+    private readonly place: string,
+  ) {
+    this.key = emitter.freshName("containing");
+    this.fixed = Math.max(prefixOf(shape), shape.least, shape.most ?? 0);
+    const counts = shape.contains.map(({ least, most }) => Math.max(least, most ?? 0) + 1);
+    if (counts.reduce((all, one) => all * one, this.fixed + 1) > MAX_STATES) {
+      throw refusal(
+        shape.contains[0].place,
+        "items that are counted in several ways, or up to too large a number; use smaller numbers",
+      );
+    }
+  }
+
+  /** What may come from an item on, behind so many of each kind. */
+  from(index: number, counts: readonly number[]): Expression {
+    const { shape } = this;
+    if (shape.contains.some(({ most }, i) => counts[i] > (most ?? Infinity))) return NOTHING;
+    return this.emitter.rule(`${this.key}:${index}:${counts}`, () => {
+      const enough = shape.contains.every(({ least }, i) => counts[i] >= least);
+      const options: Expression[] = enough && index >= shape.least ? [EMPTY] : [];
+      if (index < (shape.most ?? Infinity)) options.push(...this.next(index, counts));
+      return choice(...options);
+    });
+  }
+
+  private next(index: number, counts: readonly number[]): Expression[] {
+    const { emitter, shape } = this;
+    // Behind the prefix all items are alike, but the first needs no comma.
+    const next = Math.min(index + 1, Math.max(this.fixed, 1));
+    return Array.from({ length: 2 ** shape.contains.length }, (_, set) => {
+      const literals = [...itemSchemas(shape, Math.min(index, prefixOf(shape)))];
+      const behind = shape.contains.map(({ item, least, most }, i) => {
+        const counted = set >> i & 1;
+        if (counted) literals.push(item);
+        // One too many is noticed only if those that do not count surely do not.
+        else if (most !== undefined) literals.push({ ...item, negated: !item.negated });
+        const enough = most === undefined ? least : most + 1;
+        return Math.min(counts[i] + counted, enough);
+      });
+      const separator = index > 0 ? [emitter.punctuation(",")] : [];
+      const value = emitter.value(literals, `${this.place}/items`);
+      return sequence(...separator, value, this.from(next, behind));
+    });
+  }
+}
+
+/** Items that all differ: of a few values each once, or of schemas that have nothing in common. */
+function distinctItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expression {
+  const { reader } = emitter;
+  const fixed = prefixOf(shape);
+  const items = Array.from({ length: fixed + 1 }, (_, i) => itemSchemas(shape, i));
+  if (shape.contains.length === 0 && areDistinct(emitter, shape, items)) {
+    return plainItems(emitter, { ...shape, unique: undefined }, place);
+  }
+  const values = fixed === 0 ? valuesOf(reader.readAll(items[0]), reader) : undefined;
+  if (!values || values.length > MOST_DISTINCT || shape.contains.length > 0) {
+    throw refusal(
+      place,
+      "that items differ can be had only where they are an enum of at most " +
+        `${MOST_DISTINCT} values, or tuples whose items cannot be equal; leave it out`,
+    );
+  }
+  const key = emitter.freshName("distinct");
+  const from = (used: number, count: number): Expression =>
+    emitter.rule(`${key}:${used}`, () => {
+      const options: Expression[] = count >= shape.least ? [EMPTY] : [];
+      if (count < (shape.most ?? Infinity)) {
+        values.forEach((value, i) => {
+          if (used >> i & 1) return;
+          const separator = count > 0 ? [emitter.punctuation(",")] : [];
+          options.push(sequence(...separator, value, from(used | 1 << i, count + 1)));
+        });
+      }
+      return choice(...options);
+    });
+  return from(0, 0);
+}
+
+/** Whether no two items of a tuple can be equal. */
+function areDistinct(
+  { reader }: RuleWriter,
+  shape: ArrayShape,
+  items: readonly (readonly Literal[])[],
+): boolean {
+  const fixed = items.length - 1;
+  const room = (shape.most ?? Infinity) - fixed;
+  const last = room > 0 && !isVacant(reader.readAll(items[fixed]), reader) ? fixed + 1 : fixed;
+  if (last > fixed && room > 1) return false;
+  return items.slice(0, last).every((a, i) =>
+    items.slice(i + 1, last).every((b) => isVacant(reader.readAll([...a, ...b]), reader))
+  );
+}

@@ -1,0 +1,151 @@
+/**
+ * JSON objects of a shape: the properties that are named, in their order, the optional ones with or without,
+ * then others.
+ *
+ * @module
+ */
+import type { Expression } from "../grammar.ts";
+import type { RuleWriter } from "./rule_writer.ts";
+import { freeString, quoted } from "./emit_strings.ts";
+import { choice, EMPTY, NOTHING, optional, repeat, sequence, text } from "./expressions.ts";
+import { refusal } from "./limits.ts";
+import { schemasOf, schemasWhere } from "./property_schemas.ts";
+import { ANY_STRING, type Literal, type ObjectShape } from "./shapes.ts";
+import type { TextAutomaton } from "./text_automaton.ts";
+
+/** Patterns of names that may be combined. */
+const MOST_PATTERNS = 6;
+
+interface Member {
+  readonly expression: Expression;
+  readonly required: boolean;
+}
+
+export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string): Expression {
+  const keys = new Set(shape.parts.flatMap((part) => [...part.properties.keys()]));
+  for (const key of shape.required) keys.add(key);
+  const members = [...keys].flatMap((key): Member[] => {
+    const required = shape.required.includes(key);
+    const schemas = schemasOf(shape, key, emitter.reader);
+    if (schemas.some(isNothing)) return required ? [{ expression: NOTHING, required }] : [];
+    const value = emitter.value(schemas, `${place}/properties/${key}`);
+    return [{ expression: member(emitter, text(JSON.stringify(key)), value), required }];
+  });
+  const others = otherMembers(emitter, shape, keys, place);
+  if (shape.least > members.length + 1 && others) {
+    throw refusal(
+      shape.place,
+      `at least ${shape.least} properties are wanted, of which ${members.length} have names in the ` +
+        "schema: of those without, no grammar can see to it that they differ. Name them in properties",
+    );
+  }
+  const count = { least: shape.least, most: shape.most ?? Infinity };
+  return emitter.enclosed("{", new Members(emitter, members, others, count).from(0, 0), "}");
+}
+
+const isNothing = ({ place, negated }: Literal) => place.schema === negated;
+
+const member = (emitter: RuleWriter, key: Expression, value: Expression) =>
+  sequence(key, emitter.punctuation(":"), value);
+
+/** One after the other, told apart by how many came before, as far as that matters. */
+class Members {
+  private readonly key: string;
+  /** More than so many need not be told from it. */
+  private readonly cap: number;
+
+  constructor(
+    private readonly emitter: RuleWriter,
+    private readonly members: readonly Member[],
+    private readonly others: Expression | undefined,
+    private readonly count: { least: number; most: number },
+  ) {
+    this.key = emitter.freshName("members");
+    const { least, most } = count;
+    // All are counted where there may not be so many, or not so few.
+    const limited = others ? Number.isFinite(most) : most < members.length;
+    this.cap = limited ? most + 1 : Math.max(1, least);
+  }
+
+  /** What may come from a member on, behind so many. */
+  from(index: number, before: number): Expression {
+    const count = Math.min(before, this.cap);
+    if (count > this.count.most) return NOTHING;
+    if (index === this.members.length) return this.end(count);
+    return this.emitter.rule(`${this.key}:${index}:${count}`, () => {
+      const { expression, required } = this.members[index];
+      const separator = count > 0 ? [this.emitter.punctuation(",")] : [];
+      const present = sequence(...separator, expression, this.from(index + 1, count + 1));
+      return required ? present : choice(present, this.from(index + 1, count));
+    });
+  }
+
+  /** Members without names in the schema. They may repeat each other, so only the first surely counts. */
+  private end(before: number): Expression {
+    const missing = this.count.least - before;
+    const room = this.count.most - before;
+    if (!this.others || room === 0) return missing > 0 ? NOTHING : EMPTY;
+    if (missing > 1) return NOTHING;
+    const most = Number.isFinite(room) ? room : undefined;
+    const next = sequence(this.emitter.punctuation(","), this.others);
+    if (before > 0) return repeat(next, Math.max(missing, 0), most);
+    const some = sequence(this.others, repeat(next, 0, most === undefined ? most : most - 1));
+    return missing > 0 ? some : optional(some);
+  }
+}
+
+/** A member whose name is none of `keys`; undefined where there can be none. */
+function otherMembers(
+  emitter: RuleWriter,
+  shape: ObjectShape,
+  keys: ReadonlySet<string>,
+  place: string,
+): Expression | undefined {
+  const { reader } = emitter;
+  const patterns = new Map(
+    shape.parts.flatMap((part) => part.patterns.map((one) => [one.pattern, one.place] as const)),
+  );
+  if (patterns.size > MOST_PATTERNS) {
+    throw refusal(
+      [...patterns.values()][0],
+      `${patterns.size} patterns of names meet here; at most ${MOST_PATTERNS} can be combined`,
+    );
+  }
+  const names = shape.names.length > 0 ? reader.readAll(shape.names).strings : [ANY_STRING];
+  const options: Expression[] = [];
+  for (let set = 0; set < 2 ** patterns.size; set++) {
+    const chosen = new Set([...patterns.keys()].filter((_, i) => set >> i & 1));
+    const schemas = schemasWhere(shape, undefined, (pattern) => chosen.has(pattern));
+    if (schemas.some(isNothing)) continue;
+    const value = () => emitter.value(schemas, `${place}/additionalProperties`);
+    if (patterns.size === 0 && keys.size === 0 && names.includes(ANY_STRING)) {
+      return emitter.rule(
+        emitter.freshName("member"),
+        () => member(emitter, freeString(emitter), value()),
+      );
+    }
+    for (const name of names) {
+      let automaton = reader.strings.of(name);
+      for (const [pattern, at] of patterns) {
+        const one = reader.strings.pattern(pattern, at);
+        automaton = chosen.has(pattern)
+          ? automaton.and(one, reader.budget, at)
+          : automaton.without(one, reader.budget, at);
+      }
+      automaton = withoutKeys(emitter, automaton, keys, shape.place);
+      if (!automaton.isEmpty) options.push(member(emitter, quoted(emitter, automaton), value()));
+    }
+  }
+  if (options.length === 0) return undefined;
+  return emitter.rule(emitter.freshName("member"), () => choice(...options));
+}
+
+function withoutKeys(
+  { reader }: RuleWriter,
+  automaton: TextAutomaton,
+  keys: ReadonlySet<string>,
+  place: string,
+): TextAutomaton {
+  if (keys.size === 0) return automaton;
+  return automaton.without(reader.strings.values([...keys], place), reader.budget, place);
+}

@@ -1,0 +1,127 @@
+/**
+ * JSON strings of a shape. Where anything is said of them but their length, a character has one spelling:
+ * escaped if it must be, by the short escape if there is one.
+ *
+ * @module
+ */
+import type { CodePointRange, Expression } from "../grammar.ts";
+import type { RuleWriter } from "./rule_writer.ts";
+import { among, choice, DIGIT, EMPTY, NOTHING, repeat, sequence, text } from "./expressions.ts";
+import { ANY_STRING, type StringShape } from "./shapes.ts";
+import type { TextAutomaton } from "./text_automaton.ts";
+
+const QUOTE = text('"');
+/** What stands in a string as it is. */
+const PLAIN: readonly CodePointRange[] = [
+  [0x20, 0x21],
+  [0x23, 0x5b],
+  [0x5d, 0xd7ff],
+  [0xe000, 0x10ffff],
+];
+const HEX = among([0x30, 0x39], [0x41, 0x46], [0x61, 0x66]);
+
+/** Escapes of four digits, of characters and not of halves of them. */
+const CODE = choice(
+  sequence(
+    choice(DIGIT, among([0x41, 0x43], [0x45, 0x46], [0x61, 0x63], [0x65, 0x66])),
+    repeat(HEX, 3, 3),
+  ),
+  sequence(among([0x44, 0x44], [0x64, 0x64]), among([0x30, 0x37]), repeat(HEX, 2, 2)),
+);
+const PAIR = sequence(
+  among([0x44, 0x44], [0x64, 0x64]),
+  among([0x38, 0x39], [0x41, 0x42], [0x61, 0x62]),
+  repeat(HEX, 2, 2),
+  text("\\u"),
+  among([0x44, 0x44], [0x64, 0x64]),
+  among([0x43, 0x46], [0x63, 0x66]),
+  repeat(HEX, 2, 2),
+);
+const CHARACTER = choice(
+  among(...PLAIN),
+  sequence(
+    text("\\"),
+    choice(
+      among(...[...'"\\/bfnrt'].map((c): CodePointRange => [c.charCodeAt(0), c.charCodeAt(0)])),
+      sequence(text("u"), choice(CODE, PAIR)),
+    ),
+  ),
+);
+
+/** Strings that a shape allows. */
+export function stringsOf(emitter: RuleWriter, shape: StringShape): Expression {
+  const { strings } = emitter.reader;
+  const listed = strings.listed(shape);
+  if (listed) return choice(...listed.map((value) => text(JSON.stringify(value))));
+  if (shape === ANY_STRING) return freeString(emitter);
+  if (shape.rules.length === 0 && shape.not.length === 0) {
+    return emitter.rule(`string of ${shape.least} to ${shape.most}`, () => {
+      const character = emitter.rule("character", () => CHARACTER);
+      return sequence(QUOTE, repeat(character, shape.least, shape.most), QUOTE);
+    });
+  }
+  return quoted(emitter, strings.of(shape));
+}
+
+export function freeString(emitter: RuleWriter): Expression {
+  return emitter.rule("string", () => {
+    const character = emitter.rule("character", () => CHARACTER);
+    return sequence(QUOTE, repeat(character, 0), QUOTE);
+  });
+}
+
+/** The strings of an automaton, as JSON. */
+export function quoted(emitter: RuleWriter, automaton: TextAutomaton): Expression {
+  if (automaton.isEmpty) return NOTHING;
+  return sequence(QUOTE, automatonRule(emitter, automaton, "quoted"));
+}
+
+/**
+ * A rule for each state of an automaton from which there is more than one way, what follows it inside;
+ * `quoted`: characters as in JSON strings, and a quote at the end.
+ */
+export function automatonRule(
+  emitter: RuleWriter,
+  automaton: TextAutomaton,
+  style: "plain" | "quoted",
+): Expression {
+  if (automaton.isEmpty) return NOTHING;
+  const id = emitter.freshName("automaton");
+  const { states } = automaton;
+  const end = style === "quoted" ? QUOTE : EMPTY;
+  const spell = style === "quoted" ? spelled : (ranges: CodePointRange[]) => among(...ranges);
+  const state = (number: number): Expression =>
+    emitter.rule(`${id}:${number}`, () => {
+      const byTarget = new Map<number, CodePointRange[]>();
+      for (const { first, last, target } of states[number].steps) {
+        byTarget.set(target, [...byTarget.get(target) ?? [], [first, last]]);
+      }
+      const options: Expression[] = states[number].accepts ? [end] : [];
+      for (const [target, ranges] of byTarget) {
+        if (target !== number) options.push(sequence(spell(ranges), state(target)));
+      }
+      const again = byTarget.get(number);
+      if (!again) return choice(...options);
+      return sequence(repeat(spell(again), 0), choice(...options));
+    });
+  return state(0);
+}
+
+/** One of these characters as it is written in a string. */
+function spelled(ranges: CodePointRange[]): Expression {
+  const options: Expression[] = [];
+  const plain = ranges.flatMap(([first, last]) =>
+    PLAIN.flatMap(([low, high]): CodePointRange[] => {
+      const range: CodePointRange = [Math.max(first, low), Math.min(last, high)];
+      return range[0] <= range[1] ? [range] : [];
+    })
+  );
+  if (plain.length > 0) options.push(among(...plain));
+  for (const code of ESCAPED) {
+    if (!ranges.some(([first, last]) => first <= code && code <= last)) continue;
+    options.push(text(JSON.stringify(String.fromCodePoint(code)).slice(1, -1)));
+  }
+  return choice(...options);
+}
+
+const ESCAPED = [...Array.from({ length: 0x20 }, (_, code) => code), 0x22, 0x5c];

@@ -1,0 +1,98 @@
+/**
+ * Writes the rules of a grammar: a rule for each set of schemas that a value must follow together.
+ *
+ * @module
+ */
+import type { Expression, Grammar } from "../grammar.ts";
+import { arrayOf } from "./emit_arrays.ts";
+import { numbersOf } from "./emit_numbers.ts";
+import { objectOf } from "./emit_objects.ts";
+import { automatonRule, stringsOf } from "./emit_strings.ts";
+import { among, choice, EMPTY, optional, repeat, sequence, text } from "./expressions.ts";
+import { keyOf, type SchemaReader } from "./reading.ts";
+import type { RuleWriter } from "./rule_writer.ts";
+import type { Alternatives, Literal } from "./shapes.ts";
+import { TextAutomaton } from "./text_automaton.ts";
+
+/** White space between the parts of arrays and objects. */
+export type Whitespace = "none" | "single" | "any";
+
+/** White space in one place at most, where any is allowed: some lines and their indents. */
+const MOST_SPACE = 64;
+
+export class Emitter implements RuleWriter {
+  private readonly rules = new Map<string, Expression>();
+  private readonly names = new Map<string, string>();
+  private readonly pending: (() => void)[] = [];
+  private fresh = 0;
+  private readonly space: Expression;
+  private readonly between: Expression;
+
+  constructor(readonly reader: SchemaReader, whitespace: Whitespace) {
+    const blank = among([0x09, 0x0a], [0x0d, 0x0d], [0x20, 0x20]);
+    this.space = whitespace === "any"
+      ? this.rule("space", () => repeat(blank, 0, MOST_SPACE))
+      : EMPTY;
+    this.between = whitespace === "single" ? optional(text(" ")) : this.space;
+  }
+
+  /** The grammar of a schema and everything that it refers to. */
+  grammar(root: Literal): Grammar {
+    const value = this.value([root], root.place.pointer);
+    const name = this.rule("root", () => value).name;
+    for (let next = this.pending.pop(); next; next = this.pending.pop()) next();
+    return { root: name, rules: this.rules };
+  }
+
+  /** The rule of values that follow all of several schemas. */
+  value(literals: readonly Literal[], place: string): Expression {
+    this.reader.budget.spend(literals.length, place);
+    const keys = literals.filter(({ place, negated }) => place.schema !== !negated).map(keyOf);
+    const key = [...new Set(keys)].sort().join("\n");
+    return this.rule(`value:${key}`, () => this.body(this.reader.readAll(literals), place));
+  }
+
+  /** A rule, which is made when it is named for the first time. */
+  rule(key: string, make: () => Expression): Extract<Expression, { kind: "rule" }> {
+    const known = this.names.get(key);
+    if (known !== undefined) return { kind: "rule", name: known };
+    this.reader.budget.rule("");
+    const name = /^[a-z]+$/.test(key) ? key : `r${this.names.size}`;
+    this.names.set(key, name);
+    this.pending.push(() => this.rules.set(name, make()));
+    return { kind: "rule", name };
+  }
+
+  /** A key of rules that nobody else has. */
+  freshName(kind: string): string {
+    return `${kind} ${this.fresh++}`;
+  }
+
+  /** Something before and behind which there may be space. */
+  punctuation(mark: "," | ":"): Expression {
+    return this.rule(mark, () => sequence(this.space, text(mark), this.between));
+  }
+
+  /** A bracket with what is inside. */
+  enclosed(open: string, inside: Expression, close: string): Expression {
+    return sequence(text(open), this.space, inside, this.space, text(close));
+  }
+
+  private body(all: Alternatives, place: string): Expression {
+    const { budget } = this.reader;
+    const options: Expression[] = [];
+    if (all.null) options.push(text("null"));
+    for (const value of all.booleans) options.push(text(String(value)));
+    for (const shape of all.numbers) {
+      const numbers = numbersOf(shape, budget);
+      options.push(
+        numbers instanceof TextAutomaton ? automatonRule(this, numbers, "plain") : numbers,
+      );
+    }
+    for (const shape of all.strings) options.push(stringsOf(this, shape));
+    for (const shape of all.arrays) options.push(arrayOf(this, shape, place));
+    for (const shape of all.objects) options.push(objectOf(this, shape, place));
+    budget.spend(options.length, place);
+    return choice(...options);
+  }
+}

@@ -1,0 +1,26 @@
+/**
+ * The values of alternatives, where they are listed.
+ *
+ * @module
+ */
+import type { Expression } from "../grammar.ts";
+import { text } from "./expressions.ts";
+import { allowedValues } from "./number_values.ts";
+import type { SchemaReader } from "./reading.ts";
+import type { Alternatives } from "./shapes.ts";
+
+/** The texts of all values, which all differ; undefined where they are not listed. */
+export function valuesOf(all: Alternatives, reader: SchemaReader): Expression[] | undefined {
+  if (all.arrays.length > 0 || all.objects.length > 0) return undefined;
+  const values: unknown[] = [...(all.null ? [null] : []), ...all.booleans];
+  for (const shape of all.numbers) {
+    if (!shape.values) return undefined;
+    values.push(...allowedValues(shape));
+  }
+  for (const shape of all.strings) {
+    const listed = reader.strings.listed(shape);
+    if (!listed) return undefined;
+    values.push(...listed);
+  }
+  return [...new Set(values.map((value) => JSON.stringify(value)))].map(text);
+}

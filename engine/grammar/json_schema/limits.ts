@@ -1,0 +1,51 @@
+/**
+ * What a schema may cost, and how one is refused: with the keyword and the place that it is about.
+ *
+ * @module
+ */
+import { M40Error } from "../../errors.ts";
+
+/** Values in one `enum`, or in all that follow from one place. */
+export const MAX_VALUES = 20_000;
+/** Alternatives that one place of a schema may come to, by products of `anyOf`, `allOf` and the like. */
+export const MAX_ALTERNATIVES = 256;
+/** States of an automaton of strings or digits. */
+export const MAX_STATES = 4096;
+/** The longest counted repetition. A larger `maxLength` or `maxItems` is held to it, a larger minimum refused. */
+export const MAX_COUNT = 2048;
+/** In-place applicators (`allOf`, `$ref`, `not`, ...) inside each other. */
+export const MAX_DEPTH = 200;
+/** Rules of a grammar. */
+const MAX_RULES = 20_000;
+/** Characters of a place that an error shows: its end. */
+const MOST_SHOWN = 200;
+/** Units of work: schemas expanded, shapes intersected, states made. */
+const MAX_WORK = 400_000;
+
+/** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */
+export function refusal(place: string, message: string): M40Error {
+  const shown = place.length > MOST_SHOWN ? "..." + place.slice(-MOST_SHOWN) : place;
+  return new M40Error("invalid_request", `JSON Schema at "#${shown}": ${message}`);
+}
+
+/** Counts what a schema costs, so that a hostile one ends in an error soon. */
+export class Budget {
+  private work = 0;
+  private rules = 0;
+
+  spend(units: number, place: string): void {
+    this.work += units;
+    if (this.work > MAX_WORK) {
+      throw refusal(place, "the schema is too complex to be made into a grammar; make it simpler");
+    }
+  }
+
+  rule(place: string): void {
+    if (++this.rules > MAX_RULES) {
+      throw refusal(
+        place,
+        `the schema needs more than ${MAX_RULES} grammar rules; make it simpler`,
+      );
+    }
+  }
+}

@@ -1,0 +1,34 @@
+/**
+ * JSON Schema (draft 2020-12, and what drafts 4 to 7 spell otherwise) as a grammar: every text of it is
+ * JSON that the schema accepts. What cannot be enforced is an error that names the keyword and its place.
+ *
+ * @module
+ */
+import type { Grammar } from "../grammar.ts";
+import { Emitter, type Whitespace } from "./emitter.ts";
+import { Budget } from "./limits.ts";
+import { prune } from "./prune.ts";
+import { Reader } from "./reader.ts";
+
+export type { Whitespace } from "./emitter.ts";
+
+/** How the JSON of a schema is written. */
+export interface JsonSchemaOptions {
+  /**
+   * White space between the parts of arrays and objects: none; at most one blank behind commas and colons;
+   * or as one likes. Default "single".
+   */
+  readonly whitespace?: Whitespace;
+}
+
+/**
+ * The grammar of a schema.
+ *
+ * @throws {M40Error} `invalid_request` where the schema is wrong, asks for what no grammar can see to, or is
+ *   too complex.
+ */
+export function grammarOfSchema(schema: unknown, options: JsonSchemaOptions = {}): Grammar {
+  const reader = new Reader(schema, new Budget());
+  const emitter = new Emitter(reader, options.whitespace ?? "single");
+  return prune(emitter.grammar({ place: reader.document.at(""), negated: false }));
+}

@@ -1,0 +1,50 @@
+/**
+ * Which schemas the value of a property, or an item, must follow.
+ *
+ * @module
+ */
+import type { SchemaReader } from "./reading.ts";
+import { NOTHING_FOLLOWS } from "./read_objects.ts";
+import type { ArrayShape, Literal, ObjectShape } from "./shapes.ts";
+
+/** What an object's shape wants of the value of a property with a given name. */
+export function schemasOf(shape: ObjectShape, key: string, reader: SchemaReader): Literal[] {
+  if (shape.names.length > 0) {
+    const names = reader.readAll(shape.names).strings;
+    if (!names.some((one) => reader.strings.admits(one, key))) return [NOTHING_FOLLOWS];
+  }
+  return schemasWhere(
+    shape,
+    key,
+    (pattern, place) => reader.strings.pattern(pattern, place).accepts(key),
+  );
+}
+
+/** The same for a name that only its patterns know, or nobody. */
+export function schemasWhere(
+  shape: ObjectShape,
+  key: string | undefined,
+  matches: (pattern: string, place: string) => boolean,
+): Literal[] {
+  return shape.parts.flatMap((part) => {
+    const patterns = part.patterns.filter((one) => matches(one.pattern, one.place));
+    const known = key !== undefined && part.properties.has(key);
+    const wanted = known ? [part.properties.get(key)] : [];
+    wanted.push(...patterns.map((one) => one.literal));
+    if (!known && patterns.length === 0) wanted.push(part.additional);
+    return wanted.filter((literal) => literal !== undefined);
+  });
+}
+
+/** What an array's shape wants of an item. */
+export function itemSchemas(shape: ArrayShape, index: number): Literal[] {
+  return shape.parts.flatMap((part) => {
+    const literal = index < part.prefix.length ? part.prefix[index] : part.rest;
+    return literal ? [literal] : [];
+  });
+}
+
+/** From where on all items are alike. */
+export function prefixOf(shape: ArrayShape): number {
+  return Math.max(0, ...shape.parts.map((part) => part.prefix.length));
+}

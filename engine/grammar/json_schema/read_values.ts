@@ -1,0 +1,148 @@
+/**
+ * `type`, `enum` and `const`.
+ *
+ * @module
+ */
+import type { Place } from "./document.ts";
+import { MAX_ALTERNATIVES, MAX_VALUES, refusal } from "./limits.ts";
+import type { At, Group } from "./reading.ts";
+import {
+  ALL,
+  type Alternatives,
+  ANY_NUMBER,
+  ANY_STRING,
+  intersection,
+  limited,
+  only,
+  union,
+} from "./shapes.ts";
+
+const TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"];
+
+function typesOf({ schema, place }: At): string[] {
+  const types = Array.isArray(schema.type) ? schema.type : [schema.type];
+  for (const type of types) {
+    if (!TYPES.includes(type)) {
+      throw refusal(
+        `${place.pointer}/type`,
+        `${JSON.stringify(type)} is no type; there are ${TYPES.join(", ")}`,
+      );
+    }
+  }
+  return types;
+}
+
+/** Numbers of these types; with both of none, none. */
+function numbers(integers: boolean, fractions: boolean) {
+  if (integers && fractions) return [ANY_NUMBER];
+  if (!integers && !fractions) return [];
+  return [{ ...ANY_NUMBER, kind: integers ? "integer" as const : "fraction" as const }];
+}
+
+const type: Group = {
+  keywords: ["type"],
+  holds(at) {
+    const types = typesOf(at);
+    const any = types.includes("number");
+    return {
+      null: types.includes("null"),
+      booleans: types.includes("boolean") ? ALL.booleans : [],
+      numbers: numbers(any || types.includes("integer"), any),
+      strings: types.includes("string") ? ALL.strings : [],
+      arrays: types.includes("array") ? ALL.arrays : [],
+      objects: types.includes("object") ? ALL.objects : [],
+    };
+  },
+  fails(at) {
+    const types = typesOf(at);
+    const any = types.includes("number");
+    return {
+      null: !types.includes("null"),
+      booleans: types.includes("boolean") ? [] : ALL.booleans,
+      numbers: numbers(!any && !types.includes("integer"), !any),
+      strings: types.includes("string") ? [] : ALL.strings,
+      arrays: types.includes("array") ? [] : ALL.arrays,
+      objects: types.includes("object") ? [] : ALL.objects,
+    };
+  },
+};
+
+/** A schema of just this array or object. */
+function schemaOf(value: object): unknown {
+  if (Array.isArray(value)) {
+    return {
+      type: "array",
+      prefixItems: value.map((item) => ({ const: item })),
+      minItems: value.length,
+      maxItems: value.length,
+    };
+  }
+  const keys = Object.keys(value);
+  return {
+    type: "object",
+    properties: Object.fromEntries(keys.map((key) => [key, { const: (value as never)[key] }])),
+    required: keys,
+    maxProperties: keys.length,
+  };
+}
+
+function listed(values: readonly unknown[], at: At, keyword: string, negated: boolean) {
+  const pointer = `${at.place.pointer}/${keyword}`;
+  if (values.length > MAX_VALUES) {
+    throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} can be had`);
+  }
+  at.reader.budget.spend(values.length, pointer);
+  const compounds = values.filter((value) => typeof value === "object" && value !== null);
+  if (compounds.length > MAX_ALTERNATIVES) {
+    throw refusal(
+      pointer,
+      `it has ${compounds.length} arrays and objects; at most ${MAX_ALTERNATIVES} can be had`,
+    );
+  }
+  const compound = compounds.map((value, i): Alternatives => {
+    const key = `${at.place.key}/${keyword}=${i}`;
+    const place: Place = { pointer, schema: schemaOf(value as object), key };
+    return at.reader.read({ place, negated });
+  });
+  const strings = values.filter((value) => typeof value === "string");
+  const numbers = values.filter((value) => typeof value === "number");
+  if (negated) {
+    const others = limited({
+      null: !values.includes(null),
+      booleans: ALL.booleans.filter((value) => !values.includes(value)),
+      numbers: [{ ...ANY_NUMBER, not: numbers }],
+      strings: [{ ...ANY_STRING, not: strings, place: pointer }],
+    });
+    return compound.reduce((all, one) => intersection(all, one, at.reader.budget, pointer), others);
+  }
+  return union([
+    ...compound,
+    only({
+      null: values.includes(null),
+      booleans: ALL.booleans.filter((value) => values.includes(value)),
+      numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: [...new Set(numbers)] }] : [],
+      strings: strings.length > 0
+        ? [{ ...ANY_STRING, values: [...new Set(strings)], place: pointer }]
+        : [],
+    }),
+  ], pointer);
+}
+
+function enumOf({ schema, place }: At): readonly unknown[] {
+  if (!Array.isArray(schema.enum)) throw refusal(`${place.pointer}/enum`, "it must be a list");
+  return schema.enum;
+}
+
+const enumeration: Group = {
+  keywords: ["enum"],
+  holds: (at) => listed(enumOf(at), at, "enum", false),
+  fails: (at) => listed(enumOf(at), at, "enum", true),
+};
+
+const constant: Group = {
+  keywords: ["const"],
+  holds: (at) => listed([at.schema.const], at, "const", false),
+  fails: (at) => listed([at.schema.const], at, "const", true),
+};
+
+export const VALUE_GROUPS: readonly Group[] = [type, enumeration, constant];

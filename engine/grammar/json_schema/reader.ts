@@ -1,0 +1,146 @@
+/**
+ * Reads schemas: what one says, or its opposite, as alternatives.
+ *
+ * @module
+ */
+import { Document, type Fields, isObject, type Place } from "./document.ts";
+import { type Budget, MAX_DEPTH, refusal } from "./limits.ts";
+import { ARRAY_GROUPS } from "./read_arrays.ts";
+import { LOGIC_GROUPS } from "./read_logic.ts";
+import { NUMBER_GROUPS } from "./read_numbers.ts";
+import { OBJECT_GROUPS } from "./read_objects.ts";
+import { STRING_GROUPS } from "./read_strings.ts";
+import { UNEVALUATED } from "./read_unevaluated.ts";
+import { VALUE_GROUPS } from "./read_values.ts";
+import { ALL, type Alternatives, intersection, type Literal, NONE, union } from "./shapes.ts";
+import { type At, type Group, keyOf, type SchemaReader } from "./reading.ts";
+import { StringSets } from "./string_sets.ts";
+
+const GROUPS: readonly Group[] = [
+  ...VALUE_GROUPS,
+  ...NUMBER_GROUPS,
+  ...STRING_GROUPS,
+  ...ARRAY_GROUPS,
+  ...OBJECT_GROUPS,
+  ...LOGIC_GROUPS,
+];
+const REFERENCE = LOGIC_GROUPS.filter((group) => group.keywords.includes("$ref"));
+/** Of other drafts, or of OpenAPI: they would change what is accepted, and are not understood. */
+const FOREIGN = ["$recursiveRef", "disallow", "divisibleBy", "extends"];
+
+export class Reader implements SchemaReader {
+  readonly document: Document;
+  readonly strings: StringSets;
+  /** Whether any keyword looks at what others have evaluated. */
+  readonly looksAtEvaluated: boolean;
+  private readonly known = new Map<string, Alternatives>();
+  private readonly underWay = new Set<string>();
+
+  constructor(schema: unknown, readonly budget: Budget) {
+    this.document = new Document(schema);
+    this.strings = new StringSets(this.budget);
+    this.looksAtEvaluated = this.document.keywords.has("unevaluatedItems") ||
+      this.document.keywords.has("unevaluatedProperties");
+  }
+
+  /** The schema inside another one. */
+  literal(place: Place, ...tokens: (string | number)[]): Literal {
+    return { place: this.document.inside(place, ...tokens), negated: false };
+  }
+
+  /** What a schema says, or its opposite. */
+  read(literal: Literal): Alternatives {
+    const key = keyOf(literal);
+    const known = this.known.get(key);
+    if (known) return known;
+    const { pointer } = literal.place;
+    if (this.underWay.has(key)) {
+      throw refusal(pointer, "the schema leads back to itself without a property or item between");
+    }
+    if (this.underWay.size >= MAX_DEPTH) {
+      throw refusal(pointer, `schemas refer to each other more than ${MAX_DEPTH} deep`);
+    }
+    this.budget.spend(1, pointer);
+    this.underWay.add(key);
+    try {
+      const found = literal.negated
+        ? unseen(this.opposite(literal.place))
+        : this.says(literal.place);
+      this.known.set(key, found);
+      return found;
+    } finally {
+      this.underWay.delete(key);
+    }
+  }
+
+  /** What all of several schemas say. */
+  readAll(literals: readonly Literal[]): Alternatives {
+    return literals.reduce(
+      (all, literal) => intersection(all, this.read(literal), this.budget, literal.place.pointer),
+      ALL,
+    );
+  }
+
+  private says(place: Place): Alternatives {
+    if (place.schema === true) return ALL;
+    if (place.schema === false) return NONE;
+    const at = this.at(place);
+    const said = this.groups(at.schema).reduce(
+      (all, group) => intersection(all, group.holds(at), this.budget, place.pointer),
+      ALL,
+    );
+    return UNEVALUATED.filter((late) => Object.hasOwn(at.schema, late.keyword))
+      .reduce((all, late) => late.add(at, all), said);
+  }
+
+  private opposite(place: Place): Alternatives {
+    if (place.schema === true) return NONE;
+    if (place.schema === false) return ALL;
+    const at = this.at(place);
+    const late = UNEVALUATED.find((one) => Object.hasOwn(at.schema, one.keyword));
+    if (late) {
+      throw refusal(
+        `${place.pointer}/${late.keyword}`,
+        "the opposite of it is wanted here (by not, oneOf or if), which no grammar can be made of",
+      );
+    }
+    return union(this.groups(at.schema).map((group) => group.fails(at)), place.pointer);
+  }
+
+  private at(place: Place): At {
+    const { schema, pointer } = place;
+    if (!isObject(schema)) {
+      throw refusal(pointer, `a schema is an object or a boolean, not ${JSON.stringify(schema)}`);
+    }
+    for (const keyword of FOREIGN) {
+      if (Object.hasOwn(schema, keyword)) {
+        throw refusal(
+          `${pointer}/${keyword}`,
+          "this keyword is not supported; use those of draft 2020-12",
+        );
+      }
+    }
+    if (schema.nullable === true) {
+      throw refusal(`${pointer}/nullable`, 'it is not JSON Schema; list "null" among the types');
+    }
+    return { place, schema, reader: this };
+  }
+
+  private groups(schema: Fields): readonly Group[] {
+    const among = this.document.refStandsAlone && Object.hasOwn(schema, "$ref")
+      ? REFERENCE
+      : GROUPS;
+    return among.filter((group) => group.keywords.some((name) => Object.hasOwn(schema, name)));
+  }
+}
+
+/** The same values, of which nothing counts as evaluated: what `not` looks at does not. */
+function unseen(all: Alternatives): Alternatives {
+  const hide = <T extends { evaluates: boolean }>(parts: readonly T[]) =>
+    parts.map((part) => ({ ...part, evaluates: false }));
+  return {
+    ...all,
+    arrays: all.arrays.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),
+    objects: all.objects.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),
+  };
+}

@@ -1,0 +1,47 @@
+/**
+ * What keywords are read with.
+ *
+ * @module
+ */
+import type { Document, Fields, Place } from "./document.ts";
+import type { Budget } from "./limits.ts";
+import type { Alternatives, Literal } from "./shapes.ts";
+import type { StringSets } from "./string_sets.ts";
+
+/** Reads schemas, each once. */
+export interface SchemaReader {
+  readonly budget: Budget;
+  readonly document: Document;
+  readonly strings: StringSets;
+  /** Whether any keyword looks at what others have evaluated. */
+  readonly looksAtEvaluated: boolean;
+  /** The schema inside another one. */
+  literal(place: Place, ...tokens: (string | number)[]): Literal;
+  /** What a schema says, or its opposite. */
+  read(literal: Literal): Alternatives;
+  /** What all of several schemas say. */
+  readAll(literals: readonly Literal[]): Alternatives;
+}
+
+/** A schema that is being read. */
+export interface At {
+  readonly place: Place;
+  readonly schema: Fields;
+  readonly reader: SchemaReader;
+}
+
+/** Keywords that say something together: what they say, and what a value is like that they refuse. */
+export interface Group {
+  readonly keywords: readonly string[];
+  holds(at: At): Alternatives;
+  fails(at: At): Alternatives;
+}
+
+/** Keywords that look at what the others have evaluated: added to what those say. */
+export interface LateGroup {
+  readonly keyword: string;
+  add(at: At, before: Alternatives): Alternatives;
+}
+
+/** Names a literal. */
+export const keyOf = ({ place, negated }: Literal): string => (negated ? "!" : "=") + place.key;

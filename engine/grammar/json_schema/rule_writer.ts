@@ -1,0 +1,22 @@
+/**
+ * What types of values write their rules with.
+ *
+ * @module
+ */
+import type { Expression } from "../grammar.ts";
+import type { SchemaReader } from "./reading.ts";
+import type { Literal } from "./shapes.ts";
+
+export interface RuleWriter {
+  readonly reader: SchemaReader;
+  /** The rule of values that follow all of several schemas. */
+  value(literals: readonly Literal[], place: string): Expression;
+  /** A rule, which is made when it is named for the first time. */
+  rule(key: string, make: () => Expression): Expression;
+  /** A key of rules that nobody else has. */
+  freshName(kind: string): string;
+  /** Something before and behind which there may be space. */
+  punctuation(mark: "," | ":"): Expression;
+  /** A bracket with what is inside. */
+  enclosed(open: string, inside: Expression, close: string): Expression;
+}

@@ -1,0 +1,275 @@
+/**
+ * What is left of a schema when all of its keywords are applied: for each type of JSON, alternatives that
+ * say everything that a value of it must be like.
+ *
+ * @module
+ */
+import type { Place } from "./document.ts";
+import { type Budget, MAX_ALTERNATIVES, refusal } from "./limits.ts";
+
+/** A schema that a value must follow, or must not. */
+export interface Literal {
+  readonly place: Place;
+  readonly negated: boolean;
+}
+
+/** Bounds are included; an excluded one is moved to the next number that can be told from it. */
+export interface NumberShape {
+  readonly kind: "any" | "integer" | "fraction";
+  readonly least: number;
+  readonly most: number;
+  readonly multiples: readonly { of: number; place: string; negated: boolean }[];
+  readonly values?: readonly number[];
+  readonly not: readonly number[];
+}
+
+/** A pattern or a format. */
+export interface StringRule {
+  readonly kind: "pattern" | "format";
+  readonly name: string;
+  readonly place: string;
+  readonly negated: boolean;
+}
+
+export interface StringShape {
+  readonly least: number;
+  readonly most?: number;
+  readonly rules: readonly StringRule[];
+  readonly values?: readonly string[];
+  readonly not: readonly string[];
+  readonly place: string;
+}
+
+/** What one schema says of items; `evaluates`: `unevaluatedItems` leaves alone what it names. */
+export interface ArrayPart {
+  readonly prefix: readonly Literal[];
+  readonly rest?: Literal;
+  readonly evaluates: boolean;
+}
+
+export interface Contains {
+  readonly item: Literal;
+  readonly least: number;
+  readonly most?: number;
+  readonly place: string;
+}
+
+export interface ArrayShape {
+  readonly parts: readonly ArrayPart[];
+  readonly contains: readonly Contains[];
+  readonly least: number;
+  readonly most?: number;
+  /** The place of `uniqueItems`. */
+  readonly unique?: string;
+  readonly place: string;
+}
+
+/** What one schema says of properties. */
+export interface ObjectPart {
+  readonly properties: ReadonlyMap<string, Literal | undefined>;
+  readonly patterns: readonly { pattern: string; place: string; literal?: Literal }[];
+  readonly additional?: Literal;
+  readonly evaluates: boolean;
+}
+
+export interface ObjectShape {
+  readonly parts: readonly ObjectPart[];
+  readonly names: readonly Literal[];
+  readonly required: readonly string[];
+  readonly least: number;
+  readonly most?: number;
+  readonly place: string;
+}
+
+export interface Alternatives {
+  readonly null: boolean;
+  /** Which of false and true. */
+  readonly booleans: readonly boolean[];
+  readonly numbers: readonly NumberShape[];
+  readonly strings: readonly StringShape[];
+  readonly arrays: readonly ArrayShape[];
+  readonly objects: readonly ObjectShape[];
+}
+
+export const ANY_NUMBER: NumberShape = {
+  kind: "any",
+  least: -Infinity,
+  most: Infinity,
+  multiples: [],
+  not: [],
+};
+export const ANY_STRING: StringShape = { least: 0, rules: [], not: [], place: "" };
+export const ANY_ARRAY: ArrayShape = { parts: [], contains: [], least: 0, place: "" };
+export const ANY_OBJECT: ObjectShape = { parts: [], names: [], required: [], least: 0, place: "" };
+
+export const NONE: Alternatives = {
+  null: false,
+  booleans: [],
+  numbers: [],
+  strings: [],
+  arrays: [],
+  objects: [],
+};
+export const ALL: Alternatives = {
+  null: true,
+  booleans: [false, true],
+  numbers: [ANY_NUMBER],
+  strings: [ANY_STRING],
+  arrays: [ANY_ARRAY],
+  objects: [ANY_OBJECT],
+};
+
+/** Any value but that those of the types named are as said. */
+export const limited = (types: Partial<Alternatives>): Alternatives => ({ ...ALL, ...types });
+/** Only values of the types named. */
+export const only = (types: Partial<Alternatives>): Alternatives => ({ ...NONE, ...types });
+
+const least = (a?: number, b?: number) =>
+  a === undefined ? b : b === undefined ? a : Math.min(a, b);
+
+function shared<T>(a?: readonly T[], b?: readonly T[]): readonly T[] | undefined {
+  if (!a || !b) return a ?? b;
+  const known = new Set(b);
+  return a.filter((value) => known.has(value));
+}
+
+/** Both lists; what was read once may be in both. */
+const joined = <T>(a: readonly T[], b: readonly T[]): readonly T[] => [...new Set([...a, ...b])];
+
+function meetNumbers(a: NumberShape, b: NumberShape): NumberShape | undefined {
+  if (a === ANY_NUMBER) return b;
+  if (b === ANY_NUMBER) return a;
+  if (a.kind !== b.kind && a.kind !== "any" && b.kind !== "any") return undefined;
+  const shape = {
+    kind: a.kind === "any" ? b.kind : a.kind,
+    least: Math.max(a.least, b.least),
+    most: Math.min(a.most, b.most),
+    multiples: joined(a.multiples, b.multiples),
+    not: joined(a.not, b.not),
+    values: shared(a.values, b.values),
+  };
+  if (shape.least > shape.most) return undefined;
+  if (!shape.values) return shape;
+  const values = shape.values.filter((value) => admits(shape, value));
+  return values.length > 0 ? { ...shape, values } : undefined;
+}
+
+/** Whether a value of a list is within everything else that is said, but for multiples. */
+function admits(shape: NumberShape, value: number): boolean {
+  if (value < shape.least || value > shape.most || shape.not.includes(value)) return false;
+  return shape.kind === "any" || Number.isInteger(value) === (shape.kind === "integer");
+}
+
+function meetStrings(a: StringShape, b: StringShape): StringShape | undefined {
+  if (a === ANY_STRING) return b;
+  if (b === ANY_STRING) return a;
+  const shape = {
+    least: Math.max(a.least, b.least),
+    most: least(a.most, b.most),
+    rules: joined(a.rules, b.rules),
+    not: joined(a.not, b.not),
+    values: shared(a.values, b.values),
+    place: a.place,
+  };
+  if (shape.most !== undefined && shape.least > shape.most) return undefined;
+  if (!shape.values) return shape;
+  const refused = new Set(shape.not);
+  const values = shape.values.filter((value) => {
+    const length = [...value].length;
+    return length >= shape.least && length <= (shape.most ?? Infinity) && !refused.has(value);
+  });
+  return values.length > 0 ? { ...shape, not: [], values } : undefined;
+}
+
+function meetArrays(a: ArrayShape, b: ArrayShape): ArrayShape | undefined {
+  if (a === ANY_ARRAY) return b;
+  if (b === ANY_ARRAY) return a;
+  const shape = {
+    parts: joined(a.parts, b.parts),
+    contains: joined(a.contains, b.contains),
+    least: Math.max(a.least, b.least),
+    most: least(a.most, b.most),
+    unique: a.unique ?? b.unique,
+    place: a.place,
+  };
+  return shape.most !== undefined && shape.least > shape.most ? undefined : shape;
+}
+
+function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape | undefined {
+  if (a === ANY_OBJECT) return b;
+  if (b === ANY_OBJECT) return a;
+  const shape = {
+    parts: joined(a.parts, b.parts),
+    names: joined(a.names, b.names),
+    required: joined(a.required, b.required),
+    least: Math.max(a.least, b.least),
+    most: least(a.most, b.most),
+    place: a.place,
+  };
+  const wanted = Math.max(shape.least, shape.required.length);
+  return shape.most !== undefined && wanted > shape.most ? undefined : shape;
+}
+
+/** What it costs to look at a shape. */
+const sizeOf = (shape: object) => "parts" in shape ? (shape.parts as unknown[]).length : 0;
+
+function meetAll<T extends object>(
+  a: readonly T[],
+  b: readonly T[],
+  meet: (a: T, b: T) => T | undefined,
+  budget: Budget,
+  place: string,
+): readonly T[] {
+  const found = new Set<T>();
+  for (const left of a) {
+    for (const right of b) {
+      budget.spend(1 + sizeOf(left) + sizeOf(right), place);
+      const both = left === right ? left : meet(left, right);
+      if (both) found.add(both);
+    }
+    if (found.size > MAX_ALTERNATIVES) throw tooMany(place);
+  }
+  return [...found];
+}
+
+const tooMany = (place: string) =>
+  refusal(
+    place,
+    `its branches come to more than ${MAX_ALTERNATIVES} alternatives; combine fewer of them`,
+  );
+
+/** The values that are in both. */
+export function intersection(
+  a: Alternatives,
+  b: Alternatives,
+  budget: Budget,
+  place: string,
+): Alternatives {
+  if (a === ALL) return b;
+  if (b === ALL) return a;
+  return {
+    null: a.null && b.null,
+    booleans: a.booleans.filter((value) => b.booleans.includes(value)),
+    numbers: meetAll(a.numbers, b.numbers, meetNumbers, budget, place),
+    strings: meetAll(a.strings, b.strings, meetStrings, budget, place),
+    arrays: meetAll(a.arrays, b.arrays, meetArrays, budget, place),
+    objects: meetAll(a.objects, b.objects, meetObjects, budget, place),
+  };
+}
+
+/** The values that are in any; of none, no value. */
+export function union(all: readonly Alternatives[], place: string): Alternatives {
+  const join = <T>(lists: (readonly T[])[], any: T): readonly T[] => {
+    const found = new Set(lists.flat());
+    if (found.size > MAX_ALTERNATIVES) throw tooMany(place);
+    return found.has(any) ? [any] : [...found];
+  };
+  return {
+    null: all.some((one) => one.null),
+    booleans: [false, true].filter((value) => all.some((one) => one.booleans.includes(value))),
+    numbers: join(all.map((one) => one.numbers), ANY_NUMBER),
+    strings: join(all.map((one) => one.strings), ANY_STRING),
+    arrays: join(all.map((one) => one.arrays), ANY_ARRAY),
+    objects: join(all.map((one) => one.objects), ANY_OBJECT),
+  };
+}

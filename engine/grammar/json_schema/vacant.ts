@@ -1,0 +1,61 @@
+/**
+ * Whether alternatives have no value at all, as far as a look at required properties and items tells.
+ *
+ * @module
+ */
+import { M40Error } from "../../errors.ts";
+import { allowedValues } from "./number_values.ts";
+import { itemSchemas, schemasOf } from "./property_schemas.ts";
+import type { SchemaReader } from "./reading.ts";
+import type { Alternatives, Literal, NumberShape, StringShape } from "./shapes.ts";
+
+/** How deep properties and items are looked at. */
+const DEPTH = 3;
+const MOST_ITEMS = 16;
+
+/** Whether there is surely no value; false where it is not known. */
+export function isVacant(all: Alternatives, reader: SchemaReader, depth = DEPTH): boolean {
+  if (all.null || all.booleans.length > 0) return false;
+  if (all.numbers.some((one) => !noNumber(one))) return false;
+  if (all.strings.some((one) => !noString(one, reader))) return false;
+  const vacant = (literals: readonly Literal[]) =>
+    depth > 0 && isVacant(known(() => reader.readAll(literals)) ?? ANYTHING, reader, depth - 1);
+  const noArray = all.arrays.every((one) => {
+    const looked = Math.min(one.least, MOST_ITEMS);
+    return Array.from({ length: looked }, (_, i) => itemSchemas(one, i)).some(vacant);
+  });
+  return noArray &&
+    all.objects.every((one) =>
+      one.required.some((key) => vacant(known(() => schemasOf(one, key, reader)) ?? []))
+    );
+}
+
+const ANYTHING: Alternatives = {
+  null: true,
+  booleans: [],
+  numbers: [],
+  strings: [],
+  arrays: [],
+  objects: [],
+};
+
+/** What cannot be read now (it may be under way) tells nothing. */
+function known<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof M40Error) return undefined;
+    throw error;
+  }
+}
+
+function noNumber(shape: NumberShape): boolean {
+  if (shape.values) return allowedValues(shape).length === 0;
+  if (shape.kind === "integer") return Math.ceil(shape.least) > Math.floor(shape.most);
+  return shape.least > shape.most;
+}
+
+function noString(shape: StringShape, reader: SchemaReader): boolean {
+  if (shape.values) return reader.strings.listed(shape)!.length === 0;
+  return shape.rules.length > 0 && reader.strings.of(shape).isEmpty;
+}
