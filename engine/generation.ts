@@ -55,6 +55,8 @@ export interface GenerationChunk {
   readonly tokens: readonly GeneratedToken[];
   /** On the last chunk only. */
   readonly finishReason?: FinishReason;
+  /** On the last chunk, where a stop string ended the output: which. */
+  readonly stopString?: string;
   /** On the last chunk only. */
   readonly usage?: Usage;
 }
@@ -219,6 +221,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     return this.plan.prompt.length;
   }
 
+  /** How many of the prompt's tokens need no computation; known when the first chunk is there. */
+  get cachedTokens(): number {
+    return this.sequence.cached;
+  }
+
   /** Resolves when the engine has no more to do for it, whatever became of it and whoever reads it. */
   get done(): Promise<void> {
     return this.over.promise;
@@ -336,7 +343,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       reasoningTokens: this.reasoningTokens,
       cachedTokens: this.sequence.cached,
     };
-    this.emit({ ...chunk, usage });
+    const { met } = this.stops;
+    this.emit({ ...chunk, usage, ...(met === undefined ? {} : { stopString: met }) });
     this.end();
   }
 

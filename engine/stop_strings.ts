@@ -12,17 +12,25 @@ export interface StopResult {
  */
 export class StopStrings {
   private held = "";
+  private found?: string;
 
   /** @param strings The strings, none of them empty. */
   constructor(private readonly strings: readonly string[]) {}
+
+  /** The stop string that was met; undefined: none so far. */
+  get met(): string | undefined {
+    return this.found;
+  }
 
   /** Takes the next piece of text. */
   push(text: string): StopResult {
     if (this.strings.length === 0) return { text, stopped: false };
     this.held += text;
-    const found = this.strings.map((stop) => this.held.indexOf(stop)).filter((at) => at >= 0);
-    if (found.length > 0) {
-      return { text: this.held.slice(0, Math.min(...found)), stopped: true };
+    const places = this.strings.map((stop) => this.held.indexOf(stop));
+    const first = Math.min(...places.filter((at) => at >= 0));
+    if (first !== Infinity) {
+      this.found = this.strings[places.indexOf(first)];
+      return { text: this.held.slice(0, first), stopped: true };
     }
     const keep = Math.max(...this.strings.map((stop) => overlap(this.held, stop)));
     const certain = this.held.slice(0, this.held.length - keep);

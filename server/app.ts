@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { type Engine, M40Error } from "../engine/mod.ts";
+import { messagesRoutes } from "./anthropic/messages.ts";
 import { OPEN_PATHS, OPERATIONS } from "./api/operations.ts";
 import { apiRoutes } from "./api/routes.ts";
 import { requireKey } from "./auth.ts";
@@ -99,6 +100,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   modelsRoutes(app, server);
   chatCompletionsRoute(app, server);
   completionsRoute(app, server);
+  messagesRoutes(app, server);
   generateRoute(app, server);
   tokenRoutes(app, server);
   infillRoute(app, server);

@@ -1,8 +1,11 @@
+import { AnthropicDialect } from "./anthropic/dialect.ts";
 import type { Dialect } from "./dialect.ts";
 import { OPENAI } from "./openai/dialect.ts";
 
 /** Dialects but OpenAI's: the paths that each answers, known or not, and how it is made for a request. */
-const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [];
+const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [
+  { paths: /^\/v1\/messages(\/|$)/, make: () => new AnthropicDialect() },
+];
 
 /** How errors and streams of a path are written. */
 export function dialectOf(path: string): Dialect {

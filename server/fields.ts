@@ -44,12 +44,15 @@ export const boolean = (description: string) =>
 export const string = (description: string) =>
   z.string(wants("a string")).nullish().meta({ description });
 
-export const integer = (min: number, max: number, description: string) =>
+export const requiredInteger = (min: number, max: number) =>
   // Not z.int(): its bounds would be answered with a message of their own.
   z.custom<number>(
     (value) => Number.isInteger(value) && value as number >= min && value as number <= max,
     wants(`an integer from ${min} to ${max}`),
-  ).meta({ type: "integer", minimum: min, maximum: max }).nullish().meta({ description });
+  ).meta({ type: "integer", minimum: min, maximum: max });
+
+export const integer = (min: number, max: number, description: string) =>
+  requiredInteger(min, max).nullish().meta({ description });
 
 /** An object of which nothing more is known. */
 export const object = (description: string) =>

@@ -1,5 +1,6 @@
 import type { z } from "zod";
 import { HttpError } from "./errors.ts";
+import { describe } from "./fields.ts";
 
 /**
  * Checks a body.
@@ -17,4 +18,10 @@ export function parseBody<S extends z.ZodType>(schema: S, body: unknown): z.outp
     `${param === "" ? "The body" : param}: ${message}.`,
     { param: param === "" ? undefined : param },
   );
+}
+
+/** The error of a value that is checked by hand, by its place in the body. */
+export function wrongField(param: string, wanted: string, got: unknown): HttpError {
+  const message = `${param}: wanted ${wanted}; got ${describe(got)}.`;
+  return new HttpError(400, "invalid_request", message, { param });
 }

@@ -9,12 +9,15 @@ import { ErrorBody } from "../server/errors.ts";
 import { createApp } from "../server/mod.ts";
 import { apiPage } from "../tools/api_docs.ts";
 import { byteLevelModel } from "./byte_level_model.ts";
+import { readMessageEvents } from "./server_anthropic_fixture.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
 import { MODEL, readEvents, sendRaw, startServer, type TestServer } from "./server_fixture.ts";
 
 /** A body for each operation that has one. */
 const BODIES: Record<string, Record<string, unknown>> = {
   "/v1/chat/completions": { messages: HELLO, max_tokens: 3, logprobs: true, top_logprobs: 2, n: 2 },
+  "/v1/messages": { messages: HELLO, max_tokens: 3 },
+  "/v1/messages/count_tokens": { messages: HELLO },
   "/v1/completions": { prompt: "Hello", max_tokens: 3, logprobs: 2, echo: true },
   "/v1/generate": { prompt: "Hello", max_tokens: 3 },
   "/infill": { input_prefix: "a", input_suffix: "b", n_predict: 3 },
@@ -50,8 +53,12 @@ Deno.test("every answer and every event is as /openapi.json says, no field more"
       stream: true,
       stream_options: { include_usage: true },
     });
-    // llama.cpp's streams have no last event of that kind.
     const text = await streamed.text();
+    if (path === "/v1/messages") {
+      assert(readMessageEvents(text).length > 0);
+      continue;
+    }
+    // llama.cpp's streams have no last event of that kind.
     const end = path === "/infill" ? "data: [DONE]\n\n" : "";
     for (const event of await readEvents(new Response(text + end))) schema.parse(event);
   }
@@ -93,6 +100,12 @@ Deno.test("/openapi.json is OpenAPI 3.1 whose references lead somewhere and whos
   assertEquals(n.anyOf?.[0], { type: "integer", minimum: 1, maximum: 8 });
   assertEquals(schemas.ChatCompletionRequest.required, ["messages"]);
   assertEquals(schemas.CompletionRequest.required, ["prompt"]);
+  assertEquals(schemas.MessagesRequest.required, ["messages", "max_tokens"]);
+  const { post } = document.paths["/v1/messages"] as { post: { responses: { default: unknown } } };
+  assertStringIncludes(
+    JSON.stringify(post.responses.default),
+    "#/components/schemas/AnthropicError",
+  );
 });
 
 Deno.test("/docs is a page by itself: it loads nothing, runs nothing, and names every field", async () => {

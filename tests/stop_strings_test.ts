@@ -18,6 +18,18 @@ Deno.test("a stop string that crosses the borders of pieces ends the text before
   assertEquals(run(["END"], ["one E", "N", "D two"]), { text: "one ", stopped: true });
 });
 
+Deno.test("the stop string that is told is the one that comes first in the text, of several there the first", () => {
+  const met = (stops: string[], ...pieces: string[]) => {
+    const matcher = new StopStrings(stops);
+    pieces.some((piece) => matcher.push(piece).stopped);
+    return matcher.met;
+  };
+  assertEquals(met(["END", "nd"], "an", "d the END"), "nd");
+  assertEquals(met(["ab", "a"], "x", "ab"), "ab");
+  assertEquals(met(["ab", "a"], "xa", "b"), "a");
+  assertEquals(met(["ab"], "xa", "c"), undefined);
+});
+
 Deno.test("text that only looked like a stop string is given out in full", () => {
   assertEquals(run(["END."], ["one EN", "D two"]), { text: "one END two", stopped: false });
 });

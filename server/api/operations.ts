@@ -5,6 +5,9 @@
  * @module
  */
 import type { z } from "zod";
+import { MESSAGE_EVENTS, MessageObject, TokenCount } from "../anthropic/answer_schemas.ts";
+import { AnthropicError } from "../anthropic/dialect.ts";
+import { CountTokensRequest, MessagesRequest } from "../anthropic/request_schemas.ts";
 import { GenerateBody, Generated, GeneratedPiece } from "../generate.ts";
 import { Health } from "../health.ts";
 import { Infilled, InfilledPiece, InfillRequest } from "../llama_cpp/infill.ts";
@@ -69,6 +72,27 @@ export const OPERATIONS: readonly Operation[] = [
     body: CompletionRequest,
     answer: Completion,
     events: [Completion],
+  },
+  {
+    method: "POST",
+    path: "/v1/messages",
+    summary: "Answer a conversation, for Anthropic's clients",
+    description:
+      "Anthropic's Messages, for text: the same answers as /v1/chat/completions gives, in Anthropic's shape. " +
+      "Errors are in it too.",
+    body: MessagesRequest,
+    answer: MessageObject,
+    events: MESSAGE_EVENTS,
+    error: AnthropicError,
+  },
+  {
+    method: "POST",
+    path: "/v1/messages/count_tokens",
+    summary: "The tokens of a conversation, for Anthropic's clients",
+    description: "What the prompt of /v1/messages takes, without asking the model.",
+    body: CountTokensRequest,
+    answer: TokenCount,
+    error: AnthropicError,
   },
   {
     method: "GET",

@@ -1,6 +1,7 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
+import { wrongField } from "../parse_body.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 
 /**
@@ -60,19 +61,19 @@ function readContent(content: unknown, mayBeAbsent: boolean, at: string): ChatMe
   if (typeof content === "string") return content;
   if (content == null && mayBeAbsent) return null;
   if (!Array.isArray(content) || content.length === 0) {
-    throw wrong(at, "a string or an array of parts", content);
+    throw wrongField(at, "a string or an array of parts", content);
   }
   return content.map((part, index) => readPart(part, `${at}.${index}`));
 }
 
 function readPart(part: unknown, at: string): TextPart {
   if (typeof part !== "object" || part === null || Array.isArray(part)) {
-    throw wrong(at, 'a part such as {"type": "text", "text": "…"}', part);
+    throw wrongField(at, 'a part such as {"type": "text", "text": "…"}', part);
   }
   const { type, text, refusal } = part as Record<string, unknown>;
-  if (typeof type !== "string") throw wrong(`${at}.type`, "a string", type);
+  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
   if (type === "text") {
-    if (typeof text !== "string") throw wrong(`${at}.text`, "a string", text);
+    if (typeof text !== "string") throw wrongField(`${at}.text`, "a string", text);
     return { type: "text", text };
   }
   // What an assistant declined with is what it said.
@@ -82,9 +83,4 @@ function readPart(part: unknown, at: string): TextPart {
     `${at}: parts of the type ${describe(type)} are not supported: this server reads text alone. ` +
       'Send parts of the type "text".',
   );
-}
-
-function wrong(param: string, wanted: string, got: unknown): HttpError {
-  const message = `${param}: wanted ${wanted}; got ${describe(got)}.`;
-  return new HttpError(400, "invalid_request", message, { param });
 }

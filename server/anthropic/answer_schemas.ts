@@ -1,0 +1,119 @@
+import { z } from "zod";
+
+const tokens = (description: string) => z.int().min(0).meta({ description });
+
+/** Tokens that a request took. The prompt's are those of the first three fields together. */
+const usageFields = {
+  input_tokens: tokens("Tokens of the prompt that had to be computed."),
+  cache_creation_input_tokens: tokens("Always 0: keeping a prompt costs nothing."),
+  cache_read_input_tokens: tokens("Tokens of the prompt that were found in the prefix cache."),
+  output_tokens: tokens("Tokens drawn, end tokens and thinking included."),
+  output_tokens_details: z.strictObject({
+    thinking_tokens: tokens("Tokens drawn that are thinking."),
+  }).nullable(),
+  server_tool_use: z.null(),
+};
+
+const MessageUsage = z.strictObject({
+  ...usageFields,
+  cache_creation: z.null(),
+  inference_geo: z.null(),
+  service_tier: z.literal("standard"),
+  speed: z.null(),
+}).meta({ id: "MessageUsage", description: "Tokens that a request took." });
+export type MessageUsage = z.output<typeof MessageUsage>;
+
+/** What of it the end of a stream tells, as totals of the message. */
+const MessageDeltaUsage = z.strictObject(usageFields).meta({ id: "MessageDeltaUsage" });
+
+const StopReason = z.enum([
+  "end_turn",
+  "max_tokens",
+  "stop_sequence",
+  "model_context_window_exceeded",
+]);
+
+const TextBlock = z.strictObject({
+  type: z.literal("text"),
+  text: z.string(),
+  citations: z.null(),
+}).meta({ id: "TextBlock" });
+
+const ThinkingBlock = z.strictObject({
+  type: z.literal("thinking"),
+  thinking: z.string(),
+  signature: z.string().meta({ description: "Says nothing; it is not looked at when it returns." }),
+}).meta({ id: "ThinkingBlock" });
+
+export const ContentBlock = z.union([TextBlock, ThinkingBlock]).meta({ id: "ContentBlock" });
+export type ContentBlock = z.output<typeof ContentBlock>;
+
+const stopFields = {
+  container: z.null(),
+  stop_reason: StopReason.nullable().meta({
+    description:
+      "Why the answer ended: by the model, by max_tokens, a stop sequence or the end of the context.",
+  }),
+  stop_sequence: z.string().nullable().meta({ description: "The stop sequence that was met." }),
+  stop_details: z.null(),
+};
+
+/** The answer of `POST /v1/messages`. */
+export const MessageObject = z.strictObject({
+  id: z.string(),
+  type: z.literal("message"),
+  role: z.literal("assistant"),
+  model: z.string(),
+  content: z.array(ContentBlock),
+  ...stopFields,
+  diagnostics: z.null(),
+  usage: MessageUsage,
+}).meta({ id: "MessageObject" });
+export type MessageObject = z.output<typeof MessageObject>;
+
+const index = z.int().min(0);
+
+const MessageStart = z.strictObject({ type: z.literal("message_start"), message: MessageObject })
+  .meta({ id: "MessageStartEvent" });
+const ContentBlockStart = z.strictObject({
+  type: z.literal("content_block_start"),
+  index,
+  content_block: ContentBlock,
+}).meta({ id: "ContentBlockStartEvent" });
+const ContentBlockDelta = z.strictObject({
+  type: z.literal("content_block_delta"),
+  index,
+  delta: z.union([
+    z.strictObject({ type: z.literal("text_delta"), text: z.string() }),
+    z.strictObject({ type: z.literal("thinking_delta"), thinking: z.string() }),
+    z.strictObject({ type: z.literal("signature_delta"), signature: z.string() }),
+  ]),
+}).meta({ id: "ContentBlockDeltaEvent" });
+const ContentBlockStop = z.strictObject({ type: z.literal("content_block_stop"), index })
+  .meta({ id: "ContentBlockStopEvent" });
+const MessageDelta = z.strictObject({
+  type: z.literal("message_delta"),
+  delta: z.strictObject(stopFields),
+  usage: MessageDeltaUsage,
+}).meta({ id: "MessageDeltaEvent" });
+const MessageStop = z.strictObject({ type: z.literal("message_stop") })
+  .meta({ id: "MessageStopEvent" });
+const Ping = z.strictObject({ type: z.literal("ping") }).meta({ id: "PingEvent" });
+
+/** The events of a stream, in the order in which they first come. */
+export const MESSAGE_EVENTS = [
+  MessageStart,
+  Ping,
+  ContentBlockStart,
+  ContentBlockDelta,
+  ContentBlockStop,
+  MessageDelta,
+  MessageStop,
+] as const;
+export const MessageEvent = z.union(MESSAGE_EVENTS);
+export type MessageEvent = z.output<typeof MessageEvent>;
+
+/** The answer of `POST /v1/messages/count_tokens`. */
+export const TokenCount = z.strictObject({ input_tokens: tokens("Tokens of the prompt.") })
+  .meta({ id: "TokenCount" });
+export type TokenCount = z.output<typeof TokenCount>;

@@ -1,0 +1,143 @@
+import { z } from "zod";
+import { modelFields } from "../answer.ts";
+import {
+  arrayOf,
+  boolean,
+  ignored,
+  integer,
+  read,
+  requiredInteger,
+  string,
+  wants,
+} from "../fields.ts";
+import { samplingFields } from "../sampling_fields.ts";
+
+/** The most strings that may stop an answer; `stop_sequences` is never more than one prompt's worth of work. */
+const MAX_STOPS = 16;
+
+const ROLES = ["user", "assistant", "system"] as const;
+const THINKING = ["enabled", "disabled", "adaptive"] as const;
+const DISPLAYS = ["summarized", "omitted"] as const;
+const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
+
+const oneOf = <T extends string>(values: readonly T[]) =>
+  z.enum(values, wants(values.map((one) => `"${one}"`).join(", ")));
+
+/** A block of text; those of other types are refused by name, but for an assistant's thinking. */
+const TEXT_BLOCKS = {
+  type: "array",
+  items: {
+    type: "object",
+    properties: { type: { const: "text" }, text: { type: "string" } },
+    required: ["type", "text"],
+  },
+};
+
+/** A message of the conversation; `chatRequest` has what its content may be. */
+export const Message = z.object({
+  role: oneOf(ROLES).meta({ description: "Who speaks." }),
+  content: z.unknown().meta({
+    anyOf: [{ type: "string" }, TEXT_BLOCKS],
+    description: "What is said: a text, or blocks of it. An assistant's may have its thinking " +
+      "before it, as it was answered.",
+  }),
+}, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
+export type Message = z.output<typeof Message>;
+
+/** What makes the prompt: alike where a conversation is answered and where its tokens are counted. */
+const conversationFields = {
+  ...modelFields,
+  messages: arrayOf(Message, "an array of at least one message", 1).meta({
+    description: "The conversation so far. Where an assistant's message is the last, the answer " +
+      "continues it. Messages of one role after another are one.",
+  }),
+  system: z.unknown().optional().meta({
+    anyOf: [{ type: "string" }, TEXT_BLOCKS, { type: "null" }],
+    description: "What the model is told first: a text, or blocks of it.",
+  }),
+  thinking: z.object({
+    type: oneOf(THINKING).meta({
+      description: "Whether the model reasons before its answer, where its template can tell it " +
+        "so; adaptive leaves it to the model.",
+    }),
+    budget_tokens: integer(
+      1,
+      2 ** 31,
+      "With enabled: tokens of reasoning at most; then it is ended, and the answer begins.",
+    ),
+    display: oneOf(DISPLAYS).nullish().meta({
+      description: "omitted: the thinking itself is left out of the answer.",
+    }),
+  }, wants("an object")).nullish().meta({
+    description: "How the model reasons; absent: as its template and the server have it.",
+  }),
+  output_config: z.object({
+    effort: oneOf(EFFORTS).nullish().meta({
+      description:
+        "How much the model is to reason, where its template asks; more than high is high.",
+    }),
+    format: z.unknown().optional().meta({ description: "Not supported: absent." }),
+  }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
+  tools: z.array(z.unknown(), wants("an array")).nullish().meta({
+    description: "Not supported yet: absent or empty.",
+  }),
+  tool_choice: z.object({ type: z.unknown().optional() }, wants("an object")).nullish().meta({
+    description: 'Not supported but for "none" and "auto", which do nothing without tools.',
+  }),
+  mcp_servers: z.array(z.unknown(), wants("an array")).nullish().meta({
+    description: "Not supported: absent or empty.",
+  }),
+  cache_control: ignored(
+    "What is to be cached, here and in every block; here prompts that begin alike share what was computed.",
+  ),
+  context_management: ignored("What of a long conversation is to be left out."),
+};
+
+/** What a schema with {@link conversationFields} gives of them. */
+export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>>;
+
+const { stop: _, ...otherSampling } = samplingFields;
+
+/** The body of `POST /v1/messages`. */
+export const MessagesRequest = z.object({
+  ...conversationFields,
+  max_tokens: requiredInteger(1, 2 ** 31).meta({
+    description:
+      "Tokens drawn at most, thinking included; never more than the context has room for.",
+  }),
+  stream: boolean("Whether the answer comes in pieces, as server-sent events."),
+  stop_sequences: z.preprocess(
+    (value) => value ?? [],
+    read(
+      `an array of up to ${MAX_STOPS} strings, none of them empty`,
+      { type: "array", maxItems: MAX_STOPS, items: { type: "string", minLength: 1 } },
+      (value) => {
+        const fits = Array.isArray(value) && value.length <= MAX_STOPS &&
+          value.every((one) => typeof one === "string" && one !== "");
+        return fits ? value as string[] : undefined;
+      },
+    ).optional(),
+  ).meta({
+    type: ["array", "null"],
+    description: `Up to ${MAX_STOPS} strings that end the answer; they are not part of it.`,
+  }),
+  ...otherSampling,
+  temperature: z.custom<number>(
+    (value) => typeof value === "number" && value >= 0 && value <= 1,
+    wants("a number from 0 to 1"),
+  ).meta({ type: "number", minimum: 0, maximum: 1 }).nullish().meta({
+    description: "Divides the logits; 0 always takes the likeliest token.",
+  }),
+  container: string("Not supported: absent."),
+  metadata: ignored("Who asks."),
+  service_tier: ignored("How urgent the answer is."),
+  inference_geo: ignored("Where the answer may be computed."),
+  speed: ignored("How fast the answer is wanted."),
+}, wants("a JSON object")).meta({ id: "MessagesRequest" });
+
+/** The checked body of `POST /v1/messages`. */
+export type MessagesRequest = z.output<typeof MessagesRequest>;
+
+/** The body of `POST /v1/messages/count_tokens`. */
+export const CountTokensRequest = z.object(conversationFields, wants("a JSON object"))
+  .meta({ id: "CountTokensRequest" });
