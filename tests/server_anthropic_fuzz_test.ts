@@ -1,0 +1,98 @@
+import { assert } from "@std/assert";
+import { MessageObject, TokenCount } from "../server/anthropic/answer_schemas.ts";
+import { CASES, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { readAnthropicError, readMessageEvents } from "./server_anthropic_fixture.ts";
+import { HELLO, startChat } from "./server_chat_fixture.ts";
+import type { TestServer } from "./server_fixture.ts";
+
+const COUNT = "/v1/messages/count_tokens";
+const TEXT = { type: "text", text: "Hé" };
+
+const WHOLE = {
+  model: "golden",
+  max_tokens: 3,
+  messages: [
+    { role: "user", content: [TEXT, { ...TEXT, cache_control: { type: "ephemeral" } }] },
+    {
+      role: "assistant",
+      content: [{ type: "thinking", thinking: "t", signature: "m40" }, TEXT],
+    },
+    { role: "user", content: "b" },
+  ],
+  system: [TEXT],
+  thinking: { type: "enabled", budget_tokens: 2, display: "omitted" },
+  output_config: { effort: "low" },
+  metadata: { user_id: "me" },
+  stop_sequences: ["\n", "é"],
+  temperature: 0.8,
+  top_p: 0.9,
+  top_k: 40,
+  tools: [],
+  tool_choice: { type: "auto" },
+  keep_alive: "5m",
+};
+
+/** Bodies that are right, with every field between them. */
+const SEEDLINGS: readonly Seedling[] = [
+  ["/v1/messages", { model: "golden", messages: HELLO, max_tokens: 3 }],
+  ["/v1/messages", WHOLE],
+  ["/v1/messages", { ...WHOLE, stream: true, seed: 5 }],
+  ["/v1/messages", {
+    max_tokens: 2,
+    messages: [...HELLO, { role: "assistant", content: "I" }],
+    system: "S",
+    thinking: { type: "disabled" },
+    stream: true,
+    service_tier: "auto",
+    mcp_servers: [],
+    container: null,
+  }],
+  [COUNT, { model: "golden", messages: HELLO }],
+  [COUNT, WHOLE],
+];
+
+/** What fields of this dialect may be. */
+const VALUES: readonly unknown[] = [
+  TEXT,
+  [TEXT],
+  [{ type: "image", source: { type: "base64", data: "" } }],
+  [{ role: "user", content: [{ type: "tool_result", tool_use_id: "a", content: [] }] }],
+  [{ role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: {} }] }],
+  [{ role: "assistant", content: [{ type: "redacted_thinking", data: "a" }] }],
+  [{ role: "assistant", content: "" }],
+  [{ role: "user", content: [] }],
+  [{ role: "user", content: [{ type: "__proto__", __proto__: { text: "a" } }] }],
+  { type: "enabled" },
+  { type: "adaptive" },
+  { type: "disabled", budget_tokens: -1 },
+  { type: "any" },
+  { effort: "max", format: null },
+  { format: { type: "json_schema", schema: {} } },
+];
+
+/** Sends a body and checks that the answer is one that a client of Anthropic's can live with. */
+async function check(
+  server: TestServer,
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<number> {
+  const response = await send(server, path, body);
+  const { status } = response;
+  if (status !== 200) {
+    assert([400, 404, 429].includes(status), `${status}: ${await response.clone().text()}`);
+    const { message } = await readAnthropicError(response, status);
+    assert(message.length < 1000, "an error is short whatever was sent");
+  } else if (response.headers.get("content-type") === "text/event-stream") {
+    readMessageEvents(await response.text());
+  } else {
+    (path === COUNT ? TokenCount : MessageObject).parse(await response.json());
+  }
+  return status;
+}
+
+Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx or 4xx in Anthropic's shape`, async () => {
+  const template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
+    "{% if enable_thinking %}<think>{% endif %}";
+  await using server = await startChat({}, template);
+  await fuzz(server, SEEDLINGS, check, VALUES);
+});
