@@ -296,6 +296,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       return false;
     }
     this.emit({ reasoning, text, tokens: [token] });
+    this.plan.steering?.prepare?.();
     return true;
   }
 

@@ -235,6 +235,7 @@ function reasoningOf(
   const both: Steering = {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
     allowed: (generated) => steering?.allowed?.(generated),
+    prepare: () => steering?.prepare?.(),
   };
   return { format, inline: reasoning === "inline", steering: both };
 }

@@ -3,6 +3,7 @@ import { Automaton, type State } from "../engine/grammar/automaton.ts";
 import { parseGbnf } from "../engine/grammar/gbnf.ts";
 import { jsonObjectGrammar } from "../engine/grammar/json.ts";
 import { TokenMasks } from "../engine/grammar/masks.ts";
+import { Preparation } from "../engine/grammar/preparation.ts";
 import { parseRegex } from "../engine/grammar/regex.ts";
 import { loadTokenizer, readGguf } from "../engine/mod.ts";
 import { grammarOf, randomIntegers } from "./grammar_texts.ts";
@@ -134,4 +135,31 @@ Deno.test("masks that are evicted are made again, and are the same", () => {
     });
   };
   assertEquals(round(), round());
+});
+
+Deno.test("what is prepared while the device computes is what states ask for, and ends", () => {
+  for (const grammar of Object.values(GRAMMARS)) {
+    const vocabulary = madeVocabulary();
+    const automaton = new Automaton(grammar);
+    const masks = new TokenMasks(vocabulary, vocabulary.vocabSize);
+    const preparation = new Preparation(automaton, masks);
+    for (let i = 0; i < 2000 && !preparation.isDone; i++) preparation.proceed();
+    assert(preparation.isDone);
+    const looked: unknown[] = [];
+    const alone = automaton.alone.bind(automaton);
+    automaton.alone = (frame) => {
+      looked.push(frame);
+      return alone(frame);
+    };
+    let state: State = automaton.start;
+    const random = randomIntegers(9);
+    for (let length = 0; length < 20; length++) {
+      const tokens = tokensOf(masks.of(automaton, state).mask);
+      assertEquals(tokens, allowedNaively(automaton, state, vocabulary));
+      const going = tokens.filter((token) => !vocabulary.endTokens.has(token));
+      if (going.length === 0) break;
+      state = automaton.after(state, vocabulary.tokenBytes(going[random(going.length)]))!;
+    }
+    assertEquals(looked.length, 0, "a place was not prepared");
+  }
 });

@@ -38,6 +38,7 @@ export class Automaton {
   private readonly frames: Frames;
   private readonly stacks = new Stacks();
   private readonly classes: Uint8Array;
+  private readonly classCount: number;
   private readonly known = new Map<string, LinkedState>();
   private mostWork = Infinity;
 
@@ -45,6 +46,7 @@ export class Automaton {
   constructor(grammar: Grammar) {
     const network = new Network(grammar);
     this.classes = network.classes;
+    this.classCount = network.classCount;
     this.frames = new Frames(network);
     this.start = this.stateOf(new Map([[this.frames.start(network.root), this.stacks.bottom]]))!;
   }
@@ -85,6 +87,20 @@ export class Automaton {
     if (stack.returns.length === 0) return undefined;
     const items = stack.returns.map(({ frame, below }) => [frame, below] as const);
     return this.stateOf(new Map(items), stack.ends) ?? undefined;
+  }
+
+  /** The places that one leads to: behind a byte, in a rule that comes next, or behind that. */
+  framesBehind(frame: Frame): readonly Frame[] {
+    const found: Frame[] = [];
+    for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      const next = this.frames.next(frame, byteClass);
+      if (next !== null && !next.final) found.push(next);
+    }
+    for (const { start, after } of this.frames.calls(frame)) {
+      found.push(start);
+      if (!after.final) found.push(after);
+    }
+    return found;
   }
 
   private step(state: LinkedState, byteClass: number): LinkedState | null {

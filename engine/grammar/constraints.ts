@@ -1,10 +1,12 @@
 import { M40Error } from "../errors.ts";
 import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { Automaton } from "./automaton.ts";
 import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
 import { GrammarSteering, type GrammarTrack } from "./grammar_steering.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import { TokenMasks } from "./masks.ts";
+import { Preparation } from "./preparation.ts";
 
 /** Compiled constraints that are kept: clients ask for the same again and again. */
 const MOST_KEPT = 64;
@@ -12,6 +14,7 @@ const MOST_KEPT = 64;
 /** Turns the constraints of requests into steerings for one vocabulary. */
 export class Constraints {
   private readonly compiled = new LeastRecentlyUsed<string, CompiledConstraint>(MOST_KEPT);
+  private readonly preparations = new WeakMap<Automaton, Preparation>();
   private madeMasks?: TokenMasks;
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
@@ -42,6 +45,7 @@ export class Constraints {
     const steering = new GrammarSteering({
       constraint: compiled,
       masks: this.masks,
+      preparationOf: (automaton) => this.preparationOf(automaton),
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
       track,
@@ -54,6 +58,13 @@ export class Constraints {
       throw namingParam(error, param);
     }
     return steering;
+  }
+
+  private preparationOf(automaton: Automaton): Preparation {
+    return this.preparations.getOrInsertComputed(
+      automaton,
+      () => new Preparation(automaton, this.masks),
+    );
   }
 
   /** Made for the first request that has a constraint. */

@@ -3,6 +3,7 @@ import type { AllowedTokens, Steering } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
 import type { CompiledConstraint } from "./constraint.ts";
 import type { TokenMasks } from "./masks.ts";
+import type { Preparation } from "./preparation.ts";
 
 /** Where content is in an output: what is before it is reasoning, which no grammar holds for. */
 export interface GrammarTrack<Place = unknown> {
@@ -26,6 +27,8 @@ type Progress =
 export interface GrammarSteeringOptions {
   readonly constraint: CompiledConstraint;
   readonly masks: TokenMasks;
+  /** What is done for an automaton while the device computes. */
+  readonly preparationOf: (automaton: Automaton) => Preparation;
   /** The bytes of a token; empty for one that stands for no text. */
   readonly tokenBytes: (token: number) => Uint8Array;
   /** Absent: all of the output is content. */
@@ -66,6 +69,13 @@ export class GrammarSteering implements Steering {
         // Only a guess can be here that is not drawn, or an answer whose reasoning ended with more than its tag.
         return undefined;
     }
+  }
+
+  prepare(): void {
+    const { constraint, preparationOf } = this.options;
+    const last = this.progress.at(-1)!;
+    const automaton = last.kind === "content" ? last.automaton : constraint.behindSpace;
+    preparationOf(automaton).proceed();
   }
 
   private after(generated: readonly number[]): Progress {

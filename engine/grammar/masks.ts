@@ -55,11 +55,25 @@ export class TokenMasks {
     return this.masks.get(state) ?? this.masks.put(state, this.make(automaton, state));
   }
 
+  /**
+   * Finds out what a place in a rule allows, so that states with it take less time.
+   *
+   * @throws {M40Error} as {@link of} does.
+   */
+  prepare(automaton: Automaton, frame: Frame): void {
+    automaton.allowWork(MOST_WORK);
+    this.ofFrame(automaton, frame);
+  }
+
+  private ofFrame(automaton: Automaton, frame: Frame): FrameTokens {
+    return this.frames.get(frame) ?? this.frames.put(frame, this.alone(automaton, frame));
+  }
+
   private make(automaton: Automaton, state: State): AllowedTokens {
     automaton.allowWork(MOST_WORK);
     const mask = new Uint32Array(this.words);
     for (const { frame, stack } of state.items) {
-      const own = this.frames.get(frame) ?? this.frames.put(frame, this.alone(automaton, frame));
+      const own = this.ofFrame(automaton, frame);
       for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
       const behind = own.exits.length > 0 ? automaton.behind(stack) : undefined;
       if (behind === undefined) continue;

@@ -27,4 +27,6 @@ export interface Steering {
    * @param generated As above.
    */
   allowed?(generated: readonly number[]): AllowedTokens | undefined;
+  /** Does a little of the work to come, about a millisecond: called while the device computes a step. */
+  prepare?(): void;
 }
