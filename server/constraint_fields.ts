@@ -11,12 +11,18 @@ import { boolean, describe, string, strings, wants } from "./fields.ts";
 
 const anything = (description: string) => z.unknown().optional().meta({ description });
 
+const schema = (description: string) =>
+  z.unknown().optional().meta({
+    anyOf: [{ type: "object" }, { type: "boolean" }, { type: "string" }, { type: "null" }],
+    description,
+  });
+
 const structuredOutputs = z.object({
   grammar: string("A grammar in GBNF."),
   regex: string("A regular expression."),
   choice: strings("Texts, of which the answer is one."),
   json_object: boolean("Whether the answer is a JSON object."),
-  json: anything("A JSON Schema. Not supported."),
+  json: schema("A JSON Schema, or the text of one."),
   structural_tag: anything("Not supported: absent."),
   whitespace_pattern: anything("Not supported: absent."),
   disable_any_whitespace: anything("Not supported but for false."),
@@ -30,19 +36,22 @@ export const constraintFields = {
   response_format: z.looseObject({ type: z.string(wants("a string")) }, wants("an object"))
     .nullish().meta({
       description:
-        '{"type": "json_object"}: the answer is a JSON object. {"type": "text"}: it is free. Others are not ' +
-        "supported.",
+        '{"type": "json_schema", "json_schema": {"schema": …}}: the answer is JSON that the schema accepts. ' +
+        '{"type": "json_object"}: it is a JSON object. {"type": "text"}: it is free.',
     }),
   grammar: string(
     "A grammar in GBNF, llama.cpp's notation, that the answer matches; its text begins with the rule root.",
   ),
   regex: string("A regular expression that all of the answer matches."),
   choice: strings("Texts, of which the answer is one."),
+  json_schema: schema(
+    "A JSON Schema that the answer, which is JSON, is valid by; llama.cpp's name.",
+  ),
   structured_outputs: structuredOutputs,
   guided_grammar: string("vLLM's older name of grammar."),
   guided_regex: string("vLLM's older name of regex."),
   guided_choice: strings("vLLM's older name of choice."),
-  guided_json: anything("A JSON Schema, by vLLM's older name. Not supported."),
+  guided_json: schema("vLLM's older name of json_schema."),
   guided_whitespace_pattern: anything("Not supported: absent."),
 };
 
@@ -103,8 +112,14 @@ function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
     if (texts !== undefined) yield { kind: "choice", texts, param };
   }
   if (outputs?.json_object) yield { kind: "json_object", param: "structured_outputs.json_object" };
-  refuseSchema("structured_outputs.json", outputs?.json);
-  refuseSchema("guided_json", fields.guided_json);
+  const schemas: [string, unknown][] = [
+    ["json_schema", fields.json_schema],
+    ["guided_json", fields.guided_json],
+    ["structured_outputs.json", outputs?.json],
+  ];
+  for (const [param, value] of schemas) {
+    if (value != null) yield { kind: "json_schema", schema: parsedSchema(param, value), param };
+  }
   for (const option of REFUSED_OPTIONS) {
     const value = outputs?.[option];
     if (value != null && value !== false) refuse(`structured_outputs.${option}`);
@@ -114,25 +129,56 @@ function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
 
 function* formatConstraint(format: ConstraintFields["response_format"]): Generator<Constraint> {
   if (format == null || format.type === "text") return;
-  if (format.type !== "json_object") {
+  const param = "response_format";
+  if (format.type === "json_schema") {
+    const { json_schema: named } = format;
+    const schema = isObject(named) ? named.schema : undefined;
+    if (schema == null) {
+      throw new HttpError(
+        400,
+        "invalid_request",
+        `response_format.json_schema: wanted an object with the JSON Schema as schema; got ${
+          describe(isObject(named) ? schema : named)
+        }.`,
+        { param: "response_format.json_schema" },
+      );
+    }
+    yield { kind: "json_schema", schema, param };
+  } else if (format.type === "json_object") {
+    // llama.cpp's clients say more of it in this way.
+    const { schema } = format;
+    yield schema == null ? { kind: "json_object", param } : { kind: "json_schema", schema, param };
+  } else {
     throw unsupported(
-      "response_format",
+      param,
       `response_format ${
         describe(format.type)
-      } is not supported. Ask for "json_object", or send a grammar.`,
+      } is not supported. Ask for "json_schema" or "json_object", or send a grammar.`,
     );
   }
-  yield { kind: "json_object", param: "response_format" };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A schema that may have come as the text of one. */
+function parsedSchema(param: string, value: unknown): unknown {
+  if (typeof value !== "string") return value;
+  try {
+    return JSON.parse(value);
+  } catch (error) {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      `${param}: wanted a JSON Schema, or the text of one; got ${describe(value)}: ${
+        (error as Error).message
+      }.`,
+      { param },
+    );
+  }
 }
 
 function refuse(param: string): never {
   throw unsupported(param, `${param} is not supported. Leave it out.`);
-}
-
-function refuseSchema(param: string, schema: unknown): void {
-  if (schema == null) return;
-  throw unsupported(
-    param,
-    `${param}: JSON Schemas are not supported. Send a grammar that says the same.`,
-  );
 }

@@ -103,11 +103,6 @@ Deno.test("what a chat cannot do is refused by name, rather than done otherwise"
     [{ tool_choice: "required" }, "tool_choice", /"required"/],
     [{ tool_choice: { type: "function", function: { name: "f" } } }, "tool_choice", /an object/],
     [{ function_call: { name: "f" } }, "function_call", /not supported/],
-    [
-      { response_format: { type: "json_schema", json_schema: {} } },
-      "response_format",
-      /json_schema/,
-    ],
     [{ modalities: ["text", "audio"] }, "modalities", /"audio"/],
     [{ audio: { voice: "alloy" } }, "audio", /not supported/],
     [{ web_search_options: {} }, "web_search_options", /not supported/],

@@ -71,6 +71,41 @@ Deno.test("response_format json_object gives the beginning of a JSON object, and
   assert(complete > 0, "no answer was complete");
 });
 
+/** What a schema demands, short enough for the model's context. */
+const SCHEMA = {
+  type: "object",
+  properties: { kind: { enum: ["cat", "dog"] }, age: { type: "integer", minimum: 0, maximum: 99 } },
+  required: ["kind", "age"],
+  additionalProperties: false,
+};
+
+Deno.test("an answer is held to a JSON Schema, by all its names", async () => {
+  await using server = await startChat({ engine: { parallel: 2 } });
+  const ways = [
+    {
+      response_format: {
+        type: "json_schema",
+        json_schema: { name: "pet", strict: true, schema: SCHEMA },
+      },
+    },
+    { response_format: { type: "json_object", schema: SCHEMA } },
+    { json_schema: SCHEMA },
+    { guided_json: JSON.stringify(SCHEMA) },
+    { structured_outputs: { json: SCHEMA } },
+  ];
+  for (const way of ways) {
+    const body = { ...NOISE, max_tokens: 80, logit_bias: null, ...way };
+    const [{ message, finish_reason }] = (await chat(server, body)).choices;
+    assertEquals(finish_reason, "stop");
+    const { kind, age, ...rest } = JSON.parse(message.content);
+    assert(["cat", "dog"].includes(kind) && Number.isInteger(age), message.content);
+    assert(age >= 0 && age <= 99, message.content);
+    assertEquals(rest, {});
+    const streamed = joined(await chatEvents(server, body));
+    assertEquals(streamed.content, message.content);
+  }
+});
+
 Deno.test("the other routes that generate are held to a grammar as well", async () => {
   await using server = await startServer();
   const response = await server.post("/v1/generate", { prompt: "Say", ...NOISE, grammar: GBNF });
@@ -103,6 +138,14 @@ Deno.test("what is wrong with a constraint is a 400 that names the field and the
       /not supported/,
     ],
     [{ guided_whitespace_pattern: " " }, "guided_whitespace_pattern", /not supported/],
+    [{ response_format: { type: "json_schema" } }, "response_format.json_schema", /got nothing/],
+    [
+      { response_format: { type: "json_schema", json_schema: { name: "a" } } },
+      "response_format.json_schema",
+      /schema/,
+    ],
+    [{ guided_json: "{" }, "guided_json", /the text of one/],
+    [{ json_schema: { type: "nothing" } }, "json_schema", /type/],
     [{ response_format: { type: "xml" } }, "response_format", /"xml"/],
     [{ regex: "((((a{1,100}){1,100}){1,100}){1,100})" }, "regex", /too large/],
   ];

@@ -5,6 +5,7 @@ import { choiceOfTexts } from "./expressions.ts";
 import { parseGbnf } from "./gbnf.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { jsonObjectGrammar } from "./json.ts";
+import { grammarOfSchema } from "./json_schema/mod.ts";
 import { parseRegex } from "./regex.ts";
 
 /** What an answer must be like, as a request says it. */
@@ -23,7 +24,9 @@ type ConstraintSource =
   /** It is one of these texts. */
   | { readonly kind: "choice"; readonly texts: readonly string[] }
   /** It is an object of JSON. */
-  | { readonly kind: "json_object" };
+  | { readonly kind: "json_object" }
+  /** It is JSON that a JSON Schema accepts; see {@link grammarOfSchema}. */
+  | { readonly kind: "json_schema"; readonly schema: unknown };
 
 /** Texts of a choice, and characters of all of them together, at most. */
 const MOST_CHOICES = 100_000;
@@ -45,6 +48,8 @@ function grammarOf(constraint: ConstraintSource, param: string): Grammar {
       return ruleOf(choiceOf(constraint.texts, param));
     case "json_object":
       return jsonObjectGrammar();
+    case "json_schema":
+      return grammarOfSchema(constraint.schema);
   }
 }
 

@@ -39,7 +39,11 @@ export class Constraints {
       );
     }
     const { param: _, ...source } = constraint;
-    const key = JSON.stringify(source);
+    // Numbers beyond 2^53 come as bigints, which are not those of the same digits as text.
+    const key = JSON.stringify(
+      source,
+      (_, value) => typeof value === "bigint" ? { bigint: String(value) } : value,
+    );
     const compiled = this.compiled.get(key) ??
       this.compiled.put(key, new CompiledConstraint(constraint));
     const steering = new GrammarSteering({
