@@ -39,11 +39,7 @@ export class Constraints {
       );
     }
     const { param: _, ...source } = constraint;
-    // Numbers beyond 2^53 come as bigints, which are not those of the same digits as text.
-    const key = JSON.stringify(
-      source,
-      (_, value) => typeof value === "bigint" ? { bigint: String(value) } : value,
-    );
+    const key = JSON.stringify(source);
     const compiled = this.compiled.get(key) ??
       this.compiled.put(key, new CompiledConstraint(constraint));
     const steering = new GrammarSteering({
