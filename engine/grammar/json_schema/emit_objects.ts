@@ -75,8 +75,13 @@ class Members {
     return this.emitter.rule(`${this.key}:${index}:${count}`, () => {
       const { expression, required } = this.members[index];
       const separator = count > 0 ? [this.emitter.punctuation(",")] : [];
-      const present = sequence(...separator, expression, this.from(index + 1, count + 1));
-      return required ? present : choice(present, this.from(index + 1, count));
+      const present = sequence(...separator, expression);
+      // Where it is not counted, what follows is the same with it and without.
+      if (!required && Math.min(count + 1, this.cap) === count) {
+        return sequence(optional(present), this.from(index + 1, count));
+      }
+      const behind = sequence(present, this.from(index + 1, count + 1));
+      return required ? behind : choice(behind, this.from(index + 1, count));
     });
   }
 
