@@ -14,6 +14,7 @@ import { setImmediate } from "node:timers";
 import { Readable } from "node:stream";
 import { HttpServer } from "../server/http/http_server.ts";
 import { defaultLimits } from "../server/http/limits.ts";
+import { OPENAI } from "../server/openai/dialect.ts";
 import { eventStream } from "../server/sse.ts";
 
 const STREAMS = 200;
@@ -32,7 +33,7 @@ async function* events(): AsyncGenerator<string> {
 
 function answer(request: Request): Response {
   if (request.url.endsWith("/stream")) {
-    return eventStream(events(), () => {}, { commentMs: 15_000 });
+    return eventStream(events(), () => {}, { commentMs: 15_000 }, OPENAI);
   }
   return Response.json({ status: "ok" });
 }

@@ -35,7 +35,11 @@ Deno.test("a key in x-api-key is as good as one behind Bearer; a wrong one in it
   await using server = await startServer({ app: { apiKey: "sécret" } });
   const get = (headers: Record<string, string>) => fetch(server.url + "/v1/models", { headers });
   const key = String.fromCharCode(...new TextEncoder().encode("sécret"));
-  for (const headers of [{ "x-api-key": key }, { "x-api-key": key, authorization: "Bearer x" }]) {
+  const right: Record<string, string>[] = [
+    { "x-api-key": key },
+    { "x-api-key": key, authorization: "Bearer x" },
+  ];
+  for (const headers of right) {
     const response = await get(headers);
     assertEquals([response.status, (await response.json()).object], [200, "list"]);
   }
