@@ -211,6 +211,28 @@ Deno.test("a decode attention loop is held to a share of the bandwidth, in bytes
   assertEquals(beyond.broken, ["wanted 130% of 288 GB/s"]);
 });
 
+Deno.test("a recurrence is held to a share of multiplications and additions, where it has the keys of large models", () => {
+  // Of 100 instructions that a token takes, 60 are multiply-adds.
+  const token = (multiplications: number) => [
+    ...new Array(60).fill("FFMA R1, R0, R2, R1"),
+    ...new Array(multiplications).fill("FMUL R3, R0, R2"),
+    ...new Array(39 - multiplications).fill("IADD R4, R4, R5"),
+    "@P0 BRA 0x8",
+    "EXIT",
+  ];
+  const finding = (multiplications: number, shape: string) =>
+    examine(
+      kernelOf(
+        token(multiplications),
+        `_ZN3m404cuda17delta_rule_kernelI${shape}EEvNS0_13DeltaRuleArgsE`,
+      ),
+    );
+  assertEquals(finding(20, "Li8ELi4ELb0E").broken, []);
+  assertEquals(finding(17, "Li8ELi4ELb0E").broken, ["wanted 78%"]);
+  const small = finding(0, "Li4ELi4ELb0E");
+  assertEquals([small.broken, small.budgeted], [[], false]);
+});
+
 Deno.test("local memory in a hot kernel is a broken budget", () => {
   const kernel = kernelOf([...decodeLoop(10).slice(0, -1), "STL [R1], R0", "EXIT"]);
   assertEquals(localAccesses(kernel), 1);
