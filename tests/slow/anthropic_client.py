@@ -1,0 +1,133 @@
+"""All that Anthropic's client for Python does with text, against a server of m40.
+
+    python anthropic_client.py BASE_URL MODEL KEY
+
+Every answer and every event of a stream is checked, as it came, against the client's own types, which are
+generated from Anthropic's published schema: strictly, so that no field has another type, none that the schema
+wants is missing, and none is there that it does not have.
+"""
+
+import json
+import sys
+
+import anthropic
+from anthropic import Anthropic
+from anthropic.types import Message, MessageTokensCount, RawMessageStreamEvent
+from pydantic import BaseModel, TypeAdapter
+
+BASE_URL, MODEL, KEY = sys.argv[1:]
+CLIENT = Anthropic(base_url=BASE_URL, api_key=KEY, max_retries=0)
+EVENT = TypeAdapter(RawMessageStreamEvent)
+MESSAGES = [
+    {
+        "role": "user",
+        "content": [{"type": "text", "text": "Hello", "cache_control": {"type": "ephemeral"}}],
+    }
+]
+ASKED = {"model": MODEL, "messages": MESSAGES, "max_tokens": 8, "system": "Be brief."}
+COLD = {"extra_body": {"temperature": 0}}
+
+
+def check_fields(value):
+    """No field too many, however deep."""
+    if isinstance(value, BaseModel):
+        assert not value.model_extra, f"{type(value).__name__} has the fields {value.model_extra}"
+        for field in value.model_fields_set:
+            check_fields(getattr(value, field))
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            check_fields(one)
+
+
+def checked(kind, text):
+    """JSON as one of the client's types, by pydantic's strict rules."""
+    value = TypeAdapter(kind).validate_json(text, strict=True)
+    check_fields(value)
+    return value
+
+
+def create(**body):
+    """A message, checked as it came."""
+    answer = CLIENT.messages.with_raw_response.create(**{**ASKED, **COLD, **body})
+    return checked(Message, answer.text())
+
+
+def events(**body):
+    """The events of a stream, checked as they came; the client itself leaves out pings."""
+    body = {**ASKED, **COLD, **body}
+    with CLIENT.messages.with_streaming_response.create(**body, stream=True) as answer:
+        lines = [line for line in answer.iter_lines() if line and not line.startswith(":")]
+    found = []
+    for name, data in zip(lines[::2], lines[1::2], strict=True):
+        assert name.startswith("event: ") and data.startswith("data: "), (name, data)
+        assert json.loads(data[6:])["type"] == name[7:], (name, data)
+        if name != "event: ping":
+            found.append(checked(RawMessageStreamEvent, data[6:]))
+    return found
+
+
+def text_of(message):
+    return "".join(block.text for block in message.content if block.type == "text")
+
+
+def exercise_messages():
+    whole = create()
+    assert whole.id.startswith("msg_") and whole.model == MODEL
+    counted = CLIENT.messages.with_raw_response.count_tokens(
+        model=MODEL, messages=MESSAGES, system="Be brief."
+    )
+    tokens = checked(MessageTokensCount, counted.text()).input_tokens
+    assert tokens == whole.usage.input_tokens + whole.usage.cache_read_input_tokens
+    again = create(
+        metadata={"user_id": "me"},
+        service_tier="auto",
+        tools=[],
+        stop_sequences=["\n\n\n\n"],
+        extra_headers={"anthropic-beta": "a"},
+    )
+    assert again.content == whole.content
+    turns = [*MESSAGES, {"role": "assistant", "content": whole.content}]
+    create(messages=[*turns, {"role": "user", "content": "And?"}])
+    create(messages=[*MESSAGES, {"role": "assistant", "content": "I"}])
+    for thinking in ({"type": "enabled", "budget_tokens": 1024}, {"type": "disabled"}):
+        create(thinking=thinking)
+
+
+def exercise_streams():
+    whole = create()
+    found = events()
+    assert [found[0].type, found[-2].type, found[-1].type] == [
+        "message_start",
+        "message_delta",
+        "message_stop",
+    ]
+    deltas = [event.delta for event in found if event.type == "content_block_delta"]
+    assert "".join(delta.text for delta in deltas) == text_of(whole)
+    stop = text_of(whole)[1:3]
+    # The client's own collector of streams.
+    with CLIENT.messages.stream(**ASKED, **COLD, stop_sequences=[stop]) as stream:
+        final = stream.get_final_message()
+    assert (final.stop_reason, final.stop_sequence) == ("stop_sequence", stop)
+    assert text_of(final) == text_of(whole)[: text_of(whole).index(stop)]
+
+
+def exercise_errors():
+    cases = [
+        ({"max_tokens": 0}, anthropic.BadRequestError, "invalid_request_error"),
+        ({"messages": []}, anthropic.BadRequestError, "invalid_request_error"),
+        ({"tools": [{"name": "f"}]}, anthropic.BadRequestError, "invalid_request_error"),
+        ({"model": "nobody"}, anthropic.NotFoundError, "not_found_error"),
+    ]
+    for body, kind, name in cases:
+        try:
+            create(**body)
+        except kind as error:
+            assert error.body["error"]["type"] == name, error
+            assert error.request_id == error.body["request_id"], error
+        else:
+            raise AssertionError(f"{body} was answered")
+
+
+exercise_messages()
+exercise_streams()
+exercise_errors()
