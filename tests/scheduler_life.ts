@@ -353,7 +353,8 @@ export class Life {
     const present = new Set(this.scheduler.sequences());
     for (const { sequence, ends } of this.clients) {
       const { state, pages, saved, savedState, runs, computed } = sequence;
-      const slots = [sequence.slot, sequence.nextSlot].filter((slot) => slot !== undefined);
+      const slots = [sequence.slot, sequence.nextSlot, sequence.startSlot]
+        .filter((slot) => slot !== undefined);
       if (state === "finished") {
         assert(!present.has(sequence) && saved === undefined && savedState === undefined);
       } else assertEquals(ends, [], `ended while it was ${state}`);

@@ -84,6 +84,7 @@ export class Roster {
     sequence.admittedAt ??= now;
     remove(this.waitingSequences, sequence);
     insert(this.runningSequences, sequence);
+    this.dismiss(sequence.leader);
     sequence.become(sequence.computed < sequence.prompt.length ? "prefilling" : "decoding");
     return sequence;
   }
@@ -110,8 +111,8 @@ export class Roster {
     if (states?.hasRoom === false) return false;
     const { leader, tokens } = sequence;
     const begins = sequence.state === "waiting";
-    // With states it begins at the last page border: further on, the leader's state goes on to its answer's.
-    const ofLeader = begins && !states && leader?.state === "decoding"
+    const ofLeader = begins && leader?.state === "decoding" &&
+        (states === undefined || leader.startSlot !== undefined)
       ? beginningOf(leader, pageManager.layout)
       : undefined;
     const { pages, prefixes } = ofLeader ?? this.findBeginning(sequence);
@@ -123,7 +124,7 @@ export class Roster {
     pageManager.share(shared);
     sequence.pages = pages;
     sequence.prefixes = prefixes;
-    states?.takeOver(sequence, prefixes[prefixes.length - 1]);
+    states?.takeOver(sequence, ofLeader ? leader!.startSlot : prefixes[prefixes.length - 1]?.slot);
     sequence.match = undefined;
     if (ofLeader) sequence.noteDecodedLike(leader!);
     else if (begins) this.noteDecoded(sequence);
@@ -338,6 +339,7 @@ export class Roster {
     this.fetches?.forget(sequence);
     sequence.match = undefined;
     if (sequence.drawn === 0) this.appointLeader(sequence);
+    this.dismiss(sequence.leader);
   }
 
   /** Where a leader ends before it has computed its prompt, the first of its followers leads the others. */
@@ -346,6 +348,13 @@ export class Roster {
     if (heir === undefined) return;
     heir.leader = undefined;
     for (const other of others) other.leader = heir;
+    heir.leads = others.length > 0;
+  }
+
+  /** A leader keeps nothing for its followers where none of them waits any more. */
+  private dismiss(leader: Sequence | undefined): void {
+    if (leader?.startSlot === undefined) return;
+    if (!this.waitingSequences.some((one) => one.leader === leader)) this.states!.dropStart(leader);
   }
 
   private releasePages(sequence: Sequence): void {

@@ -41,6 +41,8 @@ export class Sequence {
   readonly maxTokens: number;
   /** Whom it waits for, to take over what that one has computed of the same prompt. */
   leader?: Sequence;
+  /** Whether others wait for it so, or did. */
+  leads = false;
   readonly guess?: SequenceOptions["guess"];
   /** The prompt, then what was drawn. */
   readonly tokens: readonly number[];
@@ -64,6 +66,8 @@ export class Sequence {
   slot?: number;
   /** The slot that the next step writes its state to, where that is not the same. */
   nextSlot?: number;
+  /** The slot with its state before the last token of its prompt, which those whose leader it is begin with. */
+  startSlot?: number;
   /** The last prefix in its answer whose state is kept for those who go on from there. */
   answered?: Prefix;
   /**
@@ -92,6 +96,7 @@ export class Sequence {
     this.maxTokens = options.maxTokens;
     this.listener = options.listener;
     this.leader = options.leader;
+    if (this.leader) this.leader.leads = true;
     this.endTokens = options.endTokens;
     this.sampler = new SequenceSampling(options);
     this.tokens = this.sampler.tokens;

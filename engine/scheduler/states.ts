@@ -3,7 +3,6 @@ import type { StepSequence } from "../device/step_block.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { PageManager } from "./page_manager.ts";
 import type { PageMoves } from "./page_moves.ts";
-import type { Prefix } from "./prefix_tree.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SlotManager } from "./slot_manager.ts";
 
@@ -30,18 +29,20 @@ export class States {
 
   /**
    * How many tokens of a sequence a step computes, of so many at most: one step ends at the last page border
-   * of the prompt, where the state is kept for prompts that begin alike.
+   * of the prompt, where the state is kept for prompts that begin alike, and one before its last token, where
+   * others wait to go on from there.
    */
   cut(sequence: Sequence, most: number): number {
-    const border = this.lastBorder(sequence);
-    return sequence.computed < border ? Math.min(most, border - sequence.computed) : most;
+    const { computed, prompt, leads } = sequence;
+    const ends = [this.lastBorder(sequence), ...(leads ? [prompt.length - 1] : [])];
+    const next = ends.find((end) => computed < end);
+    return next === undefined ? most : Math.min(most, next - computed);
   }
 
-  /** A sequence goes on from where a prefix ends. */
-  takeOver(sequence: Sequence, prefix: Prefix | undefined): void {
-    if (prefix === undefined) return;
-    sequence.slot = prefix.slot!;
-    this.slots.share(sequence.slot);
+  /** A sequence goes on from the state in a slot, where there is one. */
+  takeOver(sequence: Sequence, slot: number | undefined): void {
+    sequence.slot = slot;
+    if (slot !== undefined) this.slots.share(slot);
   }
 
   /**
@@ -55,8 +56,13 @@ export class States {
     if (!apart && slot !== undefined && this.slots.isWritable(slot)) return true;
     sequence.nextSlot = this.slots.allocate();
     if (sequence.nextSlot !== undefined) return true;
+    if (apart) return false;
     // Rather than that somebody gives way, a state is not kept.
-    return !apart && slot !== undefined && this.slots.makeWritable(slot);
+    if (sequence.startSlot !== undefined) {
+      this.dropStart(sequence);
+      return this.reserve(sequence);
+    }
+    return slot !== undefined && this.slots.makeWritable(slot);
   }
 
   /** A step has computed a sequence up to `computed`, and written its state. */
@@ -69,6 +75,17 @@ export class States {
       if (slot !== undefined) this.slots.release(slot);
     }
     this.keep(sequence);
+    if (sequence.leads && sequence.computed === sequence.prompt.length - 1) {
+      sequence.startSlot = sequence.slot!;
+      this.slots.share(sequence.startSlot);
+    }
+  }
+
+  /** Nobody waits any more to go on from before the last token of a sequence's prompt. */
+  dropStart(sequence: Sequence): void {
+    const { startSlot } = sequence;
+    sequence.startSlot = undefined;
+    if (startSlot !== undefined) this.slots.release(startSlot);
   }
 
   /** A step has computed guesses that were wrong: the state is that before it, and its tokens come again. */
@@ -78,6 +95,7 @@ export class States {
 
   /** A sequence needs no state any more. */
   release(sequence: Sequence): void {
+    this.dropStart(sequence);
     const { slot, nextSlot } = sequence;
     sequence.slot = sequence.nextSlot = undefined;
     if (slot !== undefined) this.slots.release(slot);
