@@ -1,3 +1,5 @@
+export { formatCount } from "../engine/format_count.ts";
+
 /** A number of bytes for a person: `7.9 MiB`. */
 export function formatBytes(bytes: number): string {
   const units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
@@ -22,15 +24,6 @@ export function formatDuration(seconds: number): string {
   const rest = next && Math.floor(whole % length / next[0]);
   if (next && rest) parts.push(`${rest} ${next[1]}`);
   return parts.join(" ");
-}
-
-/** A count for a person: `1.2B` for 1 235 814 432, `951` for 951. */
-export function formatCount(count: number): string {
-  for (const [size, letter] of [[1e12, "T"], [1e9, "B"], [1e6, "M"], [1e3, "K"]] as const) {
-    // Three digits, and no 1000K where 1.00M is meant.
-    if (count >= size * 0.9995) return `${(count / size).toPrecision(3)}${letter}`;
-  }
-  return String(count);
 }
 
 /** Rows as lines, the columns aligned: to the left, or to the right where `right` has their index. */

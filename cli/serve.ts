@@ -19,7 +19,7 @@ export const serve: Command = command({
   name: "serve",
   summary: "Serve models to OpenAI clients over HTTP",
   description:
-    "Answers POST /v1/chat/completions, /v1/completions and more, which /docs and /openapi.json tell of; GET " +
+    "Answers POST /v1/chat/completions, /v1/completions, Ollama's /api and more, which /docs and /openapi.json tell of; GET " +
     "/health, /ready, /metrics and /slots say how it is. " +
     "A request may name any model of the store: it is loaded in the place of the one used least recently. " +
     "Ctrl-C and SIGTERM let running answers finish, up to --drain seconds; a second one ends the program.",
@@ -74,6 +74,7 @@ export const serve: Command = command({
         timeoutMs: values.timeout && values.timeout * 1000,
         corsOrigins: values.cors,
         reasoning: values.reasoning,
+        storeChanges: values["allow-store-changes"],
         reasoningBudget: values["reasoning-budget"],
       });
       const server = serve(app, {

@@ -103,8 +103,18 @@ export interface GenerationObserver {
   generation?(report: GenerationReport): void;
 }
 
+/** How long a request took, in milliseconds. */
+export interface GenerationTimes {
+  /** From the request's arrival until it was first let in; absent where it never was. */
+  readonly queueMs?: number;
+  /** From the request's arrival to its first token; absent where there was none. */
+  readonly firstTokenMs?: number;
+  /** From its first token to its last; absent where there was none. */
+  readonly decodeMs?: number;
+}
+
 /** What became of a request, for those who keep count. Times are in milliseconds. */
-export interface GenerationReport {
+export interface GenerationReport extends GenerationTimes {
   readonly promptTokens: number;
   readonly completionTokens: number;
   /** Tokens that might have been drawn. */
@@ -114,12 +124,6 @@ export interface GenerationReport {
    * it failed.
    */
   readonly outcome: FinishReason | "cancelled" | "timeout" | "error";
-  /** From the request's arrival until it was first let in; absent where it never was. */
-  readonly queueMs?: number;
-  /** From the request's arrival to its first token; absent where there was none. */
-  readonly firstTokenMs?: number;
-  /** From its first token to its last; absent where there was none. */
-  readonly decodeMs?: number;
   /** The mean time between its tokens after the first; absent where there was one at most. */
   readonly tokenMs?: number;
   /** From the request's arrival to its end. */
@@ -229,6 +233,17 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   /** Resolves when the engine has no more to do for it, whatever became of it and whoever reads it. */
   get done(): Promise<void> {
     return this.over.promise;
+  }
+
+  /** How long it has taken so far. */
+  get times(): GenerationTimes {
+    const { firstToken, lastToken, arrival } = this;
+    const { admittedAt } = this.sequence;
+    return {
+      queueMs: admittedAt && admittedAt - arrival,
+      firstTokenMs: firstToken && firstToken - arrival,
+      decodeMs: firstToken && lastToken! - firstToken,
+    };
   }
 
   /** Ends the generation, if it has not ended. */
@@ -357,16 +372,13 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private report(): void {
     const now = performance.now();
     const { firstToken, lastToken, arrival, drawn, error } = this;
-    const { admittedAt } = this.sequence;
     const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
     this.services.observer?.generation?.({
       promptTokens: this.promptTokens,
       completionTokens: drawn,
       maxTokens: this.plan.maxTokens,
       outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
-      queueMs: admittedAt && admittedAt - arrival,
-      firstTokenMs: firstToken && firstToken - arrival,
-      decodeMs: firstToken && lastToken! - firstToken,
+      ...this.times,
       tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
       totalMs: now - arrival,
     });

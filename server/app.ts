@@ -18,6 +18,7 @@ import { Metrics } from "./metrics.ts";
 import { busy } from "./models/busy.ts";
 import { FixedModel } from "./models/fixed_model.ts";
 import type { Models } from "./models/models.ts";
+import { ollamaRoutes } from "./ollama/routes.ts";
 import { chatCompletionsRoute } from "./openai/chat_completions.ts";
 import { completionsRoute } from "./openai/completions.ts";
 import { modelsRoutes } from "./openai/models.ts";
@@ -55,6 +56,8 @@ export interface AppOptions {
   reasoning?: "separate" | "inline";
   /** Tokens of reasoning at most where a request does not say; default: no limit. */
   reasoningBudget?: number;
+  /** Whether clients may pull, copy and delete models by Ollama's routes. Default: no. */
+  storeChanges?: boolean;
 }
 
 /**
@@ -75,6 +78,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     loadingCommentMs: options.loadingCommentMs ?? 5000,
     reasoning: options.reasoning ?? "separate",
     reasoningBudget: options.reasoningBudget,
+    storeChanges: options.storeChanges ?? false,
   };
   observe(models, metrics, rate);
 
@@ -104,6 +108,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   generateRoute(app, server);
   tokenRoutes(app, server);
   infillRoute(app, server);
+  ollamaRoutes(app, server);
   apiRoutes(app, needsKey);
   app.notFound((c) => errorResponse(c.get("dialect"), unknownRoute(c.req.method, c.req.path)));
   const retryAfterSeconds = () => rate.retryAfterSeconds(busy(models));

@@ -23,6 +23,8 @@ export interface ServerContext {
   readonly reasoning: "separate" | "inline";
   /** Tokens of reasoning at most where a request does not say; absent: no limit. */
   readonly reasoningBudget?: number;
+  /** Whether clients may pull, copy and delete models. */
+  readonly storeChanges: boolean;
 }
 
 /** What {@link serve} gives to the routes beside the request. */

@@ -1,10 +1,12 @@
 import { AnthropicDialect } from "./anthropic/dialect.ts";
 import type { Dialect } from "./dialect.ts";
+import { OLLAMA, OLLAMA_PATHS } from "./ollama/dialect.ts";
 import { OPENAI } from "./openai/dialect.ts";
 
 /** Dialects but OpenAI's: the paths that each answers, known or not, and how it is made for a request. */
 const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [
   { paths: /^\/v1\/messages(\/|$)/, make: () => new AnthropicDialect() },
+  { paths: OLLAMA_PATHS, make: () => OLLAMA },
 ];
 
 /** How errors and streams of a path are written. */

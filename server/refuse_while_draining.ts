@@ -6,7 +6,7 @@ import { HttpError } from "./errors.ts";
 export function refuseWhileDraining(): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const { drain } = c.env;
-    if (drain?.active && c.req.method === "POST") {
+    if (drain?.active && ["POST", "DELETE"].includes(c.req.method)) {
       const seconds = Math.max(1, Math.ceil(drain.millisecondsLeft / 1000));
       throw new HttpError(
         503,

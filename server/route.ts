@@ -12,7 +12,7 @@ export type Handler = (c: Context<ServerEnv>) => Response | Promise<Response>;
 export function route(
   app: Hono<ServerEnv>,
   path: string,
-  handlers: { readonly GET?: Handler; readonly POST?: Handler },
+  handlers: { readonly GET?: Handler; readonly POST?: Handler; readonly DELETE?: Handler },
 ): void {
   const allowed: string[] = [];
   if (handlers.GET !== undefined) {
@@ -22,6 +22,10 @@ export function route(
   if (handlers.POST !== undefined) {
     app.post(path, handlers.POST);
     allowed.push("POST");
+  }
+  if (handlers.DELETE !== undefined) {
+    app.delete(path, handlers.DELETE);
+    allowed.push("DELETE");
   }
   const headers = { Allow: [...allowed, "OPTIONS"].join(", ") };
   // No CORS headers: a preflight is granted before, to origins that are allowed.

@@ -66,7 +66,7 @@ function port(host: string): string {
 }
 
 /** Whether an Origin header is a page's of the web; a desktop program's own scheme is none. */
-function isWebPage(origin: string): boolean {
+export function isWebPage(origin: string): boolean {
   return origin === "null" || /^https?:/i.test(origin);
 }
 

@@ -13,7 +13,8 @@ import {
   type SchemaField,
   schemaFields,
 } from "../server/api/schema_fields.ts";
-import { type Operation, OPERATIONS } from "../server/api/operations.ts";
+import type { Operation } from "../server/api/operation.ts";
+import { OPERATIONS } from "../server/api/operations.ts";
 
 /** What stands between what is written by hand and what is not. */
 const MARK = "<!-- From here on written by `deno task api-docs`. -->";

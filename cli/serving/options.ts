@@ -67,6 +67,9 @@ export const SERVE_OPTIONS = {
     origin(),
     "Origins whose web pages may call the server, such as https://example.com; * is all",
   ),
+  "allow-store-changes": flag(
+    "Let clients pull, copy and delete models of the models directory (Ollama's /api/pull, copy and delete)",
+  ),
   reasoning: option(
     choice("separate", "inline"),
     "Whether a model's reasoning is told apart from its answer or left in it",

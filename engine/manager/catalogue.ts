@@ -16,7 +16,8 @@ export interface CatalogueOptions {
 export class Catalogue {
   private readonly own: ReadonlyMap<string, string>;
   private readonly aliases: ReadonlyMap<string, string>;
-  private readonly stored: boolean;
+  /** Whether the models that are stored may be asked for as well. */
+  readonly stored: boolean;
 
   constructor(options: CatalogueOptions = {}) {
     this.own = options.own ?? new Map();
@@ -41,6 +42,25 @@ export class Catalogue {
     const found = this.stored ? await this.findStored(name) : undefined;
     if (found !== undefined) return found;
     throw await this.notFound(asked);
+  }
+
+  /**
+   * The model of the store that a name stands for, for whoever changes the store.
+   *
+   * @throws {M40Error} "model_not_found"; "invalid_request" for a name that is not the store's but was given here.
+   */
+  async findInStore(name: string): Promise<StoredModel> {
+    if (this.own.has(name) || this.aliases.has(name)) {
+      throw new M40Error(
+        "invalid_request",
+        `model: "${name}" is a name that the server was started with, or that its file gives: it is changed there. ` +
+          "Wanted the name of a stored model.",
+        "model",
+      );
+    }
+    const found = this.stored ? await this.findStored(name) : undefined;
+    if (found !== undefined) return found;
+    throw await this.notFound(name);
   }
 
   private async findStored(name: string): Promise<StoredModel | undefined> {

@@ -1,3 +1,4 @@
+import { NDJSON_TYPE } from "../ollama/dialect.ts";
 import { createHash } from "node:crypto";
 import { html, raw } from "hono/html";
 import type { HtmlEscapedString } from "hono/utils/html";
@@ -148,7 +149,9 @@ function answerPart(
   schema: Schema | undefined,
   schemas: Readonly<Record<string, Schema>>,
 ): Html {
-  const name = type === "text/event-stream" ? "Each event of a stream" : "Answer";
+  const name = type === "text/event-stream" || type === NDJSON_TYPE
+    ? "Each event of a stream"
+    : "Answer";
   if (schema === undefined) {
     return html`
       <p>${name}: <code>${type}</code></p>

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { ErrorBody } from "../errors.ts";
 import { VERSION } from "../version.ts";
-import { type Operation, OPERATIONS } from "./operations.ts";
+import type { Operation } from "./operation.ts";
+import { OPERATIONS } from "./operations.ts";
 
 /** A JSON schema, as far as it is looked at here. */
 export interface Schema {
@@ -101,12 +102,12 @@ function operationId({ method, path }: Operation): string {
   return `${method.toLowerCase()}${path.replaceAll(/[^a-z0-9]+/gi, "_").replace(/_$/, "")}`;
 }
 
-function contentOf({ answer, events }: Operation): object {
+function contentOf({ answer, events, eventsType = "text/event-stream" }: Operation): object {
   if (typeof answer === "string") return { [answer]: {} };
   const json = { "application/json": { schema: refTo(answer) } };
   if (events === undefined) return json;
   const schema = events.length === 1 ? refTo(events[0]) : { anyOf: events.map(refTo) };
-  return { ...json, "text/event-stream": { schema } };
+  return { ...json, [eventsType]: { schema } };
 }
 
 function refTo(schema: z.ZodType): Schema {

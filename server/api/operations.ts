@@ -4,7 +4,6 @@
  *
  * @module
  */
-import type { z } from "zod";
 import { MESSAGE_EVENTS, MessageObject, TokenCount } from "../anthropic/answer_schemas.ts";
 import { AnthropicError } from "../anthropic/dialect.ts";
 import { CountTokensRequest, MessagesRequest } from "../anthropic/request_schemas.ts";
@@ -26,30 +25,9 @@ import {
 } from "../openai/chat_schemas.ts";
 import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
 import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
+import { OLLAMA_OPERATIONS } from "../ollama/operations.ts";
 import { SlotsObject } from "../slots.ts";
-
-/** One method of one path. */
-export interface Operation {
-  readonly method: "GET" | "POST";
-  /** With parameters in braces, as OpenAPI writes them. */
-  readonly path: string;
-  /** A parameter of the path: what it is. */
-  readonly parameters?: Readonly<Record<string, string>>;
-  /** One line, without a full stop. */
-  readonly summary: string;
-  /** One or more sentences. */
-  readonly description: string;
-  /** The request's body. */
-  readonly body?: z.ZodType;
-  /** What it is answered with: JSON of this schema, or what has this content type. */
-  readonly answer: z.ZodType | string;
-  /** The events of a stream, where `stream` is true. */
-  readonly events?: readonly z.ZodType[];
-  /** The body of its errors; absent: OpenAI's. */
-  readonly error?: z.ZodType;
-  /** Whether it answers without a key. */
-  readonly open?: boolean;
-}
+import type { Operation } from "./operation.ts";
 
 /** All of them, those first that are asked for most. */
 export const OPERATIONS: readonly Operation[] = [
@@ -174,6 +152,7 @@ export const OPERATIONS: readonly Operation[] = [
     body: ApplyTemplateRequest,
     answer: AppliedTemplate,
   },
+  ...OLLAMA_OPERATIONS,
   {
     method: "GET",
     path: "/health",

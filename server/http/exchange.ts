@@ -17,6 +17,9 @@ export interface Client {
   readonly halfClosed: AbortSignal;
 }
 
+/** The content types of answers that are written as they come. */
+const STREAMS: ReadonlySet<string> = new Set(["text/event-stream", "application/x-ndjson"]);
+
 /** Answers a request. A stream of events is written as it comes, any other answer as a whole. */
 export type HttpHandler = (request: Request, client: Client) => Response | Promise<Response>;
 
@@ -162,7 +165,7 @@ export class Exchange implements Client {
 
   private async write(response: Response, close: boolean): Promise<void> {
     const { connection, head } = this;
-    const isStream = response.headers.get("content-type") === "text/event-stream";
+    const isStream = STREAMS.has(response.headers.get("content-type") ?? "");
     if (!isStream || response.body === null || head.method === "HEAD") {
       return await connection.write(await wholeResponse(response, head, close));
     }

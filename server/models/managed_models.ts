@@ -18,7 +18,7 @@ export class ManagedModels implements Models {
    */
   constructor(
     private readonly manager: ModelManager<Engine>,
-    private readonly catalogue: Catalogue,
+    readonly catalogue: Catalogue,
     private readonly main?: string,
   ) {}
 

@@ -1,4 +1,5 @@
 import type { Engine } from "../../engine/mod.ts";
+import type { Catalogue } from "../../engine/manager/catalogue.ts";
 import type {
   AcquireOptions,
   Lease,
@@ -18,6 +19,8 @@ export interface ListedModel {
 
 /** The models that a server serves, whether they are in memory or not. */
 export interface Models {
+  /** What there is to ask for, and where it lies; absent where the models are somebody else's. */
+  readonly catalogue?: Catalogue;
   /**
    * The own name of the model that a request asks for.
    *

@@ -2,9 +2,9 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { modelFields } from "../answer.ts";
 import { readJson } from "../body.ts";
-import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
-import { Deadline } from "../deadline.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
 import { wants } from "../fields.ts";
+import { loadModel } from "../load_model.ts";
 import type { ListedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
@@ -57,12 +57,7 @@ export function modelsRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
     POST: async (c) => {
       const name = await models.nameOf(c.req.param("id"));
       const body = parseBody(LoadRequest, await readOptional(c.req.raw, server.maxBodyBytes));
-      const keepAliveMs = body.keep_alive ?? undefined;
-      await new Deadline(server.timeoutMs).within(
-        requestSignal(c.req.raw, c.env),
-        (signal) => models.load(name, { signal, keepAliveMs }),
-        "the model was still being loaded",
-      );
+      await loadModel(c, server, name, body.keep_alive ?? undefined);
       return c.json(await describeNamed(server, name));
     },
   });

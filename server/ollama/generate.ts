@@ -1,0 +1,125 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { ChatMessage, GenerateRequest } from "../../engine/mod.ts";
+import { answer, type AnswerEnds } from "../answer.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { conversationPrompt } from "../conversation.ts";
+import { unsupported } from "../errors.ts";
+import { boolean, string, wants } from "../fields.ts";
+import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
+import type { ServedModel } from "../models/models.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { readBody } from "./body.ts";
+import {
+  commonFields,
+  endFields,
+  headFields,
+  refused,
+  refuseUnsupported,
+  thinking,
+  thinkingBudget,
+  thinkingField,
+} from "./fields.ts";
+import { loadOrUnload } from "./load.ts";
+import { ownName } from "./names.ts";
+import { optionsRequest } from "./options.ts";
+import { type Said, TextAnswer } from "./text_answer.ts";
+
+/** The body of `POST /api/generate`. */
+export const OllamaGenerateRequest = z.object({
+  ...commonFields,
+  prompt: string(
+    "What the model is asked. Absent or empty: it is only loaded, or with keep_alive 0 unloaded.",
+  ),
+  suffix: string(
+    "Text that comes after the answer, which fills the gap between prompt and suffix; for models whose " +
+      "vocabulary has tokens for that.",
+  ),
+  system: string("The system message; absent: the model's own."),
+  raw: boolean("Whether the prompt goes to the model as it is, without its chat template."),
+  template: refused("Not supported: prompts are made by the template of the model's file."),
+  context: refused("Not supported: send what was said to /api/chat."),
+  images: refused("Not supported: absent or empty."),
+}, wants("a JSON object")).meta({ id: "OllamaGenerateRequest" });
+type Body = z.output<typeof OllamaGenerateRequest>;
+
+const saidFields = { response: z.string(), ...thinkingField };
+
+/** The answer of `POST /api/generate`, and the last line of its stream. */
+export const OllamaGenerated = z.strictObject({ ...headFields, ...saidFields, ...endFields })
+  .meta({ id: "OllamaGenerated" });
+
+/** A line of its stream but the last. */
+export const OllamaGeneratedPiece = z.strictObject({
+  ...headFields,
+  ...saidFields,
+  done: z.literal(false),
+}).meta({ id: "OllamaGeneratedPiece" });
+
+const said: Said = (response, thinking) => thinking === "" ? { response } : { response, thinking };
+
+/** `POST /api/generate`: a prompt by itself. */
+export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/api/generate", {
+    POST: async (c) => {
+      const arrived = performance.now();
+      const body = parseBody(OllamaGenerateRequest, await readBody(c, server));
+      refuse(body);
+      const model = await ownName(server.models, body.model);
+      if (!body.prompt && !body.suffix) return await loadOrUnload(c, server, model, body, said);
+      const asked = { model, keep_alive: body.keep_alive, stream: body.stream ?? true };
+      return await answer(c, server, asked, async (served, ends) => {
+        const at = { arrived, served: performance.now() };
+        const generation = served.engine.generate(await requestOf(server, served, body, ends));
+        return new TextAnswer(body.model ?? served.name, generation, said, at);
+      });
+    },
+  });
+}
+
+function refuse(body: Body): void {
+  refuseUnsupported(body, {
+    template: "Leave it out: raw true sends the prompt as it is.",
+    context: "Leave it out, and send the conversation to /api/chat.",
+    images: "Leave it out: this server reads text alone.",
+  });
+  const alone = body.raw ? "raw" : body.suffix ? "suffix" : undefined;
+  for (const field of ["system", "think"] as const) {
+    if (alone === undefined || !body[field]) continue;
+    throw unsupported(
+      field,
+      `${field} together with ${alone} is not supported: no template makes the prompt then. Leave one of them out.`,
+    );
+  }
+}
+
+async function requestOf(
+  server: ServerContext,
+  model: ServedModel,
+  body: Body,
+  ends: AnswerEnds,
+): Promise<GenerateRequest> {
+  const { engine } = model;
+  const { prompt, suffix, system, raw, think } = body;
+  const { signal, timeoutMs } = ends;
+  const common = { ...optionsRequest(engine, body), signal, timeoutMs };
+  if (suffix) {
+    const gap = { before: prompt ?? "", after: suffix, parseSpecial: raw ?? false };
+    const fim = requireFim(engine.tokenizer, "suffix");
+    return { ...common, prompt: gapTokens(encodeGap(engine.tokenizer, fim, gap)) };
+  }
+  // A model without a template reads the prompt as it is, as it does with Ollama.
+  if (raw || (engine.chat === undefined && !system)) {
+    return { ...common, prompt: prompt!, parseSpecial: raw ?? false };
+  }
+  const messages: ChatMessage[] = [
+    ...system ? [{ role: "system" as const, content: system }] : [],
+    { role: "user", content: prompt! },
+  ];
+  const chat = { messages, ...thinking(think) };
+  return {
+    ...common,
+    ...await conversationPrompt(server, model, chat, thinkingBudget(think), ends),
+  };
+}

@@ -1,0 +1,113 @@
+import type { Operation } from "../api/operation.ts";
+import { OllamaChat, OllamaChatPiece, OllamaChatRequest } from "./chat.ts";
+import { NDJSON_TYPE, OllamaError } from "./dialect.ts";
+import { OllamaGenerated, OllamaGeneratedPiece, OllamaGenerateRequest } from "./generate.ts";
+import { PullRequest, PullStatus } from "./pull.ts";
+import { OllamaVersion } from "./routes.ts";
+import { Shown, ShowRequest } from "./show.ts";
+import { CopyRequest, DeleteRequest } from "./store_changes.ts";
+import { RunningModels, Tags } from "./tags.ts";
+
+const common = { error: OllamaError, eventsType: NDJSON_TYPE } as const;
+
+/** What a request that changes the store needs. */
+const ALLOWED =
+  "Only where the server was started with --allow-store-changes, and never for web pages.";
+
+/** What there is to ask in Ollama's words. */
+export const OLLAMA_OPERATIONS: readonly Operation[] = [
+  {
+    ...common,
+    method: "POST",
+    path: "/api/chat",
+    summary: "Answer a conversation, as Ollama",
+    description: "The same conversations and answers as OpenAI's, in Ollama's shape.",
+    body: OllamaChatRequest,
+    answer: OllamaChat,
+    events: [OllamaChatPiece, OllamaChat],
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/generate",
+    summary: "Answer a prompt, as Ollama",
+    description:
+      "The model's chat template makes a message of the prompt, unless raw is true or the model has none; " +
+      "with a suffix the gap before it is filled.",
+    body: OllamaGenerateRequest,
+    answer: OllamaGenerated,
+    events: [OllamaGeneratedPiece, OllamaGenerated],
+  },
+  {
+    ...common,
+    method: "GET",
+    path: "/api/tags",
+    summary: "List the models, as Ollama",
+    description: "All that may be asked for, those in memory first.",
+    answer: Tags,
+  },
+  {
+    ...common,
+    method: "GET",
+    path: "/api/ps",
+    summary: "List the models in memory, as Ollama",
+    description: "Those used last first.",
+    answer: RunningModels,
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/show",
+    summary: "Show a model, as Ollama",
+    description: "What the header of its file says, and what came with it.",
+    body: ShowRequest,
+    answer: Shown,
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/pull",
+    summary: "Fetch a model, as Ollama",
+    description:
+      "As m40 pull: an alias of m40's, a model of Ollama's library, or hf.co/OWNER/REPOSITORY[:QUANT]; what " +
+      `does not fit the device is refused. ${ALLOWED}`,
+    body: PullRequest,
+    answer: PullStatus,
+    events: [PullStatus],
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/copy",
+    summary: "Give a model another name, as Ollama",
+    description: `As m40 cp; the answer is empty. ${ALLOWED}`,
+    body: CopyRequest,
+    answer: "text/plain",
+  },
+  {
+    ...common,
+    method: "DELETE",
+    path: "/api/delete",
+    summary: "Remove a model from the disk, as Ollama",
+    description:
+      `As m40 rm; the answers that run are finished before, and the answer is empty. ${ALLOWED}`,
+    body: DeleteRequest,
+    answer: "text/plain",
+  },
+  {
+    ...common,
+    method: "GET",
+    path: "/api/version",
+    summary: "The version of Ollama's API",
+    description: "Which of Ollama's versions this server is to its clients.",
+    answer: OllamaVersion,
+  },
+  {
+    method: "GET",
+    path: "/",
+    summary: "What Ollama's clients look for",
+    description: "A line of text that says that a server is there.",
+    answer: "text/plain",
+    open: true,
+  },
+];

@@ -1,0 +1,129 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { PullOptions } from "../../engine/pull/mod.ts";
+import { findAlias } from "../../engine/store/sources/aliases.ts";
+import { parseReference } from "../../engine/store/sources/references.ts";
+import { readJson } from "../body.ts";
+import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
+import { HttpError, unsupported } from "../errors.ts";
+import { boolean, wants } from "../fields.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { eventStream } from "../sse.ts";
+import { namedModel, requireName } from "./fields.ts";
+import { storeToChange, withoutFolder } from "./store_access.ts";
+
+/** The body of `POST /api/pull`. */
+export const PullRequest = z.object({
+  ...namedModel,
+  stream: boolean("Whether it is told how the pull goes, a line of JSON each; default true."),
+  insecure: boolean("Not supported but for false."),
+}, wants("a JSON object")).meta({ id: "OllamaPullRequest" });
+
+/** The answer of `POST /api/pull`, and the lines of its stream. */
+export const PullStatus = z.strictObject({
+  status: z.string().meta({ description: "What is done; success in the last line." }),
+  digest: z.string().optional().meta({ description: "What is fetched: source: and its source." }),
+  total: z.int().min(0).optional().meta({ description: "Bytes in all, where that is known." }),
+  completed: z.int().min(0).optional().meta({ description: "Bytes that are there." }),
+}).meta({ id: "OllamaPullStatus" });
+type PullStatus = z.output<typeof PullStatus>;
+
+const SUCCESS: PullStatus = { status: "success" };
+
+/** `POST /api/pull`: as `m40 pull`, from Hugging Face and Ollama's library. */
+export function pullRoute(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/api/pull", {
+    POST: async (c) => {
+      storeToChange(c, server);
+      const body = parseBody(PullRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      if (body.insecure) {
+        throw unsupported(
+          "insecure",
+          "insecure is not supported: sources are asked by HTTPS. Leave it out.",
+        );
+      }
+      const source = sourceOf(requireName(body));
+      const left = new AbortController();
+      const signal = AbortSignal.any([requestSignal(c.req.raw, c.env), left.signal]);
+      if (body.stream === false) {
+        await pullQuietly(source, { signal });
+        return c.json(SUCCESS);
+      }
+      const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
+      return eventStream(progressOf(source, signal), () => left.abort(), pace, c.get("dialect"));
+    },
+  });
+}
+
+/**
+ * What `m40 pull` takes for a name of Ollama's: an alias of m40's, else a model of Ollama's library.
+ *
+ * @throws {HttpError | M40Error} 400 for what is neither of Hugging Face nor of Ollama's registry: a path would be
+ * the server's, and a URL could be of a place that it alone can reach.
+ */
+function sourceOf(asked: string): string {
+  const known =
+    /^(ollama:|hf:|(www\.)?(hf\.co|huggingface\.co|ollama\.com|registry\.ollama\.ai)\/)/i;
+  const source = known.test(asked) || findAlias(asked) !== undefined ? asked : `ollama:${asked}`;
+  const { kind } = parseReference(source);
+  if (kind === "hub" || kind === "ollama") return source;
+  throw new HttpError(
+    400,
+    "invalid_request",
+    "model: wanted the name of a model of Ollama's library, or hf.co/OWNER/REPOSITORY[:QUANT].",
+    { param: "model" },
+  );
+}
+
+async function pullQuietly(source: string, options: PullOptions): Promise<void> {
+  // Here, not above: most servers are never asked to fetch anything.
+  const { pull } = await import("../../engine/pull/mod.ts");
+  try {
+    await pull(source, options);
+  } catch (error) {
+    throw withoutFolder(error);
+  }
+}
+
+/** How a pull goes, as JSON. What a slow client has not read yet is told as it is when it reads on. */
+async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<string> {
+  const told: PullStatus[] = [{ status: "pulling manifest" }];
+  let progress: PullStatus | undefined;
+  let head: PullStatus = { status: "pulling" };
+  let over = false;
+  let wake = () => {};
+  const tell = (status: PullStatus) => {
+    told.push(status);
+    wake();
+  };
+  const work = pullQuietly(source, {
+    signal,
+    onNote: (status) => tell({ status }),
+    onStart: ({ name, source, bytes }) => {
+      head = { status: `pulling ${name}`, digest: `source:${source}`, total: bytes, completed: 0 };
+      tell(head);
+    },
+    onProgress: ({ doneBytes, totalBytes }) => {
+      progress = { ...head, total: totalBytes ?? head.total, completed: doneBytes };
+      wake();
+    },
+  });
+  const done = work.finally(() => {
+    over = true;
+    wake();
+  });
+  // It is awaited below, when all is told.
+  done.catch(() => {});
+  while (!over || told.length > 0 || progress !== undefined) {
+    const next = told.shift() ?? progress;
+    if (next === undefined) {
+      await new Promise<void>((resolve) => wake = resolve);
+      continue;
+    }
+    if (next === progress) progress = undefined;
+    yield JSON.stringify(next);
+  }
+  await done;
+  yield JSON.stringify(SUCCESS);
+}

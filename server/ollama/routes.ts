@@ -1,0 +1,50 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { HttpError } from "../errors.ts";
+import { route } from "../route.ts";
+import { chatRoute } from "./chat.ts";
+import { Headers } from "./details.ts";
+import { generateRoute } from "./generate.ts";
+import { pullRoute } from "./pull.ts";
+import { showRoute } from "./show.ts";
+import { storeChangesRoutes } from "./store_changes.ts";
+import { tagsRoutes } from "./tags.ts";
+
+/** The version of Ollama whose API this is: its clients compare it with what they need. */
+const OLLAMA_VERSION = "0.12.6";
+
+/** The answer of `GET /api/version`. */
+export const OllamaVersion = z.strictObject({
+  version: z.string().meta({ description: "The version of Ollama whose API this is, not m40's." }),
+}).meta({ id: "OllamaVersion" });
+
+/** What its clients look for at the root, to see whether a server is there. */
+const GREETING = "Ollama is running";
+
+/** What is not done, and what to do. */
+const REFUSED: Readonly<Record<string, string>> = {
+  "/api/embed": "This server computes no embeddings.",
+  "/api/embeddings": "This server computes no embeddings.",
+  "/api/create":
+    "Models are not made here: m40.toml gives one a name, a system message and parameters of its own.",
+  "/api/push": "Models are not published by this server.",
+};
+
+/** Ollama's routes. */
+export function ollamaRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  const headers = new Headers();
+  generateRoute(app, server);
+  chatRoute(app, server);
+  tagsRoutes(app, server, headers);
+  showRoute(app, server, headers);
+  storeChangesRoutes(app, server);
+  pullRoute(app, server);
+  route(app, "/api/version", { GET: (c) => c.json({ version: OLLAMA_VERSION }) });
+  route(app, "/", { GET: (c) => c.text(GREETING) });
+  for (const [path, why] of Object.entries(REFUSED)) {
+    app.all(path, () => {
+      throw new HttpError(400, "unsupported", `${path} is not supported. ${why}`);
+    });
+  }
+}

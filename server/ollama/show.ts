@@ -1,0 +1,92 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { ModelRecord } from "../../engine/store/record.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { HttpError } from "../errors.ts";
+import { ignored, wants } from "../fields.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { readBody } from "./body.ts";
+import { Details, type Headers, modifiedAt, placedModels } from "./details.ts";
+import { namedModel, requireName } from "./fields.ts";
+import { ownName } from "./names.ts";
+
+/** The body of `POST /api/show`. */
+export const ShowRequest = z.object({
+  ...namedModel,
+  verbose: ignored("Whether lists are told too."),
+}, wants("a JSON object")).meta({ id: "OllamaShowRequest" });
+
+/** The answer of `POST /api/show`. */
+export const Shown = z.strictObject({
+  license: z.string().optional().meta({ description: "Where the file says." }),
+  modelfile: z.string().meta({ description: "What of a Modelfile is known of it." }),
+  parameters: z.string().meta({ description: "What came with it, a line each; may be empty." }),
+  template: z.string().meta({ description: "Its chat template, in Jinja; may be empty." }),
+  system: z.string().optional().meta({ description: "The system message that came with it." }),
+  details: Details,
+  model_info: z.record(z.string(), z.unknown()).meta({
+    description: "The metadata of its file; null in the place of lists.",
+  }),
+  capabilities: z.array(z.enum(["completion", "insert", "thinking"])).meta({
+    description: "What it can do here: insert is to fill in the middle.",
+  }),
+  modified_at: z.iso.datetime(),
+}).meta({ id: "OllamaShown" });
+type Shown = z.output<typeof Shown>;
+
+/** `POST /api/show`: what a model is. */
+export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: Headers): void {
+  const { models } = server;
+  route(app, "/api/show", {
+    POST: async (c) => {
+      const body = parseBody(ShowRequest, await readBody(c, server));
+      const name = await ownName(models, requireName(body));
+      const model = (await placedModels(models)).find((one) => one.name === name) ?? { name };
+      const facts = await headers.of(model);
+      if (facts === undefined) {
+        throw new HttpError(
+          400,
+          "invalid_model",
+          `The file of the model "${name}" cannot be read.`,
+        );
+      }
+      const { record } = await models.catalogue?.find(name) ?? {};
+      const { details, info, template = "", license, fillsIn, thinks } = facts;
+      return c.json(
+        {
+          license,
+          ...modelfileOf(name, record),
+          template,
+          system: record?.system,
+          details,
+          model_info: info,
+          capabilities: [
+            "completion",
+            ...fillsIn ? ["insert" as const] : [],
+            ...thinks ? ["thinking" as const] : [],
+          ],
+          modified_at: await modifiedAt(model, server.created),
+        } satisfies Shown,
+      );
+    },
+  });
+}
+
+/** What came with a model, as a Modelfile says it. */
+function modelfileOf(
+  name: string,
+  record: ModelRecord | undefined,
+): Pick<Shown, "modelfile" | "parameters"> {
+  const lines = Object.entries(record?.parameters ?? {}).flatMap(([key, value]) =>
+    (Array.isArray(value) ? value : [value]).map((one) =>
+      `${key.padEnd(30)} ${typeof one === "string" ? JSON.stringify(one) : one}`
+    )
+  );
+  const system = record?.system === undefined ? [] : [`SYSTEM """${record.system}"""`];
+  const parameters = lines.map((line) => `PARAMETER ${line.replace(/ +/, " ")}`);
+  return {
+    modelfile: [`FROM ${name}`, ...system, ...parameters].join("\n") + "\n",
+    parameters: lines.join("\n"),
+  };
+}

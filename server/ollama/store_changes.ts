@@ -1,0 +1,56 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import { copyModel } from "../../engine/pull/copy.ts";
+import { removeModel } from "../../engine/store/mod.ts";
+import { readJson } from "../body.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { wants } from "../fields.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { namedModel, requireName } from "./fields.ts";
+import { eitherName } from "./names.ts";
+import { storeToChange, withoutFolder } from "./store_access.ts";
+
+/** The body of `POST /api/copy`. */
+export const CopyRequest = z.object({
+  source: z.string(wants("the name of a model")).meta({ description: "A stored model." }),
+  destination: z.string(wants("a name")).meta({
+    description: "What the copy is called: a name that no model of the models directory has.",
+  }),
+}, wants("a JSON object")).meta({ id: "OllamaCopyRequest" });
+
+/** The body of `DELETE /api/delete`. */
+export const DeleteRequest = z.object(namedModel, wants("a JSON object"))
+  .meta({ id: "OllamaDeleteRequest" });
+
+/** `POST /api/copy` and `DELETE /api/delete`: as `m40 cp` and `m40 rm`. */
+export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/api/copy", {
+    POST: async (c) => {
+      const catalogue = storeToChange(c, server);
+      const body = parseBody(CopyRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const { name } = await eitherName(body.source, (name) => catalogue.findInStore(name!));
+      await copyModel(name, body.destination).catch(rethrow);
+      return c.body(null, 200);
+    },
+  });
+  route(app, "/api/delete", {
+    DELETE: async (c) => {
+      const catalogue = storeToChange(c, server);
+      const body = parseBody(DeleteRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const { name } = await eitherName(
+        requireName(body),
+        (name) => catalogue.findInStore(name!),
+      );
+      // The answers that run are finished first, and whoever asks for it meanwhile may have it loaded again.
+      await server.models.unload(name);
+      await removeModel(name).catch(rethrow);
+      await server.models.unload(name);
+      return c.body(null, 200);
+    },
+  });
+}
+
+function rethrow(error: unknown): never {
+  throw withoutFolder(error);
+}

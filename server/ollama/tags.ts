@@ -1,0 +1,91 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import { modelsDirectory } from "../../engine/store/mod.ts";
+import { readRecord } from "../../engine/store/record.ts";
+import { isModelName } from "../../engine/store/names.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { route } from "../route.ts";
+import { Details, type Headers, modifiedAt, placedModels } from "./details.ts";
+import { taggedName } from "./names.ts";
+
+const modelFields = {
+  name: z.string().meta({ description: "With a tag, which is latest where it has none." }),
+  model: z.string().meta({ description: "The same." }),
+  size: z.int().min(0).meta({ description: "Bytes: of its file, or of what it takes in memory." }),
+  digest: z.string().meta({
+    description:
+      "The SHA-256 of its file, where the model was pulled and its source told it; else empty.",
+  }),
+  details: Details,
+};
+
+const Tag = z.strictObject({ ...modelFields, modified_at: z.iso.datetime() });
+
+/** The answer of `GET /api/tags`. */
+export const Tags = z.strictObject({ models: z.array(Tag) }).meta({ id: "OllamaTags" });
+
+const Running = z.strictObject({
+  ...modelFields,
+  expires_at: z.iso.datetime().meta({
+    description: "When it is unloaded if nobody uses it; in the year 9999: not by itself.",
+  }),
+  size_vram: z.int().min(0).meta({ description: "What of it is on a GPU." }),
+  context_length: z.int().min(1),
+});
+
+/** The answer of `GET /api/ps`. */
+export const RunningModels = z.strictObject({ models: z.array(Running) })
+  .meta({ id: "OllamaRunningModels" });
+
+/** What has no end, for programs that want a date. */
+const NEVER = "9999-12-31T23:59:59.000Z";
+
+/** `GET /api/tags` and `GET /api/ps`: the models that there are, and those in memory. */
+export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers: Headers): void {
+  route(app, "/api/tags", {
+    GET: async (c) => {
+      const models: z.output<typeof Tag>[] = [];
+      for (const model of await placedModels(server.models)) {
+        models.push({
+          name: taggedName(model.name),
+          model: taggedName(model.name),
+          modified_at: await modifiedAt(model, server.created),
+          size: model.fileBytes ?? 0,
+          digest: await digestOf(model.name),
+          details: await headers.detailsOf(model),
+        });
+      }
+      return c.json({ models } satisfies z.output<typeof Tags>);
+    },
+  });
+  route(app, "/api/ps", {
+    GET: async (c) => {
+      const models: z.output<typeof Running>[] = [];
+      for (const { name, engine, state, expiresMs } of server.models.loaded()) {
+        if (engine === undefined || state !== "ready") continue;
+        const { plan, device, model, contextTokens } = engine;
+        const expires_at = expiresMs === undefined
+          ? NEVER
+          : new Date(Date.now() + expiresMs).toISOString();
+        models.push({
+          name: taggedName(name),
+          model: taggedName(name),
+          size: plan.totalBytes,
+          digest: await digestOf(name),
+          details: await headers.detailsOf({ name, path: model.path }),
+          expires_at,
+          size_vram: device.backend === "cpu" ? 0 : plan.totalBytes,
+          context_length: contextTokens,
+        });
+      }
+      return c.json({ models } satisfies z.output<typeof RunningModels>);
+    },
+  });
+}
+
+/** The hash of a model's file, where its record has one. */
+async function digestOf(name: string): Promise<string> {
+  const directory = modelsDirectory();
+  if (directory === undefined || !isModelName(name)) return "";
+  return (await readRecord(directory, name)).record?.files[0]?.sha256 ?? "";
+}

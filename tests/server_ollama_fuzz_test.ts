@@ -1,0 +1,103 @@
+import { assert } from "@std/assert";
+import { OllamaChat, OllamaChatPiece } from "../server/ollama/chat.ts";
+import { OllamaGenerated, OllamaGeneratedPiece } from "../server/ollama/generate.ts";
+import { Shown } from "../server/ollama/show.ts";
+import { CASES, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { readLines, readOllamaError } from "./ollama_fixture.ts";
+import { startChat } from "./server_chat_fixture.ts";
+import type { TestServer } from "./server_fixture.ts";
+
+const SHOW = "/api/show";
+
+/** Bodies that are right, with every field between them. */
+const SEEDLINGS: readonly Seedling[] = [
+  ["/api/generate", {
+    model: "golden",
+    prompt: "Hello",
+    system: "Be",
+    stream: false,
+    think: false,
+    keep_alive: "5m",
+    options: { num_predict: 3, num_ctx: 128, stop: ["\n"], seed: 5, repeat_penalty: 1.1 },
+  }],
+  ["/api/generate", {
+    prompt: "Hello",
+    suffix: "",
+    raw: true,
+    template: "",
+    context: [],
+    images: [],
+    logprobs: false,
+    top_logprobs: 0,
+    options: { num_predict: 3 },
+  }],
+  ["/api/chat", {
+    model: "golden:latest",
+    messages: [
+      { role: "system", content: "a", images: [] },
+      { role: "user", content: "b" },
+      { role: "assistant", content: "d", thinking: "e", tool_calls: [] },
+    ],
+    think: "low",
+    tools: [],
+    format: { enum: ["a"] },
+    truncate: true,
+    shift: true,
+    options: { num_predict: 3, temperature: 0.5, num_gpu: 1 },
+  }],
+  ["/api/chat", {
+    messages: [{ role: "user", content: "b" }],
+    stream: false,
+    options: { num_predict: 2 },
+  }],
+  [SHOW, { model: "golden", name: null, verbose: true }],
+];
+
+/** What fields of this dialect may be. */
+const VALUES: readonly unknown[] = [
+  "json",
+  { num_predict: 0 },
+  { num_predict: -2, num_ctx: 1, temperature: 0 },
+  { num_predict: 2, seed: -1, stop: "a", mirostat: 2, typical_p: 0.5 },
+  { num_ctx: 4096 },
+  { temperature: "1" },
+  [{ role: "user", content: "a", images: ["aGk="] }],
+  [{ role: "assistant", content: "", tool_calls: [{ function: { name: "f" } }] }],
+  [{ role: "tool", content: "a", tool_name: "f" }],
+  "-1",
+  "1h",
+];
+
+/** Sends a body and checks that the answer is one that a client of Ollama's can live with. */
+async function check(
+  server: TestServer,
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<number> {
+  const response = await send(server, path, body);
+  const { status } = response;
+  if (status !== 200) {
+    assert([400, 404, 503].includes(status), `${status}: ${await response.clone().text()}`);
+    const message = await readOllamaError(response, status);
+    assert(message.length < 1000, "an error is short whatever was sent");
+    return status;
+  }
+  const [whole, piece] = path === "/api/chat"
+    ? [OllamaChat, OllamaChatPiece]
+    : [OllamaGenerated, OllamaGeneratedPiece];
+  if (response.headers.get("content-type") === "application/x-ndjson") {
+    const lines = await readLines(response);
+    whole.parse(lines.pop());
+    for (const line of lines) piece.parse(line);
+  } else {
+    (path === SHOW ? Shown : whole).parse(await response.json());
+  }
+  return status;
+}
+
+Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx, 4xx or as busy in Ollama's shape`, async () => {
+  const template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
+    "{% if enable_thinking %}<think>{% endif %}";
+  await using server = await startChat({}, template);
+  await fuzz(server, SEEDLINGS, check, VALUES);
+});
