@@ -3,6 +3,7 @@ import type { Grammar } from "./grammar.ts";
 import { type Frame, Frames } from "./frames.ts";
 import { Network } from "./network.ts";
 import { type Stack, Stacks } from "./stacks.ts";
+import { PLAIN_BYTES } from "./vocabulary_trie.ts";
 
 /** States and stacks that are kept; beyond that they are made anew. */
 const MOST_KEPT = 100_000;
@@ -26,6 +27,8 @@ interface LinkedState extends State {
   /** The items, and those in rules that may come next. */
   closed?: readonly Item[];
   readonly next: (LinkedState | null | undefined)[];
+  /** Whether it stays what it is after any of {@link PLAIN_BYTES}. */
+  staysPlain?: boolean;
 }
 
 /**
@@ -68,6 +71,13 @@ export class Automaton {
    */
   next(state: State, byte: number): State | undefined {
     return this.step(state as LinkedState, this.classes[byte]) ?? undefined;
+  }
+
+  /** Whether a state stays what it is after any letter, digit or space. */
+  staysPlain(state: State): boolean {
+    return (state as LinkedState).staysPlain ??= PLAIN_BYTES.every((byte) =>
+      this.next(state, byte) === state
+    );
   }
 
   /** The state behind some bytes. */
@@ -147,7 +157,14 @@ export class Automaton {
     for (const [frame, stack] of kept) key += `${frame.id}:${stack.id},`;
     const known = this.known.get(key);
     if (known !== undefined) return known;
-    const state = { items: kept.map(([frame, stack]) => ({ frame, stack })), canEnd, next: [] };
+    const state: LinkedState = {
+      items: kept.map(([frame, stack]) => ({ frame, stack })),
+      canEnd,
+      next: [],
+      // All of one shape, so that the walk over the vocabulary stays fast.
+      closed: undefined,
+      staysPlain: undefined,
+    };
     this.trim();
     this.known.set(key, state);
     return state;

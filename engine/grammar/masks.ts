@@ -2,7 +2,7 @@ import type { AllowedTokens } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import type { Frame } from "./frames.ts";
-import { PLAIN_BYTES, type TokenBytes, VocabularyTrie } from "./vocabulary_trie.ts";
+import { type TokenBytes, VocabularyTrie } from "./vocabulary_trie.ts";
 
 /** Memory of masks that are kept. */
 const KEPT_BYTES = 64 * 2 ** 20;
@@ -30,8 +30,6 @@ export class TokenMasks {
   private readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
   /** The states on the way to a node of the tree, by its depth. */
   private readonly path: State[] = [];
-  /** Whether the state that was looked at last stays what it is after any of {@link PLAIN_BYTES}. */
-  private readonly plain: { state?: State; stays: boolean } = { stays: false };
 
   /** @param vocabSize Tokens that the model knows: the bits of a mask. */
   constructor(tokenizer: TokenBytes, vocabSize: number) {
@@ -114,7 +112,7 @@ export class TokenMasks {
         continue;
       }
       const skipsAll = plain[node] !== 0 && skips[node] > node + 1 &&
-        !(exits && state.canEnd) && this.staysPlain(automaton, state);
+        !(exits && state.canEnd) && automaton.staysPlain(state);
       const next = skipsAll ? skips[node] : node + 1;
       for (let i = firsts[node]; i < firsts[next]; i++) {
         mask[tokens[i] >> 5] |= 1 << (tokens[i] & 31);
@@ -123,14 +121,5 @@ export class TokenMasks {
       path[depth] = state;
       node = next;
     }
-  }
-
-  private staysPlain(automaton: Automaton, state: State): boolean {
-    const last = this.plain;
-    if (last.state !== state) {
-      last.stays = PLAIN_BYTES.every((byte) => automaton.next(state, byte) === state);
-      last.state = state;
-    }
-    return last.stays;
   }
 }

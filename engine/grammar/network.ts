@@ -1,7 +1,7 @@
+import { type ByteShape, ByteShapes } from "./byte_shapes.ts";
 import { tooLarge } from "./errors.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { Rules } from "./rules.ts";
-import { type ByteRange, normalizeRanges, utf8Sequences } from "./utf8_ranges.ts";
 
 /** Nodes of a network at most. */
 export const MOST_NODES = 200_000;
@@ -54,7 +54,10 @@ export class Network {
   private readonly boundaries = new Uint8Array(257);
   private readonly numbers = new Map<string, number>();
   private readonly unbuilt: string[] = [];
-  private readonly tails = new Map<string, number>();
+  private readonly shapes = new ByteShapes();
+  /** The nodes of shapes before the node {@link tailsBefore}. */
+  private readonly tails = new Map<ByteShape, number>();
+  private tailsBefore = NO_NODE;
   private readonly rules: Rules;
   private work = 0;
 
@@ -63,7 +66,6 @@ export class Network {
     this.rules = new Rules(grammar);
     this.root = this.numberOf(grammar.root);
     for (let name = this.unbuilt.pop(); name !== undefined; name = this.unbuilt.pop()) {
-      this.tails.clear();
       const end = this.add(NodeKind.end);
       this.starts[this.numberOf(name)] = this.build(this.rules.get(name).expression, end);
     }
@@ -147,10 +149,8 @@ export class Network {
     switch (expression.kind) {
       case "literal":
         return this.buildBytes(encoder.encode(expression.text), next);
-      case "characters": {
-        const ranges = normalizeRanges(expression.ranges, expression.negated);
-        return this.buildSequences(ranges.flatMap(utf8Sequences), next);
-      }
+      case "characters":
+        return this.buildShape(this.shapes.of(expression), next);
       case "sequence":
         return expression.items.reduceRight((after, item) => this.build(item, after), next);
       case "choice":
@@ -241,26 +241,21 @@ export class Network {
     return first;
   }
 
-  /** Sequences of ranges of bytes, of which those that begin alike lie beside each other. */
-  private buildSequences(sequences: readonly (readonly ByteRange[])[], next: number): number {
-    const key = `${next} ${sequences.join(";")}`;
-    const known = this.tails.get(key);
-    if (known !== undefined) return known;
-    const edges: Edge[] = [];
-    for (let i = 0; i < sequences.length;) {
-      const [first, last] = sequences[i][0];
-      const alike: (readonly ByteRange[])[] = [];
-      while (i < sequences.length && sequences[i][0][0] === first && sequences[i][0][1] === last) {
-        alike.push(sequences[i++].slice(1));
-      }
-      edges.push({
-        first,
-        last,
-        to: alike[0].length === 0 ? next : this.buildSequences(alike, next),
-      });
+  /** The characters of a class; what several of them end with is there once. */
+  private buildShape(shape: ByteShape, next: number): number {
+    if (next !== this.tailsBefore) {
+      this.tailsBefore = next;
+      this.tails.clear();
     }
+    const known = this.tails.get(shape);
+    if (known !== undefined) return known;
+    const edges = shape.edges.map(({ first, last, behind }) => ({
+      first,
+      last,
+      to: behind === undefined ? next : this.buildShape(behind, next),
+    }));
     const node = this.addBytes(edges);
-    this.tails.set(key, node);
+    this.tails.set(shape, node);
     return node;
   }
 }

@@ -1,3 +1,4 @@
+import { M40Error } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 
 /** What of a tokenizer the tokens that stand for text are read from. */
@@ -20,46 +21,43 @@ export class VocabularyTrie {
   readonly firsts: Int32Array;
   /** Whether all that lie below a node are letters, digits, spaces and the like: what any text may have. */
   readonly plain: Uint8Array;
-  readonly mostDepth: number;
 
   constructor(tokenizer: TokenBytes) {
-    const { vocabSize, endTokens } = tokenizer;
-    const texts: { token: number; bytes: Uint8Array; key: string }[] = [];
-    for (let token = 0; token < vocabSize; token++) {
-      const bytes = endTokens.has(token) ? NO_BYTES : tokenizer.tokenBytes(token);
-      // Strings are compared much faster than arrays.
-      if (bytes.length > 0) texts.push({ token, bytes, key: String.fromCharCode(...bytes) });
-    }
-    texts.sort((a, b) => a.key < b.key ? -1 : a.key > b.key ? 1 : a.token - b.token);
-    const bytes = [0];
-    const depths = [0];
-    const firsts = [0];
-    const skips = [0];
+    const texts = Array.from(
+      { length: tokenizer.vocabSize },
+      (_, token) => tokenizer.endTokens.has(token) ? NO_BYTES : tokenizer.tokenBytes(token),
+    );
+    this.tokens = inOrder(texts);
+    const most = 1 + texts.reduce((sum, { length }) => sum + length, 0);
+    const bytes = new Uint8Array(most);
+    const depths = new Int32Array(most);
+    const skips = new Int32Array(most);
+    const firsts = new Int32Array(most + 1);
     /** The nodes that lead to the last text. */
     const path = [0];
-    let before: Uint8Array = NO_BYTES;
+    let nodes = 1;
+    let before = NO_BYTES;
     const leave = (depth: number) => {
-      while (path.length > depth + 1) skips[path.pop()!] = bytes.length;
+      while (path.length > depth + 1) skips[path.pop()!] = nodes;
     };
-    for (const [i, { bytes: text }] of texts.entries()) {
+    for (const [i, token] of this.tokens.entries()) {
+      const text = texts[token];
       leave(commonLength(before, text));
       for (let depth = path.length - 1; depth < text.length; depth++) {
-        path.push(bytes.length);
-        bytes.push(text[depth]);
-        depths.push(depth + 1);
-        firsts.push(i);
+        path.push(nodes);
+        bytes[nodes] = text[depth];
+        depths[nodes] = depth + 1;
+        firsts[nodes++] = i;
       }
       before = text;
     }
     leave(0);
-    skips[0] = bytes.length;
-    firsts.push(texts.length);
-    this.bytes = Uint8Array.from(bytes);
-    this.skips = Int32Array.from(skips);
-    this.depths = Int32Array.from(depths);
-    this.firsts = Int32Array.from(firsts);
-    this.tokens = Int32Array.from(texts, ({ token }) => token);
-    this.mostDepth = depths.reduce((most, depth) => Math.max(most, depth), 0);
+    skips[0] = nodes;
+    firsts[nodes] = this.tokens.length;
+    this.bytes = bytes.slice(0, nodes);
+    this.skips = skips.slice(0, nodes);
+    this.depths = depths.slice(0, nodes);
+    this.firsts = firsts.slice(0, nodes + 1);
     this.plain = this.findPlain();
   }
 
@@ -86,7 +84,49 @@ function isPlain(byte: number): boolean {
   return isPlainByte[byte] !== 0;
 }
 
-const NO_BYTES = new Uint8Array(0);
+const NO_BYTES: Uint8Array = new Uint8Array(0);
+/** Bytes of a text that it is sorted by first, and what they are multiplied with to make room for a token's id. */
+const FIRST_BYTES = 4;
+const ID_ROOM = 2 ** 21;
+
+/** The tokens that have a text, in the order of their texts' bytes. */
+function inOrder(texts: readonly Uint8Array[]): Int32Array {
+  if (texts.length > ID_ROOM) {
+    throw new M40Error(
+      "unsupported",
+      `the vocabulary has ${texts.length} tokens; an answer can be held to a form with up to ${ID_ROOM}`,
+    );
+  }
+  // Numbers are sorted much faster than texts: by the first bytes, and by the rest where those are the same.
+  const keys = new Float64Array(texts.length);
+  let count = 0;
+  for (const [token, text] of texts.entries()) {
+    if (text.length > 0) keys[count++] = firstBytes(text) * ID_ROOM + token;
+  }
+  const sorted = keys.subarray(0, count).sort();
+  const tokens = Int32Array.from(sorted, (key) => key % ID_ROOM);
+  for (let begin = 0; begin < count;) {
+    const first = Math.floor(sorted[begin] / ID_ROOM);
+    let end = begin + 1;
+    while (end < count && Math.floor(sorted[end] / ID_ROOM) === first) end++;
+    if (end - begin > 1) tokens.subarray(begin, end).sort((a, b) => compare(texts[a], texts[b]));
+    begin = end;
+  }
+  return tokens;
+}
+
+/** As one number; what a short text lacks is 0. */
+function firstBytes(text: Uint8Array): number {
+  let number = 0;
+  for (let i = 0; i < FIRST_BYTES; i++) number = number * 256 + (text[i] ?? 0);
+  return number;
+}
+
+function compare(a: Uint8Array, b: Uint8Array): number {
+  const common = commonLength(a, b);
+  if (common === a.length || common === b.length) return a.length - b.length;
+  return a[common] - b[common];
+}
 
 function commonLength(a: Uint8Array, b: Uint8Array): number {
   const most = Math.min(a.length, b.length);
