@@ -40,7 +40,15 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [{ tool_choice: { type: "any" } }, 'tool_choice: the type the string "any"'],
   [{ mcp_servers: [{}] }, "mcp_servers are not supported"],
   [{ container: "c" }, "container is not supported"],
-  [{ output_config: { format: { type: "json_schema" } } }, "output_config.format is not"],
+  [{ output_config: { format: { type: "json_schema" } } }, "format.schema: wanted a JSON Schema"],
+  [
+    { output_config: { format: { type: "text" } } },
+    'output_config.format: the type the string "text"',
+  ],
+  [
+    { output_config: { format: { type: "json_schema", schema: { type: "strange" } } } },
+    "output_config.format.schema",
+  ],
   [{ messages: [{ role: "user", content: "word ".repeat(500) }] }, "the context has 128"],
 ];
 

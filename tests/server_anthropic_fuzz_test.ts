@@ -21,7 +21,7 @@ const WHOLE = {
   ],
   system: [TEXT],
   thinking: { type: "enabled", budget_tokens: 2, display: "omitted" },
-  output_config: { effort: "low" },
+  output_config: { effort: "low", format: { type: "json_schema", schema: { type: "integer" } } },
   metadata: { user_id: "me" },
   stop_sequences: ["\n", "é"],
   temperature: 0.8,

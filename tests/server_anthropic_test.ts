@@ -170,6 +170,24 @@ Deno.test("count_tokens says what the prompt of an answer takes, whether max_tok
   assert(await counted({ messages: HELLO }) < usage.input_tokens);
 });
 
+Deno.test("an answer in a format of output_config is JSON that its schema accepts", async () => {
+  await using server = await startChat();
+  const schema = {
+    type: "object",
+    properties: { a: { enum: [17] } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const more = {
+    output_config: { format: { type: "json_schema", schema } },
+    max_tokens: 100,
+    logit_bias: {},
+  };
+  const answer = await message(server, more);
+  assertEquals([JSON.parse(textOf(answer)), answer.stop_reason], [{ a: 17 }, "end_turn"]);
+  assertEquals(assembled(await messageEvents(server, more)).content, answer.content);
+});
+
 Deno.test("a stream that waits for its turn lives on pings", async () => {
   await using server = await startChat({ contextLength: 65_536, app: { commentMs: 20 } });
   const long = messagesBody({ max_tokens: 60_000, stream: true });

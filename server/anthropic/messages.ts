@@ -9,6 +9,7 @@ import { engineRequest } from "../sampling_fields.ts";
 import type { TokenCount } from "./answer_schemas.ts";
 import { chatRequest, reasoningBudget } from "./conversation.ts";
 import { MessageAnswer } from "./message_answer.ts";
+import { outputConstraint } from "./output_format.ts";
 import { CountTokensRequest, MessagesRequest } from "./request_schemas.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -19,12 +20,14 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       const body = parseBody(MessagesRequest, await readJson(c.req.raw, server.maxBodyBytes));
       refuseUnsupported(body);
       const chat = chatRequest(body);
+      const constraint = outputConstraint(body);
       return await answer(c, server, body, async (model, ends) => {
         const budget = reasoningBudget(body);
         const conversation = await conversationPrompt(server, model, chat, budget, ends);
         const generation = model.engine.generate({
           ...engineRequest({ ...body, stop: body.stop_sequences }),
           ...conversation,
+          constraint,
           maxTokens: body.max_tokens,
           signal: ends.signal,
         });

@@ -76,7 +76,15 @@ const conversationFields = {
       description:
         "How much the model is to reason, where its template asks; more than high is high.",
     }),
-    format: z.unknown().optional().meta({ description: "Not supported: absent." }),
+    format: z.looseObject({
+      type: z.unknown().optional().meta({ const: "json_schema" }),
+      schema: z.unknown().optional().meta({
+        type: "object",
+        description: "A JSON Schema. What of it cannot be held to is an error that names it.",
+      }),
+    }, wants("an object")).nullish().meta({
+      description: "The answer's text is JSON that the schema accepts.",
+    }),
   }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
     description: "Not supported yet: absent or empty.",

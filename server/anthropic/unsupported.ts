@@ -9,7 +9,7 @@ import type { ConversationFields } from "./request_schemas.ts";
  * @throws {HttpError} 400 naming the field.
  */
 export function refuseUnsupported(body: ConversationFields & { container?: unknown }): void {
-  const { tools, tool_choice, mcp_servers, thinking, output_config, container } = body;
+  const { tools, tool_choice, mcp_servers, thinking, container } = body;
   if (tools != null && tools.length > 0) {
     throw unsupported(
       "tools",
@@ -28,12 +28,6 @@ export function refuseUnsupported(body: ConversationFields & { container?: unkno
   }
   if (container != null) {
     throw unsupported("container", "container is not supported. Leave it out.");
-  }
-  if (output_config?.format != null) {
-    throw unsupported(
-      "output_config.format",
-      "output_config.format is not supported. Leave it out, and ask for the format in a message.",
-    );
   }
   if (thinking?.type === "enabled" && thinking.budget_tokens == null) {
     throw wrongField(

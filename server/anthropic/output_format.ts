@@ -1,0 +1,27 @@
+import type { Constraint } from "../../engine/mod.ts";
+import { unsupported } from "../errors.ts";
+import { describe } from "../fields.ts";
+import { wrongField } from "../parse_body.ts";
+import type { ConversationFields } from "./request_schemas.ts";
+
+/**
+ * What the answer's text must be like; undefined where the body says nothing of it.
+ *
+ * @throws {HttpError} 400 for a format that there is not.
+ */
+export function outputConstraint({ output_config }: ConversationFields): Constraint | undefined {
+  const format = output_config?.format;
+  if (format == null) return undefined;
+  const param = "output_config.format";
+  if (format.type !== "json_schema") {
+    throw unsupported(
+      param,
+      `${param}: the type ${describe(format.type)} is not supported. Ask for "json_schema".`,
+    );
+  }
+  const { schema } = format;
+  if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
+    throw wrongField(`${param}.schema`, "a JSON Schema, which is an object", schema);
+  }
+  return { kind: "json_schema", schema, param: `${param}.schema` };
+}
