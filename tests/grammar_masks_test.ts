@@ -37,12 +37,18 @@ function madeVocabulary() {
     // Some are cut in the middle of a character.
     texts.push(random(8) === 0 ? bytes.subarray(0, Math.max(1, bytes.length - 1)) : bytes);
   }
+  // Longer ones than most, which are looked at by themselves.
+  for (const part of ["a", "b", " ", "ab", '",', "abc", "cc"]) {
+    for (const length of [20, 25, 30, 59]) texts.push(encoder.encode(part.repeat(length)));
+    texts.push(encoder.encode(`${part.repeat(25)}",`));
+  }
+  const end = texts.length;
   // Control tokens, one of which ends the text, and one with the text of another token.
   texts.push(new Uint8Array(0), new Uint8Array(0), texts[300]);
   return {
     vocabSize: texts.length,
     tokenBytes: (token: number) => texts[token],
-    endTokens: new Set([3000]),
+    endTokens: new Set([end]),
   };
 }
 type Vocabulary = ReturnType<typeof madeVocabulary>;
@@ -74,6 +80,8 @@ const GRAMMARS = {
   words: grammarOf(parseRegex("(\\w+ )*\\w+[.!]?")),
   anything: grammarOf(parseRegex("[^]*")),
   counted: grammarOf(parseRegex('[a-c]{2,5}( |"[^"]{3,9}"|é){1,3}\\d*')),
+  repeated: grammarOf(parseRegex('(a|b|"c{2,60}",){3,70}|([a-e]é?){40}|[^"]{0,200}"')),
+  "repeated in repeated": grammarOf(parseRegex("(([a-h]{1,30},){20,40}:){1,30}|( [^,]{30}){0,40}")),
   choice: grammarOf(parseRegex("(abc|abcd|ab 01|h{3}|)")),
 };
 

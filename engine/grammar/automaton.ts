@@ -87,6 +87,11 @@ export class Automaton {
     return at;
   }
 
+  /** A place in a rule that allows the same texts of so many bytes at most, alike for as many as can be. */
+  nearest(frame: Frame, bytes: number): Frame {
+    return this.frames.nearest(frame, bytes);
+  }
+
   /** A place in a rule by itself, as if nothing came behind the rule. */
   alone(frame: Frame): State {
     return this.stateOf(new Map([[frame, this.stacks.bottom]]))!;

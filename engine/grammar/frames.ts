@@ -73,6 +73,23 @@ export class Frames {
     return next;
   }
 
+  /**
+   * The frame that allows the same texts of so many bytes at most; the same one for frames that differ only in
+   * how often more something may be repeated.
+   */
+  nearest(frame: Frame, bytes: number): Frame {
+    const { copies } = this.network;
+    if (!copies.areThere) return frame;
+    const nodes = new Set<number>();
+    let isSame = true;
+    for (const node of frame.nodes) {
+      const near = copies.nearest(node, bytes);
+      nodes.add(near);
+      isSame &&= near === node;
+    }
+    return isSame ? frame : this.intern(Int32Array.from(nodes).sort(), frame.accepting);
+  }
+
   private findCalls(frame: Frame): readonly Call[] {
     const { kinds, a, b } = this.network;
     const after = new Map<number, number[]>();

@@ -9,10 +9,16 @@ const KEPT_BYTES = 64 * 2 ** 20;
 /** What one mask may take, in nodes and items that are looked at: some hundred milliseconds. */
 const MOST_WORK = 10_000_000;
 
-/** The tokens that a place in a rule allows, whatever comes behind the rule. */
+/**
+ * Tokens of so many bytes are the short ones: what a place allows of them is the same wherever so many
+ * characters may still be repeated, so that it is found out once for all places of a long repetition.
+ */
+const SHORT_BYTES = 24;
+
+/** The short tokens that a place in a rule allows, whatever comes behind the rule. */
 interface FrameTokens {
   readonly mask: Uint32Array;
-  /** Where the rule may end within tokens: nodes of the vocabulary's tree that have others below them. */
+  /** Where the rule may end within tokens: nodes of their tree that have others below them. */
   readonly exits: readonly number[];
 }
 
@@ -21,7 +27,8 @@ interface FrameTokens {
  * of a state that is met the first time, only tokens in which a rule ends are looked at.
  */
 export class TokenMasks {
-  private readonly trie: VocabularyTrie;
+  private readonly short: VocabularyTrie;
+  private readonly long: VocabularyTrie;
   private readonly words: number;
   private readonly endTokens: ReadonlySet<number>;
   /** All tokens but those that end an answer. */
@@ -33,7 +40,8 @@ export class TokenMasks {
 
   /** @param vocabSize Tokens that the model knows: the bits of a mask. */
   constructor(tokenizer: TokenBytes, vocabSize: number) {
-    this.trie = new VocabularyTrie(tokenizer);
+    this.short = new VocabularyTrie(tokenizer, [1, SHORT_BYTES]);
+    this.long = new VocabularyTrie(tokenizer, [SHORT_BYTES + 1, Infinity]);
     this.words = Math.ceil(vocabSize / 32);
     this.endTokens = new Set([...tokenizer.endTokens].filter((token) => token < vocabSize));
     const all = new Uint32Array(this.words).fill(0xffffffff);
@@ -64,7 +72,8 @@ export class TokenMasks {
   }
 
   private ofFrame(automaton: Automaton, frame: Frame): FrameTokens {
-    return this.frames.get(frame) ?? this.frames.put(frame, this.alone(automaton, frame));
+    const near = automaton.nearest(frame, SHORT_BYTES);
+    return this.frames.get(near) ?? this.frames.put(near, this.alone(automaton, near));
   }
 
   private make(automaton: Automaton, state: State): AllowedTokens {
@@ -75,8 +84,9 @@ export class TokenMasks {
       for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
       const behind = own.exits.length > 0 ? automaton.behind(stack) : undefined;
       if (behind === undefined) continue;
-      for (const node of own.exits) this.walk(automaton, behind, node, mask);
+      for (const node of own.exits) this.walk(this.short, automaton, behind, mask, node);
     }
+    this.walk(this.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
     return { mask, onlyEnd };
@@ -85,23 +95,25 @@ export class TokenMasks {
   private alone(automaton: Automaton, frame: Frame): FrameTokens {
     const mask = new Uint32Array(this.words);
     const exits: number[] = [];
-    this.walk(automaton, automaton.alone(frame), 0, mask, exits);
+    this.walk(this.short, automaton, automaton.alone(frame), mask, 0, exits);
     return { mask, exits };
   }
 
   /**
-   * Allows the tokens below a node of the tree that a state allows.
+   * Allows the tokens below a node of a tree that a state allows.
    *
+   * @param start The node; default: the root.
    * @param exits Takes the nodes, with others below them, where the text may end.
    */
   private walk(
+    { bytes, skips, depths, tokens, firsts, plain }: VocabularyTrie,
     automaton: Automaton,
     from: State,
-    start: number,
     mask: Uint32Array,
+    start = 0,
     exits?: number[],
   ): void {
-    const { path, trie: { bytes, skips, depths, tokens, firsts, plain } } = this;
+    const { path } = this;
     path[depths[start]] = from;
     const end = skips[start];
     for (let node = start + 1; node < end;) {

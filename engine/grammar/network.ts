@@ -1,4 +1,5 @@
 import { type ByteShape, ByteShapes } from "./byte_shapes.ts";
+import { Copies } from "./copies.ts";
 import { tooLarge } from "./errors.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { Rules } from "./rules.ts";
@@ -52,6 +53,8 @@ export class Network {
   readonly classes: Uint8Array = new Uint8Array(256);
   readonly classCount: number;
   private readonly boundaries = new Uint8Array(257);
+  /** Where repetitions are written out. */
+  readonly copies: Copies = new Copies();
   private readonly numbers = new Map<string, number>();
   private readonly unbuilt: string[] = [];
   private readonly shapes = new ByteShapes();
@@ -226,17 +229,38 @@ export class Network {
       first = this.add(NodeKind.split, NO_NODE, next);
       this.a[first] = this.build(item, first);
     } else {
-      for (let i = least; i < most; i++) {
-        const node = this.build(item, first);
-        // An item that is always empty adds nothing, however often.
-        if (node === first) break;
-        first = this.add(NodeKind.split, node, next);
-      }
+      first = this.buildCopies(
+        item,
+        most - least,
+        first,
+        (node) => this.add(NodeKind.split, node, next),
+      );
     }
-    for (let i = 0; i < least; i++) {
+    return this.buildCopies(item, least, first, (node) => node);
+  }
+
+  /** An item so many times before a node. */
+  private buildCopies(
+    item: Expression,
+    count: number,
+    next: number,
+    finish: (first: number) => number,
+  ): number {
+    const start = this.size;
+    let first = next;
+    let copySize: number | undefined;
+    let alike = true;
+    for (let i = 0; i < count; i++) {
+      const before = this.size;
       const node = this.build(item, first);
-      if (node === first) break;
-      first = node;
+      // An item that is always empty adds nothing, however often.
+      if (node === first) return first;
+      first = finish(node);
+      copySize ??= this.size - before;
+      alike &&= copySize === this.size - before;
+    }
+    if (alike && count >= MANY_COPIES && !this.rules.isNullable(item)) {
+      this.copies.add(start, this.size, count);
     }
     return first;
   }
@@ -260,6 +284,8 @@ export class Network {
   }
 }
 
+/** From so many copies on it is noted that they are some. */
+const MANY_COPIES = 16;
 /** From so many texts on they become a tree. */
 const FEW_OPTIONS = 4;
 const encoder = new TextEncoder();

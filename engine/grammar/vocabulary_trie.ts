@@ -22,11 +22,12 @@ export class VocabularyTrie {
   /** Whether all that lie below a node are letters, digits, spaces and the like: what any text may have. */
   readonly plain: Uint8Array;
 
-  constructor(tokenizer: TokenBytes) {
-    const texts = Array.from(
-      { length: tokenizer.vocabSize },
-      (_, token) => tokenizer.endTokens.has(token) ? NO_BYTES : tokenizer.tokenBytes(token),
-    );
+  /** @param length The fewest and the most bytes of the tokens that are in it. */
+  constructor(tokenizer: TokenBytes, [least, longest]: readonly [number, number] = [1, Infinity]) {
+    const texts = Array.from({ length: tokenizer.vocabSize }, (_, token) => {
+      const bytes = tokenizer.endTokens.has(token) ? NO_BYTES : tokenizer.tokenBytes(token);
+      return bytes.length >= least && bytes.length <= longest ? bytes : NO_BYTES;
+    });
     this.tokens = inOrder(texts);
     const most = 1 + texts.reduce((sum, { length }) => sum + length, 0);
     const bytes = new Uint8Array(most);
