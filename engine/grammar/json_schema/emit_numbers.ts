@@ -22,8 +22,13 @@ import { allowedValues, type Decimal, decimalOf, isMultiple } from "./number_val
 import type { NumberShape } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
 
-/** Digits before the point where numbers must be multiples or are excluded: those that doubles hold exactly. */
+/**
+ * Digits of numbers that must be multiples, or differ from others: so few that a double has them all, so
+ * that who reads one finds it a multiple as well.
+ */
 const EXACT_DIGITS = 15;
+/** Of those, digits behind the point, if there is one. */
+const EXACT_PLACES = 6;
 /** So many multiples are listed. */
 const MOST_LISTED = 1000n;
 
@@ -47,36 +52,41 @@ export const NUMBER = sequence(
     ),
   ),
 );
-/** Numbers that are no integers, of so few digits that a double tells them from integers. */
+/** Numbers that are no integers. */
 const FRACTION = sequence(
-  whole(9),
+  whole(EXACT_DIGITS - EXACT_PLACES),
   text("."),
-  repeat(DIGIT, 0, 5),
+  repeat(DIGIT, 0, EXACT_PLACES - 1),
   digits(1, 9),
 );
+
+/** Numbers of so few digits that no two of them are one double. */
+function exact({ kind, multiples }: NumberShape): Expression {
+  if (kind === "integer") return whole(EXACT_DIGITS);
+  if (kind === "fraction") return FRACTION;
+  const places = Math.max(EXACT_PLACES, ...multiples.map(({ of }) => decimalOf(of).places));
+  const before = Math.max(EXACT_DIGITS - places, 1);
+  const pointed = sequence(text("."), repeat(DIGIT, 1, places));
+  return choice(whole(EXACT_DIGITS), sequence(whole(before), pointed));
+}
 
 /** What the numbers of a shape look like. */
 export function numbersOf(shape: NumberShape, budget: Budget): Expression | TextAutomaton {
   if (shape.values) return choice(...allowedValues(shape).map((one) => text(JSON.stringify(one))));
   const place = shape.multiples[0]?.place ?? "";
   const free = shape.least === -Infinity && shape.most === Infinity;
-  const range = free ? unbounded(shape) : bounded(shape);
   const plain = shape.multiples.length === 0 && shape.not.length === 0;
-  if (plain && (free || shape.kind !== "fraction")) return range;
+  if (plain && free) return unbounded(shape);
+  if (plain && shape.kind !== "fraction") return bounded(shape);
   const listed = listedMultiples(shape);
   if (listed) return listed;
-  let all: TextAutomaton | undefined;
-  if (!free || shape.multiples.length === 0 || shape.kind === "fraction") {
-    all = TextAutomaton.of(withoutExponents(range, shape), budget, place);
-  }
-  if (!free && shape.kind === "fraction") {
-    all = all!.and(TextAutomaton.of(FRACTION, budget, place), budget, place);
-  }
+  let all = TextAutomaton.of(exact(shape), budget, place);
+  if (!free) all = all.and(TextAutomaton.of(bounded(shape), budget, place), budget, place);
   for (const { of, place, negated } of shape.multiples) {
     const one = multiples(reduced(of, shape), negated, shape.kind !== "integer", budget, place);
-    all = all ? all.and(one, budget, place) : one;
+    all = all.and(one, budget, place);
   }
-  return without(all!, shape, budget, place);
+  return without(all, shape, budget, place);
 }
 
 /** A number that is not to be has many spellings, of which none may be left. */
@@ -88,14 +98,6 @@ function without(all: TextAutomaton, shape: NumberShape, budget: Budget, place: 
     return value === 0 ? choice(zeros, sequence(text("-"), zeros)) : zeros;
   });
   return all.without(TextAutomaton.of(choice(...spellings), budget, place), budget, place);
-}
-
-/** Numbers whose exponent might make them equal to others are left out. */
-function withoutExponents(range: Expression, shape: NumberShape): Expression {
-  if (range === INTEGER) return whole(digitsOf(shape));
-  if (range !== NUMBER) return range;
-  const most: Decimal = { units: 10n ** BigInt(digitsOf(shape)) - 1n, places: 0 };
-  return decimals({ ...most, units: -most.units }, most);
 }
 
 function unbounded({ kind }: NumberShape): Expression {

@@ -79,5 +79,6 @@ export function multiples(
     }
     return { accepts: accepts(reading), steps };
   };
-  return explore<Reading>(() => ({ at: "start" }), look, (r) => JSON.stringify(r), budget, place);
+  return explore<Reading>(() => ({ at: "start" }), look, (r) => JSON.stringify(r), budget, place)
+    .minimized(budget, place);
 }

@@ -15,6 +15,7 @@ import {
   limited,
   only,
   union,
+  unseen,
 } from "./shapes.ts";
 
 const TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"];
@@ -102,7 +103,8 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
   const compound = compounds.map((value, i): Alternatives => {
     const key = `${at.place.key}/${keyword}=${i}`;
     const place: Place = { pointer, schema: schemaOf(value as object), key };
-    return at.reader.read({ place, negated });
+    // It is a value that is meant, not its schema: no keyword evaluates its items or properties.
+    return unseen(at.reader.read({ place, negated }));
   });
   const strings = values.filter((value) => typeof value === "string");
   const numbers = values.filter((value) => typeof value === "number");

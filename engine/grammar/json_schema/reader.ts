@@ -12,7 +12,15 @@ import { OBJECT_GROUPS } from "./read_objects.ts";
 import { STRING_GROUPS } from "./read_strings.ts";
 import { UNEVALUATED } from "./read_unevaluated.ts";
 import { VALUE_GROUPS } from "./read_values.ts";
-import { ALL, type Alternatives, intersection, type Literal, NONE, union } from "./shapes.ts";
+import {
+  ALL,
+  type Alternatives,
+  intersection,
+  type Literal,
+  NONE,
+  union,
+  unseen,
+} from "./shapes.ts";
 import { type At, type Group, keyOf, type SchemaReader } from "./reading.ts";
 import { StringSets } from "./string_sets.ts";
 
@@ -132,15 +140,4 @@ export class Reader implements SchemaReader {
       : GROUPS;
     return among.filter((group) => group.keywords.some((name) => Object.hasOwn(schema, name)));
   }
-}
-
-/** The same values, of which nothing counts as evaluated: what `not` looks at does not. */
-function unseen(all: Alternatives): Alternatives {
-  const hide = <T extends { evaluates: boolean }>(parts: readonly T[]) =>
-    parts.map((part) => ({ ...part, evaluates: false }));
-  return {
-    ...all,
-    arrays: all.arrays.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),
-    objects: all.objects.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),
-  };
 }

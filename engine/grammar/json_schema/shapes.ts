@@ -273,3 +273,14 @@ export function union(all: readonly Alternatives[], place: string): Alternatives
     objects: join(all.map((one) => one.objects), ANY_OBJECT),
   };
 }
+
+/** The same values, of which nothing counts as evaluated: what `not` looks at does not. */
+export function unseen(all: Alternatives): Alternatives {
+  const hide = <T extends { evaluates: boolean }>(parts: readonly T[]) =>
+    parts.map((part) => ({ ...part, evaluates: false }));
+  return {
+    ...all,
+    arrays: all.arrays.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),
+    objects: all.objects.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),
+  };
+}

@@ -101,6 +101,29 @@ export class TextAutomaton {
     );
   }
 
+  /** The same texts by as few states as can be: those from which the same texts follow are one. */
+  minimized(budget: Budget, place: string): TextAutomaton {
+    let classes = this.states.map((state) => Number(state.accepts));
+    for (let count = 0;;) {
+      budget.spend(this.states.length, place);
+      const known = new Map<string, number>();
+      classes = this.states.map(({ steps }, i) => {
+        const led = merge(steps.map((step) => ({ ...step, target: classes[step.target] })));
+        const name = `${classes[i]};${led.map((s) => `${s.first}-${s.last}-${s.target}`)}`;
+        if (!known.has(name)) known.set(name, known.size);
+        return known.get(name)!;
+      });
+      if (known.size === count) break;
+      count = known.size;
+    }
+    // The first state of a class stands for it; classes are numbered by those, so 0 stays the first.
+    const states = [...new Set(classes)].map((one) => this.states[classes.indexOf(one)]);
+    return new TextAutomaton(states.map(({ accepts, steps }) => ({
+      accepts,
+      steps: merge(steps.map((step) => ({ ...step, target: classes[step.target] }))),
+    })));
+  }
+
   get isEmpty(): boolean {
     return !this.states.some((state) => state.accepts);
   }
