@@ -40,12 +40,15 @@ export async function pythonWith(...packages: string[]): Promise<string | undefi
 }
 
 /** `m40` from the checkout, in a process of its own. */
-export function fromCheckout(args: string[]): Deno.Command {
+export function fromCheckout(
+  args: string[],
+  env: Record<string, string> = ENVIRONMENT,
+): Deno.Command {
   const piped = { stdin: "null", stdout: "piped", stderr: "piped" } as const;
   return new Deno.Command(Deno.execPath(), {
     args: ["run", "-A", "main.ts", ...args],
     cwd: ROOT,
-    env: ENVIRONMENT,
+    env,
     ...piped,
   });
 }

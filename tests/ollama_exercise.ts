@@ -1,0 +1,108 @@
+/**
+ * All that Ollama's client for JavaScript does with text, against a server that listens somewhere: in this process,
+ * in one of its own, or the executable.
+ *
+ * @module
+ */
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { Ollama } from "ollama";
+
+/** A server, and a model of it that chats. */
+export interface ExercisedServer {
+  /** `http://127.0.0.1:PORT`, without /v1. */
+  readonly host: string;
+  readonly model: string;
+  readonly apiKey: string;
+  /** Whether it changes its store for its clients; the model is then copied and the copy deleted. */
+  readonly storeChanges: boolean;
+}
+
+const MESSAGES = [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }];
+const OPTIONS = { temperature: 0, num_predict: 8, num_ctx: 64, seed: 1 };
+
+/** Does all of it; fails where an answer is not what the client was told to expect. */
+export async function exerciseClient(server: ExercisedServer): Promise<void> {
+  const { host, model, apiKey } = server;
+  const client = new Ollama({ host, headers: { Authorization: `Bearer ${apiKey}` } });
+  await exerciseAnswers(client, model);
+  await exerciseErrors(client, model);
+  await exerciseModels(client, model);
+  if (server.storeChanges) await exerciseStore(client, model);
+  const keyless = new Ollama({ host });
+  await assertRejects(() => keyless.list(), Error, "API key");
+}
+
+async function exerciseAnswers(client: Ollama, model: string): Promise<void> {
+  const chat = { model, messages: MESSAGES, options: OPTIONS };
+  const whole = await client.chat(chat);
+  assertEquals([whole.model, whole.done, whole.message.role], [model, true, "assistant"]);
+  assert(whole.eval_count > 0 && whole.eval_count <= 8);
+  assert(whole.total_duration >= whole.prompt_eval_duration + whole.eval_duration);
+  let text = "";
+  for await (const { message } of await client.chat({ ...chat, stream: true })) {
+    text += message.content;
+  }
+  assertEquals(text, whole.message.content);
+  const prompt = { model, prompt: "Once upon a time", raw: true, options: OPTIONS };
+  const completed = await client.generate(prompt);
+  assertMatch(completed.created_at.toString(), /^\d{4}-/);
+  text = "";
+  for await (const { response } of await client.generate({ ...prompt, stream: true })) {
+    text += response;
+  }
+  assertEquals(text, completed.response);
+  const format = {
+    type: "object",
+    properties: { a: { enum: ["x", "y"] } },
+    required: ["a"],
+    additionalProperties: false,
+  };
+  const held = await client.chat({ ...chat, format, options: { ...OPTIONS, num_predict: 60 } });
+  assertMatch(JSON.parse(held.message.content).a, /^[xy]$/);
+  const endless = {
+    ...prompt,
+    stream: true as const,
+    options: { temperature: 1, num_predict: -1 },
+  };
+  const stream = await client.generate(endless);
+  await assertRejects(async () => {
+    for await (const _ of stream) stream.abort();
+  });
+}
+
+async function exerciseErrors(client: Ollama, model: string): Promise<void> {
+  const error = await assertRejects(
+    () => client.chat({ model: "nope", messages: MESSAGES }),
+    Error,
+  );
+  assertEquals((error as Error & { status_code: number }).status_code, 404);
+  assertMatch(error.message, /"nope"/);
+  await assertRejects(() => client.embed({ model, input: "a" }), Error, "embeddings");
+  await assertRejects(() => client.create({ model: "a", from: model }), Error, "not supported");
+  const messages = [{ role: "user", content: "a", images: [new Uint8Array(3)] }];
+  await assertRejects(() => client.chat({ model, messages }), Error, "messages.0.images");
+}
+
+async function exerciseModels(client: Ollama, model: string): Promise<void> {
+  const { models } = await client.list();
+  assert(models.some(({ name }) => name === `${model}:latest`));
+  const shown = await client.show({ model });
+  assertEquals(shown.details.format, "gguf");
+  assert(shown.capabilities.includes("completion"));
+  await client.generate({ model, prompt: "", keep_alive: "10m" });
+  const { models: running } = await client.ps();
+  assertEquals(running.map(({ name }) => name), [`${model}:latest`]);
+  await client.generate({ model, prompt: "", keep_alive: 0 });
+  assertEquals((await client.ps()).models, []);
+  assertMatch((await client.version()).version, /^\d+\.\d+\.\d+$/);
+}
+
+async function exerciseStore(client: Ollama, model: string): Promise<void> {
+  await client.copy({ source: model, destination: "ollamas-copy" });
+  const chat = { model: "ollamas-copy:latest", messages: MESSAGES, options: OPTIONS };
+  assert((await client.chat(chat)).eval_count > 0);
+  await client.delete({ model: "ollamas-copy" });
+  await assertRejects(() => client.chat(chat), Error, "ollamas-copy");
+  const pull = await client.pull({ model: "./no-path", stream: true }).catch((error) => error);
+  assert(pull instanceof Error, "a path is nothing to pull");
+}

@@ -1,0 +1,52 @@
+"""All that Ollama's client for Python does with text: HOST MODEL KEY. Fails where an answer is not of its types."""
+
+import sys
+
+import ollama
+
+host, model, key = sys.argv[1:]
+client = ollama.Client(host=host, headers={"Authorization": f"Bearer {key}"})
+messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hello"}]
+options = {"temperature": 0, "num_predict": 8, "num_ctx": 64, "seed": 1}
+
+whole = client.chat(model=model, messages=messages, options=options)
+assert isinstance(whole, ollama.ChatResponse), whole
+assert whole.done and whole.model == model and 0 < whole.eval_count <= 8, whole
+parts = client.chat(model=model, messages=messages, options=options, stream=True)
+assert "".join(part.message.content for part in parts) == whole.message.content
+
+prompt = "Once upon a time"
+completed = client.generate(model=model, prompt=prompt, raw=True, options=options)
+parts = client.generate(model=model, prompt=prompt, raw=True, options=options, stream=True)
+assert "".join(part.response for part in parts) == completed.response
+
+format = {
+    "type": "object",
+    "properties": {"a": {"type": "boolean"}},
+    "required": ["a"],
+    "additionalProperties": False,
+}
+held = client.chat(model=model, messages=messages, format=format, options={**options, "num_predict": 60})
+assert '"a"' in held.message.content, held
+
+assert any(one.model == f"{model}:latest" for one in client.list().models)
+assert client.show(model).details.format == "gguf"
+client.generate(model=model, keep_alive="10m")
+assert [one.model for one in client.ps().models] == [f"{model}:latest"]
+client.generate(model=model, keep_alive=0)
+assert list(client.ps().models) == []
+
+client.copy(model, "pythons-copy")
+assert client.delete("pythons-copy").status == "success"
+
+for ask in (
+    lambda: client.chat(model="nope", messages=messages),
+    lambda: list(client.chat(model="nope", messages=messages, stream=True)),
+    lambda: client.delete("nope"),
+):
+    try:
+        ask()
+    except ollama.ResponseError as error:
+        assert error.status_code == 404 and "nope" in error.error, error
+    else:
+        raise AssertionError("a model that there is not was answered")
