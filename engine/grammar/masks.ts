@@ -6,8 +6,8 @@ import { type TokenBytes, VocabularyTrie } from "./vocabulary_trie.ts";
 
 /** Memory of masks that are kept. */
 const KEPT_BYTES = 64 * 2 ** 20;
-/** What one mask may take, in nodes and items that are looked at: some hundred milliseconds. */
-const MOST_WORK = 10_000_000;
+/** What one mask may take, in nodes and items that are looked at: a tenth of a second or so. */
+const MOST_WORK = 2_000_000;
 
 /**
  * Tokens of so many bytes are the short ones: what a place allows of them is the same wherever so many
@@ -15,11 +15,16 @@ const MOST_WORK = 10_000_000;
  */
 const SHORT_BYTES = 24;
 
+/** A state of more places than these is looked at as a whole. */
+const MOST_PLACES = 8;
+
 /** The short tokens that a place in a rule allows, whatever comes behind the rule. */
 interface FrameTokens {
   readonly mask: Uint32Array;
   /** Where the rule may end within tokens: nodes of their tree that have others below them. */
   readonly exits: readonly number[];
+  /** How many nodes are below those, one counted for each of them that it is below. */
+  readonly belowExits: number;
 }
 
 /**
@@ -79,24 +84,39 @@ export class TokenMasks {
   private make(automaton: Automaton, state: State): AllowedTokens {
     automaton.allowWork(MOST_WORK);
     const mask = new Uint32Array(this.words);
-    for (const { frame, stack } of state.items) {
-      const own = this.ofFrame(automaton, frame);
-      for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
-      const behind = own.exits.length > 0 ? automaton.behind(stack) : undefined;
-      if (behind === undefined) continue;
-      for (const node of own.exits) this.walk(this.short, automaton, behind, mask, node);
-    }
+    if (!this.addByPlaces(automaton, state, mask)) this.walk(this.short, automaton, state, mask);
     this.walk(this.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
     return { mask, onlyEnd };
   }
 
+  /**
+   * Allows the short tokens that a state's places allow; false, and some of them, where it is less work to look
+   * at all tokens for the state as a whole.
+   */
+  private addByPlaces(automaton: Automaton, { items }: State, mask: Uint32Array): boolean {
+    if (items.length > MOST_PLACES) return false;
+    let left = this.short.skips[0];
+    for (const { frame, stack } of items) {
+      const own = this.ofFrame(automaton, frame);
+      for (let i = 0; i < mask.length; i++) mask[i] |= own.mask[i];
+      const behind = own.exits.length > 0 ? automaton.behind(stack) : undefined;
+      if (behind === undefined) continue;
+      left -= own.belowExits;
+      if (left < 0) return false;
+      for (const node of own.exits) this.walk(this.short, automaton, behind, mask, node);
+    }
+    return true;
+  }
+
   private alone(automaton: Automaton, frame: Frame): FrameTokens {
     const mask = new Uint32Array(this.words);
     const exits: number[] = [];
     this.walk(this.short, automaton, automaton.alone(frame), mask, 0, exits);
-    return { mask, exits };
+    const { skips } = this.short;
+    const belowExits = exits.reduce((sum, node) => sum + skips[node] - node, 0);
+    return { mask, exits, belowExits };
   }
 
   /**
