@@ -62,6 +62,12 @@ async function exerciseMessages(client: Anthropic, asked: Create): Promise<void>
     textOf(await client.messages.create({ ...asked, ...idle } as Create)),
     textOf(message),
   );
+  // Its clients' agents ask for /v1/messages?beta=true.
+  const beta = await client.beta.messages.create({
+    ...asked as Anthropic.Beta.MessageCreateParamsNonStreaming,
+    betas: ["interleaved-thinking-2025-05-14"],
+  });
+  assertEquals(beta.content, message.content as typeof beta.content);
   const turns: Anthropic.MessageParam[] = [
     ...MESSAGES,
     { role: "assistant", content: message.content },

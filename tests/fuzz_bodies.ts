@@ -106,19 +106,34 @@ function mutateValues(
   const copy = structuredClone(body);
   const pick = <T>(list: readonly T[]) => list[random(list.length)];
   for (let changes = 1 + random(3); changes > 0; changes--) {
-    const field = random(4) === 0 ? pick(fields) : pick(Object.keys(body));
+    const holder = holderIn(copy, random);
+    const own = Object.keys(holder);
+    const field = own.length === 0 || random(4) === 0 ? pick(fields) : pick(own);
+    // A value of its own: the next change may be inside it.
+    const value = structuredClone(pick(values));
     const kind = random(8);
-    if (kind === 0) delete copy[field];
-    else if (kind === 1) copy[field] = [copy[field]];
-    else if (kind === 2) copy[field] = { [field]: copy[field] };
-    else if (kind === 3) copy[field] = [copy[field], pick(values)];
-    else copy[field] = pick(values);
+    if (kind === 0) delete holder[field];
+    else if (kind === 1) holder[field] = [holder[field]];
+    else if (kind === 2) holder[field] = { [field]: holder[field] };
+    else if (kind === 3) holder[field] = [holder[field], value];
+    else holder[field] = value;
   }
   const text = JSON.stringify(copy);
   if (random(20) === 0) return text.replace("{", '{"__proto__":{"prompt":"a"},');
   // Numbers that JSON.stringify() never writes.
   if (random(20) === 0) return text.replace(/\d+/, pick(["1e999", "-1e999", "1E-999", "0.1e1"]));
   return text;
+}
+
+/** The body, or an object or array somewhere in it. */
+function holderIn(body: Body, random: Random): Body {
+  let holder = body;
+  while (random(2) === 0) {
+    const inside = Object.values(holder).filter((one) => typeof one === "object" && one !== null);
+    if (inside.length === 0) break;
+    holder = inside[random(inside.length)] as Body;
+  }
+  return holder;
 }
 
 /** A body's bytes with some of them changed. */

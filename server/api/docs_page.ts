@@ -111,7 +111,7 @@ function pageOf(document: ApiDocument): Html {
 
 function keySentence({ security }: ApiDocument): string {
   return security.length > 0
-    ? 'Requests need the header "Authorization: Bearer KEY", but where it is said that they do not.'
+    ? 'Requests need the header "Authorization: Bearer KEY" or "x-api-key: KEY", but where it is said that they do not.'
     : "Requests need no key.";
 }
 
