@@ -13,7 +13,7 @@ import type { Range } from "../engine/mod.ts";
 export type Prompt = string | number[];
 
 /** The most strings that may stop a generation. */
-const MAX_STOPS = 16;
+export const MAX_STOPS = 16;
 
 /** A JSON value in a few words, for a message: never long, however large the value is. */
 export function describe(value: unknown): string {

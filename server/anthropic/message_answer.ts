@@ -6,6 +6,17 @@ import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./
 /** What stands for a signature: clients send thinking back only where there is one. */
 const SIGNATURE = "m40";
 
+/** What a message's usage tells of what m40 does not have. */
+const NO_USAGE = {
+  cache_creation: null,
+  inference_geo: null,
+  service_tier: "standard",
+  speed: null,
+} as const;
+
+/** What ends a message. */
+type MessageEnd = Omit<MessageEvent & { type: "message_delta" }, "type">;
+
 /** What an answer is made with. */
 export interface MessageOptions {
   /** The name of the model. */
@@ -29,7 +40,7 @@ export class MessageAnswer implements Answer {
 
   async whole(): Promise<MessageObject> {
     const content: ContentBlock[] = [];
-    let end: Partial<MessageObject> = {};
+    let end: MessageEnd | undefined;
     for await (const { chunk } of chunksOf([this.generation])) {
       for (const { kind, text } of this.pieces(chunk)) {
         if (content.at(-1)?.type !== kind) content.push(emptyBlock(kind, SIGNATURE));
@@ -39,7 +50,8 @@ export class MessageAnswer implements Answer {
       }
       end = this.endOf(chunk) ?? end;
     }
-    return { ...this.head(), content, ...end };
+    // A generation that ends without a last chunk throws.
+    return { ...this.head(), content, ...end!.delta, usage: { ...end!.usage, ...NO_USAGE } };
   }
 
   /** The message's events as JSON; each begins with its type. */
@@ -84,10 +96,7 @@ export class MessageAnswer implements Answer {
       const end = this.endOf(chunk);
       if (end === undefined) continue;
       yield* closing();
-      const { usage, ...delta } = end;
-      const { cache_creation: _, inference_geo: __, service_tier: ___, speed: ____, ...totals } =
-        usage;
-      yield event({ type: "message_delta", delta, usage: totals });
+      yield event({ type: "message_delta", ...end });
       yield event({ type: "message_stop" });
     }
   }
@@ -119,39 +128,41 @@ export class MessageAnswer implements Answer {
       stop_sequence: null,
       stop_details: null,
       diagnostics: null,
-      usage: this.usage(0, null),
+      usage: { ...this.totals(0, null), ...NO_USAGE },
     };
   }
 
   /** What the last chunk tells; undefined for the others. */
-  private endOf({ finishReason, stopString, usage }: GenerationChunk) {
+  private endOf({ finishReason, stopString, usage }: GenerationChunk): MessageEnd | undefined {
     if (finishReason === undefined || usage === undefined) return undefined;
     const { completionTokens, reasoningTokens } = usage;
-    const full = completionTokens >= this.options.maxTokens;
-    const stopped = stopString === undefined ? "end_turn" as const : "stop_sequence" as const;
-    const cut = full ? "max_tokens" as const : "model_context_window_exceeded" as const;
+    const cut = completionTokens >= this.options.maxTokens
+      ? "max_tokens"
+      : "model_context_window_exceeded";
+    const stopped = stopString === undefined ? "end_turn" : "stop_sequence";
     return {
-      container: null,
-      stop_reason: finishReason === "length" ? cut : stopped,
-      stop_sequence: stopString ?? null,
-      stop_details: null,
-      usage: this.usage(completionTokens, reasoningTokens),
+      delta: {
+        container: null,
+        stop_reason: finishReason === "length" ? cut : stopped,
+        stop_sequence: stopString ?? null,
+        stop_details: null,
+      },
+      usage: this.totals(completionTokens, { thinking_tokens: reasoningTokens }),
     };
   }
 
-  private usage(output: number, thinking: number | null): MessageUsage {
+  private totals(
+    output: number,
+    details: MessageUsage["output_tokens_details"],
+  ): MessageEnd["usage"] {
     const { promptTokens, cachedTokens } = this.generation;
     return {
       input_tokens: promptTokens - cachedTokens,
       cache_creation_input_tokens: 0,
       cache_read_input_tokens: cachedTokens,
       output_tokens: output,
-      output_tokens_details: thinking === null ? null : { thinking_tokens: thinking },
+      output_tokens_details: details,
       server_tool_use: null,
-      cache_creation: null,
-      inference_geo: null,
-      service_tier: "standard",
-      speed: null,
     };
   }
 }

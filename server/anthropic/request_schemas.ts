@@ -5,15 +5,13 @@ import {
   boolean,
   ignored,
   integer,
+  MAX_STOPS,
   read,
   requiredInteger,
   string,
   wants,
 } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
-
-/** The most strings that may stop an answer; `stop_sequences` is never more than one prompt's worth of work. */
-const MAX_STOPS = 16;
 
 const ROLES = ["user", "assistant", "system"] as const;
 const THINKING = ["enabled", "disabled", "adaptive"] as const;
