@@ -212,6 +212,7 @@ Deno.test("/api/copy and /api/delete do as m40 cp and m40 rm, by names alone", a
     await readOllamaError(await remove(server, source), status);
   }
   assertMatch(await readOllamaError(await remove(server, "gpt-4"), 400), /started with/);
+  assertMatch(await readOllamaError(await remove(server, "llama"), 400), /calls "gpt-4" as well/);
   assertMatch(await readOllamaError(await remove(server, "demo"), 400), /cannot be removed/);
   assertEquals(await emptyStatus(remove(server, "work")), 200);
   assertEquals(files(server), ["gemma2.gguf", "llama.gguf", "qwen3.gguf"]);

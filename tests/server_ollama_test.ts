@@ -1,5 +1,5 @@
 // Ollama's dialect over one model: what is asked and answered, field by field.
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert";
 import { OllamaChat, OllamaChatPiece } from "../server/ollama/chat.ts";
 import { OllamaGenerated, OllamaGeneratedPiece } from "../server/ollama/generate.ts";
 import { OllamaVersion } from "../server/ollama/routes.ts";
@@ -167,6 +167,13 @@ Deno.test("options: each acts as its name says, seeds are kept, -1 and -2 tokens
     await whole(server, "/api/generate", { prompt: "Hello", options });
   const drawn = (seed: number) => ask({ seed, num_predict: 8, temperature: 1.5 });
   assertEquals((await drawn(7)).response, (await drawn(7)).response);
+  // Two seeds that are one number.
+  const long = async (seed: string) => {
+    const text =
+      `{"prompt":"Hello","stream":false,"options":{"temperature":1.5,"num_predict":20,"seed":${seed}}}`;
+    return (await (await server.post("/api/generate", text)).json()).response;
+  };
+  assertNotEquals(await long("9007199254740992"), await long("9007199254740993"));
   for (const num_predict of [-1, -2]) {
     const { eval_count, prompt_eval_count } = await ask({ ...OPTIONS, num_predict });
     assertEquals(eval_count + prompt_eval_count, 128);

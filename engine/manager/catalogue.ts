@@ -63,6 +63,14 @@ export class Catalogue {
     throw await this.notFound(name);
   }
 
+  /** A name that was given here to a stored model, beside its own. */
+  otherNameOf({ name }: StoredModel): string | undefined {
+    for (const given of [this.own, this.aliases]) {
+      for (const [other, place] of given) if (place === name && other !== name) return other;
+    }
+    return undefined;
+  }
+
   private async findStored(name: string): Promise<StoredModel | undefined> {
     try {
       if (isModelName(name)) return await resolveModel(name);

@@ -4,6 +4,7 @@ import { copyModel } from "../../engine/pull/copy.ts";
 import { removeModel } from "../../engine/store/mod.ts";
 import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
+import { HttpError } from "../errors.ts";
 import { wants } from "../fields.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
@@ -38,10 +39,17 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
     DELETE: async (c) => {
       const catalogue = storeToChange(c, server);
       const body = parseBody(DeleteRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      const { name } = await eitherName(
-        requireName(body),
-        (name) => catalogue.findInStore(name!),
-      );
+      const found = await eitherName(requireName(body), (name) => catalogue.findInStore(name!));
+      const { name } = found;
+      const other = catalogue.otherNameOf(found);
+      if (other !== undefined) {
+        throw new HttpError(
+          400,
+          "invalid_request",
+          `model: "${name}" is what the server's configuration calls "${other}" as well. Take it out there first.`,
+          { param: "model" },
+        );
+      }
       // The answers that run are finished first, and whoever asks for it meanwhile may have it loaded again.
       await server.models.unload(name);
       await removeModel(name).catch(rethrow);
