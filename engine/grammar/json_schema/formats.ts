@@ -48,6 +48,10 @@ const relative = `(?:(?:${rooted}|${plain}+(?:/${character}*)*)?${tail})`;
 const reference = `${uri}|${relative}`;
 
 const uuid = `${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}`;
+const versioned = (version: number) =>
+  `${hex}{8}-${hex}{4}-${version}${hex}{3}-[89ABab]${hex}{3}-${hex}{12}`;
+const base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
+const template = `(?:${character}|[/?#]|\\{[A-Za-z0-9_]+\\})*`;
 const pointer = "(?:/(?:[^~/]|~0|~1)*)*";
 const relativePointer = `(?:0|[1-9]\\d{0,8})(?:#|${pointer})`;
 
@@ -68,7 +72,15 @@ export const FORMATS: ReadonlyMap<string, string> = new Map(
     "uri-reference": reference,
     iri: uri,
     "iri-reference": reference,
+    "uri-template": template,
     uuid,
+    uuid4: versioned(4),
+    uuid7: versioned(7),
+    byte: base64,
+    base64,
+    // OpenAPI's, which say nothing of the text.
+    binary: "[^]*",
+    password: "[^]*",
     "json-pointer": pointer,
     "relative-json-pointer": relativePointer,
   }).map(([name, pattern]) => [name, `^(?:${pattern})$`]),

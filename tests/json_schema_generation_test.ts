@@ -1,0 +1,59 @@
+import { assert } from "@std/assert";
+import Ajv2020 from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import { readError, startServer } from "./server_fixture.ts";
+
+/** Answers to each schema. */
+const ANSWERS = 4;
+
+Deno.test("JSON Schema: what a model draws under the test suite's schemas is valid, as far as it is complete", async () => {
+  const path = new URL("data/json_schema_suite/draft2020-12.json", import.meta.url);
+  const suite: Record<string, { description: string; schema: unknown }[]> = JSON.parse(
+    await Deno.readTextFile(path),
+  );
+  await using server = await startServer({ engine: { parallel: ANSWERS } });
+  let complete = 0;
+  let seed = 0;
+  for (const [keyword, groups] of Object.entries(suite)) {
+    // What the validator is known to be wrong about.
+    if (keyword === "dynamicRef" || keyword.startsWith("unevaluated")) continue;
+    for (const { description, schema } of groups) {
+      const where = `${keyword}, ${description}`;
+      const response = await server.post("/v1/completions", {
+        prompt: "Say",
+        temperature: 1.5,
+        seed: ++seed,
+        n: ANSWERS,
+        max_tokens: 60,
+        json_schema: schema,
+      });
+      if (response.status !== 200) {
+        const error = await readError(response, 400);
+        assert(error.message.includes("JSON Schema at "), `${where}: ${error.message}`);
+        continue;
+      }
+      const { choices } = await response.json();
+      const ajv = new Ajv2020.default({
+        strict: false,
+        logger: false,
+        ownProperties: true,
+        // Otherwise it divides doubles, and takes no multiple of 0.0001 for one.
+        multipleOfPrecision: 9,
+      });
+      addFormats.default(ajv as never);
+      let validate;
+      try {
+        validate = ajv.compile(schema as boolean);
+      } catch {
+        // It does not know the dialect, or has no end of the schema.
+        continue;
+      }
+      for (const { text, finish_reason } of choices) {
+        if (finish_reason !== "stop") continue;
+        complete++;
+        assert(validate(JSON.parse(text)), `${where}: ${text}`);
+      }
+    }
+  }
+  assert(complete > 300, `${complete} answers were complete`);
+});
