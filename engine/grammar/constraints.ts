@@ -40,6 +40,8 @@ export class Constraints {
     }
     const { param: _, ...source } = constraint;
     const key = JSON.stringify(source);
+    const reasons = track !== undefined &&
+      (!track.isContent(track.start) || track.openers(track.start).length > 0);
     const compiled = this.compiled.get(key) ??
       this.compiled.put(key, new CompiledConstraint(constraint));
     const steering = new GrammarSteering({
@@ -48,12 +50,12 @@ export class Constraints {
       preparationOf: (automaton) => this.preparationOf(automaton),
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
-      track,
+      track: reasons ? track : undefined,
     });
     try {
       // What is too ambiguous for its first token is refused now.
       this.masks.of(compiled.automaton, compiled.automaton.start);
-      if (track !== undefined) this.masks.of(compiled.behindSpace, compiled.behindSpace.start);
+      if (reasons) this.masks.of(compiled.behindSpace, compiled.behindSpace.start);
     } catch (error) {
       throw namingParam(error, param);
     }
