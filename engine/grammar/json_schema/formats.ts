@@ -51,7 +51,8 @@ const uuid = `${hex}{8}-${hex}{4}-${hex}{4}-${hex}{4}-${hex}{12}`;
 const versioned = (version: number) =>
   `${hex}{8}-${hex}{4}-${version}${hex}{3}-[89ABab]${hex}{3}-${hex}{12}`;
 const base64 = "(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?";
-const template = `(?:${character}|[/?#]|\\{[A-Za-z0-9_]+\\})*`;
+/** Templates have no apostrophe outside of their names. */
+const template = `(?:[A-Za-z0-9._~!$&()*+,;=:@/?#-]|%${hex}${hex}|\\{[A-Za-z0-9_]+\\})*`;
 const pointer = "(?:/(?:[^~/]|~0|~1)*)*";
 const relativePointer = `(?:0|[1-9]\\d{0,8})(?:#|${pointer})`;
 
