@@ -267,6 +267,8 @@ Deno.test("download: what cannot be fetched is refused by name", async () => {
     const { code } = await assertRejects(() => folder.get({ url }), M40Error, "is no URL to fetch");
     assertEquals(code, "invalid_request");
   }
+  const damaged = "http://me:100%@localhost/m.gguf";
+  await assertRejects(() => folder.get({ url: damaged }), M40Error, "write %25");
   await assertRejects(
     () => folder.get({ url: "http://x/", sha256: "abc" }),
     M40Error,

@@ -184,12 +184,24 @@ function firstPlace(file: RemoteFile): Place {
   }
   const headers: Record<string, string> = { ...file.headers };
   if (url.username || url.password) {
-    const user = `${decodeURIComponent(url.username)}:${decodeURIComponent(url.password)}`;
+    const user = `${userPart(url.username)}:${userPart(url.password)}`;
     headers.authorization = `Basic ${new TextEncoder().encode(user).toBase64()}`;
     url.username = url.password = "";
   }
   url.hash = "";
   return { url, headers };
+}
+
+/** A user's name or password without its escapes. */
+function userPart(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw new DownloadError(
+      "invalid_request",
+      "the user's name or password in the URL has a % that is no escape; write %25 for it.",
+    );
+  }
 }
 
 /** Whether a server says no, and not later. */
