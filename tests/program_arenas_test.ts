@@ -1,6 +1,6 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { M40Error } from "../engine/errors.ts";
-import { Norm, Rope } from "../engine/device/structs.ts";
+import { NONE, Norm, Rope } from "../engine/device/structs.ts";
 import { WEIGHT_FIELDS } from "../engine/program/operation.ts";
 import {
   expertBuffer,
@@ -34,6 +34,19 @@ const SHAPES: Record<string, { rows?: number; columns: number; n_experts?: numbe
   "expert_matmul bias": { columns: EXPERTS * ROWS },
   "expert_matmul factor": { columns: EXPERTS },
   "head_matmul weight": { rows: ROWS, columns: COLUMNS },
+  "conv weight": { columns: COLUMNS * 2 },
+  "delta_rule decay": { columns: 1 },
+  "delta_rule a_bias": { columns: 1 },
+  "selective_scan decay": { columns: 1 },
+  "selective_scan skip": { columns: 1 },
+  "selective_scan dt_bias": { columns: 1 },
+};
+
+/** Values of the states of operations that have one. */
+const STATES: Record<string, number> = {
+  conv: COLUMNS,
+  delta_rule: COLUMNS * COLUMNS,
+  selective_scan: COLUMNS * COLUMNS,
 };
 
 const HEADS = { layer: 0, n_heads: 1, n_kv_heads: 1, head_dim: COLUMNS };
@@ -116,6 +129,41 @@ function operationOf(
         input_stride: COLUMNS,
         output_stride: ROWS,
       };
+    case "conv":
+      return { kind, input: 0, output: 1, ...tensors, columns: COLUMNS, kernel: 2 };
+    case "delta_rule":
+      return {
+        kind,
+        qkv: 2,
+        gates: 0,
+        output: 1,
+        ...tensors,
+        n_heads: 1,
+        n_k_heads: 1,
+        key_dim: COLUMNS,
+        value_dim: COLUMNS,
+        q_column: 0,
+        k_column: COLUMNS,
+        v_column: 2 * COLUMNS,
+        a_column: 0,
+        b_column: 1,
+      };
+    case "selective_scan":
+      return {
+        kind,
+        input: 2,
+        steps: 0,
+        output: 1,
+        ...tensors,
+        n_heads: 1,
+        n_groups: 1,
+        head_dim: COLUMNS,
+        state_dim: COLUMNS,
+        x_column: 0,
+        b_column: COLUMNS,
+        c_column: 2 * COLUMNS,
+        dt_column: 0,
+      };
     default:
       throw new Error(`${kind} has weights, but no test`);
   }
@@ -151,9 +199,10 @@ for (const [kind, fields] of Object.entries(WEIGHT_FIELDS)) {
             indexBuffer(1),
             expertBuffer(ROWS, 1),
           ],
-          cache: device.cache({}),
+          cache: device.cache(kind in STATES ? { states: [STATES[kind]], slots: 1 } : {}),
         });
-        const sequence = { ...plainSequence(2), pages: [[3]] };
+        const states = kind in STATES ? { from: NONE, to: 0 } : undefined;
+        const sequence = { ...plainSequence(2), pages: [[3]], states };
         assertEquals(await program.step([sequence]), { outputs: [] });
         device.kernels.symbols.m40_arena_destroy(lost["handle"]);
         await assertRejects(
