@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import { Automaton } from "../engine/grammar/automaton.ts";
+import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { parseGbnf } from "../engine/grammar/gbnf.ts";
 import { M40Error } from "../engine/mod.ts";
 import { matches } from "./grammar_texts.ts";
@@ -91,5 +92,21 @@ Deno.test("GBNF: what is wrong is told with its line and column", () => {
     const error = assertThrows(() => parseGbnf(grammar), M40Error);
     assert(error.message.includes(message), error.message);
     assertEquals(error.param, "grammar");
+  }
+});
+
+Deno.test("GBNF, expressions, JSON Schema: an error is short, however long the names in it are", () => {
+  const long = "x".repeat(5000);
+  const makers = [
+    () => parseGbnf(`root ::= "a"\n${long}`),
+    () => parseGbnf(`root ::= ${long}`),
+    () => grammarOfSchema({ $ref: long }),
+    () => grammarOfSchema({ type: long }),
+    () => grammarOfSchema({ properties: { [long]: { type: long } } }),
+    () => grammarOfSchema({ [long]: 1, format: long }),
+  ];
+  for (const make of makers) {
+    const { message } = assertThrows(make, M40Error);
+    assert(message.length < 1000, `${message.length} characters`);
   }
 });

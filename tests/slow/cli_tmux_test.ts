@@ -25,18 +25,16 @@ class Screen implements AsyncDisposable {
     const quoted = command.map((word) => `'${word.replaceAll("'", "'\\''")}'`).join(" ");
     // What it ended with is the last line on the screen.
     const line = `${quoted}; echo "exit code $?"; sleep 1000`;
-    await screen.tmux(
-      { ...home.env, ...env },
-      "-f",
-      "/dev/null",
-      "new-session",
-      "-d",
-      "-x",
-      "100",
-      "-y",
-      "50",
-      line,
-    );
+    const session = ["-f", "/dev/null", "new-session", "-d", "-x", "100", "-y", "50", line];
+    // On a busy machine tmux's own server may end in the moment in which it begins.
+    for (let tries = 3;; tries--) {
+      try {
+        await screen.tmux({ ...home.env, ...env }, ...session);
+        break;
+      } catch (error) {
+        if (tries === 1 || !String(error).includes("server exited unexpectedly")) throw error;
+      }
+    }
     return screen;
   }
 

@@ -4,6 +4,7 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
+import { shortened } from "../errors.ts";
 
 /** Values in one `enum`, or in all that follow from one place. */
 export const MAX_VALUES = 20_000;
@@ -25,7 +26,7 @@ const MAX_WORK = 400_000;
 /** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */
 export function refusal(place: string, message: string): M40Error {
   const shown = place.length > MOST_SHOWN ? "..." + place.slice(-MOST_SHOWN) : place;
-  return new M40Error("invalid_request", `JSON Schema at "#${shown}": ${message}`);
+  return new M40Error("invalid_request", `JSON Schema at "#${shown}": ${shortened(message)}`);
 }
 
 /** Counts what a schema costs, so that a hostile one ends in an error soon. */
