@@ -60,18 +60,19 @@ export class FitDevice implements Disposable {
   /** @throws {M40Error} As {@link Engine.load} does where there is no such device. */
   static open(device = "auto"): FitDevice {
     const opened = openDeviceInPassing(device);
+    const { library, index } = opened;
     try {
-      const { library, index } = opened;
       return new FitDevice(opened, library.createContext({ device: index, threads: 1 }));
     } catch (error) {
-      opened.library.close();
+      library.close();
       throw error;
     }
   }
 
   /** What the device is. */
   get info(): DeviceInfo {
-    return this.opened.library.device(this.opened.index);
+    const { library, index } = this.opened;
+    return library.device(index);
   }
 
   /**
@@ -82,6 +83,7 @@ export class FitDevice implements Disposable {
    */
   fit(gguf: Gguf, { kvType = "f16", card }: FitRequest = {}): Fit {
     const { shape, program } = architectureOf(gguf).read(gguf);
+    const { library, fallback } = this.opened;
     const info: Omit<Card, "bytesPerSecond"> & { freeBytes: number } = card === undefined
       ? this.info
       : { ...card, freeBytes: card.memoryBytes };
@@ -112,9 +114,9 @@ export class FitDevice implements Disposable {
     const attended = Math.min(USUAL_DEPTH, shape.contextLength);
     const decoded = { tokens: 1, outputs: 1, sequences: 1, attended, kvValueBytes };
     return {
-      backend: this.opened.library.backend,
+      backend: library.backend,
       device: info.name,
-      fallback: this.opened.fallback,
+      fallback,
       memoryBytes: info.memoryBytes,
       freeBytes: info.freeBytes,
       trainedTokens: shape.contextLength,
@@ -127,8 +129,9 @@ export class FitDevice implements Disposable {
   }
 
   [Symbol.dispose](): void {
+    const { library } = this.opened;
     this.context.close();
-    this.opened.library.close();
+    library.close();
   }
 }
 

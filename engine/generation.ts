@@ -6,6 +6,7 @@ import {
 } from "./chat/reasoning.ts";
 import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
+import type { FinishReason, GenerationObserver, GenerationTimes } from "./generation_report.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
@@ -13,9 +14,6 @@ import type { Steering } from "./sampling/steering.ts";
 import { StopStrings } from "./stop_strings.ts";
 import type { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { StreamingDecoder, Tokenizer } from "./tokenizer/tokenizer.ts";
-
-/** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
-export type FinishReason = "stop" | "length";
 
 /** A token of the output. */
 export interface GeneratedToken {
@@ -91,43 +89,6 @@ export interface GenerationServices {
   readonly texts: TokenTexts;
   readonly scheduler: Scheduler;
   readonly observer?: GenerationObserver;
-}
-
-/** Who is told how generations go. It must not throw. */
-export interface GenerationObserver {
-  /** When a request's first token is there: milliseconds since the request's arrival. */
-  firstToken?(milliseconds: number): void;
-  /** After every token but a request's first: milliseconds since the one before it. */
-  token?(milliseconds: number): void;
-  /** After every request, whatever became of it. */
-  generation?(report: GenerationReport): void;
-}
-
-/** How long a request took, in milliseconds. */
-export interface GenerationTimes {
-  /** From the request's arrival until it was first let in; absent where it never was. */
-  readonly queueMs?: number;
-  /** From the request's arrival to its first token; absent where there was none. */
-  readonly firstTokenMs?: number;
-  /** From its first token to its last; absent where there was none. */
-  readonly decodeMs?: number;
-}
-
-/** What became of a request, for those who keep count. Times are in milliseconds. */
-export interface GenerationReport extends GenerationTimes {
-  readonly promptTokens: number;
-  readonly completionTokens: number;
-  /** Tokens that might have been drawn. */
-  readonly maxTokens: number;
-  /**
-   * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where
-   * it failed.
-   */
-  readonly outcome: FinishReason | "cancelled" | "timeout" | "error";
-  /** The mean time between its tokens after the first; absent where there was one at most. */
-  readonly tokenMs?: number;
-  /** From the request's arrival to its end. */
-  readonly totalMs: number;
 }
 
 /**

@@ -21,6 +21,7 @@ export type { DiskCacheOptions, EngineOptions } from "./engine_options.ts";
 export { M40Error, type M40ErrorCode } from "./errors.ts";
 export type { PositionLogits } from "./evaluation.ts";
 export * from "./generation.ts";
+export * from "./generation_report.ts";
 export type { EngineObserver } from "./observer.ts";
 export type { Constraint } from "./grammar/constraint.ts";
 export type { GenerateRequest } from "./request.ts";

@@ -1,4 +1,4 @@
-import type { GenerationObserver, GenerationReport } from "./generation.ts";
+import type { GenerationObserver, GenerationReport } from "./generation_report.ts";
 import type { StepReport } from "./scheduler/report.ts";
 
 /** Who is told what happens in an engine. */

@@ -68,7 +68,7 @@ export interface Damage {
 /** Memory that a server in this process serves, on a thread of its own. */
 export class ChannelCaller {
   private readonly libc = Deno.dlopen("libc.so.6", LIBC);
-  private readonly library = Deno.dlopen(findLibrary(BACKEND)!, {
+  private readonly opened = Deno.dlopen(findLibrary(BACKEND)!, {
     m40_channel_serve: { ...CHANNEL_SYMBOLS.m40_channel_serve, nonblocking: true },
     m40_channel_function: CHANNEL_SYMBOLS.m40_channel_function,
   });
@@ -93,12 +93,12 @@ export class ChannelCaller {
     const ends = new Int32Array(2);
     symbols.socketpair(1, 1, 0, asBytes(ends));
     this.socket = ends[0];
-    this.served = this.library.symbols.m40_channel_serve(descriptor, ends[1], this.error);
+    this.served = this.opened.symbols.m40_channel_serve(descriptor, ends[1], this.error);
   }
 
   /** The number of a function. */
   number(name: string): number {
-    return this.library.symbols.m40_channel_function(new TextEncoder().encode(name + "\0"));
+    return this.opened.symbols.m40_channel_function(new TextEncoder().encode(name + "\0"));
   }
 
   /** Memory of a lane's messages. */
@@ -154,7 +154,7 @@ export class ChannelCaller {
     symbols.munmap(this.memory, BigInt(CHANNEL_BYTES));
     symbols.close(this.socket);
     this.libc.close();
-    this.library.close();
+    this.opened.close();
     return status === 0 ? "" : message;
   }
 

@@ -75,7 +75,7 @@ type Handler = (request: Request, url: URL) => Response | Promise<Response> | un
 /** The server; everything about it may be changed while it runs. */
 export class PullServer implements AsyncDisposable {
   readonly repositories = new Map<string, Repository>();
-  readonly library = new Map<string, Layers>();
+  readonly ollamaModels = new Map<string, Layers>();
   /** Files at `/files/NAME` of the CDN. */
   readonly files = new Map<string, Content>();
   readonly asked: Asked[] = [];
@@ -203,7 +203,7 @@ export class PullServer implements AsyncDisposable {
   }
 
   #registry([namespace, model, kind, name]: string[]): Response {
-    const layers = this.library.get(`${namespace}/${model}`);
+    const layers = this.ollamaModels.get(`${namespace}/${model}`);
     if (layers === undefined) return new Response("{}", { status: 404 });
     if (kind === "blobs") {
       const found = layers.find(([, { sha256 }]) => name === `sha256:${sha256}`);
@@ -233,7 +233,7 @@ export class PullServer implements AsyncDisposable {
     const sha256 = url.pathname.slice(1);
     const all = [
       ...[...this.repositories.values()].flatMap(({ files }) => Object.values(files)),
-      ...[...this.library.values()].flatMap((layers) => layers.map(([, content]) => content)),
+      ...[...this.ollamaModels.values()].flatMap((layers) => layers.map(([, content]) => content)),
     ];
     return this.#send(request, all.find((file) => file.sha256 === sha256));
   }

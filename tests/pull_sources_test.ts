@@ -15,7 +15,7 @@ function answer(server: PullServer, path: RegExp, make: () => Response): void {
 Deno.test("pull: an Ollama model comes with its template, system message and parameters", () =>
   withPulls(async ({ server, models }) => {
     const model = await smallModel();
-    server.library.set("library/tiny", [
+    server.ollamaModels.set("library/tiny", [
       ["model", model],
       ["projector", await smallModel(1)],
       ["template", content("{{ .System }} {{ .Prompt }}")],
@@ -34,7 +34,7 @@ Deno.test("pull: an Ollama model comes with its template, system message and par
     assertEquals(record?.parameters, { stop: ["<|end|>"], temperature: 0.5, num_ctx: 4096 });
     assertEquals((await pull("ollama.com/library/tiny:8b")).outcome, "present");
     // Another system message of the same model is taken over as well.
-    server.library.get("library/tiny")![3] = ["system", content("Be brief.")];
+    server.ollamaModels.get("library/tiny")![3] = ["system", content("Be brief.")];
     assertEquals((await pull("ollama:tiny:8b")).outcome, "present");
     assertEquals((await readRecord(models, "tiny:8b")).record?.system, "Be brief.");
     // Of `latest` nothing is left in the name, and the file is there already.
@@ -47,7 +47,7 @@ Deno.test("pull: an Ollama model comes with its template, system message and par
 Deno.test("pull: what a cache of another program has is linked, if it is what its name says", () =>
   withPulls(async ({ server, models, folder }) => {
     const model = await smallModel();
-    server.library.set("library/tiny", [["model", model]]);
+    server.ollamaModels.set("library/tiny", [["model", model]]);
     const cache = join(folder, ".ollama/models");
     const tags = join(cache, "manifests/registry.ollama.ai/library/tiny");
     const blob = join(cache, `blobs/sha256-${model.sha256}`);
@@ -142,7 +142,7 @@ Deno.test("pull: manifests that are hostile, damaged or of no model are refused 
     server.intercept = undefined;
 
     const layers = (extra: Layers): void => {
-      server.library.set("library/tiny", [["model", model], ...extra]);
+      server.ollamaModels.set("library/tiny", [["model", model], ...extra]);
     };
     const wrong = { ...content("right"), bytes: content("wrong").bytes };
     const extras: [string, Layers, RegExp][] = [

@@ -235,7 +235,7 @@ Deno.test("a model that answers is deleted when its answer is done, and is not f
 Deno.test("/api/pull fetches from Ollama's library, says how far it is, and the model can be asked", () =>
   withPulls(async ({ server: registry, models }) => {
     const model = await smallModel();
-    registry.library.set("library/tiny", [["model", model]]);
+    registry.ollamaModels.set("library/tiny", [["model", model]]);
     await using server = await startModels(CHANGES);
     Deno.env.set("M40_MODELS", models);
     const lines = await readLines(await server.post("/api/pull", { model: "tiny:8b" }));
@@ -285,7 +285,7 @@ Deno.test("/api/pull fetches nothing of the server's own machine or of an addres
 Deno.test("a client that leaves ends its pull, and the next one goes on where it was", () =>
   withPulls(async ({ server: registry, models }) => {
     const model = await smallModel();
-    registry.library.set("library/tiny", [["model", model]]);
+    registry.ollamaModels.set("library/tiny", [["model", model]]);
     await using server = await startModels(CHANGES);
     Deno.env.set("M40_MODELS", models);
     let held = 0;

@@ -1,8 +1,8 @@
+import type { ContentTrack } from "../grammar/content_track.ts";
 import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { encodeWithin } from "./encode_within.ts";
 import {
-  type ContentTrack,
   InlineReader,
   NO_OUTPUT,
   type OutputFormat,

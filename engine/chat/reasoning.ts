@@ -1,3 +1,4 @@
+import type { ContentTrack } from "../grammar/content_track.ts";
 import type { Steering } from "../sampling/steering.ts";
 
 /** A piece of output, told apart. */
@@ -24,23 +25,6 @@ export interface OutputReader {
   push(token: number, text: string): OutputPiece;
   /** Takes text that belongs to no token any more, and gives what was held back: the output is over. */
   flush(text: string): OutputPiece;
-}
-
-/**
- * Where content is in an output, as it follows from the tokens alone: for what holds for content only. `Place`
- * is where an output is after some of its tokens.
- */
-export interface ContentTrack<Place = unknown> {
-  /** Where an output begins. */
-  readonly start: Place;
-  /** Where it is after `tokens[index]`, if it was in `place` before. */
-  after(place: Place, tokens: readonly number[], index: number): Place;
-  /** Whether what comes next is content, if no reasoning is begun by it. */
-  isContent(place: Place): boolean;
-  /** The tokens that begin reasoning instead of content, each by itself. */
-  openers(place: Place): readonly number[];
-  /** What `tokens[index]`, which has ended reasoning, has of the content behind it: bytes. */
-  rest(tokens: readonly number[], index: number): Uint8Array;
 }
 
 /** How a model's output tells its reasoning from its content. */

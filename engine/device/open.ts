@@ -38,8 +38,9 @@ export async function openDeviceProcess(device: string): Promise<OpenedDevice> {
   try {
     if (!["cpu", "emulated"].includes(device) && findLibrary("cuda")) await start("cuda").wake();
     const opened = choose(device, start);
-    await closeAllBut(opened.library);
-    await opened.library.wake();
+    const { library } = opened;
+    await closeAllBut(library);
+    await library.wake();
     return opened;
   } catch (error) {
     await closeAllBut();

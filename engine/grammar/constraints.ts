@@ -3,7 +3,8 @@ import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Automaton } from "./automaton.ts";
 import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
-import { GrammarSteering, type GrammarTrack } from "./grammar_steering.ts";
+import type { ContentTrack } from "./content_track.ts";
+import { GrammarSteering } from "./grammar_steering.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import { TokenMasks } from "./masks.ts";
 import { Preparation } from "./preparation.ts";
@@ -27,7 +28,7 @@ export class Constraints {
    * @throws {M40Error} "invalid_request" naming the field and what is wrong with it; "unsupported" for a model
    * without a token that ends an answer.
    */
-  steering(constraint: Constraint, track?: GrammarTrack): Steering {
+  steering(constraint: Constraint, track?: ContentTrack): Steering {
     const { tokenizer } = this;
     const { param = constraint.kind } = constraint;
     const known = [...tokenizer.endTokens].some((token) => token < this.vocabSize);

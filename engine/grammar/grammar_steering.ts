@@ -1,18 +1,10 @@
 import { M40Error } from "../errors.ts";
 import type { AllowedTokens, Steering } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
+import type { ContentTrack } from "./content_track.ts";
 import type { CompiledConstraint } from "./constraint.ts";
 import type { TokenMasks } from "./masks.ts";
 import type { Preparation } from "./preparation.ts";
-
-/** Where content is in an output: what is before it is reasoning, which no grammar holds for. */
-export interface GrammarTrack<Place = unknown> {
-  readonly start: Place;
-  after(place: Place, tokens: readonly number[], index: number): Place;
-  isContent(place: Place): boolean;
-  openers(place: Place): readonly number[];
-  rest(tokens: readonly number[], index: number): Uint8Array;
-}
 
 /** Where an output is after some of its tokens. */
 type Progress =
@@ -32,7 +24,7 @@ export interface GrammarSteeringOptions {
   /** The bytes of a token; empty for one that stands for no text. */
   readonly tokenBytes: (token: number) => Uint8Array;
   /** Absent: all of the output is content. */
-  readonly track?: GrammarTrack;
+  readonly track?: ContentTrack;
 }
 
 /** Allows the tokens that a grammar allows, from where the content begins. */

@@ -1,0 +1,39 @@
+/** Why a generation is complete: an end token or a stop string, or as many tokens as were asked for. */
+export type FinishReason = "stop" | "length";
+
+/** Who is told how generations go. It must not throw. */
+export interface GenerationObserver {
+  /** When a request's first token is there: milliseconds since the request's arrival. */
+  firstToken?(milliseconds: number): void;
+  /** After every token but a request's first: milliseconds since the one before it. */
+  token?(milliseconds: number): void;
+  /** After every request, whatever became of it. */
+  generation?(report: GenerationReport): void;
+}
+
+/** How long a request took, in milliseconds. */
+export interface GenerationTimes {
+  /** From the request's arrival until it was first let in; absent where it never was. */
+  readonly queueMs?: number;
+  /** From the request's arrival to its first token; absent where there was none. */
+  readonly firstTokenMs?: number;
+  /** From its first token to its last; absent where there was none. */
+  readonly decodeMs?: number;
+}
+
+/** What became of a request, for those who keep count. Times are in milliseconds. */
+export interface GenerationReport extends GenerationTimes {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  /** Tokens that might have been drawn. */
+  readonly maxTokens: number;
+  /**
+   * "cancelled" where it ended before it was complete, "timeout" where its deadline passed, "error" where
+   * it failed.
+   */
+  readonly outcome: FinishReason | "cancelled" | "timeout" | "error";
+  /** The mean time between its tokens after the first; absent where there was one at most. */
+  readonly tokenMs?: number;
+  /** From the request's arrival to its end. */
+  readonly totalMs: number;
+}
