@@ -4,6 +4,7 @@ import {
   type OutputPiece,
   type OutputReader,
 } from "./chat/reasoning.ts";
+import type { ToolCallPiece } from "./chat/tools/call_piece.ts";
 import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
 import type { FinishReason, GenerationObserver, GenerationTimes } from "./generation_report.ts";
@@ -49,6 +50,8 @@ export interface GenerationChunk {
   readonly text: string;
   /** Reasoning that came before the text; empty where there is none. */
   readonly reasoning: string;
+  /** What of tool calls came after the text; absent where nothing did. */
+  readonly toolCalls?: readonly ToolCallPiece[];
   /** The tokens drawn since the last chunk; end tokens are not among them. */
   readonly tokens: readonly GeneratedToken[];
   /** On the last chunk only. */

@@ -12,6 +12,26 @@ export interface TextPart {
   readonly text: string;
 }
 
+/** A function of the client's that the model may call. */
+export interface Tool {
+  /** Letters, digits, `_`, `.`, `:`, `/` and `-`, up to 128. */
+  readonly name: string;
+  readonly description?: string;
+  /** A JSON Schema of its arguments, an object. Absent: it takes none. */
+  readonly parameters?: unknown;
+}
+
+/** Which tools an answer calls: none, those that the model wants, at least one, or the one of a name. */
+export type ToolChoice = "none" | "auto" | "required" | { readonly name: string };
+
+/** A call of a tool in an assistant's message. */
+export interface ToolCall {
+  readonly id: string;
+  readonly name: string;
+  /** A JSON object, as its text. */
+  readonly arguments: string;
+}
+
 /** A message of a conversation. */
 export interface ChatMessage {
   readonly role: Role;
@@ -21,6 +41,10 @@ export interface ChatMessage {
   readonly name?: string;
   /** What an assistant thought before its answer, where a client sends that back. */
   readonly reasoning?: string;
+  /** The tools that an assistant called. */
+  readonly toolCalls?: readonly ToolCall[];
+  /** Which call a tool's message is the result of. */
+  readonly toolCallId?: string;
 }
 
 /** A conversation that is to be continued by the model. */
@@ -34,6 +58,12 @@ export interface ChatRequest {
   readonly reasoningEffort?: string;
   /** One of the file's named templates, such as `tool_use`. Default: its default one. */
   readonly templateName?: string;
+  /** Default: none. */
+  readonly tools?: readonly Tool[];
+  /** Default: "auto". */
+  readonly toolChoice?: ToolChoice;
+  /** Whether an answer may call several tools; default true. */
+  readonly parallelToolCalls?: boolean;
 }
 
 /** A conversation as the model reads it. */

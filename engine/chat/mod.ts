@@ -12,6 +12,10 @@ export {
   type Role,
   ROLES,
   type TextPart,
+  type Tool,
+  type ToolCall,
+  type ToolChoice,
 } from "./conversation.ts";
 export type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
+export type { ToolCallPiece } from "./tools/call_piece.ts";
 export { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
