@@ -3,6 +3,7 @@ import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import { DeviceLock } from "./device_lock.ts";
+import { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
 import { createHostCache } from "./host_cache.ts";
@@ -14,6 +15,7 @@ import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
 import { type GenerateRequest, RequestChecker } from "./request.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
+import { poolingOf } from "./pooling.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { DiskPages } from "./scheduler/disk_pages.ts";
@@ -209,6 +211,29 @@ export class Engine {
     const { tokenizer, texts, scheduler } = this;
     const services = { tokenizer, texts, scheduler };
     return Scoring.start(this.requests.checkText(tokens), options, services);
+  }
+
+  /**
+   * The vectors of texts, by which texts alike are found: their hidden states, pooled as the model's file says (see
+   * {@link poolingOf}), of length 1. They are served as requests are.
+   *
+   * @param texts Each a text, or its tokens as they are.
+   * @throws {M40Error} as {@link generate} does; "unsupported" for a model that pools otherwise, "cancelled",
+   * "not_finite".
+   */
+  async embed(
+    texts: readonly (string | readonly number[])[],
+    options: EmbeddingOptions = {},
+  ): Promise<Embeddings> {
+    this.assertOpen();
+    const { scheduler, plan, requests } = this;
+    const pooling = poolingOf(this.model.poolingType);
+    const tokens = texts.map((text) => requests.embeddingTokens(text, options.truncate));
+    const services = { scheduler, pooling, maxRunning: plan.limits.n_sequences };
+    return {
+      vectors: await embedAll(tokens, options, services),
+      tokens: tokens.reduce((sum, { length }) => sum + length, 0),
+    };
   }
 
   /**

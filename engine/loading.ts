@@ -15,6 +15,7 @@ import { M40Error } from "./errors.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { type MemoryPlan, planMemory } from "./memory_plan.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
+import { MEAN_POOLING, poolingType } from "./pooling.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { Model } from "./models/model.ts";
 import { openDiskCache } from "./open_disk_cache.ts";
@@ -60,6 +61,9 @@ export interface LoadedModel {
 interface Source extends Model {
   readonly gguf: Gguf;
 }
+
+/** Outputs of a step where a model's embeddings are means. */
+const MEAN_OUTPUTS = 64;
 
 const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 
@@ -137,7 +141,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
 
 function planFor(
   context: Context,
-  { program, shape }: Source,
+  { gguf, program, shape }: Source,
   device: DeviceInfo,
   { logitsOutputs }: ServingOptions,
   options: EngineOptions,
@@ -153,7 +157,10 @@ function planFor(
       integerOption("least_context_tokens", leastContextTokens, 1, 2 ** 24),
     kvType: options.kvType ?? "f16",
     maxRunning: integerOption("parallel", parallel, 1, 256),
-    outputs: logitsOutputs,
+    // Who wants the mean of hidden states wants one of every token.
+    outputs: poolingType(gguf) === MEAN_POOLING
+      ? Math.max(logitsOutputs, MEAN_OUTPUTS)
+      : logitsOutputs,
     device: device.kind,
     freeBytes,
     pages: options.kvPages,

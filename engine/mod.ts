@@ -22,6 +22,7 @@ export { M40Error, type M40ErrorCode } from "./errors.ts";
 export type { PositionLogits } from "./evaluation.ts";
 export * from "./generation.ts";
 export * from "./generation_report.ts";
+export type { EmbeddingOptions, Embeddings } from "./embedding.ts";
 export type { EngineObserver } from "./observer.ts";
 export type { Constraint } from "./grammar/constraint.ts";
 export type { GenerateRequest } from "./request.ts";

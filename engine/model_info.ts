@@ -1,6 +1,7 @@
 import { basename } from "@std/path";
 import type { Gguf } from "./gguf/reader.ts";
 import type { Model, ModelShape } from "./models/model.ts";
+import { poolingType } from "./pooling.ts";
 import type { Program } from "./program/program.ts";
 
 /** What a model is, for people. */
@@ -17,6 +18,8 @@ export interface ModelInfo extends ModelShape {
   readonly notes: readonly string[];
   /** The template of its conversations (Jinja), where it has one. */
   readonly chatTemplate?: string;
+  /** How embeddings are made of its hidden states, as its file says: see {@link poolingOf}. */
+  readonly poolingType?: number;
 }
 
 /** How far back layers of a model attend. */
@@ -88,6 +91,7 @@ export function describeModel(gguf: Gguf, { shape, notes }: Model, name?: string
     parameters: sizes.reduce((sum, { weights }) => sum + weights, 0),
     quantisation: sizes.toSorted((a, b) => b.weights - a.weights)[0]?.type ?? "none",
     fileBytes: gguf.fileBytes,
+    poolingType: poolingType(gguf),
     chatTemplate: typeof template === "string" ? template : undefined,
     notes,
     ...shape,

@@ -176,6 +176,39 @@ export class RequestChecker {
     );
   }
 
+  /**
+   * The tokens of a text that is embedded, those that begin and end one included.
+   *
+   * @param truncate Whether it is cut where it has more than the context; what ends it stays.
+   * @throws {M40Error} "invalid_request" for an empty one, "context_length_exceeded".
+   */
+  embeddingTokens(text: string | readonly number[], truncate = false): readonly number[] {
+    const most = this.contextTokens;
+    const tokens = typeof text === "string"
+      ? this.tokenizer.encode(truncate ? this.longestToken.within(text, most) : text)
+      : this.checkTokens(text);
+    const hasText = typeof text !== "string" || text !== "";
+    if (!hasText) {
+      throw new M40Error(
+        "invalid_request",
+        "a text is empty; wanted one with something in it",
+        "input",
+      );
+    }
+    if (tokens.length <= most) return tokens;
+    if (!truncate) {
+      throw new M40Error(
+        "context_length_exceeded",
+        `a text has ${tokens.length} tokens; the context has ${most}. Shorten it${this.contextAdvice()}.`,
+        "input",
+      );
+    }
+    const end = tokens.slice(-1).filter((token) =>
+      this.tokenizer.addEos && token === this.tokenizer.eos
+    );
+    return [...tokens.slice(0, most - end.length), ...end];
+  }
+
   /** Checks token ids that come from outside. */
   checkTokens(tokens: readonly number[]): readonly number[] {
     if (tokens.length === 0) {

@@ -21,6 +21,7 @@ import type { Models } from "./models/models.ts";
 import { ollamaRoutes } from "./ollama/routes.ts";
 import { chatCompletionsRoute } from "./openai/chat_completions.ts";
 import { completionsRoute } from "./openai/completions.ts";
+import { embeddingsRoute } from "./openai/embeddings.ts";
 import { modelsRoutes } from "./openai/models.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
@@ -104,6 +105,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   modelsRoutes(app, server);
   chatCompletionsRoute(app, server);
   completionsRoute(app, server);
+  embeddingsRoute(app, server);
   messagesRoutes(app, server);
   generateRoute(app, server);
   tokenRoutes(app, server);

@@ -61,6 +61,16 @@ export function alone(prompt: readonly number[], maxTokens: number, endOdds: num
   return drawn;
 }
 
+/** The hidden states of a prompt's tokens: the hash of each and all before it, in two halves. */
+export function hiddenAlone(prompt: readonly number[]): Float32Array[] {
+  let hash = 1;
+  return prompt.map((token) => hiddenOf(hash = mix(hash, token)));
+}
+
+function hiddenOf(hash: number): Float32Array {
+  return Float32Array.of(hash >>> 16, hash & 0xFFFF);
+}
+
 /** The shape of a {@link FakeDevice}. */
 export interface FakeDeviceOptions {
   readonly pages: number;
@@ -250,11 +260,14 @@ export class FakeDevice implements SchedulerDevice {
       assertEquals(Array.from(state), [hash, bits, position], "the state of other tokens");
     }
     if (decode && tokens.length > 1) this.multiRows++;
-    this.guesses += Math.max(0, outputs.length - 1);
+    if (outputs.every(({ kind }) => kind !== "hidden")) {
+      this.guesses += Math.max(0, outputs.length - 1);
+    }
     const results: StepOutput[] = [];
     for (let i = 0; i < tokens.length; i++) {
       const output = outputs.find(({ row }) => row === i);
-      const drawn = output && this.drawnBy(output.sampling!.seed);
+      const isHidden = output?.kind === "hidden";
+      const drawn = output && !isHidden ? this.drawnBy(output.sampling!.seed) : undefined;
       const known = drawn?.get(position + i - 1);
       if (known !== undefined) assertEquals(bits, known, "a token was computed in another way");
       hash = mix(hash, tokens[i]);
@@ -264,6 +277,10 @@ export class FakeDevice implements SchedulerDevice {
         this.memories.forEach((memory, n) => memory[at] = [hash, bits, tokens[i], group][n]);
       });
       if (output === undefined) continue;
+      if (isHidden) {
+        results.push({ status: "ok", values: hiddenOf(hash) });
+        continue;
+      }
       drawn!.set(position + i, bits);
       const status = this.statusOf(output.sampling!.seed);
       results.push(

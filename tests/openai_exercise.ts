@@ -31,6 +31,7 @@ export async function exerciseClient(server: ExercisedServer): Promise<void> {
   await exerciseModels(client, model);
   await exerciseCompletions(client, model);
   if (server.fillsGaps) await exerciseSuffix(client, model);
+  await exerciseEmbeddings(client, model);
   await exerciseChat(client, model);
   await exerciseChatStreams(client, model);
   await exerciseErrors(client, model);
@@ -42,6 +43,19 @@ async function exerciseModels(client: OpenAI, model: string): Promise<void> {
   // The models in memory come first, then the others of the store.
   assertEquals(ids[0], model);
   assertEquals((await client.models.retrieve(model)).object, "model");
+}
+
+async function exerciseEmbeddings(client: OpenAI, model: string): Promise<void> {
+  // The client asks for base64 where it is not told.
+  const { data, usage } = await client.embeddings.create({ model, input: ["Hello", "there"] });
+  const [one] = (await client.embeddings.create({
+    model,
+    input: "Hello",
+    dimensions: 8,
+    encoding_format: "float",
+  })).data;
+  assertEquals([data.length, one.embedding.length, one.index], [2, 8, 0]);
+  assert(usage.total_tokens >= 2 && data[1].embedding.length >= 8);
 }
 
 async function exerciseCompletions(client: OpenAI, model: string): Promise<void> {

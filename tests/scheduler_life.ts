@@ -22,6 +22,7 @@ import {
   END,
   FakeDevice,
   type FakeDeviceOptions,
+  hiddenAlone,
   Random,
   SLOT_BYTES,
   VOCABULARY,
@@ -50,6 +51,8 @@ export const EVENTS = {
   lostDevices: 0,
   multiRows: 0,
   guesses: 0,
+  /** Hidden states that sequences gave. */
+  hidden: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -375,6 +378,8 @@ export class Life {
       () => 1 + random.below(VOCABULARY - 1),
     );
     const prompt = leader?.prompt ?? [...this.beginning(), ...own].slice(-most + 1);
+    const hidden = leader === undefined && random.once(5) ? random.below(2) : undefined;
+    if (hidden !== undefined) return this.addHidden(prompt, hidden === 0 ? "last" : "all");
     const maxTokens = 1 + random.below(Math.min(40, most - prompt.length));
     const expected = alone(prompt, maxTokens, this.shape.endOdds);
     const sequence: Sequence = new Sequence({
@@ -406,13 +411,56 @@ export class Life {
     return client;
   }
 
+  /** Somebody wants hidden states; what is expected and got are their values. */
+  private addHidden(prompt: readonly number[], of: "last" | "all"): Client {
+    const states = hiddenAlone(prompt);
+    const got: number[] = [];
+    const reasons: unknown[] = [];
+    const client: Client = {
+      sequence: new Sequence({
+        prompt,
+        maxTokens: 0,
+        sampling: { ...SAMPLING_DEFAULTS, seed: this.clients.length },
+        topLogprobs: 0,
+        endTokens: new Set([END]),
+        hidden: {
+          of,
+          take: (values) => {
+            got.push(...values);
+            this.events.hidden++;
+            if (!this.happens(this.faults.listener)) return;
+            this.events.throwingListeners++;
+            const failure = new M40Error("internal", "who takes hidden states");
+            reasons.push(failure);
+            throw failure;
+          },
+        },
+        listener: {
+          accept: () => false,
+          end: (error) => this.end(client, error),
+        },
+      }),
+      expected: (of === "all" ? states : states.slice(-1)).flatMap((values) => [...values]),
+      got,
+      stopAfter: Infinity,
+      ends: [],
+      reasons,
+      cancelled: false,
+    };
+    this.clients.push(client);
+    this.events.sequences++;
+    if (this.random.once(6)) this.later.push(() => this.cancel(client));
+    return client;
+  }
+
   /** What others begin with, or all that somebody else was asked and answers: a conversation goes on. */
   private beginning(): readonly number[] {
     const { random } = this;
     const clients = [...this.former?.clients ?? [], ...this.clients];
     if (clients.length === 0 || !random.once(4)) return this.prefixes[random.below(3)];
     const { sequence, expected } = clients[random.below(clients.length)];
-    return [...sequence.prompt, ...expected.filter((token) => token !== END)];
+    const drawn = sequence.hidden === undefined ? expected : [];
+    return [...sequence.prompt, ...drawn.filter((token) => token !== END)];
   }
 
   /** Some of what comes next, wrong at some place or other. */
@@ -459,7 +507,7 @@ export class Life {
 
   private arrive(): void {
     const leader = this.addClient();
-    const followers = this.random.once(5)
+    const followers = leader.sequence.hidden === undefined && this.random.once(5)
       ? Array.from({ length: 1 + this.random.below(3) }, () => this.addClient(leader.sequence))
       : [];
     const clients = [leader, ...followers];

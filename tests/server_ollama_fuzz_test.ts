@@ -1,5 +1,6 @@
 import { assert } from "@std/assert";
 import { OllamaChat, OllamaChatPiece } from "../server/ollama/chat.ts";
+import { OllamaEmbedding, OllamaEmbeddings } from "../server/ollama/embed.ts";
 import { OllamaGenerated, OllamaGeneratedPiece } from "../server/ollama/generate.ts";
 import { Shown } from "../server/ollama/show.ts";
 import { CASES, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
@@ -8,6 +9,15 @@ import { startChat } from "./server_chat_fixture.ts";
 import type { TestServer } from "./server_fixture.ts";
 
 const SHOW = "/api/show";
+const EMBED = "/api/embed";
+const EMBEDDINGS = "/api/embeddings";
+
+/** The answers that are whole and say all. */
+const WHOLE: Readonly<Record<string, { parse(value: unknown): unknown }>> = {
+  [SHOW]: Shown,
+  [EMBED]: OllamaEmbeddings,
+  [EMBEDDINGS]: OllamaEmbedding,
+};
 
 /** Bodies that are right, with every field between them. */
 const SEEDLINGS: readonly Seedling[] = [
@@ -50,6 +60,15 @@ const SEEDLINGS: readonly Seedling[] = [
     stream: false,
     options: { num_predict: 2 },
   }],
+  [EMBED, {
+    model: "golden",
+    input: ["Hello", "a"],
+    truncate: true,
+    dimensions: 4,
+    keep_alive: "5m",
+    options: { num_ctx: 64 },
+  }],
+  [EMBEDDINGS, { model: "golden", prompt: "Hello", options: {} }],
   [SHOW, { model: "golden", name: null, verbose: true }],
 ];
 
@@ -60,6 +79,8 @@ const VALUES: readonly unknown[] = [
   { num_predict: -2, num_ctx: 1, temperature: 0 },
   { num_predict: 2, seed: -1, stop: "a", mirostat: 2, typical_p: 0.5 },
   { num_ctx: 4096 },
+  ["a", ""],
+  ["a".repeat(600)],
   { temperature: "1" },
   [{ role: "user", content: "a", images: ["aGk="] }],
   [{ role: "assistant", content: "", tool_calls: [{ function: { name: "f" } }] }],
@@ -90,7 +111,7 @@ async function check(
     whole.parse(lines.pop());
     for (const line of lines) piece.parse(line);
   } else {
-    (path === SHOW ? Shown : whole).parse(await response.json());
+    (WHOLE[path] ?? whole).parse(await response.json());
   }
   return status;
 }

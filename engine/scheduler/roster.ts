@@ -148,6 +148,7 @@ export class Roster {
 
   /** Whether a sequence waits for more of its beginning from disk than {@link findBeginning} has found. */
   private awaitsPages(sequence: Sequence): boolean {
+    if (sequence.computesAll) return false;
     return this.fetches?.awaits(sequence, sequence.match!, this.accepted(sequence)) ?? false;
   }
 
@@ -162,6 +163,9 @@ export class Roster {
   /** What is published. */
   private findBeginning(sequence: Sequence): Beginning {
     const { pageManager } = this;
+    if (sequence.computesAll) {
+      return { pages: pageManager.layout.groups.map(() => []), prefixes: [] };
+    }
     const accepts = this.accepted(sequence);
     const match = sequence.match = pageManager.match(sequence.tokens, sequence.match, accepts);
     return { pages: pageManager.pagesOf(match), prefixes: match.prefixes.slice(0, match.length) };

@@ -248,11 +248,14 @@ export class Scheduler {
       budget = Math.min(this.chunks.tokens, stepTokens - rows);
     }
     const chunks: Turn[] = [];
+    let spare = this.spareOutputs(decoding);
     const take = (sequence: Sequence) => {
-      const turn = turnOf(sequence, this.states?.cut(sequence, budget) ?? budget);
+      const most = Math.min(budget, sequence.mostRows(1 + spare));
+      const turn = turnOf(sequence, this.states?.cut(sequence, most) ?? most);
       if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
       chunks.push(turn);
       budget -= turn.count;
+      spare -= Math.max(0, turn.outputs - 1);
     };
     for (const sequence of this.roster.running) if (!sequence.drawsNext) take(sequence);
     while (budget > 0) {
@@ -263,7 +266,8 @@ export class Scheduler {
     if (decoding.length + chunks.length === 0 && this.roster.running.length > 0) {
       // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
       const [oldest] = this.roster.running;
-      const turn = turnOf(oldest, this.states?.cut(oldest, stepTokens) ?? stepTokens);
+      const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
+      const turn = turnOf(oldest, this.states?.cut(oldest, most) ?? most);
       if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
     }
     if (chunks.length === 0) return decoding;
@@ -278,7 +282,7 @@ export class Scheduler {
   /** The turns of those that draw a token in every step. */
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
-    const { stepOutputs = 0, stepTokens, maxRunning } = this.options;
+    const { stepTokens } = this.options;
     const drawing = this.roster.running.filter((one) => one.drawsNext);
     // What is repeated leaves a row to each of those that come after it.
     let rows = stepTokens - drawing.length;
@@ -287,10 +291,7 @@ export class Scheduler {
       rows -= repeated;
       if (this.roster.reserve(sequence, 1 + repeated)) turns.push(turnOf(sequence, 1 + repeated));
     }
-    const { running, waiting } = this.roster;
-    // Each sequence that runs, or may be let in yet, may have an output; what is left is for guesses.
-    const others = waiting.length > 0 ? maxRunning : running.length;
-    let room = Math.min(stepOutputs - others, stepTokens - rowsOf(turns));
+    let room = Math.min(this.spareOutputs([]), stepTokens - rowsOf(turns));
     for (const [i, { sequence, count, outputs }] of turns.entries()) {
       if (room <= 0) break;
       if (outputs === 0) continue;
@@ -300,6 +301,15 @@ export class Scheduler {
     }
     // Giving way is for the youngest, so it can hit one whose turn has been decided.
     return turns.filter(({ sequence }) => sequence.runs);
+  }
+
+  /** Outputs of a step that are left where each sequence that runs, or may be let in yet, has one. */
+  private spareOutputs(turns: readonly Turn[]): number {
+    const { stepOutputs = 0, maxRunning } = this.options;
+    const { running, waiting } = this.roster;
+    const others = waiting.length > 0 ? maxRunning : running.length;
+    const guesses = turns.reduce((sum, { guesses }) => sum + guesses.length, 0);
+    return Math.max(0, stepOutputs - others - guesses);
   }
 
   /** At most so many guesses of what a sequence draws, with pages for them. */
@@ -333,6 +343,7 @@ export class Scheduler {
   private take(turn: Turn, outputs: readonly StepOutput[], first: number): void {
     const { sequence, count, guesses } = turn;
     if (sequence.drawn === 0) this.counts.promptTokens += count;
+    if (sequence.hidden !== undefined) return this.takeHidden(turn, outputs, first);
     const failed = turn.outputs > 0 && outputs[first].status !== "ok";
     // The state that is written is the one after all of them.
     const together = this.states !== undefined && guesses.length > 0;
@@ -354,6 +365,26 @@ export class Scheduler {
     }
     if (together && sequence.left > 1) this.states!.retreat(sequence);
     if (guesses.length > 0) this.roster.trim(sequence);
+  }
+
+  /** Takes in the hidden states that a sequence's turn gave; with the last of them it is complete. */
+  private takeHidden(turn: Turn, outputs: readonly StepOutput[], first: number): void {
+    const { sequence, count } = turn;
+    const given = outputs.slice(first, first + turn.outputs);
+    const end = sequence.computed + count;
+    for (const [i, { status }] of given.entries()) {
+      if (status === "ok") continue;
+      const place = `token ${end - turn.outputs + i + 1} of the text`;
+      return this.conclude(sequence, outputError(status, place));
+    }
+    try {
+      for (const { values } of given) sequence.hidden!.take(values!);
+    } catch (error) {
+      return this.conclude(sequence, asM40Error(error));
+    }
+    sequence.hiddenTaken = Math.max(sequence.hiddenTaken, end);
+    this.roster.advance(sequence, count);
+    if (sequence.left === 0) this.conclude(sequence);
   }
 
   private report(

@@ -14,6 +14,14 @@ export interface SequenceListener {
   end(error?: unknown): void;
 }
 
+/** Hidden states that a sequence gives in the place of drawn tokens. */
+export interface WantedHidden {
+  /** Of which tokens of its prompt. */
+  readonly of: "last" | "all";
+  /** Gets them in the order of their tokens: [hidden size] each, overwritten by the next step. */
+  readonly take: (values: Float32Array) => void;
+}
+
 /** What a sequence is made from. After its end tokens nothing more is drawn. */
 export interface SequenceOptions extends SequenceSamplingOptions {
   /** How many tokens are drawn at most. */
@@ -26,6 +34,8 @@ export interface SequenceOptions extends SequenceSamplingOptions {
    * and those that would have been drawn anyway are taken in together; what is drawn is the same.
    */
   readonly guess?: (tokens: readonly number[], most: number) => readonly number[];
+  /** It ends with its prompt, and nothing is drawn. */
+  readonly hidden?: WantedHidden;
 }
 
 /** Rows that are computed alike. */
@@ -44,6 +54,9 @@ export class Sequence {
   /** Whether others wait for it so, or did. */
   leads = false;
   readonly guess?: SequenceOptions["guess"];
+  readonly hidden?: WantedHidden;
+  /** Of how many tokens of its prompt the hidden states were taken, where those of all are wanted. */
+  hiddenTaken = 0;
   /** The prompt, then what was drawn. */
   readonly tokens: readonly number[];
   /** How many of the tokens have their K and V in its pages. */
@@ -95,6 +108,7 @@ export class Sequence {
     this.prompt = options.prompt;
     this.maxTokens = options.maxTokens;
     this.listener = options.listener;
+    this.hidden = options.hidden;
     this.leader = options.leader;
     if (this.leader) this.leader.leads = true;
     this.endTokens = options.endTokens;
@@ -131,6 +145,23 @@ export class Sequence {
   /** Tokens that are not computed yet: one while it decodes, more where some are computed again. */
   get left(): number {
     return this.tokens.length - this.computed;
+  }
+
+  /** Whether it must compute all of its prompt itself. */
+  get computesAll(): boolean {
+    return this.hidden?.of === "all";
+  }
+
+  /** Of how many of its next `count` tokens, the last of them, the hidden states are wanted. */
+  hiddenIn(count: number): number {
+    const end = this.computed + count;
+    if (this.computesAll) return Math.min(count, Math.max(0, end - this.hiddenTaken));
+    return end === this.prompt.length ? 1 : 0;
+  }
+
+  /** How many tokens it can compute where so many outputs are left. */
+  mostRows(outputs: number): number {
+    return this.computesAll ? this.hiddenTaken - this.computed + outputs : Infinity;
   }
 
   /** Whether it draws a token in each step: all but the last one drawn, and what is repeated, are computed. */

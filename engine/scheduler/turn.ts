@@ -13,7 +13,10 @@ export interface Turn {
   readonly decode: boolean;
   /** What may come after them; computed as well. */
   readonly guesses: readonly number[];
-  /** Tokens that are drawn: one after the last token and one after each guess, or none. */
+  /**
+   * Tokens that are drawn: one after the last token and one after each guess, or none. Or hidden states that are
+   * given, of so many of the last tokens.
+   */
   readonly outputs: number;
 }
 
@@ -21,7 +24,8 @@ export interface Turn {
 export function turnOf(sequence: Sequence, most: number, guesses: readonly number[] = []): Turn {
   const rows = sequence.nextRows();
   const count = Math.min(rows.count, most);
-  const outputs = count === sequence.left ? 1 + guesses.length : 0;
+  const drawn = count === sequence.left ? 1 + guesses.length : 0;
+  const outputs = sequence.hidden === undefined ? drawn : sequence.hiddenIn(count);
   return { sequence, count, decode: rows.decode, guesses, outputs };
 }
 
@@ -32,6 +36,10 @@ export function stepOf(turn: Turn): StepSequence {
   const tokens = sequence.tokens.slice(computed, computed + count);
   const step = { tokens, position: computed, pages, decode, states: stepStates(sequence) };
   if (outputs === 0) return { ...step, outputs: NO_OUTPUTS };
+  if (sequence.hidden !== undefined) {
+    const row = (i: number) => ({ row: count - outputs + i, kind: "hidden" as const });
+    return { ...step, outputs: Array.from({ length: outputs }, (_, i) => row(i)) };
+  }
   const first = { row: count - 1, sampling: sequence.sampling() };
   if (guesses.length === 0) return { ...step, outputs: [first] };
   const others = guesses.map((_, i) => ({

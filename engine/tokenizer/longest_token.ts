@@ -17,6 +17,13 @@ export class LongestToken {
     return least > most ? least : undefined;
   }
 
+  /** The beginning of a text that has at least its first `most` tokens; all of a text that may have no more. */
+  within(text: string, most: number): string {
+    if (text.length <= 16 * most) return text;
+    this.bytes ??= this.longest();
+    return text.slice(0, most * this.bytes);
+  }
+
   /** Bytes of the longest token; a control token's text counts as well. */
   private longest(): number {
     const { tokenizer } = this;

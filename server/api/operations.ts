@@ -24,6 +24,7 @@ import {
   ChatCompletionRequest,
 } from "../openai/chat_schemas.ts";
 import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
+import { EmbeddingList, EmbeddingsRequest } from "../openai/embeddings.ts";
 import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
 import { OLLAMA_OPERATIONS } from "../ollama/operations.ts";
 import { SlotsObject } from "../slots.ts";
@@ -50,6 +51,15 @@ export const OPERATIONS: readonly Operation[] = [
     body: CompletionRequest,
     answer: Completion,
     events: [Completion],
+  },
+  {
+    method: "POST",
+    path: "/v1/embeddings",
+    summary: "Vectors of texts",
+    description:
+      "OpenAI's embeddings: texts that mean alike have vectors that are near each other.",
+    body: EmbeddingsRequest,
+    answer: EmbeddingList,
   },
   {
     method: "POST",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { REASONING_TAGS } from "../../engine/chat/tagged_reasoning.ts";
 import { M40Error } from "../../engine/errors.ts";
+import { poolingType } from "../../engine/pooling.ts";
 import { formatCount } from "../../engine/format_count.ts";
 import { type Gguf, readGguf, sizesByType } from "../../engine/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
@@ -30,6 +31,8 @@ export interface HeaderFacts {
   readonly license?: string;
   readonly fillsIn: boolean;
   readonly thinks: boolean;
+  /** Whether its makers say how embeddings are made of its hidden states. */
+  readonly embeds: boolean;
 }
 
 const UNKNOWN: Details = {
@@ -116,6 +119,7 @@ function factsOf(gguf: Gguf): HeaderFacts {
     template,
     license: text("general.license"),
     fillsIn: ["fim_pre", "prefix"].some((key) => metadata.has(`tokenizer.ggml.${key}_token_id`)),
+    embeds: poolingType(gguf) !== undefined,
     thinks: ["<|channel|>", ...REASONING_TAGS.map(({ open }) => open)]
       .some((tag) => template?.includes(tag)),
   };

@@ -97,7 +97,8 @@ export function thinkingBudget(think: CommonFields["think"]): number | undefined
   return think === false ? 0 : undefined;
 }
 
-const nanoseconds = (description: string) =>
+/** A field that says how long something took. */
+export const nanoseconds = (description: string) =>
   z.int().min(0).meta({ description: `${description}, in nanoseconds.` });
 
 /** What every piece of an answer begins with. */

@@ -1,6 +1,12 @@
 import type { Operation } from "../api/operation.ts";
 import { OllamaChat, OllamaChatPiece, OllamaChatRequest } from "./chat.ts";
 import { NDJSON_TYPE, OllamaError } from "./dialect.ts";
+import {
+  OllamaEmbedding,
+  OllamaEmbeddingRequest,
+  OllamaEmbeddings,
+  OllamaEmbedRequest,
+} from "./embed.ts";
 import { OllamaGenerated, OllamaGeneratedPiece, OllamaGenerateRequest } from "./generate.ts";
 import { PullRequest, PullStatus } from "./pull.ts";
 import { OllamaVersion } from "./routes.ts";
@@ -37,6 +43,24 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     body: OllamaGenerateRequest,
     answer: OllamaGenerated,
     events: [OllamaGeneratedPiece, OllamaGenerated],
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/embed",
+    summary: "Vectors of texts, as Ollama",
+    description: "Texts that mean alike have vectors that are near each other.",
+    body: OllamaEmbedRequest,
+    answer: OllamaEmbeddings,
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/embeddings",
+    summary: "The vector of a text, as Ollama had it before",
+    description: "What is longer than the context is cut. /api/embed is newer.",
+    body: OllamaEmbeddingRequest,
+    answer: OllamaEmbedding,
   },
   {
     ...common,

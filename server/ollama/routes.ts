@@ -5,6 +5,7 @@ import { HttpError } from "../errors.ts";
 import { route } from "../route.ts";
 import { chatRoute } from "./chat.ts";
 import { Headers } from "./details.ts";
+import { embedRoutes } from "./embed.ts";
 import { generateRoute } from "./generate.ts";
 import { pullRoute } from "./pull.ts";
 import { showRoute } from "./show.ts";
@@ -24,8 +25,6 @@ const GREETING = "Ollama is running";
 
 /** What is not done, and what to do. */
 const REFUSED: Readonly<Record<string, string>> = {
-  "/api/embed": "This server computes no embeddings.",
-  "/api/embeddings": "This server computes no embeddings.",
   "/api/create":
     "Models are not made here: m40.toml gives one a name, a system message and parameters of its own.",
   "/api/push": "Models are not published by this server.",
@@ -36,6 +35,7 @@ export function ollamaRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
   const headers = new Headers();
   generateRoute(app, server);
   chatRoute(app, server);
+  embedRoutes(app, server);
   tagsRoutes(app, server, headers);
   showRoute(app, server, headers);
   storeChangesRoutes(app, server);

@@ -28,8 +28,9 @@ export const Shown = z.strictObject({
   model_info: z.record(z.string(), z.unknown()).meta({
     description: "The metadata of its file; null in the place of lists.",
   }),
-  capabilities: z.array(z.enum(["completion", "insert", "thinking"])).meta({
-    description: "What it can do here: insert is to fill in the middle.",
+  capabilities: z.array(z.enum(["completion", "embedding", "insert", "thinking"])).meta({
+    description:
+      "What it can do here: embedding is named where its file says how; insert is to fill in the middle.",
   }),
   modified_at: z.iso.datetime(),
 }).meta({ id: "OllamaShown" });
@@ -52,7 +53,7 @@ export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: 
         );
       }
       const { record } = await models.catalogue?.find(name) ?? {};
-      const { details, info, template = "", license, fillsIn, thinks } = facts;
+      const { details, info, template = "", license, embeds, fillsIn, thinks } = facts;
       return c.json(
         {
           license,
@@ -63,6 +64,7 @@ export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: 
           model_info: info,
           capabilities: [
             "completion",
+            ...embeds ? ["embedding" as const] : [],
             ...fillsIn ? ["insert" as const] : [],
             ...thinks ? ["thinking" as const] : [],
           ],

@@ -29,6 +29,10 @@ format = {
 held = client.chat(model=model, messages=messages, format=format, options={**options, "num_predict": 60})
 assert '"a"' in held.message.content, held
 
+embedded = client.embed(model=model, input=["Hello", "there"], dimensions=8)
+assert [len(vector) for vector in embedded.embeddings] == [8, 8] and embedded.prompt_eval_count > 0, embedded
+assert len(client.embeddings(model=model, prompt="Hello").embedding) > 8
+
 assert any(one.model == f"{model}:latest" for one in client.list().models)
 assert client.show(model).details.format == "gguf"
 client.generate(model=model, keep_alive="10m")

@@ -1,0 +1,115 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import { modelFields, withModel } from "../answer.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { dimensionsField, embed, MAX_TEXTS } from "../embeddings.ts";
+import { boolean, read, string, wants } from "../fields.ts";
+import { loadModel } from "../load_model.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { readBody } from "./body.ts";
+import { nanoseconds } from "./fields.ts";
+import { ownName } from "./names.ts";
+import { Options, optionsRequest } from "./options.ts";
+
+const isString = (value: unknown): value is string => typeof value === "string";
+
+/** The body of `POST /api/embed`. */
+export const OllamaEmbedRequest = z.object({
+  ...modelFields,
+  input: read(
+    `a string or an array of up to ${MAX_TEXTS} strings`,
+    {
+      anyOf: [
+        { type: "string" },
+        { type: "array", maxItems: MAX_TEXTS, items: { type: "string" } },
+        { type: "null" },
+      ],
+    },
+    (value): string[] | undefined => {
+      if (value === undefined || value === null || value === "") return [];
+      if (isString(value)) return [value];
+      const texts = Array.isArray(value) && value.length <= MAX_TEXTS && value.every(isString);
+      return texts ? value : undefined;
+    },
+  ).optional().meta({
+    description: "A text or several. Absent or empty: the model is only loaded.",
+  }),
+  truncate: boolean(
+    "Whether what of a text is beyond the context is left out; false: it is refused. Default true.",
+  ),
+  dimensions: dimensionsField,
+  options: Options,
+}, wants("a JSON object")).meta({ id: "OllamaEmbedRequest" });
+
+/** The answer of `POST /api/embed`. */
+export const OllamaEmbeddings = z.strictObject({
+  model: z.string().meta({ description: "The model, as it was asked for." }),
+  embeddings: z.array(z.array(z.number())).meta({
+    description: "A vector of length 1 for each text.",
+  }),
+  total_duration: nanoseconds("From the request's arrival to the answer"),
+  load_duration: nanoseconds("What of that it waited for its model"),
+  prompt_eval_count: z.int().min(0).meta({ description: "Tokens of all texts." }),
+}).meta({ id: "OllamaEmbeddings" });
+
+/** The body of `POST /api/embeddings`. */
+export const OllamaEmbeddingRequest = z.object({
+  ...modelFields,
+  prompt: string("The text. Absent or empty: the model is only loaded."),
+  options: Options,
+}, wants("a JSON object")).meta({ id: "OllamaEmbeddingRequest" });
+
+/** The answer of `POST /api/embeddings`. */
+export const OllamaEmbedding = z.strictObject({
+  embedding: z.array(z.number()).meta({ description: "A vector of length 1." }),
+}).meta({ id: "OllamaEmbedding" });
+
+/** `POST /api/embed` and the older `POST /api/embeddings`: vectors by which texts alike are found. */
+export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/api/embed", {
+    POST: async (c) => {
+      const arrived = performance.now();
+      const body = parseBody(OllamaEmbedRequest, await readBody(c, server));
+      const { input = [], truncate, dimensions, options, keep_alive } = body;
+      const name = await ownName(server.models, body.model);
+      if (input.length === 0) await loadModel(c, server, name, keep_alive ?? undefined);
+      const asked = { model: name, keep_alive };
+      const { vectors, tokens, served } = input.length === 0
+        ? { ...NOTHING, served: performance.now() }
+        : await withModel(c, server, asked, async (model, ends) => {
+          const served = performance.now();
+          optionsRequest(model.engine, { options });
+          const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
+          return { ...await embed(model, input, how, ends), served };
+        });
+      return c.json(
+        {
+          model: body.model ?? name,
+          embeddings: vectors.map((vector) => Array.from(vector)),
+          total_duration: Math.round((performance.now() - arrived) * 1e6),
+          load_duration: Math.round((served - arrived) * 1e6),
+          prompt_eval_count: tokens,
+        } satisfies z.output<typeof OllamaEmbeddings>,
+      );
+    },
+  });
+  route(app, "/api/embeddings", {
+    POST: async (c) => {
+      const body = parseBody(OllamaEmbeddingRequest, await readBody(c, server));
+      const { prompt, options, keep_alive } = body;
+      const name = await ownName(server.models, body.model);
+      if (!prompt) {
+        await loadModel(c, server, name, keep_alive ?? undefined);
+        return c.json({ embedding: [] } satisfies z.output<typeof OllamaEmbedding>);
+      }
+      return await withModel(c, server, { model: name, keep_alive }, async (model, ends) => {
+        optionsRequest(model.engine, { options });
+        const { vectors: [vector] } = await embed(model, [prompt], { truncate: true }, ends);
+        return c.json({ embedding: Array.from(vector) } satisfies z.output<typeof OllamaEmbedding>);
+      });
+    },
+  });
+}
+
+const NOTHING = { vectors: [], tokens: 0 };

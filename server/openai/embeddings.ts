@@ -1,0 +1,77 @@
+import type { Hono } from "hono";
+import { Buffer } from "node:buffer";
+import { z } from "zod";
+import { modelFields, withModel } from "../answer.ts";
+import { readJson } from "../body.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { dimensionsField, embed, MAX_TEXTS } from "../embeddings.ts";
+import { ignored, prompts, wants } from "../fields.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+
+const FORMATS = ["float", "base64"] as const;
+
+/** The body of `POST /v1/embeddings`. */
+export const EmbeddingsRequest = z.object({
+  ...modelFields,
+  input: prompts(MAX_TEXTS).meta({
+    description: "A text, the ids of its tokens as they are, or several of either.",
+  }),
+  encoding_format: z.enum(FORMATS, wants('"float" or "base64"')).nullish().meta({
+    description: "base64: each vector as the bytes of its 32-bit floats, little end first.",
+  }),
+  dimensions: dimensionsField,
+  user: ignored("Who asks."),
+}, wants("a JSON object")).meta({ id: "EmbeddingsRequest" });
+
+const Embedding = z.strictObject({
+  object: z.literal("embedding"),
+  index: z.int().min(0),
+  embedding: z.union([z.array(z.number()), z.string()]).meta({
+    description: "A vector of length 1; a text where base64 was asked for.",
+  }),
+}).meta({ id: "Embedding" });
+
+/** The answer of `POST /v1/embeddings`. */
+export const EmbeddingList = z.strictObject({
+  object: z.literal("list"),
+  data: z.array(Embedding),
+  model: z.string(),
+  usage: z.strictObject({ prompt_tokens: z.int().min(0), total_tokens: z.int().min(0) }),
+}).meta({ id: "EmbeddingList" });
+
+/** `POST /v1/embeddings`: vectors by which texts alike are found, as OpenAI has them. */
+export function embeddingsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/v1/embeddings", {
+    POST: async (c) => {
+      const body = parseBody(EmbeddingsRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const { input, dimensions } = body;
+      return await withModel(c, server, body, async (model, ends) => {
+        const options = { dimensions: dimensions ?? undefined };
+        const { vectors, tokens } = await embed(model, input, options, ends);
+        const written = body.encoding_format === "base64" ? inBase64 : inNumbers;
+        return c.json(
+          {
+            object: "list",
+            data: vectors.map((vector, index) => ({
+              object: "embedding",
+              index,
+              embedding: written(vector),
+            })),
+            model: model.name,
+            usage: { prompt_tokens: tokens, total_tokens: tokens },
+          } satisfies z.output<typeof EmbeddingList>,
+        );
+      });
+    },
+  });
+}
+
+function inNumbers(vector: Float32Array): number[] {
+  return Array.from(vector);
+}
+
+/** Every machine that m40 runs on has the little end first. */
+function inBase64({ buffer, byteOffset, byteLength }: Float32Array): string {
+  return Buffer.from(buffer, byteOffset, byteLength).toString("base64");
+}
