@@ -45,12 +45,7 @@ export async function* benchmark(engine: Engine, plan: BenchmarkPlan): AsyncGene
     const measured = await measurePrefill(engine, size, plan.repetitions);
     if (measured) yield measured;
   }
-  for (const depth of plan.depths) {
-    for (const size of plan.batches) {
-      const measured = await measureDecode(engine, size, depth, plan);
-      if (measured) yield measured;
-    }
-  }
+  for (const depth of plan.depths) yield* await measureDecode(engine, depth, plan);
 }
 
 /** Bytes a second that the device reads and writes when it copies, or undefined where it has no room to try. */
@@ -116,61 +111,98 @@ async function measurePrefill(
   });
 }
 
+/** Decode of each batch at one depth; what a sequence has before is computed once, and copied for the others. */
 async function measureDecode(
   engine: Engine,
-  size: number,
   depth: number,
   plan: BenchmarkPlan,
-): Promise<Measurement | undefined> {
+): Promise<Measurement[]> {
   const { limits } = engine.plan;
   const length = depth + plan.steps + 1;
-  if (length > engine.contextTokens || size > limits.n_sequences) return undefined;
+  if (length > engine.contextTokens) return [];
   return await engine.exclusive(async (device) => {
-    // One computes the tokens before, in chunks; the others get copies.
-    const most = device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1));
-    const each = device.layout.most(length, plan.steps + 1);
-    const pages = device.allocate(most + (size - 1) * each);
-    if (pages === undefined) return undefined;
-    const owned = Array.from({ length: size }, (_, i) => {
-      const start = i === 0 ? 0 : most + (i - 1) * each;
-      return new OwnPages(device.layout, pages.slice(start, start + (i === 0 ? most : each)));
-    });
+    const pages = device.allocate(
+      device.layout.most(length, Math.max(limits.n_tokens, plan.steps + 1)),
+    );
+    if (pages === undefined) return [];
+    const own = new OwnPages(device.layout, pages);
     // What comes before is read by all in every repetition, and stays as it is.
-    const [before, ...slots] = takeSlots(device, 1 + size);
+    const [before] = takeSlots(device, 1);
     try {
       for (let position = 0; position < depth; position += limits.n_tokens) {
         const tokens = madeUp(engine, 0, position, Math.min(limits.n_tokens, depth - position));
-        const table = owned[0].cover(position, tokens.length);
+        const table = own.cover(position, tokens.length);
         const states = before?.at(position);
         await device.step([{ tokens, position, pages: table, states, outputs: [] }]);
       }
-      const sequences = owned.map((own) => own.cover(depth, plan.steps + 1));
-      const [first, ...others] = sequences.map((table) => Uint32Array.from(pagesIn(table)));
-      for (const other of others) await device.copyPages(first, other);
-      const milliseconds: number[] = [];
-      for (let i = 0; i <= plan.repetitions; i++) {
-        let tokens = sequences.map((_, n) => madeUp(engine, n, depth, 1)[0]);
-        const start = performance.now();
-        for (let step = 0; step < plan.steps; step++) {
-          const { outputs } = await device.step(sequences.map((pages, n) => ({
-            tokens: [tokens[n]],
-            position: depth + step,
-            pages,
-            states: step === 0 && depth > 0 ? slots[n]?.after(before) : slots[n]?.at(depth + step),
-            decode: true,
-            outputs: [{ row: 0 }],
-          })));
-          tokens = outputs.map(({ sample }, n) => sample?.token ?? tokens[n]);
-        }
-        if (i > 0) milliseconds.push(performance.now() - start);
+      const first = own.cover(depth, plan.steps + 1);
+      const results: Measurement[] = [];
+      for (const size of plan.batches) {
+        if (size > limits.n_sequences) continue;
+        const measured = await measureBatch(engine, device, { size, depth, first, before, plan });
+        if (measured) results.push(measured);
       }
-      const tokens = size * plan.steps;
-      return { kind: "decode", size, depth, tokens, steps: plan.steps, milliseconds };
+      return results;
     } finally {
       device.release(pages);
-      for (const slot of [before, ...slots]) slot?.release();
+      before?.release();
     }
   });
+}
+
+/** What a batch that decodes begins with. */
+interface BatchStart {
+  readonly size: number;
+  readonly depth: number;
+  /** The page table of the first sequence, which has so many tokens; the others get copies of its pages. */
+  readonly first: readonly (readonly number[])[];
+  /** The slot with its states, where the model keeps any. */
+  readonly before?: OwnSlot;
+  readonly plan: BenchmarkPlan;
+}
+
+async function measureBatch(
+  engine: Engine,
+  device: ExclusiveDevice,
+  { size, depth, first, before, plan }: BatchStart,
+): Promise<Measurement | undefined> {
+  const each = device.layout.most(depth + plan.steps + 1, plan.steps + 1);
+  const pages = device.allocate((size - 1) * each);
+  if (pages === undefined) return undefined;
+  const slots = takeSlots(device, size);
+  try {
+    const others = Array.from(
+      { length: size - 1 },
+      (_, i) =>
+        new OwnPages(device.layout, pages.slice(i * each, (i + 1) * each))
+          .cover(depth, plan.steps + 1),
+    );
+    const from = Uint32Array.from(pagesIn(first));
+    for (const other of others) await device.copyPages(from, Uint32Array.from(pagesIn(other)));
+    const sequences = [first, ...others];
+    const milliseconds: number[] = [];
+    for (let i = 0; i <= plan.repetitions; i++) {
+      let tokens = sequences.map((_, n) => madeUp(engine, n, depth, 1)[0]);
+      const start = performance.now();
+      for (let step = 0; step < plan.steps; step++) {
+        const { outputs } = await device.step(sequences.map((pages, n) => ({
+          tokens: [tokens[n]],
+          position: depth + step,
+          pages,
+          states: step === 0 && depth > 0 ? slots[n]?.after(before!) : slots[n]?.at(depth + step),
+          decode: true,
+          outputs: [{ row: 0 }],
+        })));
+        tokens = outputs.map(({ sample }, n) => sample?.token ?? tokens[n]);
+      }
+      if (i > 0) milliseconds.push(performance.now() - start);
+    }
+    const tokens = size * plan.steps;
+    return { kind: "decode", size, depth, tokens, steps: plan.steps, milliseconds };
+  } finally {
+    device.release(pages);
+    for (const slot of slots) slot.release();
+  }
 }
 
 /** So many slots, or none where the model keeps no states; there are some for as many as run, and one more. */
