@@ -45,7 +45,12 @@ function madeVocabulary(): TokenBytes {
     new Uint8Array(0),
   ];
   const vocabSize = bytes.length;
-  return { vocabSize, tokenBytes: (token) => bytes[token], endTokens: new Set([vocabSize - 1]) };
+  return {
+    vocabSize,
+    tokenBytes: (token) => bytes[token],
+    endTokens: new Set([vocabSize - 1]),
+    isControl: () => false,
+  };
 }
 
 /** Grammars, and a text that each accepts. */

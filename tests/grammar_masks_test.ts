@@ -49,6 +49,7 @@ function madeVocabulary() {
     vocabSize: texts.length,
     tokenBytes: (token: number) => texts[token],
     endTokens: new Set([end]),
+    isControl: () => false,
   };
 }
 type Vocabulary = ReturnType<typeof madeVocabulary>;

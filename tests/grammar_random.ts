@@ -73,6 +73,8 @@ export class RandomTexts {
     switch (expression.kind) {
       case "literal":
       case "characters":
+      case "token":
+      case "until":
         return 0;
       case "sequence":
         return Math.max(0, ...expression.items.map((item) => this.height(item)));

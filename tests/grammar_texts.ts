@@ -37,6 +37,9 @@ function ends(grammar: Grammar, expression: Expression, text: string, at: number
       const fits = listed !== (expression.negated ?? false);
       return new Set(fits ? [at + String.fromCodePoint(code).length] : []);
     }
+    case "token":
+    case "until":
+      throw new Error(`no text is tried against a ${expression.kind}`);
     case "sequence":
       return expression.items.reduce(
         (places, item) => throughAll(places, (place) => ends(grammar, item, text, place)),

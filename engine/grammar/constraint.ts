@@ -26,7 +26,20 @@ type ConstraintSource =
   /** It is an object of JSON. */
   | { readonly kind: "json_object" }
   /** It is JSON that a JSON Schema accepts; see {@link grammarOfSchema}. */
-  | { readonly kind: "json_schema"; readonly schema: unknown };
+  | { readonly kind: "json_schema"; readonly schema: unknown }
+  /** It matches a grammar that is made when it is needed. */
+  | {
+    readonly kind: "made";
+    /** Constraints with the same key have the same grammar. */
+    readonly key: string;
+    /** @throws {M40Error} "invalid_request" naming what is wrong. */
+    readonly grammar: () => Grammar;
+    /**
+     * Whether an answer is free until it begins something that the grammar has rules for: then it may end while
+     * it reasons, and where all tokens are allowed none is looked at.
+     */
+    readonly free?: boolean;
+  };
 
 /** Texts of a choice, and characters of all of them together, at most. */
 const MOST_CHOICES = 100_000;
@@ -38,7 +51,7 @@ const MOST_SPACE = 8;
  *
  * @throws {M40Error} "invalid_request" naming what is wrong with it.
  */
-function grammarOf(constraint: ConstraintSource, param: string): Grammar {
+export function grammarOf(constraint: Constraint, param: string = constraint.kind): Grammar {
   switch (constraint.kind) {
     case "gbnf":
       return parseGbnf(constraint.text, param);
@@ -50,6 +63,8 @@ function grammarOf(constraint: ConstraintSource, param: string): Grammar {
       return jsonObjectGrammar();
     case "json_schema":
       return grammarOfSchema(constraint.schema);
+    case "made":
+      return constraint.grammar();
   }
 }
 
@@ -85,12 +100,15 @@ function behindSpace({ root, rules }: Grammar): Grammar {
 /** A constraint's automata: of the answer by itself, and of one behind reasoning. */
 export class CompiledConstraint {
   readonly automaton: Automaton;
+  /** Whether the answer is free until it begins something. */
+  readonly free: boolean;
   private spaced?: Automaton;
   private readonly grammar: Grammar;
 
   /** @throws {M40Error} "invalid_request" naming the field that is wrong, and why. */
   constructor(constraint: Constraint) {
     const { param = constraint.kind } = constraint;
+    this.free = constraint.kind === "made" && constraint.free === true;
     try {
       this.grammar = grammarOf(constraint, param);
       this.automaton = new Automaton(this.grammar);
@@ -101,6 +119,7 @@ export class CompiledConstraint {
 
   /** The automaton of an answer that white space may come before. */
   get behindSpace(): Automaton {
+    if (this.free) return this.automaton;
     return this.spaced ??= new Automaton(behindSpace(this.grammar));
   }
 }

@@ -8,6 +8,7 @@ import { GrammarSteering } from "./grammar_steering.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import { TokenMasks } from "./masks.ts";
 import { Preparation } from "./preparation.ts";
+import { terminalBytes } from "./token_terminals.ts";
 
 /** Compiled constraints that are kept: clients ask for the same again and again. */
 const MOST_KEPT = 64;
@@ -40,17 +41,17 @@ export class Constraints {
       );
     }
     const { param: _, ...source } = constraint;
-    const key = JSON.stringify(source);
-    const reasons = track !== undefined &&
-      (!track.isContent(track.start) || track.openers(track.start).length > 0);
+    const key = source.kind === "made" ? `made ${source.key}` : JSON.stringify(source);
     const compiled = this.compiled.get(key) ??
       this.compiled.put(key, new CompiledConstraint(constraint));
+    const reasons = track !== undefined &&
+      (compiled.free || !track.isContent(track.start) || track.openers(track.start).length > 0);
     const steering = new GrammarSteering({
       constraint: compiled,
       masks: this.masks,
       preparationOf: (automaton) => this.preparationOf(automaton),
       tokenBytes: (token) =>
-        token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
+        token < tokenizer.vocabSize ? terminalBytes(tokenizer, token) : new Uint8Array(0),
       track: reasons ? track : undefined,
     });
     try {

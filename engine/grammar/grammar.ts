@@ -29,6 +29,17 @@ export type Expression =
     readonly least: number;
     readonly most?: number;
   }
+  /** A control token: a terminal that is no text. */
+  | { readonly kind: "token"; readonly token: number }
+  /**
+   * Anything that none of these stands in, as bytes, and that none of them would end earlier in than behind it:
+   * with one of them behind it, that is the first one. Text alone, or control tokens and any bytes as well.
+   */
+  | {
+    readonly kind: "until";
+    readonly ends: readonly Uint8Array[];
+    readonly only: "text" | "anything";
+  }
   /** What the rule of this name says. Rules may be recursive, but never name themselves first (left recursion). */
   | { readonly kind: "rule"; readonly name: string };
 

@@ -10,8 +10,13 @@ import type { Preparation } from "./preparation.ts";
 type Progress =
   /** Before its content: nothing is demanded of it but that it goes on. */
   | { readonly kind: "before"; readonly place: unknown }
-  /** In its content. */
-  | { readonly kind: "content"; readonly automaton: Automaton; readonly state: State }
+  /** In its content; with the place where reasoning may still begin again. */
+  | {
+    readonly kind: "content";
+    readonly automaton: Automaton;
+    readonly state: State;
+    readonly place?: unknown;
+  }
   /** Where no token leads that was allowed. */
   | { readonly kind: "nowhere" };
 
@@ -21,7 +26,7 @@ export interface GrammarSteeringOptions {
   readonly masks: TokenMasks;
   /** What is done for an automaton while the device computes. */
   readonly preparationOf: (automaton: Automaton) => Preparation;
-  /** The bytes of a token; empty for one that stands for no text. */
+  /** The bytes that a token is in a grammar; empty for one that no grammar speaks of. */
   readonly tokenBytes: (token: number) => Uint8Array;
   /** Absent: all of the output is content. */
   readonly track?: ContentTrack;
@@ -35,7 +40,12 @@ export class GrammarSteering implements Steering {
 
   constructor(private readonly options: GrammarSteeringOptions) {
     const { constraint: { automaton }, track } = options;
-    const content: Progress = { kind: "content", automaton, state: automaton.start };
+    const content: Progress = {
+      kind: "content",
+      automaton,
+      state: automaton.start,
+      place: track?.start,
+    };
     const begun = track === undefined || track.isContent(track.start);
     this.progress = [begun ? content : { kind: "before", place: track.start }];
   }
@@ -45,13 +55,14 @@ export class GrammarSteering implements Steering {
   }
 
   allowed(generated: readonly number[]): AllowedTokens | undefined {
-    const { masks, track } = this.options;
+    const { constraint, masks, track } = this.options;
     const progress = this.after(generated);
     switch (progress.kind) {
       case "before":
-        return masks.unending;
+        return constraint.free ? undefined : masks.unending;
       case "content": {
         const allowed = masks.of(progress.automaton, progress.state);
+        if (allowed === masks.everything) return undefined;
         const openers = generated.length === 0 ? track?.openers(track.start) : undefined;
         return openers === undefined || openers.length === 0
           ? allowed
@@ -84,28 +95,46 @@ export class GrammarSteering implements Steering {
   }
 
   private step(before: Progress, generated: readonly number[], index: number): Progress {
-    const { track, tokenBytes } = this.options;
+    const { track } = this.options;
     if (before.kind === "nowhere") return before;
     const token = generated[index];
     if (before.kind === "content") {
-      const { automaton } = before;
       if (index === 0 && track?.openers(track.start).includes(token)) {
         return { kind: "before", place: track.after(track.start, generated, 0) };
       }
-      const bytes = tokenBytes(token);
-      const state = bytes.length > 0 ? automaton.after(before.state, bytes) : undefined;
-      return state === undefined ? { kind: "nowhere" } : { kind: "content", automaton, state };
+      return this.stepContent(before, generated, index);
     }
     const place = track!.after(before.place, generated, index);
     if (!track!.isContent(place)) return { kind: "before", place };
     const automaton = this.options.constraint.behindSpace;
     const state = automaton.after(automaton.start, track!.rest(generated, index));
-    if (state !== undefined) return { kind: "content", automaton, state };
+    if (state !== undefined) return { kind: "content", automaton, state, place };
     throw new M40Error(
       "nothing_allowed",
       "the token that ended the reasoning has begun an answer that its constraint does not allow. Ask again, " +
         "or without reasoning.",
     );
+  }
+
+  private stepContent(
+    { automaton, state: from, place }: Extract<Progress, { kind: "content" }>,
+    generated: readonly number[],
+    index: number,
+  ): Progress {
+    const { constraint, masks, track, tokenBytes } = this.options;
+    const bytes = tokenBytes(generated[index]);
+    const state = bytes.length > 0 ? automaton.after(from, bytes) : undefined;
+    if (!constraint.free) {
+      return state === undefined ? { kind: "nowhere" } : { kind: "content", automaton, state };
+    }
+    const next = track?.after(place, generated, index);
+    // Where everything is allowed, reasoning may begin, and tokens come that no grammar speaks of.
+    if (masks.of(automaton, from) === masks.everything) {
+      if (track !== undefined && !track.isContent(next)) return { kind: "before", place: next };
+      return { kind: "content", automaton, state: state ?? from, place: next };
+    }
+    if (state === undefined) return { kind: "nowhere" };
+    return { kind: "content", automaton, state, place: next };
   }
 }
 

@@ -38,6 +38,8 @@ export class TokenMasks {
   private readonly endTokens: ReadonlySet<number>;
   /** All tokens but those that end an answer. */
   readonly unending: AllowedTokens;
+  /** All tokens that a grammar can speak of: what {@link of} gives for a state that allows every one of them. */
+  readonly everything: AllowedTokens;
   private readonly masks: LeastRecentlyUsed<State, AllowedTokens>;
   private readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
   /** The states on the way to a node of the tree, by its depth. */
@@ -52,6 +54,11 @@ export class TokenMasks {
     const all = new Uint32Array(this.words).fill(0xffffffff);
     for (const token of this.endTokens) all[token >> 5] &= ~(1 << (token & 31));
     this.unending = { mask: all, onlyEnd: false };
+    const known = new Uint32Array(this.words);
+    for (const token of [...this.short.tokens, ...this.long.tokens, ...this.endTokens]) {
+      if (token < vocabSize) known[token >> 5] |= 1 << (token & 31);
+    }
+    this.everything = { mask: known, onlyEnd: false };
     const most = Math.max(16, Math.floor(KEPT_BYTES / 2 / (4 * this.words)));
     this.masks = new LeastRecentlyUsed(most);
     this.frames = new LeastRecentlyUsed(most);
@@ -88,7 +95,8 @@ export class TokenMasks {
     this.walk(this.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
-    return { mask, onlyEnd };
+    const { everything } = this;
+    return mask.every((word, i) => word === everything.mask[i]) ? everything : { mask, onlyEnd };
   }
 
   /**

@@ -3,6 +3,8 @@ import { Copies } from "./copies.ts";
 import { tooLarge } from "./errors.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { Rules } from "./rules.ts";
+import { tokenTerminal } from "./token_terminals.ts";
+import { untilStates } from "./until.ts";
 
 /** Nodes of a network at most. */
 export const MOST_NODES = 200_000;
@@ -138,12 +140,16 @@ export class Network {
 
   private addBytes(edges: readonly Edge[]): number {
     const node = this.add(NodeKind.bytes);
+    this.setEdges(node, edges);
+    return node;
+  }
+
+  private setEdges(node: number, edges: readonly Edge[]): void {
     this.edgesOf.set(node, edges);
     for (const { first, last } of edges) {
       this.boundaries[first] = 1;
       this.boundaries[last + 1] = 1;
     }
-    return node;
   }
 
   /** The first node of what an expression matches before what begins at `next`. */
@@ -154,6 +160,10 @@ export class Network {
         return this.buildBytes(encoder.encode(expression.text), next);
       case "characters":
         return this.buildShape(this.shapes.of(expression), next);
+      case "token":
+        return this.buildBytes(tokenTerminal(expression.token), next);
+      case "until":
+        return this.buildUntil(expression, next);
       case "sequence":
         return expression.items.reduceRight((after, item) => this.build(item, after), next);
       case "choice":
@@ -175,6 +185,21 @@ export class Network {
       (to, byte) => this.addBytes([{ first: byte, last: byte, to }]),
       next,
     );
+  }
+
+  private buildUntil(
+    { ends, only }: Extract<Expression, { kind: "until" }>,
+    next: number,
+  ): number {
+    const states = untilStates(ends, only);
+    const bytes = states.map(() => this.add(NodeKind.bytes));
+    const nodes = states.map(({ mayEnd }, i) =>
+      mayEnd ? this.add(NodeKind.split, bytes[i], next) : bytes[i]
+    );
+    for (const [i, { edges }] of states.entries()) {
+      this.setEdges(bytes[i], edges.map(({ first, last, to }) => ({ first, last, to: nodes[to] })));
+    }
+    return nodes[0];
   }
 
   private buildChoice(options: readonly Expression[], next: number): number {

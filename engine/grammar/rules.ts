@@ -1,5 +1,6 @@
 import { invalidGrammar, tooLarge } from "./errors.ts";
 import type { Expression, Grammar } from "./grammar.ts";
+import { TOKEN_BYTES } from "./token_terminals.ts";
 
 /** How deep expressions may be nested. */
 export const MOST_NESTING = 250;
@@ -70,7 +71,10 @@ export class Rules {
       case "literal":
         return expression.text === "";
       case "characters":
+      case "token":
         return false;
+      case "until":
+        return true;
       case "sequence":
         return expression.items.every((item) => this.isNullable(item));
       case "choice":
@@ -87,6 +91,8 @@ export class Rules {
     switch (expression.kind) {
       case "literal":
       case "characters":
+      case "token":
+      case "until":
         return true;
       case "sequence":
         return expression.items.every((item) => this.isProductive(item));
@@ -211,6 +217,13 @@ export class Rules {
           whole.size = wide ? WIDE_CHARACTERS : 1;
           break;
         }
+        case "token":
+          whole.size = TOKEN_BYTES;
+          break;
+        case "until":
+          whole.size = sizeOf(expression.ends);
+          whole.loops = true;
+          break;
         case "sequence":
           for (const item of expression.items) add(measure(item, depth));
           break;
@@ -243,12 +256,18 @@ export class Rules {
   }
 }
 
+/** What texts with such ends take, roughly: a state a byte. */
+function sizeOf(ends: readonly Uint8Array[]): number {
+  return ends.reduce((sum, { length }) => sum + length, 1);
+}
+
 /** Looks at every part of an expression once: how many there are, and which rules are named. */
 function examine(expression: Expression, name: (rule: string) => void): number {
   let parts = 0;
   const look = (part: Expression, depth: number): void => {
     if (depth > MOST_NESTING) throw tooLarge(`nesting deeper than ${MOST_NESTING}`, MOST_NESTING);
     parts += part.kind === "literal" ? 1 + part.text.length : 1;
+    if (part.kind === "until") parts += sizeOf(part.ends);
     if (parts > MOST_PARTS) throw tooLarge(`more than ${MOST_PARTS} parts`, MOST_PARTS);
     if (part.kind === "rule") name(part.name);
     if (part.kind === "sequence") { for (const item of part.items) look(item, depth + 1); }

@@ -1,11 +1,15 @@
 import { M40Error } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { terminalBytes } from "./token_terminals.ts";
 
 /** What of a tokenizer the tokens that stand for text are read from. */
-export type TokenBytes = Pick<Tokenizer, "vocabSize" | "tokenBytes" | "endTokens">;
+export type TokenBytes = Pick<
+  Tokenizer,
+  "vocabSize" | "tokenBytes" | "endTokens" | "isControl"
+>;
 
 /**
- * The tokens that stand for text, as a tree of their bytes. Nodes are numbered from parents to children, so
+ * The tokens that stand for text, and control tokens as terminals, as a tree of their bytes. Nodes are numbered from parents to children, so
  * that a node's descendants are those from the next one to before {@link skips}. Node 0 is the root.
  */
 export class VocabularyTrie {
@@ -25,7 +29,7 @@ export class VocabularyTrie {
   /** @param length The fewest and the most bytes of the tokens that are in it. */
   constructor(tokenizer: TokenBytes, [least, longest]: readonly [number, number] = [1, Infinity]) {
     const texts = Array.from({ length: tokenizer.vocabSize }, (_, token) => {
-      const bytes = tokenizer.endTokens.has(token) ? NO_BYTES : tokenizer.tokenBytes(token);
+      const bytes = tokenizer.endTokens.has(token) ? NO_BYTES : terminalBytes(tokenizer, token);
       return bytes.length >= least && bytes.length <= longest ? bytes : NO_BYTES;
     });
     this.tokens = inOrder(texts);

@@ -35,6 +35,8 @@ function productiveRules(rules: ReadonlyMap<string, Expression>): ReadonlySet<st
   const ends = (expression: Expression): boolean => {
     switch (expression.kind) {
       case "literal":
+      case "token":
+      case "until":
         return true;
       case "characters":
         return expression.negated === true || expression.ranges.length > 0;

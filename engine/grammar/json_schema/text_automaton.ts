@@ -296,7 +296,9 @@ class Pieces {
       case "repeat":
         return this.repeat(expression, from);
       case "rule":
-        throw new Error(`"${expression.name}" is a rule, where an expression without is wanted`);
+      case "token":
+      case "until":
+        throw new Error(`got a ${expression.kind}, where an expression of characters is wanted`);
     }
   }
 

@@ -1,0 +1,58 @@
+import type { Expression } from "../../grammar/grammar.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { Tool } from "../conversation.ts";
+import type { ToolCallPiece } from "./call_piece.ts";
+
+/** How a model writes calls of tools. One file a format; `formats.ts` has them all. */
+export interface ToolFormat {
+  readonly name: string;
+  /** What calls begin with, each as text (a control token by its text). Content is free until one of them comes. */
+  readonly openers: readonly string[];
+  /** Whether a model with such a template and vocabulary writes its calls like this. */
+  matches(template: string, tokenizer: Tokenizer): boolean;
+  /**
+   * All from an opener to the end of the answer: one call, or several where `parallel`. What it allows is what
+   * the {@link reader} reads.
+   *
+   * @param tools The tools that may be called, at least one.
+   */
+  calls(tools: readonly Tool[], parallel: boolean, writer: ToolGrammarWriter): Expression;
+  /** Reads what comes from an opener on, the opener included. */
+  reader(tools: readonly Tool[]): ToolCallReader;
+  /** A new id for a call. Default: `call_` and 24 random digits and letters. */
+  newId?(): string;
+}
+
+/** What the grammar of calls is made with. */
+export interface ToolGrammarWriter {
+  /** A text as it is; texts of control tokens in it are the tokens. */
+  literal(text: string): Expression;
+  /**
+   * JSON that a schema accepts.
+   *
+   * @param name Whose it is, in errors.
+   * @throws {M40Error} "invalid_request" for a schema that cannot be followed.
+   */
+  json(schema: unknown, name: string): Expression;
+  /** The JSON of a tool's arguments, an object. */
+  arguments(tool: Tool): Expression;
+  /** Any text that `end` does not stand in; `literal(end)` has to come behind it. It has no control tokens in it. */
+  until(end: string): Expression;
+  /** A rule, for what is long or there several times. */
+  rule(name: string, expression: Expression): Expression;
+}
+
+/** What is certain of an answer's calls. */
+export interface ToolCallOutput {
+  /** Text that turned out to be no call. */
+  readonly text: string;
+  readonly toolCalls: readonly ToolCallPiece[];
+}
+
+/** Reads the calls of one answer as their text comes: control tokens by their texts. */
+export interface ToolCallReader {
+  /** What is certain now. The arguments' JSON comes as it is written, in pieces. */
+  push(text: string): ToolCallOutput;
+  /** What was held back: the answer is over, perhaps within a call. */
+  flush(): ToolCallOutput;
+}
