@@ -147,6 +147,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
       steering: plan.steering,
+      logprobs: plan.topLogprobs !== undefined,
       listener: this,
       leader: leader?.sequence,
     });

@@ -23,6 +23,11 @@ const STEP_TOKENS = { gpu: 512, cpu: 256 };
 const LEAST_CONTEXT = 256;
 /** Pages that a plan has at most. */
 const MOST_PAGES = 2 ** 20;
+/**
+ * Outputs of a step beyond one a sequence: guesses of the tokens that a constraint's certain texts are written
+ * with. One takes its logits: half a megabyte with 128k tokens.
+ */
+const GUESS_OUTPUTS = 16;
 /** Device memory that is left to others. */
 const RESERVE_BYTES = 256 * 2 ** 20;
 
@@ -265,7 +270,7 @@ function planOf(
   const counts = {
     n_tokens: stepTokens,
     n_sequences: request.maxRunning,
-    n_outputs: Math.max(request.outputs, request.maxRunning),
+    n_outputs: Math.max(request.outputs, request.maxRunning + GUESS_OUTPUTS),
     n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
     n_vocab: shape.vocabSize,
   };

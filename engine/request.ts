@@ -268,6 +268,8 @@ function reasoningOf(
   const both: Steering = {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
     allowed: (generated) => steering?.allowed?.(generated),
+    guess: (generated, most) =>
+      budget?.next(generated) === undefined ? steering?.guess?.(generated, most) ?? [] : [],
     prepare: () => steering?.prepare?.(),
   };
   return { format, inline: reasoning === "inline", steering: both };

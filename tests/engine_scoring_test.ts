@@ -24,8 +24,8 @@ Deno.test("a text's tokens are scored several a step where nobody else needs the
     assertEquals(scored.map(({ token }) => token), tokens.slice(1));
     assert(scored.every(({ logprob, top }) => logprob! <= 0 && top!.length === 3));
     const { steps, generatedTokens, usedPages } = engine.status();
-    // The first token by itself, and then eight outputs a step.
-    assertEquals([steps, generatedTokens, usedPages], [9, 64, 0]);
+    // The first token by itself, and then 24 outputs a step: one for each place, and 16 for guesses.
+    assertEquals([steps, generatedTokens, usedPages], [4, 64, 0]);
   });
 });
 

@@ -53,6 +53,7 @@ export const EVENTS = {
   guesses: 0,
   /** Hidden states that sequences gave. */
   hidden: 0,
+  certainTokens: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -63,6 +64,7 @@ export const EVENTS = {
   stateRecomputations: 0,
   stateCachedTokens: 0,
   stateGuesses: 0,
+  stateCertainTokens: 0,
   stateRestores: 0,
   stateReads: 0,
   /** Steps of sequences that read one slot and wrote another. */
@@ -390,6 +392,8 @@ export class Life {
       endTokens: new Set([END]),
       leader,
       guess: random.once(3) ? (_, most) => this.guess(client, most) : undefined,
+      logprobs: false,
+      steering: random.once(3) ? { next: ({ length }) => this.certain(client, length) } : undefined,
       listener: {
         accept: (sample) => this.accept(client, sample.token),
         end: (error) => this.end(client, error),
@@ -473,6 +477,12 @@ export class Life {
     }
     const right = expected.slice(sequence.drawn, sequence.drawn + this.random.below(most + 2));
     return right.map((token) => this.random.once(6) ? this.random.below(VOCABULARY) : token);
+  }
+
+  /** The token of a place, where it is the only one allowed: in half of all stretches of three places. */
+  private certain({ sequence, expected }: Client, place: number): number | undefined {
+    if ((Math.floor(place / 3) + sequence.prompt.length) % 2 === 0) return undefined;
+    return expected[place];
   }
 
   private accept({ got, ends, expected, stopAfter, reasons }: Client, token: number): boolean {
@@ -585,12 +595,13 @@ export class Life {
     if (random.once(2)) await this.disk?.close(10_000);
     else await this.disk?.close(0);
     this.checkEnd();
-    const { preemptions, recomputations, cachedTokens } = scheduler.counts;
+    const { preemptions, recomputations, cachedTokens, certainTokens } = scheduler.counts;
     const { steps, multiRows, guesses, otherSlots } = this.device;
     const sums = {
       preemptions,
       recomputations,
       cachedTokens,
+      certainTokens,
       steps,
       multiRows,
       guesses,
@@ -602,6 +613,7 @@ export class Life {
       stateRecomputations: recomputations,
       stateCachedTokens: cachedTokens,
       stateGuesses: guesses,
+      stateCertainTokens: certainTokens,
       stateRestores: this.device.restoredSlots,
       stateReads: this.stateReads,
     };

@@ -8,6 +8,8 @@ import { PLAIN_BYTES } from "./vocabulary_trie.ts";
 /** States and stacks that are kept; beyond that they are made anew. */
 const MOST_KEPT = 100_000;
 
+const BLANK = 0x20;
+
 /** A place in a rule, and what comes behind the rule. */
 export interface Item {
   readonly frame: Frame;
@@ -85,6 +87,37 @@ export class Automaton {
     let at: State | undefined = state;
     for (let i = 0; i < bytes.length && at !== undefined; i++) at = this.next(at, bytes[i]);
     return at;
+  }
+
+  /**
+   * The bytes that will likely follow a state, at most so many: those that must, and blanks where nothing else but
+   * one other byte may come, as before the values of JSON. They end before others are possible, or the end is.
+   */
+  likelyBytes(state: State, most: number): Uint8Array {
+    const bytes: number[] = [];
+    for (let at = state; bytes.length < most && !at.canEnd;) {
+      const byte = this.likelyByte(at);
+      if (byte === undefined) break;
+      bytes.push(byte);
+      at = this.next(at, byte)!;
+    }
+    // A blank is written together with what comes behind it.
+    if (bytes.at(-1) === BLANK) bytes.pop();
+    return Uint8Array.from(bytes);
+  }
+
+  private likelyByte(state: State): number | undefined {
+    const { classes } = this;
+    const found: number[] = [];
+    for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      if (this.step(state as LinkedState, byteClass) === null) continue;
+      if (found.length === 2) return undefined;
+      found.push(byteClass);
+    }
+    const isOneByte = (byteClass: number) =>
+      classes.indexOf(byteClass) === classes.lastIndexOf(byteClass);
+    const likely = found.length === 1 ? found[0] : classes[BLANK];
+    return found.includes(likely) && found.every(isOneByte) ? classes.indexOf(likely) : undefined;
   }
 
   /** A place in a rule that allows the same texts of so many bytes at most, alike for as many as can be. */

@@ -2,6 +2,7 @@ import { M40Error } from "../errors.ts";
 import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Automaton } from "./automaton.ts";
+import { LikelyTexts } from "./likely_texts.ts";
 import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
 import type { ContentTrack } from "./content_track.ts";
 import { GrammarSteering } from "./grammar_steering.ts";
@@ -17,10 +18,13 @@ const MOST_KEPT = 64;
 export class Constraints {
   private readonly compiled = new LeastRecentlyUsed<string, CompiledConstraint>(MOST_KEPT);
   private readonly preparations = new WeakMap<Automaton, Preparation>();
+  private readonly likelyTexts: LikelyTexts;
   private madeMasks?: TokenMasks;
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
-  constructor(private readonly tokenizer: Tokenizer, private readonly vocabSize: number) {}
+  constructor(private readonly tokenizer: Tokenizer, private readonly vocabSize: number) {
+    this.likelyTexts = new LikelyTexts(tokenizer);
+  }
 
   /**
    * What steers one answer.
@@ -49,6 +53,7 @@ export class Constraints {
     const steering = new GrammarSteering({
       constraint: compiled,
       masks: this.masks,
+      likelyTexts: this.likelyTexts,
       preparationOf: (automaton) => this.preparationOf(automaton),
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? terminalBytes(tokenizer, token) : new Uint8Array(0),

@@ -3,6 +3,8 @@ import type { AllowedTokens, Steering } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
 import type { ContentTrack } from "./content_track.ts";
 import type { CompiledConstraint } from "./constraint.ts";
+import { Guessing } from "./guessing.ts";
+import type { LikelyTexts } from "./likely_texts.ts";
 import type { TokenMasks } from "./masks.ts";
 import type { Preparation } from "./preparation.ts";
 
@@ -24,6 +26,8 @@ type Progress =
 export interface GrammarSteeringOptions {
   readonly constraint: CompiledConstraint;
   readonly masks: TokenMasks;
+  /** How texts that will likely come are usually written. */
+  readonly likelyTexts: LikelyTexts;
   /** What is done for an automaton while the device computes. */
   readonly preparationOf: (automaton: Automaton) => Preparation;
   /** The bytes that a token is in a grammar; empty for one that no grammar speaks of. */
@@ -37,6 +41,7 @@ export class GrammarSteering implements Steering {
   private readonly tokens: number[] = [];
   /** After each number of {@link tokens}. */
   private readonly progress: Progress[];
+  private readonly guessing = new Guessing();
 
   constructor(private readonly options: GrammarSteeringOptions) {
     const { constraint: { automaton }, track } = options;
@@ -72,6 +77,17 @@ export class GrammarSteering implements Steering {
         // Only a guess can be here that is not drawn, or an answer whose reasoning ended with more than its tag.
         return undefined;
     }
+  }
+
+  guess(generated: readonly number[], most: number): readonly number[] {
+    const progress = this.after(generated);
+    if (progress.kind !== "content") return [];
+    const { automaton, state } = progress;
+    return this.guessing.of(
+      generated,
+      most,
+      () => this.options.likelyTexts.after(automaton, state),
+    );
   }
 
   prepare(): void {

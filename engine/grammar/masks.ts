@@ -96,7 +96,9 @@ export class TokenMasks {
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
     const { everything } = this;
-    return mask.every((word, i) => word === everything.mask[i]) ? everything : { mask, onlyEnd };
+    return mask.every((word, i) => word === everything.mask[i])
+      ? everything
+      : { mask, onlyEnd, sole: soleOf(mask, onlyEnd) };
   }
 
   /**
@@ -162,4 +164,15 @@ export class TokenMasks {
       node = next;
     }
   }
+}
+
+/** The token of a mask that has no other; the first one, where any does. */
+function soleOf(mask: Uint32Array, any: boolean): number | undefined {
+  const word = mask.findIndex((bits) => bits !== 0);
+  if (word < 0) return undefined;
+  const lowest = 31 - Math.clz32(mask[word] & -mask[word]);
+  if (any) return 32 * word + lowest;
+  const isAlone = (mask[word] & (mask[word] - 1)) === 0 &&
+    mask.findLastIndex((bits) => bits !== 0) === word;
+  return isAlone ? 32 * word + lowest : undefined;
 }

@@ -110,6 +110,26 @@ export class SequenceSampling {
     return this.mirostat === undefined;
   }
 
+  /**
+   * The next token, where no other may come, whatever the model says. With mirostat none is known before it
+   * is drawn, as its cut follows from each draw.
+   */
+  certain(): number | undefined {
+    if (this.mirostat !== undefined || this.steering === undefined) return undefined;
+    const { generated, steering } = this;
+    const only = steering.next(generated);
+    if (only !== undefined) return only;
+    const allowed = steering.allowed?.(generated);
+    if (allowed?.sole === undefined) return undefined;
+    const mayEnd = allowed.onlyEnd || generated.length >= this.minTokens;
+    return mayEnd || !this.endTokens.has(allowed.sole) ? allowed.sole : undefined;
+  }
+
+  /** At most so many tokens that will likely come next, as far as what steers it can say. */
+  guess(most: number): readonly number[] {
+    return this.steering?.guess?.(this.generated, most) ?? [];
+  }
+
   /** Takes in the next token. */
   append({ token, surprise }: Sample): void {
     if (this.mirostat !== undefined && surprise !== undefined) {

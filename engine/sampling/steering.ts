@@ -4,6 +4,8 @@ export interface AllowedTokens {
   readonly mask: Uint32Array;
   /** Whether nothing but the end may come: then the answer ends, however few tokens it has. */
   readonly onlyEnd: boolean;
+  /** The token, where the mask has no other, or one that ends the answer, where nothing but that may come. */
+  readonly sole?: number;
 }
 
 /**
@@ -27,6 +29,13 @@ export interface Steering {
    * @param generated As above.
    */
   allowed?(generated: readonly number[]): AllowedTokens | undefined;
+  /**
+   * At most so many of the tokens that will likely come next, one after the other: what it costs to be wrong is
+   * computing them.
+   *
+   * @param generated As above.
+   */
+  guess?(generated: readonly number[], most: number): readonly number[];
   /** Does a little of the work to come, about a millisecond: called while the device computes a step. */
   prepare?(): void;
 }

@@ -12,6 +12,8 @@ import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { States } from "./states.ts";
 import { outputError, stepOf, type Turn, turnOf } from "./turn.ts";
 
+/** Tokens that are taken in after one that was drawn because nothing else is allowed, at most. */
+const MOST_CERTAIN_TOKENS = 32;
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
 
@@ -29,6 +31,8 @@ export class Scheduler {
     queriedTokens: 0,
     cachedTokens: 0,
     generatedTokens: 0,
+    guessedTokens: 0,
+    certainTokens: 0,
     steps: 0,
     preemptions: 0,
     recomputations: 0,
@@ -284,12 +288,12 @@ export class Scheduler {
     const turns: Turn[] = [];
     const { stepTokens } = this.options;
     const drawing = this.roster.running.filter((one) => one.drawsNext);
-    // What is repeated leaves a row to each of those that come after it.
+    // What is certain or repeated leaves a row to each of those that come after it.
     let rows = stepTokens - drawing.length;
     for (const sequence of drawing) {
-      const repeated = Math.min(sequence.repeated, rows);
-      rows -= repeated;
-      if (this.roster.reserve(sequence, 1 + repeated)) turns.push(turnOf(sequence, 1 + repeated));
+      const more = Math.min(sequence.uncomputed, rows);
+      rows -= more;
+      if (this.roster.reserve(sequence, 1 + more)) turns.push(turnOf(sequence, 1 + more));
     }
     let room = Math.min(this.spareOutputs([]), stepTokens - rowsOf(turns));
     for (const [i, { sequence, count, outputs }] of turns.entries()) {
@@ -361,10 +365,31 @@ export class Scheduler {
       if (together && i === guesses.length) this.roster.advance(sequence, count + i);
       if (complete) return this.conclude(sequence);
       if (guesses[i] !== sample!.token) break;
+      this.counts.guessedTokens++;
       if (!together) this.roster.advance(sequence, 1);
     }
     if (together && sequence.left > 1) this.states!.retreat(sequence);
     if (guesses.length > 0) this.roster.trim(sequence);
+    if (turn.outputs > 0) this.takeCertain(sequence);
+  }
+
+  /** Takes in the tokens that come next whatever the model says; the next step computes them together. */
+  private takeCertain(sequence: Sequence): void {
+    try {
+      for (let i = 0; i < MOST_CERTAIN_TOKENS; i++) {
+        const token = sequence.certain();
+        if (token === undefined) return;
+        const sample = { token, logprob: NaN, top: [] };
+        const complete = sequence.append(sample);
+        sequence.uncomputed++;
+        this.counts.generatedTokens++;
+        this.counts.certainTokens++;
+        this.deliveries.addSample(sequence, sample);
+        if (complete) return this.conclude(sequence);
+      }
+    } catch (error) {
+      this.conclude(sequence, asM40Error(error));
+    }
   }
 
   /** Takes in the hidden states that a sequence's turn gave; with the last of them it is complete. */
@@ -394,9 +419,9 @@ export class Scheduler {
   ): void {
     let tokens = 0;
     let decodeTokens = 0;
-    for (const { count, guesses, decode, outputs } of turns) {
+    for (const { count, guesses, draws } of turns) {
       tokens += count + guesses.length;
-      if (decode) decodeTokens += outputs;
+      if (draws) decodeTokens += count + guesses.length;
     }
     const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
     this.counts.steps++;

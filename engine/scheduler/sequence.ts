@@ -36,6 +36,11 @@ export interface SequenceOptions extends SequenceSamplingOptions {
   readonly guess?: (tokens: readonly number[], most: number) => readonly number[];
   /** It ends with its prompt, and nothing is drawn. */
   readonly hidden?: WantedHidden;
+  /**
+   * Whether every token needs its log-probabilities: then none is taken in that was not drawn, though it be the
+   * only one allowed. Default true.
+   */
+  readonly logprobs?: boolean;
 }
 
 /** Rows that are computed alike. */
@@ -84,10 +89,11 @@ export class Sequence {
   /** The last prefix in its answer whose state is kept for those who go on from there. */
   answered?: Prefix;
   /**
-   * How many tokens are computed again because they were taken in with a guess after them that was wrong, and
-   * a state is taken in with all guesses or none.
+   * How many tokens before the last are not computed, though it draws one in each step: those that were the
+   * only ones allowed and needed no step, and those that were taken in with a guess after them that was wrong,
+   * as a state is taken in with all guesses or none.
    */
-  repeated = 0;
+  uncomputed = 0;
   /** Its pages in host memory, and its state there, while it has given way to others. */
   saved?: SavedPages;
   savedState?: SavedPages;
@@ -103,6 +109,7 @@ export class Sequence {
   private decodedParts: { readonly start: number; readonly end: number }[] = [];
   private readonly endTokens: ReadonlySet<number>;
   private readonly sampler: SequenceSampling;
+  private readonly logprobs: boolean;
 
   constructor(options: SequenceOptions) {
     this.prompt = options.prompt;
@@ -114,7 +121,11 @@ export class Sequence {
     this.endTokens = options.endTokens;
     this.sampler = new SequenceSampling(options);
     this.tokens = this.sampler.tokens;
-    if (this.sampler.canGuess) this.guess = options.guess;
+    this.logprobs = options.logprobs ?? true;
+    if (this.sampler.canGuess) {
+      this.guess = options.guess ??
+        (options.steering?.guess && ((_, most) => this.sampler.guess(most)));
+    }
   }
 
   get state(): SequenceState {
@@ -164,9 +175,9 @@ export class Sequence {
     return this.computesAll ? this.hiddenTaken - this.computed + outputs : Infinity;
   }
 
-  /** Whether it draws a token in each step: all but the last one drawn, and what is repeated, are computed. */
+  /** Whether it draws a token in each step: all but the last one drawn and those beside it are computed. */
   get drawsNext(): boolean {
-    return this.current === "decoding" && this.left === 1 + this.repeated;
+    return this.current === "decoding" && this.left === 1 + this.uncomputed;
   }
 
   /**
@@ -206,7 +217,7 @@ export class Sequence {
   /** What was computed of it is lost: it is computed again, in the same way. */
   forgetComputed(): void {
     this.computed = 0;
-    this.repeated = 0;
+    this.uncomputed = 0;
     this.prefixes = [];
     this.match = undefined;
   }
@@ -214,6 +225,11 @@ export class Sequence {
   /** How its next token is to be drawn, or the one after so many guesses; valid until the next call. */
   sampling(guesses: readonly number[] = []): StepSampling {
     return this.sampler.next(guesses);
+  }
+
+  /** The next token, where it needs no drawing: no other is allowed, and no log-probabilities are wanted. */
+  certain(): number | undefined {
+    return this.logprobs ? undefined : this.sampler.certain();
   }
 
   /** Takes in a drawn token; the answer is whether nothing more is drawn. */

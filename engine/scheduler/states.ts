@@ -68,7 +68,6 @@ export class States {
   /** A step has computed a sequence up to `computed`, and written its state. */
   advance(sequence: Sequence): void {
     const { slot, nextSlot } = sequence;
-    sequence.repeated = 0;
     if (nextSlot !== undefined) {
       sequence.slot = nextSlot;
       sequence.nextSlot = undefined;
@@ -90,7 +89,7 @@ export class States {
 
   /** A step has computed guesses that were wrong: the state is that before it, and its tokens come again. */
   retreat(sequence: Sequence): void {
-    sequence.repeated = sequence.left - 1;
+    sequence.uncomputed = sequence.left - 1;
   }
 
   /** A sequence needs no state any more. */

@@ -11,6 +11,8 @@ export interface Turn {
   readonly count: number;
   /** Whether they are computed as decode rows; else as prompt rows. */
   readonly decode: boolean;
+  /** Whether its sequence draws in each step; else it computes a prompt, or what it lost. */
+  readonly draws: boolean;
   /** What may come after them; computed as well. */
   readonly guesses: readonly number[];
   /**
@@ -26,7 +28,7 @@ export function turnOf(sequence: Sequence, most: number, guesses: readonly numbe
   const count = Math.min(rows.count, most);
   const drawn = count === sequence.left ? 1 + guesses.length : 0;
   const outputs = sequence.hidden === undefined ? drawn : sequence.hiddenIn(count);
-  return { sequence, count, decode: rows.decode, guesses, outputs };
+  return { sequence, count, decode: rows.decode, draws: sequence.drawsNext, guesses, outputs };
 }
 
 /** A turn as the device takes it. */
