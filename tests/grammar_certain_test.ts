@@ -1,11 +1,6 @@
 // What a constraint leaves no choice of: taken in without a step of its own, or guessed; the tokens stay the same.
 import { assert, assertEquals } from "@std/assert";
-import {
-  type Constraint,
-  Engine,
-  type EngineOptions,
-  type GenerateRequest,
-} from "../engine/mod.ts";
+import type { Constraint, Engine, EngineOptions, GenerateRequest } from "../engine/mod.ts";
 import { Constraints } from "../engine/grammar/constraints.ts";
 import type { Steering } from "../engine/sampling/steering.ts";
 import { demoModelFile } from "../engine/store/demo_model.ts";
