@@ -51,6 +51,8 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     queriedTokens: 0,
     cachedTokens: 0,
     generatedTokens: 0,
+    guessedTokens: 0,
+    certainTokens: 0,
     steps: 0,
     preemptions: 0,
     recomputations: 0,
