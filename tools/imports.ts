@@ -23,6 +23,7 @@ export const HOUSE: readonly string[] = [
   "main.ts",
   "cli",
   "server",
+  "mcp",
   "engine",
   "engine/chat",
   "engine/store",

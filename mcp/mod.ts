@@ -1,0 +1,11 @@
+/**
+ * Tools of MCP servers (Model Context Protocol): the servers that a file names are started or called, their tools
+ * become tools that a model may call, and what they answer becomes text for the model. Nothing here knows of
+ * engines, requests or terminals.
+ *
+ * @module
+ */
+export { checkAllow, type McpConfig, parseMcpConfig, readMcpConfig } from "./config.ts";
+export type { ToolResult } from "./result.ts";
+export type { McpTool, ServerState } from "./server.ts";
+export { type McpOptions, McpTools } from "./tools.ts";
