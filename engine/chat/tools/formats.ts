@@ -1,10 +1,36 @@
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import { DEEPSEEK_V3, DEEPSEEK_V31 } from "./deepseek.ts";
+import { GEMMA4 } from "./gemma4.ts";
 import { GENERIC } from "./generic.ts";
+import { GLM_45, GLM_47 } from "./glm.ts";
+import { HARMONY } from "./harmony.ts";
 import { HERMES } from "./hermes.ts";
+import { LFM2 } from "./lfm2.ts";
+import { COMMAND, GRANITE, NEMOTRON } from "./listed_calls.ts";
+import { LLAMA } from "./llama.ts";
+import { MISTRAL, MISTRAL_ARGS } from "./mistral.ts";
+import { QWEN_XML, SEED_XML } from "./qwen_xml.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 /** The formats, in the order in which they are tried: those that more is known of come first. */
-const FORMATS: readonly ToolFormat[] = [HERMES];
+const FORMATS: readonly ToolFormat[] = [
+  HARMONY,
+  DEEPSEEK_V3,
+  DEEPSEEK_V31,
+  GEMMA4,
+  LFM2,
+  MISTRAL_ARGS,
+  MISTRAL,
+  COMMAND,
+  NEMOTRON,
+  GRANITE,
+  QWEN_XML,
+  SEED_XML,
+  GLM_45,
+  GLM_47,
+  HERMES,
+  LLAMA,
+];
 
 /** How a model with such a template and vocabulary writes its calls; {@link GENERIC} where none matches. */
 export function toolFormatOf(template: string, tokenizer: Tokenizer): ToolFormat {

@@ -1,0 +1,57 @@
+import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
+import { BLANK } from "./json_calls.ts";
+import { readJson } from "./json_reading.ts";
+import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
+import type { Reading, TextScanner } from "./text_scanner.ts";
+import type { ToolFormat } from "./tool_format.ts";
+
+const TO = " to=functions.";
+const CHANNEL = "<|channel|>";
+const CONSTRAIN = "<|constrain|>";
+const MESSAGE = "<|message|>";
+const START = "<|start|>assistant";
+/** The headers of a call's message up to the name of the function. */
+const CHANNELS = [`${CHANNEL}commentary${TO}`, `${CHANNEL}analysis${TO}`];
+const ROLE = `${START}${TO}`;
+
+/**
+ * gpt-oss: a call is a message to a function, whose name is in its header, behind its channel or its role. It is
+ * the last of an answer.
+ */
+export const HARMONY: ToolFormat = {
+  name: "harmony",
+  openers: [...CHANNELS, ROLE],
+  matches: (template) => template.includes(CHANNEL) && template.includes("functions."),
+  calls(tools, _parallel, writer) {
+    const json = sequenceOf([BLANK, writer.literal(`${CONSTRAIN}json${MESSAGE}`)]);
+    const header = (begin: string, end: string) =>
+      choiceOf(tools.map((tool) =>
+        sequenceOf([
+          writer.literal(`${begin}${tool.name}${end}`),
+          json,
+          writer.rule(`arguments of ${tool.name}`, writer.arguments(tool)),
+        ])
+      ));
+    return choiceOf([
+      ...CHANNELS.map((channel) => header(channel, "")),
+      header(ROLE, `${CHANNEL}commentary`),
+    ]);
+  },
+  reader: () => new ScannedCalls(readCalls),
+};
+
+function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
+  for (;;) {
+    input.mark();
+    yield* input.acceptOneOf(["<|end|>", "<|call|>"]);
+    if (!(yield* input.acceptOneOf([...CHANNELS, ROLE]))) {
+      if (!(yield* input.accept(START))) return;
+      if (!(yield* input.acceptOneOf(CHANNELS))) return;
+    }
+    const name = yield* input.word(/[^\s<>|]/);
+    if (name === "" || !(yield* input.upTo(MESSAGE, () => {}))) return;
+    input.commit();
+    output.begin(name);
+    if (!(yield* readJson(input, (text) => output.write(text)))) return;
+  }
+}

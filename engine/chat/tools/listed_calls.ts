@@ -1,0 +1,89 @@
+/**
+ * Formats that write all calls of an answer as one list of JSON between two tags.
+ *
+ * @module
+ */
+import { sequenceOf } from "../../grammar/expressions.ts";
+import type { Expression } from "../../grammar/grammar.ts";
+import {
+  BLANK,
+  type CallKeys,
+  COMMON_KEYS,
+  jsonCall,
+  listOf,
+  readJsonCalls,
+} from "./json_calls.ts";
+import { ScannedCalls } from "./scanned_calls.ts";
+import type { ToolFormat } from "./tool_format.ts";
+
+/** How a list of calls is written. */
+interface List {
+  readonly name: string;
+  readonly open: string;
+  /** Behind the list; empty where the answer ends there. */
+  readonly close: string;
+  readonly keys?: CallKeys;
+  /** What calls have before their names. */
+  readonly before?: Expression;
+  /** White space before each call; the list ends with its first character. */
+  readonly indent?: string;
+}
+
+function listFormat(
+  { name, open, close, keys = COMMON_KEYS, before, indent = "" }: List,
+  matches: (template: string) => boolean,
+): ToolFormat {
+  return {
+    name,
+    openers: [open],
+    matches,
+    calls(tools, parallel, writer) {
+      const call = sequenceOf([writer.literal(indent), jsonCall(tools, writer, keys, { before })]);
+      return sequenceOf([
+        writer.literal(open),
+        BLANK,
+        writer.literal("["),
+        listOf(writer.rule("call", call), parallel),
+        writer.literal(`${indent.slice(0, 1)}]`),
+        writer.literal(close),
+      ]);
+    },
+    reader: () =>
+      new ScannedCalls(function* (input, output) {
+        input.mark();
+        if (!(yield* input.accept(open))) return;
+        yield* readJsonCalls(input, output, keys);
+        yield* input.space();
+        yield* input.accept(close);
+      }),
+  };
+}
+
+/** Granite 3: a token, and the list; later ones write as Hermes does. */
+export const GRANITE = listFormat(
+  { name: "granite", open: "<|tool_call|>", close: "" },
+  (template) => template.includes("<|tool_call|>") && template.includes("<|start_of_role|>"),
+);
+
+/** Nemotron Nano 2 and Llama-Nemotron. */
+export const NEMOTRON = listFormat(
+  { name: "nemotron", open: "<TOOLCALL>", close: "</TOOLCALL>" },
+  (template) => template.includes("<TOOLCALL>"),
+);
+
+/** Command R7B and Command A: calls are numbered, and parts have names of their own. */
+export const COMMAND = listFormat({
+  name: "command",
+  open: "<|START_ACTION|>",
+  close: "<|END_ACTION|>",
+  keys: { name: "tool_name", arguments: "parameters" },
+  indent: "\n    ",
+  before: sequenceOf([
+    { kind: "literal", text: '"tool_call_id":' },
+    BLANK,
+    { kind: "literal", text: '"' },
+    { kind: "repeat", item: { kind: "characters", ranges: [[0x30, 0x39]] }, least: 1, most: 3 },
+    { kind: "literal", text: '",' },
+    BLANK,
+  ]),
+}, (template) => template.includes("<|START_ACTION|>"));

@@ -1,0 +1,39 @@
+import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
+import { type CallKeys, jsonCall, readJsonCall } from "./json_calls.ts";
+import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
+import type { Reading, TextScanner } from "./text_scanner.ts";
+import type { ToolFormat } from "./tool_format.ts";
+
+const PYTHON_TAG = "<|python_tag|>";
+const OBJECT = '{"name":';
+const KEYS: CallKeys = { name: "name", arguments: "parameters" };
+
+/**
+ * Llama 3.1 and later: an object of JSON that is the answer, with or without a token before it. Its templates know
+ * one call a message, so that there is never more than one.
+ */
+export const LLAMA: ToolFormat = {
+  name: "llama",
+  openers: [PYTHON_TAG, OBJECT],
+  matches: (template) =>
+    /<\|(start_header_id|header_start)\|>/.test(template) &&
+    /["']parameters\\?["']\s*:/.test(template),
+  calls: (tools, _parallel, writer) =>
+    sequenceOf([
+      choiceOf([writer.literal(PYTHON_TAG), writer.literal("")]),
+      jsonCall(tools, writer, KEYS),
+    ]),
+  reader: () => new ScannedCalls(readCalls),
+};
+
+function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
+  input.mark();
+  yield* input.accept(PYTHON_TAG);
+  do {
+    yield* input.space();
+    if (!(yield* readJsonCall(input, output, KEYS))) return;
+    input.mark();
+    yield* input.space();
+    // A model that was not held to one call parts them like this.
+  } while (yield* input.accept(";"));
+}

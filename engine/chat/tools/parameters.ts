@@ -1,0 +1,176 @@
+/**
+ * The parameters of a tool one by one, for formats that write each by itself instead of an object of JSON.
+ *
+ * @module
+ */
+import { M40Error } from "../../errors.ts";
+import type { Tool } from "../conversation.ts";
+
+type Schema = Readonly<Record<string, unknown>>;
+
+/** A parameter of a tool. */
+export interface Parameter {
+  readonly name: string;
+  readonly required: boolean;
+  readonly value: ValueSchema;
+}
+
+/** A schema within the one of a tool's parameters. */
+export interface ValueSchema {
+  readonly schema: unknown;
+  /** The document that `$ref`s are in. */
+  readonly root: unknown;
+}
+
+/** Keywords at the top of a tool's parameters that say something about several of them. */
+const JOINT_KEYWORDS = [
+  "allOf",
+  "anyOf",
+  "oneOf",
+  "not",
+  "if",
+  "dependentSchemas",
+  "dependentRequired",
+  "dependencies",
+  "patternProperties",
+  "propertyNames",
+  "enum",
+  "const",
+  "$dynamicRef",
+  "$recursiveRef",
+];
+
+/** Keywords that leave a text as free as it is without them. */
+const FREE_KEYWORDS = new Set([
+  "type",
+  "title",
+  "description",
+  "default",
+  "examples",
+  "example",
+  "deprecated",
+  "readOnly",
+  "writeOnly",
+  "$comment",
+]);
+
+const MOST_REFERENCES = 16;
+
+/**
+ * The parameters of a tool, in their order. Parameters that the schema allows without naming them are left out.
+ *
+ * @throws {M40Error} "invalid_request" for a schema that says something about several of them together.
+ */
+export function parametersOf({ name, parameters = {} }: Tool): Parameter[] {
+  const refuse = (what: string) =>
+    new M40Error(
+      "invalid_request",
+      `tools: the parameters of "${name}" have ${what} at their top; this model writes parameters one by one, ` +
+        "so wanted an object with properties and required",
+      "tools",
+    );
+  if (parameters === true) return [];
+  const root: ValueSchema = { schema: parameters, root: parameters };
+  const schema = resolved(root);
+  if (!isSchema(schema)) throw refuse(`a schema that is no object (${typeof schema})`);
+  const joint = JOINT_KEYWORDS.find((keyword) => schema[keyword] !== undefined);
+  if (joint !== undefined) throw refuse(`"${joint}"`);
+  if (schema.type !== undefined && ![schema.type].flat().includes("object")) {
+    throw refuse(`the type ${JSON.stringify(schema.type)}`);
+  }
+  const required = new Set(Array.isArray(schema.required) ? schema.required.map(String) : []);
+  const properties: Schema = {
+    ...isSchema(schema.properties) ? schema.properties : {},
+    // What is required without being described may be anything.
+    ...Object.fromEntries(
+      [...required].filter((key) => !Object.hasOwn(schema.properties ?? {}, key))
+        .map((key) => [key, {}]),
+    ),
+  };
+  const { minProperties = 0, maxProperties = Infinity } = schema;
+  const names = Object.keys(properties).filter((key) => properties[key] !== false);
+  if (Number(minProperties) > required.size) throw refuse('"minProperties"');
+  if (Number(maxProperties) < names.length) throw refuse('"maxProperties"');
+  return names.map((key) => ({
+    name: key,
+    required: required.has(key),
+    value: { schema: properties[key], root: parameters },
+  }));
+}
+
+/**
+ * What a value that can only be a text is: any text, or one of some. Undefined for what may be no text, or is held
+ * to more than that: it is written as JSON.
+ */
+export function textOf(value: ValueSchema): "any" | readonly string[] | undefined {
+  const schema = resolved(value);
+  if (!isSchema(schema)) return undefined;
+  const isText = [schema.type].flat().every((type) => type === "string");
+  const keywords = Object.keys(schema).filter((key) => !FREE_KEYWORDS.has(key));
+  if (!isText) return undefined;
+  if (keywords.length === 0) return schema.type === undefined ? undefined : "any";
+  if (keywords.length > 1) return undefined;
+  const texts = keywords[0] === "const"
+    ? [schema.const]
+    : keywords[0] === "enum" && Array.isArray(schema.enum)
+    ? schema.enum
+    : [];
+  const areTexts = texts.every((text) => typeof text === "string" && text.isWellFormed());
+  return texts.length > 0 && areTexts ? [...new Set(texts as string[])] : undefined;
+}
+
+/** A schema by itself: with what its `$ref`s name. */
+export function standalone({ schema, root }: ValueSchema): unknown {
+  if (!isSchema(schema) || !JSON.stringify(schema).includes('"$ref"')) return schema;
+  const place = placeOf(schema, root);
+  if (place === undefined) return schema;
+  // The document keeps an address of its own, from which its references go on.
+  const document = { $id: "urn:m40:parameters", ...(root as Schema) };
+  return { $ref: `${document.$id}#${place}`, $defs: { parameters: document } };
+}
+
+/** A schema without `$ref`s at its top, as far as they are within the document. */
+export function resolved({ schema, root }: ValueSchema): unknown {
+  let at = schema;
+  for (let i = 0; i < MOST_REFERENCES && isSchema(at) && typeof at.$ref === "string"; i++) {
+    const others = Object.keys(at).filter((key) => key !== "$ref" && !FREE_KEYWORDS.has(key));
+    const isDocument = at === root;
+    if (!at.$ref.startsWith("#") || others.length > (isDocument ? Infinity : 0)) return at;
+    const next = lookUp(root, at.$ref.slice(1));
+    if (next === undefined) return at;
+    at = next;
+  }
+  return at;
+}
+
+/** Whether a schema is one with keywords. */
+export function isSchema(schema: unknown): schema is Schema {
+  return typeof schema === "object" && schema !== null && !Array.isArray(schema);
+}
+
+/** What a pointer of JSON leads to. */
+function lookUp(root: unknown, pointer: string): unknown {
+  let at = root;
+  for (const part of pointer.split("/").slice(1)) {
+    let key: string;
+    try {
+      key = decodeURIComponent(part).replaceAll("~1", "/").replaceAll("~0", "~");
+    } catch {
+      return undefined;
+    }
+    if (typeof at !== "object" || at === null || !Object.hasOwn(at, key)) return undefined;
+    at = (at as Record<string, unknown>)[key];
+  }
+  return at;
+}
+
+/** Where in a document a schema of it is, as a pointer. */
+function placeOf(schema: unknown, root: unknown, depth = 0): string | undefined {
+  if (schema === root) return "";
+  if (depth > 64 || typeof root !== "object" || root === null) return undefined;
+  for (const [key, item] of Object.entries(root)) {
+    const place = placeOf(schema, item, depth + 1);
+    if (place === undefined) continue;
+    return `/${encodeURIComponent(key.replaceAll("~", "~0").replaceAll("/", "~1"))}${place}`;
+  }
+}

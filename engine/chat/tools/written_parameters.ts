@@ -1,0 +1,106 @@
+/**
+ * Parameters that are written one by one between tags: texts as they are, all else as JSON.
+ *
+ * @module
+ */
+import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
+import type { Expression } from "../../grammar/grammar.ts";
+import type { Tool } from "../conversation.ts";
+import { escapeJson, readJson } from "./json_reading.ts";
+import { type Parameter, parametersOf, standalone, textOf } from "./parameters.ts";
+import type { CallOutput } from "./scanned_calls.ts";
+import type { Reading, TextScanner } from "./text_scanner.ts";
+import type { ToolGrammarWriter } from "./tool_format.ts";
+
+/** What stands around the name and the value of a parameter. */
+export interface ParameterTags {
+  /** Before the name. */
+  readonly open: string;
+  /** Between the name and the value. */
+  readonly middle: string;
+  /** Behind the value: it ends there. */
+  readonly close: string;
+  /** What comes behind that. */
+  readonly behind: string;
+}
+
+/** The parameters of a tool, in their order, those that are not required with or without. */
+export function writtenParameters(
+  tool: Tool,
+  tags: ParameterTags,
+  writer: ToolGrammarWriter,
+): Expression {
+  return sequenceOf(
+    parametersOf(tool).map((parameter): Expression => {
+      const item = sequenceOf([
+        writer.literal(`${tags.open}${parameter.name}${tags.middle}`),
+        valueOf(tool, parameter, tags, writer),
+        writer.literal(tags.close + tags.behind),
+      ]);
+      return parameter.required ? item : { kind: "repeat", item, least: 0, most: 1 };
+    }),
+  );
+}
+
+function valueOf(
+  tool: Tool,
+  { name, value }: Parameter,
+  { close }: ParameterTags,
+  writer: ToolGrammarWriter,
+): Expression {
+  const text = plainTextOf({ name, value }, close);
+  if (text === "any") return writer.until(close);
+  if (text !== undefined) return choiceOf(text.map((one) => ({ kind: "literal", text: one })));
+  return writer.json(standalone(value), `${tool.name}'s parameter ${name}`);
+}
+
+/** The texts that a parameter may have, if it is written as such; undefined where it is written as JSON. */
+function plainTextOf(
+  { value }: Pick<Parameter, "name" | "value">,
+  close: string,
+): "any" | readonly string[] | undefined {
+  const text = textOf(value);
+  if (text === undefined || text === "any") return text;
+  return text.some((one) => `${one}${close}`.indexOf(close) < one.length) ? undefined : text;
+}
+
+/** Reads parameters as they are written by {@link writtenParameters}, and gives them as an object of JSON. */
+export class ParameterReader {
+  private readonly plain: ReadonlySet<string>;
+  private readonly known: ReadonlySet<string>;
+  private some = false;
+
+  constructor(
+    tool: Tool | undefined,
+    private readonly close: string,
+    private readonly output: CallOutput,
+  ) {
+    const parameters = tool === undefined ? [] : parametersOf(tool);
+    this.known = new Set(parameters.map(({ name }) => name));
+    this.plain = new Set(
+      parameters.filter((one) => plainTextOf(one, close) !== undefined).map(({ name }) => name),
+    );
+  }
+
+  /** Reads a value and the tag behind it; false where one of them is not whole. */
+  *value(input: TextScanner, name: string): Reading<boolean> {
+    const { output, close } = this;
+    output.write(`${this.some ? ", " : "{"}${JSON.stringify(name)}: `);
+    this.some = true;
+    // A model that was not held to the tools may write others; what they are is not known.
+    if (this.known.has(name) && !this.plain.has(name)) {
+      if (!(yield* readJson(input, (text) => output.write(text)))) return false;
+      yield* input.space();
+      return yield* input.accept(close.trimStart());
+    }
+    output.write('"');
+    const whole = yield* input.upTo(close, (text) => output.write(escapeJson(text)));
+    if (whole) output.write('"');
+    return whole;
+  }
+
+  /** All parameters have come. */
+  end(): void {
+    this.output.write(this.some ? "}" : "{}");
+  }
+}
