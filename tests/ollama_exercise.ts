@@ -89,7 +89,6 @@ async function exerciseErrors(client: Ollama, model: string): Promise<void> {
   );
   assertEquals((error as Error & { status_code: number }).status_code, 404);
   assertMatch(error.message, /"nope"/);
-  await assertRejects(() => client.create({ model: "a", from: model }), Error, "not supported");
   const messages = [{ role: "user", content: "a", images: [new Uint8Array(3)] }];
   await assertRejects(() => client.chat({ model, messages }), Error, "messages.0.images");
 }
@@ -112,6 +111,20 @@ async function exerciseStore(client: Ollama, model: string): Promise<void> {
   await client.copy({ source: model, destination: "ollamas-copy" });
   const chat = { model: "ollamas-copy:latest", messages: MESSAGES, options: OPTIONS };
   assert((await client.chat(chat)).eval_count > 0);
+  const created = { model: "ollamas-copy", from: "ollamas-copy", system: "Be brief." };
+  const states: string[] = [];
+  for await (const { status } of await client.create({ ...created, stream: true })) {
+    states.push(status);
+  }
+  assertEquals(states.at(-1), "success");
+  assertEquals((await client.create({ ...created, parameters: { top_k: 3 } })).status, "success");
+  const { system, parameters } = await client.show({ model: "ollamas-copy" });
+  assertEquals([system, /^top_k +3$/.test(`${parameters}`)], ["Be brief.", true]);
+  await assertRejects(
+    () => client.create({ ...created, template: "{{ .Prompt }}" }),
+    Error,
+    "Go's template language",
+  );
   await client.delete({ model: "ollamas-copy" });
   await assertRejects(() => client.chat(chat), Error, "ollamas-copy");
   const pull = await client.pull({ model: "./no-path", stream: true }).catch((error) => error);

@@ -4,6 +4,7 @@ import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { Catalogue, type CatalogueOptions } from "../engine/manager/catalogue.ts";
 import { ModelManager } from "../engine/manager/model_manager.ts";
+import { recordDefaults } from "../engine/store/model_defaults.ts";
 import type { ManagerOptions } from "../engine/manager/types.ts";
 import { Engine, type EngineOptions } from "../engine/mod.ts";
 import { type AppOptions, createApp, ManagedModels, serve } from "../server/mod.ts";
@@ -48,8 +49,15 @@ export async function startModels(options: ModelServerOptions = {}): Promise<Mod
     check: async (name) => void await catalogue.find(name),
     load: async (name) => {
       await options.beforeLoad?.(name);
-      const { path } = await catalogue.find(name);
-      return await Engine.load(path, { device: "cpu", threads: 1, parallel: 8, ...options.engine });
+      const { path, record } = await catalogue.find(name);
+      const defaults = recordDefaults(record);
+      return await Engine.load(path, {
+        device: "cpu",
+        threads: 1,
+        parallel: 8,
+        defaults,
+        ...options.engine,
+      });
     },
     ...options.manager,
   });

@@ -242,7 +242,6 @@ Deno.test("what is not done is refused in words that name it, in Ollama's shape"
     ["/api/generate", { prompt: "a ".repeat(200), raw: true }, 400, /128/],
     ["/api/show", {}, 400, /model/],
     ["/api/show", { model: "nope" }, 404, /"nope"/],
-    ["/api/create", { model: "a", from: "b" }, 400, /m40\.toml/],
     ["/api/push", { model: "a" }, 400, /published/],
     ["/api/blobs/sha256:0", {}, 404, /no POST/],
   ];

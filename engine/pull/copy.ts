@@ -25,6 +25,17 @@ export interface Copied {
   readonly linked: boolean;
 }
 
+/** How a model is copied. */
+export interface CopyOptions {
+  /** Whether a model of that name is replaced. */
+  readonly force?: boolean;
+  /** What is known of the copy, by what is known of what it was made from; default: the same. */
+  readonly describe?: (
+    record: ModelRecord | undefined,
+    files: readonly RecordedFile[],
+  ) => ModelRecord | undefined;
+}
+
 /**
  * Gives a model another name in the models directory, by a second name for the same files where the file
  * system has that, else by a copy. A model of the models directory, of another program's cache, the
@@ -37,7 +48,7 @@ export interface Copied {
 export async function copyModel(
   from: string,
   to: string,
-  { force = false }: { force?: boolean } = {},
+  { force = false, describe = (record) => record }: CopyOptions = {},
 ): Promise<Copied> {
   const directory = modelsDirectory();
   if (directory === undefined) throw new M40Error("io", NO_MODELS_DIRECTORY);
@@ -64,7 +75,7 @@ export async function copyModel(
     await removeRecord(directory, name);
     await putInPlace(folder, directory, files);
     await removeFormer(directory, name, files);
-    const record = recordOf(source, files);
+    const record = describe(recordOf(source, files), files);
     if (record !== undefined) await writeRecord(directory, name, record);
     return { name, source, files, linked };
   } finally {

@@ -1,5 +1,6 @@
 import type { Operation } from "../api/operation.ts";
 import { OllamaChat, OllamaChatPiece, OllamaChatRequest } from "./chat.ts";
+import { CreateRequest, CreateStatus } from "./create.ts";
 import { NDJSON_TYPE, OllamaError } from "./dialect.ts";
 import {
   OllamaEmbedding,
@@ -98,6 +99,18 @@ export const OLLAMA_OPERATIONS: readonly Operation[] = [
     body: PullRequest,
     answer: PullStatus,
     events: [PullStatus],
+  },
+  {
+    ...common,
+    method: "POST",
+    path: "/api/create",
+    summary: "Make a model of another, as Ollama",
+    description:
+      "The same files under another name, with a system message and parameters of its own. A model of that name " +
+      `that has other files is not replaced. ${ALLOWED}`,
+    body: CreateRequest,
+    answer: CreateStatus,
+    events: [CreateStatus],
   },
   {
     ...common,

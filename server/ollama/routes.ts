@@ -4,6 +4,7 @@ import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { route } from "../route.ts";
 import { chatRoute } from "./chat.ts";
+import { createRoute } from "./create.ts";
 import { Headers } from "./details.ts";
 import { embedRoutes } from "./embed.ts";
 import { generateRoute } from "./generate.ts";
@@ -25,8 +26,6 @@ const GREETING = "Ollama is running";
 
 /** What is not done, and what to do. */
 const REFUSED: Readonly<Record<string, string>> = {
-  "/api/create":
-    "Models are not made here: m40.toml gives one a name, a system message and parameters of its own.",
   "/api/push": "Models are not published by this server.",
 };
 
@@ -39,6 +38,7 @@ export function ollamaRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
   tagsRoutes(app, server, headers);
   showRoute(app, server, headers);
   storeChangesRoutes(app, server);
+  createRoute(app, server, headers);
   pullRoute(app, server);
   route(app, "/api/version", { GET: (c) => c.json({ version: OLLAMA_VERSION }) });
   route(app, "/", { GET: (c) => c.text(GREETING) });

@@ -41,6 +41,11 @@ client.generate(model=model, keep_alive=0)
 assert list(client.ps().models) == []
 
 client.copy(model, "pythons-copy")
+created = client.create(model="pythons-copy", from_="pythons-copy", system="Be brief.", parameters={"top_k": 3})
+assert created.status == "success", created
+*_, last = client.create(model="pythons-copy", from_=model, system="Be brief.", stream=True)
+assert last.status == "success", last
+assert client.show("pythons-copy").parameters.split() == ["top_k", "3"]
 assert client.delete("pythons-copy").status == "success"
 
 for ask in (
