@@ -23,6 +23,9 @@ import { chatCompletionsRoute } from "./openai/chat_completions.ts";
 import { completionsRoute } from "./openai/completions.ts";
 import { embeddingsRoute } from "./openai/embeddings.ts";
 import { modelsRoutes } from "./openai/models.ts";
+import { keptResponsesRoutes } from "./openai/responses/kept_responses.ts";
+import { responsesRoutes } from "./openai/responses/responses.ts";
+import { ResponseStore, type StoreLimits } from "./openai/responses/store.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
 import { slotsRoute } from "./slots.ts";
@@ -59,6 +62,8 @@ export interface AppOptions {
   reasoningBudget?: number;
   /** Whether clients may pull, copy and delete models by Ollama's routes. Default: no. */
   storeChanges?: boolean;
+  /** How much of `/v1/responses` is kept for `previous_response_id`; default 4096 responses, 64 MiB. */
+  keptResponses?: StoreLimits;
 }
 
 /**
@@ -106,6 +111,9 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   chatCompletionsRoute(app, server);
   completionsRoute(app, server);
   embeddingsRoute(app, server);
+  const responses = new ResponseStore(options.keptResponses);
+  responsesRoutes(app, server, responses);
+  keptResponsesRoutes(app, responses);
   messagesRoutes(app, server);
   generateRoute(app, server);
   tokenRoutes(app, server);

@@ -17,8 +17,10 @@ export interface Dialect {
   readonly headers?: Readonly<Record<string, string>>;
   /** The status that an error is answered with; absent: its own. */
   status?(error: HttpError): number;
-  /** The body of an error. In a stream that has begun, it is the last event. */
+  /** The body of an error. */
   errorBody(error: HttpError): unknown;
+  /** The last event of a stream that an error ends; absent: the body. */
+  streamError?(error: HttpError): unknown;
   readonly stream: StreamShape;
 }
 

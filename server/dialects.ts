@@ -2,10 +2,12 @@ import { AnthropicDialect } from "./anthropic/dialect.ts";
 import type { Dialect } from "./dialect.ts";
 import { OLLAMA, OLLAMA_PATHS } from "./ollama/dialect.ts";
 import { OPENAI } from "./openai/dialect.ts";
+import { RESPONSES, RESPONSES_PATHS } from "./openai/responses/dialect.ts";
 
-/** Dialects but OpenAI's: the paths that each answers, known or not, and how it is made for a request. */
+/** Dialects but that of most of OpenAI's paths: the paths that each answers, known or not, and how it is made for a request. */
 const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[] = [
   { paths: /^\/v1\/messages(\/|$)/, make: () => new AnthropicDialect() },
+  { paths: RESPONSES_PATHS, make: () => RESPONSES },
   { paths: OLLAMA_PATHS, make: () => OLLAMA },
 ];
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Dialect, StreamShape } from "./dialect.ts";
-import { toHttpError } from "./errors.ts";
+import { type HttpError, toHttpError } from "./errors.ts";
 import { writeRepeatedly } from "./http/half_close.ts";
 
 const HEADERS = {
@@ -68,7 +68,7 @@ export function eventStream(
         done = next.done;
         sent = next.done ? shape.end : written(shape, next.value);
       } catch (error) {
-        sent = shape.event(JSON.stringify(dialect.errorBody(toHttpError(error))));
+        sent = shape.event(JSON.stringify(errorEvent(dialect, toHttpError(error))));
       }
       comments.sent();
       if (sent !== "") controller.enqueue(ENCODER.encode(sent));
@@ -83,6 +83,10 @@ export function eventStream(
     },
   });
   return new Response(stream, { headers: { "Content-Type": shape.contentType, ...HEADERS } });
+}
+
+function errorEvent(dialect: Dialect, error: HttpError): unknown {
+  return dialect.streamError?.(error) ?? dialect.errorBody(error);
 }
 
 function written(shape: StreamShape, item: string | Comment): string {

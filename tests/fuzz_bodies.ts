@@ -171,19 +171,21 @@ function mutateBytes(body: Body, random: Random): Uint8Array<ArrayBuffer> {
  * and nothing may run any more.
  *
  * @param values What fields are made, beside what has broken programs before.
+ * @param cases How many bodies.
  */
 export async function fuzz(
   server: TestServer,
   seedlings: readonly Seedling[],
   check: Check,
   values: readonly unknown[] = [],
+  cases = CASES,
 ): Promise<void> {
   const fields = [...new Set(seedlings.flatMap(([, body]) => Object.keys(body)))];
   const all = [...VALUES, ...values];
   const counts = new Map<number, number>();
   let next = 0;
   const client = async () => {
-    while (next < CASES) {
+    while (next < cases) {
       const seed = SEED + next++;
       const random = generator(seed);
       const [path, seedling] = seedlings[random(seedlings.length)];
@@ -202,7 +204,7 @@ export async function fuzz(
   };
   await Promise.all(Array.from({ length: CLIENTS }, client));
   // Otherwise the mutations test nothing.
-  if (CASES >= 1000) {
+  if (cases >= 1000) {
     for (const status of [200, 400, 404]) {
       assert((counts.get(status) ?? 0) > 10, `${status}: ${counts.get(status)}`);
     }

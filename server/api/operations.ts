@@ -27,6 +27,7 @@ import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
 import { EmbeddingList, EmbeddingsRequest } from "../openai/embeddings.ts";
 import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
 import { OLLAMA_OPERATIONS } from "../ollama/operations.ts";
+import { RESPONSES_OPERATIONS } from "../openai/responses/operations.ts";
 import { SlotsObject } from "../slots.ts";
 import type { Operation } from "./operation.ts";
 
@@ -43,6 +44,7 @@ export const OPERATIONS: readonly Operation[] = [
     answer: ChatCompletion,
     events: [ChatCompletionChunk],
   },
+  ...RESPONSES_OPERATIONS,
   {
     method: "POST",
     path: "/v1/completions",

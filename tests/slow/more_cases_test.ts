@@ -12,6 +12,7 @@ const RUNS: Record<string, Record<string, string>> = {
   "state_batching_test.ts": { M40_STRESS_REQUESTS: "10000" },
   "device_messages_test.ts": { M40_FUZZ_CASES: "20000", M40_FUZZ_SEED: "2" },
   "server_fuzz_test.ts": FUZZ,
+  "server_responses_fuzz_test.ts": { M40_FUZZ_CASES: "10000", M40_FUZZ_SEED: "2" },
   "reference_fuzz_test.ts": { M40_FUZZ_CASES: "8000" },
   "gguf_fuzz_test.ts": FUZZ,
   "model_manager_property_test.ts": { M40_MANAGER_RUNS: "1000" },

@@ -1,0 +1,24 @@
+import type { Dialect, StreamShape } from "../../dialect.ts";
+import { SSE } from "../../sse.ts";
+import { OPENAI } from "../dialect.ts";
+
+/** The paths of the Responses API. */
+export const RESPONSES_PATHS = /^\/v1\/responses(\/|$)/;
+
+/** Server-sent events that are named after the type that their JSON begins with. */
+const STREAM: StreamShape = {
+  ...SSE,
+  event: (json) => `event: ${/^\{"type":"([\w.]+)"/.exec(json)?.[1]}\ndata: ${json}\n\n`,
+};
+
+/** OpenAI's errors, and the streams of its Responses API. */
+export const RESPONSES: Dialect = {
+  errorBody: (error) => OPENAI.errorBody(error),
+  // Before the first event of a response: those that begin end with `response.failed`.
+  streamError: (error) => {
+    const { error: told } = error.body();
+    const { code, message, param } = told;
+    return { type: "error", sequence_number: 0, code, message, param, error: told };
+  },
+  stream: STREAM,
+};

@@ -1,0 +1,196 @@
+/**
+ * The items of a request's `input`: read, checked, and given the ids and the statuses that clients leave out.
+ *
+ * @module
+ */
+import { HttpError, unsupported } from "../../errors.ts";
+import { describe } from "../../fields.ts";
+import { wrongField } from "../../parse_body.ts";
+import { decodedReasoning } from "./encrypted_reasoning.ts";
+import { type InputMessage, type Item, itemId } from "./item_schemas.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const ROLES = ["user", "assistant", "system", "developer"] as const;
+const STATUSES: readonly unknown[] = ["in_progress", "completed", "incomplete"];
+
+/**
+ * Items of a body.
+ *
+ * @param input A text, or items.
+ * @param itemOf The items that the server has kept, by their ids.
+ * @throws {HttpError} 400 naming the item and what of it cannot be read; 404 for an item that is not kept.
+ */
+export function readInput(input: unknown, itemOf: (id: string) => Item | undefined): Item[] {
+  if (typeof input === "string") return [message("user", input, {})];
+  if (!Array.isArray(input) || input.length === 0) {
+    throw wrongField("input", "a string or an array of at least one item", input);
+  }
+  return input.map((item, index) => readItem(item, `input.${index}`, itemOf));
+}
+
+function readItem(item: unknown, at: string, itemOf: (id: string) => Item | undefined): Item {
+  if (typeof item !== "object" || item === null || Array.isArray(item)) {
+    throw wrongField(at, 'an item such as {"role": "user", "content": "…"}', item);
+  }
+  const fields = item as Fields;
+  const { type } = fields;
+  switch (type ?? implied(fields)) {
+    case "message":
+      return readMessage(fields, at);
+    case "reasoning":
+      return readReasoning(fields, at);
+    case "function_call":
+      return readCall(fields, at);
+    case "function_call_output":
+      return readCallOutput(fields, at);
+    case "item_reference":
+      return referredItem(fields, at, itemOf);
+  }
+  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  throw unsupported(
+    `${at}.type`,
+    `${at}.type: items of the type ${
+      describe(type)
+    } are not supported here. Send message, reasoning, ` +
+      "function_call, function_call_output or item_reference.",
+  );
+}
+
+/** What an item is that does not say so. */
+function implied({ role, id }: Fields): string | undefined {
+  if (role !== undefined) return "message";
+  return id === undefined ? undefined : "item_reference";
+}
+
+function readMessage(fields: Fields, at: string): Item {
+  const role = ROLES.find((one) => one === fields.role);
+  if (role === undefined) {
+    throw wrongField(`${at}.role`, ROLES.map((one) => `"${one}"`).join(", "), fields.role);
+  }
+  return message(role, readTexts(fields.content, `${at}.content`), fields);
+}
+
+function message(role: typeof ROLES[number], texts: string | string[], fields: Fields): Item {
+  const common = { type: "message", ...idAndStatus(fields, "msg") } as const;
+  const all = typeof texts === "string" ? [texts] : texts;
+  if (role !== "assistant") return { ...common, role, content: all.map(inputText) };
+  return {
+    ...common,
+    role,
+    content: all.map((text) => ({ type: "output_text", text, annotations: [], logprobs: [] })),
+  };
+}
+
+const inputText = (text: string): InputMessage["content"][number] => ({ type: "input_text", text });
+
+/** The texts of a content: what was refused is what was said. */
+function readTexts(content: unknown, at: string): string[] {
+  if (typeof content === "string") return [content];
+  if (!Array.isArray(content)) throw wrongField(at, "a string or an array of parts", content);
+  return content.map((part, index) => readText(part, `${at}.${index}`));
+}
+
+function readText(part: unknown, at: string): string {
+  if (typeof part !== "object" || part === null || Array.isArray(part)) {
+    throw wrongField(at, 'a part such as {"type": "input_text", "text": "…"}', part);
+  }
+  const { type, text, refusal } = part as Fields;
+  switch (type) {
+    case "input_text":
+    case "output_text":
+    case "text":
+      return stringOf(text, `${at}.text`);
+    case "refusal":
+      return stringOf(refusal, `${at}.refusal`);
+  }
+  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  throw unsupported(
+    `${at}.type`,
+    `${at}.type: parts of the type ${
+      describe(type)
+    } are not supported: this server reads text alone. ` +
+      'Send parts of the type "input_text".',
+  );
+}
+
+/** Reasoning as it was answered, or what a client made of it. */
+function readReasoning(fields: Fields, at: string): Item {
+  const { content, summary, encrypted_content } = fields;
+  const said = [
+    ...reasoningTexts(content, `${at}.content`),
+    // Who sums reasoning up may have nothing else of it.
+    ...content == null || (content as unknown[]).length === 0
+      ? reasoningTexts(summary, `${at}.summary`)
+      : [],
+  ];
+  const decoded = said.length > 0 ? undefined : decodedReasoning(encrypted_content);
+  const texts = decoded === undefined ? said : [decoded];
+  return {
+    type: "reasoning",
+    ...idAndStatus(fields, "rs"),
+    summary: [],
+    content: texts.map((text) => ({ type: "reasoning_text", text })),
+  };
+}
+
+function reasoningTexts(parts: unknown, at: string): string[] {
+  if (parts == null) return [];
+  if (!Array.isArray(parts)) throw wrongField(at, "an array of parts", parts);
+  return parts.map((part, index) => stringOf((part as Fields | null)?.text, `${at}.${index}.text`));
+}
+
+function readCall(fields: Fields, at: string): Item {
+  const { namespace } = fields;
+  return {
+    type: "function_call",
+    ...idAndStatus(fields, "fc"),
+    call_id: stringOf(fields.call_id, `${at}.call_id`),
+    name: stringOf(fields.name, `${at}.name`),
+    ...(namespace == null ? {} : { namespace: stringOf(namespace, `${at}.namespace`) }),
+    arguments: stringOf(fields.arguments, `${at}.arguments`),
+  };
+}
+
+function readCallOutput(fields: Fields, at: string): Item {
+  const { output } = fields;
+  return {
+    type: "function_call_output",
+    ...idAndStatus(fields, "fco"),
+    call_id: stringOf(fields.call_id, `${at}.call_id`),
+    output: typeof output === "string"
+      ? output
+      : readTexts(output, `${at}.output`).map((text) => ({ type: "input_text", text })),
+  };
+}
+
+function referredItem(
+  fields: Fields,
+  at: string,
+  itemOf: (id: string) => Item | undefined,
+): Item {
+  const id = stringOf(fields.id, `${at}.id`);
+  const found = itemOf(id);
+  if (found !== undefined) return found;
+  throw new HttpError(
+    404,
+    "item_not_found",
+    `${at}: there is no item ${
+      JSON.stringify(id.slice(0, 80))
+    } here. The server keeps the items of its last responses, in ` +
+      "memory, unless store is false. Send the item itself.",
+    { param: `${at}.id` },
+  );
+}
+
+function idAndStatus({ id, status }: Fields, prefix: Parameters<typeof itemId>[0]) {
+  return {
+    id: typeof id === "string" && id !== "" ? id : itemId(prefix),
+    status: STATUSES.includes(status) ? status as Item["status"] : "completed",
+  } as const;
+}
+
+function stringOf(value: unknown, at: string): string {
+  if (typeof value !== "string") throw wrongField(at, "a string", value);
+  return value;
+}

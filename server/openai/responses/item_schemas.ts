@@ -1,0 +1,124 @@
+import { z } from "zod";
+
+/** Whether an item is whole. */
+const status = z.enum(["in_progress", "completed", "incomplete"]).meta({
+  description: "incomplete: the answer was cut off in it.",
+});
+
+const id = z.string();
+
+const InputText = z.strictObject({ type: z.literal("input_text"), text: z.string() })
+  .meta({ id: "InputTextPart" });
+
+/** What is said to the model. */
+const InputMessage = z.strictObject({
+  type: z.literal("message"),
+  id,
+  status,
+  role: z.enum(["user", "system", "developer"]),
+  content: z.array(InputText),
+}).meta({ id: "InputMessageItem" });
+export type InputMessage = z.output<typeof InputMessage>;
+
+const shortLogprob = { token: z.string(), logprob: z.number() };
+
+/** A token of a text as the events of a stream tell it. */
+export const TextLogprob = z.strictObject({
+  ...shortLogprob,
+  top_logprobs: z.array(z.strictObject(shortLogprob)),
+}).meta({ id: "TextLogprob" });
+export type TextLogprob = z.output<typeof TextLogprob>;
+
+const longLogprob = { ...shortLogprob, bytes: z.array(z.int().min(0).max(255)) };
+
+/** A token of a text, and the likeliest ones in its place. */
+const OutputTextLogprob = z.strictObject({
+  ...longLogprob,
+  top_logprobs: z.array(z.strictObject(longLogprob)),
+}).meta({ id: "OutputTextLogprob" });
+export type OutputTextLogprob = z.output<typeof OutputTextLogprob>;
+
+const OutputText = z.strictObject({
+  type: z.literal("output_text"),
+  text: z.string(),
+  annotations: z.array(z.never()).meta({ description: "Always empty." }),
+  logprobs: z.array(OutputTextLogprob).meta({ description: "Empty unless asked for." }),
+}).meta({ id: "OutputTextPart" });
+export type OutputText = z.output<typeof OutputText>;
+
+/** What an assistant said. */
+const OutputMessage = z.strictObject({
+  type: z.literal("message"),
+  id,
+  status,
+  role: z.literal("assistant"),
+  content: z.array(OutputText),
+}).meta({ id: "OutputMessageItem" });
+export type OutputMessage = z.output<typeof OutputMessage>;
+
+const ReasoningText = z.strictObject({ type: z.literal("reasoning_text"), text: z.string() })
+  .meta({ id: "ReasoningTextPart" });
+export type ReasoningText = z.output<typeof ReasoningText>;
+
+/** What an assistant thought before. */
+const ReasoningItem = z.strictObject({
+  type: z.literal("reasoning"),
+  id,
+  status,
+  summary: z.array(z.never()).meta({
+    description: "Always empty: all of the reasoning is in content.",
+  }),
+  content: z.array(ReasoningText),
+  encrypted_content: z.string().optional().meta({
+    description:
+      "The same for clients that send back this alone, where include asks for it. It hides nothing.",
+  }),
+}).meta({ id: "ReasoningItem" });
+export type ReasoningItem = z.output<typeof ReasoningItem>;
+
+/** A call of one of the client's functions. */
+const FunctionCall = z.strictObject({
+  type: z.literal("function_call"),
+  id,
+  status,
+  call_id: z.string().meta({ description: "What its function_call_output names it by." }),
+  name: z.string(),
+  namespace: z.string().optional().meta({ description: "The namespace of its function, if any." }),
+  arguments: z.string().meta({ description: "A JSON object, as its text." }),
+}).meta({ id: "FunctionCallItem" });
+export type FunctionCall = z.output<typeof FunctionCall>;
+
+/** What came of a call. */
+const FunctionCallOutput = z.strictObject({
+  type: z.literal("function_call_output"),
+  id,
+  status,
+  call_id: z.string(),
+  output: z.union([z.string(), z.array(InputText)]),
+}).meta({ id: "FunctionCallOutputItem" });
+export type FunctionCallOutput = z.output<typeof FunctionCallOutput>;
+
+/** What a model answers with. */
+export const OutputItem = z.union([OutputMessage, ReasoningItem, FunctionCall]).meta({
+  id: "OutputItem",
+});
+export type OutputItem = z.output<typeof OutputItem>;
+
+/** A part of an output item's content. */
+export const OutputPart = z.union([OutputText, ReasoningText]).meta({ id: "OutputPart" });
+export type OutputPart = z.output<typeof OutputPart>;
+
+/** All that a conversation is made of. */
+export const Item = z.union([
+  InputMessage,
+  OutputMessage,
+  ReasoningItem,
+  FunctionCall,
+  FunctionCallOutput,
+]).meta({ id: "ResponseItem" });
+export type Item = z.output<typeof Item>;
+
+/** A new id of an item, by which clients know what it is. */
+export function itemId(prefix: "msg" | "rs" | "fc" | "fco"): string {
+  return `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;
+}

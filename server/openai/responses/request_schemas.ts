@@ -1,0 +1,180 @@
+import { z } from "zod";
+import { modelFields } from "../../answer.ts";
+import { constraintFields } from "../../constraint_fields.ts";
+import { arrayOf, boolean, ignored, integer, object, read, string, wants } from "../../fields.ts";
+import { samplingFields } from "../../sampling_fields.ts";
+
+const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
+const TRUNCATIONS = ["auto", "disabled"] as const;
+const FORMATS = ["text", "json_object", "json_schema"] as const;
+const VERBOSITIES = ["low", "medium", "high"] as const;
+
+/** The most pairs of `metadata`, and the most characters of their names and values. */
+const MOST_METADATA = { pairs: 16, name: 64, value: 512 } as const;
+
+const oneOf = <T extends string>(values: readonly T[]) =>
+  z.enum(values, wants(values.map((one) => `"${one}"`).join(", ")));
+
+const unsupported = z.unknown().optional().meta({ description: "Not supported: absent." });
+
+const metadata = read(
+  `an object of up to ${MOST_METADATA.pairs} texts of up to ${MOST_METADATA.value} characters, ` +
+    `with names of up to ${MOST_METADATA.name}`,
+  {
+    type: ["object", "null"],
+    maxProperties: MOST_METADATA.pairs,
+    propertyNames: { maxLength: MOST_METADATA.name },
+    additionalProperties: { type: "string", maxLength: MOST_METADATA.value },
+  },
+  (value): Record<string, string> | undefined => {
+    if (value === undefined || value === null) return {};
+    if (typeof value !== "object" || Array.isArray(value)) return undefined;
+    const pairs = Object.entries(value);
+    const fits = pairs.length <= MOST_METADATA.pairs &&
+      pairs.every(([name, text]) =>
+        name.length <= MOST_METADATA.name && typeof text === "string" &&
+        text.length <= MOST_METADATA.value
+      );
+    return fits ? Object.fromEntries(pairs) : undefined;
+  },
+).optional().meta({ description: "What the client wants to find the response by." });
+
+/** `text.format`; `textConstraint` has what it means. */
+const TextFormat = z.looseObject({
+  type: oneOf(FORMATS),
+  name: string("What the schema is called."),
+  description: string("What it is for. Accepted, without effect."),
+  schema: z.unknown().optional().meta({
+    type: "object",
+    description: "With json_schema: a JSON Schema. What of it cannot be held to is an error.",
+  }),
+  strict: boolean("The answer is always held to its schema."),
+}, wants("an object"));
+export type TextFormat = z.output<typeof TextFormat>;
+
+/** A function of the client's, or a namespace of several; `readTools` checks the rest. */
+const Tool = z.looseObject({
+  type: z.string(wants("a string")).meta({
+    description: "function, or namespace for several functions; others are not supported.",
+  }),
+  name: string("Letters, digits, _, ., :, / and -, up to 128."),
+  description: string("What it does, for the model."),
+  parameters: object("A JSON Schema of its arguments, which they are held to."),
+  strict: boolean("Accepted: arguments are always held to the schema."),
+  tools: z.unknown().optional().meta({
+    type: "array",
+    description: "With namespace: its functions.",
+  }),
+}, wants("an object")).meta({ title: "Tool" });
+export type Tool = z.output<typeof Tool>;
+
+/** What makes the prompt: alike where a conversation is answered and where its tokens are counted. */
+const conversationFields = {
+  ...modelFields,
+  input: z.unknown().meta({
+    anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }],
+    description: "What is said: a text, or items: messages with text, reasoning, function_call, " +
+      "function_call_output and item_reference.",
+  }),
+  instructions: string(
+    "What the model is told first. It is not carried over to the next response.",
+  ),
+  previous_response_id: string(
+    "The response that this one goes on from, as long as the server has it: what was said there " +
+      "and answered comes before input.",
+  ),
+  tools: z.preprocess(
+    (value) => value ?? undefined,
+    arrayOf(Tool, "an array of tools").optional(),
+  ).meta({ description: "Functions that the model may call." }),
+  tool_choice: z.unknown().optional().meta({
+    anyOf: [{ enum: ["none", "auto", "required"] }, { type: "object" }, { type: "null" }],
+    description:
+      'Which of them it calls: none, those that it wants (auto), at least one, {"type": ' +
+      '"function", "name"}, or {"type": "allowed_tools", "mode", "tools"}.',
+  }),
+  parallel_tool_calls: boolean("Whether one answer may call several; default true."),
+  reasoning: z.looseObject({
+    effort: oneOf(EFFORTS).nullish().meta({
+      description:
+        "How much the model is to reason, where its template asks: none ends it at once, minimal " +
+        "is low, more than high is high.",
+    }),
+    summary: ignored("How the reasoning is to be summed up; here it comes whole."),
+  }, wants("an object")).nullish().meta({ description: "How the model reasons." }),
+  reasoning_budget: integer(
+    -1,
+    2 ** 31,
+    "Tokens of reasoning at most: then it is ended, and the answer begins. 0 is none, -1 no limit; " +
+      "absent: what the server was started with.",
+  ),
+  truncation: oneOf(TRUNCATIONS).nullish().meta({
+    description:
+      "auto: where the context has no room for all that was said, the oldest turns are " +
+      "left out. disabled (default): that is an error.",
+  }),
+  chat_template_kwargs: object("Variables for the template, such as enable_thinking."),
+  chat_template: string("One of the templates that the model's file has by name."),
+  conversation: unsupported,
+  prompt: unsupported,
+};
+
+/** What a schema with {@link conversationFields} gives of them. */
+export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>>;
+
+/** The body of `POST /v1/responses`. */
+export const ResponsesRequest = z.object({
+  ...conversationFields,
+  max_output_tokens: integer(
+    1,
+    2 ** 31,
+    "Tokens drawn at most, reasoning included; absent: as many as the context has room for.",
+  ),
+  stream: boolean("Whether the response comes in pieces, as server-sent events."),
+  stream_options: ignored("How it is streamed."),
+  store: boolean(
+    "Whether it is kept, for previous_response_id and to be fetched; default true.",
+  ),
+  metadata,
+  include: z.preprocess(
+    (value) => value ?? undefined,
+    arrayOf(z.string(wants("a string")), "an array of strings").optional(),
+  ).meta({
+    type: ["array", "null"],
+    description: "message.output_text.logprobs: the text's tokens carry their log-probabilities. " +
+      "reasoning.encrypted_content: reasoning has it. Others that OpenAI has do nothing.",
+  }),
+  top_logprobs: integer(0, 20, "So many likeliest tokens in the place of each."),
+  text: z.object({
+    format: TextFormat.nullish().meta({
+      description: "json_schema: the answer's text is JSON that the schema accepts. json_object: " +
+        "it is a JSON object. text (default): it is free.",
+    }),
+    verbosity: oneOf(VERBOSITIES).nullish().meta({
+      description: "How long the answer is to be. Accepted, without effect.",
+    }),
+  }, wants("an object")).nullish().meta({ description: "What the answer's text is to be like." }),
+  ...samplingFields,
+  ...constraintFields,
+  background: boolean("Not supported but for false."),
+  context_management: z.array(z.unknown(), wants("an array")).nullish().meta({
+    description: "Not supported: absent or empty.",
+  }),
+  moderation: unsupported,
+  max_tool_calls: ignored("How often OpenAI's own tools may be called; there are none here."),
+  user: string("Who asks. Accepted, without effect."),
+  safety_identifier: string("Who asks. Accepted, without effect."),
+  prompt_cache_key: string(
+    "Which cache serves the request; here prompts that begin alike share it. Accepted, without effect.",
+  ),
+  prompt_cache_options: ignored("How the prompt is cached."),
+  prompt_cache_retention: ignored("How long the prompt is cached."),
+  service_tier: ignored("How urgent the answer is."),
+}, wants("a JSON object")).meta({ id: "ResponsesRequest" });
+
+/** The checked body of `POST /v1/responses`. */
+export type ResponsesRequest = z.output<typeof ResponsesRequest>;
+
+/** The body of `POST /v1/responses/input_tokens`. */
+export const InputTokensRequest = z.object(conversationFields, wants("a JSON object"))
+  .meta({ id: "InputTokensRequest" });

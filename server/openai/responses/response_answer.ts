@@ -1,0 +1,123 @@
+import type { Generation, GenerationChunk, Usage } from "../../../engine/mod.ts";
+import type { Answer } from "../../answer.ts";
+import { type HttpError, toHttpError } from "../../errors.ts";
+import { chunksOf } from "../../generations.ts";
+import { OutputItems, type OutputOptions } from "./output_items.ts";
+import { withPauses } from "./pauses.ts";
+import type { ResponseObject, ResponseUsage, UncountedEvent } from "./response_schemas.ts";
+
+/** What an answer is made with. */
+export interface ResponseOptions extends OutputOptions {
+  /** Called with the response when it is done, before the client has its end. */
+  readonly keep: (response: ResponseObject) => void;
+  /** After how much silence a stream has an event that says nothing, in milliseconds. */
+  readonly keepAliveMs: number;
+}
+
+/** A response on its way: the running generation, as one answer or as events. */
+export class ResponseAnswer implements Answer {
+  readonly done: Promise<void>;
+  private readonly output: OutputItems;
+
+  /** @param head The response as it begins. */
+  constructor(
+    private readonly head: ResponseObject,
+    private readonly generation: Generation,
+    private readonly options: ResponseOptions,
+  ) {
+    this.done = generation.done;
+    this.output = new OutputItems(options);
+  }
+
+  async whole(): Promise<ResponseObject> {
+    let whole: ResponseObject | undefined;
+    for await (const { chunk } of chunksOf([this.generation])) {
+      for (const _ of this.output.push(chunk));
+      const ended = this.ended(chunk);
+      if (ended === undefined) continue;
+      for (const _ of this.output.end(ended.status));
+      whole = ended;
+    }
+    // A generation that ends without a last chunk throws.
+    this.options.keep(whole!);
+    return whole!;
+  }
+
+  /** The response's events as JSON; each begins with its type. */
+  async *events(): AsyncGenerator<string> {
+    let count = 0;
+    for await (const { type, ...rest } of this.uncounted()) {
+      yield JSON.stringify({ type, sequence_number: count++, ...rest });
+    }
+  }
+
+  cancel(): void {
+    this.generation.cancel();
+  }
+
+  private async *uncounted(): AsyncGenerator<UncountedEvent> {
+    // Clients of agents give up streams that are silent for minutes, whatever comments say.
+    yield { type: "response.created", response: this.head };
+    yield { type: "response.in_progress", response: this.head };
+    try {
+      const chunks = withPauses(chunksOf([this.generation]), this.options.keepAliveMs);
+      for await (const next of chunks) {
+        if (next === undefined) {
+          yield { type: "keepalive" };
+          continue;
+        }
+        yield* this.output.push(next.chunk);
+        const ended = this.ended(next.chunk);
+        if (ended === undefined) continue;
+        yield* this.output.end(ended.status);
+        this.options.keep(ended);
+        yield { type: `response.${ended.status}`, response: ended };
+      }
+    } catch (error) {
+      yield { type: "response.failed", response: this.failed(toHttpError(error)) };
+    }
+  }
+
+  /** The response as the last chunk ends it; undefined for the others. Its output is that of the moment. */
+  private ended(
+    { finishReason, usage }: GenerationChunk,
+  ): ResponseObject & { status: "completed" | "incomplete" } | undefined {
+    if (finishReason === undefined || usage === undefined) return undefined;
+    const complete = finishReason !== "length";
+    return {
+      ...this.head,
+      status: complete ? "completed" : "incomplete",
+      completed_at: complete ? Math.floor(Date.now() / 1000) : null,
+      incomplete_details: complete ? null : { reason: "max_output_tokens" },
+      output: this.output.items,
+      usage: usageOf(usage),
+    };
+  }
+
+  private failed(error: HttpError): ResponseObject {
+    const { status, message } = error;
+    const code = status === 429
+      ? "rate_limit_exceeded"
+      : status < 500
+      ? "invalid_prompt"
+      : "server_error";
+    return {
+      ...this.head,
+      status: "failed",
+      error: { code, message },
+      output: this.output.items,
+    };
+  }
+}
+
+function usageOf(
+  { promptTokens, cachedTokens, completionTokens, reasoningTokens }: Usage,
+): ResponseUsage {
+  return {
+    input_tokens: promptTokens,
+    input_tokens_details: { cached_tokens: cachedTokens, cache_write_tokens: 0 },
+    output_tokens: completionTokens,
+    output_tokens_details: { reasoning_tokens: reasoningTokens },
+    total_tokens: promptTokens + completionTokens,
+  };
+}

@@ -1,0 +1,181 @@
+import { z } from "zod";
+import { Item, OutputItem, OutputPart, TextLogprob } from "./item_schemas.ts";
+
+const tokens = (description: string) => z.int().min(0).meta({ description });
+
+/** Tokens that a response took. */
+export const ResponseUsage = z.strictObject({
+  input_tokens: tokens("Tokens of the prompt."),
+  input_tokens_details: z.strictObject({
+    cached_tokens: tokens("Those that were found in the prefix cache."),
+    cache_write_tokens: tokens("Always 0: keeping a prompt costs nothing."),
+  }),
+  output_tokens: tokens("Tokens drawn, end tokens and reasoning included."),
+  output_tokens_details: z.strictObject({
+    reasoning_tokens: tokens("Tokens drawn that are reasoning."),
+  }),
+  total_tokens: tokens("Both together."),
+}).meta({ id: "ResponseUsage", description: "Tokens that a response took." });
+export type ResponseUsage = z.output<typeof ResponseUsage>;
+
+const echoed = (description: string) => z.string().nullable().meta({ description });
+const seconds = (description: string) => z.int().meta({ description });
+
+/** A response, on its way or done. */
+export const ResponseObject = z.strictObject({
+  id: z.string(),
+  object: z.literal("response"),
+  created_at: seconds("Seconds since 1970."),
+  completed_at: seconds("When it was done, in seconds since 1970.").nullable(),
+  status: z.enum(["in_progress", "completed", "incomplete", "failed"]),
+  error: z.strictObject({ code: z.string(), message: z.string() }).nullable().meta({
+    description: "Why it failed.",
+  }),
+  incomplete_details: z.strictObject({ reason: z.literal("max_output_tokens") }).nullable().meta({
+    description: "Why it is incomplete: max_output_tokens, or the end of the context.",
+  }),
+  model: z.string(),
+  output: z.array(OutputItem),
+  usage: ResponseUsage.nullable(),
+  instructions: echoed("As in the request, like all below."),
+  previous_response_id: z.string().nullable(),
+  max_output_tokens: z.int().nullable(),
+  max_tool_calls: z.null(),
+  metadata: z.record(z.string(), z.string()),
+  parallel_tool_calls: z.boolean(),
+  reasoning: z.strictObject({ effort: z.string().nullable(), summary: z.null() }),
+  store: z.boolean(),
+  temperature: z.number(),
+  text: z.strictObject({
+    format: z.looseObject({ type: z.string() }),
+    verbosity: z.string(),
+  }),
+  tool_choice: z.union([z.string(), z.looseObject({ type: z.string() })]),
+  tools: z.array(z.looseObject({ type: z.string() })),
+  top_logprobs: z.int(),
+  top_p: z.number(),
+  truncation: z.string(),
+  access_programs: z.null(),
+  background: z.literal(false),
+  conversation: z.null(),
+  moderation: z.null(),
+  prompt: z.null(),
+  prompt_cache_key: z.string().nullable(),
+  safety_identifier: z.string().nullable(),
+  service_tier: z.literal("default"),
+  user: z.string().optional(),
+}).meta({ id: "Response" });
+export type ResponseObject = z.output<typeof ResponseObject>;
+
+const sequence_number = z.int().min(0).meta({ description: "The events of a stream, counted." });
+
+const lifecycle = <T extends string>(type: T, id: string) =>
+  z.strictObject({ type: z.literal(type), sequence_number, response: ResponseObject }).meta({ id });
+
+const output_index = z.int().min(0).meta({ description: "Which item of the output." });
+const itemFields = { item_id: z.string(), output_index };
+const partFields = {
+  ...itemFields,
+  content_index: z.literal(0).meta({ description: "Which part of its content." }),
+};
+
+const itemEvent = <T extends string>(type: T, id: string) =>
+  z.strictObject({ type: z.literal(type), sequence_number, output_index, item: OutputItem })
+    .meta({ id });
+const partEvent = <T extends string>(type: T, id: string) =>
+  z.strictObject({ type: z.literal(type), sequence_number, ...partFields, part: OutputPart })
+    .meta({ id });
+
+const OutputTextDelta = z.strictObject({
+  type: z.literal("response.output_text.delta"),
+  sequence_number,
+  ...partFields,
+  delta: z.string(),
+  logprobs: z.array(TextLogprob),
+}).meta({ id: "ResponseOutputTextDelta" });
+const OutputTextDone = z.strictObject({
+  type: z.literal("response.output_text.done"),
+  sequence_number,
+  ...partFields,
+  text: z.string(),
+  logprobs: z.array(TextLogprob),
+}).meta({ id: "ResponseOutputTextDone" });
+const ReasoningTextDelta = z.strictObject({
+  type: z.literal("response.reasoning_text.delta"),
+  sequence_number,
+  ...partFields,
+  delta: z.string(),
+}).meta({ id: "ResponseReasoningTextDelta" });
+const ReasoningTextDone = z.strictObject({
+  type: z.literal("response.reasoning_text.done"),
+  sequence_number,
+  ...partFields,
+  text: z.string(),
+}).meta({ id: "ResponseReasoningTextDone" });
+const ArgumentsDelta = z.strictObject({
+  type: z.literal("response.function_call_arguments.delta"),
+  sequence_number,
+  ...itemFields,
+  delta: z.string(),
+}).meta({ id: "ResponseFunctionCallArgumentsDelta" });
+const ArgumentsDone = z.strictObject({
+  type: z.literal("response.function_call_arguments.done"),
+  sequence_number,
+  ...itemFields,
+  arguments: z.string(),
+}).meta({ id: "ResponseFunctionCallArgumentsDone" });
+const KeepAlive = z.strictObject({ type: z.literal("keepalive"), sequence_number }).meta({
+  id: "ResponseKeepAlive",
+});
+
+/** The events of a stream that begins, in the order in which they first come. */
+export const RESPONSE_EVENTS = [
+  lifecycle("response.created", "ResponseCreated"),
+  lifecycle("response.in_progress", "ResponseInProgress"),
+  KeepAlive,
+  itemEvent("response.output_item.added", "ResponseOutputItemAdded"),
+  partEvent("response.content_part.added", "ResponseContentPartAdded"),
+  ReasoningTextDelta,
+  ReasoningTextDone,
+  OutputTextDelta,
+  OutputTextDone,
+  partEvent("response.content_part.done", "ResponseContentPartDone"),
+  ArgumentsDelta,
+  ArgumentsDone,
+  itemEvent("response.output_item.done", "ResponseOutputItemDone"),
+  lifecycle("response.completed", "ResponseCompleted"),
+  lifecycle("response.incomplete", "ResponseIncomplete"),
+  lifecycle("response.failed", "ResponseFailed"),
+] as const;
+export const ResponseEvent = z.union(RESPONSE_EVENTS);
+export type ResponseEvent = z.output<typeof ResponseEvent>;
+
+/** An event before it is counted. */
+export type UncountedEvent = {
+  [Type in ResponseEvent["type"]]: Omit<ResponseEvent & { type: Type }, "sequence_number">;
+}[ResponseEvent["type"]];
+
+/** The answer of `DELETE /v1/responses/{id}`. */
+export const DeletedResponse = z.strictObject({
+  id: z.string(),
+  object: z.literal("response"),
+  deleted: z.literal(true),
+}).meta({ id: "DeletedResponse" });
+export type DeletedResponse = z.output<typeof DeletedResponse>;
+
+/** The answer of `GET /v1/responses/{id}/input_items`. */
+export const InputItemList = z.strictObject({
+  object: z.literal("list"),
+  data: z.array(Item),
+  first_id: z.string().nullable(),
+  last_id: z.string().nullable(),
+  has_more: z.boolean(),
+}).meta({ id: "InputItemList" });
+export type InputItemList = z.output<typeof InputItemList>;
+
+/** The answer of `POST /v1/responses/input_tokens`. */
+export const InputTokens = z.strictObject({
+  object: z.literal("response.input_tokens"),
+  input_tokens: tokens("Tokens of the prompt."),
+}).meta({ id: "InputTokens" });
+export type InputTokens = z.output<typeof InputTokens>;

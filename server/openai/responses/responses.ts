@@ -1,0 +1,174 @@
+import type { Hono } from "hono";
+import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
+import { answer, type AnswerEnds, withModel } from "../../answer.ts";
+import { readJson } from "../../body.ts";
+import type { ServerContext, ServerEnv } from "../../context.ts";
+import { type ConversationPrompt, conversationPrompt } from "../../conversation.ts";
+import { HttpError } from "../../errors.ts";
+import type { ServedModel } from "../../models/models.ts";
+import { parseBody } from "../../parse_body.ts";
+import { route } from "../../route.ts";
+import { engineRequest } from "../../sampling_fields.ts";
+import { messagesOf } from "./conversation.ts";
+import { readInput } from "./input_items.ts";
+import type { Item } from "./item_schemas.ts";
+import {
+  type ConversationFields,
+  InputTokensRequest,
+  ResponsesRequest,
+} from "./request_schemas.ts";
+import { ResponseAnswer } from "./response_answer.ts";
+import { responseHead } from "./response_head.ts";
+import type { InputTokens } from "./response_schemas.ts";
+import { conversationOf, type ResponseStore, type StoredResponse } from "./store.ts";
+import { textConstraint } from "./text_format.ts";
+import { readTools, type ToolUse } from "./tools.ts";
+import { truncatedPrompt } from "./truncation.ts";
+import { refuseUnsupported } from "./unsupported.ts";
+
+/** What a body says of the conversation. */
+interface Asked {
+  readonly chat: ChatRequest;
+  readonly input: readonly Item[];
+  readonly previous?: StoredResponse;
+  readonly toolUse: ToolUse;
+}
+
+/** `POST /v1/responses` and `POST /v1/responses/input_tokens`, as OpenAI has them. */
+export function responsesRoutes(
+  app: Hono<ServerEnv>,
+  server: ServerContext,
+  store: ResponseStore,
+): void {
+  route(app, "/v1/responses", {
+    POST: async (c) => {
+      const body = parseBody(ResponsesRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      refuseUnsupported(body);
+      const asked = readConversation(body, store);
+      const constraint = constraintOf(body);
+      return await answer(c, server, body, async (model, ends) => {
+        const wanted = body.max_output_tokens ?? undefined;
+        const generation = model.engine.generate({
+          ...engineRequest(body),
+          ...await promptOf(server, model, body, asked, ends, wanted),
+          constraint,
+          maxTokens: wanted,
+          topLogprobs: topLogprobs(body),
+          signal: ends.signal,
+        });
+        const { input, previous, toolUse } = asked;
+        return new ResponseAnswer(responseHead(model, body), generation, {
+          given: toolUse.given,
+          tokenizer: topLogprobs(body) === undefined ? undefined : model.engine.tokenizer,
+          encrypted: body.include?.includes("reasoning.encrypted_content") ?? false,
+          keepAliveMs: server.commentMs,
+          keep: (response) => {
+            if (body.store !== false) store.put({ response, input, previous });
+          },
+        });
+      });
+    },
+  });
+  route(app, "/v1/responses/input_tokens", {
+    POST: async (c) => {
+      const body = parseBody(InputTokensRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      refuseUnsupported(body);
+      const asked = readConversation(body, store);
+      return await withModel(c, server, body, async (model, ends) => {
+        const { prompt } = await promptOf(server, model, body, asked, ends);
+        const input_tokens = prompt.length;
+        return c.json({ object: "response.input_tokens", input_tokens } satisfies InputTokens);
+      });
+    },
+  });
+}
+
+/**
+ * The conversation of a body: what it brings, after what was said and answered before.
+ *
+ * @throws {HttpError} 400 for what cannot be read, and for a response that is not kept.
+ */
+function readConversation(body: ConversationFields, store: ResponseStore): Asked {
+  const previous = previousResponse(body, store);
+  const input = readInput(body.input, (id) => store.item(id));
+  const toolUse = readTools(body);
+  const { effort } = body.reasoning ?? {};
+  const chat: ChatRequest = {
+    messages: messagesOf(body.instructions ?? undefined, [...conversationOf(previous), ...input]),
+    templateVariables: {
+      // The two names that templates know it by.
+      ...effort === "none" ? { enable_thinking: false, thinking: false } : {},
+      ...body.chat_template_kwargs,
+    },
+    reasoningEffort: effortOf(effort),
+    templateName: body.chat_template ?? undefined,
+    tools: toolUse.tools,
+    toolChoice: toolUse.toolChoice,
+    parallelToolCalls: body.parallel_tool_calls ?? true,
+  };
+  return { chat, input, previous, toolUse };
+}
+
+function previousResponse(
+  { previous_response_id: id }: ConversationFields,
+  store: ResponseStore,
+): StoredResponse | undefined {
+  if (id == null) return undefined;
+  const found = store.get(id);
+  if (found !== undefined) return found;
+  throw new HttpError(400, "previous_response_not_found", notKept(id, store), {
+    param: "previous_response_id",
+  });
+}
+
+/** What a client is told that asks for a response that is not there. */
+export function notKept(id: string, { limits: { count, bytes } }: ResponseStore): string {
+  return `There is no response ${
+    JSON.stringify(id.slice(0, 80))
+  } here. The server keeps the last ${count} of them, and no more ` +
+    `than ${
+      bytes / 2 ** 20
+    } MiB, in memory until it ends; those with store false not at all. Send the whole ` +
+    "conversation as input.";
+}
+
+/** Templates know three efforts at most, and those that reason can be told not to in another way. */
+function effortOf(
+  effort: NonNullable<ConversationFields["reasoning"]>["effort"],
+): string | undefined {
+  if (effort == null || effort === "none") return undefined;
+  if (effort === "minimal") return "low";
+  return effort === "xhigh" || effort === "max" ? "high" : effort;
+}
+
+function promptOf(
+  server: ServerContext,
+  model: ServedModel,
+  body: ConversationFields,
+  { chat }: Asked,
+  ends: AnswerEnds,
+  wanted?: number,
+): Promise<ConversationPrompt> {
+  const budget = body.reasoning_budget ?? (body.reasoning?.effort === "none" ? 0 : undefined);
+  const prompt = (chat: ChatRequest) => conversationPrompt(server, model, chat, budget, ends);
+  if (body.truncation !== "auto") return prompt(chat);
+  return truncatedPrompt(chat, prompt, model.engine.contextTokens, wanted);
+}
+
+/** What the answer's text must be like; undefined where the body says nothing of it. */
+function constraintOf(body: ResponsesRequest): Constraint | undefined {
+  const { constraint } = engineRequest(body);
+  const own = textConstraint(body.text?.format);
+  if (constraint === undefined || own === undefined) return constraint ?? own;
+  throw new HttpError(
+    400,
+    "invalid_request",
+    `${constraint.param} and text.format both say what the answer must be like. Send one of them.`,
+    { param: "text.format" },
+  );
+}
+
+function topLogprobs({ include, top_logprobs }: ResponsesRequest): number | undefined {
+  const wanted = include?.includes("message.output_text.logprobs") ?? false;
+  return wanted || top_logprobs ? top_logprobs ?? 0 : undefined;
+}

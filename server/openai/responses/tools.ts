@@ -1,0 +1,154 @@
+/**
+ * The functions that a request brings, and which of them an answer calls.
+ *
+ * @module
+ */
+import type { Tool, ToolChoice } from "../../../engine/mod.ts";
+import { HttpError, unsupported } from "../../errors.ts";
+import { describe } from "../../fields.ts";
+import { wrongField } from "../../parse_body.ts";
+import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The tools of a request. */
+export interface ToolUse {
+  readonly tools: readonly Tool[];
+  readonly toolChoice: ToolChoice;
+  /** The namespace and the name that a client knows a function by. */
+  readonly given: ReadonlyMap<string, { readonly name: string; readonly namespace?: string }>;
+}
+
+/** What the model knows a function by. */
+export function toolName(name: string, namespace?: string): string {
+  return namespace === undefined ? name : `${namespace}.${name}`;
+}
+
+/**
+ * The tools of a body.
+ *
+ * @throws {HttpError} 400 naming the tool: for other types than functions, names that are there twice, and choices
+ * of what is not there.
+ */
+export function readTools({ tools = [], tool_choice }: ConversationFields): ToolUse {
+  const all: Tool[] = [];
+  const given = new Map<string, { name: string; namespace?: string }>();
+  const add = (tool: GivenTool, at: string, namespace?: string) => {
+    const { name, description, parameters } = tool;
+    if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
+    const full = toolName(name, namespace);
+    if (given.has(full)) {
+      throw new HttpError(
+        400,
+        "invalid_request",
+        `${at}.name: there are two functions called ${
+          JSON.stringify(full.slice(0, 80))
+        }. Give each a name of its own.`,
+        { param: `${at}.name` },
+      );
+    }
+    given.set(full, namespace === undefined ? { name } : { name, namespace });
+    all.push({
+      name: full,
+      description: description ?? undefined,
+      parameters: parameters ?? undefined,
+    });
+  };
+  for (const [index, tool] of tools.entries()) {
+    const at = `tools.${index}`;
+    if (tool.type === "function") add(tool, at);
+    else if (tool.type === "namespace") addNamespace(tool, at, add);
+    else refuseType(tool.type, at);
+  }
+  return { ...chosen(all, given, tool_choice), given };
+}
+
+/** Functions that belong together: the model knows each by both names. */
+function addNamespace(
+  { name: namespace, tools }: GivenTool,
+  at: string,
+  add: (tool: GivenTool, at: string, namespace: string) => void,
+): void {
+  if (typeof namespace !== "string") throw wrongField(`${at}.name`, "a string", namespace);
+  if (!Array.isArray(tools)) throw wrongField(`${at}.tools`, "an array of functions", tools);
+  for (const [index, tool] of tools.entries()) {
+    const place = `${at}.tools.${index}`;
+    const { type, description, parameters, ...rest } = fieldsOf(tool, place);
+    if (type !== "function") refuseType(type, place);
+    if (description != null && typeof description !== "string") {
+      throw wrongField(`${place}.description`, "a string", description);
+    }
+    const isObject = typeof parameters === "object" && !Array.isArray(parameters);
+    if (parameters != null && !isObject) {
+      throw wrongField(`${place}.parameters`, "an object", parameters);
+    }
+    add({ ...rest, type, description, parameters } as GivenTool, place, namespace);
+  }
+}
+
+function refuseType(type: unknown, at: string): never {
+  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  throw unsupported(
+    `${at}.type`,
+    `${at}.type: tools of the type ${
+      describe(type)
+    } are not supported: the client has to do what a model ` +
+      'asks for. Send tools of the type "function".',
+  );
+}
+
+/** The tools that may be called, and which of them are. */
+function chosen(
+  tools: readonly Tool[],
+  given: ToolUse["given"],
+  choice: unknown,
+): Pick<ToolUse, "tools" | "toolChoice"> {
+  if (choice == null) return { tools, toolChoice: "auto" };
+  if (typeof choice === "string") {
+    if (choice === "none" || choice === "auto") return { tools, toolChoice: choice };
+    if (choice === "required") return { tools: some(tools), toolChoice: choice };
+    throw wrongField("tool_choice", '"none", "auto", "required" or an object', choice);
+  }
+  const { type, name, mode, tools: allowed } = fieldsOf(choice, "tool_choice");
+  if (type === "function") {
+    return { tools, toolChoice: { name: known(given, name, "tool_choice.name") } };
+  }
+  if (type === "allowed_tools") {
+    if (mode !== "auto" && mode !== "required") {
+      throw wrongField("tool_choice.mode", '"auto" or "required"', mode);
+    }
+    if (!Array.isArray(allowed) || allowed.length === 0) {
+      throw wrongField("tool_choice.tools", "an array of at least one tool", allowed);
+    }
+    const names = new Set(allowed.map((one, index) => {
+      const at = `tool_choice.tools.${index}`;
+      return known(given, fieldsOf(one, at).name, `${at}.name`);
+    }));
+    return { tools: tools.filter((tool) => names.has(tool.name)), toolChoice: mode };
+  }
+  if (typeof type !== "string") throw wrongField("tool_choice.type", "a string", type);
+  throw unsupported(
+    "tool_choice.type",
+    `tool_choice.type: ${describe(type)} is not supported. Choose "function" or "allowed_tools".`,
+  );
+}
+
+function some(tools: readonly Tool[]): readonly Tool[] {
+  if (tools.length > 0) return tools;
+  throw new HttpError(
+    400,
+    "invalid_request",
+    'tool_choice is "required", and there are no tools to call. Send some, or leave it out.',
+    { param: "tool_choice" },
+  );
+}
+
+function known(given: ToolUse["given"], name: unknown, at: string): string {
+  if (typeof name === "string" && given.has(name)) return name;
+  throw wrongField(at, "the name of a function of tools", name);
+}
+
+function fieldsOf(value: unknown, at: string): Fields {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  throw wrongField(at, "an object", value);
+}

@@ -1,0 +1,129 @@
+import { assert, assertEquals } from "@std/assert";
+import { InputTokens, ResponseObject } from "../server/openai/responses/response_schemas.ts";
+import { CASES as MANY, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { HELLO, startChat } from "./server_chat_fixture.ts";
+import { readError, type TestServer } from "./server_fixture.ts";
+import { assembled, readResponseEvents } from "./server_responses_fixture.ts";
+
+const RESPONSES = "/v1/responses";
+const COUNT = "/v1/responses/input_tokens";
+
+const WHOLE = {
+  model: "golden",
+  input: [
+    { role: "developer", content: "d" },
+    { type: "message", role: "user", content: [{ type: "input_text", text: "Hé" }] },
+    {
+      type: "reasoning",
+      id: "rs_1",
+      summary: [],
+      content: [{ type: "reasoning_text", text: "t" }],
+      encrypted_content: "m40:YQ==",
+    },
+    {
+      type: "message",
+      id: "msg_1",
+      role: "assistant",
+      status: "completed",
+      content: [{ type: "output_text", text: "c", annotations: [], logprobs: [] }],
+    },
+    { role: "user", content: "b" },
+  ],
+  instructions: "I",
+  max_output_tokens: 3,
+  reasoning: { effort: "low", summary: "auto" },
+  text: { format: { type: "json_schema", name: "n", schema: { type: "integer" } } },
+  include: ["reasoning.encrypted_content", "message.output_text.logprobs"],
+  top_logprobs: 2,
+  truncation: "auto",
+  metadata: { a: "b" },
+  temperature: 0.8,
+  top_p: 0.9,
+  keep_alive: "5m",
+};
+
+/** Bodies that are right, with every field between them. */
+const SEEDLINGS: readonly Seedling[] = [
+  [RESPONSES, { model: "golden", input: "Hello", max_output_tokens: 3 }],
+  [RESPONSES, WHOLE],
+  [RESPONSES, { ...WHOLE, stream: true, seed: 5 }],
+  [RESPONSES, {
+    max_output_tokens: 2,
+    input: HELLO,
+    stream: true,
+    store: false,
+    chat_template_kwargs: { enable_thinking: true },
+    reasoning_budget: 1,
+    parallel_tool_calls: false,
+    background: false,
+    conversation: null,
+    previous_response_id: null,
+    tool_choice: "auto",
+    tools: [],
+    user: "me",
+  }],
+  [COUNT, { model: "golden", input: "Hello" }],
+  [COUNT, WHOLE],
+];
+
+/** What fields of this dialect may be. */
+const VALUES: readonly unknown[] = [
+  { type: "input_text", text: "a" },
+  [{ type: "input_image", image_url: "data:" }],
+  [{ type: "function_call_output", call_id: "a", output: "b" }],
+  [{ type: "function_call", call_id: "a", name: "f", arguments: "{}" }],
+  [{ type: "reasoning", summary: [{ type: "summary_text", text: "s" }] }],
+  [{ type: "item_reference", id: "msg_1" }],
+  [{ id: "rs_1" }],
+  [{ role: "assistant", content: "" }],
+  [{ type: "__proto__", __proto__: { text: "a" } }],
+  [{ type: "function", name: "f", parameters: { type: "object" } }],
+  [{ type: "web_search" }],
+  { type: "function", name: "f" },
+  { type: "allowed_tools", mode: "auto", tools: [] },
+  { effort: "none" },
+  { effort: "max" },
+  { format: { type: "json_object" }, verbosity: "low" },
+  "required",
+  "auto",
+  "resp_1",
+];
+
+/** Sends a body and checks that the answer is one that a client of OpenAI's can live with. */
+async function check(
+  server: TestServer,
+  path: string,
+  body: string | Uint8Array<ArrayBuffer>,
+): Promise<number> {
+  const response = await send(server, path, body);
+  const { status } = response;
+  if (status !== 200) {
+    assert([400, 404, 429].includes(status), `${status}: ${await response.clone().text()}`);
+    const { message } = await readError(response, status);
+    assert(message.length < 1000, "an error is short whatever was sent");
+  } else if (response.headers.get("content-type") === "text/event-stream") {
+    const { status } = assembled(readResponseEvents(await response.text()));
+    assert(status === "completed" || status === "incomplete", status);
+  } else if (path === COUNT) {
+    InputTokens.parse(await response.json());
+  } else {
+    const made = ResponseObject.parse(await response.json());
+    if (made.store) {
+      const kept = await fetch(`${server.url}${RESPONSES}/${made.id}`);
+      assertEquals(await kept.json(), made);
+    }
+  }
+  return status;
+}
+
+// Few where nobody asks for more: tests/slow has more of them.
+const CASES = Deno.env.has("M40_FUZZ_CASES") ? MANY : 1200;
+
+Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx or 4xx in the shape of OpenAI's responses`, async () => {
+  const template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
+    "{% if enable_thinking %}<think>{% endif %}";
+  // Some are lost meanwhile.
+  const keptResponses = { count: 50, bytes: 2 ** 20 };
+  await using server = await startChat({ app: { keptResponses } }, template);
+  await fuzz(server, SEEDLINGS, check, VALUES, CASES);
+});
