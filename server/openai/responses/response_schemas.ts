@@ -69,8 +69,18 @@ export type ResponseObject = z.output<typeof ResponseObject>;
 
 const sequence_number = z.int().min(0).meta({ description: "The events of a stream, counted." });
 
-const lifecycle = <T extends string>(type: T, id: string) =>
-  z.strictObject({ type: z.literal(type), sequence_number, response: ResponseObject }).meta({ id });
+/** How the response is as a whole. */
+const ResponseState = z.strictObject({
+  type: z.enum([
+    "response.created",
+    "response.in_progress",
+    "response.completed",
+    "response.incomplete",
+    "response.failed",
+  ]),
+  sequence_number,
+  response: ResponseObject,
+}).meta({ id: "ResponseStateEvent" });
 
 const output_index = z.int().min(0).meta({ description: "Which item of the output." });
 const itemFields = { item_id: z.string(), output_index };
@@ -79,13 +89,18 @@ const partFields = {
   content_index: z.literal(0).meta({ description: "Which part of its content." }),
 };
 
-const itemEvent = <T extends string>(type: T, id: string) =>
-  z.strictObject({ type: z.literal(type), sequence_number, output_index, item: OutputItem })
-    .meta({ id });
-const partEvent = <T extends string>(type: T, id: string) =>
-  z.strictObject({ type: z.literal(type), sequence_number, ...partFields, part: OutputPart })
-    .meta({ id });
-
+const OutputItemEvent = z.strictObject({
+  type: z.enum(["response.output_item.added", "response.output_item.done"]),
+  sequence_number,
+  output_index,
+  item: OutputItem,
+}).meta({ id: "ResponseOutputItemEvent" });
+const ContentPartEvent = z.strictObject({
+  type: z.enum(["response.content_part.added", "response.content_part.done"]),
+  sequence_number,
+  ...partFields,
+  part: OutputPart,
+}).meta({ id: "ResponseContentPartEvent" });
 const OutputTextDelta = z.strictObject({
   type: z.literal("response.output_text.delta"),
   sequence_number,
@@ -128,32 +143,26 @@ const KeepAlive = z.strictObject({ type: z.literal("keepalive"), sequence_number
   id: "ResponseKeepAlive",
 });
 
-/** The events of a stream that begins, in the order in which they first come. */
+/** The events of a stream that begins. */
 export const RESPONSE_EVENTS = [
-  lifecycle("response.created", "ResponseCreated"),
-  lifecycle("response.in_progress", "ResponseInProgress"),
+  ResponseState,
   KeepAlive,
-  itemEvent("response.output_item.added", "ResponseOutputItemAdded"),
-  partEvent("response.content_part.added", "ResponseContentPartAdded"),
+  OutputItemEvent,
+  ContentPartEvent,
   ReasoningTextDelta,
   ReasoningTextDone,
   OutputTextDelta,
   OutputTextDone,
-  partEvent("response.content_part.done", "ResponseContentPartDone"),
   ArgumentsDelta,
   ArgumentsDone,
-  itemEvent("response.output_item.done", "ResponseOutputItemDone"),
-  lifecycle("response.completed", "ResponseCompleted"),
-  lifecycle("response.incomplete", "ResponseIncomplete"),
-  lifecycle("response.failed", "ResponseFailed"),
 ] as const;
 export const ResponseEvent = z.union(RESPONSE_EVENTS);
 export type ResponseEvent = z.output<typeof ResponseEvent>;
 
+type Uncounted<Event> = Event extends unknown ? Omit<Event, "sequence_number"> : never;
+
 /** An event before it is counted. */
-export type UncountedEvent = {
-  [Type in ResponseEvent["type"]]: Omit<ResponseEvent & { type: Type }, "sequence_number">;
-}[ResponseEvent["type"]];
+export type UncountedEvent = Uncounted<ResponseEvent>;
 
 /** The answer of `DELETE /v1/responses/{id}`. */
 export const DeletedResponse = z.strictObject({
