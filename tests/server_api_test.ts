@@ -20,6 +20,7 @@ const BODIES: Record<string, Record<string, unknown>> = {
   "/v1/chat/completions": { messages: HELLO, max_tokens: 3, logprobs: true, top_logprobs: 2, n: 2 },
   "/v1/messages": { messages: HELLO, max_tokens: 3 },
   "/v1/messages/count_tokens": { messages: HELLO },
+  "/v1/embeddings": { input: "Hello" },
   "/v1/responses": { input: "Hello", max_output_tokens: 3 },
   "/v1/responses/input_tokens": { input: "Hello" },
   "/v1/completions": { prompt: "Hello", max_tokens: 3, logprobs: 2, echo: true },

@@ -61,23 +61,21 @@ export function assembled(events: readonly ResponseEvent[]): ResponseObject {
   const output: OutputItem[] = [];
   let open: OutputItem | undefined;
   for (const event of others) {
-    if (event.type === "response.output_item.added") {
+    if (!("item" in event)) {
+      assert("item_id" in event && open !== undefined, JSON.stringify(event));
+      assertEquals([event.item_id, event.output_index], [open.id, output.length - 1]);
+      grow(open, event);
+    } else if (event.type === "response.output_item.added") {
       assertEquals([open, event.output_index], [undefined, output.length]);
       assertEquals(event.item.status, "in_progress");
       open = structuredClone(event.item);
       output.push(open);
-      continue;
-    }
-    assert("output_index" in event && open !== undefined, JSON.stringify(event));
-    assertEquals(event.output_index, output.length - 1);
-    if (event.type === "response.output_item.done") {
+    } else {
+      assertEquals(event.output_index, output.length - 1);
       const { encrypted_content: _, ...rest } = { encrypted_content: "", ...event.item };
       assertEquals({ ...open, status: rest.status }, rest, "what came in pieces is what is done");
       output[output.length - 1] = event.item;
       open = undefined;
-    } else {
-      assertEquals(event.item_id, open.id);
-      grow(open, event);
     }
   }
   assertEquals(open, undefined, "every item ends");
