@@ -2,6 +2,7 @@ import type { MetadataEntry } from "../../../engine/gguf/metadata.ts";
 import {
   type AddWeight,
   count,
+  counts,
   type Dimensions,
   dimensionsMetadata,
   type ExpertDimensions,
@@ -37,6 +38,9 @@ export function qwen35Shape(
 ): Shape {
   const { hiddenSize, mixture } = d;
   const replaced: Record<string, MetadataEntry> = { "rope.dimension_count": count(d.rotated) };
+  // Pairs of values that turn with time, height, width: text has one position for all of them.
+  const third = Math.ceil(d.rotated / 6);
+  const sections = [third, third, d.rotated / 2 - 2 * third, 0];
   return {
     ...d,
     architecture: mixture ? "qwen35moe" : "qwen35",
@@ -48,6 +52,7 @@ export function qwen35Shape(
           ["expert_shared_feed_forward_length", count(mixture.sharedFeedForward)] as const,
         ]
         : []),
+      ["rope.dimension_sections", counts(sections)],
       ["ssm.conv_kernel", count(d.kernel)],
       ["ssm.state_size", count(d.stateDimension)],
       ["ssm.group_count", count(d.stateKeyHeads)],
