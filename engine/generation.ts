@@ -23,6 +23,8 @@ export interface GeneratedToken {
   readonly text: string;
   /** Whether it is one of reasoning, or ends it. */
   readonly reasoning?: true;
+  /** Whether it is one of calls of tools. */
+  readonly call?: true;
   /** Natural logarithm of its probability by the model; where log-probabilities were asked for. */
   readonly logprob?: number;
   /** The likeliest tokens in its place, likeliest first. */
@@ -264,20 +266,30 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     const piece = this.read(sample.token);
     const isReasoning = before || (this.reader?.inReasoning ?? false);
     if (isReasoning) this.reasoningTokens++;
-    const token = this.describe(sample, isReasoning);
-    const { text, stopped } = this.stops.push(piece.text);
-    const { reasoning } = piece;
+    const tokens = [this.describe(sample, isReasoning)];
+    const { stopped, ...said } = this.untilStop(piece);
     if (stopped) {
-      this.emitLast({ reasoning, text, tokens: [token], finishReason: "stop" });
+      this.emitLast({ ...said, tokens, finishReason: "stop" });
       return false;
     }
     if (this.drawn >= this.plan.maxTokens) {
-      this.finish("length", [token], { reasoning, text });
+      this.finish("length", tokens, said);
       return false;
     }
-    this.emit({ reasoning, text, tokens: [token] });
+    this.emit({ ...said, tokens });
     this.plan.steering?.prepare?.();
     return true;
+  }
+
+  /** A piece up to the first stop string in its content; behind content that a call follows there can be none. */
+  private untilStop(
+    { reasoning, text, toolCalls }: OutputPiece,
+  ): OutputPiece & { stopped: boolean } {
+    const { text: certain, stopped } = this.stops.push(text);
+    if (stopped || toolCalls === undefined || toolCalls.length === 0) {
+      return { reasoning, text: certain, stopped };
+    }
+    return { reasoning, text: certain + this.stops.flush(), toolCalls, stopped };
   }
 
   /** What a token adds to the output, its reasoning told from its content. */
@@ -301,15 +313,16 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private finish(
     finishReason: FinishReason,
     tokens: GeneratedToken[],
-    { reasoning, text }: OutputPiece = NO_OUTPUT,
+    { reasoning, text, toolCalls = [] }: OutputPiece = NO_OUTPUT,
   ): void {
     const held = this.decoder.flush();
     const end = this.reader?.flush(held) ?? { reasoning: "", text: held };
-    const last = this.stops.push(end.text);
-    const rest = last.stopped ? last.text : last.text + this.stops.flush();
+    const last = this.untilStop(end);
+    const calls = [...toolCalls, ...last.toolCalls ?? []];
     this.emitLast({
-      reasoning: reasoning + end.reasoning,
-      text: text + rest,
+      reasoning: reasoning + last.reasoning,
+      text: text + last.text + (last.stopped ? "" : this.stops.flush()),
+      ...(calls.length === 0 ? {} : { toolCalls: calls }),
       tokens,
       finishReason: last.stopped ? "stop" : finishReason,
     });
@@ -350,6 +363,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   private describe(sample: Sample, isReasoning: boolean): GeneratedToken {
+    const isCall = this.reader?.inCalls ?? false;
     // A model may have more logits than its vocabulary has tokens; those stand for nothing.
     const text = (token: number) =>
       token < this.tokenizer.vocabSize ? this.services.texts.of(token) : "";
@@ -357,6 +371,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       token: sample.token,
       text: text(sample.token),
       ...(isReasoning ? { reasoning: true } : {}),
+      ...(isCall ? { call: true } : {}),
       ...(this.plan.topLogprobs === undefined ? {} : {
         logprob: sample.logprob,
         top: sample.top.map(({ token, logprob }) => ({ token, text: text(token), logprob })),

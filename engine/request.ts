@@ -1,4 +1,8 @@
 import type { OutputFormat } from "./chat/reasoning.ts";
+import { TaggedReasoning } from "./chat/tagged_reasoning.ts";
+import { toolConstraint } from "./chat/tools/tool_grammar.ts";
+import { ToolOutput } from "./chat/tools/tool_output.ts";
+import type { ToolUse } from "./chat/tools/tool_use.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
@@ -28,6 +32,8 @@ export interface GenerateRequest {
   parseSpecial?: boolean;
   /** How reasoning is told from content in the output, see {@link ChatFormat.prompt}; default: all is content. */
   format?: OutputFormat;
+  /** The tools that the answer may call, as {@link ChatPrompt.tools} has them. Not with `steering`, nor without an end. */
+  tools?: ToolUse;
   /** "separate" (default): reasoning is told from content, by `format`; "inline": the output is left as it is. */
   reasoning?: "separate" | "inline";
   /** Tokens of reasoning at most, then the model has to answer; 0 for none. Default: no limit. */
@@ -108,16 +114,29 @@ export class RequestChecker {
     const room = this.contextTokens - prompt.length;
     if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
     const maxTokens = Math.min(request.maxTokens ?? room, room);
-    const reasoning = reasoningOf(request, this.constraintOf(request, sampling));
+    const reasoning = reasoningOf(
+      { ...request, format: this.formatOf(request) },
+      this.constraintOf(request, sampling),
+    );
     const common = { prompt, maxTokens, sampling, stop, topLogprobs };
     return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
-  /** What holds the answer to its constraint. */
+  /** How the output is read, calls of tools told from its content. */
+  private formatOf({ format, tools }: GenerateRequest): OutputFormat | undefined {
+    if (tools === undefined) return format;
+    const { tokenizer } = this;
+    return new ToolOutput(format ?? new TaggedReasoning(tokenizer, "content"), tools, tokenizer);
+  }
+
+  /** What holds the answer to its constraint, and its calls to their tools. */
   private constraintOf(
-    { constraint, format, steering }: GenerateRequest,
+    { constraint: content, format, steering, tools }: GenerateRequest,
     { ignoreEos }: SamplingParameters,
   ): Steering | undefined {
+    const constraint = tools === undefined
+      ? content
+      : toolConstraint(this.tokenizer, tools, content);
     if (constraint === undefined) return steering;
     const { param = constraint.kind } = constraint;
     if (ignoreEos) {

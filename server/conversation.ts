@@ -13,7 +13,7 @@ import type { ServedModel } from "./models/models.ts";
 export type ConversationPrompt =
   & Pick<
     GenerateRequest,
-    "format" | "reasoning" | "reasoningBudget" | "timeoutMs"
+    "format" | "tools" | "reasoning" | "reasoningBudget" | "timeoutMs"
   >
   & { readonly prompt: readonly number[] };
 
@@ -50,11 +50,15 @@ export async function conversationPrompt(
   { signal, deadline }: Pick<AnswerEnds, "signal" | "deadline">,
 ): Promise<ConversationPrompt> {
   const writer = chatFormat(model);
-  const { tokens, format } = await deadline.within(signal, (ends) => writer.prompt(chat, ends));
+  const { tokens, format, tools } = await deadline.within(
+    signal,
+    (ends) => writer.prompt(chat, ends),
+  );
   const tokensOfReasoning = budget ?? server.reasoningBudget ?? -1;
   return {
     prompt: tokens,
     format,
+    tools,
     timeoutMs: deadline.millisecondsLeft,
     reasoning: server.reasoning,
     reasoningBudget: tokensOfReasoning < 0 ? undefined : tokensOfReasoning,

@@ -1,7 +1,7 @@
 import { assertEquals, assertRejects } from "@std/assert";
 import { TemplateRenderer } from "../engine/chat/template_renderer.ts";
 import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
-import { ENDLESS_TEMPLATE, jobOf } from "./render_jobs.ts";
+import { ENDLESS_TEMPLATE, jobOf, textOf } from "./render_jobs.ts";
 
 const ECHO = jobOf("{{ messages[0].content }}");
 const ENDLESS = jobOf(ENDLESS_TEMPLATE);
@@ -42,14 +42,16 @@ Deno.test("what a template says by raise_exception is what its user reads", asyn
     "invalid_request",
     "failed on this conversation",
   );
-  assertEquals(await renderer.render(jobOf("{{ nothing }}{{ none }}")), "None");
+  assertEquals(await textOf(renderer.render(jobOf("{{ nothing }}{{ none }}"))), "None");
   await renderer.close();
 });
 
 Deno.test("many renderings at once all get their own text", async () => {
   const renderer = new TemplateRenderer();
   const texts = Array.from({ length: 50 }, (_, i) => `text ${i}`);
-  const rendered = texts.map((text) => renderer.render(jobOf("[{{ messages[0].content }}]", text)));
+  const rendered = texts.map((text) =>
+    textOf(renderer.render(jobOf("[{{ messages[0].content }}]", text)))
+  );
   assertEquals(await Promise.all(rendered), texts.map((text) => `[${text}]`));
   await renderer.close();
 });
@@ -57,7 +59,7 @@ Deno.test("many renderings at once all get their own text", async () => {
 Deno.test("those that wait behind an endless template are rendered by the next thread", async () => {
   const renderer = new TemplateRenderer();
   const endless = renderer.render(ENDLESS);
-  const waiting = [1, 2, 3].map(() => renderer.render(ECHO));
+  const waiting = [1, 2, 3].map(() => textOf(renderer.render(ECHO)));
   await fails(endless, "invalid_request", "took more than 1000 ms and was ended");
   assertEquals(await Promise.all(waiting), ["hi", "hi", "hi"]);
   await renderer.close();
@@ -69,7 +71,7 @@ Deno.test("a signal cancels a rendering that waits, and one that goes on; others
   const abort = new AbortController();
   const running = renderer.render(ENDLESS, abort.signal);
   const waiting = renderer.render(ECHO, abort.signal);
-  const other = renderer.render(ECHO);
+  const other = textOf(renderer.render(ECHO));
   const ends = [fails(running, "cancelled"), fails(waiting, "cancelled")];
   abort.abort();
   await Promise.all(ends);
@@ -107,7 +109,7 @@ Deno.test("a thread that cannot be started fails those who wait, and the next on
     port.on("message", () => port.postMessage({ text: "there" }));
     port.postMessage("ready");`,
   );
-  assertEquals(await renderer.render(ECHO), "there");
+  assertEquals(await textOf(renderer.render(ECHO)), "there");
   await renderer.close();
   await Deno.remove(file);
 });
@@ -123,7 +125,7 @@ Deno.test("a thread that dies in the middle fails its own rendering; the others 
   await withThread(`import process from "node:process";\n${dying}`, async (renderer) => {
     for (const fault of ["throw", "exit"]) {
       const lost = renderer.render(jobOf("", fault));
-      const next = renderer.render(jobOf("", "well"));
+      const next = textOf(renderer.render(jobOf("", "well")));
       await fails(lost, "internal", "thread that renders chat templates failed");
       assertEquals(await next, "well");
     }

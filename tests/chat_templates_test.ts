@@ -6,6 +6,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import type { ChatMessage, ChatRequest } from "../engine/chat/conversation.ts";
 import { loadChat } from "../engine/chat/load.ts";
+import type { RenderMessage } from "../engine/chat/render_job.ts";
 import { renderTemplate } from "../engine/chat/render_template.ts";
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import { M40Error } from "../engine/errors.ts";
@@ -22,13 +23,13 @@ import {
 function render(template: string, messages: ChatMessage[], more: Partial<ChatRequest> = {}) {
   return renderTemplate({
     template,
-    messages,
+    messages: messages as RenderMessage[],
     continueFinal: more.continueFinal ?? false,
     specialTokens: { bos_token: "<s>", eos_token: "</s>" },
     variables: more.templateVariables ?? {},
     mark: "",
     endMark: "\ue001",
-  });
+  }).text;
 }
 
 const builtIn = (name: string) => BUILT_IN_TEMPLATES.get(name)!;

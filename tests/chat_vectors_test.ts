@@ -5,8 +5,9 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import type { ChatMessage, ChatRequest } from "../engine/chat/conversation.ts";
+import type { ChatRequest } from "../engine/chat/conversation.ts";
 import { JinjaTemplate } from "../engine/chat/jinja/template.ts";
+import type { RenderMessage } from "../engine/chat/render_job.ts";
 import { renderTemplate } from "../engine/chat/render_template.ts";
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import jinja from "./data/chat/jinja.json" with { type: "json" };
@@ -40,7 +41,7 @@ function render(template: string, request: ChatRequest, mark: string): string {
   const { messages, templateVariables = {}, reasoningEffort } = request;
   return renderTemplate({
     template,
-    messages: messages as ChatMessage[],
+    messages: messages as RenderMessage[],
     continueFinal: request.continueFinal ?? false,
     specialTokens: vectors.specialTokens,
     variables: {
@@ -50,7 +51,7 @@ function render(template: string, request: ChatRequest, mark: string): string {
     mark,
     endMark: END_MARK,
     now: new Date(vectors.now).getTime(),
-  });
+  }).text;
 }
 
 /** What came of it, in the form of the vectors: refusals and failures are told by their being there. */

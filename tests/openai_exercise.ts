@@ -200,8 +200,8 @@ async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
     );
   const range = await fails({ temperature: 9 });
   assertEquals([range.status, range.param, range.code], [400, "temperature", "invalid_request"]);
-  const tools = await fails({ tools: [{ type: "function", function: { name: "f" } }] });
-  assertEquals([tools.status, tools.param, tools.code], [400, "tools", "unsupported"]);
+  const tools = await fails({ functions: [{ name: "f" }] });
+  assertEquals([tools.status, tools.param, tools.code], [400, "functions", "unsupported"]);
   const unknown = await fails({ model: "nobody" });
   assertEquals([unknown.status, unknown.code], [404, "model_not_found"]);
   const empty = await fails({ messages: [] });

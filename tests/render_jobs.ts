@@ -1,4 +1,4 @@
-import type { RenderJob } from "../engine/chat/render_job.ts";
+import type { Rendered, RenderJob } from "../engine/chat/render_job.ts";
 
 /** A template whose few steps take so long that only the end of its thread ends them. */
 export const ENDLESS_TEMPLATE = "{% set a = 'a' * 8000000 %}" +
@@ -15,4 +15,9 @@ export function jobOf(template: string, content = "hi"): RenderJob {
     mark: "\ue000",
     endMark: "\ue001",
   };
+}
+
+/** The text that a rendering gives. */
+export async function textOf(rendered: Promise<Rendered>): Promise<string> {
+  return (await rendered).text;
 }

@@ -98,18 +98,19 @@ Deno.test("what a chat cannot do is refused by name, rather than done otherwise"
   const cases: [Record<string, unknown>, string, RegExp][] = [
     [says([{ type: "text", text: "a" }, image]), "messages.0.content.1", /"image_url".*text alone/],
     [says([audio]), "messages.0.content.0", /"input_audio"/],
-    [{ tools: [tool] }, "tools", /tools are not supported/],
-    [{ functions: [tool.function] }, "functions", /not supported/],
-    [{ tool_choice: "required" }, "tool_choice", /"required"/],
-    [{ tool_choice: { type: "function", function: { name: "f" } } }, "tool_choice", /an object/],
+    [{ tools: [tool, { type: "custom", custom: {} }] }, "tools.1.type", /"custom".*Send functions/],
+    [{ functions: [tool.function] }, "functions", /older form of tools. Send tools/],
+    [{ tools: [tool], tool_choice: { type: "allowed_tools" } }, "tool_choice", /"allowed_tools"/],
     [{ function_call: { name: "f" } }, "function_call", /not supported/],
     [{ modalities: ["text", "audio"] }, "modalities", /"audio"/],
     [{ audio: { voice: "alloy" } }, "audio", /not supported/],
     [{ web_search_options: {} }, "web_search_options", /not supported/],
     [
-      { messages: [...HELLO, { role: "assistant", content: null, tool_calls: calls }] },
-      "messages.1.tool_calls",
-      /tools are not supported/,
+      {
+        messages: [...HELLO, { role: "assistant", tool_calls: [{ ...calls[0], type: "custom" }] }],
+      },
+      "messages.1.tool_calls.0.type",
+      /calls of the type "custom"|the string "custom"/,
     ],
     [
       { messages: [...HELLO, { role: "assistant", function_call: calls[0].function }] },

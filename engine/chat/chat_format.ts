@@ -2,10 +2,17 @@ import { M40Error } from "../errors.ts";
 import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { checkRequest } from "./check_request.ts";
-import type { ChatMessage, ChatPrompt, ChatRequest } from "./conversation.ts";
+import type { ChatPrompt } from "./chat_prompt.ts";
+import type { ChatMessage, ChatRequest } from "./conversation.ts";
 import { beginnings, Protection } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
+import type { Rendered } from "./render_job.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
+import { toolFormatOf } from "./tools/formats.ts";
+import { GENERIC } from "./tools/generic.ts";
+import { type ShownTool, shownTool } from "./tools/shown_tool.ts";
+import type { ToolFormat } from "./tools/tool_format.ts";
+import type { ToolUse } from "./tools/tool_use.ts";
 
 /** The templates of a model. */
 export interface ChatTemplates {
@@ -63,15 +70,19 @@ export class ChatFormat {
     this.beginnings ??= beginnings(this.tokenizer);
     const protection = new Protection(this.tokenizer, this.beginnings, request, template);
     const { mark, endMark } = protection;
-    const marked = await this.renderer.render({
+    const format = this.toolFormatFor(request, template);
+    const rendered = await this.renderer.render({
       template,
       messages: messages.map((message) => protection.message(message)),
+      tools: format && request.tools!.map((tool) => protection.value(shownTool(tool)) as ShownTool),
+      toolsAsText: format === GENERIC,
       continueFinal,
       specialTokens: this.templates.specialTokens,
       variables: this.variables(request, protection),
       mark,
       endMark,
     }, signal);
+    const { text: marked } = rendered;
     const text = marked.replaceAll(mark, "");
     this.checkLength(text);
     const tokens = this.encode(marked, mark);
@@ -80,7 +91,17 @@ export class ChatFormat {
       text,
       tokens,
       format: formatOf(this.tokenizer, { template, text, tokens, unfinished }),
+      tools: format && toolUse(request, format, rendered),
     };
+  }
+
+  /** How the answer calls tools; undefined where it may not. */
+  private toolFormatFor(
+    { tools = [], toolChoice }: ChatRequest,
+    template: string,
+  ): ToolFormat | undefined {
+    if (tools.length === 0 || toolChoice === "none") return undefined;
+    return toolFormatOf(template, this.tokenizer);
   }
 
   /** Ends the thread that renders. */
@@ -138,4 +159,19 @@ export class ChatFormat {
     if (addBos && tokens[0] !== bos) tokens.unshift(bos!);
     return tokens;
   }
+}
+
+/** What the answer may call, as the template has told the model. */
+function toolUse(
+  { tools = [], toolChoice = "auto", parallelToolCalls = true }: ChatRequest,
+  format: ToolFormat,
+  { toolsAsText, oneCall }: Rendered,
+): ToolUse {
+  return {
+    format: toolsAsText ? GENERIC : format,
+    tools,
+    choice: toolChoice === "none" ? "auto" : toolChoice,
+    // Who asks for one by name gets that one.
+    parallel: parallelToolCalls && !oneCall && typeof toolChoice !== "object",
+  };
 }

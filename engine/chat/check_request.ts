@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { checkCalls, checkTools } from "./check_tools.ts";
 import { type ChatMessage, type ChatRequest, ROLES } from "./conversation.ts";
 
 /** Messages that a conversation may have. */
@@ -9,12 +10,11 @@ const MOST_CHARACTERS = 6 * 2 ** 20;
 const MOST_LEVELS = 32;
 /** Names that a template may be told values by. */
 const NAME = /^[A-Za-z_]\w{0,63}$/;
-const OWN_NAMES = new Set(["messages", "add_generation_prompt"]);
+const OWN_NAMES = new Set(["messages", "add_generation_prompt", "tools"]);
 
 /** @throws {M40Error} "invalid_request" for what no template is to be bothered with. */
-export function checkRequest(
-  { messages, continueFinal, templateVariables = {} }: ChatRequest,
-): void {
+export function checkRequest(request: ChatRequest): void {
+  const { messages, continueFinal, templateVariables = {} } = request;
   const refuse = (message: string, param = "messages") => {
     throw new M40Error("invalid_request", message, param);
   };
@@ -34,10 +34,15 @@ export function checkRequest(
   if (characters > MOST_CHARACTERS) {
     refuse(`messages have ${characters} characters; wanted at most ${MOST_CHARACTERS}`);
   }
-  const { role } = messages.at(-1)!;
+  const { role, toolCalls = [] } = messages.at(-1)!;
   if (continueFinal && role !== "assistant") {
     refuse(`the last message is of the role "${role}"; only an assistant's can be continued`);
   }
+  if (continueFinal && toolCalls.length > 0) {
+    refuse("the last message calls tools: it is complete, and cannot be continued");
+  }
+  for (const [index, message] of messages.entries()) checkCalls(message, `messages.${index}`);
+  checkTools(request);
   checkValue(templateVariables);
   for (const name of Object.keys(templateVariables)) {
     if (NAME.test(name) && !OWN_NAMES.has(name)) continue;
@@ -68,9 +73,13 @@ function checkValue(value: unknown, level = 0): void {
   for (const item of Object.values(value)) checkValue(item, level + 1);
 }
 
-function charactersOf({ content, name, reasoning }: ChatMessage): number {
+function charactersOf({ content, name, reasoning, toolCalls = [] }: ChatMessage): number {
+  const called = toolCalls.reduce(
+    (sum, { id, name, arguments: text }) => sum + id.length + name.length + text.length,
+    0,
+  );
   const said = content === null || typeof content === "string"
     ? content?.length ?? 0
     : content.reduce((sum, { text }) => sum + text.length, 0);
-  return said + (name?.length ?? 0) + (reasoning?.length ?? 0);
+  return said + called + (name?.length ?? 0) + (reasoning?.length ?? 0);
 }

@@ -1,5 +1,3 @@
-import type { OutputFormat } from "./reasoning.ts";
-
 /** Who says a message. */
 export type Role = "system" | "developer" | "user" | "assistant" | "tool";
 
@@ -64,13 +62,4 @@ export interface ChatRequest {
   readonly toolChoice?: ToolChoice;
   /** Whether an answer may call several tools; default true. */
   readonly parallelToolCalls?: boolean;
-}
-
-/** A conversation as the model reads it. */
-export interface ChatPrompt {
-  readonly text: string;
-  /** Its tokens, BOS included. */
-  readonly tokens: readonly number[];
-  /** How reasoning is told from content in what the model answers. */
-  readonly format: OutputFormat;
 }

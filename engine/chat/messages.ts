@@ -1,4 +1,5 @@
 import type { ChatMessage } from "./conversation.ts";
+import type { RenderCall, RenderMessage } from "./render_job.ts";
 import type { Abilities } from "./template_abilities.ts";
 
 /** A message as templates get it. */
@@ -9,10 +10,11 @@ export type ShownMessage = Record<string, unknown>;
  * the first user message, as one paragraph each; parts of a text become one where it knows no parts.
  */
 export function shownMessages(
-  messages: readonly ChatMessage[],
+  messages: readonly RenderMessage[],
   abilities: Abilities,
 ): ShownMessage[] {
-  const shown = messages.map((message) => shownMessage(message, abilities));
+  const names = namesOfCalls(messages);
+  const shown = messages.map((message) => shownMessage(message, abilities, names));
   if (abilities.system) return shown;
   const isSystem = ({ role }: ShownMessage) => role === "system";
   const said = shown.filter(isSystem).map(textOf).filter((text) => text !== "");
@@ -25,8 +27,15 @@ export function shownMessages(
   return others;
 }
 
-function shownMessage(message: ChatMessage, abilities: Abilities): ShownMessage {
-  const { name, reasoning } = message;
+function shownMessage(
+  message: RenderMessage,
+  abilities: Abilities,
+  names: ReadonlyMap<string, string>,
+): ShownMessage {
+  const { reasoning, toolCalls = [], toolCallId } = message;
+  // Who asks for a result by its call's id alone is told of which tool it is.
+  const called = toolCallId === undefined ? undefined : names.get(toolCallId);
+  const name = message.name ?? called;
   const role = message.role === "developer" && !abilities.developer ? "system" : message.role;
   return {
     role,
@@ -38,7 +47,35 @@ function shownMessage(message: ChatMessage, abilities: Abilities): ShownMessage 
       thinking: reasoning,
       reasoning,
     }),
+    ...(toolCalls.length === 0
+      ? {}
+      : { tool_calls: toolCalls.map((call) => shownCall(call, abilities)) }),
+    ...(toolCallId === undefined ? {} : { tool_call_id: shownId(toolCallId, abilities) }),
   };
+}
+
+function shownCall({ id, name, arguments: text, value }: RenderCall, abilities: Abilities) {
+  return {
+    id: shownId(id, abilities),
+    type: "function",
+    function: { name, arguments: abilities.tools.calls === "text" ? text || "{}" : value },
+  };
+}
+
+/** An id; of 9 letters and digits, made from the id's own, where the template takes no others. */
+function shownId(id: string, { tools: { shortIds } }: Abilities): string {
+  if (!shortIds || /^[A-Za-z0-9]{9}$/.test(id)) return id;
+  let hash = 0xcbf29ce484222325n;
+  for (const character of id) {
+    hash = BigInt.asUintN(64, (hash ^ BigInt(character.codePointAt(0)!)) * 0x100000001b3n);
+  }
+  return hash.toString(36).padStart(9, "0").slice(-9);
+}
+
+/** The tools' names by the ids of their calls. */
+function namesOfCalls(messages: readonly RenderMessage[]): Map<string, string> {
+  const calls = messages.flatMap(({ toolCalls = [] }) => toolCalls);
+  return new Map(calls.map(({ id, name }) => [id, name]));
 }
 
 /** Nothing said is an empty text: a template would write Python's "None". */

@@ -5,9 +5,9 @@
  * @module
  */
 export type { ChatFormat } from "./chat_format.ts";
+export type { ChatPrompt } from "./chat_prompt.ts";
 export {
   type ChatMessage,
-  type ChatPrompt,
   type ChatRequest,
   type Role,
   ROLES,
@@ -18,4 +18,5 @@ export {
 } from "./conversation.ts";
 export type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
 export type { ToolCallPiece } from "./tools/call_piece.ts";
+export type { ToolUse } from "./tools/tool_use.ts";
 export { BUILT_IN_TEMPLATES } from "./templates/mod.ts";

@@ -1,6 +1,8 @@
 import { M40Error } from "../errors.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import type { ChatMessage, ChatRequest } from "./conversation.ts";
+import { argumentsOf } from "./check_tools.ts";
+import type { ChatMessage, ChatRequest, ToolCall } from "./conversation.ts";
+import type { RenderCall, RenderMessage } from "./render_job.ts";
 
 /** Characters of private use, one of which marks texts. */
 const FIRST_MARK = 0xe000;
@@ -38,8 +40,9 @@ export class Protection {
     request: ChatRequest,
     template: string,
   ) {
-    const { messages, templateVariables = {}, reasoningEffort = "" } = request;
-    const texts = template + reasoningEffort + JSON.stringify([messages, templateVariables]);
+    const { messages, templateVariables = {}, reasoningEffort = "", tools = [] } = request;
+    const texts = template + reasoningEffort +
+      JSON.stringify([messages, templateVariables, tools]);
     const free: string[] = [];
     for (let code = FIRST_MARK; code <= LAST_MARK && free.length < 2; code++) {
       const character = String.fromCharCode(code);
@@ -56,7 +59,8 @@ export class Protection {
   }
 
   /** A message with its texts marked. Its role is one of a few words, which templates put together. */
-  message({ role, content, name, reasoning }: ChatMessage): ChatMessage {
+  message(message: ChatMessage): RenderMessage {
+    const { role, content, name, reasoning, toolCalls, toolCallId } = message;
     return {
       role,
       content: content === null || typeof content === "string"
@@ -64,6 +68,17 @@ export class Protection {
         : content.map(({ type, text }) => ({ type, text: this.text(text) })),
       ...(name === undefined ? {} : { name: this.text(name) }),
       ...(reasoning === undefined ? {} : { reasoning: this.text(reasoning) }),
+      ...(toolCalls === undefined ? {} : { toolCalls: toolCalls.map((call) => this.call(call)) }),
+      ...(toolCallId === undefined ? {} : { toolCallId: this.text(toolCallId) }),
+    };
+  }
+
+  private call({ id, name, arguments: text }: ToolCall): RenderCall {
+    return {
+      id: this.text(id),
+      name: this.text(name),
+      arguments: this.text(text),
+      value: this.value(argumentsOf(text)),
     };
   }
 

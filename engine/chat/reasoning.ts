@@ -1,5 +1,6 @@
 import type { ContentTrack } from "../grammar/content_track.ts";
 import type { Steering } from "../sampling/steering.ts";
+import type { ToolCallPiece } from "./tools/call_piece.ts";
 
 /** A piece of output, told apart. */
 export interface OutputPiece {
@@ -7,6 +8,8 @@ export interface OutputPiece {
   readonly reasoning: string;
   /** What it says to the user. */
   readonly text: string;
+  /** What it calls after that. */
+  readonly toolCalls?: readonly ToolCallPiece[];
 }
 
 /** Nothing is certain yet. */
@@ -16,6 +19,8 @@ export const NO_OUTPUT: OutputPiece = { reasoning: "", text: "" };
 export interface OutputReader {
   /** Whether the next token is one of reasoning. */
   readonly inReasoning: boolean;
+  /** Whether calls of tools have begun: all that comes is of them. */
+  readonly inCalls?: boolean;
   /**
    * What is certain now. A piece of text that may be the start of a tag is held back.
    *

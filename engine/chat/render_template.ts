@@ -3,8 +3,9 @@ import { TemplateRefusal } from "./jinja/globals.ts";
 import { Marks } from "./jinja/marks.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
 import { shownMessages } from "./messages.ts";
-import type { RenderJob, RenderReply } from "./render_job.ts";
+import type { Rendered, RenderJob, RenderMessage, RenderReply } from "./render_job.ts";
 import { type Abilities, findAbilities } from "./template_abilities.ts";
+import { asText, withToolTexts } from "./tools/tool_texts.ts";
 
 /** A template, and what it can show. */
 interface Parsed {
@@ -19,7 +20,7 @@ const parsed = new Map<string, Parsed>();
 /** What comes of a job; it throws nothing. */
 export function reply(job: RenderJob): RenderReply {
   try {
-    return { text: renderTemplate(job) };
+    return renderTemplate(job);
   } catch (error) {
     const kind = error instanceof TemplateLimitError
       ? "limit"
@@ -35,21 +36,36 @@ export function reply(job: RenderJob): RenderReply {
   }
 }
 
-/** The text of a conversation, with its marks; throws where the template does. */
-export function renderTemplate(job: RenderJob): string {
-  const { specialTokens, variables, continueFinal, mark, endMark } = job;
+/** A conversation as a template writes it; throws where the template does. */
+export function renderTemplate(job: RenderJob): Rendered {
+  const { specialTokens, variables, continueFinal, mark, endMark, tools } = job;
   const { template, abilities } = parse(job.template, specialTokens);
-  const messages = shownMessages(job.messages, abilities);
+  const usesTools = tools !== undefined || job.messages.some(speaksOfTools);
+  const texts = usesTools ? asText(abilities.tools, job.toolsAsText ?? false) : undefined;
+  // Who cannot be told of tools in the template's way writes no calls in that way either.
+  const all = tools !== undefined && texts?.tools === true;
+  const said = texts === undefined
+    ? job.messages
+    : withToolTexts(job.messages, tools, all ? asText(abilities.tools, true) : texts);
+  const messages = shownMessages(said, abilities);
   const goesOn = continueFinal && withEnd(messages, endMark);
   const text = template.render({
-    tools: null,
+    tools: all ? null : tools ?? null,
     documents: null,
     ...specialTokens,
     ...variables,
     messages,
     add_generation_prompt: !goesOn,
   }, { mark, now: job.now === undefined ? undefined : new Date(job.now) });
-  return goesOn ? untilEnd(text, new Marks(mark), endMark) : text;
+  return {
+    text: goesOn ? untilEnd(text, new Marks(mark), endMark) : text,
+    toolsAsText: all,
+    oneCall: usesTools && !all && !abilities.tools.severalCalls,
+  };
+}
+
+function speaksOfTools({ role, toolCalls = [] }: RenderMessage): boolean {
+  return role === "tool" || toolCalls.length > 0;
 }
 
 function parse(source: string, specialTokens: RenderJob["specialTokens"]): Parsed {

@@ -1,5 +1,6 @@
-import { LIMITS, type Limits, TemplateLimitError } from "./jinja/budget.ts";
 import type { JinjaTemplate } from "./jinja/template.ts";
+import { NEEDLE, Trial } from "./template_trial.ts";
+import { findToolAbilities, type ToolAbilities } from "./tools/tool_abilities.ts";
 
 /** What a template can show of a conversation. */
 export interface Abilities {
@@ -11,12 +12,9 @@ export interface Abilities {
   readonly system: boolean;
   /** Developer messages as such; else they are system messages. */
   readonly developer: boolean;
+  /** What it can show of tools: tried when it is asked for. */
+  readonly tools: ToolAbilities;
 }
-
-/** A trial shows a dozen characters; one that needs more than this is no template to go on with. */
-const TRIAL_LIMITS: Limits = { ...LIMITS, steps: 250_000 };
-
-const NEEDLE = "needle-4f1c";
 
 /**
  * What a template can show, found out by trying: a text that it is given in some form is in what it
@@ -26,8 +24,9 @@ export function findAbilities(
   template: JinjaTemplate,
   specialTokens: Readonly<Record<string, string>>,
 ): Abilities {
+  const trial = new Trial(template, specialTokens);
   const shows = (...messages: readonly object[]) => {
-    const text = rendered(template, specialTokens, messages);
+    const text = trial.render(messages);
     // A list that is written as such is not understood.
     return text !== undefined && text.includes(NEEDLE) && !/['"]type['"]/.test(text);
   };
@@ -35,37 +34,17 @@ export function findAbilities(
   const asParts = [{ type: "text", text: NEEDLE }];
   const strings = shows(user(NEEDLE));
   const parts = shows(user(asParts));
-  if (!strings && !parts) return { strings: true, parts: false, system: true, developer: false };
-  const say = (text: string) => strings ? text : [{ type: "text", text }];
+  const known = strings || parts;
+  const say = (text: string) => strings || !known ? text : [{ type: "text", text }];
+  let tools: ToolAbilities | undefined;
   return {
-    strings,
+    strings: strings || !known,
     parts,
-    system: shows({ role: "system", content: say(NEEDLE) }, user(say("x"))),
-    developer: /developer/.test(template.source) &&
+    system: !known || shows({ role: "system", content: say(NEEDLE) }, user(say("x"))),
+    developer: known && /developer/.test(template.source) &&
       shows({ role: "developer", content: say(NEEDLE) }, user(say("x"))),
+    get tools() {
+      return tools ??= findToolAbilities(trial, say);
+    },
   };
-}
-
-/**
- * What a template renders; undefined where it fails.
- *
- * @throws {TemplateLimitError} Where it takes too much: that says nothing of what it can show.
- */
-function rendered(
-  template: JinjaTemplate,
-  specialTokens: Readonly<Record<string, string>>,
-  messages: readonly object[],
-): string | undefined {
-  try {
-    return template.render({
-      tools: null,
-      documents: null,
-      ...specialTokens,
-      messages,
-      add_generation_prompt: true,
-    }, { limits: TRIAL_LIMITS });
-  } catch (error) {
-    if (error instanceof TemplateLimitError) throw error;
-    return undefined;
-  }
 }

@@ -1,10 +1,10 @@
 import { M40Error } from "../errors.ts";
-import type { RenderJob } from "./render_job.ts";
+import type { Rendered, RenderJob } from "./render_job.ts";
 import { TEMPLATE_WORKER, TemplateThread } from "./template_thread.ts";
 
 interface Waiting {
   readonly job: RenderJob;
-  readonly resolve: (text: string) => void;
+  readonly resolve: (rendered: Rendered) => void;
   readonly reject: (error: unknown) => void;
 }
 
@@ -23,15 +23,15 @@ export class TemplateRenderer {
   constructor(private readonly module: URL = TEMPLATE_WORKER) {}
 
   /**
-   * The text that a template gives.
+   * What a template gives.
    *
    * @throws {M40Error} "invalid_request" where the template fails or takes too much, "cancelled" where
    * the signal or {@link close} ends it, "internal" where no thread can be had.
    */
-  render(job: RenderJob, signal?: AbortSignal): Promise<string> {
+  render(job: RenderJob, signal?: AbortSignal): Promise<Rendered> {
     if (this.closed) return Promise.reject(closedError());
     if (signal?.aborted) return Promise.reject(abortError());
-    const { promise, resolve, reject } = Promise.withResolvers<string>();
+    const { promise, resolve, reject } = Promise.withResolvers<Rendered>();
     const one: Waiting = { job, resolve, reject };
     // What has begun goes on, for a second at most; nobody waits for it.
     const abort = () => {

@@ -1,6 +1,6 @@
 import { Worker } from "node:worker_threads";
 import { M40Error } from "../errors.ts";
-import type { RenderJob, RenderReply } from "./render_job.ts";
+import type { Rendered, RenderJob, RenderReply } from "./render_job.ts";
 
 /** Milliseconds that one rendering may take. The thread itself gives up earlier where it can. */
 const TIME_LIMIT_MS = 1000;
@@ -64,17 +64,17 @@ export class TemplateThread {
   }
 
   /**
-   * The text that a job gives.
+   * What a job gives.
    *
    * @throws {M40Error} "invalid_request" where the template fails or takes too much; "internal" where
    * the thread fails, "cancelled" where it is ended meanwhile.
    */
-  async run(job: RenderJob): Promise<string> {
+  async run(job: RenderJob): Promise<Rendered> {
     if (this.reason !== undefined) throw this.reason;
     this.worker.postMessage(job);
     const late = tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
     const reply = await this.next(TIME_LIMIT_MS, late) as RenderReply;
-    if ("text" in reply) return reply.text;
+    if ("text" in reply) return reply;
     throw failureOf(reply);
   }
 
@@ -104,7 +104,7 @@ export class TemplateThread {
 }
 
 /** What a template that did not render is answered with. */
-function failureOf({ kind, message }: Exclude<RenderReply, { text: string }>): M40Error {
+function failureOf({ kind, message }: Exclude<RenderReply, Rendered>): M40Error {
   if (kind === "limit") return tookTooMuch(message);
   const what = kind === "refusal" ? "refuses" : "failed on";
   return new M40Error(

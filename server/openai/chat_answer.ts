@@ -1,4 +1,10 @@
-import type { Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
+import type {
+  FinishReason,
+  Generation,
+  GenerationChunk,
+  Tokenizer,
+  ToolCallPiece,
+} from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { cancelAll, chunksOf } from "../generations.ts";
 import { UsageSum } from "../usage.ts";
@@ -46,8 +52,14 @@ export class ChatAnswer implements Answer {
     for await (const { index, chunk } of chunksOf(this.generations)) {
       const choice = choices[index];
       choice.message.content += chunk.text;
+      addCalls(choice.message, chunk.toolCalls);
       reasoning[index] += chunk.reasoning;
-      if (chunk.finishReason !== undefined) choice.finish_reason = chunk.finishReason;
+      if (chunk.finishReason !== undefined) {
+        choice.finish_reason = finishOf(
+          chunk.finishReason,
+          choice.message.tool_calls !== undefined,
+        );
+      }
       if (chunk.usage !== undefined) sum.add(chunk.usage, index === 0);
       if (tokenizer !== undefined) {
         choice.logprobs!.content.push(...chatLogprobs(tokenizer, chunk.tokens));
@@ -55,6 +67,9 @@ export class ChatAnswer implements Answer {
     }
     for (const [index, text] of reasoning.entries()) {
       if (text !== "") choices[index].message.reasoning_content = text;
+    }
+    for (const { message } of choices) {
+      if (message.tool_calls !== undefined && message.content === "") message.content = null;
     }
     return { ...this.head, choices, usage: sum.usage };
   }
@@ -65,6 +80,7 @@ export class ChatAnswer implements Answer {
     const start = JSON.stringify(this.head).slice(0, -1) + ',"choices":[';
     const end = withUsage ? '],"usage":null}' : "]}";
     const begun = new Set<number>();
+    const calling = new Set<number>();
     const sum = this.usageSum();
     for await (const { index, chunk } of chunksOf(this.generations)) {
       const { finishReason, usage } = chunk;
@@ -72,6 +88,7 @@ export class ChatAnswer implements Answer {
         begun.add(index);
         yield `${start}{"index":${index},"delta":${FIRST_DELTA},"logprobs":null,"finish_reason":null}${end}`;
       }
+      if (chunk.toolCalls?.length) calling.add(index);
       const delta = deltaOf(chunk);
       const logprobs = this.logprobs(chunk);
       // Text that is held back needs no event.
@@ -79,7 +96,8 @@ export class ChatAnswer implements Answer {
         yield `${start}{"index":${index},"delta":${delta},"logprobs":${logprobs},"finish_reason":null}${end}`;
       }
       if (finishReason !== undefined) {
-        yield `${start}{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${finishReason}"}${end}`;
+        const reason = finishOf(finishReason, calling.has(index));
+        yield `${start}{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}${end}`;
       }
       if (usage !== undefined) sum.add(usage, index === 0);
     }
@@ -102,9 +120,36 @@ export class ChatAnswer implements Answer {
   }
 }
 
+/** Why an answer has ended: one that calls tools and is complete wants their results. */
+function finishOf(reason: FinishReason, calls: boolean): ChatChoice["finish_reason"] {
+  return calls && reason === "stop" ? "tool_calls" : reason;
+}
+
+/** Puts pieces of calls together. */
+function addCalls(
+  message: ChatChoice["message"],
+  pieces: readonly ToolCallPiece[] = [],
+): void {
+  for (const { index, id = "", name = "", arguments: text } of pieces) {
+    const calls = message.tool_calls ??= [];
+    calls[index] ??= { id, type: "function", function: { name, arguments: "" } };
+    calls[index].function.arguments += text;
+  }
+}
+
 /** What a chunk adds to the message, as JSON. */
-function deltaOf({ text, reasoning }: GenerationChunk): string {
-  if (reasoning === "") return text === "" ? "{}" : `{"content":${JSON.stringify(text)}}`;
-  const content = text === "" ? "" : `,"content":${JSON.stringify(text)}`;
-  return `{"reasoning_content":${JSON.stringify(reasoning)}${content}}`;
+function deltaOf({ text, reasoning, toolCalls = [] }: GenerationChunk): string {
+  const fields: string[] = [];
+  if (reasoning !== "") fields.push(`"reasoning_content":${JSON.stringify(reasoning)}`);
+  if (text !== "") fields.push(`"content":${JSON.stringify(text)}`);
+  if (toolCalls.length > 0) {
+    fields.push(`"tool_calls":${JSON.stringify(toolCalls.map(deltaOfCall))}`);
+  }
+  return `{${fields.join()}}`;
+}
+
+function deltaOfCall({ index, id, name, arguments: text }: ToolCallPiece) {
+  return name === undefined
+    ? { index, function: { arguments: text } }
+    : { index, id, type: "function", function: { name, arguments: text } };
 }

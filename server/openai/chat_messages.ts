@@ -3,6 +3,7 @@ import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
+import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
 
 /**
  * The conversation of a body.
@@ -25,14 +26,16 @@ export function chatRequest(body: ConversationFields): ChatRequest {
     templateVariables: body.chat_template_kwargs ?? undefined,
     reasoningEffort: body.reasoning_effort ?? undefined,
     templateName: body.chat_template ?? undefined,
+    tools: readTools(body.tools),
+    toolChoice: readToolChoice(body.tool_choice),
+    parallelToolCalls: body.parallel_tool_calls ?? undefined,
   };
 }
 
 /**
  * Messages as the engine takes them.
  *
- * @throws {HttpError} 400 naming the message and what of it cannot be read: parts that are no text, calls
- * of tools.
+ * @throws {HttpError} 400 naming the message and what of it cannot be read, such as parts that are no text.
  */
 function readMessages(messages: readonly Message[]): ChatMessage[] {
   return messages.map((message, index) => readMessage(message, `messages.${index}`));
@@ -40,13 +43,25 @@ function readMessages(messages: readonly Message[]): ChatMessage[] {
 
 function readMessage(message: Message, at: string): ChatMessage {
   const { role } = message;
-  const calls = message.tool_calls;
-  const callsTools = calls != null && !(Array.isArray(calls) && calls.length === 0);
-  if (callsTools || message.function_call != null) {
-    const param = `${at}.${callsTools ? "tool_calls" : "function_call"}`;
+  if (message.function_call != null) {
+    const param = `${at}.function_call`;
     throw unsupported(
       param,
-      `${param}: calls of tools are not supported. Say in the message's content what was called.`,
+      `${param} is not supported: it is the older form of tool_calls. Send tool_calls.`,
+    );
+  }
+  if (role === "tool" && message.tool_call_id == null) {
+    throw wrongField(`${at}.tool_call_id`, "the id of the call that this answers", undefined);
+  }
+  const calls = readCalls(message.tool_calls, `${at}.tool_calls`);
+  if (calls !== undefined && role !== "assistant") {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      `${at}.tool_calls: only an assistant's message calls tools; this one is of the role ${
+        describe(role)
+      }.`,
+      { param: `${at}.tool_calls` },
     );
   }
   return {
@@ -54,6 +69,8 @@ function readMessage(message: Message, at: string): ChatMessage {
     content: readContent(message.content, role === "assistant", `${at}.content`),
     name: message.name ?? undefined,
     reasoning: message.reasoning_content ?? undefined,
+    toolCalls: calls,
+    toolCallId: role === "tool" ? message.tool_call_id ?? undefined : undefined,
   };
 }
 

@@ -24,6 +24,57 @@ const PART_SCHEMA = {
   required: ["type", "text"],
 };
 
+const objectSchema = (properties: Record<string, unknown>, ...required: string[]) => ({
+  type: "object",
+  properties,
+  required,
+});
+
+/** A call of a tool in a message. */
+const CALL_SCHEMA = objectSchema(
+  {
+    id: { type: "string" },
+    type: { const: "function" },
+    function: objectSchema(
+      { name: { type: "string" }, arguments: { type: "string" } },
+      "name",
+      "arguments",
+    ),
+  },
+  "id",
+  "function",
+);
+
+/** A tool; `readTools` has what it may be. */
+const TOOL_SCHEMA = objectSchema(
+  {
+    type: { const: "function" },
+    function: objectSchema(
+      {
+        name: { type: "string", pattern: "^[A-Za-z0-9_.:/-]{1,128}$" },
+        description: { type: "string" },
+        parameters: { type: "object" },
+        strict: { type: "boolean" },
+      },
+      "name",
+    ),
+  },
+  "type",
+  "function",
+);
+
+const CHOICE_SCHEMA = [
+  { enum: ["none", "auto", "required", null] },
+  objectSchema(
+    {
+      type: { const: "function" },
+      function: objectSchema({ name: { type: "string" } }, "name"),
+    },
+    "type",
+    "function",
+  ),
+];
+
 /** A message of the conversation; `readMessages` has what its content may be. */
 export const Message = z.object({
   role: z.enum(ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
@@ -43,9 +94,14 @@ export const Message = z.object({
     "The reasoning of an assistant's message that is sent back, where the template tells it.",
   ),
   refusal: ignored("What the assistant declined with."),
-  tool_call_id: ignored("Which call a tool's message answers."),
-  tool_calls: z.unknown().optional().meta({ description: "Not supported: absent or empty." }),
-  function_call: z.unknown().optional().meta({ description: "Not supported: absent." }),
+  tool_call_id: string("Which call a tool's message is the result of; it has to have one."),
+  tool_calls: z.unknown().optional().meta({
+    anyOf: [{ type: "array", items: CALL_SCHEMA }, { type: "null" }],
+    description: "The tools that an assistant's message called.",
+  }),
+  function_call: z.unknown().optional().meta({
+    description: "Not supported: absent. It is the older form of tool_calls.",
+  }),
 }, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
 export type Message = z.output<typeof Message>;
 
@@ -63,6 +119,19 @@ export const conversationFields = {
     "One of the templates that the model's file has by name, such as tool_use; absent: its default one.",
   ),
   reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
+  tools: z.array(z.unknown(), wants("an array")).nullish().meta({
+    items: TOOL_SCHEMA,
+    description:
+      "Functions of the client's that the model may call; their arguments always follow " +
+      "parameters, a JSON Schema, strict or not.",
+  }),
+  tool_choice: z.unknown().optional().meta({
+    anyOf: CHOICE_SCHEMA,
+    description:
+      "Whether tools are called: none, auto (the model decides; the default), required (at least " +
+      "one), or one by its name.",
+  }),
+  parallel_tool_calls: boolean("Whether one answer may call several tools; default true."),
 };
 
 /** What a schema with {@link conversationFields} gives of them. */
@@ -92,14 +161,10 @@ export const ChatCompletionRequest = z.object({
   ...samplingFields,
   ...constraintFields,
   modalities: strings('Not supported but for ["text"].'),
-  tools: z.array(z.unknown(), wants("an array")).nullish()
-    .meta({ description: "Not supported: absent or empty." }),
-  tool_choice: z.unknown().optional()
-    .meta({
-      description: 'Not supported but for "none" and "auto", which do nothing without tools.',
-    }),
   functions: z.array(z.unknown(), wants("an array")).nullish()
-    .meta({ description: "Not supported: absent or empty." }),
+    .meta({
+      description: "Not supported: absent or empty. It is the older form of tools.",
+    }),
   function_call: z.unknown().optional()
     .meta({ description: 'Not supported but for "none" and "auto", which do nothing.' }),
   audio: z.unknown().optional().meta({ description: "Not supported: absent." }),
@@ -112,7 +177,6 @@ export const ChatCompletionRequest = z.object({
   metadata: ignored("What the client wants to find the answer by."),
   store: ignored("Whether the answer is kept."),
   service_tier: ignored("How urgent the answer is."),
-  parallel_tool_calls: ignored("Whether several tools may be called at once."),
   prediction: ignored("What the answer is expected to be."),
   verbosity: ignored("How long the answer is to be."),
 }, wants("a JSON object")).meta({ id: "ChatCompletionRequest" });
@@ -144,14 +208,30 @@ const logprobs = z.strictObject({
   refusal: z.null(),
 }).meta({ id: "ChatLogprobs" });
 
-const finishReason = z.enum(["stop", "length"]);
+const finishReason = z.enum(["stop", "length", "tool_calls"]);
+
+/** A call of a tool in an answer. */
+export const ChatToolCall = z.strictObject({
+  id: z.string(),
+  type: z.literal("function"),
+  function: z.strictObject({
+    name: z.string(),
+    arguments: z.string().meta({
+      description: "A JSON object; where max_tokens has cut the answer, the beginning of one.",
+    }),
+  }),
+}).meta({ id: "ChatToolCall" });
+export type ChatToolCall = z.output<typeof ChatToolCall>;
 
 /** One answer. */
 export const ChatChoice = z.strictObject({
   index: z.int().min(0),
   message: z.strictObject({
     role: z.literal("assistant"),
-    content: z.string(),
+    content: z.string().nullable().meta({ description: "Null where only tools are called." }),
+    tool_calls: z.array(ChatToolCall).optional().meta({
+      description: "The tools that the model calls, where it calls some.",
+    }),
     reasoning_content: z.string().optional().meta({
       description: "The model's reasoning, where there is some and it is told apart.",
     }),
@@ -187,6 +267,15 @@ export const ChatCompletionChunk = z.strictObject({
     delta: z.strictObject({
       role: z.literal("assistant").optional().meta({ description: "In a choice's first event." }),
       content: z.string().optional(),
+      tool_calls: z.array(z.strictObject({
+        index: z.int().min(0).meta({ description: "Which call of the answer it is of." }),
+        id: z.string().optional(),
+        type: z.literal("function").optional(),
+        function: z.strictObject({ name: z.string().optional(), arguments: z.string() }),
+      })).optional().meta({
+        description:
+          "What comes of calls; the id, the type and the name with a call's first piece.",
+      }),
       reasoning_content: z.string().optional(),
       refusal: z.null().optional(),
     }),

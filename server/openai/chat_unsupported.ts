@@ -9,19 +9,20 @@ import type { ChatCompletionRequest } from "./chat_schemas.ts";
  * each other.
  */
 export function refuseUnsupported(body: ChatCompletionRequest): void {
-  for (const field of ["tools", "functions"] as const) {
-    if (body[field] != null && body[field].length > 0) {
-      throw unsupported(field, `${field} are not supported. Leave ${field} out, or empty.`);
-    }
+  if (body.functions != null && body.functions.length > 0) {
+    throw unsupported(
+      "functions",
+      "functions are not supported: they are the older form of tools. Send tools.",
+    );
   }
-  for (const field of ["tool_choice", "function_call"] as const) {
-    const value = body[field];
-    if (value != null && value !== "none" && value !== "auto") {
-      throw unsupported(
-        field,
-        `${field} ${describe(value)} is not supported: there are no tools to choose. Leave it out.`,
-      );
-    }
+  const { function_call: call } = body;
+  if (call != null && call !== "none" && call !== "auto") {
+    throw unsupported(
+      "function_call",
+      `function_call ${
+        describe(call)
+      } is not supported: it is the older form of tool_choice. Send tool_choice.`,
+    );
   }
   const modality = body.modalities?.find((one) => one !== "text");
   if (modality !== undefined) {

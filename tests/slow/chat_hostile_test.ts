@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { TemplateRenderer } from "../../engine/chat/template_renderer.ts";
 import { M40Error } from "../../engine/errors.ts";
 import { COUNTED, TIMED } from "../hostile_templates.ts";
-import { jobOf } from "../render_jobs.ts";
+import { jobOf, textOf } from "../render_jobs.ts";
 
 Deno.test("a template that takes too much or too long is ended; others are served, and memory stays bounded", async () => {
   const renderer = new TemplateRenderer();
@@ -16,7 +16,7 @@ Deno.test("a template that takes too much or too long is ended; others are serve
   try {
     for (const [name, template] of Object.entries({ ...COUNTED, ...TIMED })) {
       const hostile = assertRejects(() => renderer.render(jobOf(template)), M40Error, "", name);
-      const next = renderer.render(jobOf("{{ messages[0].content }}"));
+      const next = textOf(renderer.render(jobOf("{{ messages[0].content }}")));
       assertEquals((await hostile).code, "invalid_request", name);
       assertEquals(await next, "hi", `after ${name}`);
     }

@@ -19,6 +19,8 @@ export interface JsonSchemaOptions {
    * or as one likes. Default "single".
    */
   readonly whitespace?: Whitespace;
+  /** What it may cost, shared with others; default: its own. */
+  readonly budget?: Budget;
 }
 
 /**
@@ -28,7 +30,7 @@ export interface JsonSchemaOptions {
  *   too complex.
  */
 export function grammarOfSchema(schema: unknown, options: JsonSchemaOptions = {}): Grammar {
-  const reader = new Reader(schema, new Budget());
+  const reader = new Reader(schema, options.budget ?? new Budget());
   const emitter = new Emitter(reader, options.whitespace ?? "single");
   return prune(emitter.grammar({ place: reader.document.at(""), negated: false }));
 }

@@ -1,0 +1,13 @@
+import type { OutputFormat } from "./reasoning.ts";
+import type { ToolUse } from "./tools/tool_use.ts";
+
+/** A conversation as the model reads it. */
+export interface ChatPrompt {
+  readonly text: string;
+  /** Its tokens, BOS included. */
+  readonly tokens: readonly number[];
+  /** How reasoning is told from content in what the model answers. */
+  readonly format: OutputFormat;
+  /** The tools that it may call; absent: none. */
+  readonly tools?: ToolUse;
+}

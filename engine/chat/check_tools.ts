@@ -1,0 +1,117 @@
+import { M40Error } from "../errors.ts";
+import type { ChatMessage, ChatRequest, Tool } from "./conversation.ts";
+
+/** Tools that a request may bring. */
+const MOST_TOOLS = 512;
+/** Characters of all their names, descriptions and parameters together, as JSON. */
+const MOST_CHARACTERS = 2 ** 20;
+/** Levels of lists and objects in a tool's parameters. */
+const MOST_LEVELS = 64;
+/** Calls in one message. */
+const MOST_CALLS = 512;
+const NAME = /^[A-Za-z0-9_.:/-]{1,128}$/;
+
+/** @throws {M40Error} "invalid_request" for tools and a choice among them that cannot be. */
+export function checkTools({ tools = [], toolChoice = "auto" }: ChatRequest): void {
+  if (tools.length > MOST_TOOLS) {
+    refuse(`got ${tools.length} tools; wanted at most ${MOST_TOOLS}`);
+  }
+  const names = new Set<string>();
+  let characters = 0;
+  for (const [index, tool] of tools.entries()) {
+    checkName(tool.name, `tools.${index}`);
+    if (names.has(tool.name)) {
+      refuse(`tools.${index}: there is another tool of the name ${tool.name}`, `tools.${index}`);
+    }
+    names.add(tool.name);
+    characters += charactersOf(tool, index);
+    if (characters > MOST_CHARACTERS) {
+      refuse(`tools have more than ${MOST_CHARACTERS} characters; send fewer or shorter ones`);
+    }
+  }
+  checkChoice(toolChoice, names);
+}
+
+function checkChoice(choice: ChatRequest["toolChoice"], names: ReadonlySet<string>): void {
+  if (choice === "required" && names.size === 0) {
+    refuse("tool_choice asks for a call, and there are no tools to call", "tool_choice");
+  }
+  if (typeof choice !== "object" || names.has(choice.name)) return;
+  refuse(
+    `tool_choice asks for ${JSON.stringify(choice.name.slice(0, 80))}; ${
+      names.size === 0 ? "there are no tools" : "no tool has that name"
+    }`,
+    "tool_choice",
+  );
+}
+
+/** @throws {M40Error} "invalid_request" for calls that cannot be. */
+export function checkCalls({ role, toolCalls = [] }: ChatMessage, at: string): void {
+  if (toolCalls.length === 0) return;
+  const place = `${at}.tool_calls`;
+  if (role !== "assistant") refuse(`${place}: only an assistant calls tools`, place);
+  if (toolCalls.length > MOST_CALLS) {
+    refuse(`${place}: got ${toolCalls.length} calls; wanted at most ${MOST_CALLS}`, place);
+  }
+  for (const [index, { name, arguments: text }] of toolCalls.entries()) {
+    checkName(name, `${place}.${index}`);
+    checkLevels(argumentsOf(text, `${place}.${index}`), `${place}.${index}`);
+  }
+}
+
+/**
+ * The arguments of a call; none, where the text is empty.
+ *
+ * @throws {M40Error} "invalid_request" for what is no JSON object.
+ */
+export function argumentsOf(text: string, at = "messages"): Readonly<Record<string, unknown>> {
+  if (text.trim() === "") return {};
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (error) {
+    refuse(`${at}: the arguments of a call are no JSON: ${(error as Error).message}`, at);
+  }
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    refuse(`${at}: the arguments of a call are no JSON object`, at);
+  }
+  return value as Record<string, unknown>;
+}
+
+function charactersOf({ description, parameters }: Tool, index: number): number {
+  if (description !== undefined && typeof description !== "string") {
+    refuse(`tools.${index}: the description is no text`, `tools.${index}`);
+  }
+  checkLevels(parameters, `tools.${index}`);
+  return (description?.length ?? 0) + (JSON.stringify(parameters)?.length ?? 0);
+}
+
+function checkName(name: string, at: string): void {
+  if (NAME.test(name)) return;
+  refuse(
+    `${at}: got the name ${
+      JSON.stringify(String(name).slice(0, 80))
+    }; wanted 1 to 128 letters, digits, _, ., :, / and -`,
+    at,
+  );
+}
+
+/** Looks at every level of a value once, without a call a level: it may be nested as deeply as JSON can be. */
+function checkLevels(value: unknown, at: string): void {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS) {
+      refuse(`${at}: lists and objects are nested more than ${MOST_LEVELS} deep`, at);
+    }
+    level = level.flatMap((one) => {
+      if (["bigint", "function", "symbol"].includes(typeof one)) {
+        refuse(`${at}: got a ${typeof one}; wanted values of JSON`, at);
+      }
+      return typeof one === "object" && one !== null ? Object.values(one) : [];
+    });
+  }
+}
+
+function refuse(message: string, param = "tools"): never {
+  throw new M40Error("invalid_request", message.slice(0, 400), param);
+}

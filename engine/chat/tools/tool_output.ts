@@ -1,0 +1,107 @@
+import type { ContentTrack } from "../../grammar/content_track.ts";
+import type { Steering } from "../../sampling/steering.ts";
+import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
+import type { OutputFormat, OutputPiece, OutputReader } from "../reasoning.ts";
+import type { ToolCallPiece } from "./call_piece.ts";
+import { OpenerSearch } from "./opener_search.ts";
+import type { ToolCallOutput, ToolCallReader } from "./tool_format.ts";
+import type { ToolUse } from "./tool_use.ts";
+
+/** An output's format with calls of tools told from its content. */
+export class ToolOutput implements OutputFormat {
+  constructor(
+    private readonly format: OutputFormat,
+    private readonly use: ToolUse,
+    private readonly tokenizer: Tokenizer,
+  ) {}
+
+  reader(inline = false): OutputReader {
+    return new ToolOutputReader(this.format.reader(inline), this.use, this.tokenizer, inline);
+  }
+
+  limit(tokens: number): Steering {
+    return this.format.limit(tokens);
+  }
+
+  content(): ContentTrack {
+    return this.format.content();
+  }
+}
+
+class ToolOutputReader implements OutputReader {
+  private readonly search: OpenerSearch;
+  /** Once a call has begun: what comes is calls to the end. */
+  private calls?: ToolCallReader;
+
+  constructor(
+    private readonly inner: OutputReader,
+    private readonly use: ToolUse,
+    private readonly tokenizer: Tokenizer,
+    private readonly inline: boolean,
+  ) {
+    this.search = new OpenerSearch(use.format.openers, tokenizer);
+  }
+
+  get inReasoning(): boolean {
+    return this.calls === undefined && this.inner.inReasoning;
+  }
+
+  get inCalls(): boolean {
+    return this.calls !== undefined;
+  }
+
+  push(token: number, text: string): OutputPiece {
+    const isControl = token < this.tokenizer.vocabSize && this.tokenizer.isControl(token);
+    if (this.calls !== undefined) {
+      return this.called(this.calls.push(isControl ? this.tokenizer.tokenText(token) : text));
+    }
+    const before = this.inner.inReasoning;
+    if (isControl && !before && this.search.isPart(token)) {
+      // The control token comes behind all text, what is held of it too.
+      const held = this.inner.flush("");
+      return this.look(held.text + this.search.mark(token), held.reasoning);
+    }
+    const piece = this.inner.push(token, text);
+    const reasons = this.inline && (before || this.inner.inReasoning);
+    if (reasons) return piece;
+    const mark = isControl && !before && !this.inner.inReasoning ? this.search.mark(token) : "";
+    return this.look(piece.text + mark, piece.reasoning);
+  }
+
+  flush(text: string): OutputPiece {
+    const last = this.calls === undefined
+      ? this.lookAtEnd(text)
+      : this.called(this.calls.push(text));
+    if (this.calls === undefined) return { ...last, text: last.text + this.search.flush() };
+    const rest = this.called(this.calls.flush());
+    return { ...last, toolCalls: [...last.toolCalls ?? [], ...rest.toolCalls ?? []] };
+  }
+
+  private lookAtEnd(text: string): OutputPiece {
+    const end = this.inner.flush(text);
+    return this.look(end.text, end.reasoning);
+  }
+
+  /** Looks for a call in content. */
+  private look(content: string, reasoning: string): OutputPiece {
+    const { text, opened } = this.search.push(content);
+    if (opened === undefined) return { reasoning, text };
+    const calls = this.calls = this.use.format.reader(this.use.tools);
+    const { text: more, toolCalls } = this.called(calls.push(opened));
+    return { reasoning, text: text + more, toolCalls };
+  }
+
+  private called({ text, toolCalls }: ToolCallOutput): OutputPiece {
+    return { reasoning: "", text, toolCalls: toolCalls.map((piece) => this.withId(piece)) };
+  }
+
+  private withId(piece: ToolCallPiece): ToolCallPiece {
+    if (piece.name === undefined || piece.id !== undefined) return piece;
+    const { index, name, arguments: text } = piece;
+    return { index, id: this.use.format.newId?.() ?? newId(), name, arguments: text };
+  }
+}
+
+function newId(): string {
+  return `call_${crypto.randomUUID().replaceAll("-", "").slice(0, 24)}`;
+}

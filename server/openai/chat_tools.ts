@@ -1,0 +1,116 @@
+import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
+import { HttpError, unsupported } from "../errors.ts";
+import { describe } from "../fields.ts";
+import { wrongField } from "../parse_body.ts";
+
+/**
+ * The tools of a body.
+ *
+ * @throws {HttpError} 400 naming the tool and what of it cannot be read; `unsupported` for tools of other types
+ * than "function".
+ */
+export function readTools(tools: readonly unknown[] | null | undefined): Tool[] | undefined {
+  if (tools == null || tools.length === 0) return undefined;
+  return tools.map((tool, index) => readTool(tool, `tools.${index}`));
+}
+
+function readTool(tool: unknown, at: string): Tool {
+  const { type, function: named } = asObject(tool, at);
+  if (typeof type !== "string") throw wrongField(`${at}.type`, '"function"', type);
+  if (type !== "function") {
+    throw unsupported(
+      `${at}.type`,
+      `${at}.type: tools of the type ${describe(type)} are not supported. Send functions.`,
+    );
+  }
+  const place = `${at}.function`;
+  const { name, description, parameters, strict } = asObject(named, place);
+  if (typeof name !== "string") throw wrongField(`${place}.name`, "a string", name);
+  if (description != null && typeof description !== "string") {
+    throw wrongField(`${place}.description`, "a string", description);
+  }
+  if (strict != null && typeof strict !== "boolean") {
+    throw wrongField(`${place}.strict`, "true or false", strict);
+  }
+  if (parameters != null) asObject(parameters, `${place}.parameters`);
+  return { name, description: description ?? undefined, parameters: parameters ?? undefined };
+}
+
+/**
+ * Which tools are to be called.
+ *
+ * @throws {HttpError} 400 naming what of the choice cannot be read.
+ */
+export function readToolChoice(choice: unknown): ToolChoice | undefined {
+  const at = "tool_choice";
+  if (choice == null) return undefined;
+  if (choice === "none" || choice === "auto" || choice === "required") return choice;
+  if (typeof choice !== "object") {
+    throw wrongField(at, '"none", "auto", "required" or a function by its name', choice);
+  }
+  const { type, function: named } = asObject(choice, at);
+  if (type !== "function") {
+    throw unsupported(
+      at,
+      `${at}: the type ${describe(type)} is not supported. Send ` +
+        '{"type": "function", "function": {"name": "…"}}, "auto", "required" or "none".',
+    );
+  }
+  const { name } = asObject(named, `${at}.function`);
+  if (typeof name !== "string") throw wrongField(`${at}.function.name`, "a string", name);
+  return { name };
+}
+
+/**
+ * The calls of an assistant's message.
+ *
+ * @throws {HttpError} 400 naming the call and what of it cannot be read.
+ */
+export function readCalls(calls: unknown, at: string): ToolCall[] | undefined {
+  if (calls == null) return undefined;
+  if (!Array.isArray(calls)) throw wrongField(at, "an array of calls", calls);
+  if (calls.length === 0) return undefined;
+  return calls.map((call, index) => readCall(call, `${at}.${index}`));
+}
+
+function readCall(call: unknown, at: string): ToolCall {
+  const { id, type, function: named } = asObject(call, at);
+  if (typeof id !== "string") throw wrongField(`${at}.id`, "a string", id);
+  if (type != null && type !== "function") {
+    throw unsupported(
+      `${at}.type`,
+      `${at}.type: calls of the type ${describe(type)} are not supported. Send those of functions.`,
+    );
+  }
+  const { name, arguments: text } = asObject(named, `${at}.function`);
+  if (typeof name !== "string") throw wrongField(`${at}.function.name`, "a string", name);
+  if (typeof text !== "string") {
+    throw wrongField(`${at}.function.arguments`, "the text of a JSON object", text);
+  }
+  if (!isObjectText(text)) {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      `${at}.function.arguments: wanted the text of a JSON object; got ${describe(text)}.`,
+      { param: `${at}.function.arguments` },
+    );
+  }
+  return { id, name, arguments: text };
+}
+
+function isObjectText(text: string): boolean {
+  if (text.trim() === "") return true;
+  try {
+    const value = JSON.parse(text);
+    return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+function asObject(value: unknown, at: string): Record<string, unknown> {
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
+  throw wrongField(at, "an object", value);
+}
