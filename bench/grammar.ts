@@ -10,7 +10,8 @@ import { Automaton, type State } from "../engine/grammar/automaton.ts";
 import type { Grammar } from "../engine/grammar/grammar.ts";
 import { parseGbnf } from "../engine/grammar/gbnf.ts";
 import { jsonObjectGrammar } from "../engine/grammar/json.ts";
-import { TokenMasks } from "../engine/grammar/masks.ts";
+import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
+import type { TokenMasks } from "../engine/grammar/masks.ts";
 import { parseRegex } from "../engine/grammar/regex.ts";
 import type { TokenBytes } from "../engine/grammar/vocabulary_trie.ts";
 import { loadTokenizer, readGguf } from "../engine/mod.ts";
@@ -104,7 +105,7 @@ const vocabulary = path === undefined
   ? madeVocabulary()
   : loadTokenizer((await readGguf(path)).metadata);
 const begun = performance.now();
-const masks = new TokenMasks(vocabulary, vocabulary.vocabSize);
+const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
 const treeMs = performance.now() - begun;
 console.log(`${vocabulary.vocabSize} tokens; their tree was made in ${treeMs.toFixed(0)} ms`);
 for (const [name, grammar, text] of CASES) {

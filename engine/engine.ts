@@ -161,7 +161,9 @@ export class Engine {
    * it does not fit, "invalid_request" for an option, "io" or "device" where reading or uploading failed.
    */
   static async load(path: string, options: EngineOptions = {}): Promise<Engine> {
-    return new Engine(await loadModel(path, options));
+    const engine = new Engine(await loadModel(path, options));
+    engine.requests.prepare();
+    return engine;
   }
 
   /** Told of every step and request. What it throws is counted, and stops nothing. */
@@ -342,6 +344,7 @@ export class Engine {
   private async end(): Promise<void> {
     // They may be between two steps for as long as their readers like.
     this.evaluations.close();
+    this.requests.stop();
     await this.chat?.close();
     await this.scheduler.idle();
     await this.disk?.close(FLUSH_MS);

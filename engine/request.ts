@@ -72,6 +72,16 @@ export class RequestChecker {
     this.constraints = new Constraints(tokenizer, vocabSize);
   }
 
+  /** Prepares what requests need, in pieces between which others have their turn. */
+  prepare(): void {
+    this.constraints.prepare();
+  }
+
+  /** Prepares nothing more. */
+  stop(): void {
+    this.constraints.stop();
+  }
+
   /**
    * What is to be generated. Equal prompts are encoded once, and are the same array in the plans.
    *

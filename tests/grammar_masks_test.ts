@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { Automaton, type State } from "../engine/grammar/automaton.ts";
 import { parseGbnf } from "../engine/grammar/gbnf.ts";
 import { jsonObjectGrammar } from "../engine/grammar/json.ts";
-import { TokenMasks } from "../engine/grammar/masks.ts";
+import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
 import { Preparation } from "../engine/grammar/preparation.ts";
 import { parseRegex } from "../engine/grammar/regex.ts";
 import { loadTokenizer, readGguf } from "../engine/mod.ts";
@@ -91,7 +91,7 @@ for (const [name, grammar] of Object.entries(GRAMMARS)) {
     const vocabulary = madeVocabulary();
     const automaton = new Automaton(grammar);
     // More tokens than the vocabulary has: what a model has beyond it is never allowed.
-    const masks = new TokenMasks(vocabulary, vocabulary.vocabSize + 100);
+    const masks = new LazyMasks(vocabulary, vocabulary.vocabSize + 100).masks;
     const random = randomIntegers(7);
     let checked = 0;
     for (let text = 0; text < 6; text++) {
@@ -115,7 +115,7 @@ for (const [name, grammar] of Object.entries(GRAMMARS)) {
 Deno.test("masks of a real vocabulary: control tokens are never allowed, end tokens where the text may end", async () => {
   const tokenizer = loadTokenizer((await readGguf(GOLDEN)).metadata);
   const automaton = new Automaton(grammarOf(parseRegex("[^]*")));
-  const masks = new TokenMasks(tokenizer, tokenizer.vocabSize);
+  const masks = new LazyMasks(tokenizer, tokenizer.vocabSize).masks;
   const allowed = new Set(tokensOf(masks.of(automaton, automaton.start).mask));
   for (let token = 0; token < tokenizer.vocabSize; token++) {
     if (tokenizer.endTokens.has(token)) assert(allowed.has(token));
@@ -132,7 +132,7 @@ Deno.test("masks of a real vocabulary: control tokens are never allowed, end tok
 Deno.test("masks that are evicted are made again, and are the same", () => {
   const vocabulary = madeVocabulary();
   // So wide that few fit into the memory that is kept.
-  const masks = new TokenMasks(vocabulary, 8 * 2 ** 20);
+  const masks = new LazyMasks(vocabulary, 8 * 2 ** 20).masks;
   const automaton = new Automaton(GRAMMARS.json);
   const text = encoder.encode('{"ab": [1, 2, {"c": "d"}], "e": {"f": "gh", "01": [[0]]}}');
   const round = () => {
@@ -150,7 +150,7 @@ Deno.test("what is prepared while the device computes is what states ask for, an
   for (const grammar of Object.values(GRAMMARS)) {
     const vocabulary = madeVocabulary();
     const automaton = new Automaton(grammar);
-    const masks = new TokenMasks(vocabulary, vocabulary.vocabSize);
+    const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
     const preparation = new Preparation(automaton, masks);
     for (let i = 0; i < 2000 && !preparation.isDone; i++) preparation.proceed();
     assert(preparation.isDone);
@@ -171,4 +171,25 @@ Deno.test("what is prepared while the device computes is what states ask for, an
     }
     assertEquals(looked.length, 0, "a place was not prepared");
   }
+});
+
+Deno.test("masks made in pieces, while others have their turn, are those made at once; who needs them sooner gets them", async () => {
+  const vocabulary = madeVocabulary();
+  const automaton = new Automaton(GRAMMARS.json);
+  const [atOnce, inPieces, interrupted, stopped] = Array.from(
+    { length: 4 },
+    () => new LazyMasks(vocabulary, vocabulary.vocabSize),
+  );
+  const maskOf = ({ masks }: LazyMasks) => masks.of(automaton, automaton.start).mask;
+  inPieces.begin();
+  for (let i = 0; inPieces["made"] === undefined && i < 1000; i++) {
+    await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  assert(inPieces["made"] !== undefined, "they are never made");
+  interrupted.begin();
+  // Nothing is left behind for the time after: the test runner would find its timer.
+  stopped.begin();
+  stopped.stop();
+  for (const lazy of [inPieces, interrupted, stopped]) assertEquals(maskOf(lazy), maskOf(atOnce));
+  interrupted.stop();
 });

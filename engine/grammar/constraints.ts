@@ -7,7 +7,8 @@ import { CompiledConstraint, type Constraint, namingParam } from "./constraint.t
 import type { ContentTrack } from "./content_track.ts";
 import { GrammarSteering } from "./grammar_steering.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
-import { TokenMasks } from "./masks.ts";
+import { LazyMasks } from "./lazy_masks.ts";
+import type { TokenMasks } from "./masks.ts";
 import { Preparation } from "./preparation.ts";
 import { terminalBytes } from "./token_terminals.ts";
 
@@ -19,11 +20,22 @@ export class Constraints {
   private readonly compiled = new LeastRecentlyUsed<string, CompiledConstraint>(MOST_KEPT);
   private readonly preparations = new WeakMap<Automaton, Preparation>();
   private readonly likelyTexts: LikelyTexts;
-  private madeMasks?: TokenMasks;
+  private readonly lazyMasks: LazyMasks;
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
   constructor(private readonly tokenizer: Tokenizer, private readonly vocabSize: number) {
     this.likelyTexts = new LikelyTexts(tokenizer);
+    this.lazyMasks = new LazyMasks(tokenizer, vocabSize);
+  }
+
+  /** Makes what every constraint needs, in pieces between which others have their turn. */
+  prepare(): void {
+    this.lazyMasks.begin();
+  }
+
+  /** Prepares nothing more. */
+  stop(): void {
+    this.lazyMasks.stop();
   }
 
   /**
@@ -76,8 +88,7 @@ export class Constraints {
     );
   }
 
-  /** Made for the first request that has a constraint. */
   private get masks(): TokenMasks {
-    return this.madeMasks ??= new TokenMasks(this.tokenizer, this.vocabSize);
+    return this.lazyMasks.masks;
   }
 }

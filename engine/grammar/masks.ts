@@ -2,7 +2,7 @@ import type { AllowedTokens } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import type { Frame } from "./frames.ts";
-import { type TokenBytes, VocabularyTrie } from "./vocabulary_trie.ts";
+import type { TokenBytes, VocabularyTrie, VocabularyTries } from "./vocabulary_trie.ts";
 
 /** Memory of masks that are kept. */
 const KEPT_BYTES = 64 * 2 ** 20;
@@ -13,7 +13,7 @@ const MOST_WORK = 2_000_000;
  * Tokens of so many bytes are the short ones: what a place allows of them is the same wherever so many
  * characters may still be repeated, so that it is found out once for all places of a long repetition.
  */
-const SHORT_BYTES = 24;
+export const SHORT_BYTES = 24;
 
 /** A state of more places than these is looked at as a whole. */
 const MOST_PLACES = 8;
@@ -45,18 +45,25 @@ export class TokenMasks {
   /** The states on the way to a node of the tree, by its depth. */
   private readonly path: State[] = [];
 
-  /** @param vocabSize Tokens that the model knows: the bits of a mask. */
-  constructor(tokenizer: TokenBytes, vocabSize: number) {
-    this.short = new VocabularyTrie(tokenizer, [1, SHORT_BYTES]);
-    this.long = new VocabularyTrie(tokenizer, [SHORT_BYTES + 1, Infinity]);
+  /**
+   * @param tries The tokenizer's, with tokens of up to {@link SHORT_BYTES} as short ones.
+   * @param vocabSize Tokens that the model knows: the bits of a mask.
+   */
+  constructor(
+    tokenizer: Pick<TokenBytes, "endTokens">,
+    { short, long }: VocabularyTries,
+    vocabSize: number,
+  ) {
+    this.short = short;
+    this.long = long;
     this.words = Math.ceil(vocabSize / 32);
     this.endTokens = new Set([...tokenizer.endTokens].filter((token) => token < vocabSize));
     const all = new Uint32Array(this.words).fill(0xffffffff);
     for (const token of this.endTokens) all[token >> 5] &= ~(1 << (token & 31));
     this.unending = { mask: all, onlyEnd: false };
     const known = new Uint32Array(this.words);
-    for (const token of [...this.short.tokens, ...this.long.tokens, ...this.endTokens]) {
-      if (token < vocabSize) known[token >> 5] |= 1 << (token & 31);
+    for (const tokens of [short.tokens, long.tokens, this.endTokens]) {
+      for (const token of tokens) if (token < vocabSize) known[token >> 5] |= 1 << (token & 31);
     }
     this.everything = { mask: known, onlyEnd: false };
     const most = Math.max(16, Math.floor(KEPT_BYTES / 2 / (4 * this.words)));
