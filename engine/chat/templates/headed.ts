@@ -42,10 +42,68 @@ export const GLM4 = String.raw`
     {{- '<|assistant|>\n' }}
 {%- endif %}`;
 
-/** Granite 3. */
-export const GRANITE = String.raw`
+/** GLM 4.5 and 4.6: thoughts in an answer, tools in a system message, and a tag for each argument of a call. */
+export const GLM45 = String.raw`
+{{- '[gMASK]<sop>' }}
+{%- if tools %}
+    {{- '<|system|>\n# Tools\n\nThe functions that you may call:\n<tools>\n' }}
+    {%- for tool in tools %}
+        {{- tool | tojson + '\n' }}
+    {%- endfor %}
+    {{- '</tools>\n\nTo call one, write its name, and each argument with its value, texts as they are and others as JSON:\n' }}
+    {{- '<tool_call>name\n<arg_key>first</arg_key>\n<arg_value>value</arg_value>\n</tool_call>' }}
+{%- endif %}
 {%- for message in messages %}
-    {{- '<|start_of_role|>' + message.role + '<|end_of_role|>' + message.content + '<|end_of_text|>\n' }}
+    {%- if message.role == 'tool' %}
+        {{- '<|observation|>' if loop.first or messages[loop.index0 - 1].role != 'tool' else '' }}
+        {{- '\n<tool_response>\n' + message.content + '\n</tool_response>' }}
+    {%- elif message.role == 'assistant' %}
+        {%- set content = message.content.split('</think>')[-1].strip() %}
+        {{- '<|assistant|>\n<think></think>' + ('\n' + content if content else '') }}
+        {%- for call in message.tool_calls or [] %}
+            {{- '\n<tool_call>' + call.function.name + '\n' }}
+            {%- for name, value in call.function.arguments | items %}
+                {{- '<arg_key>' + name + '</arg_key>\n<arg_value>' }}
+                {{- (value if value is string else value | tojson) + '</arg_value>\n' }}
+            {%- endfor %}
+            {{- '</tool_call>' }}
+        {%- endfor %}
+    {%- else %}
+        {{- '<|' + message.role + '|>\n' + message.content }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|assistant|>' }}
+    {{- '\n<think></think>' if enable_thinking is defined and not enable_thinking else '' }}
+{%- endif %}`;
+
+/** Granite 3: tools have a role of their own. */
+export const GRANITE = String.raw`
+{%- macro said(role, content) %}
+    {{- '<|start_of_role|>' + role + '<|end_of_role|>' + content + '<|end_of_text|>\n' }}
+{%- endmacro %}
+{%- if messages[0].role == 'system' %}
+    {%- set turns = messages[1:] %}
+    {{- said('system', messages[0].content) }}
+{%- else %}
+    {%- set turns = messages %}
+{%- endif %}
+{%- if tools %}
+    {{- said('tools', tools | tojson) }}
+{%- endif %}
+{%- for message in turns %}
+    {%- if message.role == 'tool' %}
+        {{- said('tool_response', message.content) }}
+    {%- elif message.tool_calls %}
+        {{- '<|start_of_role|>assistant<|end_of_role|>' + message.content + '<|tool_call|>[' }}
+        {%- for call in message.tool_calls %}
+            {{- '{"name": ' + call.function.name | tojson + ', "arguments": ' }}
+            {{- call.function.arguments | tojson + '}' + (', ' if not loop.last else '') }}
+        {%- endfor %}
+        {{- ']<|end_of_text|>\n' }}
+    {%- else %}
+        {{- said(message.role, message.content) }}
+    {%- endif %}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- '<|start_of_role|>assistant<|end_of_role|>' }}
@@ -110,14 +168,30 @@ export const EXAONE = String.raw`
     {{- '[|assistant|]' }}
 {%- endif %}`;
 
-/** Seed-OSS: roles between the tokens of a beginning and an end. */
+/** Seed-OSS: roles between the tokens of a beginning and an end; calls of tools have tags as Qwen3-Coder's. */
 export const SEED_OSS = String.raw`
+{%- if tools %}
+    {{- bos_token + 'system\nThe functions that you may call:\n' }}
+    {%- for tool in tools %}
+        {{- tool | tojson + '\n' }}
+    {%- endfor %}
+    {{- 'To call one, write a tag for it and one for each parameter:\n<seed:tool_call>\n<function=name>\n' }}
+    {{- '<parameter=first>value</parameter>\n</function>\n</seed:tool_call>' + eos_token }}
+{%- endif %}
 {%- for message in messages %}
     {{- bos_token + message.role + '\n' }}
     {%- if message.role == 'assistant' and message.reasoning_content %}
         {{- '<seed:think>' + message.reasoning_content.strip() + '</seed:think>' }}
     {%- endif %}
-    {{- message.content + eos_token }}
+    {{- message.content }}
+    {%- for call in message.tool_calls or [] %}
+        {{- ('\n' if message.content or not loop.first else '') + '<seed:tool_call>\n<function=' + call.function.name + '>\n' }}
+        {%- for name, value in call.function.arguments | items %}
+            {{- '<parameter=' + name + '>' + (value if value is string else value | tojson) + '</parameter>\n' }}
+        {%- endfor %}
+        {{- '</function>\n</seed:tool_call>' }}
+    {%- endfor %}
+    {{- eos_token }}
 {%- endfor %}
 {%- if add_generation_prompt %}
     {{- bos_token + 'assistant\n' }}

@@ -18,27 +18,48 @@ export const LLAMA2 = String.raw`
     {%- endif %}
 {%- endfor %}`;
 
-/** Llama 3: a header with the role, and `<|eot_id|>` at the end of each message. */
-export const LLAMA3 = String.raw`
+/**
+ * A header with the role, and a token at the end of each message. Tools are told in front of the first user's text;
+ * a message calls one of them.
+ *
+ * @param open What comes before a role, `close` behind it, and `end` behind a message.
+ */
+function headers(open: string, close: string, end: string): string {
+  return String.raw`
 {{- bos_token }}
+{%- set ns = namespace(told=false) %}
 {%- for message in messages %}
-    {{- '<|start_header_id|>' + message.role + '<|end_header_id|>\n\n' }}
-    {{- message.content | trim + '<|eot_id|>' }}
+    {%- set role = 'ipython' if message.role == 'tool' else message.role %}
+    {{- '${open}' + role + '${close}\n\n' }}
+    {%- if tools and role == 'user' and not ns.told %}
+        {%- set ns.told = true %}
+        {{- 'Where one of the functions below is of use, answer with a call of it, and with nothing else, in this form:\n' }}
+        {{- '{"name": <name of the function>, "parameters": <object of its arguments>}\n\n' }}
+        {%- for tool in tools %}
+            {{- tool | tojson(indent=4) + '\n\n' }}
+        {%- endfor %}
+    {%- endif %}
+    {%- if message.tool_calls %}
+        {%- if message.tool_calls | length > 1 %}
+            {{- raise_exception('a message calls one tool') }}
+        {%- endif %}
+        {%- set call = message.tool_calls[0].function %}
+        {{- '{"name": ' + call.name | tojson + ', "parameters": ' + call.arguments | tojson + '}' }}
+    {%- else %}
+        {{- message.content | trim }}
+    {%- endif %}
+    {{- '${end}' }}
 {%- endfor %}
 {%- if add_generation_prompt %}
-    {{- '<|start_header_id|>assistant<|end_header_id|>\n\n' }}
+    {{- '${open}assistant${close}\n\n' }}
 {%- endif %}`;
+}
+
+/** Llama 3. */
+export const LLAMA3 = headers("<|start_header_id|>", "<|end_header_id|>", "<|eot_id|>");
 
 /** Llama 4: as Llama 3, with other tokens. */
-export const LLAMA4 = String.raw`
-{{- bos_token }}
-{%- for message in messages %}
-    {{- '<|header_start|>' + message.role + '<|header_end|>\n\n' }}
-    {{- message.content | trim + '<|eot|>' }}
-{%- endfor %}
-{%- if add_generation_prompt %}
-    {{- '<|header_start|>assistant<|header_end|>\n\n' }}
-{%- endif %}`;
+export const LLAMA4 = headers("<|header_start|>", "<|header_end|>", "<|eot|>");
 
 /** Vicuna: plain text with USER: and ASSISTANT:. */
 export const VICUNA = String.raw`
