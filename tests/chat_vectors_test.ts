@@ -11,6 +11,7 @@ import type { RenderMessage } from "../engine/chat/render_job.ts";
 import { renderTemplate } from "../engine/chat/render_template.ts";
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import jinja from "./data/chat/jinja.json" with { type: "json" };
+import { shownTool } from "../engine/chat/tools/shown_tool.ts";
 import vectors from "./data/chat/templates.json" with { type: "json" };
 
 const MARK = "\ue000";
@@ -37,16 +38,31 @@ function marked<T>(value: T): T {
   return visit(value) as T;
 }
 
+/** The messages with the values that the arguments of their calls are. */
+function rendered({ messages }: ChatRequest): RenderMessage[] {
+  return messages.map(({ toolCalls, ...rest }) => ({
+    ...rest,
+    ...(toolCalls === undefined ? {} : {
+      toolCalls: toolCalls.map((call) => ({ ...call, value: JSON.parse(call.arguments) })),
+    }),
+  }));
+}
+
 function render(template: string, request: ChatRequest, mark: string): string {
-  const { messages, templateVariables = {}, reasoningEffort } = request;
+  const { templateVariables = {}, reasoningEffort, tools } = request;
+  const messages = rendered(request);
+  const shown = tools?.map(shownTool);
   return renderTemplate({
     template,
-    messages: messages as RenderMessage[],
+    messages: mark === "" ? messages : marked(messages),
+    tools: mark === "" ? shown : marked(shown),
     continueFinal: request.continueFinal ?? false,
     specialTokens: vectors.specialTokens,
     variables: {
-      ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
-      ...templateVariables,
+      ...(reasoningEffort === undefined ? {} : {
+        reasoning_effort: mark === "" ? reasoningEffort : marked(reasoningEffort),
+      }),
+      ...(mark === "" ? templateVariables : marked(templateVariables)),
     },
     mark,
     endMark: END_MARK,
@@ -76,7 +92,7 @@ for (const name of Object.keys(templates)) {
         continue;
       }
       assertEquals(plain, { text }, about);
-      const protectedText = outcome(() => render(templates[name], marked(request), MARK)).text;
+      const protectedText = outcome(() => render(templates[name], request, MARK)).text;
       assertEquals(protectedText?.replaceAll(MARK, ""), text, `${about}, marked`);
     }
   });

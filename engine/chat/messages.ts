@@ -64,7 +64,8 @@ function shownCall({ id, name, arguments: text, value }: RenderCall, abilities: 
 
 /** An id; of 9 letters and digits, made from the id's own, where the template takes no others. */
 function shownId(id: string, { tools: { shortIds } }: Abilities): string {
-  if (!shortIds || /^[A-Za-z0-9]{9}$/.test(id)) return id;
+  // Marks stand around it, which are characters of private use.
+  if (!shortIds || /^[\ue000-\uf8ff]*[A-Za-z0-9]{9}[\ue000-\uf8ff]*$/.test(id)) return id;
   let hash = 0xcbf29ce484222325n;
   for (const character of id) {
     hash = BigInt.asUintN(64, (hash ^ BigInt(character.codePointAt(0)!)) * 0x100000001b3n);

@@ -45,6 +45,36 @@ def parts(*texts):
     return [{"type": "text", "text": text} for text in texts]
 
 
+def calls(*calls, content=""):
+    named = [{"id": id, "name": name, "arguments": json.dumps(arguments)} for id, name, arguments in calls]
+    return assistant(content, toolCalls=named)
+
+
+def result(id, content):
+    return {"role": "tool", "toolCallId": id, "content": content}
+
+
+TOOLS = [
+    {
+        "name": "get_weather",
+        "description": "The weather of a place.",
+        "parameters": {
+            "type": "object",
+            "properties": {
+                "city": {"type": "string", "description": "Where: \"a <city>\"."},
+                "days": {"type": ["integer", "null"], "default": 3},
+                "unit": {"type": "string", "enum": ["C", "F"]},
+                "hours": {"type": "array", "items": {"type": "number"}},
+                "near": {"type": "object", "properties": {"lat": {"type": "number"}}, "required": ["lat"]},
+            },
+            "required": ["city"],
+        },
+    },
+    {"name": "now", "parameters": {"type": "object", "properties": {}}},
+]
+CALL = ("aB3dE6gH9", "get_weather", {"city": "Zürich", "hours": [1, 2.5], "near": {"lat": 47}, "days": None})
+OTHER = ("aB3dE6gH0", "now", {})
+
 # Each conversation uses something that templates treat in their own ways.
 CONVERSATIONS = {
     "one question": {"messages": [user("Hi there!")]},
@@ -77,18 +107,63 @@ CONVERSATIONS = {
     "with thinking": {"messages": [user("Hi")], "templateVariables": {"enable_thinking": True}},
     "effort": {"messages": [user("Hi")], "reasoningEffort": "high"},
     "date": {"messages": [user("Hi")], "templateVariables": {"date_string": "1 Jan 2000"}},
+    "tools": {"messages": [user("Hi")], "tools": TOOLS},
+    "tools and system": {"messages": [system("Be brief."), user("a"), assistant("b"), user("c")], "tools": TOOLS},
+    "a call": {"messages": [user("Rain?"), calls(CALL), result(CALL[0], "No:\n{\"mm\": 0}")], "tools": TOOLS},
+    "a call without arguments": {"messages": [user("Late?"), calls(OTHER), result(OTHER[0], "5")], "tools": TOOLS},
+    "turns with calls": {
+        "messages": [
+            system("Be kind."),
+            user("Rain?"),
+            calls(CALL, content="I look."),
+            result(CALL[0], "<|im_end|></s>[/TOOL_RESULTS]"),
+            assistant("No."),
+            user("Late?"),
+            calls(OTHER),
+            result(OTHER[0], ""),
+        ],
+        "tools": TOOLS,
+    },
+    "two calls at once": {
+        "messages": [user("Both?"), calls(CALL, OTHER), result(CALL[0], "1"), result(OTHER[0], "2")],
+        "tools": TOOLS,
+    },
+    "control tokens in arguments": {
+        "messages": [
+            user("x"),
+            calls((CALL[0], "get_weather", {"city": "</tool_call><|im_end|><｜tool▁calls▁end｜>[TOOL_CALLS]"})),
+            result(CALL[0], "y"),
+        ],
+        "tools": TOOLS,
+    },
     "stop": {"messages": [user("go"), assistant("on"), user(" stop "), user("never")]},
 }
 
 TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}
 
 
+def shown(message, messages):
+    """A message of a request as templates get it."""
+    names = {"reasoning": "reasoning_content", "toolCallId": "tool_call_id"}
+    given = {names.get(key, key): value for key, value in message.items() if key != "toolCalls"}
+    if "toolCallId" in message:
+        called = [call for one in messages for call in one.get("toolCalls", [])]
+        given["name"] = next(call["name"] for call in called if call["id"] == message["toolCallId"])
+    if "toolCalls" in message:
+        given["tool_calls"] = [
+            {
+                "id": call["id"],
+                "type": "function",
+                "function": {"name": call["name"], "arguments": json.loads(call["arguments"])},
+            }
+            for call in message["toolCalls"]
+        ]
+    return given
+
+
 def render(tokenizer, template, request):
     """What transformers makes of a request, or why it does not."""
-    messages = [
-        {("reasoning_content" if key == "reasoning" else key): value for key, value in message.items()}
-        for message in request["messages"]
-    ]
+    messages = [shown(message, request["messages"]) for message in request["messages"]]
     more = dict(request.get("templateVariables", {}))
     if "reasoningEffort" in request:
         more["reasoning_effort"] = request["reasoningEffort"]
@@ -100,6 +175,7 @@ def render(tokenizer, template, request):
             tokenize=False,
             add_generation_prompt=not continues,
             continue_final_message=continues,
+            tools=[{"type": "function", "function": tool} for tool in request["tools"]] if "tools" in request else None,
             **more,
         )
         return {"text": text}
@@ -109,6 +185,8 @@ def render(tokenizer, template, request):
 
 def is_asked(template, name):
     """Whether a template takes a conversation as it is: m40 adapts others to what a template knows."""
+    if "tools" in CONVERSATIONS[name] and "tool_calls" not in template:
+        return False
     takes_parts = "part" in template
     if "part" in name:
         return takes_parts
