@@ -30,6 +30,7 @@ const StopReason = z.enum([
   "end_turn",
   "max_tokens",
   "stop_sequence",
+  "tool_use",
   "model_context_window_exceeded",
 ]);
 
@@ -45,14 +46,26 @@ const ThinkingBlock = z.strictObject({
   signature: z.string().meta({ description: "Says nothing; it is not looked at when it returns." }),
 }).meta({ id: "ThinkingBlock" });
 
-export const ContentBlock = z.union([TextBlock, ThinkingBlock]).meta({ id: "ContentBlock" });
+const ToolUseBlock = z.strictObject({
+  type: z.literal("tool_use"),
+  id: z.string().meta({ description: "What its result is to name." }),
+  name: z.string(),
+  input: z.record(z.string(), z.unknown()).meta({
+    description:
+      "Valid by the tool's schema. Empty as it begins, and where the answer was cut in the middle of it.",
+  }),
+  caller: z.strictObject({ type: z.literal("direct") }),
+}).meta({ id: "ToolUseBlock", description: "A call of one of the request's tools." });
+
+export const ContentBlock = z.union([TextBlock, ThinkingBlock, ToolUseBlock]).meta({ id: "ContentBlock" });
 export type ContentBlock = z.output<typeof ContentBlock>;
 
 const stopFields = {
   container: z.null(),
   stop_reason: StopReason.nullable().meta({
     description:
-      "Why the answer ended: by the model, by max_tokens, a stop sequence or the end of the context.",
+      "Why the answer ended: by the model, which may have called tools, by max_tokens, a stop sequence or the end of " +
+      "the context.",
   }),
   stop_sequence: z.string().nullable().meta({ description: "The stop sequence that was met." }),
   stop_details: z.null(),
@@ -86,6 +99,10 @@ const ContentBlockDelta = z.strictObject({
   delta: z.union([
     z.strictObject({ type: z.literal("text_delta"), text: z.string() }),
     z.strictObject({ type: z.literal("thinking_delta"), thinking: z.string() }),
+    z.strictObject({
+      type: z.literal("input_json_delta"),
+      partial_json: z.string().meta({ description: "What the text of the input goes on with." }),
+    }),
     z.strictObject({ type: z.literal("signature_delta"), signature: z.string() }),
   ]),
 }).meta({ id: "ContentBlockDeltaEvent" });

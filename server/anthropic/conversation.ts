@@ -1,20 +1,14 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import { unsupported } from "../errors.ts";
+import { HttpError } from "../errors.ts";
 import { describe } from "../fields.ts";
-import { wrongField } from "../parse_body.ts";
-import type { ConversationFields, Message } from "./request_schemas.ts";
-
-/** What is said in one turn, and what an assistant thought before it. */
-interface Turn {
-  readonly role: Message["role"];
-  readonly parts: TextPart[];
-  readonly thoughts: string[];
-}
+import { readTurn, type Turn } from "./blocks.ts";
+import type { ConversationFields } from "./request_schemas.ts";
+import { toolFields } from "./tools.ts";
 
 /**
  * The conversation of a body.
  *
- * @throws {HttpError} 400 for blocks that cannot be read.
+ * @throws {HttpError} 400 for blocks that cannot be read, and for calls and results that do not go together.
  */
 export function chatRequest(body: ConversationFields): ChatRequest {
   const { system, messages, thinking, output_config } = body;
@@ -25,13 +19,14 @@ export function chatRequest(body: ConversationFields): ChatRequest {
   }
   const thinks = thinking?.type === "adaptive" ? undefined : thinking?.type;
   return {
-    messages: turns.map(messageOf),
+    messages: messagesOf(turns),
     continueFinal: turns.at(-1)?.role === "assistant",
     // The two names that templates know it by.
     templateVariables: thinks === undefined
       ? undefined
       : { enable_thinking: thinks === "enabled", thinking: thinks === "enabled" },
     reasoningEffort: effortOf(output_config?.effort ?? undefined),
+    ...toolFields(body),
   };
 }
 
@@ -53,58 +48,62 @@ function add(turns: Turn[], next: Turn): void {
     turns.push(next);
     return;
   }
-  for (const part of next.parts) last.parts.push(part);
-  for (const thought of next.thoughts) last.thoughts.push(thought);
+  for (const field of ["parts", "thoughts", "calls", "results"] as const) {
+    for (const one of next[field]) (last[field] as unknown[]).push(one);
+  }
 }
 
-/** A turn as the engine takes it; a text that is alone needs no parts. */
-function messageOf({ role, parts, thoughts }: Turn): ChatMessage {
-  return {
-    role,
-    content: parts.length > 1 ? parts : parts[0]?.text ?? "",
-    reasoning: thoughts.length === 0 ? undefined : thoughts.join("\n\n"),
-  };
+/**
+ * Turns as the engine takes them: what came of calls goes before what the user says to it.
+ *
+ * @throws {HttpError} 400 for a result without its call in the assistant's turn before it, or a second one for the
+ * same; and where the conversation ends with calls that have none.
+ */
+function messagesOf(turns: readonly Turn[]): ChatMessage[] {
+  const messages: ChatMessage[] = [];
+  /** The calls of the assistant's last turn that have no result yet: names by their ids. */
+  let open = new Map<string, string>();
+  for (const { role, parts, thoughts, calls, results } of turns) {
+    for (const { callId, parts, at } of results) {
+      const name = open.get(callId);
+      if (name === undefined) throw noCall(callId, at);
+      open.delete(callId);
+      messages.push({ role: "tool", content: contentOf(parts), toolCallId: callId, name });
+    }
+    if (role === "assistant") open = new Map(calls.map(({ id, name }) => [id, name]));
+    if (parts.length === 0 && results.length > 0) continue;
+    messages.push({
+      role,
+      content: parts.length === 0 && calls.length > 0 ? null : contentOf(parts),
+      reasoning: thoughts.length === 0 ? undefined : thoughts.join("\n\n"),
+      toolCalls: calls.length === 0 ? undefined : calls,
+    });
+  }
+  const last = turns.at(-1);
+  if (last?.role === "assistant" && last.calls.length > 0) {
+    const [{ id }] = last.calls;
+    throw new HttpError(
+      400,
+      "invalid_request",
+      `${last.at}: the conversation ends with calls of tools. Wanted a user's message with a tool_result block for ` +
+        `${describe(id)} after it.`,
+      { param: last.at },
+    );
+  }
+  return messages;
 }
 
-function readTurn(role: Message["role"], content: unknown, at: string): Turn {
-  const turn: Turn = { role, parts: [], thoughts: [] };
-  if (typeof content === "string") {
-    turn.parts.push({ type: "text", text: content });
-    return turn;
-  }
-  if (!Array.isArray(content)) throw wrongField(at, "a string or an array of blocks", content);
-  for (const [index, block] of content.entries()) {
-    const { kind, text } = readBlock(block, role === "assistant", `${at}.${index}`);
-    if (kind === "text") turn.parts.push({ type: "text", text });
-    else if (text !== "") turn.thoughts.push(text);
-  }
-  return turn;
-}
-
-/** A block's text, or what was thought. */
-function readBlock(
-  block: unknown,
-  mayThink: boolean,
-  at: string,
-): { kind: "text" | "thinking"; text: string } {
-  if (typeof block !== "object" || block === null || Array.isArray(block)) {
-    throw wrongField(at, 'a block such as {"type": "text", "text": "…"}', block);
-  }
-  const { type, ...fields } = block as Record<string, unknown>;
-  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
-  if (type === "text" || (mayThink && type === "thinking")) {
-    const text = fields[type];
-    if (typeof text !== "string") throw wrongField(`${at}.${type}`, "a string", text);
-    return { kind: type, text };
-  }
-  // What another server has made unreadable is of no use to the model.
-  if (mayThink && type === "redacted_thinking") return { kind: "thinking", text: "" };
-  throw unsupported(
-    at,
-    type === "tool_use" || type === "tool_result"
-      ? `${at}: calls of tools and their results are not supported yet. Say in a text what was ` +
-        "called and what came of it."
-      : `${at}: blocks of the type ${describe(type)} are not supported here: this server reads ` +
-        'text alone. Send blocks of the type "text".',
+function noCall(id: string, at: string): HttpError {
+  return new HttpError(
+    400,
+    "invalid_request",
+    `${at}.tool_use_id: wanted the id of a tool_use block of the assistant's message before, each once; got ` +
+      `${describe(id)}.`,
+    { param: `${at}.tool_use_id` },
   );
+}
+
+/** A text that is alone needs no parts. */
+function contentOf(parts: readonly TextPart[]): ChatMessage["content"] {
+  return parts.length > 1 ? parts : parts[0]?.text ?? "";
 }

@@ -1,4 +1,4 @@
-import type { Generation, GenerationChunk } from "../../engine/mod.ts";
+import type { Generation, GenerationChunk, ToolCallPiece } from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { chunksOf } from "../generations.ts";
 import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./answer_schemas.ts";
@@ -29,6 +29,8 @@ export interface MessageOptions {
 /** An assistant's message on its way: the running generation, as one message or as events. */
 export class MessageAnswer implements Answer {
   readonly done: Promise<void>;
+  /** Whether a tool was called. */
+  private called = false;
   private readonly id = `msg_${crypto.randomUUID().replaceAll("-", "")}`;
 
   constructor(
@@ -41,12 +43,19 @@ export class MessageAnswer implements Answer {
   async whole(): Promise<MessageObject> {
     const content: ContentBlock[] = [];
     let end: MessageEnd | undefined;
+    let input = "";
+    let last: Piece | undefined;
     for await (const { chunk } of chunksOf([this.generation])) {
-      for (const { kind, text } of this.pieces(chunk)) {
-        if (content.at(-1)?.type !== kind) content.push(emptyBlock(kind, SIGNATURE));
+      for (const piece of this.pieces(chunk)) {
+        if (begins(last, piece)) {
+          content.push(emptyBlock(piece, SIGNATURE));
+          input = "";
+        }
+        last = piece;
         const block = content.at(-1)!;
-        if (block.type === "text") block.text += text;
-        else block.thinking += text;
+        if (block.type === "text") block.text += piece.text;
+        else if (block.type === "thinking") block.thinking += piece.text;
+        else block.input = inputOf(input += piece.text);
       }
       end = this.endOf(chunk) ?? end;
     }
@@ -57,10 +66,10 @@ export class MessageAnswer implements Answer {
   /** The message's events as JSON; each begins with its type. */
   async *events(): AsyncGenerator<string> {
     let index = -1;
-    let open: ContentBlock["type"] | undefined;
+    let open: Piece | undefined;
     let begun = false;
     const closing = function* (): Generator<string> {
-      if (open === "thinking") {
+      if (open?.kind === "thinking") {
         yield event({
           type: "content_block_delta",
           index,
@@ -75,21 +84,21 @@ export class MessageAnswer implements Answer {
         yield event({ type: "message_start", message: this.head() });
         yield event({ type: "ping" });
       }
-      for (const { kind, text } of this.pieces(chunk)) {
-        if (open !== kind) {
+      for (const piece of this.pieces(chunk)) {
+        if (begins(open, piece)) {
           yield* closing();
-          open = kind;
           index++;
           yield event({
             type: "content_block_start",
             index,
-            content_block: emptyBlock(kind, ""),
+            content_block: emptyBlock(piece, ""),
           });
         }
+        open = piece;
         // Pieced together: this is what the server spends on every token.
-        if (text !== "") {
-          yield `{"type":"content_block_delta","index":${index},"delta":{"type":"${kind}_delta","${kind}":${
-            JSON.stringify(text)
+        if (piece.text !== "") {
+          yield `{"type":"content_block_delta","index":${index},"delta":{${DELTAS[piece.kind]}:${
+            JSON.stringify(piece.text)
           }}}`;
         }
       }
@@ -107,12 +116,16 @@ export class MessageAnswer implements Answer {
 
   /** What a chunk adds, in order. Thinking that is left out is a piece without text. */
   private *pieces(
-    { reasoning, text }: GenerationChunk,
-  ): Generator<{ kind: ContentBlock["type"]; text: string }> {
+    { reasoning, text, toolCalls = [] }: GenerationChunk,
+  ): Generator<Piece> {
     if (reasoning !== "") {
       yield { kind: "thinking", text: this.options.omitThinking ? "" : reasoning };
     }
     if (text !== "") yield { kind: "text", text };
+    for (const call of toolCalls) {
+      this.called = true;
+      yield { kind: "tool_use", text: call.arguments, call };
+    }
   }
 
   /** The message as it begins. */
@@ -139,7 +152,8 @@ export class MessageAnswer implements Answer {
     const cut = completionTokens >= this.options.maxTokens
       ? "max_tokens"
       : "model_context_window_exceeded";
-    const stopped = stopString === undefined ? "end_turn" : "stop_sequence";
+    const ended = this.called ? "tool_use" : "end_turn";
+    const stopped = stopString === undefined ? ended : "stop_sequence";
     return {
       delta: {
         container: null,
@@ -167,9 +181,42 @@ export class MessageAnswer implements Answer {
   }
 }
 
-function emptyBlock(kind: ContentBlock["type"], signature: string): ContentBlock {
+/** What a delta of each kind of block begins with, up to the name of its text. */
+const DELTAS: Readonly<Record<ContentBlock["type"], string>> = {
+  text: '"type":"text_delta","text"',
+  thinking: '"type":"thinking_delta","thinking"',
+  tool_use: '"type":"input_json_delta","partial_json"',
+};
+
+/** A piece of a block. */
+interface Piece {
+  readonly kind: ContentBlock["type"];
+  readonly text: string;
+  /** The call that it is of. */
+  readonly call?: ToolCallPiece;
+}
+
+/** Whether a piece is of another block than the one before. */
+function begins(before: Piece | undefined, { kind, call }: Piece): boolean {
+  return before?.kind !== kind || before.call?.index !== call?.index;
+}
+
+/** A block as it begins. */
+function emptyBlock({ kind, call }: Piece, signature: string): ContentBlock {
   if (kind === "text") return { type: "text", text: "", citations: null };
-  return { type: "thinking", thinking: "", signature };
+  if (kind === "thinking") return { type: "thinking", thinking: "", signature };
+  // The first piece of a call has both.
+  const { id, name } = call!;
+  return { type: "tool_use", id: id!, name: name!, input: {}, caller: { type: "direct" } };
+}
+
+/** A call's input; nothing of it while its text is not whole. */
+function inputOf(text: string): Record<string, unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
 }
 
 function event(event: MessageEvent): string {

@@ -16,10 +16,27 @@ import { samplingFields } from "../sampling_fields.ts";
 const ROLES = ["user", "assistant", "system"] as const;
 const THINKING = ["enabled", "disabled", "adaptive"] as const;
 const DISPLAYS = ["summarized", "omitted"] as const;
+const CHOICES = ["auto", "any", "tool", "none"] as const;
 const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 const oneOf = <T extends string>(values: readonly T[]) =>
   z.enum(values, wants(values.map((one) => `"${one}"`).join(", ")));
+
+/** A tool. `toolFields` has what its fields may be, which depends on its type. */
+const Tool = z.looseObject({
+  type: z.unknown().optional().meta({ anyOf: [{ const: "custom" }, { type: "null" }] }),
+  name: z.unknown().optional().meta({
+    type: "string",
+    description: "What it is called by.",
+  }),
+  description: string("What it does, and when it is to be called."),
+  input_schema: z.unknown().optional().meta({
+    type: "object",
+    description:
+      "A JSON Schema of its input, which every call is held to. What of it cannot be held to is an error that names it.",
+  }),
+  strict: ignored("Whether calls are held to the schema; they always are."),
+}, wants("an object")).meta({ title: "Tool", description: "A tool of the client's." });
 
 /** A block of text; those of other types are refused by name, but for an assistant's thinking. */
 const TEXT_BLOCKS = {
@@ -31,13 +48,43 @@ const TEXT_BLOCKS = {
   },
 };
 
+/** What else a message's content may have: what an assistant called, and what came of it. */
+const BLOCKS = {
+  type: "array",
+  items: {
+    anyOf: [
+      TEXT_BLOCKS.items,
+      {
+        type: "object",
+        properties: {
+          type: { const: "tool_use" },
+          id: { type: "string" },
+          name: { type: "string" },
+          input: { type: "object" },
+        },
+        required: ["type", "id", "name", "input"],
+      },
+      {
+        type: "object",
+        properties: {
+          type: { const: "tool_result" },
+          tool_use_id: { type: "string" },
+          content: { anyOf: [{ type: "string" }, TEXT_BLOCKS, { type: "null" }] },
+          is_error: { type: ["boolean", "null"] },
+        },
+        required: ["type", "tool_use_id"],
+      },
+    ],
+  },
+};
+
 /** A message of the conversation; `chatRequest` has what its content may be. */
 export const Message = z.object({
   role: oneOf(ROLES).meta({ description: "Who speaks." }),
   content: z.unknown().meta({
-    anyOf: [{ type: "string" }, TEXT_BLOCKS],
+    anyOf: [{ type: "string" }, BLOCKS],
     description: "What is said: a text, or blocks of it. An assistant's may have its thinking " +
-      "before it, as it was answered.",
+      "before it, and the tools that it called, as they were answered; a user's what came of those calls.",
   }),
 }, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
 export type Message = z.output<typeof Message>;
@@ -84,11 +131,19 @@ const conversationFields = {
       description: "The answer's text is JSON that the schema accepts.",
     }),
   }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
-  tools: z.array(z.unknown(), wants("an array")).nullish().meta({
-    description: "Not supported yet: absent or empty.",
-  }),
-  tool_choice: z.object({ type: z.unknown().optional() }, wants("an object")).nullish().meta({
-    description: 'Not supported but for "none" and "auto", which do nothing without tools.',
+  tools: z.preprocess((value) => value ?? undefined, arrayOf(Tool, "an array of tools").optional())
+    .meta({
+      description: "The tools that the answer may call; those of other types than custom are refused.",
+    }),
+  tool_choice: z.object({
+    type: oneOf(CHOICES).meta({
+      description:
+        "auto: the model calls tools or not; any: it calls at least one; tool: the one of the name; none.",
+    }),
+    name: string("With tool: which."),
+    disable_parallel_tool_use: boolean("Whether the answer calls one tool at most."),
+  }, wants("an object")).nullish().meta({
+    description: "Which tools are called; absent: those that the model wants.",
   }),
   mcp_servers: z.array(z.unknown(), wants("an array")).nullish().meta({
     description: "Not supported: absent or empty.",

@@ -1,5 +1,4 @@
 import { unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
@@ -9,20 +8,7 @@ import type { ConversationFields } from "./request_schemas.ts";
  * @throws {HttpError} 400 naming the field.
  */
 export function refuseUnsupported(body: ConversationFields & { container?: unknown }): void {
-  const { tools, tool_choice, mcp_servers, thinking, container } = body;
-  if (tools != null && tools.length > 0) {
-    throw unsupported(
-      "tools",
-      "tools: calls of tools are not supported yet. Leave tools out, or empty.",
-    );
-  }
-  if (tool_choice != null && tool_choice.type !== "none" && tool_choice.type !== "auto") {
-    throw unsupported(
-      "tool_choice",
-      `tool_choice: the type ${describe(tool_choice.type)} is not supported yet: there are no ` +
-        "tools to choose. Leave it out.",
-    );
-  }
+  const { mcp_servers, thinking, container } = body;
   if (mcp_servers != null && mcp_servers.length > 0) {
     throw unsupported("mcp_servers", "mcp_servers are not supported. Leave them out, or empty.");
   }

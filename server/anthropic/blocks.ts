@@ -1,0 +1,129 @@
+import type { TextPart, ToolCall } from "../../engine/mod.ts";
+import { unsupported } from "../errors.ts";
+import { describe } from "../fields.ts";
+import { wrongField } from "../parse_body.ts";
+import type { Message } from "./request_schemas.ts";
+
+/** What came of a call. */
+export interface ToolResult {
+  readonly callId: string;
+  readonly parts: readonly TextPart[];
+  /** Where it stands, for messages. */
+  readonly at: string;
+}
+
+/** What is said in one turn. */
+export interface Turn {
+  readonly role: Message["role"];
+  readonly parts: TextPart[];
+  /** What an assistant thought before it. */
+  readonly thoughts: string[];
+  /** The tools that an assistant called. */
+  readonly calls: ToolCall[];
+  /** What came of the calls before, in a user's turn. */
+  readonly results: ToolResult[];
+  /** Where it stands, for messages. */
+  readonly at: string;
+}
+
+/** What a system text begins with that counts requests, and so is another in each: no model needs it. */
+const BILLING = "x-anthropic-billing-header:";
+/** What tells a model that a result is an error; the field itself no template has a place for. */
+const ERROR_PREFIX = "Error: ";
+
+type Block = Readonly<Record<string, unknown>>;
+/** Reads the blocks of a type into a turn. */
+type Reader = (turn: Turn, block: Block, at: string) => void;
+
+const READERS: Readonly<Record<Message["role"], Readonly<Record<string, Reader>>>> = {
+  system: { text: readText },
+  user: { text: readText, tool_result: readResult },
+  assistant: {
+    text: readText,
+    thinking: (turn, { thinking }, at) => {
+      if (typeof thinking !== "string") throw wrongField(`${at}.thinking`, "a string", thinking);
+      if (thinking !== "") turn.thoughts.push(thinking);
+    },
+    // What another server has made unreadable is of no use to the model.
+    redacted_thinking: () => {},
+    tool_use: readCall,
+  },
+};
+
+/**
+ * Reads what is said in one message.
+ *
+ * @param at Where its content stands in the body, such as "messages.0.content".
+ * @throws {HttpError} 400 for blocks that cannot be read.
+ */
+export function readTurn(role: Message["role"], content: unknown, at: string): Turn {
+  const turn: Turn = { role, parts: [], thoughts: [], calls: [], results: [], at };
+  if (typeof content === "string") {
+    turn.parts.push({ type: "text", text: content });
+    return turn;
+  }
+  if (!Array.isArray(content)) throw wrongField(at, "a string or an array of blocks", content);
+  for (const [index, block] of content.entries()) {
+    readBlock(turn, block, `${at}.${index}`, READERS[role]);
+  }
+  return turn;
+}
+
+function readBlock(
+  turn: Turn,
+  block: unknown,
+  at: string,
+  readers: Readonly<Record<string, Reader>>,
+): void {
+  if (typeof block !== "object" || block === null || Array.isArray(block)) {
+    throw wrongField(at, 'a block such as {"type": "text", "text": "…"}', block);
+  }
+  const { type } = block as Block;
+  if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  if (!Object.hasOwn(readers, type)) {
+    const known = Object.keys(readers).map((one) => `"${one}"`).join(", ");
+    throw unsupported(
+      at,
+      `${at}: blocks of the type ${describe(type)} are not supported here: this server reads text alone. ` +
+        `Send blocks of the type ${known}.`,
+    );
+  }
+  readers[type](turn, block as Block, at);
+}
+
+function readText({ role, parts }: Turn, { text }: Block, at: string): void {
+  if (typeof text !== "string") throw wrongField(`${at}.text`, "a string", text);
+  if (role === "system" && text.startsWith(BILLING)) return;
+  parts.push({ type: "text", text });
+}
+
+function readCall({ calls }: Turn, { id, name, input }: Block, at: string): void {
+  if (typeof id !== "string" || id === "") throw wrongField(`${at}.id`, "a string", id);
+  if (typeof name !== "string" || name === "") throw wrongField(`${at}.name`, "a string", name);
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    throw wrongField(`${at}.input`, "an object", input);
+  }
+  calls.push({ id, name, arguments: JSON.stringify(input) });
+}
+
+function readResult(
+  { results }: Turn,
+  { tool_use_id, content, is_error }: Block,
+  at: string,
+): void {
+  if (typeof tool_use_id !== "string" || tool_use_id === "") {
+    throw wrongField(`${at}.tool_use_id`, "the id of a tool_use block", tool_use_id);
+  }
+  if (is_error != null && typeof is_error !== "boolean") {
+    throw wrongField(`${at}.is_error`, "true or false", is_error);
+  }
+  const said = readTurn("system", content ?? "", `${at}.content`);
+  results.push({ callId: tool_use_id, parts: is_error ? asError(said.parts) : said.parts, at });
+}
+
+function asError(parts: readonly TextPart[]): TextPart[] {
+  const [first, ...others] = parts;
+  if (first === undefined) return [{ type: "text", text: "Error" }];
+  if (/^\W*error/i.test(first.text)) return [...parts];
+  return [{ type: "text", text: ERROR_PREFIX + first.text }, ...others];
+}

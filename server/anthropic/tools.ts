@@ -1,0 +1,56 @@
+import type { ChatRequest, Tool } from "../../engine/mod.ts";
+import { unsupported } from "../errors.ts";
+import { describe } from "../fields.ts";
+import { wrongField } from "../parse_body.ts";
+import type { ConversationFields } from "./request_schemas.ts";
+
+type ToolFields = Pick<ChatRequest, "tools" | "toolChoice" | "parallelToolCalls">;
+
+/**
+ * The tools of a body, and which of them its answer may or must call.
+ *
+ * @throws {HttpError} 400 for tools that Anthropic's servers would have, by their type, and for a choice that there
+ * is not among the tools.
+ */
+export function toolFields({ tools, tool_choice }: ConversationFields): ToolFields {
+  const read = (tools ?? []).map(readTool);
+  const { type = "auto", name, disable_parallel_tool_use } = tool_choice ?? {};
+  const names = new Set(read.map(({ name }) => name));
+  if (type === "tool") {
+    if (typeof name !== "string") {
+      throw wrongField("tool_choice.name", "the name of one of the tools", name);
+    }
+    if (!names.has(name)) {
+      throw wrongField("tool_choice.name", "the name of one of the tools", name);
+    }
+  }
+  if (type === "any" && read.length === 0) {
+    throw wrongField("tool_choice.type", '"any" together with tools', type);
+  }
+  if (read.length === 0) return {};
+  return {
+    tools: read,
+    toolChoice: type === "tool" ? { name: name! } : type === "any" ? "required" : type,
+    parallelToolCalls: disable_parallel_tool_use == null ? undefined : !disable_parallel_tool_use,
+  };
+}
+
+type Given = NonNullable<ConversationFields["tools"]>[number];
+
+function readTool({ type, name, description, input_schema }: Given, index: number): Tool {
+  const at = `tools.${index}`;
+  if (type != null && type !== "custom") {
+    throw unsupported(
+      at,
+      `${at}: tools of the type ${describe(type)} are not supported: they are Anthropic's own, and this server knows ` +
+        "nothing of them. Send tools with a name and an input_schema.",
+    );
+  }
+  if (typeof name !== "string" || name === "") {
+    throw wrongField(`${at}.name`, "the name of a tool", name);
+  }
+  if (typeof input_schema !== "object" || input_schema === null || Array.isArray(input_schema)) {
+    throw wrongField(`${at}.input_schema`, "a JSON Schema, which is an object", input_schema);
+  }
+  return { name, description: description ?? undefined, parameters: input_schema };
+}
