@@ -57,7 +57,9 @@ const ToolUseBlock = z.strictObject({
   caller: z.strictObject({ type: z.literal("direct") }),
 }).meta({ id: "ToolUseBlock", description: "A call of one of the request's tools." });
 
-export const ContentBlock = z.union([TextBlock, ThinkingBlock, ToolUseBlock]).meta({ id: "ContentBlock" });
+export const ContentBlock = z.union([TextBlock, ThinkingBlock, ToolUseBlock]).meta({
+  id: "ContentBlock",
+});
 export type ContentBlock = z.output<typeof ContentBlock>;
 
 const stopFields = {

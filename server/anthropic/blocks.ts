@@ -84,7 +84,9 @@ function readBlock(
     const known = Object.keys(readers).map((one) => `"${one}"`).join(", ");
     throw unsupported(
       at,
-      `${at}: blocks of the type ${describe(type)} are not supported here: this server reads text alone. ` +
+      `${at}: blocks of the type ${
+        describe(type)
+      } are not supported here: this server reads text alone. ` +
         `Send blocks of the type ${known}.`,
     );
   }

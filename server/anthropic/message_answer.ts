@@ -43,22 +43,21 @@ export class MessageAnswer implements Answer {
   async whole(): Promise<MessageObject> {
     const content: ContentBlock[] = [];
     let end: MessageEnd | undefined;
-    let input = "";
+    /** The text of each call's input. */
+    const inputs = new Map<ToolUse, string>();
     let last: Piece | undefined;
     for await (const { chunk } of chunksOf([this.generation])) {
       for (const piece of this.pieces(chunk)) {
-        if (begins(last, piece)) {
-          content.push(emptyBlock(piece, SIGNATURE));
-          input = "";
-        }
+        if (begins(last, piece)) content.push(emptyBlock(piece, SIGNATURE));
         last = piece;
         const block = content.at(-1)!;
         if (block.type === "text") block.text += piece.text;
         else if (block.type === "thinking") block.thinking += piece.text;
-        else block.input = inputOf(input += piece.text);
+        else inputs.set(block, (inputs.get(block) ?? "") + piece.text);
       }
       end = this.endOf(chunk) ?? end;
     }
+    for (const [block, text] of inputs) block.input = inputOf(text);
     // A generation that ends without a last chunk throws.
     return { ...this.head(), content, ...end!.delta, usage: { ...end!.usage, ...NO_USAGE } };
   }
@@ -187,6 +186,8 @@ const DELTAS: Readonly<Record<ContentBlock["type"], string>> = {
   thinking: '"type":"thinking_delta","thinking"',
   tool_use: '"type":"input_json_delta","partial_json"',
 };
+
+type ToolUse = ContentBlock & { readonly type: "tool_use" };
 
 /** A piece of a block. */
 interface Piece {

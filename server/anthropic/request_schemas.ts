@@ -133,7 +133,8 @@ const conversationFields = {
   }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
   tools: z.preprocess((value) => value ?? undefined, arrayOf(Tool, "an array of tools").optional())
     .meta({
-      description: "The tools that the answer may call; those of other types than custom are refused.",
+      description:
+        "The tools that the answer may call; those of other types than custom are refused.",
     }),
   tool_choice: z.object({
     type: oneOf(CHOICES).meta({

@@ -42,7 +42,9 @@ function readTool({ type, name, description, input_schema }: Given, index: numbe
   if (type != null && type !== "custom") {
     throw unsupported(
       at,
-      `${at}: tools of the type ${describe(type)} are not supported: they are Anthropic's own, and this server knows ` +
+      `${at}: tools of the type ${
+        describe(type)
+      } are not supported: they are Anthropic's own, and this server knows ` +
         "nothing of them. Send tools with a name and an input_schema.",
     );
   }

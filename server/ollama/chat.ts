@@ -5,7 +5,7 @@ import { answer } from "../answer.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
 import { unsupported } from "../errors.ts";
-import { arrayOf, ignored, string, wants } from "../fields.ts";
+import { arrayOf, string, wants } from "../fields.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { readBody } from "./body.ts";
@@ -24,6 +24,7 @@ import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
 import { type Said, TextAnswer } from "./text_answer.ts";
+import { answeredCallsField, callsField, OpenCalls, readTools, toolsField } from "./tools.ts";
 
 const ROLES = ["system", "user", "assistant", "tool"] as const;
 
@@ -36,8 +37,9 @@ const Message = z.object({
     "The reasoning of an assistant's message that is sent back, where the template tells it.",
   ),
   images: refused("Not supported: absent or empty."),
-  tool_calls: refused("Not supported: absent or empty."),
-  tool_name: ignored("Which tool a tool's message is of."),
+  tool_calls: callsField,
+  tool_name: string("Which tool a tool's message is of."),
+  tool_call_id: string("Which call a tool's message is of, where it had an id."),
 }, wants("an object"));
 
 /** The body of `POST /api/chat`. */
@@ -48,7 +50,7 @@ export const OllamaChatRequest = z.object({
       "The conversation so far. An assistant's message at its end is continued. Absent or empty: the model is " +
       "only loaded, or with keep_alive 0 unloaded.",
   }),
-  tools: refused("Not supported: absent or empty."),
+  tools: toolsField,
 }, wants("a JSON object")).meta({ id: "OllamaChatRequest" });
 type Body = z.output<typeof OllamaChatRequest>;
 
@@ -57,6 +59,7 @@ const saidFields = {
     role: z.literal("assistant"),
     content: z.string(),
     ...thinkingField,
+    ...answeredCallsField,
   }),
 };
 
@@ -71,10 +74,13 @@ export const OllamaChatPiece = z.strictObject({
   done: z.literal(false),
 }).meta({ id: "OllamaChatPiece" });
 
-const said: Said = (content, thinking) => ({
-  message: thinking === ""
-    ? { role: "assistant", content }
-    : { role: "assistant", content, thinking },
+const said: Said = (content, thinking, calls = []) => ({
+  message: {
+    role: "assistant",
+    content,
+    ...thinking === "" ? {} : { thinking },
+    ...calls.length === 0 ? {} : { tool_calls: calls },
+  },
 });
 
 /** `POST /api/chat`: a conversation. */
@@ -83,7 +89,7 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
     POST: async (c) => {
       const arrived = performance.now();
       const body = parseBody(OllamaChatRequest, await readBody(c, server));
-      refuseUnsupported(body, { tools: "Leave it out: there is nobody who would call them." });
+      refuseUnsupported(body, {});
       const chat = chatRequest(body);
       const model = await ownName(server.models, body.model);
       if (chat.messages.length === 0) return await loadOrUnload(c, server, model, body, said);
@@ -105,28 +111,39 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
 }
 
 /** @throws {HttpError} 400 naming the message and what of it cannot be read. */
-function chatRequest({ messages, think }: Body): ChatRequest {
+function chatRequest({ messages, think, tools }: Body): ChatRequest {
+  const open = new OpenCalls();
+  const last = messages.at(-1);
   return {
-    messages: messages.map(readMessage),
-    continueFinal: messages.at(-1)?.role === "assistant",
+    messages: messages.map((message, index) => readMessage(message, `messages.${index}`, open)),
+    // What ends with calls is complete.
+    continueFinal: last?.role === "assistant" && !last.tool_calls?.length,
     ...thinking(think),
+    ...tools?.length ? { tools: readTools(tools) } : {},
   };
 }
 
-function readMessage(message: Body["messages"][number], index: number): ChatMessage {
-  for (const field of ["images", "tool_calls"] as const) {
-    if (saysNothing(message[field])) continue;
-    const param = `messages.${index}.${field}`;
+function readMessage(
+  message: Body["messages"][number],
+  at: string,
+  open: OpenCalls,
+): ChatMessage {
+  const { role, content, thinking, images, tool_calls, tool_name, tool_call_id } = message;
+  if (!saysNothing(images)) {
     throw unsupported(
-      param,
-      `${param}: wanted nothing: this server reads text alone. Say in the message's content what ` +
-        (field === "images" ? "is to be seen." : "was called."),
+      `${at}.images`,
+      `${at}.images: wanted nothing: this server reads text alone. Say in the message's content what is to be seen.`,
     );
   }
-  const { role, content, thinking } = message;
+  if (role === "tool") {
+    return { role, content: content ?? "", ...open.resultOf(tool_call_id, tool_name) };
+  }
+  if (role !== "assistant") return { role, content: content ?? "" };
+  const toolCalls = open.read(tool_calls, `${at}.tool_calls`);
   return {
     role,
-    content: content ?? (role === "assistant" ? null : ""),
+    content: content || (toolCalls.length > 0 ? null : content ?? null),
     reasoning: thinking ?? undefined,
+    toolCalls: toolCalls.length > 0 ? toolCalls : undefined,
   };
 }

@@ -4,6 +4,7 @@ import type { ModelRecord } from "../../engine/store/record.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { ignored, wants } from "../fields.ts";
+import type { Models } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { readBody } from "./body.ts";
@@ -28,7 +29,7 @@ export const Shown = z.strictObject({
   model_info: z.record(z.string(), z.unknown()).meta({
     description: "The metadata of its file; null in the place of lists.",
   }),
-  capabilities: z.array(z.enum(["completion", "embedding", "insert", "thinking"])).meta({
+  capabilities: z.array(z.enum(["completion", "embedding", "insert", "thinking", "tools"])).meta({
     description:
       "What it can do here: embedding is named where its file says how; insert is to fill in the middle.",
   }),
@@ -53,6 +54,8 @@ export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: 
         );
       }
       const { record } = await models.catalogue?.find(name) ?? {};
+      // A model whose template knows no tools is told of them in words.
+      const chats = facts.template !== undefined || isChat(models.loaded(), name);
       const { details, info, template = "", license, embeds, fillsIn, thinks } = facts;
       return c.json(
         {
@@ -67,12 +70,18 @@ export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: 
             ...embeds ? ["embedding" as const] : [],
             ...fillsIn ? ["insert" as const] : [],
             ...thinks ? ["thinking" as const] : [],
+            ...chats ? ["tools" as const] : [],
           ],
           modified_at: await modifiedAt(model, server.created),
         } satisfies Shown,
       );
     },
   });
+}
+
+/** Whether a model in memory has a template, which the server may have been given. */
+function isChat(loaded: ReturnType<Models["loaded"]>, name: string): boolean {
+  return loaded.some((one) => one.name === name && one.engine?.chat !== undefined);
 }
 
 /** What came with a model, as a Modelfile says it. */

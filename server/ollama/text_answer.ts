@@ -2,9 +2,10 @@ import type { Generation, GenerationChunk } from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { chunksOf } from "../generations.ts";
 import type { AnswerEnd } from "./fields.ts";
+import { type AnsweredCall, WholeCalls } from "./tools.ts";
 
-/** What the two routes tell apart: the text and the reasoning of an answer or of a piece of it, as its fields. */
-export type Said = (text: string, reasoning: string) => object;
+/** What the two routes tell apart: the text, reasoning and calls of an answer or of a piece of it, as its fields. */
+export type Said = (text: string, reasoning: string, calls?: readonly AnsweredCall[]) => object;
 
 /** When a request came, and when it had its model: by `performance.now()`. */
 export interface Arrival {
@@ -15,6 +16,7 @@ export interface Arrival {
 /** A text on its way, as one answer or as a line for each piece. */
 export class TextAnswer implements Answer {
   readonly done: Promise<void>;
+  private readonly calls = new WholeCalls();
 
   /** @param model What the client calls the model. */
   constructor(
@@ -28,20 +30,23 @@ export class TextAnswer implements Answer {
 
   async whole(): Promise<object> {
     let [text, reasoning] = ["", ""];
+    const calls: AnsweredCall[] = [];
     let end: AnswerEnd | undefined;
     for await (const { chunk } of chunksOf([this.generation])) {
       text += chunk.text;
       reasoning += chunk.reasoning;
+      calls.push(...this.calls.push(chunk));
       end ??= this.endOf(chunk);
     }
-    return { ...this.head, ...this.said(text, reasoning), ...end };
+    return { ...this.head, ...this.said(text, reasoning, calls), ...end };
   }
 
   async *events(): AsyncGenerator<string> {
     for await (const { chunk } of chunksOf([this.generation])) {
       const { text, reasoning } = chunk;
-      if (text !== "" || reasoning !== "") {
-        yield JSON.stringify({ ...this.head, ...this.said(text, reasoning), done: false });
+      const calls = this.calls.push(chunk);
+      if (text !== "" || reasoning !== "" || calls.length > 0) {
+        yield JSON.stringify({ ...this.head, ...this.said(text, reasoning, calls), done: false });
       }
       const end = this.endOf(chunk);
       if (end !== undefined) yield JSON.stringify({ ...this.head, ...this.said("", ""), ...end });
