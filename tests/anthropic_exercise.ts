@@ -31,6 +31,7 @@ export async function exerciseClient({ baseURL, model, apiKey }: ExercisedServer
   await exerciseMessages(client, asked);
   await exerciseStreams(client, asked);
   await exerciseThinking(client, asked);
+  await exerciseTools(client, asked);
   await exerciseErrors(client, asked);
   const bearer = new Anthropic({ baseURL, authToken: apiKey, apiKey: null, maxRetries: 0 });
   const { input_tokens } = await bearer.messages.countTokens({ model, messages: MESSAGES });
@@ -125,6 +126,73 @@ async function exerciseThinking(client: Anthropic, asked: Create): Promise<void>
   }
 }
 
+const TOOLS: Anthropic.Tool[] = [{
+  name: "weather",
+  description: "What the weather is.",
+  input_schema: {
+    type: "object",
+    properties: {
+      city: { enum: ["Paris", "Rome"] },
+      days: { type: "integer", minimum: 1, maximum: 9 },
+    },
+    required: ["city", "days"],
+    additionalProperties: false,
+  },
+}, {
+  name: "time",
+  input_schema: { type: "object", properties: {}, additionalProperties: false },
+}];
+
+/** An agent of several turns: each calls a tool, streamed and not by turns, and gets what came of it. */
+async function exerciseTools(client: Anthropic, asked: Create): Promise<void> {
+  const messages = [...MESSAGES];
+  const tools = { ...asked, max_tokens: 200, tools: TOOLS };
+  for (let turn = 0; turn < 4; turn++) {
+    const choice: Anthropic.ToolChoice = turn % 2 === 0
+      ? { type: "tool", name: "weather" }
+      : { type: "any", disable_parallel_tool_use: true };
+    const body = { ...tools, messages, tool_choice: choice };
+    const message = turn < 2
+      ? await client.messages.stream(body).finalMessage()
+      : await client.messages.create(body);
+    assertEquals(message.stop_reason, "tool_use", JSON.stringify(message));
+    const calls = message.content.filter((block) => block.type === "tool_use");
+    assert(calls.length >= 1);
+    for (const { name, input, id } of calls) {
+      assert(id !== "");
+      if (name === "time") assertEquals(input, {});
+      else {
+        const { city, days, ...rest } = input as { city: string; days: number };
+        assert(["Paris", "Rome"].includes(city) && days >= 1 && days <= 9);
+        assertEquals([name, rest], ["weather", {}]);
+      }
+    }
+    const results: Anthropic.ToolResultBlockParam[] = calls.map(({ id }, i) => ({
+      type: "tool_result",
+      tool_use_id: id,
+      content: i === 0 ? "Sunny." : [{ type: "text", text: "no such city" }],
+      is_error: i > 0,
+    }));
+    messages.push({ role: "assistant", content: message.content }, {
+      role: "user",
+      content: results,
+    });
+    const { input_tokens } = await client.messages.countTokens(
+      { ...body, model: asked.model } as Anthropic.MessageCountTokensParams,
+    );
+    assert(input_tokens > 0);
+  }
+  const last = await client.messages.create({
+    ...tools,
+    messages,
+    tool_choice: { type: "none" },
+    max_tokens: 8,
+  });
+  assert(last.content.every(({ type }) => type !== "tool_use"));
+  const free = await client.messages.stream({ ...tools, messages, max_tokens: 8 }).finalMessage();
+  assert(["end_turn", "max_tokens", "tool_use"].includes(free.stop_reason!));
+}
+
 async function exerciseErrors(client: Anthropic, asked: Create): Promise<void> {
   const fails = async (more: Record<string, unknown>) => {
     const error = await assertRejects(
@@ -138,7 +206,10 @@ async function exerciseErrors(client: Anthropic, asked: Create): Promise<void> {
   const wrong = [400, "BadRequestError", "invalid_request_error"];
   assertEquals(await fails({ temperature: 1.5 }), wrong);
   assertEquals(await fails({ messages: [] }), wrong);
-  assertEquals(await fails({ tools: [{ name: "f", input_schema: { type: "object" } }] }), wrong);
+  assertEquals(
+    await fails({ tools: [{ type: "web_search_20250305", name: "web_search" }] }),
+    wrong,
+  );
   assertEquals(await fails({ model: "nobody" }), [404, "NotFoundError", "not_found_error"]);
   const stranger = new Anthropic({ baseURL: client.baseURL, apiKey: "wrong", maxRetries: 0 });
   await assertRejects(() => stranger.messages.create(asked), Anthropic.AuthenticationError);

@@ -10,6 +10,20 @@ const COUNT = `${MESSAGES}/count_tokens`;
 const message = (content: unknown, role = "user") => ({ messages: [{ role, content }] });
 const block = (type: string, more = {}) => message([{ type, ...more }]);
 
+const TOOL = { name: "f", input_schema: { type: "object" } };
+const call = { type: "tool_use", id: "a", name: "f", input: {} };
+const calls = (more: object) => message([{ ...call, ...more }], "assistant");
+/** A user's results after a call. */
+const results = (...some: object[]) => ({
+  messages: [
+    ...calls({}).messages,
+    {
+      role: "user",
+      content: some.map((more) => ({ type: "tool_result", tool_use_id: "a", ...more })),
+    },
+  ],
+});
+
 /** What is wrong with a body, and what the message says of it. */
 const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [{ max_tokens: undefined }, "max_tokens: wanted an integer from 1"],
@@ -23,8 +37,18 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [block("image", { source: {} }), 'blocks of the type the string "image" are not supported'],
   [block("document"), '"document" are not supported'],
   [block("thinking", { thinking: "a" }), '"thinking" are not supported'],
-  [block("tool_result"), "calls of tools and their results are not supported yet"],
-  [message([{ type: "tool_use" }], "assistant"), "calls of tools and their results"],
+  [block("tool_use"), '"tool_use" are not supported here'],
+  [block("tool_result"), "messages.0.content.0.tool_use_id: wanted the id of a tool_use block"],
+  [block("tool_result", { tool_use_id: "a" }), "tool_use_id: wanted the id of a tool_use block of"],
+  [calls({ id: "" }), "messages.0.content.0.id: wanted a string"],
+  [calls({ name: 5 }), "messages.0.content.0.name: wanted a string"],
+  [calls({ input: "{}" }), "messages.0.content.0.input: wanted an object"],
+  [calls({}), "messages.0.content: the conversation ends with calls of tools"],
+  [results({ tool_use_id: "b" }), "tool_use_id: wanted the id of a tool_use block of"],
+  [results({}, {}), "messages.1.content.1.tool_use_id: wanted"],
+  [results({ is_error: "yes" }), "messages.1.content.0.is_error: wanted true or false"],
+  [results({ content: 5 }), "messages.1.content.0.content: wanted a string or an array"],
+  [results({ content: [{ type: "image" }] }), "messages.1.content.0.content.0: blocks of the type"],
   [{ system: 5 }, "system: wanted a string or an array of blocks"],
   [{ system: [{ type: "image" }] }, "system.0: blocks of the type"],
   [{ temperature: 1.5 }, "temperature: wanted a number from 0 to 1; got 1.5"],
@@ -36,8 +60,20 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [{ thinking: { type: "sometimes" } }, 'thinking.type: wanted "enabled", "disabled", "adaptive"'],
   [{ thinking: { type: "enabled" } }, "thinking.budget_tokens: wanted a number of tokens"],
   [{ thinking: { type: "enabled", budget_tokens: 0 } }, "thinking.budget_tokens: wanted"],
-  [{ tools: [{ name: "f", input_schema: {} }] }, "tools: calls of tools are not supported yet"],
-  [{ tool_choice: { type: "any" } }, 'tool_choice: the type the string "any"'],
+  [{ tools: [5] }, "tools.0: wanted an object"],
+  [{ tools: [{ input_schema: {} }] }, "tools.0.name: wanted the name of a tool"],
+  [{ tools: [{ name: "f" }] }, "tools.0.input_schema: wanted a JSON Schema"],
+  [{ tools: [{ name: "f g", input_schema: {} }] }, "f g"],
+  [{ tools: [TOOL, TOOL] }, '"f"'],
+  [{ tools: [{ ...TOOL, input_schema: { type: "strange" } }] }, "strange"],
+  [
+    { tools: [TOOL, { type: "web_search_20250305", name: "web_search" }] },
+    'tools.1: tools of the type the string "web_search_20250305" are not supported',
+  ],
+  [{ tool_choice: { type: "any" } }, 'tool_choice.type: wanted "any" together with tools'],
+  [{ tool_choice: { type: "some" } }, 'tool_choice.type: wanted "auto", "any", "tool", "none"'],
+  [{ tools: [TOOL], tool_choice: { type: "tool" } }, "tool_choice.name: wanted the name of one"],
+  [{ tools: [TOOL], tool_choice: { type: "tool", name: "g" } }, 'the string "g"'],
   [{ mcp_servers: [{}] }, "mcp_servers are not supported"],
   [{ container: "c" }, "container is not supported"],
   [{ output_config: { format: { type: "json_schema" } } }, "format.schema: wanted a JSON Schema"],

@@ -68,6 +68,7 @@ export function assembled(events: readonly MessageEvent[]): MessageObject {
   const end = others.pop()!;
   assert(end.type === "message_delta", JSON.stringify(end));
   const content: ContentBlock[] = [];
+  const inputs: string[] = [];
   let open = false;
   for (const event of others) {
     if (event.type === "content_block_start") {
@@ -79,16 +80,33 @@ export function assembled(events: readonly MessageEvent[]): MessageObject {
     assert(event.type === "content_block_delta" || event.type === "content_block_stop");
     assertEquals([event.index, open], [content.length - 1, true]);
     if (event.type === "content_block_stop") open = false;
-    else Object.assign(content.at(-1)!, grown(content.at(-1)!, event.delta));
+    else if (event.delta.type === "input_json_delta") {
+      inputs[event.index] = (inputs[event.index] ?? "") + event.delta.partial_json;
+    } else Object.assign(content.at(-1)!, grown(content.at(-1)!, event.delta));
   }
   assertEquals(open, false, "every block ends");
+  for (const [index, block] of content.entries()) {
+    if (block.type !== "tool_use") continue;
+    assertEquals(block.input, {}, "an input begins empty");
+    block.input = inputOf(inputs[index]);
+  }
   const usage = { ...start.message.usage, ...end.usage };
   return MessageObject.parse({ ...start.message, ...end.delta, content, usage });
+}
+
+/** A call's input, as the client's own collector reads it where it is whole. */
+function inputOf(text = ""): Record<string, unknown> {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return {};
+  }
 }
 
 type Delta = (MessageEvent & { type: "content_block_delta" })["delta"];
 
 function grown(block: ContentBlock, delta: Delta): Partial<ContentBlock> {
+  assert(delta.type !== "input_json_delta");
   if (delta.type === "signature_delta") return { signature: delta.signature };
   if (delta.type === "text_delta") {
     assert(block.type === "text" && delta.text !== "");

@@ -28,8 +28,36 @@ const WHOLE = {
   top_p: 0.9,
   top_k: 40,
   tools: [],
-  tool_choice: { type: "auto" },
+  tool_choice: { type: "auto", disable_parallel_tool_use: false },
   keep_alive: "5m",
+};
+
+const TOOLS = [
+  { name: "look", description: "Looks.", input_schema: { type: "object" }, strict: true },
+  {
+    type: "custom",
+    name: "pick",
+    cache_control: { type: "ephemeral" },
+    input_schema: {
+      type: "object",
+      properties: { a: { enum: [1, "b"] } },
+      required: ["a"],
+      additionalProperties: false,
+    },
+  },
+];
+const CALL = { type: "tool_use", id: "c", name: "pick", input: { a: 1 } };
+const RESULT = { type: "tool_result", tool_use_id: "c", content: [TEXT], is_error: true };
+
+const AGENT = {
+  max_tokens: 12,
+  messages: [
+    ...HELLO,
+    { role: "assistant", content: [TEXT, CALL] },
+    { role: "user", content: [RESULT, TEXT] },
+  ],
+  tools: TOOLS,
+  tool_choice: { type: "any", disable_parallel_tool_use: true },
 };
 
 /** Bodies that are right, with every field between them. */
@@ -47,6 +75,9 @@ const SEEDLINGS: readonly Seedling[] = [
     mcp_servers: [],
     container: null,
   }],
+  ["/v1/messages", AGENT],
+  ["/v1/messages", { ...AGENT, stream: true, tool_choice: { type: "tool", name: "pick" } }],
+  [COUNT, AGENT],
   [COUNT, { model: "golden", messages: HELLO }],
   [COUNT, WHOLE],
 ];
@@ -66,6 +97,14 @@ const VALUES: readonly unknown[] = [
   { type: "adaptive" },
   { type: "disabled", budget_tokens: -1 },
   { type: "any" },
+  { type: "tool", name: "look" },
+  TOOLS,
+  TOOLS[1],
+  CALL,
+  [CALL, { ...CALL, id: "d" }],
+  [RESULT],
+  [{ type: "bash_20250124", name: "bash" }],
+  { type: "object", properties: { a: { $ref: "#" } } },
   { effort: "max", format: null },
   { format: { type: "json_schema", schema: {} } },
 ];

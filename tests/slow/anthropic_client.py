@@ -111,6 +111,47 @@ def exercise_streams():
     assert text_of(final) == text_of(whole)[: text_of(whole).index(stop)]
 
 
+TOOLS = [
+    {
+        "name": "weather",
+        "description": "What the weather is.",
+        "input_schema": {
+            "type": "object",
+            "properties": {"city": {"enum": ["Paris", "Rome"]}, "days": {"type": "integer", "minimum": 1, "maximum": 9}},
+            "required": ["city", "days"],
+            "additionalProperties": False,
+        },
+    }
+]
+
+
+def exercise_tools():
+    """Several turns, each of which calls a tool and gets what came of it."""
+    messages = list(MESSAGES)
+    asked = {"tools": TOOLS, "tool_choice": {"type": "any"}, "max_tokens": 200}
+    for turn in range(3):
+        if turn == 1:
+            found = events(messages=messages, **asked)
+            deltas = [event.delta for event in found if event.type == "content_block_delta"]
+            assert any(delta.type == "input_json_delta" for delta in deltas), deltas
+            with CLIENT.messages.stream(**{**ASKED, **COLD, **asked, "messages": messages}) as stream:
+                whole = stream.get_final_message()
+        else:
+            whole = create(messages=messages, **asked)
+        assert whole.stop_reason == "tool_use", whole
+        calls = [block for block in whole.content if block.type == "tool_use"]
+        assert calls, whole
+        for call in calls:
+            assert call.name == "weather" and call.input["city"] in ("Paris", "Rome"), call
+            assert 1 <= call.input["days"] <= 9, call
+        messages.append({"role": "assistant", "content": whole.content})
+        results = [{"type": "tool_result", "tool_use_id": call.id, "content": "Sunny."} for call in calls]
+        messages.append({"role": "user", "content": results})
+    create(messages=messages, tools=TOOLS, max_tokens=8)
+    counted = CLIENT.messages.count_tokens(model=MODEL, messages=messages, tools=TOOLS)
+    assert counted.input_tokens > CLIENT.messages.count_tokens(model=MODEL, messages=messages).input_tokens
+
+
 def exercise_errors():
     cases = [
         ({"max_tokens": 0}, anthropic.BadRequestError, "invalid_request_error"),
@@ -130,4 +171,5 @@ def exercise_errors():
 
 exercise_messages()
 exercise_streams()
+exercise_tools()
 exercise_errors()
