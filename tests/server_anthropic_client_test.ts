@@ -8,7 +8,7 @@ import { MODEL, NO_END, openRequest, until } from "./server_fixture.ts";
 const KEY = "sk-ant-test";
 
 Deno.test("anthropic client: everything about text, whole and streamed", async () => {
-  await using server = await startChat({ app: { apiKey: KEY } });
+  await using server = await startChat({ contextLength: 8192, app: { apiKey: KEY } });
   await exerciseClient({ baseURL: server.url, model: MODEL, apiKey: KEY });
 });
 

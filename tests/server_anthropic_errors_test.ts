@@ -12,6 +12,11 @@ const block = (type: string, more = {}) => message([{ type, ...more }]);
 
 const TOOL = { name: "f", input_schema: { type: "object" } };
 const call = { type: "tool_use", id: "a", name: "f", input: {} };
+const nested = (levels: number) => {
+  let value = {};
+  for (let i = 0; i < levels; i++) value = { a: value };
+  return value;
+};
 const calls = (more: object) => message([{ ...call, ...more }], "assistant");
 /** A user's results after a call. */
 const results = (...some: object[]) => ({
@@ -64,8 +69,11 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [{ tools: [{ input_schema: {} }] }, "tools.0.name: wanted the name of a tool"],
   [{ tools: [{ name: "f" }] }, "tools.0.input_schema: wanted a JSON Schema"],
   [{ tools: [{ name: "f g", input_schema: {} }] }, "f g"],
-  [{ tools: [TOOL, TOOL] }, '"f"'],
-  [{ tools: [{ ...TOOL, input_schema: { type: "strange" } }] }, "strange"],
+  [{ tools: [TOOL, TOOL] }, "another tool of the name f"],
+  [
+    { messages: [...calls({ input: nested(100) }).messages, results({}).messages[1]] },
+    "nested more than 64 deep",
+  ],
   [
     { tools: [TOOL, { type: "web_search_20250305", name: "web_search" }] },
     'tools.1: tools of the type the string "web_search_20250305" are not supported',

@@ -7,6 +7,7 @@ import {
   messageEvents,
   MESSAGES,
   messagesBody,
+  readAnthropicError,
 } from "./server_anthropic_fixture.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
 import type { TestServer } from "./server_fixture.ts";
@@ -67,13 +68,6 @@ function withoutIds(content: readonly ContentBlock[]): unknown[] {
   return content.map((block) => block.type === "tool_use" ? { ...block, id: "" } : block);
 }
 
-/** The prompt that a conversation becomes. */
-async function promptOf(server: TestServer, body: unknown): Promise<string> {
-  const response = await server.post("/apply-template", body);
-  assertEquals(response.status, 200);
-  return (await response.json()).prompt;
-}
-
 Deno.test("a call that must be is a block with its input, stop_reason tool_use, whole and streamed", async () => {
   await using server = await start();
   const whole = await message(server, ASKED);
@@ -115,7 +109,7 @@ Deno.test("an answer that is cut within a call says so, and has nothing of its i
   await using server = await start();
   const whole = await message(server, { ...ASKED, tool_choice: { type: "tool", name: "weather" } });
   const [first] = callsOf(whole.content);
-  for (let most = 1; most < whole.usage.output_tokens; most += 3) {
+  for (let most = 1; most < whole.usage.output_tokens; most += 11) {
     const body = { ...ASKED, tool_choice: { type: "tool", name: "weather" }, max_tokens: most };
     const cut = await message(server, body);
     assertEquals(cut.stop_reason, "max_tokens");
@@ -175,7 +169,8 @@ Deno.test("calls and results reach the template: texts of results, errors, what 
     type: "function",
     function: { name, arguments: JSON.stringify(input) },
   });
-  const wanted = await promptOf(server, {
+  const wanted = {
+    max_tokens: 1,
     tools,
     messages: [
       ...HELLO,
@@ -196,17 +191,33 @@ Deno.test("calls and results reach the template: texts of results, errors, what 
       { role: "tool", tool_call_id: "d", content: "ERROR: gone" },
       { role: "user", content: "B\nC" },
     ],
-  });
-  const { tokens } = await (await server.post("/tokenize", { content: wanted, add_special: true }))
-    .json();
-  const counted = await server.post(
-    `${MESSAGES}/count_tokens`,
-    messagesBody({ tools: TOOLS, messages }),
-  );
-  assertEquals((await counted.json()).input_tokens, tokens.length);
+  };
   const answer = await message(server, { tools: TOOLS, messages });
   const { input_tokens, cache_read_input_tokens } = answer.usage;
-  assertEquals(input_tokens + cache_read_input_tokens, tokens.length);
+  const { usage } = await (await server.post("/v1/chat/completions", wanted)).json();
+  assertEquals(usage.prompt_tokens, input_tokens + cache_read_input_tokens);
+  const whole = usage.prompt_tokens - 1;
+  assertEquals(
+    usage.prompt_tokens_details.cached_tokens,
+    whole - whole % 32,
+    "it is the same prompt",
+  );
+  const body = messagesBody({ tools: TOOLS, messages });
+  const counted = await (await server.post(`${MESSAGES}/count_tokens`, body)).json();
+  assertEquals(counted.input_tokens, usage.prompt_tokens);
+});
+
+Deno.test("a schema that calls cannot be held to is an error that names it", async () => {
+  await using server = await start();
+  const tools = [TOOLS[0], {
+    name: "odd",
+    input_schema: { type: "object", properties: { a: { type: "strange" } } },
+  }];
+  const response = await server.post(MESSAGES, messagesBody({ tools }));
+  assertMatch(
+    (await readAnthropicError(response, 400)).message,
+    /odd.*strange|strange.*odd|tools.1/,
+  );
 });
 
 Deno.test("thinking stays before the calls", async () => {

@@ -206,7 +206,22 @@ Deno.test("what is not done is refused in words that name it, in Ollama's shape"
   await using server = await startChat();
   const messages = HELLO;
   const cases: [path: string, body: Record<string, unknown>, status: number, words: RegExp][] = [
-    ["/api/chat", { messages, tools: [{ type: "function" }] }, 400, /tools/],
+    ["/api/chat", { messages, tools: [{ type: "function" }] }, 400, /tools\.0\.function/],
+    ["/api/chat", { messages, tools: "a" }, 400, /^tools: wanted an array/],
+    ["/api/chat", { messages, tools: [{ type: "web", function: { name: "f" } }] }, 400, /"web"/],
+    ["/api/chat", { messages, tools: [{ function: { name: "a b" } }] }, 400, /"a b"/],
+    ["/api/chat", { messages, tools: [{ function: { name: "f", parameters: 5 } }] }, 400, /f/],
+    [
+      "/api/chat",
+      {
+        messages: [{
+          role: "assistant",
+          tool_calls: [{ function: { name: "f", arguments: "{}" } }],
+        }],
+      },
+      400,
+      /messages\.0\.tool_calls\.0\.function\.arguments: wanted an object/,
+    ],
     ["/api/chat", { messages, format: "yaml" }, 400, /format.*"yaml"/],
     [
       "/api/chat",

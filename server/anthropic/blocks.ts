@@ -2,6 +2,7 @@ import type { TextPart, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
+import { argumentsText } from "../tool_arguments.ts";
 import type { Message } from "./request_schemas.ts";
 
 /** What came of a call. */
@@ -102,10 +103,7 @@ function readText({ role, parts }: Turn, { text }: Block, at: string): void {
 function readCall({ calls }: Turn, { id, name, input }: Block, at: string): void {
   if (typeof id !== "string" || id === "") throw wrongField(`${at}.id`, "a string", id);
   if (typeof name !== "string" || name === "") throw wrongField(`${at}.name`, "a string", name);
-  if (typeof input !== "object" || input === null || Array.isArray(input)) {
-    throw wrongField(`${at}.input`, "an object", input);
-  }
-  calls.push({ id, name, arguments: JSON.stringify(input) });
+  calls.push({ id, name, arguments: argumentsText(input, `${at}.input`) });
 }
 
 function readResult(
@@ -124,8 +122,8 @@ function readResult(
 }
 
 function asError(parts: readonly TextPart[]): TextPart[] {
-  const [first, ...others] = parts;
+  const [first, ...others] = parts.filter(({ text }) => text !== "");
   if (first === undefined) return [{ type: "text", text: "Error" }];
-  if (/^\W*error/i.test(first.text)) return [...parts];
+  if (/^\W*error/i.test(first.text)) return [first, ...others];
   return [{ type: "text", text: ERROR_PREFIX + first.text }, ...others];
 }

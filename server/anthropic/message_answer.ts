@@ -1,6 +1,7 @@
 import type { Generation, GenerationChunk, ToolCallPiece } from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { chunksOf } from "../generations.ts";
+import { wholeArguments } from "../tool_arguments.ts";
 import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./answer_schemas.ts";
 
 /** What stands for a signature: clients send thinking back only where there is one. */
@@ -57,7 +58,7 @@ export class MessageAnswer implements Answer {
       }
       end = this.endOf(chunk) ?? end;
     }
-    for (const [block, text] of inputs) block.input = inputOf(text);
+    for (const [block, text] of inputs) block.input = wholeArguments(text) ?? {};
     // A generation that ends without a last chunk throws.
     return { ...this.head(), content, ...end!.delta, usage: { ...end!.usage, ...NO_USAGE } };
   }
@@ -209,15 +210,6 @@ function emptyBlock({ kind, call }: Piece, signature: string): ContentBlock {
   // The first piece of a call has both.
   const { id, name } = call!;
   return { type: "tool_use", id: id!, name: name!, input: {}, caller: { type: "direct" } };
-}
-
-/** A call's input; nothing of it while its text is not whole. */
-function inputOf(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return {};
-  }
 }
 
 function event(event: MessageEvent): string {

@@ -2,7 +2,7 @@ import { z } from "zod";
 import type { ChatMessage, GenerationChunk, Tool, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
 import { arrayOf, describe, string, wants } from "../fields.ts";
-import { wrongField } from "../parse_body.ts";
+import { argumentsText, wholeArguments } from "../tool_arguments.ts";
 
 /** A tool of a request. */
 const ToolField = z.object({
@@ -91,13 +91,11 @@ export class OpenCalls {
    * @throws {HttpError} 400 for arguments that are no object.
    */
   read(calls: z.output<typeof callsField>, at: string): ToolCall[] {
-    return this.open = (calls ?? []).map(({ id, function: { name, arguments: given } }, index) => {
-      const value = given ?? {};
-      if (typeof value !== "object" || Array.isArray(value)) {
-        throw wrongField(`${at}.${index}.function.arguments`, "an object", given);
-      }
-      return { id: id || `call_${this.count++}`, name, arguments: JSON.stringify(value) };
-    });
+    return this.open = (calls ?? []).map(({ id, function: { name, arguments: given } }, index) => ({
+      id: id || `call_${this.count++}`,
+      name,
+      arguments: argumentsText(given ?? {}, `${at}.${index}.function.arguments`),
+    }));
   }
 
   /** Of which call a tool's message is: of that id, else the first of that name, else the first. */
@@ -137,10 +135,7 @@ export class WholeCalls {
     this.text = "";
     if (current === undefined) return [];
     const { id, name, index } = current;
-    try {
-      return [{ id, function: { index, name, arguments: JSON.parse(text) } }];
-    } catch {
-      return [];
-    }
+    const whole = wholeArguments(text);
+    return whole === undefined ? [] : [{ id, function: { index, name, arguments: whole } }];
   }
 }
