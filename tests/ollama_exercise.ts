@@ -5,7 +5,7 @@
  * @module
  */
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
-import { Ollama } from "ollama";
+import { type Message, Ollama, type Options, type Tool, type ToolCall } from "ollama";
 
 /** A server, and a model of it that chats. */
 export interface ExercisedServer {
@@ -15,6 +15,8 @@ export interface ExercisedServer {
   readonly apiKey: string;
   /** Whether it changes its store for its clients; the model is then copied and the copy deleted. */
   readonly storeChanges: boolean;
+  /** Whether the context has room for tools. */
+  readonly tools?: boolean;
 }
 
 const MESSAGES = [{ role: "system", content: "Be brief." }, { role: "user", content: "Hello" }];
@@ -25,6 +27,7 @@ export async function exerciseClient(server: ExercisedServer): Promise<void> {
   const { host, model, apiKey } = server;
   const client = new Ollama({ host, headers: { Authorization: `Bearer ${apiKey}` } });
   await exerciseAnswers(client, model);
+  if (server.tools) await exerciseTools(client, model, host, apiKey);
   await exerciseEmbeddings(client, model);
   await exerciseErrors(client, model);
   await exerciseModels(client, model);
@@ -72,6 +75,63 @@ async function exerciseAnswers(client: Ollama, model: string): Promise<void> {
       for await (const _ of stream) stream.abort();
     }
   });
+}
+
+const TOOLS: Tool[] = [{
+  type: "function",
+  function: {
+    name: "weather",
+    description: "What the weather is.",
+    parameters: {
+      type: "object",
+      properties: { city: { type: "string", enum: ["Paris", "Rome"] } },
+      required: ["city"],
+    },
+  },
+}];
+
+/**
+ * An agent of several turns. There is no word in this dialect for an answer that must call a tool: the model is left
+ * nothing else by a format that wants a 7, of which no token may be drawn.
+ */
+async function exerciseTools(
+  client: Ollama,
+  model: string,
+  host: string,
+  apiKey: string,
+): Promise<void> {
+  const headers = { "Content-Type": "application/json", Authorization: `Bearer ${apiKey}` };
+  const body = JSON.stringify({ model, content: "7" });
+  const tokenized = await fetch(`${host}/tokenize`, { method: "POST", headers, body });
+  const { tokens } = await tokenized.json() as { tokens: number[] };
+  const logit_bias = Object.fromEntries(tokens.map((token) => [token, -100]));
+  const options = { num_predict: 200, temperature: 1, seed: 1, logit_bias } as Partial<Options>;
+  const messages: Message[] = [...MESSAGES];
+  for (let turn = 0; turn < 3; turn++) {
+    const asked = { model, messages, tools: TOOLS, format: { enum: [7] }, options };
+    const calls: ToolCall[] = [];
+    let content = "";
+    if (turn === 0) {
+      for await (const { message } of await client.chat({ ...asked, stream: true })) {
+        calls.push(...message.tool_calls ?? []);
+        content += message.content;
+      }
+    } else {
+      const { message, done_reason } = await client.chat(asked);
+      calls.push(...message.tool_calls ?? []);
+      assertEquals(done_reason, "stop");
+      content = message.content;
+    }
+    assert(calls.length > 0, content);
+    for (const { function: { name, arguments: { city } } } of calls) {
+      assert(name === "weather" && ["Paris", "Rome"].includes(city), `${name} ${city}`);
+    }
+    messages.push({ role: "assistant", content, tool_calls: calls });
+    for (const { function: { name } } of calls) {
+      messages.push({ role: "tool", content: "Sunny.", tool_name: name });
+    }
+  }
+  assert((await client.chat({ model, messages, tools: TOOLS, options: { num_predict: 5 } })).done);
 }
 
 async function exerciseEmbeddings(client: Ollama, model: string): Promise<void> {

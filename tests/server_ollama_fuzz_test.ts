@@ -19,6 +19,21 @@ const WHOLE: Readonly<Record<string, { parse(value: unknown): unknown }>> = {
   [EMBEDDINGS]: OllamaEmbedding,
 };
 
+const TOOL = {
+  type: "function",
+  function: {
+    name: "f",
+    description: "d",
+    parameters: {
+      type: "object",
+      properties: { a: { enum: [1, "b"] } },
+      required: ["a"],
+      additionalProperties: false,
+    },
+  },
+};
+const CALL = { function: { name: "f", arguments: { a: 1 } } };
+
 /** Bodies that are right, with every field between them. */
 const SEEDLINGS: readonly Seedling[] = [
   ["/api/generate", {
@@ -60,6 +75,17 @@ const SEEDLINGS: readonly Seedling[] = [
     stream: false,
     options: { num_predict: 2 },
   }],
+  ["/api/chat", {
+    messages: [
+      { role: "user", content: "b" },
+      { role: "assistant", content: "", tool_calls: [CALL, { ...CALL, id: "x" }] },
+      { role: "tool", content: "c", tool_name: "f" },
+      { role: "tool", content: "d", tool_call_id: "x" },
+    ],
+    tools: [TOOL],
+    format: { enum: [7] },
+    options: { num_predict: 5 },
+  }],
   [EMBED, {
     model: "golden",
     input: ["Hello", "a"],
@@ -80,6 +106,10 @@ const VALUES: readonly unknown[] = [
   { num_predict: 2, seed: -1, stop: "a", mirostat: 2, typical_p: 0.5 },
   { num_ctx: 4096 },
   ["a", ""],
+  [TOOL],
+  [TOOL, TOOL],
+  [CALL],
+  { name: "f", arguments: { a: { b: [{}] } } },
   ["a".repeat(600)],
   { temperature: "1" },
   [{ role: "user", content: "a", images: ["aGk="] }],

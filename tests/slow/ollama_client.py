@@ -20,6 +20,32 @@ completed = client.generate(model=model, prompt=prompt, raw=True, options=option
 parts = client.generate(model=model, prompt=prompt, raw=True, options=options, stream=True)
 assert "".join(part.response for part in parts) == completed.response
 
+
+
+def weather(city: str) -> str:
+    """What the weather is.
+
+    Args:
+        city: Where.
+    """
+    return f"Sunny in {city}."
+
+
+# A function of Python's is a tool for this client; one that must be called is what a format leaves that cannot be met.
+tokens = client._client.post("/tokenize", json={"model": model, "content": "7"}).json()["tokens"]
+called = {"num_predict": 200, "seed": 3, "temperature": 1, "logit_bias": {str(token): -100 for token in tokens}}
+turns = list(messages)
+for _ in range(2):
+    answer = client.chat(model=model, messages=turns, tools=[weather], format={"enum": [7]}, options=called)
+    assert answer.message.tool_calls, answer
+    turns.append(answer.message)
+    for call in answer.message.tool_calls:
+        assert call.function.name == "weather" and isinstance(call.function.arguments["city"], str), call
+        turns.append({"role": "tool", "tool_name": "weather", "content": weather(**call.function.arguments)})
+parts = client.chat(model=model, messages=turns, tools=[weather], format={"enum": [7]}, options=called, stream=True)
+assert any(part.message.tool_calls for part in parts)
+assert client.chat(model=model, messages=turns, tools=[weather], options={"num_predict": 5}).done
+
 format = {
     "type": "object",
     "properties": {"a": {"type": "boolean"}},

@@ -31,7 +31,7 @@ async function exercise(
       const host = url.replace(/\/v1$/, "");
       await t.step(
         "the client for JavaScript",
-        () => exerciseClient({ host, model: "demo", apiKey: KEY, storeChanges: true }),
+        () => exerciseClient({ host, model: "demo", apiKey: KEY, storeChanges: true, tools: true }),
       );
       await t.step({
         name: "the client for Python, every answer by its own types",
