@@ -6,6 +6,7 @@
  */
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import OpenAI from "openai";
+import { exerciseResponses } from "./openai_responses_exercise.ts";
 
 /** A server, and a model of it that chats. */
 export interface ExercisedServer {
@@ -35,6 +36,7 @@ export async function exerciseClient(server: ExercisedServer): Promise<void> {
   await exerciseChat(client, model);
   await exerciseChatStreams(client, model);
   await exerciseErrors(client, model);
+  await exerciseResponses(client, model);
 }
 
 async function exerciseModels(client: OpenAI, model: string): Promise<void> {

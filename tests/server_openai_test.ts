@@ -113,7 +113,7 @@ Deno.test("openai client: a stream that waits for its turn lives on comments, wh
   assertEquals(finishes.at(-1), "length");
 });
 
-Deno.test("openai client: everything about text, chat and completions, whole and streamed", async () => {
+Deno.test("openai client: everything about text, chat, completions and responses, whole and streamed", async () => {
   await using server = await startChat({ app: { apiKey: KEY } });
   await exerciseClient({ baseURL: server.url + "/v1", model: MODEL, apiKey: KEY });
 });

@@ -15,7 +15,8 @@ import { exerciseClient } from "../openai_exercise.ts";
 
 /** The client for Python and the pydantic that it is checked with. */
 const PACKAGES = ["openai==3.54.0", "pydantic==2.14.3"];
-const SCRIPT = fromFileUrl(new URL("openai_client.py", import.meta.url));
+/** What it does by each of OpenAI's APIs for text. */
+const SCRIPTS = ["openai_client.py", "openai_responses_client.py"];
 
 const python = await pythonWith(...PACKAGES);
 const compiles = await runtimeAvailable();
@@ -40,12 +41,15 @@ async function exercise(
       "the client for JavaScript",
       () => exerciseClient({ baseURL, model, apiKey: KEY, fillsGaps }),
     );
-    await t.step({
-      name: "the client for Python, every answer by its own types",
-      ignore: python === undefined,
-      fn: async () =>
-        assertEquals(await failureOf(python!, SCRIPT, baseURL, model, KEY), undefined),
-    });
+    for (const script of SCRIPTS) {
+      const path = fromFileUrl(new URL(script, import.meta.url));
+      await t.step({
+        name: `the client for Python, every answer by its own types: ${script}`,
+        ignore: python === undefined,
+        fn: async () =>
+          assertEquals(await failureOf(python!, path, baseURL, model, KEY), undefined),
+      });
+    }
   });
 }
 
