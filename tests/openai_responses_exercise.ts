@@ -16,6 +16,7 @@ export async function exerciseResponses(client: OpenAI, model: string): Promise<
   await exerciseKept(client, model);
   await exerciseStreams(client, model);
   await exerciseFormats(client, model);
+  await exerciseTools(client, model);
   await exerciseErrors(client, model);
 }
 
@@ -132,6 +133,71 @@ async function exerciseFormats(client: OpenAI, model: string): Promise<void> {
   assertEquals(made.output_parsed, { color });
 }
 
+/** What the client calls by itself; strict, so that it reads the arguments. */
+const DICE: OpenAI.Responses.FunctionTool = {
+  type: "function",
+  name: "roll",
+  description: "Rolls dice",
+  strict: true,
+  parameters: {
+    type: "object",
+    properties: { sides: { type: "integer", enum: [6, 20] } },
+    required: ["sides"],
+    additionalProperties: false,
+  },
+};
+
+async function exerciseTools(client: OpenAI, model: string): Promise<void> {
+  const calling: Partial<Asked> = {
+    tools: [DICE],
+    parallel_tool_calls: false,
+    max_output_tokens: 100,
+  };
+  const input: OpenAI.Responses.ResponseInput = [{ role: "user", content: "Roll twice" }];
+  // Several turns with all that was said in each, streamed and not.
+  for (const stream of [false, true, false]) {
+    const body = asked(model, { ...calling, input, tool_choice: "required", store: false });
+    const made = stream
+      ? await client.responses.stream(body).finalResponse()
+      : await client.responses.parse(body);
+    const [call, ...others] = made.output;
+    assert(call.type === "function_call" && others.length === 0, JSON.stringify(made.output));
+    assertEquals([made.status, call.name, call.status], ["completed", "roll", "completed"]);
+    const { sides } = call.parsed_arguments as { sides: number };
+    assert([6, 20].includes(sides));
+    const { parsed_arguments: _, ...item } = call;
+    const { call_id } = call;
+    input.push(item, { type: "function_call_output", call_id, output: `{"rolled": ${sides}}` });
+  }
+  const last = await client.responses.create(
+    asked(model, { ...calling, input, tool_choice: "none" }),
+  );
+  assert(last.output.every(({ type }) => type !== "function_call"));
+  // The same by what the server keeps.
+  let previous: string | undefined;
+  let next: OpenAI.Responses.ResponseInput | string = "Roll";
+  for (const stream of [true, false]) {
+    const body = asked(model, {
+      ...calling,
+      input: next,
+      previous_response_id: previous,
+      tool_choice: { type: "function", name: "roll" },
+    });
+    const made: OpenAI.Responses.Response = stream
+      ? await client.responses.stream(body).finalResponse()
+      : await client.responses.create(body);
+    const [call] = made.output;
+    assert(call.type === "function_call");
+    previous = made.id;
+    next = [{ type: "function_call_output", call_id: call.call_id, output: "3" }];
+  }
+  const lost = await assertRejects(
+    () => client.responses.create(asked(model, { input: next })),
+    OpenAI.BadRequestError,
+  );
+  assertEquals(lost.param, "input");
+}
+
 async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
   const fails = async (more: Record<string, unknown>) =>
     await assertRejects(
@@ -141,7 +207,7 @@ async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
   const range = await fails({ temperature: 9 });
   assertEquals([range.status, range.param, range.code], [400, "temperature", "invalid_request"]);
   const tools = await fails({ tools: [{ type: "web_search" }] });
-  assertEquals([tools.status, tools.param, tools.code], [400, "tools", "unsupported"]);
+  assertEquals([tools.status, tools.param, tools.code], [400, "tools.0.type", "unsupported"]);
   const lost = await fails({ previous_response_id: "resp_x" });
   assertEquals([lost.status, lost.code], [400, "previous_response_not_found"]);
   const unknown = await fails({ model: "nobody" });

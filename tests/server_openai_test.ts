@@ -114,6 +114,6 @@ Deno.test("openai client: a stream that waits for its turn lives on comments, wh
 });
 
 Deno.test("openai client: everything about text, chat, completions and responses, whole and streamed", async () => {
-  await using server = await startChat({ app: { apiKey: KEY } });
+  await using server = await startChat({ contextLength: 4096, app: { apiKey: KEY } });
   await exerciseClient({ baseURL: server.url + "/v1", model: MODEL, apiKey: KEY });
 });

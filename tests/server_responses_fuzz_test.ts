@@ -42,8 +42,35 @@ const WHOLE = {
   keep_alive: "5m",
 };
 
+const CALL = { type: "function_call", id: "fc_1", call_id: "a", name: "f", arguments: '{"a":1}' };
+const PARAMETERS = { type: "object", properties: { a: { enum: [1, 2] } }, required: ["a"] };
+const FUNCTION = { type: "function", name: "f", description: "d", parameters: PARAMETERS };
+
+/** A conversation with calls, and one more that is wanted. */
+const CALLING = {
+  model: "golden",
+  input: [
+    { role: "user", content: "b" },
+    CALL,
+    { ...CALL, call_id: "b", namespace: "n", name: "g" },
+    { type: "function_call_output", call_id: "a", output: "1" },
+    {
+      type: "function_call_output",
+      call_id: "b",
+      output: [{ type: "input_text", text: "2" }],
+    },
+  ],
+  tools: [FUNCTION, { type: "namespace", name: "n", tools: [{ ...FUNCTION, name: "g" }] }],
+  tool_choice: { type: "function", name: "f" },
+  parallel_tool_calls: true,
+  max_output_tokens: 8,
+};
+
 /** Bodies that are right, with every field between them. */
 const SEEDLINGS: readonly Seedling[] = [
+  [RESPONSES, CALLING],
+  [RESPONSES, { ...CALLING, tool_choice: "auto", stream: true }],
+  [COUNT, CALLING],
   [RESPONSES, { model: "golden", input: "Hello", max_output_tokens: 3 }],
   [RESPONSES, WHOLE],
   [RESPONSES, { ...WHOLE, stream: true, seed: 5 }],
@@ -117,10 +144,12 @@ async function check(
 }
 
 // Few where nobody asks for more: tests/slow has more of them.
-const CASES = Deno.env.has("M40_FUZZ_CASES") ? MANY : 1200;
+const CASES = Deno.env.has("M40_FUZZ_CASES") ? MANY : 1000;
 
 Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx or 4xx in the shape of OpenAI's responses`, async () => {
-  const template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
+  const template = "{% for t in tools or [] %}{{ t.function.name }}{% endfor %}" +
+    "{% for m in messages %}{{ m.role }}{{ m.content }}{% for c in m.tool_calls %}<tool_call>" +
+    "{{ c.function.name }}{{ c.function.arguments }}</tool_call>{% endfor %}{% endfor %}" +
     "{% if enable_thinking %}<think>{% endif %}";
   // Some are lost meanwhile.
   const keptResponses = { count: 50, bytes: 2 ** 20 };

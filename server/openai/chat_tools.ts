@@ -98,7 +98,8 @@ function readCall(call: unknown, at: string): ToolCall {
   return { id, name, arguments: text };
 }
 
-function isObjectText(text: string): boolean {
+/** Whether a text is that of a JSON object; an empty one is that of none. */
+export function isObjectText(text: string): boolean {
   if (text.trim() === "") return true;
   try {
     const value = JSON.parse(text);

@@ -187,6 +187,51 @@ def exercise_formats():
     assert json.loads(made.output_text)["a"] in (1, 2)
 
 
+DICE = {
+    "type": "function",
+    "name": "roll",
+    "description": "Rolls dice",
+    "strict": True,
+    "parameters": {
+        "type": "object",
+        "properties": {"sides": {"type": "integer", "enum": [6, 20]}},
+        "required": ["sides"],
+        "additionalProperties": False,
+    },
+}
+
+
+def result_of(call):
+    return {"type": "function_call_output", "call_id": call.call_id, "output": "3"}
+
+
+def exercise_tools():
+    calling = {"tools": [DICE], "parallel_tool_calls": False, "max_output_tokens": 100}
+    said = [{"role": "user", "content": "Roll twice"}]
+    # Several turns with all that was said in each, streamed and not.
+    for streamed in (False, True, False):
+        body = {**calling, "input": said, "tool_choice": "required", "store": False}
+        made = stream(**body)[-1].response if streamed else respond(**body)
+        [call] = made.output
+        assert made.status == "completed" and call.type == "function_call"
+        assert call.name == "roll" and json.loads(call.arguments)["sides"] in (6, 20)
+        said += [call.model_dump(exclude_unset=True), result_of(call)]
+    last = respond(**calling, input=said, tool_choice="none")
+    assert all(item.type != "function_call" for item in last.output)
+    # The same by what the server keeps, with the client's own collector of streams.
+    body = {**calling, "tool_choice": {"type": "function", "name": "roll"}}
+    with CLIENT.responses.stream(model=MODEL, input="Roll", temperature=0, **body) as events:
+        first = events.get_final_response()
+    [call] = first.output
+    assert call.parsed_arguments["sides"] in (6, 20)
+    second = respond(**body, input=[result_of(call)], previous_response_id=first.id)
+    assert [item.type for item in items_of(second.id, order="asc")] == [
+        "message",
+        "function_call",
+        "function_call_output",
+    ]
+
+
 def exercise_errors():
     cases = [
         ({"temperature": 9}, openai.BadRequestError, "temperature", "invalid_request"),
@@ -213,6 +258,7 @@ for exercise in (
     exercise_kept,
     exercise_streams,
     exercise_formats,
+    exercise_tools,
     exercise_errors,
 ):
     exercise()

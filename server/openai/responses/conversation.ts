@@ -1,5 +1,6 @@
 import type { ChatMessage, Role, TextPart, ToolCall } from "../../../engine/mod.ts";
 import { HttpError } from "../../errors.ts";
+import { isObjectText } from "../chat_tools.ts";
 import type { FunctionCallOutput, Item } from "./item_schemas.ts";
 import { toolName } from "./tools.ts";
 
@@ -39,6 +40,8 @@ export function messagesOf(
         break;
       case "function_call": {
         const { call_id: id, arguments: text } = item;
+        // One that was cut off is no call.
+        if (!isObjectText(text)) break;
         const name = toolName(item.name, item.namespace);
         names.set(id, name);
         turnOf(turns, "assistant").toolCalls.push({ id, name, arguments: text });

@@ -6,6 +6,7 @@
 import { HttpError, unsupported } from "../../errors.ts";
 import { describe } from "../../fields.ts";
 import { wrongField } from "../../parse_body.ts";
+import { isObjectText } from "../chat_tools.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
 import { type InputMessage, type Item, itemId } from "./item_schemas.ts";
 
@@ -141,14 +142,18 @@ function reasoningTexts(parts: unknown, at: string): string[] {
 }
 
 function readCall(fields: Fields, at: string): Item {
-  const { namespace } = fields;
+  const { namespace, status } = fields;
+  const text = stringOf(fields.arguments, `${at}.arguments`);
+  if (status !== "incomplete" && !isObjectText(text)) {
+    throw wrongField(`${at}.arguments`, "the text of a JSON object", text);
+  }
   return {
     type: "function_call",
     ...idAndStatus(fields, "fc"),
     call_id: stringOf(fields.call_id, `${at}.call_id`),
     name: stringOf(fields.name, `${at}.name`),
     ...(namespace == null ? {} : { namespace: stringOf(namespace, `${at}.namespace`) }),
-    arguments: stringOf(fields.arguments, `${at}.arguments`),
+    arguments: text,
   };
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import type { Tool, ToolChoice } from "../../../engine/mod.ts";
-import { HttpError, unsupported } from "../../errors.ts";
+import { unsupported } from "../../errors.ts";
 import { describe } from "../../fields.ts";
 import { wrongField } from "../../parse_body.ts";
 import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
@@ -27,8 +27,7 @@ export function toolName(name: string, namespace?: string): string {
 /**
  * The tools of a body.
  *
- * @throws {HttpError} 400 naming the tool: for other types than functions, names that are there twice, and choices
- * of what is not there.
+ * @throws {HttpError} 400 naming the tool: for other types than functions, and for choices of what is not there.
  */
 export function readTools({ tools = [], tool_choice }: ConversationFields): ToolUse {
   const all: Tool[] = [];
@@ -37,16 +36,6 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
     const { name, description, parameters } = tool;
     if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
     const full = toolName(name, namespace);
-    if (given.has(full)) {
-      throw new HttpError(
-        400,
-        "invalid_request",
-        `${at}.name: there are two functions called ${
-          JSON.stringify(full.slice(0, 80))
-        }. Give each a name of its own.`,
-        { param: `${at}.name` },
-      );
-    }
     given.set(full, namespace === undefined ? { name } : { name, namespace });
     all.push({
       name: full,
@@ -105,8 +94,9 @@ function chosen(
 ): Pick<ToolUse, "tools" | "toolChoice"> {
   if (choice == null) return { tools, toolChoice: "auto" };
   if (typeof choice === "string") {
-    if (choice === "none" || choice === "auto") return { tools, toolChoice: choice };
-    if (choice === "required") return { tools: some(tools), toolChoice: choice };
+    if (choice === "none" || choice === "auto" || choice === "required") {
+      return { tools, toolChoice: choice };
+    }
     throw wrongField("tool_choice", '"none", "auto", "required" or an object', choice);
   }
   const { type, name, mode, tools: allowed } = fieldsOf(choice, "tool_choice");
@@ -130,16 +120,6 @@ function chosen(
   throw unsupported(
     "tool_choice.type",
     `tool_choice.type: ${describe(type)} is not supported. Choose "function" or "allowed_tools".`,
-  );
-}
-
-function some(tools: readonly Tool[]): readonly Tool[] {
-  if (tools.length > 0) return tools;
-  throw new HttpError(
-    400,
-    "invalid_request",
-    'tool_choice is "required", and there are no tools to call. Send some, or leave it out.',
-    { param: "tool_choice" },
   );
 }
 

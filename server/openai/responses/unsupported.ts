@@ -20,9 +20,6 @@ const INCLUDABLE: ReadonlySet<string> = new Set([
  * @throws {HttpError} 400 `unsupported` naming the field.
  */
 export function refuseUnsupported(body: ConversationFields & Partial<ResponsesRequest>): void {
-  if ((body.tools?.length ?? 0) > 0) {
-    throw unsupported("tools", "tools are not supported yet. Leave tools out, or empty.");
-  }
   if (body.background) {
     throw unsupported(
       "background",
