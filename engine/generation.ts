@@ -294,7 +294,11 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   /** What a token adds to the output, its reasoning told from its content. */
   private read(token: number): OutputPiece {
-    const text = token < this.tokenizer.vocabSize ? this.decoder.push(token) : "";
+    const { decoder, tokenizer } = this;
+    const isKnown = token < tokenizer.vocabSize;
+    // No character goes on behind a control token, which may begin or end what is told apart.
+    const broken = isKnown && tokenizer.isControl(token) ? decoder.breakOff() : "";
+    const text = broken + (isKnown ? decoder.push(token) : "");
     return this.reader?.push(token, text) ?? { reasoning: "", text };
   }
 

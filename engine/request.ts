@@ -159,7 +159,9 @@ export class RequestChecker {
     if (steering !== undefined) {
       throw new M40Error("invalid_request", "got a constraint and a steering; wanted one of them");
     }
-    return this.constraints.steering(constraint, format?.content());
+    // Such a format's calls may begin where content does not.
+    const track = tools?.format.whole === undefined ? format?.content() : undefined;
+    return this.constraints.steering(constraint, track);
   }
 
   private promptTokens(request: GenerateRequest): readonly number[] {

@@ -16,6 +16,9 @@ const TOKENS = ["<|start|>", "<|channel|>", "<|message|>", "<|end|>"] as const;
 /** Others that may stand in a header. */
 const MORE_TOKENS = ["<|constrain|>", "<|return|>", "<|call|>"] as const;
 
+/** The beginning of an answer behind reasoning. */
+const FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>";
+
 type TokenName = (typeof TOKENS)[number];
 
 /**
@@ -69,8 +72,8 @@ export class HarmonyReasoning implements OutputFormat {
     return inline ? new InlineReader(reader, this.ids) : reader;
   }
 
-  limit(tokens: number): Steering {
-    return new ReasoningBudget(this.track, tokens);
+  limit(tokens: number, end = FINAL): Steering {
+    return new ReasoningBudget(this.track.endingWith(end), tokens);
   }
 
   content(): ContentTrack {
@@ -85,9 +88,15 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly ids: Readonly<Record<TokenName, number>>,
-    prompt: readonly number[],
+    private readonly prompt: readonly number[],
+    private readonly ending: string = FINAL,
   ) {
     this.start = this.phaseAfter(prompt);
+  }
+
+  /** The same, with other messages behind reasoning that is ended. */
+  endingWith(end: string): HarmonyTrack {
+    return new HarmonyTrack(this.tokenizer, this.ids, this.prompt, end);
   }
 
   after(phase: HarmonyPhase, tokens: readonly number[], place: number): HarmonyPhase {
@@ -130,10 +139,7 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
   }
 
   end(): readonly number[] {
-    return encodeWithin(
-      this.tokenizer,
-      "<|end|><|start|>assistant<|channel|>final<|message|>",
-    );
+    return encodeWithin(this.tokenizer, this.ending);
   }
 
   private partOf(channel: readonly number[] | undefined): "reasoning" | "content" {

@@ -44,7 +44,7 @@ export interface OutputFormat {
    * What ends the reasoning of one output when it has had so many tokens: the tags that the model would
    * write come next, whatever it would say.
    */
-  limit(tokens: number): Steering;
+  limit(tokens: number, end?: string): Steering;
   /** Where content is in one output. */
   content(): ContentTrack;
 }
@@ -63,7 +63,7 @@ export class InlineReader implements OutputReader {
 
   push(token: number, text: string): OutputPiece {
     this.reader.push(token, text);
-    return { reasoning: "", text: this.hidden.get(token) ?? text };
+    return { reasoning: "", text: text + (this.hidden.get(token) ?? "") };
   }
 
   flush(text: string): OutputPiece {

@@ -92,7 +92,7 @@ class TaggedReader implements OutputReader {
   }
 
   push(token: number, text: string): OutputPiece {
-    return this.take(this.hidden.get(token) ?? text);
+    return this.take(text + (this.hidden.get(token) ?? ""));
   }
 
   flush(text: string): OutputPiece {

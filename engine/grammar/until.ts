@@ -37,14 +37,20 @@ const UTF8: readonly CharacterState[] = [
   { edges: [[0x80, 0x8f, 2]] },
 ];
 
-/** Any bytes at all. */
-const BYTES: readonly CharacterState[] = [{ edges: [[0x00, 0xff, 0]] }];
+/** Any bytes at all; what is no character, or breaks one off, counts as one by itself. */
+const BYTES: readonly CharacterState[] = UTF8.map(({ edges }) => ({
+  edges: Array.from({ length: 256 }, (_, byte) => {
+    const [, , to = 0] = edges.find(([first, last]) => first <= byte && byte <= last) ??
+      UTF8[0].edges.find(([first, last]) => first <= byte && byte <= last) ?? [];
+    return [byte, byte, to] as const;
+  }),
+}));
 
 /**
  * The states of an automaton that reads what none of some texts stands in; state 0 is where it begins.
  *
  * @param ends The texts, none of them empty.
- * @param only Whether characters of UTF-8 are read, or any bytes.
+ * @param only Whether characters of UTF-8 are read, or any bytes. The texts begin behind whole characters.
  */
 export function untilStates(
   ends: readonly Uint8Array[],

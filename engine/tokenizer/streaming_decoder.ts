@@ -59,6 +59,11 @@ export class StreamingDecoder {
   /** What is still held, at the end of the tokens: U+FFFD for a character that stayed incomplete. */
   flush(): string {
     this.#atStart = true;
+    return this.breakOff();
+  }
+
+  /** What is held, where the text is interrupted: U+FFFD for a character that is incomplete. */
+  breakOff(): string {
     if (!this.#mayHold) return "";
     this.#mayHold = false;
     return this.#utf8!.decode();

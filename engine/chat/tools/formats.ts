@@ -13,7 +13,7 @@ import { QWEN_XML, SEED_XML } from "./qwen_xml.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 /** The formats, in the order in which they are tried: those that more is known of come first. */
-const FORMATS: readonly ToolFormat[] = [
+export const TOOL_FORMATS: readonly ToolFormat[] = [
   HARMONY,
   DEEPSEEK_V3,
   DEEPSEEK_V31,
@@ -34,5 +34,5 @@ const FORMATS: readonly ToolFormat[] = [
 
 /** How a model with such a template and vocabulary writes its calls; {@link GENERIC} where none matches. */
 export function toolFormatOf(template: string, tokenizer: Tokenizer): ToolFormat {
-  return FORMATS.find((format) => format.matches(template, tokenizer)) ?? GENERIC;
+  return TOOL_FORMATS.find((format) => format.matches(template, tokenizer)) ?? GENERIC;
 }

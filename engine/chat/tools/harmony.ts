@@ -1,4 +1,5 @@
 import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
+import type { Expression } from "../../grammar/grammar.ts";
 import { BLANK } from "./json_calls.ts";
 import { readJson } from "./json_reading.ts";
 import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
@@ -9,6 +10,7 @@ const TO = " to=functions.";
 const CHANNEL = "<|channel|>";
 const CONSTRAIN = "<|constrain|>";
 const MESSAGE = "<|message|>";
+const END = "<|end|>";
 const START = "<|start|>assistant";
 /** The headers of a call's message up to the name of the function. */
 const CHANNELS = [`${CHANNEL}commentary${TO}`, `${CHANNEL}analysis${TO}`];
@@ -36,6 +38,24 @@ export const HARMONY: ToolFormat = {
       ...CHANNELS.map((channel) => header(channel, "")),
       header(ROLE, `${CHANNEL}commentary`),
     ]);
+  },
+  whole: {
+    output(ending, writer) {
+      // Reasoning comes in messages before the one that the answer ends with.
+      const said = sequenceOf([
+        choiceOf(
+          ["analysis", "commentary"].map((name) => writer.literal(`${CHANNEL}${name}${MESSAGE}`)),
+        ),
+        writer.free([END, ...CHANNELS, ROLE]),
+        writer.literal(END),
+      ]);
+      const start: Expression = { kind: "repeat", item: writer.literal(START), least: 0, most: 1 };
+      const message = writer.rule("message", sequenceOf([said, start]));
+      return sequenceOf([{ kind: "repeat", item: message, least: 0 }, ending]);
+    },
+    content: (content, writer) =>
+      sequenceOf([writer.literal(`${CHANNEL}final${MESSAGE}`), content]),
+    reasoningEnd: `${END}${START}${CHANNELS[0]}`,
   },
   reader: () => new ScannedCalls(readCalls),
 };

@@ -17,6 +17,19 @@ export interface ToolFormat {
    * @param tools The tools that may be called, at least one.
    */
   calls(tools: readonly Tool[], parallel: boolean, writer: ToolGrammarWriter): Expression;
+  /**
+   * All of an output whose reasoning and content are parts that the format itself knows, so that calls may begin
+   * outside of content. Absent: calls begin in content.
+   *
+   * @param ending Calls, or calls and what content has to be like: what the output ends with.
+   */
+  readonly whole?: {
+    output(ending: Expression, writer: ToolGrammarWriter): Expression;
+    /** What content that has to be like something stands in. */
+    content(content: Expression, writer: ToolGrammarWriter): Expression;
+    /** What ends reasoning that has had its tokens where a call has to follow. */
+    readonly reasoningEnd: string;
+  };
   /** Reads what comes from an opener on, the opener included. */
   reader(tools: readonly Tool[]): ToolCallReader;
   /** A new id for a call. Default: `call_` and 24 random digits and letters. */
@@ -38,6 +51,8 @@ export interface ToolGrammarWriter {
   arguments(tool: Tool): Expression;
   /** Any text that `end` does not stand in; `literal(end)` has to come behind it. It has no control tokens in it. */
   until(end: string): Expression;
+  /** Anything, control tokens as well, that none of these texts stands in; one of them may come behind it. */
+  free(ends: readonly string[]): Expression;
   /** A rule, for what is long or there several times. */
   rule(name: string, expression: Expression): Expression;
 }

@@ -42,17 +42,17 @@ function toolGrammar(tokenizer: Tokenizer, use: ToolUse, content?: Constraint): 
     ? tools.filter(({ name }) => name === choice.name)
     : tools;
   const calls = format.calls(callable, parallel, writer);
-  if (choice !== "auto") return writer.grammar(calls);
-  if (content !== undefined) {
-    return writer.grammar(choiceOf([calls, writer.include(grammarOf(content), "content")]));
+  if (choice === "auto" && content === undefined) {
+    const perhaps: Expression = { kind: "repeat", item: calls, least: 0, most: 1 };
+    return writer.grammar(sequenceOf([writer.free(format.openers), perhaps]));
   }
-  const free: Expression = {
-    kind: "until",
-    ends: format.openers.map((opener) => writer.bytes(opener)),
-    only: "anything",
-  };
-  const perhaps: Expression = { kind: "repeat", item: calls, least: 0, most: 1 };
-  return writer.grammar(sequenceOf([free, perhaps]));
+  const endings = [calls];
+  if (choice === "auto" && content !== undefined) {
+    const wanted = writer.include(grammarOf(content), "content");
+    endings.push(format.whole?.content(wanted, writer) ?? wanted);
+  }
+  const ending = choiceOf(endings);
+  return writer.grammar(format.whole?.output(ending, writer) ?? ending);
 }
 
 /** Writes the rules of calls; those of a schema get the name of its tool in front. */
@@ -97,6 +97,10 @@ class GrammarWriter implements ToolGrammarWriter {
     return { kind: "until", ends: [encoder.encode(end)], only: "text" };
   }
 
+  free(ends: readonly string[]): Expression {
+    return { kind: "until", ends: ends.map((end) => this.bytes(end)), only: "anything" };
+  }
+
   rule(name: string, expression: Expression): Expression {
     let unused = name;
     for (let i = 2; this.rules.has(unused) || unused === "root"; i++) unused = `${name} ${i}`;
@@ -115,7 +119,7 @@ class GrammarWriter implements ToolGrammarWriter {
   }
 
   /** A text, which may have control tokens in it, as bytes. */
-  bytes(text: string): Uint8Array {
+  private bytes(text: string): Uint8Array {
     const pieces = this.controls.split(text).map((piece) =>
       typeof piece === "number" ? tokenTerminal(piece) : encoder.encode(piece)
     );

@@ -20,7 +20,9 @@ export class ToolOutput implements OutputFormat {
   }
 
   limit(tokens: number): Steering {
-    return this.format.limit(tokens);
+    const { format, choice } = this.use;
+    const end = choice === "auto" ? undefined : format.whole?.reasoningEnd;
+    return this.format.limit(tokens, end);
   }
 
   content(): ContentTrack {
@@ -53,12 +55,15 @@ class ToolOutputReader implements OutputReader {
   push(token: number, text: string): OutputPiece {
     const isControl = token < this.tokenizer.vocabSize && this.tokenizer.isControl(token);
     if (this.calls !== undefined) {
-      return this.called(this.calls.push(isControl ? this.tokenizer.tokenText(token) : text));
+      return this.called(
+        this.calls.push(text + (isControl ? this.tokenizer.tokenText(token) : "")),
+      );
     }
+    if (this.use.format.whole !== undefined) return this.pushWhole(token, text, isControl);
     const before = this.inner.inReasoning;
     if (isControl && !before && this.search.isPart(token)) {
       // The control token comes behind all text, what is held of it too.
-      const held = this.inner.flush("");
+      const held = this.inner.flush(text);
       return this.look(held.text + this.search.mark(token), held.reasoning);
     }
     const piece = this.inner.push(token, text);
@@ -68,17 +73,29 @@ class ToolOutputReader implements OutputReader {
     return this.look(piece.text + mark, piece.reasoning);
   }
 
+  /** A call may begin anywhere; what it begins with is neither reasoning nor content. */
+  private pushWhole(token: number, text: string, isControl: boolean): OutputPiece {
+    const { opened } = this.search.push(text + (isControl ? this.search.mark(token) : ""));
+    if (opened === undefined) return this.inner.push(token, text);
+    this.calls = this.use.format.reader(this.use.tools);
+    return this.called(this.calls.push(opened));
+  }
+
   flush(text: string): OutputPiece {
     const last = this.calls === undefined
       ? this.lookAtEnd(text)
       : this.called(this.calls.push(text));
-    if (this.calls === undefined) return { ...last, text: last.text + this.search.flush() };
+    if (this.calls === undefined) {
+      const held = this.use.format.whole === undefined ? this.search.flush() : "";
+      return { ...last, text: last.text + held };
+    }
     const rest = this.called(this.calls.flush());
     return { ...last, toolCalls: [...last.toolCalls ?? [], ...rest.toolCalls ?? []] };
   }
 
   private lookAtEnd(text: string): OutputPiece {
     const end = this.inner.flush(text);
+    if (this.use.format.whole !== undefined) return end;
     return this.look(end.text, end.reasoning);
   }
 
