@@ -23,6 +23,25 @@ export async function askLine(
   return line;
 }
 
+/**
+ * Asks for a line that answers this question: one that was typed or pasted before it was asked is kept for later.
+ *
+ * @returns The line; undefined where Ctrl-C or Ctrl-D was typed.
+ */
+export async function askNow(prompt: string): Promise<string | undefined> {
+  const { lines, start, interrupted } = ahead;
+  Object.assign(ahead, { lines: [], start: "", interrupted: false });
+  try {
+    return await askLine(prompt, []);
+  } finally {
+    Object.assign(ahead, {
+      lines: [...lines, ...ahead.lines],
+      start: ahead.start || start,
+      interrupted,
+    });
+  }
+}
+
 /** A line as the terminal gives it; undefined where Ctrl-C or Ctrl-D was typed instead. */
 async function typedLine(prompt: string): Promise<string | undefined> {
   using interrupt = new EndSignals("SIGINT");

@@ -1,11 +1,15 @@
 import type { Engine } from "../engine/mod.ts";
+import type { McpTools } from "../mcp/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { giveAnswer } from "./conversation/answer.ts";
+import { answerWithTools } from "./conversation/answer_with_tools.ts";
 import { Conversation } from "./conversation/conversation.ts";
-import { CHAT_SETTINGS, chatRequest } from "./conversation/options.ts";
+import { CHAT_SETTINGS } from "./conversation/options.ts";
 import { note, Session, textRequest } from "./conversation/session.ts";
+import { ConversationTools } from "./conversation/tools.ts";
 import { EXIT, UsageError } from "./errors.ts";
 import { readStdin } from "./input.ts";
+import { MCP_OPTIONS, type OpenMcp, readMcpOptions } from "./mcp_options.ts";
 import { PULL_OPTION } from "./missing_model.ts";
 import {
   ALONE,
@@ -15,7 +19,7 @@ import {
   MODEL_OPTIONS,
   sayFallback,
 } from "./model_options.ts";
-import { text } from "./values.ts";
+import { integer, text } from "./values.ts";
 
 const OPTIONS = {
   ...MODEL_OPTIONS,
@@ -23,8 +27,16 @@ const OPTIONS = {
   ...PULL_OPTION,
   system: option(text(), "What the model is told before the first message"),
   raw: flag("Continue text as it is, without a chat template"),
+  ...MCP_OPTIONS,
+  "mcp-rounds": option(
+    integer(1, 10_000),
+    "Answers in a row that may call tools; the next one has to do without; default: 20",
+  ),
   ...CHAT_SETTINGS,
 };
+
+/** Answers in a row that may call tools where nothing is said of it. */
+const ROUNDS = 20;
 
 type RunOptions = OptionValues<typeof OPTIONS>;
 
@@ -38,6 +50,8 @@ export const run: Command = command({
     "for messages of a conversation, or for one text after the other. There /? shows what else can be " +
     'typed: /system, /clear, /set, /save, /bye, and """ for several lines. Ctrl-C stops an answer; at the ' +
     "prompt, Ctrl-C or Ctrl-D leaves.\n" +
+    "With --mcp the model may call tools of MCP servers. Each call is shown and asked for first, unless it is allowed; " +
+    "without a terminal those that are not allowed are refused.\n" +
     "What is said of sampling in the model's file (general.sampling) goes before the defaults below.",
   arguments: [
     MODEL_ARGUMENT,
@@ -60,6 +74,10 @@ export const run: Command = command({
       line: 'm40 run demo --temperature 0.8 --seed 7 --max-tokens 50 "Lily and her cat"',
       about: "The same short story each time",
     },
+    {
+      line: 'm40 run qwen --mcp mcp.json --mcp-allow "files__read_file" "What does README.md say?"',
+      about: "With tools",
+    },
     { line: "m40 run demo < beginning.txt > story.txt", about: "From file to file" },
   ],
   async run([model, ...words], options) {
@@ -68,6 +86,13 @@ export const run: Command = command({
     if (prompt === "") throw new UsageError("the prompt is empty; wanted some text", "run");
     if (options.raw) refuseChatOptions(options, "--raw");
 
+    const openMcp = await readMcpOptions(options, "run");
+    if (openMcp === undefined && options["mcp-rounds"] !== undefined) {
+      throw new UsageError("--mcp-rounds means nothing without --mcp FILE", "run");
+    }
+
+    // Servers start while the model is loaded.
+    await using mcp = new Opening(openMcp);
     const { engine } = await loadModel(model, options, {
       ...ALONE,
       // Where there is no GPU, that is no news on every run.
@@ -86,20 +111,62 @@ export const run: Command = command({
       if (Deno.stderr.isTerminal()) {
         for (const sentence of engine.model.notes) await note(sentence);
       }
-      if (prompt !== undefined) return await answerOnce(engine, conversation, prompt, options);
+      const tools = await toolsOf(await mcp.opened, engine, options["mcp-rounds"]);
+      if (prompt !== undefined) {
+        return await answerOnce(engine, conversation, prompt, options, tools);
+      }
       await note(
         `${conversation ? "It answers" : "It continues"} what you type. ` +
           "/? shows what else there is; Ctrl-C stops an answer, Ctrl-D leaves.",
       );
-      return await new Session(engine, conversation, options).run();
+      return await new Session(engine, conversation, options, tools).run();
     } finally {
       await engine.close();
     }
   },
 });
 
+/** Servers that are being started, which end with what this is in, whether they were waited for or not. */
+class Opening implements AsyncDisposable {
+  private readonly stop = new AbortController();
+  readonly opened?: Promise<McpTools>;
+
+  constructor(open?: OpenMcp) {
+    this.opened = open?.(this.stop.signal);
+    this.opened?.catch(() => {});
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop.abort();
+    const tools = await this.opened?.catch(() => undefined);
+    await tools?.[Symbol.asyncDispose]();
+  }
+}
+
+/** The tools of a conversation, where there are any; what is wrong with their servers is said. */
+async function toolsOf(
+  mcp: McpTools | undefined,
+  engine: Engine,
+  rounds = ROUNDS,
+): Promise<ConversationTools | undefined> {
+  if (mcp === undefined) return undefined;
+  for (const sentence of mcp.notes) await note(sentence);
+  if (Deno.stderr.isTerminal()) {
+    const ready = mcp.servers.filter(({ state }) => state === "ready").length;
+    await note(
+      `${count(mcp.tools.length, "tool")} of ${count(ready, "MCP server")}; /tools shows them.`,
+    );
+  }
+  return new ConversationTools(mcp, rounds, engine.contextTokens);
+}
+
+function count(number: number, what: string): string {
+  return `${number} ${what}${number === 1 ? "" : "s"}`;
+}
+
 /** Options that mean something in a conversation only. */
 const CHAT_ONLY = [
+  "mcp",
   "system",
   "chat-template",
   "reasoning-budget",
@@ -129,15 +196,18 @@ async function answerOnce(
   conversation: Conversation | undefined,
   prompt: string,
   options: RunOptions,
+  tools?: ConversationTools,
 ): Promise<number> {
-  const { error, interrupted } = await giveAnswer(
-    engine,
-    (signal) =>
-      conversation
-        ? chatRequest(engine.chat!, conversation, prompt, options, signal)
-        : Promise.resolve(textRequest(prompt, options)),
-    { showReasoning: options.reasoning !== "hidden", verbose: options.verbose },
-  );
+  const display = { showReasoning: options.reasoning !== "hidden", verbose: options.verbose };
+  const { answer: { error, interrupted } } = conversation === undefined
+    ? {
+      answer: await giveAnswer(
+        engine,
+        () => Promise.resolve(textRequest(prompt, options)),
+        display,
+      ),
+    }
+    : await answerWithTools(engine, conversation, prompt, options, display, tools);
   if (error !== undefined) throw error;
   return interrupted ? EXIT.interrupted : EXIT.success;
 }

@@ -7,8 +7,9 @@
  */
 import { M40Error } from "../engine/errors.ts";
 import { systemReason } from "../engine/system_error.ts";
+import { checkAllow } from "./allow.ts";
 import { expandVariables } from "./expand_variables.ts";
-import { isServerPattern, plainName } from "./names.ts";
+import { plainName } from "./names.ts";
 
 /** A server that is a program, spoken with over its standard input and output. */
 export interface ProgramServer {
@@ -140,22 +141,6 @@ function readAllow(value: unknown, refuse: (message: string) => M40Error): reado
   if (value === undefined) return [];
   if (!isTexts(value)) throw refuse('allow is no list of names; wanted ["SERVER__TOOL", …]');
   return checkAllow(value, (message) => refuse(`allow: ${message}`));
-}
-
-/** Checks names that tools are allowed by. @throws What `refuse` makes, where one can be no tool's. */
-export function checkAllow(
-  names: readonly string[],
-  refuse: (message: string) => Error,
-): readonly string[] {
-  for (const name of names) {
-    if (/^[A-Za-z0-9_-]{1,64}$/.test(name) || isServerPattern(name)) continue;
-    throw refuse(
-      `got ${
-        JSON.stringify(name.slice(0, 100))
-      }; wanted SERVER__TOOL, or SERVER__* for all tools of a server`,
-    );
-  }
-  return names;
 }
 
 /** Reads one server. */

@@ -8,7 +8,11 @@ export const MOST_PAGES = 64;
 export const MOST_DESCRIPTION = 8192;
 /** The longest JSON Schema of a tool's arguments, in characters of JSON. */
 export const MOST_SCHEMA = 2 ** 16;
-/** How long looking at the schemas of one server's tools may take, in milliseconds. */
+/** Tools of all servers that a model is offered: a request may have a few more. */
+export const MOST_OFFERED = 500;
+/** Characters of all their names, descriptions and schemas together; a request's may have a few more. */
+export const MOST_CHARACTERS = 1_000_000;
+/** How long looking at the schemas of all tools may take, in milliseconds. */
 export const SCHEMAS_MS = 2000;
 /** How long a server may take to end a session over HTTP, in milliseconds. */
 export const FAREWELL_MS = 1000;

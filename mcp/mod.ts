@@ -5,7 +5,9 @@
  *
  * @module
  */
-export { checkAllow, type McpConfig, parseMcpConfig, readMcpConfig } from "./config.ts";
+export { checkAllow } from "./allow.ts";
+export { type McpConfig, parseMcpConfig, readMcpConfig } from "./config.ts";
 export type { ToolResult } from "./result.ts";
-export type { McpTool, ServerState } from "./server.ts";
+export type { McpTool } from "./offer.ts";
+export type { ServerState } from "./server.ts";
 export { type McpOptions, McpTools } from "./tools.ts";

@@ -2,27 +2,10 @@ import { z } from "zod";
 import { M40Error } from "../engine/errors.ts";
 import type { ServerConfig } from "./config.ts";
 import { Connection, isForgottenSession } from "./connection.ts";
-import { MOST_REASON, MOST_RESULT, SCHEMAS_MS } from "./limits.ts";
-import { toolName } from "./names.ts";
-import { parametersOf } from "./parameters.ts";
+import { MOST_REASON, MOST_RESULT } from "./limits.ts";
 import { reasonOf } from "./reason.ts";
 import { readResult, type ToolResult } from "./result.ts";
 import { clipped, type ListedTool, listTools } from "./tool_list.ts";
-
-/** A server's tool as a model is offered it. */
-export interface McpTool {
-  /** The name that the model calls it by, unlike that of every other server's tools. */
-  readonly name: string;
-  /** The server's name in the file. */
-  readonly server: string;
-  /** What a person reads; absent: its name. */
-  readonly title?: string;
-  readonly description?: string;
-  /** A JSON Schema that the arguments can be held to. */
-  readonly parameters: Readonly<Record<string, unknown>>;
-  /** Whether the server says that it changes nothing, which nobody has checked. */
-  readonly readOnly: boolean;
-}
 
 /** How a server does. */
 export interface ServerState {
@@ -50,8 +33,7 @@ const Result = z.looseObject({
 
 /** One server: its connection, which is opened again when it is wanted and has ended, and its tools. */
 export class McpServer {
-  readonly #own = new Map<string, string>();
-  #tools: readonly McpTool[] = [];
+  #listed: readonly ListedTool[] = [];
   #notes: readonly string[] = [];
   #connection?: Connection;
   #opening?: Promise<Connection>;
@@ -65,12 +47,17 @@ export class McpServer {
   ) {}
 
   /** Its tools as it listed them last. */
-  get tools(): readonly McpTool[] {
-    return this.#tools;
+  get listed(): readonly ListedTool[] {
+    return this.#listed;
+  }
+
+  /** What its tools' names begin with. */
+  get name(): string {
+    return this.config.name;
   }
 
   get state(): ServerState {
-    const { name } = this.config;
+    const { name } = this;
     const notes = this.#notes;
     if (this.#error !== undefined) return { name, state: "failed", error: this.#error, notes };
     return { name, state: this.#connection?.open ? "ready" : "ended", notes };
@@ -83,18 +70,19 @@ export class McpServer {
     });
   }
 
-  /** Asks for its tools again where it said that they have changed. */
-  async refresh(signal?: AbortSignal): Promise<void> {
-    if (!this.#stale || !this.#connection?.open) return;
+  /** Asks for its tools again where it said that they have changed. @returns Whether it was asked. */
+  async refresh(signal?: AbortSignal): Promise<boolean> {
+    if (!this.#stale || !this.#connection?.open) return false;
     await this.#list(signal).catch((error) => {
       this.#notes = [`Its tools changed, and it did not list them: ${reasonOf(error)}.`];
     });
+    return true;
   }
 
   /**
    * Calls a tool.
    *
-   * @param name The name that models have for it.
+   * @param name Its own name of it.
    * @param most Characters that the result may have.
    * @returns The result; one that failed where the server did not give one, with the reason in words.
    * @throws The signal's reason, where it ends the call.
@@ -105,8 +93,6 @@ export class McpServer {
     signal?: AbortSignal,
     most = MOST_RESULT,
   ): Promise<ToolResult> {
-    const own = this.#own.get(name);
-    if (own === undefined) return failure(`There is no tool ${JSON.stringify(name)} any more.`);
     let connection: Connection;
     try {
       connection = await this.#connect(signal);
@@ -114,17 +100,17 @@ export class McpServer {
       signal?.throwIfAborted();
       this.#error = reasonOf(error);
       // What a server wrote before it ended is for the person who set it up.
-      return failure(`The server of this tool, ${this.config.name}, cannot be reached.`);
+      return failure(`The server of this tool, ${this.name}, cannot be reached.`);
     }
     try {
-      return await this.#ask(connection, own, args, most, signal);
+      return await this.#ask(connection, name, args, most, signal);
     } catch (error) {
       signal?.throwIfAborted();
       if (isForgottenSession(error)) {
         // It has not looked at the call.
         await connection.close();
         const again = await this.#connect(signal).then(
-          (renewed) => this.#ask(renewed, own, args, most, signal),
+          (renewed) => this.#ask(renewed, name, args, most, signal),
         ).catch(() => undefined);
         signal?.throwIfAborted();
         if (again !== undefined) return again;
@@ -132,7 +118,7 @@ export class McpServer {
       if (!connection.open) {
         this.#error = reasonOf(error, connection.lastWords);
         return failure(
-          `The server of this tool, ${this.config.name}, ended before it answered. Whether the call was carried ` +
+          `The server of this tool, ${this.name}, ended before it answered. Whether the call was carried ` +
             "out is not known.",
         );
       }
@@ -198,55 +184,10 @@ export class McpServer {
     const limit = AbortSignal.timeout(this.times.startMs);
     const given = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     const { tools, notes } = await listTools(client, given);
-    await this.#take(tools, notes);
-  }
-
-  /** Takes a list of tools in the place of the last one. */
-  async #take(listed: readonly ListedTool[], listNotes: readonly string[]): Promise<void> {
-    const notes = [...listNotes];
-    const names = new Map<string, string>();
-    const tools: McpTool[] = [];
-    let spent = 0;
-    for (const { schema, description = "", ...tool } of listed) {
-      const name = toolName(this.config.name, tool.name, new Set(names.keys()));
-      names.set(name, tool.name);
-      const begin = performance.now();
-      const { parameters, reason, shown } = spent > SCHEMAS_MS ? LATE : parametersOf(schema);
-      spent += performance.now() - begin;
-      if (reason !== undefined) {
-        notes.push(
-          `The arguments of ${name} are not held to the schema that it gives: ${
-            clipped(reason, 300)
-          }.`,
-        );
-      }
-      const told = [
-        description,
-        ...(shown === undefined ? [] : [`Arguments (JSON Schema): ${shown}`]),
-      ]
-        .filter((text) => text !== "").join("\n\n");
-      tools.push({
-        ...tool,
-        name,
-        server: this.config.name,
-        ...(told === "" ? {} : { description: told }),
-        parameters,
-      });
-      // Others are answered in between.
-      await new Promise((resolve) => setTimeout(resolve));
-    }
-    this.#own.clear();
-    for (const [name, own] of names) this.#own.set(name, own);
-    this.#tools = tools;
+    this.#listed = tools;
     this.#notes = notes;
   }
 }
-
-const LATE = {
-  parameters: { type: "object" },
-  reason: "the schemas before it took too long to look at",
-  shown: undefined,
-} as const;
 
 /** A result that says why there is none. */
 export function failure(text: string): ToolResult {

@@ -1,7 +1,8 @@
 import type { McpConfig } from "./config.ts";
 import { isNamed } from "./names.ts";
 import type { ToolResult } from "./result.ts";
-import { failure, McpServer, type McpTool, type ServerState, type ServerTimes } from "./server.ts";
+import { type McpTool, type Offer, offerOf } from "./offer.ts";
+import { failure, McpServer, type ServerState, type ServerTimes } from "./server.ts";
 
 /** How the servers of a file are used. */
 export interface McpOptions {
@@ -19,6 +20,8 @@ const MINUTE_MS = 60_000;
 
 /** The tools of all servers of a file. No server's failure is that of another one, or of who asks. */
 export class McpTools implements AsyncDisposable {
+  #offer: Offer = { tools: [], notes: [] };
+
   private constructor(
     private readonly own: readonly McpServer[],
     private readonly allow: readonly string[],
@@ -33,12 +36,13 @@ export class McpTools implements AsyncDisposable {
     const allow = [...config.allow, ...options.allow ?? []];
     const tools = new McpTools(servers, allow, config.notes);
     await Promise.all(servers.map((server) => server.start(signal)));
+    tools.#offer = await offerOf(servers);
     return tools;
   }
 
   /** What a model may be offered. */
   get tools(): readonly McpTool[] {
-    return this.own.flatMap(({ tools }) => tools);
+    return this.#offer.tools;
   }
 
   get servers(): readonly ServerState[] {
@@ -57,6 +61,7 @@ export class McpTools implements AsyncDisposable {
         ...(error === undefined ? [] : [`MCP server ${name}: ${error}`]),
         ...notes.map((note) => `MCP server ${name}: ${note}`),
       ]),
+      ...this.#offer.notes,
       ...idle.map((pattern) => `${pattern} is allowed, and no tool is called so.`),
     ];
   }
@@ -69,7 +74,8 @@ export class McpTools implements AsyncDisposable {
 
   /** Asks servers for their tools again that said that they have changed. */
   async refresh(signal?: AbortSignal): Promise<void> {
-    await Promise.all(this.own.map((server) => server.refresh(signal)));
+    const asked = await Promise.all(this.own.map((server) => server.refresh(signal)));
+    if (asked.includes(true)) this.#offer = await offerOf(this.own);
   }
 
   /**
@@ -85,15 +91,16 @@ export class McpTools implements AsyncDisposable {
     signal?: AbortSignal,
     most?: number,
   ): Promise<ToolResult> {
-    const server = this.own.find(({ tools }) => tools.some((tool) => tool.name === name));
-    if (server === undefined) {
+    const tool = this.tools.find((tool) => tool.name === name);
+    const server = this.own.find(({ name }) => name === tool?.server);
+    if (tool === undefined || server === undefined) {
       return failure(`There is no tool ${JSON.stringify(name.slice(0, 100))}.`);
     }
     const fields = typeof args === "string" ? parsed(args) : args;
     if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
       return failure("The arguments are not an object in JSON, as the tool wants them.");
     }
-    return await server.call(name, fields as Record<string, unknown>, signal, most);
+    return await server.call(tool.ownName, fields as Record<string, unknown>, signal, most);
   }
 
   /** Ends all servers. */

@@ -92,7 +92,10 @@ async function answer(request: { id: number; method: string; params?: Record<str
     }));
   } else if (method === "tools/list") reply(page(params?.cursor as string | undefined));
   else if (method === "tools/call") {
-    if (params!.name === "wait") return;
+    if (params!.name === "wait") {
+      if (file !== undefined) await Deno.writeTextFile(file, String(Deno.pid));
+      return;
+    }
     if (fault === "exit-in-call" && !await exists(file)) {
       await Deno.writeTextFile(file, "called");
       console.error("a secret of the server's");

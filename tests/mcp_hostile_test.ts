@@ -7,7 +7,7 @@ import { exampleProgram, hostile, open } from "./mcp_servers.ts";
 /** The state of the one server. */
 async function stateOf(fault: string, options = {}) {
   await using mcp = await open({ it: hostile(fault) }, options);
-  return { tools: mcp.tools, ...mcp.servers[0] };
+  return { tools: mcp.tools, ...mcp.servers[0], notes: mcp.notes };
 }
 
 Deno.test("MCP: a server that cannot be started, ends, hangs or greets wrongly is told of; the others are used", async () => {

@@ -16,11 +16,12 @@ const EXAMPLES = "npm:@modelcontextprotocol/sdk@1.32.2/examples/server/";
 /** A program of this repository or of a package as a server of the file. */
 export function program(specifier: string, ...args: string[]) {
   // The modules are those that the tests have; a server has its own HOME.
-  const env: Record<string, string> = { NO_COLOR: "1" };
-  for (const name of ["DENO_DIR", "DENO_TLS_CA_STORE"]) {
-    const value = Deno.env.get(name);
-    if (value !== undefined) env[name] = value;
-  }
+  const home = Deno.env.get("HOME") ?? "/root";
+  const env: Record<string, string> = {
+    NO_COLOR: "1",
+    DENO_DIR: Deno.env.get("DENO_DIR") ?? `${home}/.cache/deno`,
+    DENO_TLS_CA_STORE: Deno.env.get("DENO_TLS_CA_STORE") ?? "mozilla",
+  };
   return {
     command: Deno.execPath(),
     args: ["run", "-A", "--no-check", "--quiet", specifier, ...args],

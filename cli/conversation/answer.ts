@@ -1,13 +1,23 @@
-import type { Engine, FinishReason, GenerateRequest, Generation, Usage } from "../../engine/mod.ts";
+import type {
+  Engine,
+  FinishReason,
+  GenerateRequest,
+  Generation,
+  ToolCall,
+  Usage,
+} from "../../engine/mod.ts";
 import { EndSignals } from "../signals.ts";
 import { writeError } from "../terminal.ts";
 import { AnswerOutput } from "./answer_output.ts";
+import { CallCollector } from "./called_tools.ts";
 import type { Said } from "./conversation.ts";
 
 /** How an answer ended. */
 export interface Answer extends Said {
   /** Absent where it was stopped or failed. */
   readonly finishReason?: FinishReason;
+  /** The tools that it calls. The last one's arguments are cut where the answer is. */
+  readonly calls: readonly ToolCall[];
   /** How many tokens it has, up to where it ended. */
   readonly tokens: number;
   /** Whether Ctrl-C stopped it. */
@@ -39,6 +49,7 @@ export async function giveAnswer(
   const { signal } = interrupt;
   const output = new AnswerOutput(display.showReasoning);
   const speed = new Speed();
+  const collector = new CallCollector();
   let generation: Generation | undefined;
   let finishReason: FinishReason | undefined;
   let error: unknown;
@@ -47,6 +58,7 @@ export async function giveAnswer(
     for await (const chunk of generation) {
       speed.count(chunk.tokens.length, chunk.usage);
       finishReason = chunk.finishReason;
+      collector.push(chunk.toolCalls ?? []);
       await output.push(chunk.reasoning, chunk.text);
     }
   } catch (reason) {
@@ -56,7 +68,8 @@ export async function giveAnswer(
   await output.end();
   if (display.verbose && generation) await writeError(speed.sentence(generation.promptTokens));
   const { tokens } = speed;
-  return { ...output.said, tokens, finishReason, interrupted: signal.aborted, error };
+  const { calls } = collector;
+  return { ...output.said, calls, tokens, finishReason, interrupted: signal.aborted, error };
 }
 
 /** How long an answer takes. */

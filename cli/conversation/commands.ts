@@ -8,6 +8,8 @@ import type { Conversation } from "./conversation.ts";
 import { FENCE } from "./read_message.ts";
 import { expandHome, formatConversation } from "./save.ts";
 import type { Settings } from "./settings.ts";
+import { toolTable } from "./tool_table.ts";
+import type { ConversationTools } from "./tools.ts";
 
 /** What commands act on. */
 export interface CommandContext {
@@ -16,6 +18,8 @@ export interface CommandContext {
   /** Absent where text is continued. */
   readonly conversation?: Conversation;
   readonly settings: Settings<object>;
+  /** Absent where the model has no tools. */
+  readonly tools?: ConversationTools;
 }
 
 /** What is typed behind a slash. */
@@ -43,6 +47,7 @@ const COMMANDS: readonly SlashCommand[] = [
     help: "Forget what was said; the system message and the settings stay",
     async run(context) {
       conversationOf(context, "clear").clear();
+      context.tools?.consent.clear();
       await writeError("A new conversation begins.\n");
     },
   },
@@ -62,6 +67,17 @@ const COMMANDS: readonly SlashCommand[] = [
     help:
       "Write the conversation into a file, as JSON where its name ends in .json, else as Markdown",
     run: save,
+  },
+  {
+    name: "tools",
+    help: "Show the tools that the model may call, and how their servers are (--mcp)",
+    async run({ tools }) {
+      if (tools === undefined) {
+        throw new UsageError("there are no tools; m40 run --mcp FILE names servers that have some");
+      }
+      await tools.mcp.refresh();
+      await writeError(toolTable(tools));
+    },
   },
   {
     name: "help",

@@ -1,4 +1,5 @@
 import type { ChatMessage } from "../../engine/mod.ts";
+import type { CalledTool } from "./called_tools.ts";
 
 /** What the model said: to the user, and to itself before. */
 export interface Said {
@@ -6,9 +7,15 @@ export interface Said {
   readonly reasoning: string;
 }
 
+/** What the model said before it called tools, and what they answered. */
+export interface ToolStep extends Said {
+  readonly called: readonly CalledTool[];
+}
+
 /** A question and its answer. */
 interface Turn {
   readonly question: string;
+  readonly steps: readonly ToolStep[];
   readonly answer: Said;
 }
 
@@ -27,9 +34,9 @@ export class Conversation {
     return this.#turns.length;
   }
 
-  /** Takes in a question and what was said to it. */
-  add(question: string, answer: Said): void {
-    this.#turns.push({ question, answer });
+  /** Takes in a question, the calls of tools on the way to its answer, and what was said to it. */
+  add(question: string, answer: Said, steps: readonly ToolStep[] = []): void {
+    this.#turns.push({ question, steps, answer });
   }
 
   /** Forgets what was said; what the model is told before stays. */
@@ -37,20 +44,39 @@ export class Conversation {
     this.#turns = [];
   }
 
-  /** All messages, and a question that is not answered yet. */
-  messages(question?: string): ChatMessage[] {
+  /** All messages, and a question that is not answered yet, with the calls that were made for it. */
+  messages(question?: string, steps: readonly ToolStep[] = []): ChatMessage[] {
     const system: ChatMessage[] = this.system === undefined
       ? []
       : [{ role: "system", content: this.system }];
-    const turns = this.#turns.flatMap(({ question, answer }): ChatMessage[] => [
+    const turns = this.#turns.flatMap(({ question, steps, answer }): ChatMessage[] => [
       { role: "user", content: question },
-      {
-        role: "assistant",
-        content: answer.text,
-        ...(answer.reasoning === "" ? {} : { reasoning: answer.reasoning }),
-      },
+      ...steps.flatMap(stepMessages),
+      assistantMessage(answer),
     ]);
-    const last: ChatMessage[] = question === undefined ? [] : [{ role: "user", content: question }];
+    const last: ChatMessage[] = question === undefined
+      ? []
+      : [{ role: "user", content: question }, ...steps.flatMap(stepMessages)];
     return [...system, ...turns, ...last];
   }
+}
+
+function assistantMessage({ text, reasoning }: Said): ChatMessage {
+  return {
+    role: "assistant",
+    content: text,
+    ...(reasoning === "" ? {} : { reasoning }),
+  };
+}
+
+function stepMessages(step: ToolStep): ChatMessage[] {
+  return [
+    { ...assistantMessage(step), toolCalls: step.called.map(({ call }) => call) },
+    ...step.called.map(({ call, result }): ChatMessage => ({
+      role: "tool",
+      content: result,
+      name: call.name,
+      toolCallId: call.id,
+    })),
+  ];
 }

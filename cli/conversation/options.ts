@@ -1,8 +1,7 @@
-import type { ChatFormat, GenerateRequest } from "../../engine/mod.ts";
+import type { ChatFormat, ChatRequest, GenerateRequest } from "../../engine/mod.ts";
 import { flag, option, type OptionValues } from "../command.ts";
 import { ANSWER_OPTIONS, answerRequest } from "../sampling_options.ts";
 import { choice, integer, jsonObject, text } from "../values.ts";
-import type { Conversation } from "./conversation.ts";
 
 /** What can be set of every answer. */
 export const TEXT_SETTINGS = {
@@ -42,19 +41,19 @@ export type ChatSettings = OptionValues<typeof CHAT_SETTINGS>;
 /** The request for an answer in a conversation. */
 export async function chatRequest(
   chat: ChatFormat,
-  conversation: Conversation,
-  question: string,
+  conversation: Pick<ChatRequest, "messages" | "tools" | "toolChoice">,
   settings: ChatSettings,
   signal: AbortSignal,
 ): Promise<GenerateRequest> {
-  const { tokens, format } = await chat.prompt({
-    messages: conversation.messages(question),
+  const { tokens, format, tools } = await chat.prompt({
+    ...conversation,
     reasoningEffort: settings["reasoning-effort"],
     templateVariables: settings["chat-template-kwargs"],
   }, signal);
   return {
     prompt: tokens,
     format,
+    tools,
     reasoning: settings.reasoning === "inline" ? "inline" : "separate",
     reasoningBudget: settings["reasoning-budget"],
     ...answerRequest(settings),

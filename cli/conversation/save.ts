@@ -15,17 +15,45 @@ export function formatConversation(
     : [`# ${model}`, ...messages.map(asMarkdown)].join("\n\n") + "\n";
 }
 
-function asJson({ role, content, reasoning }: ChatMessage) {
-  return { role, content, ...(reasoning === undefined ? {} : { reasoning_content: reasoning }) };
+function asJson({ role, content, reasoning, name, toolCalls, toolCallId }: ChatMessage) {
+  return {
+    role,
+    content,
+    ...(reasoning === undefined ? {} : { reasoning_content: reasoning }),
+    ...(toolCalls === undefined ? {} : {
+      tool_calls: toolCalls.map(({ id, name, arguments: args }) => ({
+        id,
+        type: "function",
+        function: { name, arguments: args },
+      })),
+    }),
+    ...(toolCallId === undefined ? {} : { tool_call_id: toolCallId, name }),
+  };
 }
 
-const HEADINGS: Record<string, string> = { system: "System", user: "You", assistant: "Answer" };
+const HEADINGS: Record<string, string> = {
+  system: "System",
+  user: "You",
+  assistant: "Answer",
+  tool: "Result",
+};
 
-function asMarkdown({ role, content, reasoning }: ChatMessage): string {
+function asMarkdown({ role, content, reasoning, name, toolCalls = [] }: ChatMessage): string {
   const thought = reasoning === undefined
     ? []
     : [reasoning.trim().split("\n").map((line) => `> ${line}`.trimEnd()).join("\n")];
-  return [`## ${HEADINGS[role]}`, ...thought, String(content).trim()].join("\n\n");
+  const said = String(content).trim();
+  const text = role === "tool" ? fenced("", said) : said;
+  const calls = toolCalls.map((call) => `${call.name}:\n\n${fenced("json", call.arguments)}`);
+  const heading = role === "tool" ? `${HEADINGS.tool} of ${name}` : HEADINGS[role];
+  return [`## ${heading}`, ...thought, ...(text === "" ? [] : [text]), ...calls].join("\n\n");
+}
+
+/** A block of code, whose fence stands nowhere in it. */
+function fenced(language: string, text: string): string {
+  const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}${language}\n${text}\n${fence}`;
 }
 
 /** A path as it was typed: `~/` is the home directory. */

@@ -6,18 +6,14 @@ import { History } from "../history.ts";
 import { answerDefaults, answerRequest } from "../sampling_options.ts";
 import { HeldInterrupt } from "../signals.ts";
 import { printable, style, writeError } from "../terminal.ts";
-import { type Answer, giveAnswer } from "./answer.ts";
+import { giveAnswer } from "./answer.ts";
+import { type AnswerWithTools, answerWithTools } from "./answer_with_tools.ts";
 import { runCommand } from "./commands.ts";
 import type { Conversation } from "./conversation.ts";
-import {
-  CHAT_SETTINGS,
-  chatRequest,
-  type ChatSettings,
-  TEXT_SETTINGS,
-  type TextSettings,
-} from "./options.ts";
+import { CHAT_SETTINGS, type ChatSettings, TEXT_SETTINGS, type TextSettings } from "./options.ts";
 import { FENCE, readMessage } from "./read_message.ts";
 import { Settings } from "./settings.ts";
+import type { ConversationTools } from "./tools.ts";
 
 /** Questions and answers on a terminal until somebody leaves. */
 export class Session {
@@ -26,11 +22,13 @@ export class Session {
   /**
    * @param conversation Absent: what is typed is continued, each text by itself.
    * @param settings What holds at first.
+   * @param tools What the model may call; absent: nothing.
    */
   constructor(
     private readonly engine: Engine,
     private readonly conversation: Conversation | undefined,
     settings: ChatSettings,
+    private readonly tools?: ConversationTools,
   ) {
     const options = conversation ? CHAT_SETTINGS : TEXT_SETTINGS;
     const defaults = {
@@ -46,9 +44,9 @@ export class Session {
   async run(): Promise<number> {
     // One that comes between an answer and the next prompt must not end the session.
     using _held = new HeldInterrupt();
-    const { engine, settings, conversation } = this;
+    const { engine, settings, conversation, tools } = this;
     const history = await History.open();
-    const context = { model: engine.model.name, conversation, settings };
+    const context = { model: engine.model.name, conversation, settings, tools };
     for (;;) {
       const typed = await readMessage(history);
       if (typed.kind === "end") return EXIT.success;
@@ -73,32 +71,49 @@ export class Session {
     const { engine, conversation, settings } = this;
     const { values } = settings;
     const display = { showReasoning: values.reasoning !== "hidden", verbose: values.verbose };
-    const answer = await giveAnswer(
+    if (conversation === undefined) {
+      const { error } = await giveAnswer(
+        engine,
+        () => Promise.resolve(textRequest(question, values)),
+        display,
+      );
+      if (error !== undefined) throw error;
+      return;
+    }
+    const given = await answerWithTools(
       engine,
-      (signal) =>
-        conversation
-          ? chatRequest(engine.chat!, conversation, question, values, signal)
-          : Promise.resolve(textRequest(question, values)),
+      conversation,
+      question,
+      values,
       display,
+      this.tools,
     );
-    if (conversation) await this.keep(conversation, question, answer);
+    await this.keep(conversation, question, given);
+    const { answer } = given;
     if (answer.error !== undefined) {
       const full = answer.error instanceof M40Error &&
         answer.error.code === "context_length_exceeded";
-      if (!full || !conversation?.turns) throw answer.error;
+      if (!full || (conversation.turns === 0 && given.steps.length === 0)) throw answer.error;
       await reportError(answer.error);
       await note("/clear forgets what was said, and makes room.");
     }
   }
 
   /** Takes a question and what was said to it into the conversation, where anything was. */
-  private async keep(conversation: Conversation, question: string, answer: Answer): Promise<void> {
-    const { text, reasoning, finishReason, interrupted, tokens } = answer;
-    if (finishReason === undefined && text === "" && reasoning === "") {
+  private async keep(
+    conversation: Conversation,
+    question: string,
+    { answer, steps }: AnswerWithTools,
+  ): Promise<void> {
+    const { text, reasoning, finishReason, interrupted, tokens, calls } = answer;
+    // What tools have done is not forgotten, unless it leaves no room for an answer.
+    const nothing = steps.length === 0 || answer.error !== undefined;
+    if (finishReason === undefined && text === "" && reasoning === "" && nothing) {
       if (interrupted) await note("Nothing was said; the question is taken back.");
       return;
     }
-    conversation.add(question, { text, reasoning });
+    conversation.add(question, { text, reasoning }, steps);
+    if (calls.length > 0) await note("The answer ends within a call of a tool, which is not made.");
     if (finishReason !== "length") return;
     const most = this.settings.values["max-tokens"];
     await note(

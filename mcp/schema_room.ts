@@ -1,0 +1,84 @@
+import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
+import { Budget } from "../engine/grammar/json_schema/limits.ts";
+import { MOST_NODES, Network } from "../engine/grammar/network.ts";
+import { MOST_SCHEMA, SCHEMAS_MS } from "./limits.ts";
+
+/** The schema of a tool's arguments as a model gets it. */
+export interface Parameters {
+  /** A JSON Schema that arguments can be held to. */
+  readonly parameters: Readonly<Record<string, unknown>>;
+  /** Why the arguments are not held to the schema that the server gave; absent where they are. */
+  readonly reason?: string;
+  /** That schema as JSON, where it is short enough to be shown instead. */
+  readonly shown?: string;
+}
+
+/** Any object. */
+const ANY = { type: "object" } as const;
+/** The longest schema that is shown in a description, in characters. */
+const MOST_SHOWN = 2048;
+/** Levels of lists and objects; a request's tools may have a few more. */
+const MOST_LEVELS = 60;
+
+/**
+ * What all schemas of the tools that are offered together may cost. A schema that asks for what is not supported, or
+ * costs too much beside the others, would fail every request that offers the tool: in its place any object may be
+ * written.
+ */
+export class SchemaRoom {
+  private readonly budget = new Budget();
+  /** What the grammar of calls has beside those of the schemas is small. */
+  private nodes = MOST_NODES * 3 / 4;
+  private milliseconds = SCHEMAS_MS;
+
+  /** A server's schema, where the arguments of a call can be held to it. */
+  take(schema: unknown): Parameters {
+    const begin = performance.now();
+    try {
+      return this.look(schema);
+    } finally {
+      this.milliseconds -= performance.now() - begin;
+    }
+  }
+
+  private look(schema: unknown): Parameters {
+    if (schema === undefined) return { parameters: ANY, reason: "there is none" };
+    // First, as what follows would go as deep.
+    if (isDeep(schema)) {
+      return { parameters: ANY, reason: `it has more than ${MOST_LEVELS} levels` };
+    }
+    const json = JSON.stringify(schema);
+    if (json.length > MOST_SCHEMA) {
+      const reason = `it has ${json.length} characters; wanted at most ${MOST_SCHEMA}`;
+      return { parameters: ANY, reason };
+    }
+    const shown = json.length <= MOST_SHOWN ? json.toWellFormed() : undefined;
+    const refuse = (reason: string) => ({ parameters: ANY, reason, shown });
+    if (!json.startsWith("{") || !json.isWellFormed()) return refuse("it is no JSON Schema");
+    if (this.milliseconds <= 0) return refuse("the schemas before it took too long to look at");
+    const parameters = JSON.parse(json);
+    if (parameters.type !== "object") return refuse('its type is not "object"');
+    try {
+      // By itself first: one that fails costs the others nothing.
+      const { kinds } = new Network(grammarOfSchema(parameters));
+      if (kinds.length > this.nodes) return refuse("it costs too much beside the others");
+      grammarOfSchema(parameters, { budget: this.budget });
+      this.nodes -= kinds.length;
+      return { parameters };
+    } catch (error) {
+      return refuse(error instanceof Error ? error.message : String(error));
+    }
+  }
+}
+
+/** Whether a value is nested too deeply; looked at without a call a level. */
+function isDeep(value: unknown): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > MOST_LEVELS) return true;
+    level = level.flatMap((one) =>
+      typeof one === "object" && one !== null ? Object.values(one) : []
+    );
+  }
+  return false;
+}
