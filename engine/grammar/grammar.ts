@@ -47,4 +47,6 @@ export type Expression =
 export interface Grammar {
   readonly root: string;
   readonly rules: ReadonlyMap<string, Expression>;
+  /** Rules that many others name: they are there once, even if they are small. */
+  readonly shared?: ReadonlySet<string>;
 }

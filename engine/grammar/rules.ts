@@ -6,9 +6,9 @@ import { TOKEN_BYTES } from "./token_terminals.ts";
 export const MOST_NESTING = 250;
 /** Parts that the expressions of a grammar may have, a character of a text being one. */
 const MOST_PARTS = 400_000;
-/** A rule without loops that is as long as that, or with loops and as short as that, is put where it is named. */
+/** A rule without loops that is as long as that, or with loops or shared and as short as that, is put where it is named. */
 const SMALL = 200;
-const SMALL_WITH_LOOP = 12;
+const SMALL_APART = 12;
 /** Rules named in rules named … deeper than that are none of those. */
 const SMALL_DEPTH = 12;
 /** Parts that are looked at, some again and again, to find out what may be empty. */
@@ -248,7 +248,8 @@ export class Rules {
       const size = measure(this.get(name).expression, depth);
       open.delete(name);
       sizes.set(name, size);
-      this.rules.get(name)!.inlined = size.size <= (size.loops ? SMALL_WITH_LOOP : SMALL);
+      const isApart = size.loops || this.grammar.shared?.has(name);
+      this.rules.get(name)!.inlined = size.size <= (isApart ? SMALL_APART : SMALL);
       return size;
     };
     for (const name of this.rules.keys()) measureRule(name, 0);

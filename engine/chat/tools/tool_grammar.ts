@@ -2,6 +2,7 @@ import type { Constraint } from "../../grammar/constraint.ts";
 import { grammarOf } from "../../grammar/constraint.ts";
 import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
 import type { Expression, Grammar } from "../../grammar/grammar.ts";
+import { MergedRules } from "../../grammar/merged_rules.ts";
 import { tokenTerminal } from "../../grammar/token_terminals.ts";
 import { Budget } from "../../grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../../grammar/json_schema/mod.ts";
@@ -57,17 +58,21 @@ function toolGrammar(tokenizer: Tokenizer, use: ToolUse, content?: Constraint): 
 
 /** Writes the rules of calls; those of a schema get the name of its tool in front. */
 class GrammarWriter implements ToolGrammarWriter {
-  private readonly rules = new Map<string, Expression>();
+  private readonly merged = new MergedRules();
   private readonly controls: ControlTexts;
   /** One for all tools: a list of them may cost as much as one schema. */
   private readonly budget = new Budget();
 
-  constructor(private readonly tokenizer: Tokenizer) {
+  /** The rules of schemas, by their texts: many tools have parameters alike. */
+  private readonly values = new Map<string, Expression>();
+
+  constructor(tokenizer: Tokenizer) {
     this.controls = new ControlTexts(tokenizer);
   }
 
   grammar(root: Expression): Grammar {
-    return { root: "root", rules: new Map([...this.rules, ["root", root]]) };
+    const { merged } = this;
+    return { root: merged.add("answer", root), rules: merged.rules, shared: merged.shared };
   }
 
   literal(text: string): Expression {
@@ -82,7 +87,11 @@ class GrammarWriter implements ToolGrammarWriter {
 
   json(schema: unknown, name: string): Expression {
     try {
-      return this.include(grammarOfSchema(schema, { budget: this.budget }), name);
+      const key = JSON.stringify(schema);
+      return this.values.getOrInsertComputed(
+        key,
+        () => this.include(grammarOfSchema(schema, { budget: this.budget, onlyNamed: true }), name),
+      );
     } catch (error) {
       if (!(error instanceof M40Error)) throw error;
       throw new M40Error(error.code, `${name}: ${error.message}`, "tools");
@@ -102,20 +111,12 @@ class GrammarWriter implements ToolGrammarWriter {
   }
 
   rule(name: string, expression: Expression): Expression {
-    let unused = name;
-    for (let i = 2; this.rules.has(unused) || unused === "root"; i++) unused = `${name} ${i}`;
-    this.rules.set(unused, expression);
-    return { kind: "rule", name: unused };
+    return { kind: "rule", name: this.merged.add(name, expression) };
   }
 
   /** A grammar's rules, with a name in front of theirs. */
-  include({ root, rules }: Grammar, name: string): Expression {
-    let prefix = `${name}:`;
-    for (let i = 2; this.rules.has(prefix + root); i++) prefix = `${name} ${i}:`;
-    for (const [rule, expression] of rules) {
-      this.rules.set(prefix + rule, renamed(expression, prefix));
-    }
-    return { kind: "rule", name: prefix + root };
+  include(grammar: Grammar, name: string): Expression {
+    return { kind: "rule", name: this.merged.include(grammar, `${name}:`) };
   }
 
   /** A text, which may have control tokens in it, as bytes. */
@@ -128,21 +129,3 @@ class GrammarWriter implements ToolGrammarWriter {
 }
 
 const encoder = new TextEncoder();
-
-function renamed(expression: Expression, prefix: string): Expression {
-  switch (expression.kind) {
-    case "rule":
-      return { kind: "rule", name: prefix + expression.name };
-    case "sequence":
-      return { kind: "sequence", items: expression.items.map((item) => renamed(item, prefix)) };
-    case "choice":
-      return {
-        kind: "choice",
-        options: expression.options.map((option) => renamed(option, prefix)),
-      };
-    case "repeat":
-      return { ...expression, item: renamed(expression.item, prefix) };
-    default:
-      return expression;
-  }
-}

@@ -31,7 +31,9 @@ export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string)
     const value = emitter.value(schemas, `${place}/properties/${key}`);
     return [{ expression: member(emitter, text(JSON.stringify(key)), value), required }];
   });
-  const others = otherMembers(emitter, shape, keys, place);
+  const closed = emitter.onlyNamed && keys.size > 0 && shape.least <= members.length &&
+    saysNothingOfOthers(shape);
+  const others = closed ? undefined : otherMembers(emitter, shape, keys, place);
   if (shape.least > members.length + 1 && others) {
     throw refusal(
       shape.place,
@@ -97,6 +99,12 @@ class Members {
     const some = sequence(this.others, repeat(next, 0, most === undefined ? most : most - 1));
     return missing > 0 ? some : optional(some);
   }
+}
+
+/** Whether nothing is said of members without names in the schema, not even that they may be there. */
+function saysNothingOfOthers({ parts, names }: ObjectShape): boolean {
+  return names.length === 0 &&
+    parts.every(({ additional, patterns }) => additional === undefined && patterns.length === 0);
 }
 
 /** A member whose name is none of `keys`; undefined where there can be none. */

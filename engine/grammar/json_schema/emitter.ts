@@ -28,7 +28,11 @@ export class Emitter implements RuleWriter {
   private readonly space: Expression;
   private readonly between: Expression;
 
-  constructor(readonly reader: SchemaReader, whitespace: Whitespace) {
+  constructor(
+    readonly reader: SchemaReader,
+    whitespace: Whitespace,
+    readonly onlyNamed: boolean,
+  ) {
     const blank = among([0x09, 0x0a], [0x0d, 0x0d], [0x20, 0x20]);
     this.space = whitespace === "any"
       ? this.rule("space", () => repeat(blank, 0, MOST_SPACE))

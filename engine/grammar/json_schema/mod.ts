@@ -19,6 +19,11 @@ export interface JsonSchemaOptions {
    * or as one likes. Default "single".
    */
   readonly whitespace?: Whitespace;
+  /**
+   * Whether objects have no members but those that their schema names, where it names some and says nothing of
+   * others. Default false.
+   */
+  readonly onlyNamed?: boolean;
   /** What it may cost, shared with others; default: its own. */
   readonly budget?: Budget;
 }
@@ -31,6 +36,6 @@ export interface JsonSchemaOptions {
  */
 export function grammarOfSchema(schema: unknown, options: JsonSchemaOptions = {}): Grammar {
   const reader = new Reader(schema, options.budget ?? new Budget());
-  const emitter = new Emitter(reader, options.whitespace ?? "single");
+  const emitter = new Emitter(reader, options.whitespace ?? "single", options.onlyNamed ?? false);
   return prune(emitter.grammar({ place: reader.document.at(""), negated: false }));
 }

@@ -9,6 +9,8 @@ import type { Literal } from "./shapes.ts";
 
 export interface RuleWriter {
   readonly reader: SchemaReader;
+  /** Whether objects whose schema names members, and says nothing of others, have no others. */
+  readonly onlyNamed: boolean;
   /** The rule of values that follow all of several schemas. */
   value(literals: readonly Literal[], place: string): Expression;
   /** A rule, which is made when it is named for the first time. */
