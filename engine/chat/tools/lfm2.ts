@@ -38,7 +38,7 @@ function callOf(tool: Tool, writer: ToolGrammarWriter): Expression {
   const members = parametersOf(tool).map(({ name, required, value }) => ({
     required,
     expression: sequenceOf([
-      writer.literal(`${name}=`),
+      writer.literal(`${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}=`),
       valueOf(value, writer, `${tool.name}'s parameter ${name}`),
     ]),
   }));

@@ -1,0 +1,222 @@
+/**
+ * Grammars of calls against their readers: what the masks let a model write is read as calls that follow their
+ * tools' schemas, whatever it writes.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import Ajv2020 from "ajv/dist/2020.js";
+import addFormats from "ajv-formats";
+import type { Tool, ToolChoice } from "../engine/chat/conversation.ts";
+import { TaggedReasoning } from "../engine/chat/tagged_reasoning.ts";
+import type { ToolFormat } from "../engine/chat/tools/tool_format.ts";
+import { toolConstraint } from "../engine/chat/tools/tool_grammar.ts";
+import { ToolOutput } from "../engine/chat/tools/tool_output.ts";
+import { CompiledConstraint } from "../engine/grammar/constraint.ts";
+import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
+import type { TokenMasks } from "../engine/grammar/masks.ts";
+import { loadTokenizer } from "../engine/mod.ts";
+import { terminalBytes } from "../engine/grammar/token_terminals.ts";
+import { randomNumbers } from "./grammar_random.ts";
+import { SAMPLES, TOOLS } from "./tool_samples.ts";
+import { BYTE_TEXTS, byteLevelMetadata, uint32 } from "./tokenizer_metadata.ts";
+
+/** Control tokens of the formats; the first ends an answer. */
+const CONTROL = [
+  "<|im_end|>",
+  "<|python_tag|>",
+  "[TOOL_CALLS]",
+  "[ARGS]",
+  "[CALL_ID]",
+  "<|channel|>",
+  "<|constrain|>",
+  "<|message|>",
+  "<|start|>",
+  "<|tool_call>",
+  "<tool_call|>",
+  '<|"|>',
+  "<｜tool▁calls▁begin｜>",
+  "<｜tool▁calls▁end｜>",
+  "<｜tool▁call▁begin｜>",
+  "<｜tool▁call▁end｜>",
+  "<｜tool▁sep｜>",
+  "<|tool_call|>",
+  "<|START_ACTION|>",
+  "<|END_ACTION|>",
+  "<|tool_call_start|>",
+  "<|tool_call_end|>",
+];
+/** Tags that are control tokens in some vocabularies and text in others. */
+const TAGS = [
+  "<tool_call>",
+  "</tool_call>",
+  "<arg_key>",
+  "</arg_key>",
+  "<arg_value>",
+  "</arg_value>",
+];
+/** Texts of several characters, some of which end a value or are parts of what does. */
+const PIECES = [
+  ...["\n</parameter>", "</parameter>", "</", "\n</", "parameter>", "_value>"],
+  ...['"}', "},", "'", "))", "True", "é", "😀", "\\u"],
+];
+
+/** A text as byte-level vocabularies write it. */
+const encode = (text: string) =>
+  [...new TextEncoder().encode(text)].map((byte) => BYTE_TEXTS[byte]).join("");
+
+function tokenizerWith(tags: "control" | "text") {
+  const control = tags === "control" ? [...CONTROL, ...TAGS] : CONTROL;
+  return loadTokenizer(byteLevelMetadata([], [
+    ...control.map((text) => ({ text, type: 3 })),
+    ...[...PIECES, ...tags === "text" ? TAGS : []].map((text) => ({ text: encode(text), type: 1 })),
+  ], { "tokenizer.ggml.eos_token_id": uint32(256) }));
+}
+
+/** What ends a value or a call: walks that have been long enough take one of these that is allowed. */
+const ENDINGS = [
+  ...["\n</parameter>", "</parameter>", "</arg_value>", "<｜tool▁calls▁end｜>", '<|"|>'],
+  ...['"', "}", "]", ")"],
+];
+const LONG = 120;
+
+type Vocabulary = ReturnType<typeof tokenizerWith>;
+
+/** Draws answers that a mask allows. */
+class Walks {
+  private readonly masks: TokenMasks;
+  private readonly endings: readonly number[];
+
+  constructor(private readonly tokenizer: Vocabulary, private readonly random: () => number) {
+    this.masks = new LazyMasks(tokenizer, tokenizer.vocabSize).masks;
+    this.endings = ENDINGS.flatMap((text) =>
+      tokenizer.tokenId(text) ?? tokenizer.tokenId(encode(text)) ?? []
+    );
+  }
+
+  /** An answer, without the token that ends it. */
+  draw({ automaton }: CompiledConstraint): number[] {
+    const answer: number[] = [];
+    const [end] = this.tokenizer.endTokens;
+    for (let state = automaton.start;;) {
+      const { mask } = this.masks.of(automaton, state);
+      const allowed = (token: number) => ((mask[token >> 5] >>> (token & 31)) & 1) === 1;
+      const tokens = Array.from({ length: this.tokenizer.vocabSize }, (_, i) => i).filter(allowed);
+      assert(tokens.length > 0, `nothing is allowed behind ${this.shown(answer)}`);
+      if (answer.length > LONG && allowed(end)) return answer;
+      const endings = answer.length > LONG ? this.endings.filter(allowed) : [];
+      const choice = endings.length > 0 ? endings : tokens;
+      const token = choice[Math.floor(this.random() * choice.length)];
+      if (token === end) return answer;
+      answer.push(token);
+      assert(answer.length < 40 * LONG, `no end comes: ${this.shown(answer).slice(-200)}`);
+      state = automaton.after(state, terminalBytes(this.tokenizer, token))!;
+    }
+  }
+
+  shown(answer: readonly number[]): string {
+    return this.tokenizer.decode(answer, { skipSpecial: false });
+  }
+}
+
+/** What is read of an answer. */
+function read(
+  tokenizer: Vocabulary,
+  format: ToolFormat,
+  tools: readonly Tool[],
+  answer: readonly number[],
+) {
+  const use = { format, tools, choice: "auto", parallel: true } as const;
+  const output = new ToolOutput(new TaggedReasoning(tokenizer, "content"), use, tokenizer);
+  const reader = output.reader();
+  const decoder = tokenizer.decoder({ continuing: true });
+  const pieces = [
+    ...answer.map((token) => reader.push(token, decoder.push(token))),
+    reader.flush(decoder.flush()),
+  ];
+  const calls: { name: string; arguments: string; id: string }[] = [];
+  for (const { name, id, index, arguments: text } of pieces.flatMap((one) => one.toolCalls ?? [])) {
+    if (name !== undefined) calls.push({ name, arguments: "", id: id! });
+    calls[index].arguments += text;
+  }
+  return { text: pieces.map(({ text }) => text).join(""), calls };
+}
+
+const MORE_TOOLS: readonly Tool[] = [
+  ...TOOLS,
+  {
+    name: "all.kinds:of/values",
+    parameters: {
+      type: "object",
+      properties: {
+        code: { type: "string", pattern: "^[A-Z]{2}-[0-9]+$" },
+        day: { type: "string", format: "date" },
+        kind: { const: "fixed text" },
+        mixed: { enum: ["a", 1, null, "<b>"] },
+        either: { oneOf: [{ type: "string" }, { type: "number" }] },
+        grid: { type: "array", items: { type: "array", items: { type: "boolean" } }, maxItems: 3 },
+        some: { type: "array", items: { enum: ["x", "y"] }, minItems: 1 },
+        free: {},
+        "odd name": { type: "string" },
+        point: {
+          type: "object",
+          properties: { x: { type: "number" }, label: { type: "string" }, "a b": { type: "null" } },
+          required: ["x"],
+        },
+      },
+      required: ["code", "mixed", "some", "unnamed"],
+      additionalProperties: true,
+    },
+  },
+  { name: "anything", parameters: { type: "object", description: "No parameters are named." } },
+  {
+    name: "whole",
+    parameters: {
+      $ref: "#/$defs/p",
+      $defs: { p: { type: "object", properties: { n: { type: "integer" } } } },
+    },
+  },
+];
+
+const ajv = new Ajv2020.default({ strict: false, logger: false });
+addFormats.default(ajv as never);
+const validators = new Map(
+  MORE_TOOLS.map(({ name, parameters = {} }) => [name, ajv.compile(parameters as object)]),
+);
+
+const FORMATS = [...new Set(SAMPLES.map(({ format }) => format))]
+  .filter(({ name }) => name !== "harmony");
+
+for (const tags of ["control", "text"] as const) {
+  const tokenizer = tokenizerWith(tags);
+  for (const format of FORMATS) {
+    Deno.test(`${format.name}, tags as ${tags}: what its grammar allows is read, and follows the schemas`, () => {
+      const walks = new Walks(tokenizer, randomNumbers(7));
+      const constraintOf = (tools: readonly Tool[], choice: ToolChoice, parallel: boolean) =>
+        new CompiledConstraint(
+          toolConstraint(tokenizer, { format, tools, choice: choice as "auto", parallel }),
+        );
+      const check = (constraint: CompiledConstraint, names: readonly string[], most = Infinity) => {
+        const answer = walks.draw(constraint);
+        const { text, calls } = read(tokenizer, format, MORE_TOOLS, answer);
+        const about = walks.shown(answer);
+        assertEquals(text, "", about);
+        assert(calls.length > 0 && calls.length <= most, `${calls.length} calls: ${about}`);
+        for (const { name, arguments: json } of calls) {
+          assert(names.includes(name), about);
+          const validate = validators.get(name)!;
+          assert(
+            validate(JSON.parse(json)),
+            `${about}\n${json}\n${JSON.stringify(validate.errors)}`,
+          );
+        }
+      };
+      const all = constraintOf(MORE_TOOLS, "required", true);
+      for (let i = 0; i < 2; i++) check(all, MORE_TOOLS.map(({ name }) => name));
+      for (const tool of MORE_TOOLS) {
+        const one = constraintOf(MORE_TOOLS, { name: tool.name }, false);
+        check(one, [tool.name], 1);
+      }
+    });
+  }
+}
