@@ -68,7 +68,7 @@ for (const sample of SAMPLES) {
   });
 
   Deno.test(`${sampleName(sample)}: what is no call behind an opener is content`, () => {
-    const opener = sample.format.openers.find((opener) => text.startsWith(opener))!;
+    const opener = sample.format.openers(TOOLS).find((opener) => text.startsWith(opener))!;
     for (const rest of [" is what calls begin with.", "\n\n1 < 2 [x] {y} (z)"]) {
       const texts = [...opener + rest];
       const said = read(readerOf(sample), texts);

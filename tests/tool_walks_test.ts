@@ -43,8 +43,8 @@ function outputFormat(format: ToolFormat, tokenizer: Tokenizer): OutputFormat | 
 }
 
 /** What openers have between control tokens. */
-function openerWords({ openers }: ToolFormat, controls: readonly string[]): string[] {
-  return openers.flatMap((opener) => {
+function openerWords(format: ToolFormat, controls: readonly string[]): string[] {
+  return format.openers(TOOLS).flatMap((opener) => {
     const between = controls.reduce((text, one) => text.replaceAll(one, "\0"), opener);
     return between.split("\0").filter((text) => text !== "");
   });
@@ -108,14 +108,14 @@ for (const format of [...TOOL_FORMATS, GENERIC]) {
       const walker = walkerOf({ choice: "auto" });
       let called = 0;
       for (let seed = 0; seed < WALKS; seed++) {
-        const opener = format.openers[seed % format.openers.length];
+        const opener = format.openers(TOOLS)[seed % format.openers(TOOLS).length];
         const walk = walker.walk(seed, MOST_TOKENS, liked, opener);
         if (!walk.ended) continue;
         if (walk.calls.length > 0) called++;
         check(walk);
       }
       // Vocabularies of this kind have no text with a mark of a space in it.
-      const canOpen = controls.length > 0 || !format.openers[0].includes("▁");
+      const canOpen = controls.length > 0 || !format.openers(TOOLS)[0].includes("▁");
       assert(called > 1 || !canOpen, "nothing was called");
     });
   }

@@ -21,18 +21,27 @@ const FINAL = "<|end|><|start|>assistant<|channel|>final<|message|>";
 
 type TokenName = (typeof TOKENS)[number];
 
+/** The parts of messages: a message to a function is neither reasoning nor content. */
+type HarmonyBody = "reasoning" | "content" | "call";
+
 /**
- * Where an output is: before a message, in the header of one (with the tokens that name its channel, from
- * `<|channel|>` on), or in the body of one.
+ * Where an output is: before a message, in the header of one (with the tokens that name its role, and those that name
+ * its channel, from `<|channel|>` on), or in the body of one.
  */
 export type HarmonyPhase =
-  | { readonly in: "header"; readonly channel?: readonly number[] }
-  | { readonly in: "reasoning" }
-  | { readonly in: "content" };
+  | {
+    readonly in: "header";
+    readonly role?: readonly number[];
+    readonly channel?: readonly number[];
+  }
+  | { readonly in: HarmonyBody };
+
+/** Tokens of a role or of a channel that are looked at. */
+const MOST_NAMED = 32;
 
 /**
  * gpt-oss's channels: a message of the channel `final` is content, all others, `analysis` and
- * `commentary`, are reasoning. The format's control tokens say where they begin and end.
+ * `commentary`, are reasoning; one to a function, which only a request with tools expects, is shown as such. The format's control tokens say where they begin and end.
  */
 export class HarmonyReasoning implements OutputFormat {
   private readonly track: HarmonyTrack;
@@ -111,15 +120,17 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
       case ids["<|end|>"]:
         return { in: "header" };
       case ids["<|channel|>"]:
-        return { in: "header", channel: [] };
+        return { in: "header", role: phase.in === "header" ? phase.role : undefined, channel: [] };
       case ids["<|message|>"]:
-        return phase.in === "header" ? { in: this.partOf(phase.channel) } : phase;
+        return phase.in === "header" ? { in: this.partOf(phase) } : phase;
     }
-    // A channel's name is a word; a header that never ends must not grow.
-    if (phase.in !== "header" || phase.channel === undefined || phase.channel.length > 8) {
-      return phase;
-    }
-    return { in: "header", channel: [...phase.channel, token] };
+    if (phase.in !== "header") return phase;
+    const { role = [], channel } = phase;
+    // Names are words; a header that never ends must not grow.
+    if ((channel ?? role).length > MOST_NAMED) return phase;
+    return channel === undefined
+      ? { in: "header", role: [...role, token] }
+      : { in: "header", role, channel: [...channel, token] };
   }
 
   isReasoning(phase: HarmonyPhase): boolean {
@@ -142,14 +153,22 @@ class HarmonyTrack implements ReasoningTrack<HarmonyPhase>, ContentTrack<Harmony
     return encodeWithin(this.tokenizer, this.ending);
   }
 
-  private partOf(channel: readonly number[] | undefined): "reasoning" | "content" {
+  private partOf(
+    { role = [], channel }: Extract<HarmonyPhase, { in: "header" }>,
+  ): HarmonyBody {
+    if (this.isTo(role) || channel !== undefined && this.isTo(channel)) return "call";
     // A message without a channel is an answer.
     if (channel === undefined) return "content";
-    const name = this.tokenizer.decode(
-      channel.filter((token) => token < this.tokenizer.vocabSize),
-      { continuing: true },
-    );
-    return name.trimStart().startsWith("final") ? "content" : "reasoning";
+    return this.text(channel).trimStart().startsWith("final") ? "content" : "reasoning";
+  }
+
+  private isTo(tokens: readonly number[]): boolean {
+    return /\sto=/.test(this.text(tokens));
+  }
+
+  private text(tokens: readonly number[]): string {
+    const known = tokens.filter((token) => token < this.tokenizer.vocabSize);
+    return this.tokenizer.decode(known, { continuing: true });
   }
 
   /** A prompt ends in the header of a message, or in the body of one that goes on. */

@@ -28,7 +28,7 @@ function deepseekFormat(
   const { kind, beforeArguments, behindArguments, between } = layout;
   return {
     name,
-    openers: [OPEN],
+    openers: () => [OPEN],
     matches: (template) => template.includes(OPEN) && matches(template),
     calls(tools, parallel, writer) {
       const call = writer.rule(

@@ -42,7 +42,7 @@ const ARRAY_KEYWORDS = new Set(["type", "title", "description", "items", "defaul
  */
 export const GEMMA4: ToolFormat = {
   name: "gemma4",
-  openers: [OPEN],
+  openers: () => [OPEN],
   matches: (template) => template.includes(OPEN) && template.includes(CLOSE),
   calls(tools, parallel, writer) {
     const call = writer.rule(

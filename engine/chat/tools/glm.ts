@@ -24,7 +24,7 @@ function glmFormat(
 ): ToolFormat {
   return {
     name,
-    openers: [OPEN],
+    openers: () => [OPEN],
     matches,
     calls(tools, parallel, writer) {
       const tags = {

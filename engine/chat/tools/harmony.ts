@@ -22,7 +22,12 @@ const ROLE = `${START}${TO}`;
  */
 export const HARMONY: ToolFormat = {
   name: "harmony",
-  openers: [...CHANNELS, ROLE],
+  openers: (tools) => [
+    ...CHANNELS,
+    ROLE,
+    // What an output goes on with whose prompt ends with the role.
+    ...tools.map(({ name }) => `${TO}${name}${CHANNEL}`),
+  ],
   matches: (template) => template.includes(CHANNEL) && template.includes("functions."),
   calls(tools, _parallel, writer) {
     const json = sequenceOf([BLANK, writer.literal(`${CONSTRAIN}json${MESSAGE}`)]);
@@ -37,6 +42,7 @@ export const HARMONY: ToolFormat = {
     return choiceOf([
       ...CHANNELS.map((channel) => header(channel, "")),
       header(ROLE, `${CHANNEL}commentary`),
+      header(TO, `${CHANNEL}commentary`),
     ]);
   },
   whole: {
@@ -46,7 +52,7 @@ export const HARMONY: ToolFormat = {
         choiceOf(
           ["analysis", "commentary"].map((name) => writer.literal(`${CHANNEL}${name}${MESSAGE}`)),
         ),
-        writer.free([END, ...CHANNELS, ROLE]),
+        writer.free([END, CHANNEL, START]),
         writer.literal(END),
       ]);
       const start: Expression = { kind: "repeat", item: writer.literal(START), least: 0, most: 1 };
@@ -64,7 +70,7 @@ function* readCalls(input: TextScanner, output: CallOutput): Reading<void> {
   for (;;) {
     input.mark();
     yield* input.acceptOneOf(["<|end|>", "<|call|>"]);
-    if (!(yield* input.acceptOneOf([...CHANNELS, ROLE]))) {
+    if (!(yield* input.acceptOneOf([...CHANNELS, ROLE, TO]))) {
       if (!(yield* input.accept(START))) return;
       if (!(yield* input.acceptOneOf(CHANNELS))) return;
     }

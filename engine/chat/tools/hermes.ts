@@ -12,7 +12,7 @@ const LINE: Expression = choiceOf([{ kind: "literal", text: "\n" }, { kind: "lit
 
 /** Calls as objects of JSON, each between tags. */
 export const TAGGED_JSON: Pick<ToolFormat, "openers" | "calls" | "reader"> = {
-  openers: [OPEN],
+  openers: () => [OPEN],
   calls(tools, parallel, writer) {
     const call = writer.rule(
       "call",

@@ -78,6 +78,10 @@ export function* readJsonCall(
   let name: string | undefined;
   let given: string | undefined;
   let hasArguments = false;
+  const begin = (name: string) => {
+    input.commit();
+    output.begin(name);
+  };
   if (!(yield* input.accept("{"))) return false;
   for (;;) {
     yield* input.space();
@@ -89,12 +93,14 @@ export function* readJsonCall(
     if (key === keys.name && name === undefined) {
       name = yield* readJsonText(input);
       if (name === undefined) return false;
-      input.commit();
-      output.begin(name);
-      if (given !== undefined) output.write(given);
+      if (given !== undefined) {
+        begin(name);
+        output.write(given);
+      }
     } else if (key === keys.arguments && !hasArguments) {
       hasArguments = true;
       given = "";
+      if (name !== undefined) begin(name);
       const whole = yield* readJson(input, (text) => {
         if (name === undefined) given += text;
         else output.write(text);
@@ -106,8 +112,12 @@ export function* readJsonCall(
     yield* input.space();
     yield* input.accept(",");
   }
-  if (name !== undefined && !hasArguments) output.write("{}");
-  return name !== undefined;
+  if (name === undefined) return false;
+  if (!hasArguments) {
+    begin(name);
+    output.write("{}");
+  }
+  return true;
 }
 
 /** Reads a list of calls between brackets. */

@@ -17,7 +17,7 @@ const CLOSE = "<|tool_call_end|>";
  */
 export const LFM2: ToolFormat = {
   name: "lfm2",
-  openers: [OPEN],
+  openers: () => [OPEN],
   matches: (template, tokenizer) =>
     template.includes("<|tool_list_start|>") || template.includes(OPEN) ||
     template.includes("List of tools:") && tokenizer.tokenId(OPEN) !== undefined,

@@ -35,7 +35,7 @@ function listFormat(
 ): ToolFormat {
   return {
     name,
-    openers: [open],
+    openers: () => [open],
     matches,
     calls(tools, parallel, writer) {
       const call = sequenceOf([writer.literal(indent), jsonCall(tools, writer, keys, { before })]);

@@ -5,7 +5,6 @@ import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolFormat } from "./tool_format.ts";
 
 const PYTHON_TAG = "<|python_tag|>";
-const OBJECT = '{"name":';
 const KEYS: CallKeys = { name: "name", arguments: "parameters" };
 
 /**
@@ -14,7 +13,11 @@ const KEYS: CallKeys = { name: "name", arguments: "parameters" };
  */
 export const LLAMA: ToolFormat = {
   name: "llama",
-  openers: [PYTHON_TAG, OBJECT],
+  // An object with the name of no tool is content.
+  openers: (tools) => [
+    PYTHON_TAG,
+    ...tools.flatMap(({ name }) => [`{"name": "${name}"`, `{"name":"${name}"`]),
+  ],
   matches: (template) =>
     /<\|(start_header_id|header_start)\|>/.test(template) &&
     /["']parameters\\?["']\s*:/.test(template),

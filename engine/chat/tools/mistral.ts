@@ -31,7 +31,7 @@ function newId(): string {
  */
 export const MISTRAL: ToolFormat = {
   name: "mistral",
-  openers: [OPEN],
+  openers: () => [OPEN],
   matches: (template) => template.includes(OPEN),
   calls(tools, parallel, writer) {
     const id: Expression = {
@@ -62,7 +62,7 @@ function* readList(input: TextScanner, output: CallOutput): Reading<void> {
 /** Mistral from Small 3.2 on, Magistral, Devstral: each call is a token, its name, another token and its arguments. */
 export const MISTRAL_ARGS: ToolFormat = {
   name: "mistral-args",
-  openers: [OPEN],
+  openers: () => [OPEN],
   matches: (template) => template.includes(OPEN) && template.includes(ARGUMENTS),
   calls(tools, parallel, writer) {
     const id: Expression = {

@@ -22,7 +22,7 @@ export interface ValueSchema {
   readonly root: unknown;
 }
 
-/** Keywords at the top of a tool's parameters that say something about several of them. */
+/** Keywords at the top of a tool's parameters that say something about several of them, or cannot be followed. */
 const JOINT_KEYWORDS = [
   "allOf",
   "anyOf",
@@ -36,6 +36,7 @@ const JOINT_KEYWORDS = [
   "propertyNames",
   "enum",
   "const",
+  "$ref",
   "$dynamicRef",
   "$recursiveRef",
 ];

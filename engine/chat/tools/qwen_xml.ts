@@ -23,26 +23,30 @@ function xmlFormat(name: string, wrapper: string, line: string): ToolFormat {
   };
   return {
     name,
-    openers: [open],
+    // Some leave out the tag around a call.
+    openers: (tools) => [open, ...tools.map(({ name }) => `<function=${name}>`)],
     matches: (template) =>
       template.includes("<function=") && template.includes("<parameter=") &&
       template.includes(open),
     calls(tools, parallel, writer) {
-      const call = sequenceOf([
-        writer.literal(`${open}\n<function=`),
-        choiceOf(tools.map((tool) =>
-          sequenceOf([
-            writer.literal(`${tool.name}>\n`),
-            writtenParameters(tool, tags, writer),
-            writer.literal("</function>\n"),
-          ])
-        )),
-        writer.literal(close),
-      ]);
-      if (!parallel) return call;
-      const rule = writer.rule("call", call);
-      const next = sequenceOf([writer.literal("\n"), rule]);
-      return sequenceOf([rule, { kind: "repeat", item: next, least: 0 }]);
+      const call = writer.rule(
+        "function",
+        sequenceOf([
+          writer.literal("<function="),
+          choiceOf(tools.map((tool) =>
+            sequenceOf([
+              writer.literal(`${tool.name}>\n`),
+              writtenParameters(tool, tags, writer),
+              writer.literal("</function>\n"),
+            ])
+          )),
+          writer.literal(close),
+        ]),
+      );
+      const first = sequenceOf([choiceOf([writer.literal(`${open}\n`), writer.literal("")]), call]);
+      if (!parallel) return first;
+      const next = sequenceOf([writer.literal(`\n${open}\n`), call]);
+      return sequenceOf([first, { kind: "repeat", item: next, least: 0 }]);
     },
     reader: (tools) =>
       new ScannedCalls((input, output) => readCalls(input, output, tools, { open, close, line })),
@@ -64,8 +68,7 @@ function* readCalls(
   for (;;) {
     input.mark();
     yield* input.space();
-    if (!(yield* input.accept(open))) return;
-    yield* input.space();
+    if (yield* input.accept(open)) yield* input.space();
     if (!(yield* input.accept("<function="))) return;
     const name = yield* input.word(/[^\s<>]/);
     if (name === "" || !(yield* input.accept(">"))) return;

@@ -7,7 +7,7 @@ import type { ToolCallPiece } from "./call_piece.ts";
 export interface ToolFormat {
   readonly name: string;
   /** What calls begin with, each as text (a control token by its text). Content is free until one of them comes. */
-  readonly openers: readonly string[];
+  openers(tools: readonly Tool[]): readonly string[];
   /** Whether a model with such a template and vocabulary writes its calls like this. */
   matches(template: string, tokenizer: Tokenizer): boolean;
   /**

@@ -45,7 +45,7 @@ function toolGrammar(tokenizer: Tokenizer, use: ToolUse, content?: Constraint): 
   const calls = format.calls(callable, parallel, writer);
   if (choice === "auto" && content === undefined) {
     const perhaps: Expression = { kind: "repeat", item: calls, least: 0, most: 1 };
-    return writer.grammar(sequenceOf([writer.free(format.openers), perhaps]));
+    return writer.grammar(sequenceOf([writer.free(format.openers(callable)), perhaps]));
   }
   const endings = [calls];
   if (choice === "auto" && content !== undefined) {

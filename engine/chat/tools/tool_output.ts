@@ -41,7 +41,7 @@ class ToolOutputReader implements OutputReader {
     private readonly tokenizer: Tokenizer,
     private readonly inline: boolean,
   ) {
-    this.search = new OpenerSearch(use.format.openers, tokenizer);
+    this.search = new OpenerSearch(use.format.openers(use.tools), tokenizer);
   }
 
   get inReasoning(): boolean {
