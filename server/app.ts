@@ -26,6 +26,7 @@ import { modelsRoutes } from "./openai/models.ts";
 import { keptResponsesRoutes } from "./openai/responses/kept_responses.ts";
 import { responsesRoutes } from "./openai/responses/responses.ts";
 import { ResponseStore, type StoreLimits } from "./openai/responses/store.ts";
+import { pageRoutes } from "./page/routes.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
 import { slotsRoute } from "./slots.ts";
@@ -101,6 +102,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   const allowed = new AllowedOrigins(options.corsOrigins ?? []);
   app.use(refuseWebPages(hostname, allowed));
   app.use(allowed.middleware());
+  pageRoutes(app);
   const needsKey = apiKey !== undefined && apiKey !== "";
   if (needsKey) app.use(requireKey(apiKey, OPEN_PATHS));
   app.use(refuseWhileDraining());

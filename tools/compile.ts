@@ -46,17 +46,17 @@ const PERMISSIONS = [
 ];
 
 /** Packages that tests alone use; `deno compile` would embed every package that deno.json names. */
-const TEST_PACKAGES = ["fast-check", "openai"];
+const TEST_PACKAGES = ["axe-core/", "fast-check", "openai", "playwright-core"];
 
 /** A deno.json without the tests' packages; returns its path. */
 async function writeConfig(): Promise<string> {
-  const { imports, compilerOptions } = JSON.parse(
+  const { imports, compilerOptions, unstable } = JSON.parse(
     await Deno.readTextFile(join(ROOT, "deno.json")),
   );
   for (const name of TEST_PACKAGES) delete imports[name];
   delete compilerOptions.types;
   const path = join(ROOT, "dist", "compile.json");
-  const config = { nodeModulesDir: "none", imports, compilerOptions };
+  const config = { nodeModulesDir: "none", unstable, imports, compilerOptions };
   await Deno.writeTextFile(path, JSON.stringify(config));
   return path;
 }

@@ -49,6 +49,14 @@ declare module "@std/expect" {
   export const expect: any;
 }
 
+declare module "@std/http/etag" {
+  export function eTag(
+    entity: string | Uint8Array,
+    options?: { weak?: boolean },
+  ): Promise<string | undefined>;
+  export function ifNoneMatch(value: string | null, etag: string | undefined): boolean;
+}
+
 declare module "@std/path" {
   export function join(...paths: string[]): string;
   export function resolve(...paths: string[]): string;

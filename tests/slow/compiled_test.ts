@@ -23,6 +23,12 @@ Deno.test({
       try {
         const client = new OpenAI({ baseURL: await urlOf(server), apiKey: "none", maxRetries: 0 });
         assertEquals((await client.models.list()).data.map(({ id }) => id), ["demo"]);
+        for (const path of ["", "m40/page/main.js", "m40/page/libraries/temml.js"]) {
+          const file = await fetch(new URL(`../${path}`, client.baseURL + "/"), {
+            headers: { Accept: "text/html" },
+          });
+          assertEquals([file.status, (await file.text()).length > 500], [200, true], path);
+        }
         const asked = { model: "demo", prompt: "Once upon a time", max_tokens: 20, temperature: 0 };
         const whole = await client.completions.create(asked);
         assert(whole.choices[0].text.length > 20);

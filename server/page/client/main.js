@@ -1,0 +1,80 @@
+import { Conversation } from "./conversation/conversation.js";
+import { ConversationStore } from "./conversation/store.js";
+import { byId } from "./dom.js";
+import { emptySettings } from "./settings/settings.js";
+import { Chat } from "./view/chat.js";
+import { ConversationList } from "./view/conversation_list.js";
+import { Drawer } from "./view/drawers.js";
+import { setUpKeyDialog } from "./view/key_dialog.js";
+import { ModelsMenu } from "./view/models_menu.js";
+
+/** @typedef {import("./conversation/conversation.js").ConversationRecord} ConversationRecord */
+
+setUpKeyDialog();
+const store = await ConversationStore.open();
+const sidebar = new Drawer(byId("sidebar"), byId("open-sidebar"), true);
+const settingsDrawer = new Drawer(byId("settings"), byId("open-settings"), false);
+const models = new ModelsMenu((problem) => chat.composer.complain(problem));
+
+const list = new ConversationList({
+  open: (id) => void open(id),
+  remove: (record) => void remove(record),
+});
+
+const chat = new Chat(Conversation.begin(emptySettings()), {
+  model: () => models.chosen,
+  changed: (conversation) => void keep(conversation),
+  showSetting: (field) => {
+    settingsDrawer.open();
+    document.getElementById(field)?.focus();
+  },
+  answered: () => void models.refresh(),
+});
+
+/** @param {Conversation} conversation */
+async function keep(conversation) {
+  await store.put(conversation.record);
+  await showList();
+}
+
+async function showList() {
+  list.show(await store.all(), chat.conversation.id);
+}
+
+/** @param {string} id */
+async function open(id) {
+  const record = await store.get(id);
+  if (record === undefined) return;
+  show(new Conversation(record));
+}
+
+/** @param {Conversation} conversation */
+function show(conversation) {
+  chat.open(conversation);
+  history.replaceState(null, "", `#${conversation.id}`);
+  sidebar.giveWay();
+  void showList();
+}
+
+/** @param {ConversationRecord} record */
+async function remove(record) {
+  if (!confirm(`Delete the conversation "${record.title || "Untitled"}"?`)) return;
+  await store.delete(record.id);
+  if (record.id === chat.conversation.id) begin();
+  else await showList();
+}
+
+function begin() {
+  show(Conversation.begin(chat.conversation.settings));
+  chat.composer.focus();
+}
+
+byId("new-conversation").addEventListener("click", begin);
+byId("close-sidebar").addEventListener("click", () => sidebar.close());
+
+const asked = location.hash.slice(1);
+if (asked !== "") await open(asked);
+await showList();
+chat.composer.focus();
+await models.refresh();
+document.body.dataset.ready = "true";

@@ -1,0 +1,21 @@
+import { element } from "../dom.js";
+
+/** Where links may lead. */
+const SCHEMES = ["http:", "https:", "mailto:"];
+
+/**
+ * A link that opens in a tab of its own, and tells nobody where it was followed; only text where it may not lead.
+ *
+ * @param {string | null} address
+ * @param {string | null} title
+ */
+export function linkTo(address, title) {
+  const url = address === null ? null : URL.parse(address);
+  if (url === null || !SCHEMES.includes(url.protocol)) return element("span", { title });
+  return element("a", {
+    href: url.href,
+    title: title ?? url.href,
+    target: "_blank",
+    rel: "noopener noreferrer nofollow",
+  });
+}
