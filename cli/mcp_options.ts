@@ -53,3 +53,20 @@ export async function readMcpOptions(
   const times = { startMs: seconds * 1000, callMs: seconds * 1000 };
   return (signal) => McpTools.open(config, { allow, signal, ...times });
 }
+
+/** Servers that are being started, which end with what this is in, whether they were waited for or not. */
+export class OpeningMcp implements AsyncDisposable {
+  private readonly stop = new AbortController();
+  readonly opened?: Promise<McpTools>;
+
+  constructor(open?: OpenMcp) {
+    this.opened = open?.(this.stop.signal);
+    this.opened?.catch(() => {});
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.stop.abort();
+    const tools = await this.opened?.catch(() => undefined);
+    await tools?.[Symbol.asyncDispose]();
+  }
+}

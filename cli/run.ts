@@ -9,7 +9,7 @@ import { note, Session, textRequest } from "./conversation/session.ts";
 import { ConversationTools } from "./conversation/tools.ts";
 import { EXIT, UsageError } from "./errors.ts";
 import { readStdin } from "./input.ts";
-import { MCP_OPTIONS, type OpenMcp, readMcpOptions } from "./mcp_options.ts";
+import { MCP_OPTIONS, OpeningMcp, readMcpOptions } from "./mcp_options.ts";
 import { PULL_OPTION } from "./missing_model.ts";
 import {
   ALONE,
@@ -92,7 +92,7 @@ export const run: Command = command({
     }
 
     // Servers start while the model is loaded.
-    await using mcp = new Opening(openMcp);
+    await using mcp = new OpeningMcp(openMcp);
     const { engine } = await loadModel(model, options, {
       ...ALONE,
       // Where there is no GPU, that is no news on every run.
@@ -125,23 +125,6 @@ export const run: Command = command({
     }
   },
 });
-
-/** Servers that are being started, which end with what this is in, whether they were waited for or not. */
-class Opening implements AsyncDisposable {
-  private readonly stop = new AbortController();
-  readonly opened?: Promise<McpTools>;
-
-  constructor(open?: OpenMcp) {
-    this.opened = open?.(this.stop.signal);
-    this.opened?.catch(() => {});
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.stop.abort();
-    const tools = await this.opened?.catch(() => undefined);
-    await tools?.[Symbol.asyncDispose]();
-  }
-}
 
 /** The tools of a conversation, where there are any; what is wrong with their servers is said. */
 async function toolsOf(

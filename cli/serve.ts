@@ -1,3 +1,4 @@
+import type { McpTools } from "../mcp/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { busy } from "../server/models/busy.ts";
 import type { Models } from "../server/models/models.ts";
@@ -5,9 +6,11 @@ import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command } from "./command.ts";
 import { readConfig } from "./config/config.ts";
+import { UsageError } from "./errors.ts";
 import { describeModel, sayLoaded, sayLoadFailed, sayUnloaded } from "./serving/describe.ts";
 import { SERVE_OPTIONS } from "./serving/options.ts";
 import { ServeSettings } from "./serving/settings.ts";
+import { OpeningMcp, readMcpOptions } from "./mcp_options.ts";
 import { EndSignals } from "./signals.ts";
 import { printable, style } from "./terminal.ts";
 
@@ -48,6 +51,10 @@ export const serve: Command = command({
       about: "For agents: their long prompts outlive a restart",
     },
     {
+      line: "m40 serve --model qwen --mcp mcp.json",
+      about: "With tools for the page, which asks before each call",
+    },
+    {
       line: "m40 serve --model qwen --cors https://chat.example --reasoning-budget 1000",
       about: "For a web page, with an end to long reasoning",
     },
@@ -56,6 +63,13 @@ export const serve: Command = command({
     const settings = new ServeSettings(options, given, await readConfig(options.config));
     const { server: values, config } = settings;
     const apiKey = apiKeyOf(options["api-key"], "serve") ?? apiKeyOf(values["api-key"], "serve");
+    const openMcp = await readMcpOptions(values, "serve");
+    if (openMcp !== undefined && apiKey === undefined && !isLoopback(values.host)) {
+      throw new UsageError(
+        `--mcp lets whoever reaches ${values.host} call tools on this machine; set M40_API_KEY, or listen on 127.0.0.1`,
+        "serve",
+      );
+    }
     const { assertListenable, createApp, serve } = await import("../server/mod.ts");
     // Here, not above: help needs no engine.
     const { servedModels } = await import("./serving/models.ts");
@@ -63,6 +77,9 @@ export const serve: Command = command({
     // A large model takes a while to load; that the address cannot be had is said before.
     assertListenable(values.host, values.port);
     const { models, manager, main } = await servedModels(settings);
+    // Servers start while the model is loaded; whoever asks for their tools waits for them.
+    await using mcp = new OpeningMcp(openMcp);
+    mcp.opened?.then(sayMcp, () => {});
     try {
       // Kept until it was described, however short its time is.
       const first = main === undefined ? undefined : await manager.acquire(main);
@@ -76,6 +93,7 @@ export const serve: Command = command({
         reasoning: values.reasoning,
         storeChanges: values["allow-store-changes"],
         reasoningBudget: values["reasoning-budget"],
+        mcp: mcp.opened,
       });
       const server = serve(app, {
         ...address,
@@ -90,6 +108,7 @@ export const serve: Command = command({
       else standardOutput.say("Models   loaded when they are asked for\n");
       manager.observe({ loaded: sayLoaded, loadFailed: sayLoadFailed, unloaded: sayUnloaded });
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
+      if (openMcp !== undefined && apiKey === undefined) warnOfTools();
       standardOutput.say(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
       first?.release();
       await server.finished;
@@ -100,6 +119,13 @@ export const serve: Command = command({
     }
   },
 });
+
+/** Tells what tools there are, and what is wrong with their servers. */
+function sayMcp({ tools, servers, notes }: McpTools): void {
+  const ready = servers.filter(({ state }) => state === "ready").length;
+  standardOutput.say(`MCP      ${tools.length} tools of ${ready} servers, for the page\n`);
+  for (const sentence of notes) standardError.say(`${printable(sentence)}\n`);
+}
 
 function sayDraining(models: Models, seconds: number): void {
   const { running, waiting } = busy(models);
@@ -116,6 +142,15 @@ function warnOfOpenDoor(): void {
       style(Deno.stderr, "yellow", "warning:")
     } everyone who reaches this address can use the model. ` +
       "Set M40_API_KEY, or listen on 127.0.0.1.\n",
+  );
+}
+
+function warnOfTools(): void {
+  standardError.say(
+    `${
+      style(Deno.stderr, "yellow", "warning:")
+    } every user of this machine can call the MCP servers' tools. ` +
+      "Set M40_API_KEY where there are others.\n",
   );
 }
 

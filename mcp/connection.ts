@@ -9,6 +9,7 @@ import {
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 // @ts-types="@modelcontextprotocol/sdk/types"
 import { ToolListChangedNotificationSchema } from "@modelcontextprotocol/sdk/types.js";
+import config from "../deno.json" with { type: "json" };
 import { M40Error } from "../engine/errors.ts";
 import { boundedFetch } from "./bounded_fetch.ts";
 import type { HttpServer, ServerConfig } from "./config.ts";
@@ -55,7 +56,7 @@ export class Connection {
       try {
         return await Connection.#greet(transport, events, given);
       } catch (error) {
-        throw withLastWords(error, transport.errors);
+        throw new ServerFailure(reasonOf(error), transport.errors);
       }
     }
     const { transport } = server;
@@ -75,7 +76,7 @@ export class Connection {
     events: ConnectionEvents,
     signal: AbortSignal,
   ): Promise<Connection> {
-    const client = new Client({ name: "m40", version: "0.1.0" }, {
+    const client = new Client({ name: "m40", version: config.version }, {
       capabilities: {},
       // Results are texts for the model: schemas that servers give of them are not compiled.
       jsonSchemaValidator: { getValidator: () => accept },
@@ -156,6 +157,10 @@ export function isForgottenSession(error: unknown): boolean {
   return error instanceof StreamableHTTPError && error.code === 404;
 }
 
-function withLastWords(error: unknown, words: string): unknown {
-  return words.trim() === "" ? error : new M40Error("io", reasonOf(error, words));
+/** A server that is a program and did not come so far that it could be asked. */
+export class ServerFailure extends M40Error {
+  /** @param lastWords What it wrote to its standard error last. */
+  constructor(message: string, readonly lastWords: string) {
+    super("io", message);
+  }
 }

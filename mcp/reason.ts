@@ -3,18 +3,9 @@ import { clipped } from "./tool_list.ts";
 /** Characters of what is said of an error. */
 const MOST_REASON = 2000;
 
-/**
- * What went wrong, in a line: what the SDK's schemas say of an answer that is none of MCP's is a list in JSON.
- *
- * @param lastWords What the server wrote to its standard error.
- */
-export function reasonOf(error: unknown, lastWords = ""): string {
-  const message = messageOf(error).replace(/\s*\n\s*/g, " ");
-  const words = lastWords.trim();
-  return clipped(
-    words === "" || message.includes(words) ? message : `${message}; it wrote: ${words}`,
-    MOST_REASON,
-  );
+/** What went wrong, in a line: what the SDK's schemas say of an answer that is none of MCP's is a list in JSON. */
+export function reasonOf(error: unknown): string {
+  return clipped(messageOf(error).replace(/\s*\n\s*/g, " "), MOST_REASON);
 }
 
 function messageOf(error: unknown): string {

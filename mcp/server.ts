@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { M40Error } from "../engine/errors.ts";
 import type { ServerConfig } from "./config.ts";
-import { Connection, isForgottenSession } from "./connection.ts";
+import { Connection, isForgottenSession, ServerFailure } from "./connection.ts";
 import { MOST_REASON, MOST_RESULT } from "./limits.ts";
 import { reasonOf } from "./reason.ts";
 import { readResult, type ToolResult } from "./result.ts";
@@ -13,6 +13,8 @@ export interface ServerState {
   readonly state: "ready" | "failed" | "ended";
   /** Why it failed. */
   readonly error?: string;
+  /** What it wrote to its standard error before it failed: for whoever set it up alone. */
+  readonly lastWords?: string;
   /** What of it is not as it says, a sentence each. */
   readonly notes: readonly string[];
 }
@@ -24,6 +26,9 @@ export interface ServerTimes {
   /** To answer a call. */
   readonly callMs: number;
 }
+
+/** How long a server that could not be started is left alone, in milliseconds. */
+const RETRY_MS = 30_000;
 
 const Result = z.looseObject({
   content: z.array(z.unknown()).optional(),
@@ -37,8 +42,11 @@ export class McpServer {
   #notes: readonly string[] = [];
   #connection?: Connection;
   #opening?: Promise<Connection>;
-  #error?: string;
+  #failure?: { readonly error: string; readonly lastWords?: string };
+  #tried = 0;
   #stale = false;
+  /** Whether it lists other tools than when it was asked for them last. */
+  #listedAnew = false;
   #closed = false;
 
   constructor(
@@ -59,24 +67,33 @@ export class McpServer {
   get state(): ServerState {
     const { name } = this;
     const notes = this.#notes;
-    if (this.#error !== undefined) return { name, state: "failed", error: this.#error, notes };
+    if (this.#failure !== undefined) return { name, state: "failed", ...this.#failure, notes };
     return { name, state: this.#connection?.open ? "ready" : "ended", notes };
   }
 
   /** Starts it and asks for its tools. What goes wrong is in {@link state}. */
   async start(signal?: AbortSignal): Promise<void> {
-    await this.#connect(signal).then(() => this.#list(signal)).catch((error) => {
-      this.#error = reasonOf(error);
-    });
+    this.#tried = Date.now();
+    await this.#connect(signal).then(() => this.#list(signal)).catch((error) => this.#fail(error));
   }
 
-  /** Asks for its tools again where it said that they have changed. @returns Whether it was asked. */
-  async refresh(signal?: AbortSignal): Promise<boolean> {
-    if (!this.#stale || !this.#connection?.open) return false;
-    await this.#list(signal).catch((error) => {
-      this.#notes = [`Its tools changed, and it did not list them: ${reasonOf(error)}.`];
-    });
-    return true;
+  /**
+   * Asks for its tools again where it said that they have changed. One that could not be started is tried again now
+   * and then, which is not waited for.
+   *
+   * @returns Whether its tools may be others than before.
+   */
+  async refresh(): Promise<boolean> {
+    if (this.#stale && this.#connection?.open) {
+      await this.#list().catch((error) => {
+        this.#notes = [`Its tools changed, and it did not list them: ${reasonOf(error)}.`];
+      });
+    } else if (this.#failure !== undefined && this.#listed.length === 0) {
+      if (Date.now() - this.#tried > RETRY_MS && !this.#closed) this.start();
+    }
+    const anew = this.#listedAnew;
+    this.#listedAnew = false;
+    return anew;
   }
 
   /**
@@ -98,8 +115,7 @@ export class McpServer {
       connection = await this.#connect(signal);
     } catch (error) {
       signal?.throwIfAborted();
-      this.#error = reasonOf(error);
-      // What a server wrote before it ended is for the person who set it up.
+      this.#fail(error);
       return failure(`The server of this tool, ${this.name}, cannot be reached.`);
     }
     try {
@@ -116,7 +132,7 @@ export class McpServer {
         if (again !== undefined) return again;
       }
       if (!connection.open) {
-        this.#error = reasonOf(error, connection.lastWords);
+        this.#fail(error, connection.lastWords);
         return failure(
           `The server of this tool, ${this.name}, ended before it answered. Whether the call was carried ` +
             "out is not known.",
@@ -131,6 +147,11 @@ export class McpServer {
     this.#closed = true;
     await this.#opening?.catch(() => {});
     await this.#connection?.close();
+  }
+
+  #fail(error: unknown, lastWords = error instanceof ServerFailure ? error.lastWords : ""): void {
+    const words = lastWords.trim();
+    this.#failure = { error: reasonOf(error), ...(words === "" ? {} : { lastWords: words }) };
   }
 
   async #ask(
@@ -169,7 +190,7 @@ export class McpServer {
     await this.#connection?.close();
     const connection = await Connection.open(this.config, events, this.times.startMs, signal);
     this.#connection = connection;
-    this.#error = undefined;
+    this.#failure = undefined;
     if (this.#closed) await connection.close();
     return connection;
   }
@@ -185,6 +206,7 @@ export class McpServer {
     const given = signal === undefined ? limit : AbortSignal.any([signal, limit]);
     const { tools, notes } = await listTools(client, given);
     this.#listed = tools;
+    this.#listedAnew = true;
     this.#notes = notes;
   }
 }

@@ -36,7 +36,7 @@ export class McpTools implements AsyncDisposable {
     const allow = [...config.allow, ...options.allow ?? []];
     const tools = new McpTools(servers, allow, config.notes);
     await Promise.all(servers.map((server) => server.start(signal)));
-    tools.#offer = await offerOf(servers);
+    await tools.refresh();
     return tools;
   }
 
@@ -57,8 +57,12 @@ export class McpTools implements AsyncDisposable {
     );
     return [
       ...this.configNotes,
-      ...this.servers.flatMap(({ name, error, notes }) => [
-        ...(error === undefined ? [] : [`MCP server ${name}: ${error}`]),
+      ...this.servers.flatMap(({ name, error, lastWords, notes }) => [
+        ...(error === undefined ? [] : [
+          `MCP server ${name}: ${error}${
+            lastWords === undefined ? "" : `; it wrote: ${lastWords}`
+          }`,
+        ]),
         ...notes.map((note) => `MCP server ${name}: ${note}`),
       ]),
       ...this.#offer.notes,
@@ -72,10 +76,10 @@ export class McpTools implements AsyncDisposable {
     return tool !== undefined && isNamed(name, tool.server, this.allow);
   }
 
-  /** Asks servers for their tools again that said that they have changed. */
-  async refresh(signal?: AbortSignal): Promise<void> {
-    const asked = await Promise.all(this.own.map((server) => server.refresh(signal)));
-    if (asked.includes(true)) this.#offer = await offerOf(this.own);
+  /** Asks servers for their tools again that said that they have changed, and tries those again that failed. */
+  async refresh(): Promise<void> {
+    const anew = await Promise.all(this.own.map((server) => server.refresh()));
+    if (anew.includes(true)) this.#offer = await offerOf(this.own);
   }
 
   /**

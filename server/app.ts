@@ -1,5 +1,6 @@
 import { Hono } from "hono";
 import { type Engine, M40Error } from "../engine/mod.ts";
+import type { McpTools } from "../mcp/mod.ts";
 import { messagesRoutes } from "./anthropic/messages.ts";
 import { OPEN_PATHS, OPERATIONS } from "./api/operations.ts";
 import { apiRoutes } from "./api/routes.ts";
@@ -14,6 +15,7 @@ import { refuseWhileDraining } from "./refuse_while_draining.ts";
 import { healthRoutes } from "./health.ts";
 import { infillRoute } from "./llama_cpp/infill.ts";
 import { tokenRoutes } from "./llama_cpp/tokens.ts";
+import { mcpRoutes } from "./mcp/routes.ts";
 import { Metrics } from "./metrics.ts";
 import { busy } from "./models/busy.ts";
 import { FixedModel } from "./models/fixed_model.ts";
@@ -63,6 +65,8 @@ export interface AppOptions {
   reasoningBudget?: number;
   /** Whether clients may pull, copy and delete models by Ollama's routes. Default: no. */
   storeChanges?: boolean;
+  /** Tools of MCP servers for the server's page, when the servers have started. Default: none. */
+  mcp?: Promise<McpTools>;
   /** How much of `/v1/responses` is kept for `previous_response_id`; default 4096 responses, 64 MiB. */
   keptResponses?: StoreLimits;
 }
@@ -121,6 +125,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   tokenRoutes(app, server);
   infillRoute(app, server);
   ollamaRoutes(app, server);
+  mcpRoutes(app, server, options.mcp);
   apiRoutes(app, needsKey);
   app.notFound((c) => errorResponse(c.get("dialect"), unknownRoute(c.req.method, c.req.path)));
   const retryAfterSeconds = () => rate.retryAfterSeconds(busy(models));

@@ -25,9 +25,7 @@ export function refuseWebPages(hostname: string, allowed: AllowedOrigins): Middl
       );
     }
     const origin = c.req.header("origin");
-    if (
-      origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host) && !allowed.has(origin)
-    ) {
+    if (origin !== undefined && isOtherPage(origin, host) && !allowed.has(origin)) {
       throw new HttpError(
         403,
         "forbidden_origin",
@@ -68,6 +66,15 @@ function port(host: string): string {
 /** Whether an Origin header is a page's of the web; a desktop program's own scheme is none. */
 export function isWebPage(origin: string): boolean {
   return origin === "null" || /^https?:/i.test(origin);
+}
+
+/**
+ * Whether an Origin header is that of a web page that is not the server's own.
+ *
+ * @param host The request's Host header.
+ */
+export function isOtherPage(origin: string | undefined, host: string | undefined): boolean {
+  return origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host);
 }
 
 function isOriginOf(origin: string, host: string | undefined): boolean {

@@ -1,5 +1,6 @@
 import { flag, option, type OptionValues, repeatable } from "../command.ts";
 import { DISK_CACHE_OPTIONS } from "../disk_cache.ts";
+import { MCP_OPTIONS } from "../mcp_options.ts";
 import { PULL_OPTION } from "../missing_model.ts";
 import { CHAT_OPTIONS, MODEL_OPTIONS } from "../model_options.ts";
 import { choice, integer, keepAlive, number, origin, text } from "../values.ts";
@@ -70,6 +71,7 @@ export const SERVE_OPTIONS = {
   "allow-store-changes": flag(
     "Let clients pull, copy and delete models of the models directory (Ollama's /api/pull, copy and delete)",
   ),
+  ...MCP_OPTIONS,
   reasoning: option(
     choice("separate", "inline"),
     "Whether a model's reasoning is told apart from its answer or left in it",

@@ -26,6 +26,7 @@ import {
 import { Completion, CompletionRequest } from "../openai/completion_schemas.ts";
 import { EmbeddingList, EmbeddingsRequest } from "../openai/embeddings.ts";
 import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
+import { MCP_OPERATIONS } from "../mcp/operations.ts";
 import { OLLAMA_OPERATIONS } from "../ollama/operations.ts";
 import { RESPONSES_OPERATIONS } from "../openai/responses/operations.ts";
 import { SlotsObject } from "../slots.ts";
@@ -165,6 +166,7 @@ export const OPERATIONS: readonly Operation[] = [
     answer: AppliedTemplate,
   },
   ...OLLAMA_OPERATIONS,
+  ...MCP_OPERATIONS,
   {
     method: "GET",
     path: "/health",

@@ -1,0 +1,26 @@
+import type { Operation } from "../api/operation.ts";
+import { McpCallRequest, McpCallResult, McpToolList } from "./routes.ts";
+
+const FOR_THE_PAGE =
+  "For the server's own page, never for others'. Only where the server was started with --mcp.";
+
+/** What the page asks of MCP servers' tools. */
+export const MCP_OPERATIONS: readonly Operation[] = [
+  {
+    method: "GET",
+    path: "/m40/mcp/tools",
+    summary: "List the tools of MCP servers",
+    description: FOR_THE_PAGE,
+    answer: McpToolList,
+  },
+  {
+    method: "POST",
+    path: "/m40/mcp/call",
+    summary: "Call a tool of an MCP server",
+    description:
+      `Whoever sends it has asked the user, or the tool is allowed. A tool that fails is answered with 200, and ` +
+      `why in \`content\`. ${FOR_THE_PAGE}`,
+    body: McpCallRequest,
+    answer: McpCallResult,
+  },
+];

@@ -1,0 +1,165 @@
+import type { Context, Hono } from "hono";
+import { z } from "zod";
+import { M40Error } from "../../engine/errors.ts";
+import type { McpTools } from "../../mcp/mod.ts";
+import { readJson } from "../body.ts";
+import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
+import { HttpError } from "../errors.ts";
+import { wants } from "../fields.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { isOtherPage } from "../web_pages.ts";
+
+/** Calls that may run at the same time. */
+const MOST_CALLS = 32;
+
+/** The answer of `GET /m40/mcp/tools`. */
+export const McpToolList = z.strictObject({
+  tools: z.array(z.strictObject({
+    type: z.literal("function"),
+    function: z.strictObject({
+      name: z.string().meta({ description: "SERVER__TOOL, unlike that of every other tool." }),
+      description: z.string().optional(),
+      parameters: z.record(z.string(), z.unknown()).meta({
+        description: "A JSON Schema that arguments can be held to.",
+      }),
+    }).meta({ description: "As /v1/chat/completions takes it in `tools`." }),
+    server: z.string(),
+    title: z.string().optional().meta({ description: "What a person reads." }),
+    read_only: z.boolean().meta({
+      description: "Whether its server says that it changes nothing, which nobody has checked.",
+    }),
+    allowed: z.boolean().meta({ description: "Whether it may be called without asking." }),
+  })),
+  servers: z.array(z.strictObject({
+    name: z.string(),
+    state: z.enum(["ready", "failed", "ended"]).meta({
+      description: "A server that has ended is started anew by the next call.",
+    }),
+    error: z.string().optional().meta({ description: "Why it failed." }),
+  })),
+}).meta({ id: "McpToolList" });
+
+/** The body of `POST /m40/mcp/call`. */
+export const McpCallRequest = z.object({
+  name: z.string(wants("a string")).meta({ description: "A tool's name." }),
+  arguments: z.union(
+    [z.string(), z.record(z.string(), z.unknown())],
+    wants("an object, or the JSON of one"),
+  ).meta({ description: "Its arguments: an object, or its JSON, as a call of a model has it." }),
+}, wants("a JSON object")).meta({ id: "McpCallRequest" });
+
+/** The answer of `POST /m40/mcp/call`. */
+export const McpCallResult = z.strictObject({
+  content: z.string().meta({
+    description: "What the model is told: the content of the message of the role `tool`.",
+  }),
+  is_error: z.boolean().meta({ description: "Whether the tool did not do what was asked." }),
+}).meta({ id: "McpCallResult" });
+
+/**
+ * `GET /m40/mcp/tools` and `POST /m40/mcp/call`: tools of MCP servers for the server's own page, which asks before
+ * each call.
+ *
+ * @param mcp The servers' tools, when they have started; absent: there are none.
+ */
+export function mcpRoutes(
+  app: Hono<ServerEnv>,
+  server: ServerContext,
+  mcp?: Promise<McpTools>,
+): void {
+  let running = 0;
+  route(app, "/m40/mcp/tools", {
+    GET: async (c) => {
+      const tools = await toolsFor(c, mcp);
+      await tools.refresh();
+      return c.json(listOf(tools));
+    },
+  });
+  route(app, "/m40/mcp/call", {
+    POST: async (c) => {
+      const tools = await toolsFor(c, mcp);
+      const { name, arguments: args } = parseBody(
+        McpCallRequest,
+        await readJson(c.req.raw, server.maxBodyBytes),
+      );
+      if (!tools.tools.some((tool) => tool.name === name)) {
+        throw new HttpError(
+          404,
+          "tool_not_found",
+          `There is no tool ${
+            JSON.stringify(name.slice(0, 100))
+          }. GET /m40/mcp/tools lists those that there are.`,
+          { param: "name" },
+        );
+      }
+      if (running >= MOST_CALLS) {
+        throw new HttpError(
+          429,
+          "too_many_calls",
+          `${MOST_CALLS} calls of tools are running, which is the most. Try again when one has ended.`,
+          { headers: { "Retry-After": "1" } },
+        );
+      }
+      const signal = requestSignal(c.req.raw, c.env);
+      running++;
+      try {
+        const { text, failed } = await tools.call(name, args, signal);
+        const result: z.output<typeof McpCallResult> = { content: text, is_error: failed };
+        return c.json(result);
+      } catch (error) {
+        if (!signal.aborted) throw error;
+        throw new M40Error(
+          "cancelled",
+          "The call was given up: the client has left, or the server ends.",
+        );
+      } finally {
+        running--;
+      }
+    },
+  });
+}
+
+/**
+ * The tools, for whom they are.
+ *
+ * A tool may do anything on this machine, so pages of origins that `--cors` lets in are refused as well.
+ *
+ * @throws {HttpError} 403 for other pages, 404 where there are no servers.
+ */
+async function toolsFor(c: Context<ServerEnv>, mcp?: Promise<McpTools>): Promise<McpTools> {
+  const origin = c.req.header("origin");
+  if (isOtherPage(origin, c.req.header("host"))) {
+    throw new HttpError(
+      403,
+      "forbidden_origin",
+      `Tools of MCP servers are for the server's own page, not for "${origin!.slice(0, 100)}".`,
+    );
+  }
+  if (mcp === undefined) {
+    throw new HttpError(
+      404,
+      "mcp_off",
+      "This server has no tools of MCP servers. Start it with --mcp FILE.",
+    );
+  }
+  return await mcp;
+}
+
+function listOf(mcp: McpTools): z.output<typeof McpToolList> {
+  return {
+    tools: mcp.tools.map(({ name, description, parameters, server, title, readOnly }) => ({
+      type: "function",
+      function: { name, parameters, ...(description === undefined ? {} : { description }) },
+      server,
+      ...(title === undefined ? {} : { title }),
+      read_only: readOnly,
+      allowed: mcp.allowed(name),
+    })),
+    servers: mcp.servers.map(({ name, state, error }) => ({
+      name,
+      state,
+      ...(error === undefined ? {} : { error }),
+    })),
+  };
+}
