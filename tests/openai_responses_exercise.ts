@@ -10,6 +10,9 @@ import type { ResponseStreamEvent } from "openai/resources/responses/responses";
 
 type Asked = Omit<OpenAI.Responses.ResponseCreateParamsNonStreaming, "stream">;
 
+/** What is wanted soon is not reasoned about. */
+const BRIEF: Partial<Asked> = { reasoning: { effort: "none" } };
+
 /** Does all of it; fails where an answer is not what the client was told to expect. */
 export async function exerciseResponses(client: OpenAI, model: string): Promise<void> {
   await exerciseWhole(client, model);
@@ -125,7 +128,7 @@ async function exerciseFormats(client: OpenAI, model: string): Promise<void> {
   };
   const format = { type: "json_schema", name: "color", schema, strict: true } as const;
   const made = await client.responses.parse({
-    ...asked(model, { max_output_tokens: 100 }),
+    ...asked(model, { ...BRIEF, max_output_tokens: 100 }),
     text: { format },
   });
   const { color } = JSON.parse(made.output_text);
@@ -149,6 +152,7 @@ const DICE: OpenAI.Responses.FunctionTool = {
 
 async function exerciseTools(client: OpenAI, model: string): Promise<void> {
   const calling: Partial<Asked> = {
+    ...BRIEF,
     tools: [DICE],
     parallel_tool_calls: false,
     max_output_tokens: 100,

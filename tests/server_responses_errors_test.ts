@@ -4,7 +4,12 @@ import { z } from "zod";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
 import { readError, startServer } from "./server_fixture.ts";
 import { gate, startModels } from "./server_models_fixture.ts";
-import { RESPONSES, responsesBody } from "./server_responses_fixture.ts";
+import {
+  assembled,
+  readResponseEvents,
+  RESPONSES,
+  responsesBody,
+} from "./server_responses_fixture.ts";
 
 const user = (content: unknown) => ({ input: [{ role: "user", content }] });
 const tool = { type: "function", name: "f", parameters: { type: "object" } };
@@ -152,16 +157,55 @@ Deno.test("a hundred thousand items, parts, tools or wrong elements are answered
   await using server = await startChat();
   const many = <T>(value: T, count: number) => Array<T>(count).fill(value);
   const bodies: Record<string, unknown>[] = [
-    { input: many(1, 300_000) },
+    { input: many(1, 100_000) },
     { input: many({ role: "user", content: "" }, 20_000) },
-    { input: [{ role: "user", content: many({ type: "input_text", text: "" }, 30_000) }] },
-    { input: HELLO, tools: many({ ...tool, type: "web_search" }, 15_000) },
-    { input: HELLO, tools: many(1, 300_000) },
-    { input: HELLO, include: many("x", 300_000) },
-    { input: "x", metadata: Object.fromEntries(many(0, 30_000).map((_, i) => [`k${i}`, ""])) },
+    { input: [{ role: "user", content: many({ type: "input_text", text: "" }, 20_000) }] },
+    { input: HELLO, tools: many({ ...tool, type: "web_search" }, 10_000) },
+    { input: HELLO, tools: many(1, 100_000) },
+    { input: HELLO, include: many("x", 100_000) },
+    { input: "x", metadata: Object.fromEntries(many(0, 20_000).map((_, i) => [`k${i}`, ""])) },
   ];
   for (const body of bodies) {
     const error = await readError(await server.post(RESPONSES, responsesBody(body)), 400);
     assert(error.message.length < 1000);
+  }
+});
+
+Deno.test("what is nested as deeply as JSON can be is answered, wherever it stands", async () => {
+  await using server = await startChat({ contextLength: 2048 });
+  const deep = "[".repeat(50_000) + "]".repeat(50_000);
+  const named = '"type":"function","name":"f"';
+  const cases: [string, number][] = [
+    [`"tools":[{${named},"x":${deep}}]`, 200],
+    [`"tools":[{${named},"parameters":{"x":${deep}}}]`, 400],
+    [`"tools":[{"type":"namespace","name":"n","x":${deep},"tools":[{${named},"x":${deep}}]}]`, 200],
+    [`"tools":[{${named}}],"tool_choice":{${named},"x":${deep}}`, 200],
+    [
+      `"tools":[{${named}}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{${named},` +
+      `"x":${deep}}]}`,
+      200,
+    ],
+    [`"tool_choice":${deep}`, 400],
+    [`"text":{"format":{"type":"text","x":${deep}}}`, 200],
+    [`"text":{"format":{"type":"json_schema","schema":{"x":${deep}}}}`, 400],
+    [`"reasoning":{"x":${deep}},"stream_options":${deep},"y":${deep}`, 200],
+    [`"metadata":{"x":${deep}}`, 400],
+    [`"input":[{"role":"user","content":"a","x":${deep}}]`, 200],
+    [`"input":[{"role":"user","content":${deep}}]`, 400],
+    [`"input":${deep}`, 400],
+  ];
+  for (const [more, status] of cases) {
+    for (const stream of [false, true]) {
+      const body =
+        `{"model":"golden","input":"a","max_output_tokens":2,"stream":${stream},${more}}`;
+      const response = await server.post(RESPONSES, body);
+      const text = await response.text();
+      assertEquals(
+        [response.status, text.includes('"server_error"')],
+        [status, false],
+        more.slice(0, 99),
+      );
+      if (stream && status === 200) assembled(readResponseEvents(text));
+    }
   }
 });

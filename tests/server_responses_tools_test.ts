@@ -110,7 +110,8 @@ Deno.test("the function that is chosen is called: by name, of those allowed, of 
   const made = await respond(server, { ...CALLING, tools });
   const [call] = callsOf(made);
   assertEquals([call.namespace, call.name], ["games", "roll"]);
-  assertEquals(made.tools, tools);
+  const shown = { ...DICE, description: null, strict: true };
+  assertEquals(made.tools, [{ ...tools[0], tools: [shown] }]);
   // It is sent back as it came.
   const next = await respond(server, {
     ...CALLING,

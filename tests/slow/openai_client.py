@@ -234,7 +234,7 @@ def exercise_errors():
     cases = [
         ({"temperature": 9}, openai.BadRequestError, "temperature", "invalid_request"),
         ({"messages": []}, openai.BadRequestError, "messages", "invalid_request"),
-        ({"tools": [{"type": "function"}]}, openai.BadRequestError, "tools", "unsupported"),
+        ({"tools": [{"type": "web"}]}, openai.BadRequestError, "tools.0.type", "unsupported"),
         ({"model": "nobody"}, openai.NotFoundError, "model", "model_not_found"),
     ]
     for body, kind, param, code in cases:

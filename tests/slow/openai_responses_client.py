@@ -48,6 +48,10 @@ DEMANDED = {
 }
 
 
+# What is wanted soon is not reasoned about.
+BRIEF = {"reasoning": {"effort": "none"}}
+
+
 def check_fields(value):
     """No field too many, and none that is demanded missing, however deep."""
     if isinstance(value, BaseModel):
@@ -178,12 +182,18 @@ def exercise_formats():
         color: Literal["red", "blue"]
 
     parsed = CLIENT.responses.parse(
-        model=MODEL, input="Hello", text_format=Color, max_output_tokens=200, temperature=0
+        model=MODEL,
+        input="Hello",
+        text_format=Color,
+        max_output_tokens=200,
+        temperature=0,
+        **BRIEF,
     )
     assert isinstance(parsed.output_parsed, Color)
     choice = {"type": "object", "properties": {"a": {"enum": [1, 2]}}, "required": ["a"]}
+    choice["additionalProperties"] = False
     form = {"type": "json_schema", "name": "n", "schema": choice, "strict": True}
-    made = respond(text={"format": form}, max_output_tokens=60)
+    made = respond(text={"format": form}, max_output_tokens=60, **BRIEF)
     assert json.loads(made.output_text)["a"] in (1, 2)
 
 
@@ -206,7 +216,7 @@ def result_of(call):
 
 
 def exercise_tools():
-    calling = {"tools": [DICE], "parallel_tool_calls": False, "max_output_tokens": 100}
+    calling = {"tools": [DICE], "parallel_tool_calls": False, "max_output_tokens": 100, **BRIEF}
     said = [{"role": "user", "content": "Roll twice"}]
     # Several turns with all that was said in each, streamed and not.
     for streamed in (False, True, False):

@@ -4,7 +4,9 @@ import type { ServedModel } from "../../models/models.ts";
 import type { ResponsesRequest, TextFormat } from "./request_schemas.ts";
 import type { ResponseObject } from "./response_schemas.ts";
 
-/** A response as it begins: what is asked for, and nothing of the answer. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** A response as it begins: what is asked for, as it was checked, and nothing of the answer. */
 export function responseHead(
   { name, engine }: ServedModel,
   body: ResponsesRequest,
@@ -31,7 +33,7 @@ export function responseHead(
     store: body.store ?? true,
     ...temperatureAndTopP(engine, body),
     text: { format: shownFormat(text?.format), verbosity: text?.verbosity ?? "medium" },
-    tool_choice: (body.tool_choice ?? "auto") as ResponseObject["tool_choice"],
+    tool_choice: shownChoice(body.tool_choice),
     tools: (body.tools ?? []).map(shownTool),
     top_logprobs: body.top_logprobs ?? 0,
     truncation: body.truncation ?? "disabled",
@@ -60,9 +62,20 @@ function shownFormat(format: TextFormat | null | undefined): ResponseObject["tex
   return { type: "json_schema", name: name ?? "answer", ...described, schema, strict: true };
 }
 
-/** A function as OpenAI shows it, with what was left out. */
-function shownTool(tool: ResponseObject["tools"][number]): ResponseObject["tools"][number] {
-  if (tool.type !== "function") return tool;
-  const { type, name, description = null, parameters = null, strict } = tool;
-  return { type, name, description, parameters, strict: strict ?? true };
+/** A tool as OpenAI shows it: with what was left out, and without what says nothing here. */
+function shownTool(tool: Fields): ResponseObject["tools"][number] {
+  const { name, description = null } = tool;
+  if (tool.type === "namespace") {
+    return { type: tool.type, name, description, tools: (tool.tools as Fields[]).map(shownTool) };
+  }
+  const { parameters = null, strict } = tool;
+  return { type: "function", name, description, parameters, strict: strict ?? true };
+}
+
+function shownChoice(choice: unknown): ResponseObject["tool_choice"] {
+  if (choice == null) return "auto";
+  if (typeof choice === "string") return choice;
+  const { type, name, mode, tools } = choice as Fields;
+  if (type !== "allowed_tools") return { type: "function", name };
+  return { type, mode, tools: (tools as Fields[]).map(({ name }) => ({ type: "function", name })) };
 }

@@ -1,11 +1,15 @@
 import type { Constraint } from "../../../engine/mod.ts";
+import { HttpError } from "../../errors.ts";
 import { wrongField } from "../../parse_body.ts";
 import type { TextFormat } from "./request_schemas.ts";
+
+/** Levels of lists and objects in a schema, what it says to no effect included: it is shown again. */
+const MOST_LEVELS = 64;
 
 /**
  * What a response's text must be like; undefined where it is free.
  *
- * @throws {HttpError} 400 for a schema that is none.
+ * @throws {HttpError} 400 for a schema that is none, or is nested too deeply.
  */
 export function textConstraint(format: TextFormat | null | undefined): Constraint | undefined {
   if (format == null || format.type === "text") return undefined;
@@ -15,5 +19,25 @@ export function textConstraint(format: TextFormat | null | undefined): Constrain
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
     throw wrongField(`${param}.schema`, "a JSON Schema, which is an object", schema);
   }
+  if (isDeeper(schema, MOST_LEVELS)) {
+    throw new HttpError(
+      400,
+      "invalid_request",
+      `${param}.schema: lists and objects are nested more than ${MOST_LEVELS} deep.`,
+      { param: `${param}.schema` },
+    );
+  }
   return { kind: "json_schema", schema, param: `${param}.schema` };
+}
+
+/** Whether a value has more levels. Level by level, without a call each: it may be as deep as JSON can be. */
+function isDeeper(value: unknown, levels: number): boolean {
+  let level: unknown[] = [value];
+  for (let depth = 0; depth <= levels; depth++) {
+    level = level.flatMap((one) =>
+      typeof one === "object" && one !== null ? Object.values(one) : []
+    );
+    if (level.length === 0) return false;
+  }
+  return true;
 }
