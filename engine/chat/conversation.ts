@@ -17,6 +17,11 @@ export interface Tool {
   readonly description?: string;
   /** A JSON Schema of its arguments, an object. Absent: it takes none. */
   readonly parameters?: unknown;
+  /**
+   * Whether parameters that no grammar can see to are refused. Default false: keywords that ask for more are left
+   * to the model.
+   */
+  readonly strict?: boolean;
 }
 
 /** Which tools an answer calls: none, those that the model wants, at least one, or the one of a name. */

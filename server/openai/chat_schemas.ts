@@ -121,9 +121,8 @@ export const conversationFields = {
   reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
     items: TOOL_SCHEMA,
-    description:
-      "Functions of the client's that the model may call; their arguments always follow " +
-      "parameters, a JSON Schema, strict or not.",
+    description: "Functions of the client's that the model may call; their arguments follow " +
+      "parameters, a JSON Schema. With strict, parameters that no grammar can see to are refused.",
   }),
   tool_choice: z.unknown().optional().meta({
     anyOf: CHOICE_SCHEMA,

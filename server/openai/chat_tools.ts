@@ -33,7 +33,12 @@ function readTool(tool: unknown, at: string): Tool {
     throw wrongField(`${place}.strict`, "true or false", strict);
   }
   if (parameters != null) asObject(parameters, `${place}.parameters`);
-  return { name, description: description ?? undefined, parameters: parameters ?? undefined };
+  return {
+    name,
+    description: description ?? undefined,
+    parameters: parameters ?? undefined,
+    strict: strict ?? undefined,
+  };
 }
 
 /**

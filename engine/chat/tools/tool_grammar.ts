@@ -11,6 +11,7 @@ import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import type { Tool } from "../conversation.ts";
 import { argumentsSchema } from "./arguments_schema.ts";
 import { ControlTexts } from "./control_texts.ts";
+import { relaxing } from "./relaxed_schema.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
 import type { ToolUse } from "./tool_use.ts";
 
@@ -42,7 +43,7 @@ function toolGrammar(tokenizer: Tokenizer, use: ToolUse, content?: Constraint): 
   const callable = typeof choice === "object"
     ? tools.filter(({ name }) => name === choice.name)
     : tools;
-  const calls = format.calls(callable, parallel, writer);
+  const calls = format.calls(callable.map((tool) => writer.followable(tool)), parallel, writer);
   if (choice === "auto" && content === undefined) {
     const perhaps: Expression = { kind: "repeat", item: calls, least: 0, most: 1 };
     return writer.grammar(sequenceOf([writer.free(format.openers(callable)), perhaps]));
@@ -63,7 +64,8 @@ class GrammarWriter implements ToolGrammarWriter {
   /** One for all tools: a list of them may cost as much as one schema. */
   private readonly budget = new Budget();
 
-  /** The rules of schemas, by their texts: many tools have parameters alike. */
+  /** The grammars of schemas, and their rules, by the schemas' texts: many tools have parameters alike. */
+  private readonly grammars = new Map<string, Grammar>();
   private readonly values = new Map<string, Expression>();
 
   constructor(tokenizer: Tokenizer) {
@@ -86,20 +88,35 @@ class GrammarWriter implements ToolGrammarWriter {
   }
 
   json(schema: unknown, name: string): Expression {
-    try {
-      const key = JSON.stringify(schema);
-      return this.values.getOrInsertComputed(
-        key,
-        () => this.include(grammarOfSchema(schema, { budget: this.budget, onlyNamed: true }), name),
-      );
-    } catch (error) {
-      if (!(error instanceof M40Error)) throw error;
-      throw new M40Error(error.code, `${name}: ${error.message}`, "tools");
-    }
+    return this.values.getOrInsertComputed(
+      JSON.stringify(schema),
+      () => this.include(naming(name, () => this.grammarOf(schema)), name),
+    );
   }
 
   arguments(tool: Tool): Expression {
-    return this.json(argumentsSchema(tool), `tools: the parameters of ${tool.name}`);
+    return this.json(argumentsSchema(tool), parametersOf(tool));
+  }
+
+  /** A tool whose parameters can be followed: as they are, or where that is not strict, without what cannot be. */
+  followable(tool: Tool): Tool {
+    const schema = argumentsSchema(tool);
+    const follow = (schema: unknown) => {
+      this.grammarOf(schema);
+      return schema;
+    };
+    const parameters = naming(
+      parametersOf(tool),
+      () => tool.strict ? follow(schema) : relaxing(schema, follow),
+    );
+    return { ...tool, parameters };
+  }
+
+  private grammarOf(schema: unknown): Grammar {
+    return this.grammars.getOrInsertComputed(
+      JSON.stringify(schema),
+      () => grammarOfSchema(schema, { budget: this.budget, onlyNamed: true }),
+    );
   }
 
   until(end: string): Expression {
@@ -129,3 +146,17 @@ class GrammarWriter implements ToolGrammarWriter {
 }
 
 const encoder = new TextEncoder();
+
+function parametersOf({ name }: Tool): string {
+  return `tools: the parameters of ${name}`;
+}
+
+/** Says in errors what they are about. */
+function naming<T>(name: string, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    if (!(error instanceof M40Error)) throw error;
+    throw new M40Error(error.code, `${name}: ${error.message}`, "tools");
+  }
+}

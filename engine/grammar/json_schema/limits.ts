@@ -23,10 +23,26 @@ const MOST_SHOWN = 200;
 /** Units of work: schemas expanded, shapes intersected, states made. */
 const MAX_WORK = 400_000;
 
+/** The error that a schema cannot be followed. */
+export class SchemaRefusal extends M40Error {
+  /**
+   * @param place A JSON pointer to the keyword.
+   * @param tooMuch Whether the schema costs too much, rather than asks for what is not done.
+   */
+  constructor(readonly place: string, message: string, readonly tooMuch: boolean) {
+    const shown = place.length > MOST_SHOWN ? "..." + place.slice(-MOST_SHOWN) : place;
+    super("invalid_request", `JSON Schema at "#${shown}": ${shortened(message)}`);
+  }
+}
+
 /** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */
 export function refusal(place: string, message: string): M40Error {
-  const shown = place.length > MOST_SHOWN ? "..." + place.slice(-MOST_SHOWN) : place;
-  return new M40Error("invalid_request", `JSON Schema at "#${shown}": ${shortened(message)}`);
+  return new SchemaRefusal(place, message, false);
+}
+
+/** The error that a schema costs too much. */
+function tooMuch(place: string, message: string): M40Error {
+  return new SchemaRefusal(place, message, true);
 }
 
 /** Counts what a schema costs, so that a hostile one ends in an error soon. */
@@ -37,13 +53,13 @@ export class Budget {
   spend(units: number, place: string): void {
     this.work += units;
     if (this.work > MAX_WORK) {
-      throw refusal(place, "the schema is too complex to be made into a grammar; make it simpler");
+      throw tooMuch(place, "the schema is too complex to be made into a grammar; make it simpler");
     }
   }
 
   rule(place: string): void {
     if (++this.rules > MAX_RULES) {
-      throw refusal(
+      throw tooMuch(
         place,
         `the schema needs more than ${MAX_RULES} grammar rules; make it simpler`,
       );
