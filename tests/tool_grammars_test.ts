@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import Ajv2020 from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
 import type { Tool } from "../engine/chat/conversation.ts";
@@ -13,7 +13,12 @@ import { TOOL_FORMATS } from "../engine/chat/tools/formats.ts";
 import type { ToolFormat } from "../engine/chat/tools/tool_format.ts";
 import { toolConstraint } from "../engine/chat/tools/tool_grammar.ts";
 import { ToolOutput } from "../engine/chat/tools/tool_output.ts";
+import { QWEN_XML } from "../engine/chat/tools/qwen_xml.ts";
+import { M40Error } from "../engine/errors.ts";
+import { Automaton } from "../engine/grammar/automaton.ts";
 import { CompiledConstraint } from "../engine/grammar/constraint.ts";
+import { Budget } from "../engine/grammar/json_schema/limits.ts";
+import { grammarOfTexts } from "../engine/grammar/json_schema/plain_texts.ts";
 import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
 import type { TokenMasks } from "../engine/grammar/masks.ts";
 import { loadTokenizer } from "../engine/mod.ts";
@@ -203,3 +208,36 @@ for (const format of TOOL_FORMATS.filter(({ name }) => name !== "harmony")) {
     }
   });
 }
+
+Deno.test("texts as they are: the mark behind them is never a part of them, and what cannot be counted is said", () => {
+  const accepts = (schema: unknown, text: string) => {
+    const automaton = new Automaton(grammarOfTexts(schema, "</v>", new Budget()));
+    return automaton.after(automaton.start, new TextEncoder().encode(text))?.canEnd ?? false;
+  };
+  const short = { type: "string", minLength: 2, maxLength: 6 };
+  for (const text of ["ab", '"\\\n', "😀😀😀😀😀😀", "</v", "</v<", "a</v"]) {
+    assert(accepts(short, text), text);
+  }
+  for (const text of ["", "a", "abcdefg", "</v>", "a</v>", "</v>b"]) {
+    assert(!accepts(short, text), text);
+  }
+  const listed = { enum: ["x", "a</v>b", "</v"] };
+  assertEquals(["x", "a</v>b", "</v"].map((text) => accepts(listed, text)), [true, false, true]);
+  assert(
+    accepts({ type: "string", pattern: "^a+$" }, "aaa") &&
+      !accepts({ pattern: "^a+$", type: "string" }, "b"),
+  );
+  const long: Tool = {
+    name: "long",
+    parameters: { type: "object", properties: { t: { type: "string", maxLength: 500 } } },
+  };
+  const constraint = (tool: Tool) =>
+    toolConstraint(TOKENIZERS.text, {
+      format: QWEN_XML,
+      tools: [tool],
+      choice: "auto",
+      parallel: true,
+    });
+  new CompiledConstraint(constraint(long));
+  assertThrows(() => new CompiledConstraint(constraint({ ...long, strict: true })), M40Error, "64");
+});

@@ -93,7 +93,7 @@ export const SAMPLES: readonly Sample[] = [
   {
     format: QWEN_XML,
     text:
-      '<tool_call>\n<function=write-file>\n<parameter=path>\n"a/b.txt"\n</parameter>\n<parameter=text>\n' +
+      "<tool_call>\n<function=write-file>\n<parameter=path>\na/b.txt\n</parameter>\n<parameter=text>\n" +
       "if (a < b) {\n  x = '</x>';\n}\n\n</parameter>\n<parameter=mode>\nnull\n</parameter>\n<parameter=tags>\n" +
       '["é", "]}"]\n</parameter>\n<parameter=owner>\n{"name": "Ada", "friend": {"name": "Bob"}}\n</parameter>\n' +
       "</function>\n</tool_call>",
@@ -122,7 +122,7 @@ export const SAMPLES: readonly Sample[] = [
   {
     format: GLM_47,
     text:
-      '<tool_call>write-file<arg_key>path</arg_key><arg_value>"a/b.txt"</arg_value><arg_key>text</arg_key>' +
+      "<tool_call>write-file<arg_key>path</arg_key><arg_value>a/b.txt</arg_value><arg_key>text</arg_key>" +
       "<arg_value>if (a < b) {\n  x = '</x>';\n}\n</arg_value><arg_key>mode</arg_key><arg_value>null</arg_value>" +
       '<arg_key>tags</arg_key><arg_value>["é", "]}"]</arg_value><arg_key>owner</arg_key>' +
       '<arg_value>{"name": "Ada", "friend": {"name": "Bob"}}</arg_value></tool_call>',

@@ -6,11 +6,12 @@ import { GEMMA_QUOTE, readLiteral } from "./literals.ts";
 import { memberList } from "./member_list.ts";
 import {
   isSchema,
+  isText,
   type Parameter,
   parametersOf,
   resolved,
   standalone,
-  textOf,
+  textGrammar,
   type ValueSchema,
 } from "./parameters.ts";
 import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
@@ -38,7 +39,7 @@ const ARRAY_KEYWORDS = new Set(["type", "title", "description", "items", "defaul
 
 /**
  * Gemma 4: a name and an object whose keys are not quoted, and whose texts stand as they are between tokens of their
- * own. Where a schema says more of a value than that, the value is written as JSON, which reads as well.
+ * own. Where a schema says more of a list or an object than that, it is written as JSON, which reads as well.
  */
 export const GEMMA4: ToolFormat = {
   name: "gemma4",
@@ -89,15 +90,12 @@ class ValueWriter {
 
   private value(value: ValueSchema, level: number): Expression {
     const { writer, tool } = this;
-    const text = textOf(value);
-    const quote = writer.literal(GEMMA_QUOTE);
-    if (text === "any") return sequenceOf([quote, writer.until(GEMMA_QUOTE), quote]);
-    if (text?.every((one) => !one.includes(GEMMA_QUOTE))) {
-      const texts = text.map((one): Expression => ({ kind: "literal", text: one }));
-      return sequenceOf([quote, choiceOf(texts), quote]);
+    if (isText(value)) {
+      const quote = writer.literal(GEMMA_QUOTE);
+      return sequenceOf([quote, textGrammar(tool, value, GEMMA_QUOTE, writer), quote]);
     }
     return (level < MOST_LEVELS ? this.nested(value, level + 1) : undefined) ??
-      writer.json(standalone(value), `${tool.name}'s parameters`);
+      writer.json(standalone(value), `tools: the parameters of ${tool.name}`);
   }
 
   /** A list or an object in the notation; undefined where the schema says more of it. */

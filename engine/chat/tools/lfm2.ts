@@ -39,7 +39,7 @@ function callOf(tool: Tool, writer: ToolGrammarWriter): Expression {
     required,
     expression: sequenceOf([
       writer.literal(`${/^[A-Za-z_]\w*$/.test(name) ? name : JSON.stringify(name)}=`),
-      valueOf(value, writer, `${tool.name}'s parameter ${name}`),
+      valueOf(value, writer, `tools: ${tool.name}'s parameter ${name}`),
     ]),
   }));
   return sequenceOf([

@@ -4,7 +4,9 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
+import type { Expression } from "../../grammar/grammar.ts";
 import type { Tool } from "../conversation.ts";
+import type { ToolGrammarWriter } from "./tool_format.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -58,11 +60,13 @@ const FREE_KEYWORDS = new Set([
 const MOST_REFERENCES = 16;
 
 /**
- * The parameters of a tool, in their order. Parameters that the schema allows without naming them are left out.
+ * The parameters of a tool, in their order. Parameters that the schema allows without naming them are left out, and what
+ * it says about several of them together is left to the model.
  *
- * @throws {M40Error} "invalid_request" for a schema that says something about several of them together.
+ * @throws {M40Error} "invalid_request" for a schema of something else than an object, and where the tool is strict for
+ * one that says something about several of them together.
  */
-export function parametersOf({ name, parameters = {} }: Tool): Parameter[] {
+export function parametersOf({ name, parameters, strict = false }: Tool): Parameter[] {
   const refuse = (what: string) =>
     new M40Error(
       "invalid_request",
@@ -70,12 +74,12 @@ export function parametersOf({ name, parameters = {} }: Tool): Parameter[] {
         "so wanted an object with properties and required",
       "tools",
     );
-  if (parameters === true) return [];
+  if (parameters === undefined || parameters === null || parameters === true) return [];
   const root: ValueSchema = { schema: parameters, root: parameters };
   const schema = resolved(root);
   if (!isSchema(schema)) throw refuse(`a schema that is no object (${typeof schema})`);
   const joint = JOINT_KEYWORDS.find((keyword) => schema[keyword] !== undefined);
-  if (joint !== undefined) throw refuse(`"${joint}"`);
+  if (joint !== undefined && (strict || joint === "$ref")) throw refuse(`"${joint}"`);
   if (schema.type !== undefined && ![schema.type].flat().includes("object")) {
     throw refuse(`the type ${JSON.stringify(schema.type)}`);
   }
@@ -90,8 +94,8 @@ export function parametersOf({ name, parameters = {} }: Tool): Parameter[] {
   };
   const { minProperties = 0, maxProperties = Infinity } = schema;
   const names = Object.keys(properties).filter((key) => properties[key] !== false);
-  if (Number(minProperties) > required.size) throw refuse('"minProperties"');
-  if (Number(maxProperties) < names.length) throw refuse('"maxProperties"');
+  if (strict && Number(minProperties) > required.size) throw refuse('"minProperties"');
+  if (strict && Number(maxProperties) < names.length) throw refuse('"maxProperties"');
   return names.map((key) => ({
     name: key,
     required: required.has(key),
@@ -99,25 +103,37 @@ export function parametersOf({ name, parameters = {} }: Tool): Parameter[] {
   }));
 }
 
-/**
- * What a value that can only be a text is: any text, or one of some. Undefined for what may be no text, or is held
- * to more than that: it is written as JSON.
- */
-export function textOf(value: ValueSchema): "any" | readonly string[] | undefined {
+/** Whether a value can only be a text, by the type that its schema names or the values that it lists. */
+export function isText(value: ValueSchema): boolean {
   const schema = resolved(value);
-  if (!isSchema(schema)) return undefined;
-  const isText = [schema.type].flat().every((type) => type === "string");
-  const keywords = Object.keys(schema).filter((key) => !FREE_KEYWORDS.has(key));
-  if (!isText) return undefined;
-  if (keywords.length === 0) return schema.type === undefined ? undefined : "any";
-  if (keywords.length > 1) return undefined;
-  const texts = keywords[0] === "const"
-    ? [schema.const]
-    : keywords[0] === "enum" && Array.isArray(schema.enum)
-    ? schema.enum
-    : [];
-  const areTexts = texts.every((text) => typeof text === "string" && text.isWellFormed());
-  return texts.length > 0 && areTexts ? [...new Set(texts as string[])] : undefined;
+  if (!isSchema(schema)) return false;
+  if (schema.type !== undefined) return [schema.type].flat().every((type) => type === "string");
+  const listed = "const" in schema ? [schema.const] : schema.enum;
+  return Array.isArray(listed) && listed.length > 0 &&
+    listed.every((one) => typeof one === "string");
+}
+
+/**
+ * The grammar of a value that is a text, as it is: no quotes, no escapes.
+ *
+ * @param end What comes behind it.
+ */
+export function textGrammar(
+  { name, strict = false }: Tool,
+  value: ValueSchema,
+  end: string,
+  writer: ToolGrammarWriter,
+): Expression {
+  const schema = resolved(value);
+  const isFree = isSchema(schema) && Object.keys(schema).every((key) => FREE_KEYWORDS.has(key));
+  if (isFree) return writer.until(end);
+  try {
+    return writer.text(standalone(value), end, `tools: the parameters of ${name}`);
+  } catch (error) {
+    // What cannot be seen to is left to the model, as elsewhere in parameters.
+    if (strict || !(error instanceof M40Error)) throw error;
+    return writer.until(end);
+  }
 }
 
 /** A schema by itself: with what its `$ref`s name. */

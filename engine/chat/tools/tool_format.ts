@@ -51,6 +51,13 @@ export interface ToolGrammarWriter {
   arguments(tool: Tool): Expression;
   /** Any text that `end` does not stand in; `literal(end)` has to come behind it. It has no control tokens in it. */
   until(end: string): Expression;
+  /**
+   * Texts that a schema accepts, as they are, and that `end` does not stand in; `literal(end)` has to come behind it.
+   *
+   * @param name Whose it is, in errors.
+   * @throws {M40Error} "invalid_request" for a schema that cannot be followed.
+   */
+  text(schema: unknown, end: string, name: string): Expression;
   /** Anything, control tokens as well, that none of these texts stands in; one of them may come behind it. */
   free(ends: readonly string[]): Expression;
   /** A rule, for what is long or there several times. */

@@ -6,6 +6,7 @@ import { MergedRules } from "../../grammar/merged_rules.ts";
 import { tokenTerminal } from "../../grammar/token_terminals.ts";
 import { Budget } from "../../grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../../grammar/json_schema/mod.ts";
+import { grammarOfTexts } from "../../grammar/json_schema/plain_texts.ts";
 import { M40Error } from "../../errors.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import type { Tool } from "../conversation.ts";
@@ -121,6 +122,13 @@ class GrammarWriter implements ToolGrammarWriter {
 
   until(end: string): Expression {
     return { kind: "until", ends: [encoder.encode(end)], only: "text" };
+  }
+
+  text(schema: unknown, end: string, name: string): Expression {
+    return this.values.getOrInsertComputed(
+      JSON.stringify([end, schema]),
+      () => this.include(naming(name, () => grammarOfTexts(schema, end, this.budget)), name),
+    );
   }
 
   free(ends: readonly string[]): Expression {

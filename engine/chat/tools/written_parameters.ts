@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { choiceOf, sequenceOf } from "../../grammar/expressions.ts";
+import { sequenceOf } from "../../grammar/expressions.ts";
 import type { Expression } from "../../grammar/grammar.ts";
 import type { Tool } from "../conversation.ts";
 import { escapeJson, readJson } from "./json_reading.ts";
-import { type Parameter, parametersOf, standalone, textOf } from "./parameters.ts";
+import { isText, type Parameter, parametersOf, standalone, textGrammar } from "./parameters.ts";
 import type { CallOutput } from "./scanned_calls.ts";
 import type { Reading, TextScanner } from "./text_scanner.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
@@ -48,20 +48,9 @@ function valueOf(
   { close }: ParameterTags,
   writer: ToolGrammarWriter,
 ): Expression {
-  const text = plainTextOf({ name, value }, close);
-  if (text === "any") return writer.until(close);
-  if (text !== undefined) return choiceOf(text.map((one) => ({ kind: "literal", text: one })));
-  return writer.json(standalone(value), `${tool.name}'s parameter ${name}`);
-}
-
-/** The texts that a parameter may have, if it is written as such; undefined where it is written as JSON. */
-function plainTextOf(
-  { value }: Pick<Parameter, "name" | "value">,
-  close: string,
-): "any" | readonly string[] | undefined {
-  const text = textOf(value);
-  if (text === undefined || text === "any") return text;
-  return text.some((one) => `${one}${close}`.indexOf(close) < one.length) ? undefined : text;
+  return isText(value)
+    ? textGrammar(tool, value, close, writer)
+    : writer.json(standalone(value), `tools: ${tool.name}'s parameter ${name}`);
 }
 
 /** Reads parameters as they are written by {@link writtenParameters}, and gives them as an object of JSON. */
@@ -78,7 +67,7 @@ export class ParameterReader {
     const parameters = tool === undefined ? [] : parametersOf(tool);
     this.known = new Set(parameters.map(({ name }) => name));
     this.plain = new Set(
-      parameters.filter((one) => plainTextOf(one, close) !== undefined).map(({ name }) => name),
+      parameters.filter(({ value }) => isText(value)).map(({ name }) => name),
     );
   }
 

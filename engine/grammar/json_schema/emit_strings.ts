@@ -89,7 +89,7 @@ export function automatonRule(
   const id = emitter.freshName("automaton");
   const { states } = automaton;
   const end = style === "quoted" ? QUOTE : EMPTY;
-  const spell = style === "quoted" ? spelled : (ranges: CodePointRange[]) => among(...ranges);
+  const spell = style === "quoted" ? spelled : asTheyAre;
   const state = (number: number): Expression =>
     emitter.rule(`${id}:${number}`, () => {
       const byTarget = new Map<number, CodePointRange[]>();
@@ -107,15 +107,28 @@ export function automatonRule(
   return state(0);
 }
 
-/** One of these characters as it is written in a string. */
-function spelled(ranges: CodePointRange[]): Expression {
-  const options: Expression[] = [];
-  const plain = ranges.flatMap(([first, last]) =>
-    PLAIN.flatMap(([low, high]): CodePointRange[] => {
+/** One of these characters; halves of characters are none. */
+function asTheyAre(ranges: CodePointRange[]): Expression {
+  const found = within(ranges, [[0, 0xd7ff], [0xe000, 0x10ffff]]);
+  return found.length > 0 ? among(...found) : NOTHING;
+}
+
+function within(
+  ranges: readonly CodePointRange[],
+  bounds: readonly CodePointRange[],
+): CodePointRange[] {
+  return ranges.flatMap(([first, last]) =>
+    bounds.flatMap(([low, high]): CodePointRange[] => {
       const range: CodePointRange = [Math.max(first, low), Math.min(last, high)];
       return range[0] <= range[1] ? [range] : [];
     })
   );
+}
+
+/** One of these characters as it is written in a string. */
+function spelled(ranges: CodePointRange[]): Expression {
+  const options: Expression[] = [];
+  const plain = within(ranges, PLAIN);
   if (plain.length > 0) options.push(among(...plain));
   for (const code of ESCAPED) {
     if (!ranges.some(([first, last]) => first <= code && code <= last)) continue;

@@ -42,7 +42,11 @@ export class Emitter implements RuleWriter {
 
   /** The grammar of a schema and everything that it refers to. */
   grammar(root: Literal): Grammar {
-    const value = this.value([root], root.place.pointer);
+    return this.rulesOf(this.value([root], root.place.pointer));
+  }
+
+  /** The grammar of an expression that was made with this emitter's rules. */
+  rulesOf(value: Expression): Grammar {
     const name = this.rule("root", () => value).name;
     for (let next = this.pending.pop(); next; next = this.pending.pop()) next();
     return { root: name, rules: this.rules };

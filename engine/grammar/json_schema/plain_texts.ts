@@ -1,0 +1,58 @@
+/**
+ * The strings that a schema accepts as they are, without quotes and escapes: for notations in which a text ends where
+ * some mark comes.
+ *
+ * @module
+ */
+import type { Expression, Grammar } from "../grammar.ts";
+import { automatonRule } from "./emit_strings.ts";
+import { Emitter } from "./emitter.ts";
+import { among, choice, repeat, sequence, text } from "./expressions.ts";
+import { type Budget, refusal } from "./limits.ts";
+import { prune } from "./prune.ts";
+import { Reader } from "./reader.ts";
+import type { StringShape } from "./shapes.ts";
+import { TextAutomaton } from "./text_automaton.ts";
+
+/** Lengths up to this are counted: each takes as many states as the mark has characters. */
+const MOST_COUNTED = 64;
+
+/**
+ * The grammar of the strings that a schema accepts and that a mark does not stand in.
+ *
+ * @param end The mark, not empty, and with no beginning that it ends with.
+ * @throws {M40Error} "invalid_request" as `grammarOfSchema` does, and for lengths that are too large to be counted.
+ */
+export function grammarOfTexts(schema: unknown, end: string, budget: Budget): Grammar {
+  const reader = new Reader(schema, budget);
+  const root = { place: reader.document.at(""), negated: false };
+  const { strings } = reader.readAll([root]);
+  const emitter = new Emitter(reader, "none", true);
+  const any = repeat(among([0, 0x10ffff]), 0);
+  const marked = TextAutomaton.of(sequence(any, text(end), any), budget, "");
+  const options = strings.map((shape): Expression => {
+    const listed = reader.strings.listed(shape);
+    if (listed !== undefined) {
+      return choice(...listed.filter((one) => isBefore(one, end)).map(text));
+    }
+    const automaton = reader.strings.of(counted(shape)).without(marked, budget, shape.place);
+    return automatonRule(emitter, automaton, "plain");
+  });
+  return prune(emitter.rulesOf(choice(...options)));
+}
+
+/** Whether a mark behind a text is found where it is. */
+function isBefore(one: string, end: string): boolean {
+  return `${one}${end}`.indexOf(end) === one.length;
+}
+
+function counted(shape: StringShape): StringShape {
+  const { least, most, place } = shape;
+  if (Math.max(least, most ?? 0) > MOST_COUNTED) {
+    throw refusal(
+      place,
+      `lengths over ${MOST_COUNTED} are not counted where texts are written as they are; leave it out`,
+    );
+  }
+  return shape;
+}
