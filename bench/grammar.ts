@@ -9,12 +9,14 @@
 import { Automaton, type State } from "../engine/grammar/automaton.ts";
 import type { Grammar } from "../engine/grammar/grammar.ts";
 import { parseGbnf } from "../engine/grammar/gbnf.ts";
+import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { jsonObjectGrammar } from "../engine/grammar/json.ts";
 import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
 import type { TokenMasks } from "../engine/grammar/masks.ts";
 import { parseRegex } from "../engine/grammar/regex.ts";
 import type { TokenBytes } from "../engine/grammar/vocabulary_trie.ts";
-import { loadTokenizer, readGguf } from "../engine/mod.ts";
+import { loadTokenizer, readGguf, type Tokenizer } from "../engine/mod.ts";
+import { AGENT_CALLS, CALL_SCHEMA, spacedJson } from "./agent_tools.ts";
 
 const MADE_TOKENS = 128_000;
 const SYLLABLES =
@@ -100,6 +102,50 @@ function measure(masks: TokenMasks, automaton: Automaton, text: string): number[
   return times.sort((a, b) => a - b);
 }
 
+/** An agent's tools: the automaton of their schema, and the mask before each token of calls that a model writes. */
+function measureTools(masks: TokenMasks, tokenizer: TokenBytes & Partial<Tokenizer>): void {
+  const lines = JSON.stringify(CALL_SCHEMA, null, 2).split("\n").length;
+  const make = () => new Automaton(grammarOfSchema(CALL_SCHEMA));
+  const compiled = Array.from({ length: 9 }, () => time(make));
+  row(`tools of an agent: automaton of a schema of ${lines} lines`, compiled);
+  for (const what of ["first", "with the compiler warm"]) {
+    const automaton = make();
+    const [seen, unseen]: number[][] = [[], []];
+    const met = new Set<State>();
+    for (const text of AGENT_CALLS.map(spacedJson)) {
+      const pieces = tokenizer.encode?.(text, { addSpecial: false })
+        .map((token) => tokenizer.tokenBytes(token)) ??
+        [...text].map((character) => new TextEncoder().encode(character));
+      let state = automaton.start;
+      for (const bytes of pieces) {
+        const times = met.has(state) ? seen : unseen;
+        met.add(state);
+        times.push(time(() => masks.of(automaton, state)));
+        state = automaton.after(state, bytes)!;
+      }
+    }
+    row(`masks of calls, unseen, ${what}`, unseen);
+    row(`masks of calls, seen, ${what}`, seen);
+  }
+}
+
+/** Milliseconds. */
+function time(work: () => unknown): number {
+  const begun = performance.now();
+  work();
+  return performance.now() - begun;
+}
+
+function row(what: string, times: number[]): void {
+  const sorted = times.toSorted((a, b) => a - b);
+  const at = (share: number) => sorted[Math.floor(share * (sorted.length - 1))].toFixed(3);
+  console.log(
+    `  ${what}: ${sorted.length}, median ${at(0.5)} ms, 90% ${at(0.9)}, 99% ${at(0.99)}, most ${
+      at(1)
+    }`,
+  );
+}
+
 const path = Deno.args[0];
 const vocabulary = path === undefined
   ? madeVocabulary()
@@ -108,13 +154,8 @@ const begun = performance.now();
 const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
 const treeMs = performance.now() - begun;
 console.log(`${vocabulary.vocabSize} tokens; their tree was made in ${treeMs.toFixed(0)} ms`);
+measureTools(masks, vocabulary);
 for (const [name, grammar, text] of CASES) {
-  const row = (what: string, times: number[]) => {
-    const at = (share: number) => times[Math.floor(share * (times.length - 1))].toFixed(3);
-    console.log(
-      `  ${what}: ${times.length} states, median ${at(0.5)} ms, 90% ${at(0.9)}, most ${at(1)}`,
-    );
-  };
   const compileBegun = performance.now();
   let automaton = new Automaton(grammar());
   console.log(`${name}: compiled in ${(performance.now() - compileBegun).toFixed(2)} ms`);

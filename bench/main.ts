@@ -1,5 +1,6 @@
 /**
- * `deno task bench [NAME ...]`: runs the benchmarks of this folder, each in a process of its own.
+ * `deno task bench [NAME ...] [OPTION ...]`: runs the benchmarks of this folder, each in a process of its own; options,
+ * from the first that begins with "-" on, are for them.
  *
  * @module
  */
@@ -15,13 +16,18 @@ const BENCHMARKS: Record<string, string> = {
   scheduler: "what a step of 32 sequences costs the host",
   sampling_history: "what samplers that look at the past cost the host",
   grammar: "how long it takes to find the tokens that a grammar allows",
+  constrained: "tokens a second of eight streams held to an agent's tools, beside free ones",
   device_process: "what it costs a token that the device lives in a process of its own",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",
   http_server: "what HTTP itself costs, beside other servers",
 };
 
-const names = Deno.args.length > 0 ? Deno.args : Object.keys(BENCHMARKS);
+const isOption = (arg: string) => arg.startsWith("-");
+const named = Deno.args.findIndex(isOption);
+const ownArgs = named < 0 ? Deno.args : Deno.args.slice(0, named);
+const options = Deno.args.slice(ownArgs.length);
+const names = ownArgs.length > 0 ? ownArgs : Object.keys(BENCHMARKS);
 for (const name of names) {
   if (!Object.hasOwn(BENCHMARKS, name)) {
     console.error(`unknown benchmark ${name}; known: ${Object.keys(BENCHMARKS).join(", ")}`);
@@ -33,7 +39,7 @@ for (const name of names) {
   console.log(`\n== ${name}: ${BENCHMARKS[name]}`);
   const path = fromFileUrl(new URL(`./${name}.ts`, import.meta.url));
   const { success } = await new Deno.Command(Deno.execPath(), {
-    args: ["run", "-A", "--no-check", path],
+    args: ["run", "-A", "--no-check", path, ...options],
     stdin: "null",
   }).spawn().status;
   failed ||= !success;

@@ -24,20 +24,29 @@ export class LikelyTexts {
   }
 
   private tokensOf(bytes: Uint8Array): readonly number[] {
-    const { tokenizer } = this;
     const text = decodeWhole(bytes);
-    if (text === "") return [];
-    const tokens = tokenizer.encode(BEFORE + text, { addSpecial: false });
-    const isBefore = (token: number) => {
-      const [first, ...others] = tokenizer.tokenBytes(token);
-      return first === BEFORE.charCodeAt(0) && others.length === 0;
-    };
-    const begin = tokens.findIndex(isBefore) + 1;
-    // A tokenizer that changes texts, or puts the two together, says nothing.
-    const own = begin === 0 ? [] : tokens.slice(begin);
-    const written = own.flatMap((token) => [...tokenizer.tokenBytes(token)]);
-    return written.every((byte, i) => byte === bytes[i]) ? own : [];
+    return text === "" ? [] : tokensWithin(this.tokenizer, text);
   }
+}
+
+/**
+ * The tokens that a text is usually written with behind others; none by a tokenizer that changes it, or puts it together
+ * with a line's end before it.
+ */
+export function tokensWithin(
+  tokenizer: Pick<Tokenizer, "encode" | "tokenBytes">,
+  text: string,
+): readonly number[] {
+  const tokens = tokenizer.encode(BEFORE + text, { addSpecial: false });
+  const isBefore = (token: number) => {
+    const [first, ...others] = tokenizer.tokenBytes(token);
+    return first === BEFORE.charCodeAt(0) && others.length === 0;
+  };
+  const begin = tokens.findIndex(isBefore) + 1;
+  const own = begin === 0 ? [] : tokens.slice(begin);
+  const bytes = new TextEncoder().encode(text);
+  const written = own.flatMap((token) => [...tokenizer.tokenBytes(token)]);
+  return written.every((byte, i) => byte === bytes[i]) ? own : [];
 }
 
 /** The text of bytes up to the first that is no UTF-8, or is not complete. */

@@ -1,0 +1,258 @@
+/**
+ * What it costs to hold answers to the tools of an agent: tokens a second of eight streams, free and constrained in
+ * turn, with as many tokens each. Two kinds of answers:
+ *
+ * - calls: a model that writes calls as trained ones do. Nothing but the next token of a given call is left of what the
+ *   grammar allows, so that a model of noise draws it; grammar, masks, guesses and steps are the real ones.
+ * - noise: whatever a model of noise makes of the grammar: tokens cut in any way, texts without sense. Nothing of it
+ *   can be foreseen.
+ *
+ * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]`:
+ * with a made model of 128k tokens, with the vocabulary of another file where one is given. Prints, asserts nothing.
+ *
+ * @module
+ */
+import process from "node:process";
+import { parseArgs } from "@std/cli/parse-args";
+import type { MetadataEntry } from "../engine/gguf/metadata.ts";
+import { writeGguf } from "../engine/gguf/writer.ts";
+import { Constraints } from "../engine/grammar/constraints.ts";
+import { tokensWithin } from "../engine/grammar/likely_texts.ts";
+import { Engine, type GenerateRequest, readGguf } from "../engine/mod.ts";
+import type { Steering } from "../engine/sampling/steering.ts";
+import { llamaShape } from "../tools/make_model/families/llama.ts";
+import { randomModel } from "../tools/make_model/model.ts";
+import { AGENT_CALLS, CALL_SCHEMA, spacedJson } from "./agent_tools.ts";
+
+const STREAMS = 8;
+/** Answers of each stream in a round. */
+const ANSWERS = 1;
+const CONSTRAINT = { kind: "json_schema", schema: CALL_SCHEMA } as const;
+const NOISE_TOKENS = 96;
+
+/** A llama of 38 million parameters, most of them in a vocabulary of 128k tokens. */
+async function madeModel(vocabularyPath?: string): Promise<string> {
+  const vocabulary = vocabularyPath === undefined
+    ? undefined
+    : (await readGguf(vocabularyPath)).metadata;
+  const shape = llamaShape({
+    name: "bench-constrained",
+    hiddenSize: 256,
+    layers: 6,
+    heads: 4,
+    kvHeads: 2,
+    headDimension: 64,
+    feedForward: 768,
+    vocabSize: vocabulary?.strings("tokenizer.ggml.tokens").length ?? 128_000,
+    contextLength: 1024,
+    ropeBase: 10_000,
+    tied: true,
+  });
+  const model = randomModel(shape, "Q8_0", 1, "byte-level");
+  const isVocabulary = (key: string) => key.startsWith("tokenizer.");
+  const own = [...model.metadata as Iterable<[string, MetadataEntry]>];
+  const metadata = vocabulary === undefined ? own : [
+    ...own.filter(([key]) => !isVocabulary(key)),
+    ...[...vocabulary.entries()].filter(([key]) => isVocabulary(key)),
+  ];
+  const path = await Deno.makeTempFile({ suffix: ".gguf" });
+  await writeGguf(path, { ...model, metadata });
+  return path;
+}
+
+/** A grammar's steering that leaves nothing of what it allows but the next token of a script. */
+function scripted(steering: Steering, script: readonly number[], words: number): Steering {
+  const masks = script.map((token) => {
+    const mask = new Uint32Array(words);
+    mask[token >> 5] |= 1 << (token & 31);
+    return mask;
+  });
+  const place = (generated: readonly number[]) => {
+    const same = generated.every((token, i) => token === script[i]);
+    return same ? masks[generated.length] : undefined;
+  };
+  return {
+    next: () => undefined,
+    allowed(generated) {
+      const allowed = steering.allowed!(generated);
+      const mask = place(generated);
+      // After a wrong guess the grammar alone holds.
+      return mask === undefined || allowed === undefined ? allowed : { ...allowed, mask };
+    },
+    guess: (generated, most) => steering.guess!(generated, most),
+    prepare: () => steering.prepare!(),
+  };
+}
+
+/** A request of each stream, one after the other. */
+type Requests = readonly (readonly GenerateRequest[])[];
+
+interface Round {
+  readonly tokens: number;
+  readonly seconds: number;
+  /** Seconds of processors that the process took: what a machine that does other things as well leaves comparable. */
+  readonly cpuSeconds: number;
+  readonly steps: number;
+  readonly guessed: number;
+  readonly certain: number;
+}
+
+class Bench {
+  private readonly words: number;
+  private readonly scripts: readonly (readonly number[])[];
+
+  constructor(private readonly engine: Engine) {
+    const { tokenizer, model } = engine;
+    this.words = Math.ceil(model.vocabSize / 32);
+    const [end] = tokenizer.endTokens;
+    this.scripts = AGENT_CALLS.map((call) => [
+      ...tokensWithin(tokenizer, spacedJson(call)),
+      end,
+    ]);
+  }
+
+  private requests(make: (index: number, constraints: Constraints) => Partial<GenerateRequest>) {
+    const { tokenizer, model } = this.engine;
+    // Of each round anew: every grammar is compiled, every mask is made.
+    const constraints = new Constraints(tokenizer, model.vocabSize);
+    constraints.prepare();
+    return Array.from(
+      { length: STREAMS },
+      (_, stream) =>
+        Array.from({ length: ANSWERS }, (_, n): GenerateRequest => {
+          const index = stream * ANSWERS + n;
+          const prompt = Array.from({ length: 48 }, (_, i) => 300 + (i * 7 + index * 31) % 1000);
+          return { prompt, sampling: { temperature: 1, seed: index }, ...make(index, constraints) };
+        }),
+    );
+  }
+
+  /** Answers of so many tokens, without any constraint. */
+  free(tokens: (index: number) => number, temperature: number): Requests {
+    return this.requests((index) => ({
+      maxTokens: tokens(index),
+      sampling: { temperature, seed: index, ignoreEos: true },
+    }));
+  }
+
+  calls(): Requests {
+    return this.requests((index, constraints) => {
+      const script = this.scripts[index % this.scripts.length];
+      const steering = constraints.steering(CONSTRAINT);
+      return {
+        steering: scripted(steering, script, this.words),
+        maxTokens: script.length,
+        sampling: { temperature: 0 },
+      };
+    });
+  }
+
+  noise(): Requests {
+    return this.requests((_, constraints) => ({
+      steering: constraints.steering(CONSTRAINT),
+      maxTokens: NOISE_TOKENS,
+    }));
+  }
+
+  /** Eight streams at once, each asking for the next answer when it has one. */
+  async run(requests: Requests): Promise<Round & { readonly lengths: number[] }> {
+    const { engine } = this;
+    const before = engine.status();
+    const lengths: number[] = [];
+    const cpuBefore = process.cpuUsage();
+    const begun = performance.now();
+    await Promise.all(requests.map(async (own, stream) => {
+      for (const [n, request] of own.entries()) {
+        for await (const { usage } of engine.generate(request)) {
+          if (usage) lengths[stream * ANSWERS + n] = usage.completionTokens;
+        }
+      }
+    }));
+    const seconds = (performance.now() - begun) / 1000;
+    const cpu = process.cpuUsage(cpuBefore);
+    const { steps, guessedTokens, certainTokens, generatedTokens } = engine.status();
+    return {
+      lengths,
+      seconds,
+      cpuSeconds: (cpu.user + cpu.system) / 1e6,
+      tokens: generatedTokens - before.generatedTokens,
+      steps: steps - before.steps,
+      guessed: guessedTokens - before.guessedTokens,
+      certain: certainTokens - before.certainTokens,
+    };
+  }
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[values.length >> 1];
+}
+
+function describe(name: string, rounds: readonly Round[]): string {
+  const speed = median(rounds.map(({ tokens, seconds }) => tokens / seconds));
+  const { tokens, steps, guessed, certain } = rounds[0];
+  return `  ${name.padEnd(24)} ${
+    speed.toFixed(1).padStart(8)
+  } tokens/s; ${tokens} tokens in ${steps} ` +
+    `steps, ${guessed} guessed, ${certain} certain`;
+}
+
+/** Free and constrained rounds in turn, so that both have the machine at its best and at its worst. */
+async function compare(
+  bench: Bench,
+  name: string,
+  rounds: number,
+  constrained: () => Requests,
+  temperature: number,
+  cpu: boolean,
+): Promise<void> {
+  const with_: Round[] = [];
+  const without: Round[] = [];
+  const { lengths } = await bench.run(constrained());
+  await bench.run(bench.free((index) => lengths[index], temperature));
+  for (let i = 0; i < rounds; i++) {
+    with_.push(await bench.run(constrained()));
+    without.push(await bench.run(bench.free((index) => lengths[index], temperature)));
+  }
+  console.log(describe(`${name}, free`, without));
+  console.log(describe(`${name}, constrained`, with_));
+  const share = (what: string, time: (round: Round) => number) => {
+    const shares = with_.map((one, i) =>
+      100 * (one.tokens / time(one)) / (without[i].tokens / time(without[i]))
+    );
+    const [least, most] = [Math.min(...shares), Math.max(...shares)];
+    console.log(
+      `    ${
+        median(shares).toFixed(1)
+      }% of free in tokens a second ${what} (median of ${rounds}; ` +
+        `${least.toFixed(1)} to ${most.toFixed(1)})`,
+    );
+  };
+  share("by the clock", ({ seconds }) => seconds);
+  if (cpu) share("of the processor", ({ cpuSeconds }) => cpuSeconds);
+}
+
+if (import.meta.main) {
+  const args = parseArgs(Deno.args, {
+    string: ["model", "vocabulary", "device", "rounds", "threads"],
+    default: { device: "cpu", rounds: "5" },
+  });
+  const path = args.model ?? await madeModel(args.vocabulary);
+  try {
+    const engine = await Engine.load(path, {
+      device: args.device,
+      threads: args.threads === undefined ? undefined : Number(args.threads),
+      contextTokens: 512,
+      parallel: STREAMS,
+    });
+    const { model, device } = engine;
+    console.log(`${model.name}, ${model.vocabSize} tokens, on ${device.name}; ${STREAMS} streams`);
+    const bench = new Bench(engine);
+    const rounds = Number(args.rounds);
+    const isCpu = device.kind === "cpu";
+    await compare(bench, "calls", rounds, () => bench.calls(), 0, isCpu);
+    await compare(bench, "noise", rounds, () => bench.noise(), 1, isCpu);
+    await engine.close();
+  } finally {
+    if (args.model === undefined) await Deno.remove(path);
+  }
+}
