@@ -247,3 +247,26 @@ Deno.test("what counts a client's requests is no part of the prompt: the same pr
   const { usage } = await message(server, { system: [billing("b"), system], tools: TOOLS });
   assert(usage.input_tokens <= 32, `${usage.input_tokens} tokens were computed again`);
 });
+
+Deno.test("system messages in the midst are what the user says, where a template wants them first alone", async () => {
+  const template = "{% for m in messages %}{% if m.role == 'system' and not loop.first %}" +
+    "{{ raise_exception('System messages come first.') }}{% endif %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:";
+  await using server = await startChat({}, template);
+  const said = (role: string, content: string) => ({ role, content });
+  const tokensOf = async (body: Record<string, unknown>) => {
+    const response = await server.post(`${MESSAGES}/count_tokens`, messagesBody(body));
+    const counted = await response.json();
+    assertEquals(response.status, 200, JSON.stringify(counted));
+    return counted.input_tokens;
+  };
+  const tagged = "A\n<system-reminder>\nB\n</system-reminder>\nC";
+  assertEquals(
+    await tokensOf({
+      system: "S",
+      messages: [said("user", "A"), said("system", "B"), said("user", "C")],
+    }),
+    await tokensOf({ system: "S", messages: [said("user", tagged)] }),
+  );
+  const body = { messages: [said("user", "A"), said("assistant", "D"), said("system", "B")] };
+  assert((await message(server, body)).usage.output_tokens > 0);
+});

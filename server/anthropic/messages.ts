@@ -2,7 +2,6 @@ import type { Hono } from "hono";
 import { answer, withModel } from "../answer.ts";
 import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { conversationPrompt } from "../conversation.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
@@ -10,6 +9,7 @@ import type { TokenCount } from "./answer_schemas.ts";
 import { chatRequest, reasoningBudget } from "./conversation.ts";
 import { MessageAnswer } from "./message_answer.ts";
 import { outputConstraint } from "./output_format.ts";
+import { messagesPrompt } from "./prompt.ts";
 import { CountTokensRequest, MessagesRequest } from "./request_schemas.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -23,7 +23,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       const constraint = outputConstraint(body);
       return await answer(c, server, body, async (model, ends) => {
         const budget = reasoningBudget(body);
-        const conversation = await conversationPrompt(server, model, chat, budget, ends);
+        const conversation = await messagesPrompt(server, model, chat, budget, ends);
         const generation = model.engine.generate({
           ...engineRequest({ ...body, stop: body.stop_sequences }),
           ...conversation,
@@ -45,7 +45,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       refuseUnsupported(body);
       const chat = chatRequest(body);
       return await withModel(c, server, body, async (model, ends) => {
-        const { prompt } = await conversationPrompt(server, model, chat, undefined, ends);
+        const { prompt } = await messagesPrompt(server, model, chat, undefined, ends);
         return c.json({ input_tokens: prompt.length } satisfies TokenCount);
       });
     },
