@@ -7,6 +7,7 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import OpenAI from "openai";
 import { exerciseResponses } from "./openai_responses_exercise.ts";
+import { exerciseTools } from "./openai_tools_exercise.ts";
 
 /** A server, and a model of it that chats. */
 export interface ExercisedServer {
@@ -35,6 +36,7 @@ export async function exerciseClient(server: ExercisedServer): Promise<void> {
   await exerciseEmbeddings(client, model);
   await exerciseChat(client, model);
   await exerciseChatStreams(client, model);
+  await exerciseTools(client, model);
   await exerciseErrors(client, model);
   await exerciseResponses(client, model);
 }

@@ -97,6 +97,51 @@ const SEEDLINGS: readonly Seedling[] = [
     metadata: { a: "b" },
     add_generation_prompt: true,
   }],
+  ["/v1/chat/completions", {
+    messages: [
+      { role: "user", content: "b" },
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "1", type: "function", function: { name: "f", arguments: '{"a":1}' } }],
+      },
+      { role: "tool", tool_call_id: "1", content: "d" },
+    ],
+    tools: [{
+      type: "function",
+      function: {
+        name: "f",
+        description: "e",
+        strict: false,
+        parameters: {
+          type: "object",
+          properties: {
+            a: { type: "integer", minimum: 1 },
+            b: { anyOf: [{ enum: ["x", 2] }, { type: "array", items: { $ref: "#" } }] },
+          },
+          required: ["a"],
+          additionalProperties: false,
+        },
+      },
+    }, { type: "function", function: { name: "g" } }],
+    tool_choice: "required",
+    parallel_tool_calls: false,
+    max_tokens: 4,
+    n: 2,
+  }],
+  ["/v1/chat/completions", {
+    messages: [{ role: "user", content: "b" }],
+    tools: [{ type: "function", function: { name: "f", parameters: { properties: {} } } }],
+    tool_choice: { type: "function", function: { name: "f" } },
+    response_format: { type: "json_object" },
+    max_tokens: 12,
+    stream: true,
+  }],
+  ["/apply-template", {
+    messages: [{ role: "user", content: "b" }],
+    tools: [{ type: "function", function: { name: "f" } }],
+    tool_choice: "auto",
+  }],
   ["/infill", {
     input_prefix: "a",
     input_suffix: "b",

@@ -35,7 +35,9 @@ const Tool = z.looseObject({
     description:
       "A JSON Schema of its input, which every call is held to. What of it cannot be held to is an error that names it.",
   }),
-  strict: ignored("Whether calls are held to the schema; they always are."),
+  strict: z.unknown().optional().meta({
+    description: "With true, schemas that no grammar can see to are refused.",
+  }),
 }, wants("an object")).meta({ title: "Tool", description: "A tool of the client's." });
 
 /** A block of text; those of other types are refused by name, but for an assistant's thinking. */

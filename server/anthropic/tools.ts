@@ -37,7 +37,10 @@ export function toolFields({ tools, tool_choice }: ConversationFields): ToolFiel
 
 type Given = NonNullable<ConversationFields["tools"]>[number];
 
-function readTool({ type, name, description, input_schema }: Given, index: number): Tool {
+function readTool(
+  { type, name, description, input_schema, strict }: Given,
+  index: number,
+): Tool {
   const at = `tools.${index}`;
   if (type != null && type !== "custom") {
     throw unsupported(
@@ -54,5 +57,10 @@ function readTool({ type, name, description, input_schema }: Given, index: numbe
   if (typeof input_schema !== "object" || input_schema === null || Array.isArray(input_schema)) {
     throw wrongField(`${at}.input_schema`, "a JSON Schema, which is an object", input_schema);
   }
-  return { name, description: description ?? undefined, parameters: input_schema };
+  return {
+    name,
+    description: description ?? undefined,
+    parameters: input_schema,
+    strict: strict === true,
+  };
 }

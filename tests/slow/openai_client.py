@@ -123,7 +123,7 @@ def check_order(chunks):
         own = [choice for chunk in chunks for choice in chunk.choices if choice.index == index]
         assert own[0].delta.role == "assistant"
         assert all(choice.delta.role is None for choice in own[1:])
-        assert own[-1].finish_reason in ("stop", "length")
+        assert own[-1].finish_reason in ("stop", "length", "tool_calls")
         assert all(choice.finish_reason is None for choice in own[:-1])
         assert all("logprobs" in choice.model_fields_set for choice in own)
     assert len({(chunk.id, chunk.created, chunk.model) for chunk in chunks}) == 1
@@ -230,6 +230,69 @@ def exercise_streams():
     assert final.choices[0].message.content == wanted.choices[0].message.content
 
 
+TOOLS = [
+    {
+        "type": "function",
+        "function": {
+            "name": "add",
+            "description": "Adds two numbers",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "a": {"type": "integer", "minimum": 0, "maximum": 99},
+                    "b": {"type": "integer", "minimum": 0, "maximum": 99},
+                },
+                "required": ["a", "b"],
+            },
+        },
+    },
+    {"type": "function", "function": {"name": "now"}},
+]
+
+
+def called(call):
+    """What a call gives; its arguments are as the tool wants them."""
+    arguments = json.loads(call.function.arguments)
+    if call.function.name == "now":
+        assert arguments == {}
+        return "12:00"
+    assert call.function.name == "add" and set(arguments) == {"a", "b"}, call
+    assert all(0 <= one <= 99 for one in arguments.values()), arguments
+    return str(sum(arguments.values()))
+
+
+def exercise_tools():
+    asked = {
+        "tools": TOOLS, "tool_choice": "required", "max_tokens": 120, "temperature": 1, "seed": 7,
+        "parallel_tool_calls": False,
+    }
+    messages = [{"role": "user", "content": "1 + 2?"}]
+    for _ in range(3):
+        choice = chat(**asked, messages=messages).choices[0]
+        assert (choice.finish_reason, choice.message.content) == ("tool_calls", None)
+        messages.append(choice.message.model_dump(exclude_none=True))
+        for call in choice.message.tool_calls:
+            messages.append({"role": "tool", "tool_call_id": call.id, "content": called(call)})
+    assert chat(messages=messages, tools=TOOLS).choices[0].message.tool_calls is None
+    whole = chat(**asked, n=2)
+    chunks = stream_chat(**asked, n=2)
+    for index, choice in enumerate(whole.choices):
+        deltas = [one.delta for chunk in chunks for one in chunk.choices if one.index == index]
+        pieces = [call for delta in deltas for call in delta.tool_calls or []]
+        assert pieces[0].id and pieces[0].function.name == choice.message.tool_calls[0].function.name
+        text = "".join(call.function.arguments for call in pieces)
+        assert text == choice.message.tool_calls[0].function.arguments
+    named = {"type": "function", "function": {"name": "now"}}
+    calls = chat(**{**asked, "tool_choice": named}).choices[0].message.tool_calls
+    assert [called(call) for call in calls] == ["12:00"]
+    # The client's own collector of streams.
+    with CLIENT.chat.completions.stream(model=MODEL, messages=MESSAGES, **asked) as stream:
+        for _ in stream:
+            pass
+        final = stream.get_final_completion()
+    assert called(final.choices[0].message.tool_calls[0])
+
+
 def exercise_errors():
     cases = [
         ({"temperature": 9}, openai.BadRequestError, "temperature", "invalid_request"),
@@ -251,6 +314,7 @@ for exercise in (
     exercise_completions,
     exercise_chat,
     exercise_streams,
+    exercise_tools,
     exercise_errors,
 ):
     exercise()

@@ -60,7 +60,7 @@ const Tool = z.looseObject({
   name: string("Letters, digits, _, ., :, / and -, up to 128."),
   description: string("What it does, for the model."),
   parameters: object("A JSON Schema of its arguments, which they are held to."),
-  strict: boolean("Accepted: arguments are always held to the schema."),
+  strict: boolean("Whether parameters that no grammar can see to are refused."),
   tools: z.unknown().optional().meta({
     type: "array",
     description: "With namespace: its functions.",

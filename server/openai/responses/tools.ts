@@ -33,7 +33,7 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
   const all: Tool[] = [];
   const given = new Map<string, { name: string; namespace?: string }>();
   const add = (tool: GivenTool, at: string, namespace?: string) => {
-    const { name, description, parameters } = tool;
+    const { name, description, parameters, strict } = tool;
     if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
     const full = toolName(name, namespace);
     given.set(full, namespace === undefined ? { name } : { name, namespace });
@@ -41,6 +41,7 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
       name: full,
       description: description ?? undefined,
       parameters: parameters ?? undefined,
+      strict: strict === true,
     });
   };
   for (const [index, tool] of tools.entries()) {
