@@ -239,5 +239,5 @@ Deno.test("texts as they are: the mark behind them is never a part of them, and 
       parallel: true,
     });
   new CompiledConstraint(constraint(long));
-  assertThrows(() => new CompiledConstraint(constraint({ ...long, strict: true })), M40Error, "64");
+  assertThrows(() => new CompiledConstraint(constraint({ ...long, strict: true })), M40Error, "32");
 });

@@ -225,3 +225,37 @@ Deno.test("parameters that a format cannot write one by one are refused with the
   refused({ type: "array" }, "object");
   refused({ $ref: "#/nowhere" }, "$ref");
 });
+
+Deno.test("LFM2: calls stand in the text of a template that has no place for them, and nothing of them steers the model", async () => {
+  const template = "{{- 'List of tools: <|tool_list_start|>' + tools | tojson if tools else '' }}" +
+    "{%- for message in messages %}{{- '<|im_start|>' + message.role + '\\n' + message.content + '<|im_end|>' }}{%- endfor %}";
+  const chat = loadChat(METADATA, TOKENIZER, template)!;
+  try {
+    const value = { city: "<|tool_call_end|>", days: null, hourly: [true, { a: 1.5 }] };
+    const call = { id: "1", name: "get_weather", arguments: JSON.stringify(value) };
+    const { text, tokens, tools } = await chat.prompt({
+      messages: [
+        { role: "user", content: "Rain?" },
+        {
+          role: "assistant",
+          content: "I look.",
+          toolCalls: [call, { ...call, name: "now", arguments: "{}" }],
+        },
+        { role: "tool", toolCallId: "1", content: "No." },
+      ],
+      tools: TOOLS,
+    });
+    assertEquals(tools?.format.name, "lfm2");
+    const called = '<|tool_call_start|>[get_weather(city="<|tool_call_end|>", days=None, ' +
+      'hourly=[True, {"a": 1.5}]), now()]<|tool_call_end|>';
+    assert(text.includes(`I look.\n${called}<|im_end|>`), text);
+    const ends = tokens.filter((token) => token === TOKENIZER.tokenId("<|tool_call_end|>"));
+    assertEquals(ends.length, 1);
+    const reader = tools!.format.reader(TOOLS);
+    const pieces = [...reader.push(called).toolCalls, ...reader.flush().toolCalls];
+    assertEquals(pieces.map(({ name }) => name), ["get_weather", "now"]);
+    assertEquals(JSON.parse(pieces[0].arguments), value);
+  } finally {
+    await chat.close();
+  }
+});

@@ -75,6 +75,7 @@ export class ChatFormat {
       template,
       messages: messages.map((message) => protection.message(message)),
       tools: format && request.tools!.map((tool) => protection.value(shownTool(tool)) as ShownTool),
+      toolFormat: format?.name,
       toolsAsText: format === GENERIC,
       continueFinal,
       specialTokens: this.templates.specialTokens,

@@ -18,6 +18,8 @@ export interface RenderJob {
   readonly messages: readonly RenderMessage[];
   /** The tools that may be called, marked; absent: none. */
   readonly tools?: readonly ShownTool[];
+  /** The name of the format in which the model writes its calls; absent: the generic one. */
+  readonly toolFormat?: string;
   /** Whether tools, calls and results are texts of messages, because the template's own way is not known. */
   readonly toolsAsText?: boolean;
   /** Whether the last message goes on; else a new one of the assistant begins. */

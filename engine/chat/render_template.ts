@@ -5,6 +5,7 @@ import { JinjaTemplate } from "./jinja/template.ts";
 import { shownMessages } from "./messages.ts";
 import type { Rendered, RenderJob, RenderMessage, RenderReply } from "./render_job.ts";
 import { type Abilities, findAbilities } from "./template_abilities.ts";
+import { TOOL_FORMATS } from "./tools/formats.ts";
 import { asText, withToolTexts } from "./tools/tool_texts.ts";
 
 /** A template, and what it can show. */
@@ -44,9 +45,12 @@ export function renderTemplate(job: RenderJob): Rendered {
   const texts = usesTools ? asText(abilities.tools, job.toolsAsText ?? false) : undefined;
   // Who cannot be told of tools in the template's way writes no calls in that way either.
   const all = tools !== undefined && texts?.tools === true;
-  const said = texts === undefined
-    ? job.messages
-    : withToolTexts(job.messages, tools, all ? asText(abilities.tools, true) : texts);
+  const said = texts === undefined ? job.messages : withToolTexts(
+    job.messages,
+    tools,
+    all ? asText(abilities.tools, true) : texts,
+    all ? undefined : TOOL_FORMATS.find(({ name }) => name === job.toolFormat)?.write,
+  );
   const messages = shownMessages(said, abilities);
   const goesOn = continueFinal && withEnd(messages, endMark);
   const text = template.render({

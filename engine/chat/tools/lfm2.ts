@@ -6,7 +6,7 @@ import { isSchema, parametersOf, resolved, standalone, type ValueSchema } from "
 import { memberList } from "./member_list.ts";
 import { type CallOutput, ScannedCalls } from "./scanned_calls.ts";
 import type { Reading, TextScanner } from "./text_scanner.ts";
-import type { ToolFormat, ToolGrammarWriter } from "./tool_format.ts";
+import type { ToolFormat, ToolGrammarWriter, WrittenCall } from "./tool_format.ts";
 
 const OPEN = "<|tool_call_start|>";
 const CLOSE = "<|tool_call_end|>";
@@ -32,7 +32,23 @@ export const LFM2: ToolFormat = {
     ]);
   },
   reader: () => new ScannedCalls(readCalls),
+  // The models' own templates have no place for calls.
+  write: (calls) => `${OPEN}[${calls.map(written).join(", ")}]${CLOSE}`,
 };
+
+function written({ name, value }: WrittenCall): string {
+  const members = isSchema(value) ? Object.entries(value) : [];
+  return `${name}(${members.map(([key, item]) => `${key}=${python(item)}`).join(", ")})`;
+}
+
+function python(value: unknown): string {
+  if (value === null) return "None";
+  if (typeof value === "boolean") return value ? "True" : "False";
+  if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
+  if (typeof value !== "object") return JSON.stringify(value);
+  const members = Object.entries(value);
+  return `{${members.map(([key, item]) => `${JSON.stringify(key)}: ${python(item)}`).join(", ")}}`;
+}
 
 function callOf(tool: Tool, writer: ToolGrammarWriter): Expression {
   const members = parametersOf(tool).map(({ name, required, value }) => ({

@@ -19,6 +19,7 @@ export const LLAMA: ToolFormat = {
     ...tools.flatMap(({ name }) => [`{"name": "${name}"`, `{"name":"${name}"`]),
   ],
   matches: (template) =>
+    !template.includes("<function=") &&
     /<\|(start_header_id|header_start)\|>/.test(template) &&
     /["']parameters\\?["']\s*:/.test(template),
   calls: (tools, _parallel, writer) =>

@@ -32,8 +32,19 @@ export interface ToolFormat {
   };
   /** Reads what comes from an opener on, the opener included. */
   reader(tools: readonly Tool[]): ToolCallReader;
+  /**
+   * Calls as the model writes them, for templates that show a message's text and not its calls. Default: as the
+   * generic format has them.
+   */
+  write?(calls: readonly WrittenCall[]): string;
   /** A new id for a call. Default: `call_` and 24 random digits and letters. */
   newId?(): string;
+}
+
+/** A call with the value of its arguments. */
+export interface WrittenCall {
+  readonly name: string;
+  readonly value: unknown;
 }
 
 /** What the grammar of calls is made with. */

@@ -64,6 +64,8 @@ class GrammarWriter implements ToolGrammarWriter {
   private readonly controls: ControlTexts;
   /** One for all tools: a list of them may cost as much as one schema. */
   private readonly budget = new Budget();
+  /** Texts that cost too much can do without: the JSON of others must not be refused for them. */
+  private readonly textBudget = new Budget();
 
   /** The grammars of schemas, and their rules, by the schemas' texts: many tools have parameters alike. */
   private readonly grammars = new Map<string, Grammar>();
@@ -127,7 +129,7 @@ class GrammarWriter implements ToolGrammarWriter {
   text(schema: unknown, end: string, name: string): Expression {
     return this.values.getOrInsertComputed(
       JSON.stringify([end, schema]),
-      () => this.include(naming(name, () => grammarOfTexts(schema, end, this.budget)), name),
+      () => this.include(naming(name, () => grammarOfTexts(schema, end, this.textBudget)), name),
     );
   }
 

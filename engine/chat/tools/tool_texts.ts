@@ -25,23 +25,31 @@ export function asText(abilities: ToolAbilities, all: boolean): AsText {
   };
 }
 
+/** Calls as text. */
+type CallWriter = (calls: readonly RenderCall[]) => string;
+
 /** Messages with texts in the place of what a template cannot show. */
 export function withToolTexts(
   messages: readonly RenderMessage[],
   tools: readonly ShownTool[] | undefined,
   { tools: listed, calls, results }: AsText,
+  write: CallWriter = genericCalls,
 ): readonly RenderMessage[] {
   let said = messages;
-  if (calls) said = said.map(withCalls);
+  if (calls) said = said.map((message) => withCalls(message, write));
   if (results) said = withResults(said);
   return listed && tools !== undefined ? withTools(said, tools) : said;
 }
 
-function withCalls(message: RenderMessage): RenderMessage {
+function withCalls(message: RenderMessage, write: CallWriter): RenderMessage {
   const { toolCalls, ...rest } = message;
   if (toolCalls === undefined || toolCalls.length === 0) return rest;
   const said = textOf(message.content);
-  return { ...rest, content: [said, ...toolCalls.map(callText)].filter(Boolean).join("\n") };
+  return { ...rest, content: [said, write(toolCalls)].filter(Boolean).join("\n") };
+}
+
+function genericCalls(calls: readonly RenderCall[]): string {
+  return calls.map(callText).join("\n");
 }
 
 function callText({ name, arguments: text }: RenderCall): string {

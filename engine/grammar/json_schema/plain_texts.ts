@@ -15,7 +15,9 @@ import type { StringShape } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
 
 /** Lengths up to this are counted: each takes as many states as the mark has characters. */
-const MOST_COUNTED = 64;
+const MOST_COUNTED = 32;
+/** What a state costs: it has many more steps than those of other automata, which all become rules. */
+const STATE_WORK = 150;
 
 /**
  * The grammar of the strings that a schema accepts and that a mark does not stand in.
@@ -36,6 +38,7 @@ export function grammarOfTexts(schema: unknown, end: string, budget: Budget): Gr
       return choice(...listed.filter((one) => isBefore(one, end)).map(text));
     }
     const automaton = reader.strings.of(counted(shape)).without(marked, budget, shape.place);
+    budget.spend(STATE_WORK * automaton.states.length, shape.place);
     return automatonRule(emitter, automaton, "plain");
   });
   return prune(emitter.rulesOf(choice(...options)));
