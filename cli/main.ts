@@ -4,6 +4,7 @@ import { COMMANDS } from "./commands.ts";
 import { EXIT, reportError } from "./errors.ts";
 import { findCommand } from "./find_command.ts";
 import { parseLine } from "./parse.ts";
+import { startNoPrograms } from "./permissions.ts";
 import { write } from "./terminal.ts";
 import { commandUsage, programUsage } from "./usage.ts";
 
@@ -49,5 +50,7 @@ async function dispatch([name, ...args]: readonly string[]): Promise<number> {
     await write(commandUsage(command));
     return EXIT.success;
   }
+  // Those with servers to start do the same where there are none.
+  if (!Object.hasOwn(command.options, "mcp")) startNoPrograms();
   return await command.run(words, options, given) ?? EXIT.success;
 }

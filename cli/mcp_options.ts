@@ -2,6 +2,7 @@ import { checkAllow } from "../mcp/allow.ts";
 import type { McpTools } from "../mcp/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { UsageError } from "./errors.ts";
+import { startNoPrograms } from "./permissions.ts";
 import { number, text } from "./values.ts";
 
 /** Which tools a model has. */
@@ -42,7 +43,10 @@ export async function readMcpOptions(
     const alone = (["mcp-allow", "mcp-timeout"] as const).find((name) =>
       options[name] !== undefined
     );
-    if (alone === undefined) return undefined;
+    if (alone === undefined) {
+      startNoPrograms();
+      return undefined;
+    }
     throw new UsageError(`--${alone} means nothing without --mcp FILE`, command);
   }
   const allow = names?.split(",").map((name) => name.trim()).filter((name) => name !== "") ?? [];

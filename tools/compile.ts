@@ -12,34 +12,20 @@ import { buildKernels } from "../build_kernels.ts";
 
 const ROOT = fromFileUrl(new URL("..", import.meta.url));
 
-/** The environment that the program reads: its own settings, and where the user keeps files. */
-const ENVIRONMENT = [
-  ...["M40_API_KEY", "M40_CONFIG", "M40_DEBUG", "M40_KERNELS", "M40_MODELS"],
-  ...["NO_COLOR", "SSL_CERT_FILE", "TERM"],
-  ...["HOME", "XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME"],
-  // Where models are fetched from, and where other programs have put theirs.
-  ...[
-    "HF_ENDPOINT",
-    "HF_TOKEN",
-    "HF_TOKEN_PATH",
-    "HF_HOME",
-    "HF_HUB_CACHE",
-    "HUGGINGFACE_HUB_CACHE",
-  ],
-  ...["M40_OLLAMA_REGISTRY", "OLLAMA_MODELS"],
-];
-
 /**
  * What the executable may do. It reads models wherever they are, writes its cache and history where
  * the user keeps such things (which is not known here), listens where it is told, and opens kernel
- * libraries. It starts no program but itself, for the device, and asks nobody: what is not allowed fails.
+ * libraries. The environment is read for its own settings and where the user keeps files, and for the variables
+ * that a file of MCP servers names. It starts itself, for the device, and the MCP servers that it is told of: where
+ * there are none it gives that permission up (`cli/permissions.ts`). It asks nobody: what is not allowed fails.
  */
 const PERMISSIONS = [
   "--no-prompt",
   "--allow-read",
   "--allow-write",
   "--allow-net",
-  `--allow-env=${ENVIRONMENT.join()}`,
+  "--allow-env",
+  "--allow-run",
   "--allow-ffi",
   // The free space of a disk, before a model is fetched.
   "--allow-sys=statfs",
