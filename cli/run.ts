@@ -5,10 +5,11 @@ import { giveAnswer } from "./conversation/answer.ts";
 import { answerWithTools } from "./conversation/answer_with_tools.ts";
 import { Conversation } from "./conversation/conversation.ts";
 import { CHAT_SETTINGS } from "./conversation/options.ts";
-import { note, Session, textRequest } from "./conversation/session.ts";
+import { Session, textRequest } from "./conversation/session.ts";
 import { ConversationTools } from "./conversation/tools.ts";
 import { EXIT, UsageError } from "./errors.ts";
 import { readStdin } from "./input.ts";
+import { note } from "./terminal.ts";
 import { MCP_OPTIONS, OpeningMcp, readMcpOptions } from "./mcp_options.ts";
 import { PULL_OPTION } from "./missing_model.ts";
 import {

@@ -53,3 +53,8 @@ export function printable(text: string): string {
     (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
   );
 }
+
+/** Says something in passing, on standard error. */
+export async function note(text: string): Promise<void> {
+  await writeError(style(Deno.stderr, "dim", printable(text)) + "\n");
+}

@@ -1,6 +1,10 @@
+import { argumentsSchema } from "../engine/chat/tools/arguments_schema.ts";
+import { relaxing } from "../engine/chat/tools/relaxed_schema.ts";
+import type { Expression, Grammar } from "../engine/grammar/grammar.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { Budget } from "../engine/grammar/json_schema/limits.ts";
 import { MOST_NODES, Network } from "../engine/grammar/network.ts";
+import { MOST_PARTS } from "../engine/grammar/rules.ts";
 import { MOST_SCHEMA, SCHEMAS_MS } from "./limits.ts";
 
 /** The schema of a tool's arguments as a model gets it. */
@@ -21,14 +25,14 @@ const MOST_SHOWN = 2048;
 const MOST_LEVELS = 60;
 
 /**
- * What all schemas of the tools that are offered together may cost. A schema that asks for what is not supported, or
- * costs too much beside the others, would fail every request that offers the tool: in its place any object may be
- * written.
+ * What all schemas of the tools that are offered together may cost. A schema that is none, or costs too much beside
+ * the others, would fail every request that offers the tool: in its place any object may be written.
  */
 export class SchemaRoom {
   private readonly budget = new Budget();
   /** What the grammar of calls has beside those of the schemas is small. */
   private nodes = MOST_NODES * 3 / 4;
+  private parts = MOST_PARTS * 3 / 4;
   private milliseconds = SCHEMAS_MS;
 
   /** A server's schema, where the arguments of a call can be held to it. */
@@ -57,18 +61,47 @@ export class SchemaRoom {
     if (!json.startsWith("{") || !json.isWellFormed()) return refuse("it is no JSON Schema");
     if (this.milliseconds <= 0) return refuse("the schemas before it took too long to look at");
     const parameters = JSON.parse(json);
-    if (parameters.type !== "object") return refuse('its type is not "object"');
     try {
+      const wanted = argumentsSchema({ name: "it", parameters });
       // By itself first: one that fails costs the others nothing.
-      const { kinds } = new Network(grammarOfSchema(parameters));
-      if (kinds.length > this.nodes) return refuse("it costs too much beside the others");
-      grammarOfSchema(parameters, { budget: this.budget });
-      this.nodes -= kinds.length;
+      const grammar = grammarOf(wanted, new Budget());
+      const nodes = new Network(grammar).kinds.length;
+      const parts = partsOf(grammar);
+      if (nodes > this.nodes || parts > this.parts) {
+        return refuse("it costs too much beside the others");
+      }
+      grammarOf(wanted, this.budget);
+      this.nodes -= nodes;
+      this.parts -= parts;
       return { parameters };
     } catch (error) {
       return refuse(error instanceof Error ? error.message : String(error));
     }
   }
+}
+
+/** The grammar of arguments, as that of calls has it. */
+function grammarOf(schema: unknown, budget: Budget): Grammar {
+  return relaxing(schema, (schema) => grammarOfSchema(schema, { budget, onlyNamed: true }));
+}
+
+/** How many parts its expressions have, each character of a text one. */
+function partsOf({ rules }: Grammar): number {
+  const count = (expression: Expression): number => {
+    switch (expression.kind) {
+      case "literal":
+        return 1 + expression.text.length;
+      case "sequence":
+        return expression.items.reduce((sum, item) => sum + count(item), 1);
+      case "choice":
+        return expression.options.reduce((sum, option) => sum + count(option), 1);
+      case "repeat":
+        return 1 + count(expression.item);
+      default:
+        return 1;
+    }
+  };
+  return [...rules.values()].reduce((sum, expression) => sum + count(expression), 0);
 }
 
 /** Whether a value is nested too deeply; looked at without a call a level. */

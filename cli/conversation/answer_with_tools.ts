@@ -1,5 +1,6 @@
+import { M40Error } from "../../engine/errors.ts";
 import type { ChatRequest, Engine, GenerateRequest } from "../../engine/mod.ts";
-import { write } from "../terminal.ts";
+import { note, write } from "../terminal.ts";
 import { type Answer, type Display, giveAnswer } from "./answer.ts";
 import type { Conversation, ToolStep } from "./conversation.ts";
 import { chatRequest, type ChatSettings } from "./options.ts";
@@ -25,7 +26,7 @@ export async function answerWithTools(
 ): Promise<AnswerWithTools> {
   const steps: ToolStep[] = [];
   for (;;) {
-    const offer = tools === undefined ? {} : await offered(tools, steps.length);
+    const offer: Offered = tools === undefined ? {} : await offered(tools, steps.length);
     const answer = await giveAnswer(
       engine,
       (signal): Promise<GenerateRequest> => {
@@ -34,9 +35,14 @@ export async function answerWithTools(
       },
       display,
     );
-    const { calls, text, reasoning } = answer;
+    const { calls, text, reasoning, error } = answer;
+    if (error instanceof M40Error && error.code === "context_length_exceeded" && offer.tools) {
+      await note(
+        `What is told of ${offer.tools.length} tools, and their results, take part of the context.`,
+      );
+    }
     // Calls of an answer that was cut or stopped may be cut themselves.
-    const complete = answer.finishReason === "stop" && answer.error === undefined;
+    const complete = answer.finishReason === "stop" && error === undefined;
     if (tools === undefined || calls.length === 0 || !complete) return { answer, steps };
     // On a terminal each text ends its line.
     if (text !== "" && !text.endsWith("\n") && !Deno.stdout.isTerminal()) await write("\n");
@@ -48,10 +54,12 @@ export async function answerWithTools(
 
 const NOTHING = { text: "", reasoning: "", calls: [] } as const;
 
+type Offered = Pick<ChatRequest, "tools" | "toolChoice">;
+
 async function offered(
   tools: ConversationTools,
   round: number,
-): Promise<Pick<ChatRequest, "tools" | "toolChoice">> {
+): Promise<Offered> {
   await tools.mcp.refresh();
   const { offered } = tools;
   if (offered.length === 0) return {};

@@ -5,7 +5,7 @@ import { EXIT, reportError, UsageError } from "../errors.ts";
 import { History } from "../history.ts";
 import { answerDefaults, answerRequest } from "../sampling_options.ts";
 import { HeldInterrupt } from "../signals.ts";
-import { printable, style, writeError } from "../terminal.ts";
+import { note, printable, style, writeError } from "../terminal.ts";
 import { giveAnswer } from "./answer.ts";
 import { type AnswerWithTools, answerWithTools } from "./answer_with_tools.ts";
 import { runCommand } from "./commands.ts";
@@ -127,11 +127,6 @@ export class Session {
 /** The request to continue a text. */
 export function textRequest(prompt: string, settings: TextSettings): GenerateRequest {
   return { prompt, ...answerRequest(settings) };
-}
-
-/** Says something in passing. */
-export async function note(text: string): Promise<void> {
-  await writeError(style(Deno.stderr, "dim", printable(text)) + "\n");
 }
 
 async function sayMistake(message: string): Promise<void> {

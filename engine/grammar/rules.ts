@@ -5,7 +5,7 @@ import { TOKEN_BYTES } from "./token_terminals.ts";
 /** How deep expressions may be nested. */
 export const MOST_NESTING = 250;
 /** Parts that the expressions of a grammar may have, a character of a text being one. */
-const MOST_PARTS = 400_000;
+export const MOST_PARTS = 400_000;
 /** A rule without loops that is as long as that, or with loops or shared and as short as that, is put where it is named. */
 const SMALL = 200;
 const SMALL_APART = 12;
