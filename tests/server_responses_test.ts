@@ -189,6 +189,15 @@ Deno.test("items become the messages that the template wants", async () => {
   }
 });
 
+Deno.test("what a developer says in the midst is the user's where the template wants none there", async () => {
+  const template = "{% for m in messages %}{% if m.role == 'system' and not loop.first %}" +
+    "{{ raise_exception('first alone') }}{% endif %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}a:";
+  await using server = await startChat({}, template);
+  const input = [said("user", "b"), said("developer", "D"), said("user", "c")];
+  const made = await respond(server, { input, instructions: "I" });
+  assertEquals(textOf(made), await completionOf(server, "s:I\nu:b\nD\nc\na:"));
+});
+
 Deno.test("truncation auto leaves out the oldest turns, and nothing where all fits", async () => {
   await using server = await startChat();
   const turns = Array.from({ length: 20 }, (_, i) => [

@@ -5,11 +5,11 @@ import type { ServerContext, ServerEnv } from "../context.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
+import { promptWithSystemFirst } from "../system_first.ts";
 import type { TokenCount } from "./answer_schemas.ts";
 import { chatRequest, reasoningBudget } from "./conversation.ts";
 import { MessageAnswer } from "./message_answer.ts";
 import { outputConstraint } from "./output_format.ts";
-import { messagesPrompt } from "./prompt.ts";
 import { CountTokensRequest, MessagesRequest } from "./request_schemas.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
@@ -23,7 +23,14 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       const constraint = outputConstraint(body);
       return await answer(c, server, body, async (model, ends) => {
         const budget = reasoningBudget(body);
-        const conversation = await messagesPrompt(server, model, chat, budget, ends);
+        const conversation = await promptWithSystemFirst(
+          server,
+          model,
+          chat,
+          budget,
+          ends,
+          reminder,
+        );
         const generation = model.engine.generate({
           ...engineRequest({ ...body, stop: body.stop_sequences }),
           ...conversation,
@@ -45,9 +52,21 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       refuseUnsupported(body);
       const chat = chatRequest(body);
       return await withModel(c, server, body, async (model, ends) => {
-        const { prompt } = await messagesPrompt(server, model, chat, undefined, ends);
+        const { prompt } = await promptWithSystemFirst(
+          server,
+          model,
+          chat,
+          undefined,
+          ends,
+          reminder,
+        );
         return c.json({ input_tokens: prompt.length } satisfies TokenCount);
       });
     },
   });
+}
+
+/** What a system message in the midst says, in tags that agents of Anthropic's use for it themselves. */
+function reminder(text: string): string {
+  return `<system-reminder>\n${text}\n</system-reminder>`;
 }

@@ -3,12 +3,13 @@ import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
 import { answer, type AnswerEnds, withModel } from "../../answer.ts";
 import { readJson } from "../../body.ts";
 import type { ServerContext, ServerEnv } from "../../context.ts";
-import { type ConversationPrompt, conversationPrompt } from "../../conversation.ts";
+import type { ConversationPrompt } from "../../conversation.ts";
 import { HttpError } from "../../errors.ts";
 import type { ServedModel } from "../../models/models.ts";
 import { parseBody } from "../../parse_body.ts";
 import { route } from "../../route.ts";
 import { engineRequest } from "../../sampling_fields.ts";
+import { promptWithSystemFirst } from "../../system_first.ts";
 import { messagesOf } from "./conversation.ts";
 import { readInput } from "./input_items.ts";
 import type { Item } from "./item_schemas.ts";
@@ -150,7 +151,8 @@ function promptOf(
   wanted?: number,
 ): Promise<ConversationPrompt> {
   const budget = body.reasoning_budget ?? (body.reasoning?.effort === "none" ? 0 : undefined);
-  const prompt = (chat: ChatRequest) => conversationPrompt(server, model, chat, budget, ends);
+  const prompt = (chat: ChatRequest) =>
+    promptWithSystemFirst(server, model, chat, budget, ends, (text) => text);
   if (body.truncation !== "auto") return prompt(chat);
   return truncatedPrompt(chat, prompt, model.engine.contextTokens, wanted);
 }
