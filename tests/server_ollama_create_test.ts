@@ -2,7 +2,9 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { Shown } from "../server/ollama/show.ts";
+import { type Check, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
 import { readLines, readOllamaError } from "./ollama_fixture.ts";
+import type { TestServer } from "./server_fixture.ts";
 import { type ModelServer, startModels } from "./server_models_fixture.ts";
 
 const TEMPLATE = "{% for m in messages %}{{ m.role[0] }}:{{ m.content }}\n{% endfor %}";
@@ -167,4 +169,53 @@ Deno.test("without --allow-store-changes, and for a web page, nothing is made", 
   await page.body?.cancel();
   assertEquals(page.status, 403);
   assertEquals(names(server).includes("new.gguf"), false);
+});
+
+const CASES = Math.ceil(Number(Deno.env.get("M40_FUZZ_CASES") ?? 4000) / 8);
+
+Deno.test(`fuzz: ${CASES} mutated bodies of /api/create are answered, and make nothing but models in the folder`, async () => {
+  await using server = await startModels({ ...OPTIONS, main: "llama" });
+  await (await server.post("/api/generate", { model: "llama", keep_alive: -1 })).json();
+  const { engine } = server.manager.loaded()[0];
+  const right = {
+    model: "made",
+    from: "llama",
+    system: "Be brief.",
+    template: "",
+    parameters: { temperature: 0.5, stop: ["a"], num_ctx: 64, seed: 3 },
+  };
+  const seedlings: Seedling[] = [
+    ["/api/create", right],
+    ["/api/create", { ...right, name: "made:b", stream: false, license: [], files: {} }],
+  ];
+  const check: Check = async (server, path, body) => {
+    const response = await send(server, path, body);
+    const { status } = response;
+    if (status === 200 && response.headers.get("content-type") === "application/x-ndjson") {
+      const last = (await readLines(response)).at(-1);
+      assert(last.status === "success" || typeof last.error === "string", JSON.stringify(last));
+    } else if (status === 200) assertEquals(await response.json(), { status: "success" });
+    else {
+      assert([400, 404].includes(status), `${status}`);
+      const error = await readOllamaError(response, status);
+      assert(error.length < 1500 && !error.includes("/tmp/"), error);
+    }
+    return status;
+  };
+  const names = [
+    "../made",
+    "made/b",
+    "made.gguf",
+    "demo",
+    "qwen3",
+    "a:b:c",
+    "llama:latest",
+    ".made",
+  ];
+  const values = [...names, { temperature: -1 }, { stop: [1] }, { "": 1 }, { num_ctx: "64" }];
+  const asked = { ...server, engine: engine! };
+  await fuzz(asked as unknown as TestServer, seedlings, check, values, CASES);
+  for (const { name, isDirectory } of Deno.readDirSync(server.folder)) {
+    assert(isDirectory || /^[A-Za-z0-9][\w.:-]*\.(gguf|json)$/.test(name), name);
+  }
 });
