@@ -178,7 +178,10 @@ Deno.test("what is nested as deeply as JSON can be is answered, wherever it stan
   const cases: [string, number][] = [
     [`"tools":[{${named},"x":${deep}}]`, 200],
     [`"tools":[{${named},"parameters":{"x":${deep}}}]`, 400],
-    [`"tools":[{"type":"namespace","name":"n","x":${deep},"tools":[{${named},"x":${deep}}]}]`, 200],
+    [
+      `"tools":[{"type":"namespace","name":"n","x":${deep},"tools":[{${named},"strict":${deep},"x":${deep}}]}]`,
+      200,
+    ],
     [`"tools":[{${named}}],"tool_choice":{${named},"x":${deep}}`, 200],
     [
       `"tools":[{${named}}],"tool_choice":{"type":"allowed_tools","mode":"auto","tools":[{${named},` +

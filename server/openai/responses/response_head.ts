@@ -69,7 +69,7 @@ function shownTool(tool: Fields): ResponseObject["tools"][number] {
     return { type: tool.type, name, description, tools: (tool.tools as Fields[]).map(shownTool) };
   }
   const { parameters = null, strict } = tool;
-  return { type: "function", name, description, parameters, strict: strict ?? true };
+  return { type: "function", name, description, parameters, strict: strict === true };
 }
 
 function shownChoice(choice: unknown): ResponseObject["tool_choice"] {
