@@ -207,17 +207,14 @@ Deno.test("calls and results reach the template: texts of results, errors, what 
   assertEquals(counted.input_tokens, usage.prompt_tokens);
 });
 
-Deno.test("a schema that calls cannot be held to is an error that names it", async () => {
+Deno.test("a schema that calls cannot be held to is an error that names it where it is strict", async () => {
   await using server = await start();
-  const tools = [TOOLS[0], {
-    name: "odd",
-    input_schema: { type: "object", properties: { a: { type: "strange" } } },
-  }];
-  const response = await server.post(MESSAGES, messagesBody({ tools }));
-  assertMatch(
-    (await readAnthropicError(response, 400)).message,
-    /odd.*strange|strange.*odd|tools.1/,
-  );
+  const input_schema = { type: "object", properties: { a: { type: "strange" } } };
+  const odd = { name: "odd", input_schema };
+  const strict = messagesBody({ tools: [TOOLS[0], { ...odd, strict: true }] });
+  const refused = await readAnthropicError(await server.post(MESSAGES, strict), 400);
+  assertMatch(refused.message, /odd.*strange|strange.*odd|tools.1/);
+  assertEquals((await message(server, { tools: [TOOLS[0], odd] })).stop_reason, "max_tokens");
 });
 
 Deno.test("thinking stays before the calls", async () => {

@@ -32,8 +32,7 @@ const Tool = z.looseObject({
   description: string("What it does, and when it is to be called."),
   input_schema: z.unknown().optional().meta({
     type: "object",
-    description:
-      "A JSON Schema of its input, which every call is held to. What of it cannot be held to is an error that names it.",
+    description: "A JSON Schema of its input, which every call is held to; see strict.",
   }),
   strict: z.unknown().optional().meta({
     description: "With true, schemas that no grammar can see to are refused.",

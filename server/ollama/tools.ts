@@ -13,8 +13,7 @@ const ToolField = z.object({
     parameters: z.unknown().optional().meta({
       type: "object",
       description:
-        "A JSON Schema of its arguments, which every call is held to; what of it cannot be held to is an error " +
-        "that names it. Absent: it takes none.",
+        "A JSON Schema of its arguments, which every call is held to, as far as a grammar can. Absent: it takes none.",
     }),
   }, wants("an object")),
 }, wants("an object")).meta({ title: "OllamaTool", description: "A function of the client's." });
