@@ -28,7 +28,12 @@ export const HARMONY: ToolFormat = {
     // What an output goes on with whose prompt ends with the role.
     ...tools.map(({ name }) => `${TO}${name}${CHANNEL}`),
   ],
-  matches: (template) => template.includes(CHANNEL) && template.includes("functions."),
+  matches(template, tokenizer) {
+    const channel = tokenizer.tokenId(CHANNEL);
+    // Without its tokens nothing tells its messages apart.
+    return template.includes(CHANNEL) && template.includes("functions.") &&
+      channel !== undefined && tokenizer.isControl(channel);
+  },
   calls(tools, _parallel, writer) {
     const json = sequenceOf([BLANK, writer.literal(`${CONSTRAIN}json${MESSAGE}`)]);
     const header = (begin: string, end: string) =>
