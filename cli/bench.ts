@@ -8,7 +8,7 @@ import {
 import { readGguf } from "../engine/gguf/reader.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import type { Program } from "../engine/program/program.ts";
-import { stepWork } from "../engine/program/work.ts";
+import { KV_VALUE_BYTES, stepWork } from "../engine/program/work.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
@@ -158,9 +158,6 @@ function resultOf(
     state,
   };
 }
-
-/** Of a value of a key, its share of a scale included. */
-const KV_VALUE_BYTES = { f16: 2, f32: 4, q8_0: 34 / 32 };
 
 function asText(engine: Engine, results: Result[], bandwidth: number | undefined): string {
   const { model, plan } = engine;

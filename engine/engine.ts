@@ -2,6 +2,7 @@ import type { ChatFormat } from "./chat/chat_format.ts";
 import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
+import type { StepSize, StepWork } from "./program/work.ts";
 import { DeviceLock } from "./device_lock.ts";
 import { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
 import type { EngineOptions } from "./engine_options.ts";
@@ -293,6 +294,11 @@ export class Engine {
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
     await this.scheduler.idle();
+  }
+
+  /** What a step of that size reads and computes, at the least. */
+  stepWork(size: Omit<StepSize, "kvValueBytes">): StepWork {
+    return this.loaded.stepWork(size);
   }
 
   /** The sequences that run and wait, in the order in which they are served. */

@@ -19,6 +19,7 @@ import { MEAN_POOLING, poolingType } from "./pooling.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { Model } from "./models/model.ts";
 import { openDiskCache } from "./open_disk_cache.ts";
+import { KV_VALUE_BYTES, type StepSize, type StepWork, stepWork } from "./program/work.ts";
 import { place } from "./placement.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
 import { checkRange, type SamplingParameters } from "./sampling/parameters.ts";
@@ -45,6 +46,8 @@ export interface LoadedModel {
   readonly kernels: KernelLibrary;
   readonly context: Context;
   readonly program: DeviceProgram;
+  /** What a step has to do. */
+  readonly stepWork: (size: Omit<StepSize, "kvValueBytes">) => StepWork;
   readonly cache: Cache;
   /** Bytes of host memory for KV pages and states. */
   readonly hostCacheBytes: number;
@@ -126,6 +129,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
       kernels: library,
       context,
       ...placed,
+      stepWork: (size) => stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
       hostCacheBytes,
       pageStore,
       serving,

@@ -29,6 +29,7 @@ import { keptResponsesRoutes } from "./openai/responses/kept_responses.ts";
 import { responsesRoutes } from "./openai/responses/responses.ts";
 import { ResponseStore, type StoreLimits } from "./openai/responses/store.ts";
 import { pageRoutes } from "./page/routes.ts";
+import { ReadRate } from "./read_rate.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
 import { slotsRoute } from "./slots.ts";
@@ -79,19 +80,21 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   const models = options.models ?? fixedModel(options);
   const metrics = new Metrics(models);
   const rate = new ServiceRate();
+  const reads = new Map<string, ReadRate>();
   const server: ServerContext = {
     models,
     maxBodyBytes,
     timeoutMs: options.timeoutMs,
     created: Math.floor(Date.now() / 1000),
     rate,
+    reads,
     commentMs: options.commentMs ?? 15_000,
     loadingCommentMs: options.loadingCommentMs ?? 5000,
     reasoning: options.reasoning ?? "separate",
     reasoningBudget: options.reasoningBudget,
     storeChanges: options.storeChanges ?? false,
   };
-  observe(models, metrics, rate);
+  observe(models, metrics, rate, reads);
 
   const app = new Hono<ServerEnv>();
   app.use(async (c, next) => {
@@ -139,14 +142,22 @@ function fixedModel({ engine, modelName }: AppOptions): Models {
 }
 
 /** Has what the models in memory do counted, and what becomes of models. */
-function observe(models: Models, metrics: Metrics, rate: ServiceRate): void {
+function observe(
+  models: Models,
+  metrics: Metrics,
+  rate: ServiceRate,
+  reads: Map<string, ReadRate>,
+): void {
   const attach = (name: string, engine: Engine) => {
     metrics.attach(name, engine);
     const own = metrics.of(name);
+    const read = new ReadRate();
+    reads.set(name, read);
     engine.observer = {
       step(report) {
         own.step(report);
         rate.step(report);
+        read.step(report);
       },
       firstToken: (milliseconds) => own.firstToken(milliseconds),
       token: (milliseconds) => own.token(milliseconds),

@@ -1,6 +1,7 @@
 import type { Dialect } from "./dialect.ts";
 import type { Drain } from "./drain.ts";
 import type { Models } from "./models/models.ts";
+import type { ReadRate } from "./read_rate.ts";
 import type { ServiceRate } from "./service_rate.ts";
 
 /** What every route works with. */
@@ -15,6 +16,8 @@ export interface ServerContext {
   readonly created: number;
   /** How fast requests are served. */
   readonly rate: ServiceRate;
+  /** What each model's steps read, by its name. */
+  readonly reads: ReadonlyMap<string, ReadRate>;
   /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
   readonly commentMs: number;
   /** How often a stream says that it waits for its model, in milliseconds. */

@@ -2,6 +2,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { Engine, EngineStatus } from "../engine/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
+import { bandwidthOf } from "../engine/pull/card.ts";
 import { knownState } from "./device_metrics.ts";
 import { busy } from "./models/busy.ts";
 import { route } from "./route.ts";
@@ -46,6 +47,9 @@ export const DeviceObject = z.strictObject({
   temperature_celsius: z.number().optional(),
   power_watts: z.number().optional(),
   power_limit_watts: z.number().optional(),
+  memory_bytes_per_second: z.number().optional().meta({
+    description: "What its memory gives at most, by its clock and width.",
+  }),
   clock_khz: z.number().optional(),
   memory_clock_khz: z.number().optional(),
   utilisation: z.number().optional().meta({
@@ -101,6 +105,11 @@ export const SlotsObject = z.strictObject({
   preemptions: count(),
   tokens_per_second: z.number().meta({
     description: "Tokens that all sequences together decoded, a second, in the last ten seconds.",
+  }),
+  read_bytes_per_second: z.number().meta({
+    description:
+      "Bytes of weights, keys and values that steps read of the device's memory a second, at the least, in the " +
+      "last five seconds.",
   }),
   device: DeviceObject.optional().meta({
     description: "The device of the model that was used last; absent where none is in memory.",
@@ -158,6 +167,10 @@ function slotsObject(
     disk_cache: diskCacheObject(engines.map(({ status }) => status)),
     preemptions: sum(({ preemptions }) => preemptions),
     tokens_per_second: server.rate.tokensPerSecond(),
+    read_bytes_per_second: engines.reduce(
+      (sum, { name, engine }) => sum + (server.reads.get(name)?.bytesPerSecond(engine) ?? 0),
+      0,
+    ),
     device,
     slots: engines.flatMap(({ name, engine }) =>
       engine.slots().map((slot) => ({
@@ -202,6 +215,7 @@ async function deviceObject(engine: Engine): Promise<DeviceObject> {
     temperature_celsius: device.temperatureCelsius,
     power_watts: device.powerWatts,
     power_limit_watts: device.powerLimitWatts,
+    memory_bytes_per_second: bandwidthOf(engine.device),
     clock_khz: device.clockKhz,
     memory_clock_khz: device.memoryClockKhz,
     utilisation: device.utilisation,

@@ -58,8 +58,8 @@ export interface OpenedPage extends AsyncDisposable {
 export interface PageOptions extends BrowserContextOptions {
   /** What is done before the page's own modules run. */
   script?: string;
-  /** The part of the address after the origin. */
-  path?: string;
+  /** Fields that chat completions have beside those that the page sends. */
+  fields?: Record<string, unknown>;
   /** Whether the page is waited for. Default: true. */
   wait?: boolean;
 }
@@ -68,7 +68,7 @@ export interface PageOptions extends BrowserContextOptions {
 export async function openPage(
   browser: Browser,
   url: string,
-  { script, path = "/", wait = true, ...options }: PageOptions = {},
+  { script, fields, wait = true, ...options }: PageOptions = {},
 ): Promise<OpenedPage> {
   const context = await browser.newContext(options);
   const page = await context.newPage();
@@ -83,7 +83,12 @@ export async function openPage(
     if (new URL(request.url()).origin !== url) faults.push(`elsewhere: ${request.url()}`);
   });
   if (script !== undefined) await page.addInitScript(script);
-  await page.goto(url + path);
+  if (fields !== undefined) {
+    await page.route("**/v1/chat/completions", async (route) => {
+      await route.continue({ postData: { ...route.request().postDataJSON(), ...fields } });
+    });
+  }
+  await page.goto(url + "/");
   if (wait) await page.waitForSelector("body[data-ready]");
   return {
     page,

@@ -16,6 +16,9 @@ export interface StepSize {
   readonly kvValueBytes: number;
 }
 
+/** Bytes of a value of a key or value in the cache, its share of a scale included. */
+export const KV_VALUE_BYTES = { f16: 2, f32: 4, q8_0: 34 / 32 };
+
 /** What a step reads and computes, at the least. */
 export interface StepWork {
   /** Weights, in the file's own types, and keys and values, each read once; states, read and written. */

@@ -29,6 +29,7 @@ import { LoadRequest, ModelList, ModelObject } from "../openai/models.ts";
 import { MCP_OPERATIONS } from "../mcp/operations.ts";
 import { OLLAMA_OPERATIONS } from "../ollama/operations.ts";
 import { RESPONSES_OPERATIONS } from "../openai/responses/operations.ts";
+import { PAGE_OPERATIONS } from "../page/operations.ts";
 import { SlotsObject } from "../slots.ts";
 import type { Operation } from "./operation.ts";
 
@@ -214,6 +215,7 @@ export const OPERATIONS: readonly Operation[] = [
     answer: "text/html",
     open: true,
   },
+  ...PAGE_OPERATIONS,
 ];
 
 /** The paths that answer without a key. */

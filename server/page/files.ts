@@ -14,6 +14,7 @@ import conversationConversationJs from "./client/conversation/conversation.js" w
 import conversationMessagesJs from "./client/conversation/messages.js" with { type: "text" };
 import conversationStoreJs from "./client/conversation/store.js" with { type: "text" };
 import conversationTitleJs from "./client/conversation/title.js" with { type: "text" };
+import conversationTransferJs from "./client/conversation/transfer.js" with { type: "text" };
 import markdownCodeBlockJs from "./client/markdown/code_block.js" with { type: "text" };
 import markdownFormulaJs from "./client/markdown/formula.js" with { type: "text" };
 import markdownHighlightJs from "./client/markdown/highlight.js" with { type: "text" };
@@ -24,6 +25,7 @@ import markdownParserJs from "./client/markdown/parser.js" with { type: "text" }
 import markdownStreamRendererJs from "./client/markdown/stream_renderer.js" with { type: "text" };
 import markdownToDomJs from "./client/markdown/to_dom.js" with { type: "text" };
 import serverAnswerStreamJs from "./client/server/answer_stream.js" with { type: "text" };
+import serverCardJs from "./client/server/card.js" with { type: "text" };
 import serverKeyJs from "./client/server/key.js" with { type: "text" };
 import serverModelsJs from "./client/server/models.js" with { type: "text" };
 import serverRequestJs from "./client/server/request.js" with { type: "text" };
@@ -35,6 +37,8 @@ import styleMarkdownCss from "./client/style/markdown.css" with { type: "text" }
 import styleMessagesCss from "./client/style/messages.css" with { type: "text" };
 import stylePanelsCss from "./client/style/panels.css" with { type: "text" };
 import viewCallsViewJs from "./client/view/calls_view.js" with { type: "text" };
+import viewCardViewJs from "./client/view/card_view.js" with { type: "text" };
+import viewChartJs from "./client/view/chart.js" with { type: "text" };
 import viewChatJs from "./client/view/chat.js" with { type: "text" };
 import viewComposerJs from "./client/view/composer.js" with { type: "text" };
 import viewConversationListJs from "./client/view/conversation_list.js" with { type: "text" };
@@ -46,8 +50,11 @@ import viewMessageViewJs from "./client/view/message_view.js" with { type: "text
 import viewModelsMenuJs from "./client/view/models_menu.js" with { type: "text" };
 import viewNoticesJs from "./client/view/notices.js" with { type: "text" };
 import viewScrollingJs from "./client/view/scrolling.js" with { type: "text" };
+import viewSettingsPanelJs from "./client/view/settings_panel.js" with { type: "text" };
 import viewTextBoxJs from "./client/view/text_box.js" with { type: "text" };
+import viewToolEditorJs from "./client/view/tool_editor.js" with { type: "text" };
 import viewTranscriptJs from "./client/view/transcript.js" with { type: "text" };
+import viewTransferButtonsJs from "./client/view/transfer_buttons.js" with { type: "text" };
 import librariesEventsourceParserJs from "eventsource-parser" with { type: "text" };
 import librariesHighlightJs from "@highlightjs/cdn-assets/es/highlight.min.js" with {
   type: "text",
@@ -83,6 +90,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "conversation/messages.js": conversationMessagesJs,
   "conversation/store.js": conversationStoreJs,
   "conversation/title.js": conversationTitleJs,
+  "conversation/transfer.js": conversationTransferJs,
   "markdown/code_block.js": markdownCodeBlockJs,
   "markdown/formula.js": markdownFormulaJs,
   "markdown/highlight.js": markdownHighlightJs,
@@ -93,6 +101,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "markdown/stream_renderer.js": markdownStreamRendererJs,
   "markdown/to_dom.js": markdownToDomJs,
   "server/answer_stream.js": serverAnswerStreamJs,
+  "server/card.js": serverCardJs,
   "server/key.js": serverKeyJs,
   "server/models.js": serverModelsJs,
   "server/request.js": serverRequestJs,
@@ -104,6 +113,8 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "style/messages.css": styleMessagesCss,
   "style/panels.css": stylePanelsCss,
   "view/calls_view.js": viewCallsViewJs,
+  "view/card_view.js": viewCardViewJs,
+  "view/chart.js": viewChartJs,
   "view/chat.js": viewChatJs,
   "view/composer.js": viewComposerJs,
   "view/conversation_list.js": viewConversationListJs,
@@ -115,8 +126,11 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "view/models_menu.js": viewModelsMenuJs,
   "view/notices.js": viewNoticesJs,
   "view/scrolling.js": viewScrollingJs,
+  "view/settings_panel.js": viewSettingsPanelJs,
   "view/text_box.js": viewTextBoxJs,
+  "view/tool_editor.js": viewToolEditorJs,
   "view/transcript.js": viewTranscriptJs,
+  "view/transfer_buttons.js": viewTransferButtonsJs,
   "libraries/eventsource-parser.js": librariesEventsourceParserJs,
   "libraries/highlight.js": librariesHighlightJs,
   "libraries/idb.js": librariesIdbJs,

@@ -16,8 +16,8 @@ const FOLDER = "/m40/page/";
  */
 export function pageRoutes(app: Hono<ServerEnv>): void {
   app.use("/", pageForBrowsers());
-  route(app, `${FOLDER}:name{.+}`, {
-    GET: async (c) => await send(c, c.req.param("name")!),
+  route(app, `${FOLDER}:id{.+}`, {
+    GET: async (c) => await send(c, c.req.param("id")!),
   });
 }
 

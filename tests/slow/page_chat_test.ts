@@ -5,7 +5,7 @@ import { startChat } from "../server_chat_fixture.ts";
 browserTests("the page's chat", {
   async "a message is sent, its answer comes in pieces and stays after a reload"(browser) {
     await using server = await startChat();
-    await using opened = await openPage(browser, server.url);
+    await using opened = await openPage(browser, server.url, { fields: { ignore_eos: true } });
     const { page } = opened;
     await page.evaluate(LENGTHS);
     await say(page, "Hello");
@@ -21,13 +21,12 @@ browserTests("the page's chat", {
 
     await page.reload();
     await page.waitForSelector("body[data-ready]");
-    await page.click("#conversations .conversation");
     assertEquals(await texts(page), [question, answer]);
   },
 
   async "an answer is stopped with what there is of it, and goes on"(browser) {
     await using server = await startChat({ contextLength: 4096 });
-    await using opened = await openPage(browser, server.url);
+    await using opened = await openPage(browser, server.url, { fields: { ignore_eos: true } });
     const { page } = opened;
     await say(page, "Hello");
     await holds(page, `document.querySelector(".assistant .content").innerText.length > 40`);

@@ -7,6 +7,9 @@ import { ConversationList } from "./view/conversation_list.js";
 import { Drawer } from "./view/drawers.js";
 import { setUpKeyDialog } from "./view/key_dialog.js";
 import { ModelsMenu } from "./view/models_menu.js";
+import { SettingsPanel } from "./view/settings_panel.js";
+import { transferButtons } from "./view/transfer_buttons.js";
+import { CardView } from "./view/card_view.js";
 
 /** @typedef {import("./conversation/conversation.js").ConversationRecord} ConversationRecord */
 
@@ -31,8 +34,20 @@ const chat = new Chat(Conversation.begin(emptySettings()), {
   answered: () => void models.refresh(),
 });
 
+const settings = new SettingsPanel(chat.conversation.settings, () => {
+  // A conversation that nothing was said in is not kept.
+  if (chat.conversation.record.messages.length > 0) void keep(chat.conversation);
+});
+transferButtons(store, {
+  imported: () => void showList(),
+  complain: (problem) => chat.composer.complain(problem),
+});
+new CardView().start();
+
 /** @param {Conversation} conversation */
 async function keep(conversation) {
+  // A reload shows the same conversation again.
+  if (conversation === chat.conversation) history.replaceState(null, "", `#${conversation.id}`);
   await store.put(conversation.record);
   await showList();
 }
@@ -51,6 +66,7 @@ async function open(id) {
 /** @param {Conversation} conversation */
 function show(conversation) {
   chat.open(conversation);
+  settings.show(conversation.settings);
   history.replaceState(null, "", `#${conversation.id}`);
   sidebar.giveWay();
   void showList();
@@ -70,11 +86,13 @@ function begin() {
 }
 
 byId("new-conversation").addEventListener("click", begin);
+byId("close-settings").addEventListener("click", () => settingsDrawer.close());
 byId("close-sidebar").addEventListener("click", () => sidebar.close());
 
 const asked = location.hash.slice(1);
 if (asked !== "") await open(asked);
 await showList();
-chat.composer.focus();
+// On a phone that would have the keyboard cover the conversation.
+if (!matchMedia("(pointer: coarse)").matches) chat.composer.focus();
 await models.refresh();
 document.body.dataset.ready = "true";

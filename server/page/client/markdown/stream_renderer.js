@@ -53,6 +53,7 @@ export class StreamRenderer {
     // A definition at the end may make links of what stands before it.
     if (hasDefinitions(this.environment)) {
       this.container.replaceChildren();
+      this.environment = {};
       this.tail = "";
       this.tailShown = [];
       this.list = this.code = this.plain = undefined;
@@ -221,6 +222,10 @@ function opensCode(text, block) {
  */
 function linesFrom(text, line) {
   let at = 0;
-  for (let i = 0; i < line; i++) at = text.indexOf("\n", at) + 1;
+  for (let i = 0; i < line; i++) {
+    const end = text.indexOf("\n", at);
+    if (end < 0) return "";
+    at = end + 1;
+  }
   return text.slice(at);
 }
