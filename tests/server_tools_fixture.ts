@@ -78,7 +78,7 @@ export async function streamedToolChat(
   body: Record<string, unknown>,
 ): Promise<Streamed[]> {
   const response = await server.post(CHAT, { ...ASKED, stream: true, ...body });
-  assertEquals(response.status, 200);
+  if (response.status !== 200) throw new Error(await response.text());
   const events = (await readEvents(response)).map((event) => ChatCompletionChunk.parse(event));
   const all: { -readonly [Key in keyof Streamed]: Streamed[Key] }[] = [];
   for (const { index, delta, finish_reason: finish } of events.flatMap(({ choices }) => choices)) {

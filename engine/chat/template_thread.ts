@@ -4,6 +4,8 @@ import type { Rendered, RenderJob, RenderReply } from "./render_job.ts";
 
 /** Milliseconds that one rendering may take. The thread itself gives up earlier where it can. */
 const TIME_LIMIT_MS = 1000;
+/** Milliseconds more, for an answer that has come while this thread was busy itself. */
+const GRACE_MS = 50;
 /** Milliseconds in which a thread has to be there. */
 const START_LIMIT_MS = 30_000;
 /** MiB that a thread may hold of values that have grown old, and of young ones. */
@@ -88,7 +90,9 @@ export class TemplateThread {
   private async next(limitMs: number, late: M40Error): Promise<Message> {
     if (this.reason !== undefined) throw this.reason;
     this.waiting = Promise.withResolvers();
-    const timer = setTimeout(() => this.lose(late), limitMs);
+    let timer = setTimeout(() => {
+      timer = setTimeout(() => this.lose(late), GRACE_MS);
+    }, limitMs);
     try {
       return await this.waiting.promise;
     } finally {
