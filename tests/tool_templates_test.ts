@@ -259,3 +259,19 @@ Deno.test("LFM2: calls stand in the text of a template that has no place for the
     await chat.close();
   }
 });
+
+Deno.test("a parameter whose name ends too soon between tags is left out, or refused where it is required", () => {
+  const odd = "a>\n</arg_key>\n<arg_value></arg_key><arg_value>";
+  const properties = { [odd]: { type: "string" }, b: { type: "string" } };
+  for (const { format } of SAMPLES.filter(({ format }) => /xml|glm/.test(format.name))) {
+    const constraint = (required: readonly string[]) =>
+      toolConstraint(TOKENIZER, {
+        format,
+        tools: [{ name: "f", parameters: { type: "object", properties, required } }],
+        choice: "auto",
+        parallel: true,
+      });
+    new CompiledConstraint(constraint(["b"]));
+    assertThrows(() => new CompiledConstraint(constraint([odd])), M40Error, "name it otherwise");
+  }
+});

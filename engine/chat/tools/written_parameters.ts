@@ -4,6 +4,7 @@
  * @module
  */
 import { sequenceOf } from "../../grammar/expressions.ts";
+import { M40Error } from "../../errors.ts";
 import type { Expression } from "../../grammar/grammar.ts";
 import type { Tool } from "../conversation.ts";
 import { escapeJson, readJson } from "./json_reading.ts";
@@ -24,14 +25,18 @@ export interface ParameterTags {
   readonly behind: string;
 }
 
-/** The parameters of a tool, in their order, those that are not required with or without. */
+/**
+ * The parameters of a tool, in their order, those that are not required with or without.
+ *
+ * @throws {M40Error} "invalid_request" for one that is required and whose name ends too soon between the tags.
+ */
 export function writtenParameters(
   tool: Tool,
   tags: ParameterTags,
   writer: ToolGrammarWriter,
 ): Expression {
   return sequenceOf(
-    parametersOf(tool).map((parameter): Expression => {
+    parametersOf(tool).filter((one) => canBeNamed(tool, one, tags)).map((parameter): Expression => {
       const item = sequenceOf([
         writer.literal(`${tags.open}${parameter.name}${tags.middle}`),
         valueOf(tool, parameter, tags, writer),
@@ -39,6 +44,23 @@ export function writtenParameters(
       ]);
       return parameter.required ? item : { kind: "repeat", item, least: 0, most: 1 };
     }),
+  );
+}
+
+function canBeNamed(
+  tool: Tool,
+  { name, required }: Parameter,
+  { middle }: ParameterTags,
+): boolean {
+  const isNamed = `${name}${middle}`.indexOf(middle) === name.length && name.isWellFormed();
+  if (isNamed || !required) return isNamed;
+  throw new M40Error(
+    "invalid_request",
+    `tools: "${tool.name}" requires a parameter with ${
+      JSON.stringify(middle)
+    } or half of a character in its name, ` +
+      "which this model cannot write; name it otherwise",
+    "tools",
   );
 }
 
