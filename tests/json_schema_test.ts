@@ -390,3 +390,13 @@ Deno.test("JSON Schema: a large maximum is held to what a grammar can count to",
   assert(texts.accepts(JSON.stringify("a".repeat(2048))));
   assert(!texts.accepts(JSON.stringify("a".repeat(2049))));
 });
+
+Deno.test("JSON Schema: 250 branches of oneOf that a const tells apart are a grammar of some rules each, not of their names anew", () => {
+  const branch = (i: number) => ({
+    type: "object",
+    properties: { kind: { const: `kind ${i}` }, size: { type: "integer" } },
+    required: ["kind"],
+  });
+  const { rules } = grammarOfSchema({ oneOf: Array.from({ length: 250 }, (_, i) => branch(i)) });
+  assert(rules.size < 250 * 6, `${rules.size} rules`);
+});

@@ -2,7 +2,7 @@ import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Automaton, State } from "./automaton.ts";
 
 /** Bytes of a text that are looked at, at most. */
-const MOST_BYTES = 256;
+const MOST_BYTES = 128;
 /** What texts are encoded behind, so that no token reaches across: some tokenizers begin a text with a space. */
 const BEFORE = "\n";
 

@@ -76,6 +76,9 @@ export function quoted(emitter: RuleWriter, automaton: TextAutomaton): Expressio
   return sequence(QUOTE, automatonRule(emitter, automaton, "quoted"));
 }
 
+/** Automata of more states than these are not compared with others. */
+const MOST_SHARED_STATES = 64;
+
 /**
  * A rule for each state of an automaton from which there is more than one way, what follows it inside;
  * `quoted`: characters as in JSON strings, and a quote at the end.
@@ -86,8 +89,11 @@ export function automatonRule(
   style: "plain" | "quoted",
 ): Expression {
   if (automaton.isEmpty) return NOTHING;
-  const id = emitter.freshName("automaton");
   const { states } = automaton;
+  // The same names are left out in many places: what is small is written once.
+  const id = states.length > MOST_SHARED_STATES
+    ? emitter.freshName("automaton")
+    : emitter.sharedName("automaton", style + JSON.stringify(states));
   const end = style === "quoted" ? QUOTE : EMPTY;
   const spell = style === "quoted" ? spelled : asTheyAre;
   const state = (number: number): Expression =>

@@ -24,6 +24,7 @@ export class Emitter implements RuleWriter {
   private readonly rules = new Map<string, Expression>();
   private readonly names = new Map<string, string>();
   private readonly pending: (() => void)[] = [];
+  private readonly shared = new Map<string, string>();
   private fresh = 0;
   private readonly space: Expression;
   private readonly between: Expression;
@@ -74,6 +75,11 @@ export class Emitter implements RuleWriter {
   /** A key of rules that nobody else has. */
   freshName(kind: string): string {
     return `${kind} ${this.fresh++}`;
+  }
+
+  /** A key of the rules of something: the same for the same content. */
+  sharedName(kind: string, content: string): string {
+    return this.shared.getOrInsertComputed(content, () => this.freshName(kind));
   }
 
   /** Something before and behind which there may be space. */

@@ -17,7 +17,7 @@ export const MAX_COUNT = 2048;
 /** In-place applicators (`allOf`, `$ref`, `not`, ...) inside each other. */
 export const MAX_DEPTH = 200;
 /** Rules of a grammar. */
-const MAX_RULES = 20_000;
+const MAX_RULES = 12_000;
 /** Characters of a place that an error shows: its end. */
 const MOST_SHOWN = 200;
 /** Units of work: schemas expanded, shapes intersected, states made. */

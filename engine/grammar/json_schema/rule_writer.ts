@@ -17,6 +17,8 @@ export interface RuleWriter {
   rule(key: string, make: () => Expression): Expression;
   /** A key of rules that nobody else has. */
   freshName(kind: string): string;
+  /** A key of the rules of something: the same for the same content. */
+  sharedName(kind: string, content: string): string;
   /** Something before and behind which there may be space. */
   punctuation(mark: "," | ":"): Expression;
   /** A bracket with what is inside. */
