@@ -173,7 +173,7 @@ Deno.test("a hundred thousand items, parts, tools or wrong elements are answered
 
 Deno.test("what is nested as deeply as JSON can be is answered, wherever it stands", async () => {
   await using server = await startChat({ contextLength: 2048 });
-  const deep = "[".repeat(50_000) + "]".repeat(50_000);
+  const deep = "[".repeat(20_000) + "]".repeat(20_000);
   const named = '"type":"function","name":"f"';
   const cases: [string, number][] = [
     [`"tools":[{${named},"x":${deep}}]`, 200],
