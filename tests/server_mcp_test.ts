@@ -79,14 +79,13 @@ Deno.test("MCP over HTTP: what is wrong is answered in OpenAI's shape", async ()
     assertMatch(error.message, message);
   }
   await using off = await startServer();
-  for (
-    const response of [await fetch(`${off.url}/m40/mcp/tools`), await off.post("/m40/mcp/call", {})]
-  ) {
-    assertEquals(response.status, 404);
-    const { error } = await response.json();
-    assertEquals(error.code, "mcp_off");
-    assertMatch(error.message, /Start it with --mcp FILE/);
-  }
+  const none = await fetch(`${off.url}/m40/mcp/tools`);
+  assertEquals(await none.json(), { tools: [], servers: [] });
+  const response = await off.post("/m40/mcp/call", {});
+  assertEquals(response.status, 404);
+  const { error } = await response.json();
+  assertEquals(error.code, "mcp_off");
+  assertMatch(error.message, /Start it with --mcp FILE/);
 });
 
 Deno.test("MCP over HTTP: only the server's own page, with the key where one is wanted, is let in", async () => {

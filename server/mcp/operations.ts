@@ -2,7 +2,7 @@ import type { Operation } from "../api/operation.ts";
 import { McpCallRequest, McpCallResult, McpToolList } from "./routes.ts";
 
 const FOR_THE_PAGE =
-  "For the server's own page, never for others'. Only where the server was started with --mcp.";
+  "For the server's own page, never for others'. There are none unless the server was started with --mcp.";
 
 /** What the page asks of MCP servers' tools. */
 export const MCP_OPERATIONS: readonly Operation[] = [

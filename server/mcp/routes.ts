@@ -72,6 +72,7 @@ export function mcpRoutes(
   route(app, "/m40/mcp/tools", {
     GET: async (c) => {
       const tools = await toolsFor(c, mcp);
+      if (tools === undefined) return c.json(NO_TOOLS);
       await tools.refresh();
       return c.json(listOf(tools));
     },
@@ -79,6 +80,13 @@ export function mcpRoutes(
   route(app, "/m40/mcp/call", {
     POST: async (c) => {
       const tools = await toolsFor(c, mcp);
+      if (tools === undefined) {
+        throw new HttpError(
+          404,
+          "mcp_off",
+          "This server has no tools of MCP servers. Start it with --mcp FILE.",
+        );
+      }
       const { name, arguments: args } = parseBody(
         McpCallRequest,
         await readJson(c.req.raw, server.maxBodyBytes),
@@ -121,13 +129,16 @@ export function mcpRoutes(
 }
 
 /**
- * The tools, for whom they are.
+ * The tools, for whom they are; undefined where there are no servers.
  *
  * A tool may do anything on this machine, so pages of origins that `--cors` lets in are refused as well.
  *
- * @throws {HttpError} 403 for other pages, 404 where there are no servers.
+ * @throws {HttpError} 403 for other pages.
  */
-async function toolsFor(c: Context<ServerEnv>, mcp?: Promise<McpTools>): Promise<McpTools> {
+async function toolsFor(
+  c: Context<ServerEnv>,
+  mcp?: Promise<McpTools>,
+): Promise<McpTools | undefined> {
   const origin = c.req.header("origin");
   if (isOtherPage(origin, c.req.header("host"))) {
     throw new HttpError(
@@ -136,15 +147,10 @@ async function toolsFor(c: Context<ServerEnv>, mcp?: Promise<McpTools>): Promise
       `Tools of MCP servers are for the server's own page, not for "${origin!.slice(0, 100)}".`,
     );
   }
-  if (mcp === undefined) {
-    throw new HttpError(
-      404,
-      "mcp_off",
-      "This server has no tools of MCP servers. Start it with --mcp FILE.",
-    );
-  }
   return await mcp;
 }
+
+const NO_TOOLS: z.output<typeof McpToolList> = { tools: [], servers: [] };
 
 function listOf(mcp: McpTools): z.output<typeof McpToolList> {
   return {

@@ -29,6 +29,7 @@ import serverCardJs from "./client/server/card.js" with { type: "text" };
 import serverKeyJs from "./client/server/key.js" with { type: "text" };
 import serverModelsJs from "./client/server/models.js" with { type: "text" };
 import serverRequestJs from "./client/server/request.js" with { type: "text" };
+import serverServedToolsJs from "./client/server/served_tools.js" with { type: "text" };
 import settingsRequestFieldsJs from "./client/settings/request_fields.js" with { type: "text" };
 import settingsSettingsJs from "./client/settings/settings.js" with { type: "text" };
 import styleBaseCss from "./client/style/base.css" with { type: "text" };
@@ -50,6 +51,7 @@ import viewMessageViewJs from "./client/view/message_view.js" with { type: "text
 import viewModelsMenuJs from "./client/view/models_menu.js" with { type: "text" };
 import viewNoticesJs from "./client/view/notices.js" with { type: "text" };
 import viewScrollingJs from "./client/view/scrolling.js" with { type: "text" };
+import viewServedCallJs from "./client/view/served_call.js" with { type: "text" };
 import viewSettingsPanelJs from "./client/view/settings_panel.js" with { type: "text" };
 import viewTextBoxJs from "./client/view/text_box.js" with { type: "text" };
 import viewToolEditorJs from "./client/view/tool_editor.js" with { type: "text" };
@@ -105,6 +107,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "server/key.js": serverKeyJs,
   "server/models.js": serverModelsJs,
   "server/request.js": serverRequestJs,
+  "server/served_tools.js": serverServedToolsJs,
   "settings/request_fields.js": settingsRequestFieldsJs,
   "settings/settings.js": settingsSettingsJs,
   "style/base.css": styleBaseCss,
@@ -126,6 +129,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "view/models_menu.js": viewModelsMenuJs,
   "view/notices.js": viewNoticesJs,
   "view/scrolling.js": viewScrollingJs,
+  "view/served_call.js": viewServedCallJs,
   "view/settings_panel.js": viewSettingsPanelJs,
   "view/text_box.js": viewTextBoxJs,
   "view/tool_editor.js": viewToolEditorJs,

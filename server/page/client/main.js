@@ -1,6 +1,7 @@
 import { Conversation } from "./conversation/conversation.js";
 import { ConversationStore } from "./conversation/store.js";
 import { byId } from "./dom.js";
+import { servedTools } from "./server/served_tools.js";
 import { emptySettings } from "./settings/settings.js";
 import { Chat } from "./view/chat.js";
 import { ConversationList } from "./view/conversation_list.js";
@@ -95,4 +96,7 @@ await showList();
 // On a phone that would have the keyboard cover the conversation.
 if (!matchMedia("(pointer: coarse)").matches) chat.composer.focus();
 await models.refresh();
+await servedTools.refresh();
+// What is shown may have calls of them.
+chat.refresh();
 document.body.dataset.ready = "true";

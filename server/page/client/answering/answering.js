@@ -1,5 +1,6 @@
 import { requestMessages } from "../conversation/messages.js";
 import { answerStream } from "../server/answer_stream.js";
+import { servedTools } from "../server/served_tools.js";
 import { requestFields } from "../settings/request_fields.js";
 
 /**
@@ -44,7 +45,10 @@ export class Answering {
     const continued = message.content !== "" || Boolean(message.reasoning);
     const path = conversation.pathTo(continued ? message.id : message.parent);
     const body = {
-      ...requestFields(conversation.settings),
+      ...servedTools.offeredWith(
+        requestFields(conversation.settings),
+        conversation.settings.toolChoice,
+      ),
       model,
       messages: requestMessages(conversation.settings.system, path),
       continue_final_message: continued || undefined,

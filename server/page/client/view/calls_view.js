@@ -1,8 +1,10 @@
 import { element } from "../dom.js";
+import { servedTools } from "../server/served_tools.js";
+import { ServedCall } from "./served_call.js";
 
 /** @typedef {import("../conversation/conversation.js").ToolCall} ToolCall */
 
-/** The tools that an answer calls, and where their results are typed. */
+/** The tools that an answer calls, and where their results are typed, or the server is asked to call them. */
 export class CallsView {
   /** @param {(results: string[]) => void} accept  Gets a result for each call */
   constructor(accept) {
@@ -11,7 +13,7 @@ export class CallsView {
     this.form = element("form", { class: "results" });
     this.form.addEventListener("submit", (event) => {
       event.preventDefault();
-      this.accept(Array.from(this.form.querySelectorAll("textarea"), ({ value }) => value));
+      this.accept(this.results.map(({ value }) => value));
     });
     this.element = element("div", { hidden: true }, this.list, this.form);
     /** @type {{name: HTMLElement, text: Text, shown: number}[]} */
@@ -19,6 +21,8 @@ export class CallsView {
     /** @type {ToolCall[]} */
     this.calls = [];
     this.mayAnswer = false;
+    /** What has a result for each call. @type {(HTMLTextAreaElement | ServedCall)[]} */
+    this.results = [];
   }
 
   /** Shows what has come since. @param {ToolCall[]} calls */
@@ -45,6 +49,7 @@ export class CallsView {
     this.list.replaceChildren();
     this.shown = [];
     this.calls = calls;
+    this.results = [];
     this.draw(calls.map((call) => ({ ...call, arguments: indented(call.arguments) })));
     this.showForm();
   }
@@ -58,14 +63,55 @@ export class CallsView {
   showForm() {
     const wanted = this.mayAnswer && this.calls.length > 0;
     this.form.hidden = !wanted;
-    this.form.replaceChildren();
-    if (!wanted) return;
-    for (const { name } of this.calls) {
-      const box = element("textarea", { rows: 2, placeholder: "What the tool gives back" });
-      this.form.append(element("label", {}, element("span", {}, `Result of ${name}`), box));
+    if (!wanted) return this.form.replaceChildren();
+    // What is being called, or was typed, stays as it is.
+    if (this.form.childElementCount > 0 && this.calls.every((call, at) => this.isShown(call, at))) {
+      return;
     }
+    this.form.replaceChildren();
+    this.results = this.calls.map((call) => this.resultOf(call));
+    if (this.results.every((result) => result instanceof ServedCall)) return;
     const send = element("button", { type: "submit", class: "primary" }, "Send results");
     this.form.append(element("div", { class: "row end" }, send));
+  }
+
+  /**
+   * Whether there is what a call's result comes from.
+   *
+   * @param {ToolCall} call
+   * @param {number} at
+   */
+  isShown(call, at) {
+    const result = this.results[at];
+    if (result === undefined) return false;
+    return (result instanceof ServedCall) === (servedTools.get(call.name) !== undefined);
+  }
+
+  /** Where a call's result comes from. @param {ToolCall} call */
+  resultOf(call) {
+    if (servedTools.get(call.name) !== undefined) {
+      const served = new ServedCall(call, () => this.acceptServed());
+      this.form.append(served.element);
+      return served;
+    }
+    const box = element("textarea", { rows: 2, placeholder: "What the tool gives back" });
+    this.form.append(element("label", {}, element("span", {}, `Result of ${call.name}`), box));
+    return box;
+  }
+
+  /** The results are complete where all of them are the server's; others are typed and sent. */
+  acceptServed() {
+    const complete = this.results.every((one) =>
+      one instanceof ServedCall && one.result !== undefined
+    );
+    if (complete) this.accept(this.results.map(({ value }) => value));
+  }
+
+  /** Has those called, one after the other, that nobody is to be asked about. */
+  async callAllowed() {
+    for (const result of this.results) {
+      if (result instanceof ServedCall && servedTools.allowed(result.call.name)) await result.run();
+    }
   }
 }
 

@@ -1,5 +1,6 @@
 import { Answering } from "../answering/answering.js";
 import { titleOf } from "../conversation/title.js";
+import { servedTools } from "../server/served_tools.js";
 import { SettingsError } from "../settings/request_fields.js";
 import { Composer } from "./composer.js";
 import { Scrolling } from "./scrolling.js";
@@ -19,6 +20,8 @@ import { Transcript } from "./transcript.js";
 
 /** How often an answer on its way is kept, in milliseconds. */
 const KEEP_MS = 3000;
+/** Answers in a row whose calls of tools are made without asking. */
+const MOST_ROUNDS = 20;
 
 /** The conversation that is shown, and the answer that is on its way into it. */
 export class Chat {
@@ -50,6 +53,7 @@ export class Chat {
   /** Shows another conversation. The answer on its way into this one is stopped. @param {Conversation} conversation */
   open(conversation) {
     this.answering?.stop();
+    if (conversation !== this.conversation) servedTools.begin();
     this.conversation = conversation;
     this.composer.complain("");
     this.composer.say("");
@@ -167,8 +171,18 @@ export class Chat {
     );
     if (conversation === this.conversation) {
       this.transcript.place(conversation);
+      if (message.finish === "tool_calls" && this.rounds() <= MOST_ROUNDS) {
+        void this.transcript.viewOf(message)?.calls.callAllowed();
+      }
       this.scrolling.follow();
     }
+  }
+
+  /** Answers with calls since a person said something. */
+  rounds() {
+    const path = this.conversation.path();
+    const asked = path.findLastIndex(({ role }) => role === "user");
+    return path.slice(asked + 1).filter(({ calls }) => calls !== undefined).length;
   }
 
   /**
@@ -227,7 +241,8 @@ export class Chat {
    * @param {string[]} results
    */
   answerCalls(message, results) {
-    if (!this.idle()) return;
+    // A tool may take so long that its reader has gone on.
+    if (!this.idle() || this.conversation.path().at(-1) !== message) return;
     let parent = message.id;
     for (const [index, { id, name }] of (message.calls ?? []).entries()) {
       const content = results[index] ?? "";
