@@ -277,3 +277,59 @@ Deno.test("a keyword that no grammar can see to is left to the model, unless the
   const { tags } = JSON.parse(message.tool_calls![0].function.arguments);
   assert(tags.every((tag: string) => ["a", "b"].includes(tag)) && tags.length <= 3);
 });
+
+Deno.test("hostile lists of tools are answered, and the server goes on", async () => {
+  await using server = await startTools();
+  const many = (count: number, parameters: (index: number) => unknown) =>
+    Array.from({ length: count }, (_, index) => ({
+      type: "function",
+      function: { name: `tool_${index}`, parameters: parameters(index) },
+    }));
+  const properties = (count: number, of: (index: number) => unknown) =>
+    Object.fromEntries(Array.from({ length: count }, (_, index) => [`p${index}`, of(index)]));
+  const nested = (levels: number): unknown =>
+    levels === 0 ? {} : { type: "object", properties: { a: nested(levels - 1) } };
+  const lists: Record<string, unknown[]> = {
+    "too many": many(513, () => ({})),
+    "as many as can be": many(512, () => ({})),
+    "different ones": many(
+      300,
+      (k) => ({ properties: properties(9, (i) => ({ minimum: k + i })) }),
+    ),
+    "long lists of values": many(40, (k) => ({
+      properties: { a: { enum: Array.from({ length: 900 }, (_, i) => `${k} ${i}`) } },
+    })),
+    patterns: many(60, () => ({ properties: { a: { pattern: "^((a+b?){1,50}c){1,50}$" } } })),
+    alternatives: many(60, (k) => ({
+      allOf: Array.from({ length: 5 }, (_, i) => ({
+        anyOf: Array.from(
+          { length: 4 },
+          (_, j) => ({ properties: { [`a${i}`]: { const: j + k } } }),
+        ),
+      })),
+    })),
+    depth: many(2, () => nested(70)),
+    "depth that can be": many(20, () => nested(25)),
+    recursion: many(
+      50,
+      () => ({ properties: { a: { $ref: "#" }, b: { $ref: "#/properties/a" } } }),
+    ),
+    "circles of nothing": many(9, () => ({ $ref: "#" })),
+    length: many(1, () => ({ description: "x".repeat(2 ** 20) })),
+  };
+  for (const [name, tools] of Object.entries(lists)) {
+    for (const tool_choice of ["auto", "required"]) {
+      const body = {
+        messages: [{ role: "user", content: "a" }],
+        tools,
+        tool_choice,
+        max_tokens: 2,
+      };
+      const response = await server.post(CHAT, body);
+      const text = await response.text();
+      assert([200, 400].includes(response.status), `${name}: ${text}`);
+      if (response.status === 400) assert(text.length < 1500, text);
+    }
+  }
+  await toolChat(server, { tool_choice: "required", max_tokens: 5 });
+});

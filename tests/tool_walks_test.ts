@@ -6,12 +6,13 @@ import { TOOL_FORMATS } from "../engine/chat/tools/formats.ts";
 import { GENERIC } from "../engine/chat/tools/generic.ts";
 import type { ToolFormat } from "../engine/chat/tools/tool_format.ts";
 import type { ToolUse } from "../engine/chat/tools/tool_use.ts";
+import type { Constraint } from "../engine/grammar/constraint.ts";
 import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 import { checkerOf, toolTokenizer, Walker } from "./tool_walks.ts";
 import { TOOLS } from "./tool_samples.ts";
 
 /** Walks of each kind. */
-const WALKS = Number(Deno.env.get("M40_TOOL_WALKS") ?? 6);
+const WALKS = Number(Deno.env.get("M40_TOOL_WALKS") ?? 4);
 const MOST_TOKENS = 800;
 
 /** Texts that are control tokens in the vocabularies of models. */
@@ -74,9 +75,10 @@ for (const format of [...TOOL_FORMATS, GENERIC]) {
     if (output === undefined) continue;
     const check = checkerOf(TOOLS);
     const liked = likedTokens(tokenizer, format, controls);
-    const walkerOf = (use: Partial<ToolUse>) =>
+    const walkerOf = (use: Partial<ToolUse>, content?: Constraint) =>
       new Walker({
         tokenizer,
+        content,
         format: output,
         use: { format, tools: TOOLS, choice: "required", parallel: true, ...use },
       });
@@ -101,6 +103,17 @@ for (const format of [...TOOL_FORMATS, GENERIC]) {
         if (!walk.ended) continue;
         assertEquals(walk.calls.map(({ name }) => name), ["get_weather"]);
         check(walk);
+      }
+    });
+
+    Deno.test(`${format.name} of ${kind}: a call, or what content has to be like`, () => {
+      const schema = { type: "object", properties: { ok: { type: "boolean" } }, required: ["ok"] };
+      const walker = walkerOf({ choice: "auto" }, { kind: "json_schema", schema });
+      for (let seed = 0; seed < WALKS; seed++) {
+        const walk = walker.walk(seed, MOST_TOKENS, liked);
+        if (!walk.ended) continue;
+        if (walk.calls.length > 0) check(walk);
+        else assertEquals(typeof JSON.parse(walk.text).ok, "boolean");
       }
     });
 
