@@ -1,5 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
+import fc from "fast-check";
 import type { ToolCallPiece } from "../engine/chat/mod.ts";
+import { TOOL_FORMATS } from "../engine/chat/tools/formats.ts";
 import type { ToolCallReader } from "../engine/chat/tools/tool_format.ts";
 import { type Sample, sampleName, SAMPLES, TOOLS } from "./tool_samples.ts";
 
@@ -85,5 +87,32 @@ Deno.test("what stands behind calls is content, but for white space", () => {
     const said = read(readerOf(sample), [...`${sample.text}\nThat is all.`]);
     assertEquals(parsed(said.calls), sample.calls);
     assertEquals(said.text.trim(), "That is all.", sampleName(sample));
+  }
+});
+
+Deno.test("readers make the same of any text however it comes, and fail on none", () => {
+  for (const format of TOOL_FORMATS) {
+    const texts = SAMPLES.filter((sample) => sample.format === format).map(({ text }) => text);
+    // Pieces of calls in any order, with what belongs to none of them between.
+    const parts = texts.flatMap((text) => text.match(/[\w.]+|\s+|<[^<>]*>|[^]/gu) ?? []);
+    const fragment = fc.oneof(
+      { weight: 6, arbitrary: fc.constantFrom(...parts, '"', "{", "}") },
+      { weight: 1, arbitrary: fc.string({ unit: "grapheme", maxLength: 4 }) },
+      { weight: 1, arbitrary: fc.constantFrom("\\", "'", "\\u12", "[".repeat(300), "{a:", "<") },
+    );
+    const text = fc.tuple(
+      fc.constantFrom("", ...format.openers(TOOLS), ...texts),
+      fc.nat(200),
+      fc.array(fragment, { maxLength: 12 }),
+    ).map(([begin, length, rest]) => begin.slice(0, length) + rest.join(""));
+    fc.assert(
+      fc.property(text, (text) => {
+        const whole = read(format.reader(TOOLS), [text]);
+        const single = read(format.reader(TOOLS), [...text]);
+        assertEquals(single.calls, whole.calls);
+        assertEquals(single.text, whole.text);
+      }),
+      { numRuns: 150, seed: 5 },
+    );
   }
 });
