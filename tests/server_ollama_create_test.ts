@@ -186,6 +186,7 @@ Deno.test(`fuzz: ${CASES} mutated bodies of /api/create are answered, and make n
   };
   const seedlings: Seedling[] = [
     ["/api/create", right],
+    ["/api/create", { ...right, from: "nobody" }],
     ["/api/create", { ...right, name: "made:b", stream: false, license: [], files: {} }],
   ];
   const check: Check = async (server, path, body) => {
