@@ -8,6 +8,15 @@ const ANSWERS = 4;
 const TIMES = Number(Deno.env.get("M40_SCHEMA_TIMES") ?? 1);
 const TOKENS = Number(Deno.env.get("M40_SCHEMA_TOKENS") ?? 60);
 
+/** Whether a number as it is written is a multiple; the validator divides doubles, and misses some large ones. */
+function isMultiple(text: string, of: number): boolean {
+  const scaled = (decimal: string) => {
+    const [whole, places = ""] = decimal.split(".");
+    return BigInt(whole + places.padEnd(20, "0"));
+  };
+  return scaled(text) % scaled(of.toFixed(10)) === 0n;
+}
+
 Deno.test("JSON Schema: what a model draws under the test suite's schemas is valid, as far as it is complete", async () => {
   const path = new URL("data/json_schema_suite/draft2020-12.json", import.meta.url);
   const suite: Record<string, { description: string; schema: unknown }[]> = JSON.parse(
@@ -65,7 +74,11 @@ Deno.test("JSON Schema: what a model draws under the test suite's schemas is val
           continue;
         }
         complete++;
-        assert(validate(JSON.parse(text)), `${where}: ${text}`);
+        const isValid = validate(JSON.parse(text)) ||
+          validate.errors!.every(({ keyword, params }) =>
+            keyword === "multipleOf" && isMultiple(text, params.multipleOf)
+          );
+        assert(isValid, `${where}: ${text}`);
       }
     }
   }
