@@ -173,7 +173,22 @@ Deno.test({
 
     assert((await Deno.stat(`/proc/${await Deno.readTextFile(waiting)}`)).isDirectory);
 
-    // Ctrl-C at the question is no; another conversation asks again.
+    // Another conversation asks again. What was pasted before the question is no answer to it, but the next message.
+    await type("/clear\r");
+    await prompt();
+    await type("Hello?\ry\r");
+    await question();
+    await type("n\r");
+    assertMatch((await prompt())[1], /The user did not allow this call.*I do without\./s);
+
+    // Ctrl-C at the question is no.
+    const pasted = join(folder, "pasted.json");
+    await type(`/save ${pasted}\r`);
+    await prompt();
+    const questions = JSON.parse(await Deno.readTextFile(pasted)).messages.filter(
+      ({ role }: { role: string }) => role === "user",
+    );
+    assertEquals(questions.map(({ content }: { content: string }) => content), ["Hello?", "y"]);
     await type("/clear\r");
     await prompt();
     await type("Hello?\r");
