@@ -171,6 +171,13 @@ Deno.test("without --allow-store-changes, and for a web page, nothing is made", 
   assertEquals(names(server).includes("new.gguf"), false);
 });
 
+Deno.test("several creations of one name at once wait for each other", async () => {
+  await using server = await startModels(OPTIONS);
+  const body = (system: string) => ({ model: "a", from: "llama", system });
+  await Promise.all(["1", "2", "3", "4", "5", "6"].map((system) => create(server, body(system))));
+  assertMatch((await show(server, "a")).system!, /^[1-6]$/);
+});
+
 const CASES = Math.ceil(Number(Deno.env.get("M40_FUZZ_CASES") ?? 4000) / 8);
 
 Deno.test(`fuzz: ${CASES} mutated bodies of /api/create are answered, and make nothing but models in the folder`, async () => {
@@ -197,7 +204,7 @@ Deno.test(`fuzz: ${CASES} mutated bodies of /api/create are answered, and make n
       assert(last.status === "success" || typeof last.error === "string", JSON.stringify(last));
     } else if (status === 200) assertEquals(await response.json(), { status: "success" });
     else {
-      assert([400, 404].includes(status), `${status}`);
+      assert([400, 404].includes(status), `${status} ${await response.clone().text()}`);
       const error = await readOllamaError(response, status);
       assert(error.length < 1500 && !error.includes("/tmp/"), error);
     }

@@ -51,6 +51,13 @@ type CreateStatus = z.output<typeof CreateStatus>;
 
 /** `POST /api/create`: a model with a system message and parameters of its own, out of another one's files. */
 export function createRoute(app: Hono<ServerEnv>, server: ServerContext, headers: Headers): void {
+  let before: Promise<void> = Promise.resolve();
+  // One after the other: two of the same name would find each other's files locked.
+  const inTurn = (work: () => Promise<void>) => {
+    const done = before.then(work);
+    before = done.catch(() => {});
+    return done;
+  };
   route(app, "/api/create", {
     POST: async (c) => {
       const catalogue = storeToChange(c, server);
@@ -63,7 +70,7 @@ export function createRoute(app: Hono<ServerEnv>, server: ServerContext, headers
       await catalogue.findInStore(name).catch(passNotFound);
       const creation = parseCreation(body.system || undefined, parametersOf(body));
       await checkTemplate(body, from, headers);
-      const work = () => create(server, name, from, creation);
+      const work = () => inTurn(() => create(server, name, from, creation));
       if (body.stream === false) {
         await work();
         return c.json({ status: "success" } satisfies CreateStatus);
