@@ -11,6 +11,7 @@ import answeringAnsweringJs from "./client/answering/answering.js" with { type: 
 import conversationConversationJs from "./client/conversation/conversation.js" with {
   type: "text",
 };
+import conversationMemoryStoreJs from "./client/conversation/memory_store.js" with { type: "text" };
 import conversationMessagesJs from "./client/conversation/messages.js" with { type: "text" };
 import conversationStoreJs from "./client/conversation/store.js" with { type: "text" };
 import conversationTitleJs from "./client/conversation/title.js" with { type: "text" };
@@ -89,6 +90,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "main.js": mainJs,
   "answering/answering.js": answeringAnsweringJs,
   "conversation/conversation.js": conversationConversationJs,
+  "conversation/memory_store.js": conversationMemoryStoreJs,
   "conversation/messages.js": conversationMessagesJs,
   "conversation/store.js": conversationStoreJs,
   "conversation/title.js": conversationTitleJs,

@@ -3,12 +3,15 @@ import { answered, browserTests, holds, openPage, say, texts } from "../page_fix
 import { pieces, scriptedServer } from "../scripted_answers.ts";
 import { startChat } from "../server_chat_fixture.ts";
 
+/** An answer ends where there is no more room for it, not where the model would end it at random. */
+const ENDLESS = { ignore_eos: true };
+
 browserTests("the page where things go wrong", {
   async "a key is asked for, a wrong one said to be wrong, and the right one kept for the tab"(
     browser,
   ) {
     await using server = await startChat({ app: { apiKey: "secret" } });
-    await using opened = await openPage(browser, server.url, { wait: false });
+    await using opened = await openPage(browser, server.url, { wait: false, fields: ENDLESS });
     const { page } = opened;
     await page.waitForSelector("#key-dialog[open]");
     assertEquals(await page.innerText("#key-reason"), "This server needs an API key.");
@@ -34,7 +37,7 @@ browserTests("the page where things go wrong", {
 
   async "without a key the page says so, and asks again when something is sent"(browser) {
     await using server = await startChat({ app: { apiKey: "secret" } });
-    await using opened = await openPage(browser, server.url, { wait: false });
+    await using opened = await openPage(browser, server.url, { wait: false, fields: ENDLESS });
     const { page } = opened;
     await page.waitForSelector("#key-dialog[open]");
     await page.press("#key", "Escape");
@@ -76,7 +79,7 @@ browserTests("the page where things go wrong", {
 
   async "an answer that a reload interrupts stays, as one that was interrupted"(browser) {
     await using server = await startChat({ contextLength: 4096 });
-    await using opened = await openPage(browser, server.url, { fields: { ignore_eos: true } });
+    await using opened = await openPage(browser, server.url, { fields: ENDLESS });
     const { page } = opened;
     await say(page, "Hello");
     await holds(page, `document.querySelector(".assistant .content")?.innerText.length > 40`);
@@ -88,9 +91,23 @@ browserTests("the page where things go wrong", {
     await server.engine.idle();
   },
 
+  async "where the browser keeps nothing the page says so, and works"(browser) {
+    await using server = await startChat();
+    const script = "indexedDB.open = () => { throw new DOMException('no', 'SecurityError'); };";
+    await using opened = await openPage(browser, server.url, { script, fields: ENDLESS });
+    const { page } = opened;
+    assertMatch(await page.innerText("#problem"), /keeps no conversations/);
+    await say(page, "Hello");
+    await answered(page);
+    assert((await texts(page))[1].length > 10);
+    await page.click("#new-conversation");
+    await page.click("#conversations .conversation:not([aria-current])");
+    await holds(page, `document.querySelector(".user .content")?.innerText === "Hello"`);
+  },
+
   async "an error of the server is shown in its words, and the conversation goes on"(browser) {
     await using server = await startChat();
-    await using opened = await openPage(browser, server.url);
+    await using opened = await openPage(browser, server.url, { fields: ENDLESS });
     const { page } = opened;
     await say(page, "long ".repeat(400));
     await answered(page);

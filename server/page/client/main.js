@@ -1,4 +1,5 @@
 import { Conversation } from "./conversation/conversation.js";
+import { MemoryStore } from "./conversation/memory_store.js";
 import { ConversationStore } from "./conversation/store.js";
 import { byId } from "./dom.js";
 import { servedTools } from "./server/served_tools.js";
@@ -15,7 +16,8 @@ import { CardView } from "./view/card_view.js";
 /** @typedef {import("./conversation/conversation.js").ConversationRecord} ConversationRecord */
 
 setUpKeyDialog();
-const store = await ConversationStore.open();
+/** @type {ConversationStore | MemoryStore} */
+const store = await ConversationStore.open().catch(() => new MemoryStore());
 const sidebar = new Drawer(byId("sidebar"), byId("open-sidebar"), true);
 const settingsDrawer = new Drawer(byId("settings"), byId("open-settings"), false);
 const models = new ModelsMenu((problem) => chat.composer.complain(problem));
@@ -49,7 +51,12 @@ new CardView().start();
 async function keep(conversation) {
   // A reload shows the same conversation again.
   if (conversation === chat.conversation) history.replaceState(null, "", `#${conversation.id}`);
-  await store.put(conversation.record);
+  try {
+    await store.put(conversation.record);
+  } catch (error) {
+    const { message } = /** @type {Error} */ (error);
+    chat.composer.complain(`The browser cannot keep this conversation: ${message}`);
+  }
   await showList();
 }
 
@@ -99,4 +106,9 @@ await models.refresh();
 await servedTools.refresh();
 // What is shown may have calls of them.
 chat.refresh();
+if (store instanceof MemoryStore) {
+  chat.composer.complain(
+    "This browser keeps no conversations here: export those that you want to keep.",
+  );
+}
 document.body.dataset.ready = "true";

@@ -26,5 +26,5 @@ import { requestJson } from "./request.js";
 
 /** @returns {Promise<CardState>} */
 export function cardState() {
-  return requestJson("slots");
+  return requestJson("slots", { asks: false });
 }

@@ -29,10 +29,20 @@ export function whenKeyIsNeeded(ask) {
 }
 
 /**
+ * What a request has beside its path.
+ *
+ * @typedef {object} RequestOptions
+ * @property {unknown} [body]
+ * @property {string} [method]
+ * @property {AbortSignal} [signal]
+ * @property {boolean} [asks]  False where nobody waits for the answer: then nobody is asked for the key
+ */
+
+/**
  * Sends a request to the server that the page came from, with the key; asks for the key where it is wanted.
  *
  * @param {string} path  Relative to the page
- * @param {{body?: unknown, method?: string, signal?: AbortSignal}} [options]
+ * @param {RequestOptions} [options]
  * @returns {Promise<Response>}  One whose status is 200 to 299
  * @throws {ServerError}
  */
@@ -42,7 +52,7 @@ export async function request(path, options = {}) {
     const response = await send(path, options, sent);
     if (response.ok) return response;
     const error = await errorOf(response);
-    if (response.status !== 401) throw error;
+    if (response.status !== 401 || options.asks === false) throw error;
     // Another request may have got a key meanwhile.
     if (apiKey() === sent) await askForKey(sent !== undefined);
   }
@@ -50,7 +60,7 @@ export async function request(path, options = {}) {
 
 /**
  * @param {string} path
- * @param {{body?: unknown, method?: string, signal?: AbortSignal}} [options]
+ * @param {RequestOptions} [options]
  * @returns {Promise<any>}
  */
 export async function requestJson(path, options = {}) {
@@ -64,7 +74,7 @@ export async function requestJson(path, options = {}) {
 
 /**
  * @param {string} path
- * @param {{body?: unknown, method?: string, signal?: AbortSignal}} options
+ * @param {RequestOptions} options
  * @param {string | undefined} key
  */
 async function send(path, { body, method, signal }, key) {

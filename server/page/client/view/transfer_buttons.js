@@ -1,12 +1,15 @@
 import { exportText, importText } from "../conversation/transfer.js";
 import { button, byId, element } from "../dom.js";
 
-/** @typedef {import("../conversation/store.js").ConversationStore} ConversationStore */
+/**
+ * @typedef {import("../conversation/store.js").ConversationStore} ConversationStore
+ * @typedef {import("../conversation/memory_store.js").MemoryStore} MemoryStore
+ */
 
 /**
  * The buttons that write all conversations into a file, and read such files.
  *
- * @param {ConversationStore} store
+ * @param {ConversationStore | MemoryStore} store
  * @param {{imported: () => void, complain: (problem: string) => void}} surroundings
  */
 export function transferButtons(store, { imported, complain }) {
