@@ -118,17 +118,17 @@ async function workOfPieces() {
     const most = [];
     let changed = 0;
     let nodes = 0;
-    for (const length of [20_000, 80_000]) {
+    for (const length of [16_000, 48_000]) {
       const text = (starts[kind] ?? "") + part.repeat(Math.ceil(length / part.length));
       const container = document.createElement("div");
       const renderer = new StreamRenderer(container);
       const observer = new MutationObserver(() => {});
       observer.observe(container, { subtree: true, childList: true, characterData: true });
       let max = 0;
-      for (let at = 0; at < text.length; at += 100) {
+      for (let at = 0; at < text.length; at += 200) {
         const before = renderer.work;
         observer.takeRecords();
-        renderer.append(text.slice(at, at + 100));
+        renderer.append(text.slice(at, at + 200));
         if (at > text.length / 2) {
           const records = observer.takeRecords();
           const sum = (list) => records.reduce((sum, record) => sum + record[list].length, 0);

@@ -12,39 +12,41 @@ const ANSWER =
 browserTests("the page for everybody", {
   async "axe finds nothing serious, light and dark, wide and narrow"(browser) {
     await using server = await startChat();
-    for (const colorScheme of ["light", "dark"] as const) {
-      for (const viewport of [{ width: 1280, height: 800 }, { width: 375, height: 720 }]) {
-        await using scripted = scriptedServer(server, [
-          (function* () {
-            yield { reasoning_content: "Let me think." };
-            yield* pieces(ANSWER);
-          })(),
-          [{
-            tool_calls: [{
-              index: 0,
-              id: "call_1",
-              type: "function",
-              function: { name: "get_weather", arguments: "{}" },
-            }],
+    const looks = [
+      { colorScheme: "light", viewport: { width: 1280, height: 800 } },
+      { colorScheme: "dark", viewport: { width: 375, height: 720 } },
+    ] as const;
+    for (const { colorScheme, viewport } of looks) {
+      await using scripted = scriptedServer(server, [
+        (function* () {
+          yield { reasoning_content: "Let me think." };
+          yield* pieces(ANSWER);
+        })(),
+        [{
+          tool_calls: [{
+            index: 0,
+            id: "call_1",
+            type: "function",
+            function: { name: "get_weather", arguments: "{}" },
           }],
-        ]);
-        await using opened = await openPage(browser, scripted.url, { colorScheme, viewport });
-        const { page } = opened;
-        await say(page, "Hello");
-        await answered(page);
-        await page.click(".assistant summary");
-        await say(page, "And a call");
-        await answered(page);
-        await page.evaluate(axe);
-        await findNothing(page, `${colorScheme}, ${viewport.width}`);
-        await page.click("#open-settings");
-        await page.click("text=Add a tool");
-        await findNothing(page, `${colorScheme}, ${viewport.width}, settings`);
-        if (viewport.width < 500) {
-          await page.click("#close-settings");
-          await page.click("#open-sidebar");
-          await findNothing(page, `${colorScheme}, ${viewport.width}, sidebar`);
-        }
+        }],
+      ]);
+      await using opened = await openPage(browser, scripted.url, { colorScheme, viewport });
+      const { page } = opened;
+      await say(page, "Hello");
+      await answered(page);
+      await page.click(".assistant summary");
+      await say(page, "And a call");
+      await answered(page);
+      await page.evaluate(axe);
+      await findNothing(page, `${colorScheme}, ${viewport.width}`);
+      await page.click("#open-settings");
+      await page.click("text=Add a tool");
+      await findNothing(page, `${colorScheme}, ${viewport.width}, settings`);
+      if (viewport.width < 500) {
+        await page.click("#close-settings");
+        await page.click("#open-sidebar");
+        await findNothing(page, `${colorScheme}, ${viewport.width}, sidebar`);
       }
     }
   },

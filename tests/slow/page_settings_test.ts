@@ -138,6 +138,7 @@ browserTests("the page's settings", {
     }
     await page.setInputFiles("#import-file", path);
     await page.click("#conversations .conversation");
+    await page.waitForSelector(".assistant .content");
     assertEquals(await texts(page), before);
     assertEquals(await page.innerText(".assistant .count"), "2 / 2");
     assert((await page.title()) === "Hello");
