@@ -162,6 +162,47 @@ Deno.test("a rule that may begin with itself, that is missing or that never ends
   }
 });
 
+Deno.test("a class without characters, of surrogates alone as well, is no way on, and no crash of who names its rule", () => {
+  const ending: Expression = { kind: "literal", text: "c".repeat(300) };
+  const empty: Expression[] = [
+    { kind: "characters", ranges: [[0xd800, 0xdfff]] },
+    { kind: "characters", ranges: [[0xdfff, 0xdfff], [0xd900, 0xd901]] },
+    { kind: "characters", ranges: [[0, 0xd7ff], [0xe000, 0x10ffff]], negated: true },
+    { kind: "characters", ranges: [] },
+    parseRegex("[^\\s\\S]"),
+    parseRegex("\\p{Surrogate}"),
+  ];
+  for (const none of empty) {
+    const error = assertThrows(() => new Automaton(grammarOf(none)), M40Error);
+    assert(/no text matches the rule "root"/.test(error.message), error.message);
+    const rules = new Map<string, Expression>([
+      // Too long to be put where it is named.
+      ["never", { kind: "sequence", items: [none, ending] }],
+      ["led", { kind: "sequence", items: [none, { kind: "rule", name: "ending" }] }],
+      ["ending", ending],
+    ]);
+    for (const name of ["never", "led"]) {
+      const named: Expression = { kind: "rule", name };
+      const items: Expression[] = [{ kind: "literal", text: "a" }, named];
+      const options: Expression[] = [
+        named,
+        { kind: "sequence", items },
+        {
+          kind: "sequence",
+          items: [{ kind: "literal", text: "b" }, { kind: "repeat", item: named, least: 0 }],
+        },
+      ];
+      const automaton = new Automaton({
+        root: "root",
+        rules: new Map([...rules, ["root", { kind: "choice", options }]]),
+      });
+      assert(matches(automaton, "b"));
+      for (const text of ["a", "c", "bc", "\ufffd"]) assert(!mayBegin(automaton, text), text);
+      for (const { frame } of automaton.start.items) automaton.framesBehind(frame);
+    }
+  }
+});
+
 Deno.test("hostile grammars end in an error or in a decision, and soon", () => {
   const of = (pattern: string) => new Automaton(grammarOf(parseRegex(pattern)));
   const options = (count: number) =>

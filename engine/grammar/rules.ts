@@ -1,6 +1,7 @@
 import { invalidGrammar, tooLarge } from "./errors.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { TOKEN_BYTES } from "./token_terminals.ts";
+import { hasCharacter } from "./utf8_ranges.ts";
 
 /** How deep expressions may be nested. */
 export const MOST_NESTING = 250;
@@ -36,6 +37,8 @@ interface Rule {
  */
 export class Rules {
   private readonly rules = new Map<string, Rule>();
+  /** Whether classes have any character: rules are looked at again and again. */
+  private readonly inhabited = new Map<Expression, boolean>();
   private looks = 0;
 
   /** @throws {M40Error} "invalid_request" naming the rule that is missing or left-recursive, or what is too large. */
@@ -49,7 +52,8 @@ export class Rules {
     );
     if (!this.get(grammar.root).productive) {
       throw invalidGrammar(
-        `no text matches the rule "${grammar.root}": it never ends. Give it an alternative without recursion.`,
+        `no text matches the rule "${grammar.root}": it never ends, or wants a character of a class that has ` +
+          "none. Give it an alternative without recursion and without such a class.",
       );
     }
     this.rankAll();
@@ -90,10 +94,13 @@ export class Rules {
     this.countLook();
     switch (expression.kind) {
       case "literal":
-      case "characters":
       case "token":
       case "until":
         return true;
+      case "characters": {
+        const { ranges, negated } = expression;
+        return this.inhabited.getOrInsertComputed(expression, () => hasCharacter(ranges, negated));
+      }
       case "sequence":
         return expression.items.every((item) => this.isProductive(item));
       case "choice":

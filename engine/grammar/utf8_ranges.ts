@@ -22,6 +22,11 @@ export function normalizeRanges(
   return (negated ? complement(merged) : merged).flatMap(withoutSurrogates);
 }
 
+/** Whether any character is in one of these ranges; negated, in none. Surrogates are no characters. */
+export function hasCharacter(ranges: readonly CodePointRange[], negated = false): boolean {
+  return normalizeRanges(ranges, negated).length > 0;
+}
+
 function complement(ranges: readonly CodePointRange[]): CodePointRange[] {
   const others: CodePointRange[] = [];
   let next = 0;

@@ -4,6 +4,7 @@
  * @module
  */
 import type { Expression, Grammar } from "../grammar.ts";
+import { hasCharacter } from "../utf8_ranges.ts";
 import { choice, EMPTY, NOTHING, sequence } from "./expressions.ts";
 import { refusal } from "./limits.ts";
 
@@ -39,7 +40,7 @@ function productiveRules(rules: ReadonlyMap<string, Expression>): ReadonlySet<st
       case "until":
         return true;
       case "characters":
-        return expression.negated === true || expression.ranges.length > 0;
+        return hasCharacter(expression.ranges, expression.negated);
       case "sequence":
         return expression.items.every(ends);
       case "choice":
