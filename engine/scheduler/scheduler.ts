@@ -4,16 +4,15 @@ import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
+import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { States } from "./states.ts";
-import { outputError, stepOf, type Turn, turnOf } from "./turn.ts";
+import { stepOf, type Turn, turnOf } from "./turn.ts";
 
-/** Tokens that are taken in after one that was drawn because nothing else is allowed, at most. */
-const MOST_CERTAIN_TOKENS = 32;
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
 
@@ -42,6 +41,7 @@ export class Scheduler {
   private readonly moves: PageMoves;
   private readonly states?: States;
   private readonly deliveries: Deliveries;
+  private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly now: () => number;
   private loop?: Promise<void>;
@@ -77,6 +77,7 @@ export class Scheduler {
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
     );
+    this.outcomes = new Outcomes(this.roster, this.deliveries, counts, states);
     this.chunks = new ChunkBudget(
       options.chunkMs,
       options.stepTokens,
@@ -211,12 +212,12 @@ export class Scheduler {
       if (isDeviceLoss(error)) throw error;
       // Whatever was wrong with it, the others had no part in it.
       for (const { sequence } of turns) {
-        if (sequence.runs) this.conclude(sequence, asM40Error(error));
+        if (sequence.runs) this.outcomes.conclude(sequence, asM40Error(error));
       }
       return true;
     }
     this.lastResult = this.now();
-    this.commit(turns, outputs);
+    this.outcomes.take(turns, outputs);
     this.report(turns, this.lastResult - start, gapMilliseconds);
     return true;
   }
@@ -226,7 +227,7 @@ export class Scheduler {
     try {
       return stepOf(turn);
     } catch (error) {
-      this.conclude(turn.sequence, asM40Error(error));
+      this.outcomes.conclude(turn.sequence, asM40Error(error));
       return undefined;
     }
   }
@@ -331,87 +332,6 @@ export class Scheduler {
     }
   }
 
-  private commit(turns: readonly Turn[], outputs: readonly StepOutput[]): void {
-    let first = 0;
-    for (const turn of turns) {
-      // It may have been cancelled meanwhile.
-      if (turn.sequence.runs) this.take(turn, outputs, first);
-      first += turn.outputs;
-    }
-  }
-
-  /**
-   * Takes in what a sequence's turn gave: its rows, the token after the last one, and then a token more for
-   * each guess that was right. The others are forgotten. Its outputs are those from `first` on.
-   */
-  private take(turn: Turn, outputs: readonly StepOutput[], first: number): void {
-    const { sequence, count, guesses } = turn;
-    if (sequence.drawn === 0) this.counts.promptTokens += count;
-    if (sequence.hidden !== undefined) return this.takeHidden(turn, outputs, first);
-    const failed = turn.outputs > 0 && outputs[first].status !== "ok";
-    // The state that is written is the one after all of them.
-    const together = this.states !== undefined && guesses.length > 0;
-    // What gave such logits is nothing to be shared.
-    if (!failed && !together) this.roster.advance(sequence, count);
-    for (let i = 0; i < turn.outputs; i++) {
-      const { status, sample } = outputs[first + i];
-      if (status !== "ok") {
-        const place = `token ${sequence.drawn + 1} of the answer`;
-        return this.conclude(sequence, outputError(status, place));
-      }
-      const complete = sequence.append(sample!);
-      this.counts.generatedTokens++;
-      this.deliveries.addSample(sequence, sample!);
-      if (together && i === guesses.length) this.roster.advance(sequence, count + i);
-      if (complete) return this.conclude(sequence);
-      if (guesses[i] !== sample!.token) break;
-      this.counts.guessedTokens++;
-      if (!together) this.roster.advance(sequence, 1);
-    }
-    if (together && sequence.left > 1) this.states!.retreat(sequence);
-    if (guesses.length > 0) this.roster.trim(sequence);
-    if (turn.outputs > 0) this.takeCertain(sequence);
-  }
-
-  /** Takes in the tokens that come next whatever the model says; the next step computes them together. */
-  private takeCertain(sequence: Sequence): void {
-    try {
-      for (let i = 0; i < MOST_CERTAIN_TOKENS; i++) {
-        const token = sequence.certain();
-        if (token === undefined) return;
-        const sample = { token, logprob: NaN, top: [] };
-        const complete = sequence.append(sample);
-        sequence.uncomputed++;
-        this.counts.generatedTokens++;
-        this.counts.certainTokens++;
-        this.deliveries.addSample(sequence, sample);
-        if (complete) return this.conclude(sequence);
-      }
-    } catch (error) {
-      this.conclude(sequence, asM40Error(error));
-    }
-  }
-
-  /** Takes in the hidden states that a sequence's turn gave; with the last of them it is complete. */
-  private takeHidden(turn: Turn, outputs: readonly StepOutput[], first: number): void {
-    const { sequence, count } = turn;
-    const given = outputs.slice(first, first + turn.outputs);
-    const end = sequence.computed + count;
-    for (const [i, { status }] of given.entries()) {
-      if (status === "ok") continue;
-      const place = `token ${end - turn.outputs + i + 1} of the text`;
-      return this.conclude(sequence, outputError(status, place));
-    }
-    try {
-      for (const { values } of given) sequence.hidden!.take(values!);
-    } catch (error) {
-      return this.conclude(sequence, asM40Error(error));
-    }
-    sequence.hiddenTaken = Math.max(sequence.hiddenTaken, end);
-    this.roster.advance(sequence, count);
-    if (sequence.left === 0) this.conclude(sequence);
-  }
-
   private report(
     turns: readonly Turn[],
     milliseconds: number,
@@ -434,12 +354,6 @@ export class Scheduler {
     }
   }
 
-  /** Nothing comes of a sequence any more; its listener is told after what was drawn. */
-  private conclude(sequence: Sequence, error?: unknown): void {
-    this.roster.finish(sequence);
-    this.deliveries.addEnd(sequence, error);
-  }
-
   /** Nothing comes of a sequence any more; its listener is told at once. */
   private end(sequence: Sequence, error?: unknown): void {
     if (sequence.state !== "finished") this.roster.finish(sequence);
@@ -450,7 +364,7 @@ export class Scheduler {
   private fail(error: unknown): void {
     const known = asM40Error(error);
     if (isDeviceLoss(known)) this.failure = known;
-    for (const sequence of this.sequences()) this.conclude(sequence, known);
+    for (const sequence of this.sequences()) this.outcomes.conclude(sequence, known);
     this.notice();
   }
 }
