@@ -30,6 +30,7 @@ browserTests("the page's chat", {
     const { page } = opened;
     await say(page, "Hello");
     await holds(page, `document.querySelector(".assistant .content").innerText.length > 40`);
+    assertEquals(await page.locator(".notice:visible").count(), 0, "while it comes");
     await page.click("#stop");
     await answered(page);
     const stopped = (await texts(page))[1];

@@ -82,9 +82,7 @@ export class MessageView {
     } else this.content.textContent = message.content;
     this.reasoning.hidden = !message.reasoning;
     this.calls.show(message.calls ?? []);
-    this.notice.textContent = noticeOf(message);
-    this.notice.hidden = this.notice.textContent === "";
-    this.notice.classList.toggle("problem", message.finish === "failed");
+    this.tellEnd();
   }
 
   /** Takes a piece that {@link draw} is to show. @param {AnswerPiece} piece */
@@ -115,11 +113,19 @@ export class MessageView {
     this.reasoningRenderer?.finish();
   }
 
+  /** Says how the answer ended, where that is worth a word. */
+  tellEnd() {
+    this.notice.textContent = noticeOf(this.message);
+    this.notice.hidden = this.notice.textContent === "";
+    this.notice.classList.toggle("problem", this.message.finish === "failed");
+  }
+
   /** The answer begins. */
   begin() {
     this.show();
     this.element.setAttribute("aria-busy", "true");
     this.tools.hidden = true;
+    this.notice.hidden = true;
   }
 
   /** The answer has ended: everything is shown as it is to stay. */
@@ -129,9 +135,7 @@ export class MessageView {
     this.element.removeAttribute("aria-busy");
     this.tools.hidden = false;
     this.calls.show(this.message.calls ?? []);
-    this.notice.textContent = noticeOf(this.message);
-    this.notice.hidden = this.notice.textContent === "";
-    this.notice.classList.toggle("problem", this.message.finish === "failed");
+    this.tellEnd();
   }
 
   /**
