@@ -33,6 +33,10 @@ export type Check = (
   body: string | Uint8Array<ArrayBuffer>,
 ) => Promise<number>;
 
+/** A template for conversations of any kind: the test model's context is short. */
+export const SHORT_TEMPLATE = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
+  "{% if enable_thinking %}<think>{% endif %}";
+
 /** Values that have broken programs before. */
 const VALUES: readonly unknown[] = [
   null,
@@ -213,13 +217,4 @@ export async function fuzz(
   assertEquals({ running, waiting, failed }, { running: 0, waiting: 0, failed: undefined });
   const response = await server.post("/v1/generate", { prompt: "Hello", max_tokens: 3 });
   assertEquals(response.status, 200, await response.text());
-}
-
-/** Sends a body. Not a measure of speed: an answer that never comes is a failure and no test that hangs. */
-export function send(
-  server: TestServer,
-  path: string,
-  body: string | Uint8Array<ArrayBuffer>,
-): Promise<Response> {
-  return server.post(path, "", { body, signal: AbortSignal.timeout(120_000) });
 }

@@ -1,9 +1,8 @@
-import { assert } from "@std/assert";
 import { MessageObject, TokenCount } from "../server/anthropic/answer_schemas.ts";
-import { CASES, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { checkOf, isEventStream } from "./fuzz_answers.ts";
+import { CASES, fuzz, type Seedling, SHORT_TEMPLATE } from "./fuzz_bodies.ts";
 import { readAnthropicError, readMessageEvents } from "./server_anthropic_fixture.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
-import type { TestServer } from "./server_fixture.ts";
 
 const COUNT = "/v1/messages/count_tokens";
 const TEXT = { type: "text", text: "Hé" };
@@ -109,29 +108,17 @@ const VALUES: readonly unknown[] = [
   { format: { type: "json_schema", schema: {} } },
 ];
 
-/** Sends a body and checks that the answer is one that a client of Anthropic's can live with. */
-async function check(
-  server: TestServer,
-  path: string,
-  body: string | Uint8Array<ArrayBuffer>,
-): Promise<number> {
-  const response = await send(server, path, body);
-  const { status } = response;
-  if (status !== 200) {
-    assert([400, 404, 429].includes(status), `${status}: ${await response.clone().text()}`);
-    const { message } = await readAnthropicError(response, status);
-    assert(message.length < 1000, "an error is short whatever was sent");
-  } else if (response.headers.get("content-type") === "text/event-stream") {
-    readMessageEvents(await response.text());
-  } else {
-    (path === COUNT ? TokenCount : MessageObject).parse(await response.json());
-  }
-  return status;
-}
+/** An answer that a client of Anthropic's can live with. */
+const check = checkOf({
+  refusals: [400, 404, 429],
+  readRefusal: async (response, status) => (await readAnthropicError(response, status)).message,
+  async readAnswer(response, path) {
+    if (isEventStream(response)) readMessageEvents(await response.text());
+    else (path === COUNT ? TokenCount : MessageObject).parse(await response.json());
+  },
+});
 
 Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx or 4xx in Anthropic's shape`, async () => {
-  const template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
-    "{% if enable_thinking %}<think>{% endif %}";
-  await using server = await startChat({}, template);
+  await using server = await startChat({}, SHORT_TEMPLATE);
   await fuzz(server, SEEDLINGS, check, VALUES);
 });

@@ -2,7 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { Shown } from "../server/ollama/show.ts";
-import { type Check, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { checkOf } from "./fuzz_answers.ts";
+import { fuzz, type Seedling } from "./fuzz_bodies.ts";
 import { readLines, readOllamaError } from "./ollama_fixture.ts";
 import type { TestServer } from "./server_fixture.ts";
 import { type ModelServer, startModels } from "./server_models_fixture.ts";
@@ -196,20 +197,21 @@ Deno.test(`fuzz: ${CASES} mutated bodies of /api/create are answered, and make n
     ["/api/create", { ...right, from: "nobody" }],
     ["/api/create", { ...right, name: "made:b", stream: false, license: [], files: {} }],
   ];
-  const check: Check = async (server, path, body) => {
-    const response = await send(server, path, body);
-    const { status } = response;
-    if (status === 200 && response.headers.get("content-type") === "application/x-ndjson") {
-      const last = (await readLines(response)).at(-1);
-      assert(last.status === "success" || typeof last.error === "string", JSON.stringify(last));
-    } else if (status === 200) assertEquals(await response.json(), { status: "success" });
-    else {
-      assert([400, 404].includes(status), `${status} ${await response.clone().text()}`);
+  const check = checkOf({
+    refusals: [400, 404],
+    mostCharacters: 1499,
+    async readRefusal(response, status) {
       const error = await readOllamaError(response, status);
-      assert(error.length < 1500 && !error.includes("/tmp/"), error);
-    }
-    return status;
-  };
+      assert(!error.includes("/tmp/"), error);
+      return error;
+    },
+    async readAnswer(response) {
+      if (response.headers.get("content-type") === "application/x-ndjson") {
+        const last = (await readLines(response)).at(-1);
+        assert(last.status === "success" || typeof last.error === "string", JSON.stringify(last));
+      } else assertEquals(await response.json(), { status: "success" });
+    },
+  });
   const names = [
     "../made",
     "made/b",

@@ -1,12 +1,11 @@
-import { assert } from "@std/assert";
 import { OllamaChat, OllamaChatPiece } from "../server/ollama/chat.ts";
 import { OllamaEmbedding, OllamaEmbeddings } from "../server/ollama/embed.ts";
 import { OllamaGenerated, OllamaGeneratedPiece } from "../server/ollama/generate.ts";
 import { Shown } from "../server/ollama/show.ts";
-import { CASES, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { checkOf } from "./fuzz_answers.ts";
+import { CASES, fuzz, type Seedling, SHORT_TEMPLATE } from "./fuzz_bodies.ts";
 import { readLines, readOllamaError } from "./ollama_fixture.ts";
 import { startChat } from "./server_chat_fixture.ts";
-import type { TestServer } from "./server_fixture.ts";
 
 const SHOW = "/api/show";
 const EMBED = "/api/embed";
@@ -119,36 +118,25 @@ const VALUES: readonly unknown[] = [
   "1h",
 ];
 
-/** Sends a body and checks that the answer is one that a client of Ollama's can live with. */
-async function check(
-  server: TestServer,
-  path: string,
-  body: string | Uint8Array<ArrayBuffer>,
-): Promise<number> {
-  const response = await send(server, path, body);
-  const { status } = response;
-  if (status !== 200) {
-    assert([400, 404, 503].includes(status), `${status}: ${await response.clone().text()}`);
-    const message = await readOllamaError(response, status);
-    assert(message.length < 1000, "an error is short whatever was sent");
-    return status;
-  }
-  const [whole, piece] = path === "/api/chat"
-    ? [OllamaChat, OllamaChatPiece]
-    : [OllamaGenerated, OllamaGeneratedPiece];
-  if (response.headers.get("content-type") === "application/x-ndjson") {
-    const lines = await readLines(response);
-    whole.parse(lines.pop());
-    for (const line of lines) piece.parse(line);
-  } else {
-    (WHOLE[path] ?? whole).parse(await response.json());
-  }
-  return status;
-}
+/** An answer that a client of Ollama's can live with. */
+const check = checkOf({
+  refusals: [400, 404, 503],
+  readRefusal: readOllamaError,
+  async readAnswer(response, path) {
+    const [whole, piece] = path === "/api/chat"
+      ? [OllamaChat, OllamaChatPiece]
+      : [OllamaGenerated, OllamaGeneratedPiece];
+    if (response.headers.get("content-type") === "application/x-ndjson") {
+      const lines = await readLines(response);
+      whole.parse(lines.pop());
+      for (const line of lines) piece.parse(line);
+    } else {
+      (WHOLE[path] ?? whole).parse(await response.json());
+    }
+  },
+});
 
 Deno.test(`fuzz: ${CASES} mutated bodies are answered with 2xx, 4xx or as busy in Ollama's shape`, async () => {
-  const template = "{% for m in messages %}{{ m.role }}{{ m.content }}{% endfor %}" +
-    "{% if enable_thinking %}<think>{% endif %}";
-  await using server = await startChat({}, template);
+  await using server = await startChat({}, SHORT_TEMPLATE);
   await fuzz(server, SEEDLINGS, check, VALUES);
 });

@@ -1,8 +1,9 @@
 import { assert, assertEquals } from "@std/assert";
 import { InputTokens, ResponseObject } from "../server/openai/responses/response_schemas.ts";
-import { CASES as MANY, fuzz, type Seedling, send } from "./fuzz_bodies.ts";
+import { checkOf, isEventStream } from "./fuzz_answers.ts";
+import { CASES as MANY, fuzz, type Seedling } from "./fuzz_bodies.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
-import { readError, type TestServer } from "./server_fixture.ts";
+import { readError } from "./server_fixture.ts";
 import { assembled, readResponseEvents } from "./server_responses_fixture.ts";
 
 const RESPONSES = "/v1/responses";
@@ -116,32 +117,26 @@ const VALUES: readonly unknown[] = [
   "resp_1",
 ];
 
-/** Sends a body and checks that the answer is one that a client of OpenAI's can live with. */
-async function check(
-  server: TestServer,
-  path: string,
-  body: string | Uint8Array<ArrayBuffer>,
-): Promise<number> {
-  const response = await send(server, path, body);
-  const { status } = response;
-  if (status !== 200) {
-    assert([400, 404, 429].includes(status), `${status}: ${await response.clone().text()}`);
-    const { message } = await readError(response, status);
-    assert(message.length < 1000, "an error is short whatever was sent");
-  } else if (response.headers.get("content-type") === "text/event-stream") {
-    const { status } = assembled(readResponseEvents(await response.text()));
-    assert(status === "completed" || status === "incomplete", status);
-  } else if (path === COUNT) {
-    InputTokens.parse(await response.json());
-  } else {
-    const made = ResponseObject.parse(await response.json());
-    if (made.store) {
-      const kept = await fetch(`${server.url}${RESPONSES}/${made.id}`);
-      assertEquals(await kept.json(), made);
+/** An answer that a client of OpenAI's can live with. */
+const check = checkOf({
+  refusals: [400, 404, 429],
+  readRefusal: async (response, status) => (await readError(response, status)).message,
+  async readAnswer(response, path, server) {
+    if (isEventStream(response)) {
+      const { status } = assembled(readResponseEvents(await response.text()));
+      assert(status === "completed" || status === "incomplete", status);
+      return;
     }
-  }
-  return status;
-}
+    if (path === COUNT) {
+      InputTokens.parse(await response.json());
+      return;
+    }
+    const made = ResponseObject.parse(await response.json());
+    if (!made.store) return;
+    const kept = await fetch(`${server.url}${RESPONSES}/${made.id}`);
+    assertEquals(await kept.json(), made);
+  },
+});
 
 // Few where nobody asks for more: tests/slow has more of them.
 const CASES = Deno.env.has("M40_FUZZ_CASES") ? MANY : 600;
