@@ -6,6 +6,7 @@
  */
 import Anthropic from "@anthropic-ai/sdk";
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { checkCall, TIME, WEATHER } from "./weather_tool.ts";
 
 /** A server, and a model of it that chats. */
 export interface ExercisedServer {
@@ -126,22 +127,10 @@ async function exerciseThinking(client: Anthropic, asked: Create): Promise<void>
   }
 }
 
-const TOOLS: Anthropic.Tool[] = [{
-  name: "weather",
-  description: "What the weather is.",
-  input_schema: {
-    type: "object",
-    properties: {
-      city: { enum: ["Paris", "Rome"] },
-      days: { type: "integer", minimum: 1, maximum: 9 },
-    },
-    required: ["city", "days"],
-    additionalProperties: false,
-  },
-}, {
-  name: "time",
-  input_schema: { type: "object", properties: {}, additionalProperties: false },
-}];
+const TOOLS: Anthropic.Tool[] = [
+  { name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.parameters },
+  { name: TIME.name, input_schema: TIME.parameters },
+];
 
 /** An agent of several turns: each calls a tool, streamed and not by turns, and gets what came of it. */
 async function exerciseTools(client: Anthropic, asked: Create): Promise<void> {
@@ -160,12 +149,7 @@ async function exerciseTools(client: Anthropic, asked: Create): Promise<void> {
     assert(calls.length >= 1);
     for (const { name, input, id } of calls) {
       assert(id !== "");
-      if (name === "time") assertEquals(input, {});
-      else {
-        const { city, days, ...rest } = input as { city: string; days: number };
-        assert(["Paris", "Rome"].includes(city) && days >= 1 && days <= 9);
-        assertEquals([name, rest], ["weather", {}]);
-      }
+      checkCall(name, input);
     }
     const results: Anthropic.ToolResultBlockParam[] = calls.map(({ id }, i) => ({
       type: "tool_result",

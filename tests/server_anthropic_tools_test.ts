@@ -11,6 +11,7 @@ import {
 } from "./server_anthropic_fixture.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
 import type { TestServer } from "./server_fixture.ts";
+import { checkCall, TIME, WEATHER } from "./weather_tool.ts";
 
 /** Tells tools and results as a template of a model does that knows them. */
 const TEMPLATE = "{% for t in tools or [] %}T:{{ t.function | tojson }}\n{% endfor %}" +
@@ -18,23 +19,10 @@ const TEMPLATE = "{% for t in tools or [] %}T:{{ t.function | tojson }}\n{% endf
   "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}\n{% endfor %}" +
   "{% if add_generation_prompt %}a:{% if enable_thinking %}<think>{% endif %}{% endif %}";
 
-const TOOLS = [{
-  name: "weather",
-  description: "What the weather is.",
-  input_schema: {
-    type: "object",
-    properties: {
-      city: { enum: ["Paris", "Rome"] },
-      days: { type: "integer", minimum: 1, maximum: 9 },
-    },
-    required: ["city", "days"],
-    additionalProperties: false,
-  },
-}, {
-  type: "custom",
-  name: "time",
-  input_schema: { type: "object", properties: {}, additionalProperties: false },
-}];
+const TOOLS = [
+  { name: WEATHER.name, description: WEATHER.description, input_schema: WEATHER.parameters },
+  { type: "custom", name: TIME.name, input_schema: TIME.parameters },
+];
 const ASKED = {
   tools: TOOLS,
   tool_choice: { type: "any" },
@@ -52,14 +40,7 @@ function start(): Promise<TestServer> {
 /** The calls of a message, each of which fits its tool. */
 function callsOf(content: readonly ContentBlock[]): ToolUse[] {
   const calls = content.filter((block) => block.type === "tool_use");
-  for (const { name, input } of calls) {
-    if (name === "time") assertEquals(input, {});
-    else {
-      const { city, days, ...rest } = input as { city: string; days: number };
-      assert(["Paris", "Rome"].includes(city) && Number.isInteger(days) && days >= 1 && days <= 9);
-      assertEquals([name, rest], ["weather", {}]);
-    }
-  }
+  for (const { name, input } of calls) checkCall(name, input);
   return calls;
 }
 

@@ -5,6 +5,7 @@ import type { AnsweredCall } from "../server/ollama/tools.ts";
 import { readLines } from "./ollama_fixture.ts";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
 import { MODEL, type TestServer } from "./server_fixture.ts";
+import { checkCall, TIME, WEATHER } from "./weather_tool.ts";
 
 /** Tells tools and results as a template of a model does that knows them. */
 const TEMPLATE = "{% for t in tools or [] %}T:{{ t.function | tojson }}\n{% endfor %}" +
@@ -12,23 +13,10 @@ const TEMPLATE = "{% for t in tools or [] %}T:{{ t.function | tojson }}\n{% endf
   "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}\n{% endfor %}" +
   "{% if add_generation_prompt %}a:{% if enable_thinking %}<think>{% endif %}{% endif %}";
 
-const WEATHER = {
-  name: "weather",
-  description: "What the weather is.",
-  parameters: {
-    type: "object",
-    properties: {
-      city: { enum: ["Paris", "Rome"] },
-      days: { type: "integer", minimum: 1, maximum: 9 },
-    },
-    required: ["city", "days"],
-    additionalProperties: false,
-  },
-};
-const TOOLS = [{ type: "function", function: WEATHER }, {
-  type: "function",
-  function: { name: "time" },
-}];
+const TOOLS = [
+  { type: "function", function: WEATHER },
+  { type: "function", function: { name: TIME.name } },
+];
 
 function start(): Promise<TestServer> {
   return startChat({ contextLength: 4096 }, TEMPLATE);
@@ -56,12 +44,7 @@ async function lines(server: TestServer, body: Record<string, unknown>) {
 /** Calls without their ids; each fits its tool. */
 function checked(calls: readonly AnsweredCall[] = []): unknown[] {
   return calls.map(({ function: { index, name, arguments: given } }) => {
-    if (name === "time") assertEquals(given, {});
-    else {
-      const { city, days, ...rest } = given as { city: string; days: number };
-      assert(["Paris", "Rome"].includes(city) && days >= 1 && days <= 9);
-      assertEquals([name, rest], ["weather", {}]);
-    }
+    checkCall(name, given);
     return { index, name, given };
   });
 }
