@@ -13,11 +13,12 @@ import sys
 import anthropic
 from anthropic import Anthropic
 from anthropic.types import Message, MessageTokensCount, RawMessageStreamEvent
-from pydantic import BaseModel, TypeAdapter
+
+from client_types import ClientTypes, check_refused
 
 BASE_URL, MODEL, KEY = sys.argv[1:]
 CLIENT = Anthropic(base_url=BASE_URL, api_key=KEY, max_retries=0)
-EVENT = TypeAdapter(RawMessageStreamEvent)
+checked = ClientTypes().checked
 MESSAGES = [
     {
         "role": "user",
@@ -26,24 +27,6 @@ MESSAGES = [
 ]
 ASKED = {"model": MODEL, "messages": MESSAGES, "max_tokens": 8, "system": "Be brief."}
 COLD = {"extra_body": {"temperature": 0}}
-
-
-def check_fields(value):
-    """No field too many, however deep."""
-    if isinstance(value, BaseModel):
-        assert not value.model_extra, f"{type(value).__name__} has the fields {value.model_extra}"
-        for field in value.model_fields_set:
-            check_fields(getattr(value, field))
-    elif isinstance(value, (list, tuple)):
-        for one in value:
-            check_fields(one)
-
-
-def checked(kind, text):
-    """JSON as one of the client's types, by pydantic's strict rules."""
-    value = TypeAdapter(kind).validate_json(text, strict=True)
-    check_fields(value)
-    return value
 
 
 def create(**body):
@@ -160,13 +143,9 @@ def exercise_errors():
         ({"model": "nobody"}, anthropic.NotFoundError, "not_found_error"),
     ]
     for body, kind, name in cases:
-        try:
-            create(**body)
-        except kind as error:
-            assert error.body["error"]["type"] == name, error
-            assert error.request_id == error.body["request_id"], error
-        else:
-            raise AssertionError(f"{body} was answered")
+        error = check_refused(create, body, kind)
+        assert error.body["error"]["type"] == name, error
+        assert error.request_id == error.body["request_id"], error
 
 
 exercise_messages()
