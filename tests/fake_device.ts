@@ -10,66 +10,10 @@ import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { NONE } from "../engine/device/structs.ts";
 import { NO_PAGE, type PageGroup, PageLayout } from "../engine/scheduler/page_layout.ts";
 import type { SchedulerDevice } from "../engine/scheduler/scheduler_options.ts";
+import { drawnAfter, hiddenOf, mix } from "./fake_answers.ts";
 
-/** The token that ends an answer. */
-export const END = 0;
-/** Tokens of the vocabulary. */
-export const VOCABULARY = 11;
 /** What fills a page whose writing has failed. */
 const SPOILED = 0xDEADBEEF;
-
-/** xorshift32: the same cases for the same seed. */
-export class Random {
-  constructor(private state: number) {
-    this.state = (state | 1) >>> 0;
-  }
-  below(n: number): number {
-    let x = this.state;
-    x ^= x << 13;
-    x ^= x >>> 17;
-    x ^= x << 5;
-    this.state = x >>> 0;
-    return this.state % n;
-  }
-  /** True once in so many times. */
-  once(times: number): boolean {
-    return this.below(times) === 0;
-  }
-}
-
-function mix(hash: number, token: number): number {
-  let h = Math.imul(hash ^ token, 0x9e3779b1);
-  h ^= h >>> 15;
-  h = Math.imul(h, 0x85ebca6b);
-  return (h ^ (h >>> 13)) >>> 0;
-}
-
-function drawnAfter(hash: number, endOdds: number): number {
-  return hash % endOdds === 0 ? END : 1 + (hash >>> 8) % (VOCABULARY - 1);
-}
-
-/** What a sequence draws when it is served alone. */
-export function alone(prompt: readonly number[], maxTokens: number, endOdds: number): number[] {
-  let hash = prompt.reduce(mix, 1);
-  const drawn: number[] = [];
-  while (drawn.length < maxTokens) {
-    const token = drawnAfter(hash, endOdds);
-    drawn.push(token);
-    if (token === END) break;
-    hash = mix(hash, token);
-  }
-  return drawn;
-}
-
-/** The hidden states of a prompt's tokens: the hash of each and all before it, in two halves. */
-export function hiddenAlone(prompt: readonly number[]): Float32Array[] {
-  let hash = 1;
-  return prompt.map((token) => hiddenOf(hash = mix(hash, token)));
-}
-
-function hiddenOf(hash: number): Float32Array {
-  return Float32Array.of(hash >>> 16, hash & 0xFFFF);
-}
 
 /** The shape of a {@link FakeDevice}. */
 export interface FakeDeviceOptions {

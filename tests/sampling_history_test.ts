@@ -2,7 +2,7 @@ import { assert, assertEquals } from "@std/assert";
 import { DryPenalties } from "../engine/sampling/dry.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
 import { SequenceSampling } from "../engine/sampling/sequence_sampling.ts";
-import { Random } from "./fake_device.ts";
+import { Random } from "./random.ts";
 
 // What of a sequence's past its sampling looks at, against the same looked up anew in the whole past.
 

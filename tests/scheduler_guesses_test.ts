@@ -6,7 +6,8 @@ import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence, type SequenceOptions } from "../engine/scheduler/sequence.ts";
 import { SlotManager } from "../engine/scheduler/slot_manager.ts";
-import { alone, END, FakeDevice } from "./fake_device.ts";
+import { alone, END } from "./fake_answers.ts";
+import { FakeDevice } from "./fake_device.ts";
 
 const PAGE_TOKENS = 4;
 const PAGES = 40;

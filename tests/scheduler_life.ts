@@ -17,16 +17,9 @@ import { DiskPages } from "../engine/scheduler/disk_pages.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import { SlotManager } from "../engine/scheduler/slot_manager.ts";
-import {
-  alone,
-  END,
-  FakeDevice,
-  type FakeDeviceOptions,
-  hiddenAlone,
-  Random,
-  SLOT_BYTES,
-  VOCABULARY,
-} from "./fake_device.ts";
+import { alone, END, hiddenAlone, VOCABULARY } from "./fake_answers.ts";
+import { FakeDevice, type FakeDeviceOptions, SLOT_BYTES } from "./fake_device.ts";
+import { Random } from "./random.ts";
 
 import { FakeFiles, type FileFault } from "./fake_files.ts";
 

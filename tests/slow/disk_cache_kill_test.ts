@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { asking, collect, promptOf, withEngine } from "../engine_fixture.ts";
-import { Random } from "../fake_device.ts";
+import { Random } from "../random.ts";
 import { writeWindowedModel } from "../windowed_model.ts";
 
 const KILLS = Number(Deno.env.get("M40_DISK_CACHE_KILLS") ?? 20);
