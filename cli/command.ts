@@ -1,4 +1,4 @@
-import type { ValueType } from "./values.ts";
+import type { Completes, ValueType } from "./values.ts";
 
 /** A word on the command line that is no option, such as MODEL. */
 export interface Argument {
@@ -8,6 +8,7 @@ export interface Argument {
   readonly required?: boolean;
   /** Takes all words that are left. Only the last argument may. */
   readonly rest?: boolean;
+  readonly completes?: Completes;
 }
 
 /** An option; `T` is what the command gets. */

@@ -1,5 +1,6 @@
 import type { Command } from "./command.ts";
 import { bench } from "./bench.ts";
+import { completionFor } from "./completion/completion.ts";
 import { cp } from "./cp.ts";
 import { evaluate } from "./eval.ts";
 import { helpFor } from "./help.ts";
@@ -12,7 +13,7 @@ import { serve } from "./serve.ts";
 import { show } from "./show.ts";
 import { tokenize } from "./tokenize.ts";
 
-/** Every command but help, in the order of the help. */
+/** Every command but those that tell of the others, in the order of the help. */
 const WORKING: readonly Command[] = [
   serve,
   run,
@@ -27,5 +28,8 @@ const WORKING: readonly Command[] = [
   bench,
 ];
 
+const all: Command[] = [...WORKING];
+all.push(completionFor(all), helpFor(all));
+
 /** Every command, in the order of the help. */
-export const COMMANDS: readonly Command[] = [...WORKING, helpFor(WORKING)];
+export const COMMANDS: readonly Command[] = all;

@@ -2,12 +2,12 @@ import type { DiskCacheOptions } from "../engine/mod.ts";
 import { standardError } from "../server/output_stream.ts";
 import { option, type OptionValues } from "./command.ts";
 import { printable, style } from "./terminal.ts";
-import { integer, text } from "./values.ts";
+import { FOLDERS, integer, text } from "./values.ts";
 
 /** Where prompts outlive the program. */
 export const DISK_CACHE_OPTIONS = {
   "disk-cache": option(
-    text("DIR"),
+    text("DIR", FOLDERS),
     "A folder for the KV cache of prompts, which are found again after a restart or a change of models",
   ),
   "disk-cache-size": option(integer(1, 2 ** 20), "GiB that the folder may take, for all models", {

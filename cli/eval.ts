@@ -8,7 +8,7 @@ import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS } from "./model_options
 import { measurePerplexity } from "./perplexity.ts";
 import { Progress } from "./progress.ts";
 import { write } from "./terminal.ts";
-import { integer, text, tokenIds } from "./values.ts";
+import { FILES, integer, text, tokenIds } from "./values.ts";
 
 /** Tokens of a chunk of text where --ctx does not say. */
 const CHUNK_TOKENS = 512;
@@ -18,7 +18,7 @@ const STEP_POSITIONS = 64;
 const OPTIONS = {
   tokens: option(tokenIds(), "Evaluate these tokens: the logits after each of them"),
   file: option(
-    text("PATH"),
+    text("PATH", FILES),
     "Evaluate a text: its perplexity; --ctx gives the tokens of a chunk (512)",
   ),
   chunks: option(integer(1), "With --file, take so many chunks from the start; default: all"),

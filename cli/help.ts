@@ -3,22 +3,28 @@ import { findCommand } from "./find_command.ts";
 import { write } from "./terminal.ts";
 import { commandUsage, programUsage } from "./usage.ts";
 
-/** `m40 help [COMMAND]`, which tells of the other commands and of itself. */
-export function helpFor(others: readonly Command[]): Command {
-  const help: Command = command({
+/**
+ * `m40 help [COMMAND]`.
+ *
+ * @param commands Every command, this one too; they may come later.
+ */
+export function helpFor(commands: readonly Command[]): Command {
+  return command({
     name: "help",
     summary: "Show what a command takes",
-    arguments: [{ name: "COMMAND", help: "A command; without it, the list of commands" }],
+    arguments: [{
+      name: "COMMAND",
+      help: "A command; without it, the list of commands",
+      completes: { words: () => commands.map(({ name }) => name) },
+    }],
     options: {},
     examples: [
       { line: "m40 help serve", about: "The options of serve, with examples" },
     ],
     async run([name]) {
-      const commands = [...others, help];
       await write(
         name === undefined ? programUsage(commands) : commandUsage(findCommand(commands, name)),
       );
     },
   });
-  return help;
 }

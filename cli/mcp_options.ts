@@ -3,12 +3,12 @@ import type { McpTools } from "../mcp/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { UsageError } from "./errors.ts";
 import { startNoPrograms } from "./permissions.ts";
-import { number, text } from "./values.ts";
+import { FILES, number, text } from "./values.ts";
 
 /** Which tools a model has. */
 export const MCP_OPTIONS = {
   mcp: option(
-    text("FILE"),
+    text("FILE", FILES),
     'MCP servers whose tools are used: {"mcpServers": {NAME: {"command", "args", "env"} or {"url", "headers"}}}',
   ),
   "mcp-allow": option(

@@ -8,13 +8,14 @@ import { standardError } from "../server/output_stream.ts";
 import { type PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
-import { choice, device, integer, text } from "./values.ts";
+import { choice, device, integer, MODELS, text } from "./values.ts";
 
 /** The argument that names a model. */
 export const MODEL_ARGUMENT = {
   name: "MODEL",
   help: "A model's name (m40 list) or the path of a GGUF file",
   required: true,
+  completes: MODELS,
 } as const;
 
 /** The device a model runs on and how its KV cache is held. */
@@ -27,10 +28,16 @@ export const DEVICE_OPTIONS = {
   }),
 };
 
+async function preTokenizers(): Promise<readonly string[]> {
+  // Here, not above: who gives no such name does not wait for the rules.
+  const { PRE_TOKENIZERS } = await import("../engine/tokenizer/pre_tokenizers.ts");
+  return [...PRE_TOKENIZERS.keys()];
+}
+
 /** How the vocabulary is read. */
 export const TOKENIZER_OPTIONS = {
   "pre-tokenizer": option(
-    text("NAME"),
+    text("NAME", { words: preTokenizers }),
     "How text is cut into words before it becomes tokens; default: as the file says (tokenizer.ggml.pre)",
   ),
 };
@@ -38,7 +45,7 @@ export const TOKENIZER_OPTIONS = {
 /** How conversations become prompts. */
 export const CHAT_OPTIONS = {
   "chat-template": option(
-    text("NAME|FILE"),
+    text("NAME|FILE", { words: () => [...BUILT_IN_TEMPLATES.keys()], lookUp: "files" }),
     "A built-in chat template's name, or a file with one (Jinja); default: the model's own",
   ),
 };

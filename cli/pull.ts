@@ -36,7 +36,9 @@ export const pull: Command = command({
     "what does not fit on the GPU (on a Tesla M40 of 24 GB, where there is none), is refused. " +
     "A pull that was interrupted goes on where it was.\n" +
     "HF_TOKEN opens gated repositories, HF_ENDPOINT and M40_OLLAMA_REGISTRY name mirrors, HTTPS_PROXY a proxy.",
-  arguments: [{ name: "NAME", help: "What to fetch" }],
+  arguments: [
+    { name: "NAME", help: "What to fetch", completes: { words: aliasNames, lookUp: "files" } },
+  ],
   options: OPTIONS,
   examples: [
     { line: "m40 pull mistral", about: "By an alias" },
@@ -60,6 +62,11 @@ export const pull: Command = command({
     return pulled === undefined ? EXIT.interrupted : EXIT.success;
   },
 });
+
+async function aliasNames(): Promise<readonly string[]> {
+  const { aliases } = await import("../engine/store/sources/mod.ts");
+  return aliases.flatMap(({ names }) => names);
+}
 
 async function listAliases(json: boolean): Promise<void> {
   const { aliases } = await import("../engine/store/sources/mod.ts");

@@ -2,6 +2,7 @@ import { removeModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatBytes } from "./format.ts";
 import { printable, write } from "./terminal.ts";
+import { MODELS } from "./values.ts";
 
 /** `m40 rm MODEL...`. */
 export const rm: Command = command({
@@ -10,7 +11,15 @@ export const rm: Command = command({
   description:
     "A model's file or parts and the record beside them, without asking. Of links only the links go. The " +
     "built-in model stays, as do files at other places and in other programs' caches.",
-  arguments: [{ name: "MODEL", help: "Names of models (m40 list)", required: true, rest: true }],
+  arguments: [
+    {
+      name: "MODEL",
+      help: "Names of models (m40 list)",
+      required: true,
+      rest: true,
+      completes: MODELS,
+    },
+  ],
   options: { json: flag("Write a JSON object for each model, a line each") },
   examples: [
     { line: "m40 rm mistral", about: "One" },

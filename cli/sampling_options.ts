@@ -25,6 +25,7 @@ function numeric(parameter: NumericParameter, help: string) {
 const MIROSTAT: ValueType<number> = {
   label: "0|2",
   wanted: "0 or 2",
+  completes: { words: () => ["0", "2"] },
   parse: (text) => text === "0" ? 0 : text === "2" ? 2 : undefined,
 };
 

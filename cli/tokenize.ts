@@ -9,6 +9,7 @@ import { formatTable } from "./format.ts";
 import { readStdin } from "./input.ts";
 import { CHAT_OPTIONS, sayWarning, TOKENIZER_OPTIONS } from "./model_options.ts";
 import { printable, write } from "./terminal.ts";
+import { MODELS } from "./values.ts";
 
 const OPTIONS = {
   ids: flag("Write the ids alone, on one line, separated by commas"),
@@ -45,6 +46,7 @@ export const tokenize: Command = command({
       name: "MODEL",
       help: "A model's name or the path of a GGUF file; a vocabulary is enough",
       required: true,
+      completes: MODELS,
     },
     { name: "TEXT", help: "The text; without it, standard input is taken byte for byte" },
   ],

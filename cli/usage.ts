@@ -1,64 +1,28 @@
 import type { Command, Option } from "./command.ts";
+import { ENVIRONMENT, EXAMPLES, EXIT_CODES, PROGRAM_OPTIONS, SUMMARY } from "./program.ts";
 import { style } from "./terminal.ts";
 
 const WIDTH = 100;
 
 /** The program's own help. */
 export function programUsage(commands: readonly Command[]): string {
+  const options = PROGRAM_OPTIONS.map(({ short, name, help }) => [`-${short}, --${name}`, help]);
   return [
-    "m40 serves large language models from GGUF files on an NVIDIA Tesla M40, or on the CPU.",
+    SUMMARY,
     section("Usage", ["m40 COMMAND [ARGUMENTS] [OPTIONS]"]),
     section("Commands", table(commands.map(({ name, summary }) => [name, summary]))),
-    section(
-      "Options",
-      table([
-        ["-h, --help", "Show this, or behind a command what that takes"],
-        ["-V, --version", "Show the version"],
-      ]),
-    ),
-    section(
-      "Examples",
-      table([
-        ['m40 run demo "Once upon a time"', "Let the built-in model tell a story"],
-        ["m40 serve --model demo", "Serve it at http://127.0.0.1:11434/v1"],
-        ["m40 pull mistral", "Fetch a model; m40 pull --list shows which there are"],
-        ["m40 help serve", "All that serve takes"],
-      ]),
-    ),
-    section(
-      "Environment",
-      table([
-        ["M40_MODELS", "The folder of the models (default ~/.local/share/m40/models)"],
-        [
-          "M40_KERNELS",
-          "The folder of the kernel libraries, or one of them (default: next to the program)",
-        ],
-        ["HF_TOKEN", "A token for gated repositories of Hugging Face"],
-        ["HF_ENDPOINT", "A mirror of Hugging Face; M40_OLLAMA_REGISTRY: one of Ollama's library"],
-        ["HTTPS_PROXY", "The proxy to fetch models by"],
-        ["M40_API_KEY", "The key that clients of m40 serve must send"],
-        ["M40_DEBUG", "1: errors show where in the program they come from"],
-        ["NO_COLOR", "Set: no colours"],
-        ["TERM", "dumb: no colours, and nothing that moves the cursor"],
-      ]),
-    ),
-    section("Exit codes", [
-      "0 done, 1 failed, 2 command line not understood, 130 stopped by Ctrl-C",
-    ]),
+    section("Options", table(options)),
+    section("Examples", table(EXAMPLES)),
+    section("Environment", table(ENVIRONMENT)),
+    section("Exit codes", [EXIT_CODES.map(([code, meaning]) => `${code} ${meaning}`).join(", ")]),
   ].join("\n\n") + "\n";
 }
 
 /** The help of a command. */
 export function commandUsage(command: Command): string {
-  const words = command.arguments.map(({ name, required, rest }) => {
-    const word = rest ? `${name}...` : name;
-    return required ? ` ${word}` : ` [${word}]`;
-  });
-  const required = Object.entries(command.options).filter(([, option]) => option.required)
-    .map(([name, option]) => ` --${name} ${option.type?.label}`);
   const parts = [
     `${command.summary}.`,
-    section("Usage", [`m40 ${command.name}${words.join("")}${required.join("")} [OPTIONS]`]),
+    section("Usage", [synopsis(command)]),
   ];
   if (command.description) parts.push(wrap(command.description, WIDTH).join("\n"));
   if (command.arguments.length > 0) {
@@ -67,9 +31,7 @@ export function commandUsage(command: Command): string {
     );
   }
   const options = Object.entries(command.options).map(([name, option]) => [
-    `${option.short ? `-${option.short}, ` : ""}--${name}${
-      option.type ? ` ${option.type.label}` : ""
-    }`,
+    optionName(name, option),
     optionHelp(option),
   ]);
   parts.push(section("Options", table([...options, ["-h, --help", "Show this"]])));
@@ -78,7 +40,26 @@ export function commandUsage(command: Command): string {
   return parts.join("\n\n") + "\n";
 }
 
-function optionHelp({ help, default: value, repeatable, required }: Option<unknown>): string {
+/** What is typed: `m40 run MODEL [PROMPT...] [OPTIONS]`. */
+export function synopsis(command: Command): string {
+  const words = command.arguments.map(({ name, required, rest }) => {
+    const word = rest ? `${name}...` : name;
+    return required ? ` ${word}` : ` [${word}]`;
+  });
+  const required = Object.entries(command.options).filter(([, option]) => option.required)
+    .map(([name, option]) => ` --${name} ${option.type?.label}`);
+  return `m40 ${command.name}${words.join("")}${required.join("")} [OPTIONS]`;
+}
+
+/** How an option is typed: `-m, --model MODEL`. */
+export function optionName(name: string, { short, type }: Option<unknown>): string {
+  return `${short ? `-${short}, ` : ""}--${name}${type ? ` ${type.label}` : ""}`;
+}
+
+/** What an option does, with its default. */
+export function optionHelp(
+  { help, default: value, repeatable, required }: Option<unknown>,
+): string {
   if (required) return `${help} (required)`;
   if (repeatable) return `${help} (may be repeated)`;
   return value === undefined || value === false ? help : `${help} (default ${value})`;

@@ -1,12 +1,29 @@
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
 import { type Range, SEED_LIMIT } from "../engine/sampling/parameters.ts";
 
+/** What a shell may offer where a value is typed. */
+export interface Completes {
+  /** Words that the program knows. */
+  readonly words?: () => readonly string[] | Promise<readonly string[]>;
+  /** What is looked up when it is asked for. */
+  readonly lookUp?: "models" | "files" | "folders";
+}
+
+/** The path of a file. */
+export const FILES: Completes = { lookUp: "files" };
+/** The path of a folder. */
+export const FOLDERS: Completes = { lookUp: "folders" };
+/** The name of a model of the store, or the path of a file. */
+export const MODELS: Completes = { lookUp: "models" };
+
 /** What the value of an option may be, and how it is read from the command line. */
 export interface ValueType<T> {
   /** How help names the value: `NUMBER`, `auto|cpu`. */
   readonly label: string;
   /** What is accepted, as it completes "wanted …". */
   readonly wanted: string;
+  /** Undefined where there is nothing to offer. */
+  readonly completes?: Completes;
   /** The value, or undefined where the text is not one. */
   parse(text: string): T | undefined;
 }
@@ -14,8 +31,13 @@ export interface ValueType<T> {
 const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
 
 /** Any text, except none at all. */
-export function text(label = "TEXT"): ValueType<string> {
-  return { label, wanted: "a text that is not empty", parse: (text) => text || undefined };
+export function text(label = "TEXT", completes?: Completes): ValueType<string> {
+  return {
+    label,
+    wanted: "a text that is not empty",
+    completes,
+    parse: (text) => text || undefined,
+  };
 }
 
 /** A number in a range that the engine names. */
@@ -67,6 +89,7 @@ export function choice<T extends string>(...choices: T[]): ValueType<T> {
   return {
     label: choices.join("|"),
     wanted: choices.slice(0, -1).join(", ") + " or " + choices.at(-1),
+    completes: { words: () => choices },
     parse: (text) => choices.find((choice) => choice === text),
   };
 }
@@ -94,6 +117,7 @@ export function device(): ValueType<string> {
   return {
     label: "auto|cpu|cuda[:N]",
     wanted: "auto, cpu, cuda or, for one of several GPUs, cuda:0, cuda:1, …",
+    completes: { words: () => ["auto", "cpu", "cuda", "cuda:0", "cuda:1"] },
     parse: (text) => /^(auto|cpu|cuda(:\d{1,3})?)$/.test(text) ? text : undefined,
   };
 }

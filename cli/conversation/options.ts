@@ -24,7 +24,7 @@ export const CHAT_SETTINGS = {
     "Tokens of reasoning at most, then it has to answer; 0: none; default: no limit",
   ),
   "reasoning-effort": option(
-    text("WORD"),
+    text("WORD", { words: () => ["low", "medium", "high"] }),
     "How much to think, where the chat template knows of that: low, medium, high",
   ),
   "chat-template-kwargs": option(

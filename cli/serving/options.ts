@@ -3,12 +3,12 @@ import { DISK_CACHE_OPTIONS } from "../disk_cache.ts";
 import { MCP_OPTIONS } from "../mcp_options.ts";
 import { PULL_OPTION } from "../missing_model.ts";
 import { CHAT_OPTIONS, MODEL_OPTIONS } from "../model_options.ts";
-import { choice, integer, keepAlive, number, origin, text } from "../values.ts";
+import { choice, FILES, integer, keepAlive, MODELS, number, origin, text } from "../values.ts";
 
 /** What `m40 serve` takes. */
 export const SERVE_OPTIONS = {
   model: option(
-    text("MODEL"),
+    text("MODEL", MODELS),
     "The model of requests that name none, loaded at once: its name (m40 list) or the path of a GGUF file; " +
       "default: the one used last",
     { short: "m" },
@@ -28,7 +28,7 @@ export const SERVE_OPTIONS = {
     "Seconds without any request after which no model stays in memory, and nothing on the card",
   ),
   config: option(
-    text("FILE"),
+    text("FILE", FILES),
     "Models, aliases and options in a file; default: $M40_CONFIG, else m40/m40.toml in $XDG_CONFIG_HOME or " +
       "~/.config, where there is one",
   ),
