@@ -1,7 +1,8 @@
 /**
  * Checks the M40's machine code in dist/libm40_cuda.so against budgets, and prints what each kernel uses:
- * registers, shared memory, local memory (spills), and what the instruction rate of its hot loop allows of the
- * M40's bandwidth or arithmetic. Fails where a budget of tools/sass/budgets.ts is broken.
+ * registers, shared memory, local memory (spills), what the instruction rate of its hot loop allows of the M40's
+ * bandwidth or arithmetic, and that loop's clocks by the assembler's own schedule. Fails where a budget of
+ * tools/sass/budgets.ts or tools/sass/clock_budgets.ts is broken.
  *
  * `deno task sass [--all] [--against LIBRARY] [LIBRARY]`: --all prints kernels without a budget, too; --against
  * says instead which kernels' code is not that of another build, and what of it differs.
@@ -36,7 +37,10 @@ import {
   WIDE_ADD_SHARE,
 } from "./sass/budgets.ts";
 import { compareKernels, describeDifference } from "./sass/compare.ts";
-import { clocks } from "./sass/instructions.ts";
+import { clockBudget, judgeClocks } from "./sass/clock_budgets.ts";
+import { ControlError } from "./sass/control.ts";
+import { clocks as issueClocks } from "./sass/instructions.ts";
+import { describeClocks, kernelClocks } from "./sass/loops.ts";
 import {
   addResources,
   globalBytes,
@@ -60,6 +64,8 @@ interface Finding {
   readonly kernel: Kernel;
   /** What its hot loop allows, in words. */
   readonly allows: string;
+  /** What its schedule says, in words; empty where the listing has no control words. */
+  readonly clocks: string;
   /** Budgets that it breaks. */
   readonly broken: readonly string[];
   /** Aims that it falls short of. */
@@ -71,7 +77,7 @@ const percent = (share: number) => `${Math.round(share * 100)}%`;
 
 /** The share of the M40's bandwidth that a loop can take in, if it takes so many bytes an iteration. */
 function bandwidthShare(bytes: number, loop: readonly string[]): number {
-  return bytes / clocks(loop) * M40.multiprocessors * M40.ghz / M40.bandwidth;
+  return bytes / issueClocks(loop) * M40.multiprocessors * M40.ghz / M40.bandwidth;
 }
 
 /** What one kernel's code allows, against its budgets. */
@@ -138,7 +144,16 @@ export function examine(kernel: Kernel): Finding {
   } else if (loop) {
     allows = `${multiplyAdds(loop)} multiply-adds in ${loop.length} instructions`;
   }
-  return { kernel, allows, broken, missed, budgeted };
+  const schedule = kernelClocks(kernel);
+  const clockBudgets = clockBudget(kernel);
+  if (schedule && clockBudgets) {
+    budgeted = true;
+    const judged = judgeClocks(schedule, clockBudgets);
+    broken.push(...judged.broken);
+    missed.push(...judged.missed);
+  }
+  const clocks = schedule ? describeClocks(schedule) : "";
+  return { kernel, allows, clocks, broken, missed, budgeted };
 }
 
 /** Runs cuobjdump and gives its output's lines. */
@@ -163,6 +178,7 @@ export async function kernelsOf(library: string): Promise<Kernel[]> {
   for await (const line of cuobjdump(program, ["-sass", "-arch", "sm_52", library])) {
     parser.push(line);
   }
+  refuseUnscheduled(parser.kernels.values());
   let usage = "";
   for await (const line of cuobjdump(program, ["-res-usage", "-arch", "sm_52", library])) {
     usage += line + "\n";
@@ -173,6 +189,18 @@ export async function kernelsOf(library: string): Promise<Kernel[]> {
   return [...parser.kernels.values()].sort((a, b) =>
     a.base.localeCompare(b.base) || compareLists(a.args, b.args)
   );
+}
+
+/** Without control words there are no clocks, and budgets of clocks would hold nothing. */
+function refuseUnscheduled(kernels: Iterable<Kernel>): void {
+  for (const { name, instructions } of kernels) {
+    const bare = instructions.find(({ control }) => control === undefined);
+    if (bare === undefined) continue;
+    throw new BuildError(
+      `${name}: the instruction at 0x${bare.address.toString(16)} has no control word before it; ` +
+        "wanted cuobjdump's listing of sm_52, a control word before every three instructions",
+    );
+  }
 }
 
 function compareLists(a: readonly number[], b: readonly number[]): number {
@@ -198,12 +226,13 @@ async function main(): Promise<number> {
   if (kernels.length === 0) throw new BuildError("the library has no machine code for sm_52");
   if (args.against !== undefined) return compareWith(args.against, kernels);
   const findings = kernels.map(examine);
-  for (const { kernel, allows, broken, missed, budgeted } of findings) {
+  for (const { kernel, allows, clocks, broken, missed, budgeted } of findings) {
     if (!args.all && !budgeted && broken.length === 0) continue;
     const blocks = residentBlocks(kernel);
     const resources = `${kernel.registers} registers, ${kernel.shared} bytes shared` +
       (blocks === undefined ? "" : `, ${blocks} x ${kernel.threads} threads a multiprocessor`);
     console.log(`${kernel.name}: ${resources}${allows ? "; " + allows : ""}`);
+    if (clocks) console.log(`  ${clocks}`);
     for (const reason of broken) console.log(`  BROKEN: ${reason}`);
     for (const reason of missed) console.log(`  short: ${reason}`);
   }
@@ -217,7 +246,7 @@ if (import.meta.main) {
   try {
     Deno.exit(await main());
   } catch (error) {
-    if (!(error instanceof BuildError)) throw error;
+    if (!(error instanceof BuildError || error instanceof ControlError)) throw error;
     console.error(error.message);
     Deno.exit(1);
   }

@@ -26,7 +26,7 @@ type Kind =
   | "other";
 
 /** Threads a clock a multiprocessor. */
-const THREADS_A_CLOCK: Record<Kind, number> = {
+export const THREADS_A_CLOCK: Record<Kind, number> = {
   fp32: 128,
   logic: 128,
   add: 128,
@@ -67,14 +67,19 @@ function words(name: string): number {
   return name.includes(".128") ? 4 : name.includes(".64") ? 2 : 1;
 }
 
+/** Clocks that shared memory is busy with an instruction of a warp: 128 bytes a clock. */
+export function sharedClocks(name: string): number {
+  return /^(LDS|STS)/.test(name) ? words(name) : 0;
+}
+
 /** Clocks that a multiprocessor takes for these instructions of one warp, if nothing else holds it up. */
 export function clocks(names: readonly string[]): number {
   const counts = new Map<Kind, number>();
-  let shared = 0; // 128 bytes of shared memory a clock
+  let shared = 0;
   for (const name of names) {
     const kind = kindOf(name);
     counts.set(kind, (counts.get(kind) ?? 0) + 1);
-    if (/^(LDS|STS)/.test(name)) shared += words(name);
+    shared += sharedClocks(name);
   }
   const pipes = [...counts].map(([kind, n]) => n * 32 / THREADS_A_CLOCK[kind]);
   return Math.max(names.length / ISSUE, shared, ...pipes);

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { controlFields } from "./control.ts";
 
 /** One instruction. */
 export interface Instruction {
@@ -12,6 +13,8 @@ export interface Instruction {
   /** Whether it depends on a predicate. */
   readonly predicated: boolean;
   readonly operands: string;
+  /** How it is issued (control.ts reads it); undefined where the listing does not say. */
+  readonly control?: number;
 }
 
 /** A kernel in the machine code of one architecture. */
@@ -44,17 +47,30 @@ export function parseName(mangled: string): { name: string; base: string; args: 
   return { name: args.length > 0 ? `${base}<${args.join(", ")}>` : base, base, args };
 }
 
+/** A control word and the three instructions that it schedules. */
+const CONTROL_BYTES = 32;
+
 /** Reads `cuobjdump -sass`, a line at a time. */
 export class SassParser {
   readonly kernels = new Map<string, Kernel>();
   private current?: Kernel;
+  /** The last word that stood in a line of its own: a control word, or the machine code of a pair's second half. */
+  private word?: string;
+  private controls: readonly (number | undefined)[] = [];
 
   push(line: string): void {
+    const word = /^\s*\/\* 0x([0-9a-f]+) \*\/\s*$/.exec(line);
+    if (word) {
+      this.word = word[1];
+      return;
+    }
     const start = /Function : (\S+)/.exec(line);
     if (start) {
       const { name, base, args } = parseName(start[1]);
       this.current = { name, base, args, instructions: [], registers: 0, shared: 0, threads: 0 };
       this.kernels.set(start[1], this.current);
+      this.word = undefined;
+      this.controls = [];
       return;
     }
     const match = /^\s*\/\*([0-9a-f]{4,})\*\/\s+(?:\{\s*)?(@!?P\d\s+)?([A-Z0-9][A-Z0-9_.]*)([^;]*)/
@@ -62,8 +78,14 @@ export class SassParser {
         line,
       );
     if (match && this.current) {
+      const address = parseInt(match[1], 16);
+      // A control word stands before the three instructions that it schedules.
+      const place = address % CONTROL_BYTES / 8;
+      if (place === 1) this.controls = this.word === undefined ? [] : controlFields(this.word);
+      this.word = undefined;
       this.current.instructions.push({
-        address: parseInt(match[1], 16),
+        address,
+        control: place === 0 ? undefined : this.controls[place - 1],
         predicated: match[2] !== undefined,
         name: match[3],
         operands: match[4],
@@ -118,6 +140,12 @@ export function globalBytes(loop: Loop): number {
 
 /** The names of the instructions of a loop. */
 export type Loop = readonly string[];
+
+/** An instruction of a loop, and how often it runs. */
+export interface Run {
+  readonly instruction: Instruction;
+  readonly times: number;
+}
 
 /** A loop: what lies between a jump back and where it goes. */
 interface Range {
@@ -186,7 +214,12 @@ export function multiplications(loop: Loop): number {
  * The loop that a kernel spends its time in: the smallest one that has a share of its multiply-adds, most of them if
  * nothing else is said. Loops inside it that have none (which look something up now and then) are left out.
  */
-export function hotLoop(kernel: Kernel, share = 1 / 2): Loop | undefined {
+export function hotLoop(kernel: Kernel, share?: number): Loop | undefined {
+  return hotRuns(kernel, share)?.map(({ instruction }) => instruction.name);
+}
+
+/** The same as instructions that run once each. */
+export function hotRuns(kernel: Kernel, share = 1 / 2): Run[] | undefined {
   const ranges = loopRanges(kernel).map((range) => {
     const loop = kernel.instructions.filter(({ address }) => inside(range, address));
     return { range, loop, work: multiplyAdds(loop.map(({ name }) => name)) };
@@ -196,7 +229,7 @@ export function hotLoop(kernel: Kernel, share = 1 / 2): Loop | undefined {
     .sort((a, b) => a.loop.length - b.loop.length)[0];
   const idle = ranges.filter(({ work }) => work === 0).map(({ range }) => range);
   return hot?.loop.filter(({ address }) => !idle.some((range) => inside(range, address)))
-    .map(({ name }) => name);
+    .map((instruction) => ({ instruction, times: 1 }));
 }
 
 /** Turns of an outer loop that nestedLoop() looks at: what stands within three branches runs in one of them. */
@@ -209,6 +242,13 @@ const OUTER_TURNS = 8;
  * within another.
  */
 export function nestedLoop(kernel: Kernel, innerTurns: number): Loop | undefined {
+  return nestedRuns(kernel, innerTurns)?.flatMap(({ instruction, times }) =>
+    new Array<string>(times).fill(instruction.name)
+  );
+}
+
+/** The same as instructions and how often each runs. */
+export function nestedRuns(kernel: Kernel, innerTurns: number): Run[] | undefined {
   const { instructions } = kernel;
   const within = (range: Range) => instructions.filter(({ address }) => inside(range, address));
   const loops = loopRanges(kernel)
@@ -224,10 +264,11 @@ export function nestedLoop(kernel: Kernel, innerTurns: number): Loop | undefined
   const sides = branchSides(within(outer));
   const around = (ranges: Range[], address: number) =>
     ranges.filter(({ from, to }) => address > from && address < to).length;
-  return within(outer).flatMap(({ address, name }) => {
+  return within(outer).map((instruction) => {
+    const { address } = instruction;
     const always = inside(inner, address) && around(passedOver, address) === 0;
     const times = OUTER_TURNS * (always ? innerTurns : 2 ** -around(sides, address));
-    return new Array(Math.max(1, times)).fill(name);
+    return { instruction, times: Math.max(1, times) };
   });
 }
 
