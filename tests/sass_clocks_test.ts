@@ -1,5 +1,6 @@
 import { assertEquals, assertThrows } from "@std/assert";
-import { examine } from "../tools/sass.ts";
+import { BuildError } from "../tools/build/build_error.ts";
+import { examine, refuseUnscheduled } from "../tools/sass.ts";
 import { clockBudget, judgeClocks } from "../tools/sass/clock_budgets.ts";
 import { ControlError, controlFields, readControl } from "../tools/sass/control.ts";
 import { hotRuns, type Kernel, SassParser } from "../tools/sass/kernels.ts";
@@ -158,12 +159,24 @@ Deno.test("the machine code of a pair's second half is not taken for the next co
   ]);
 });
 
-Deno.test("a listing without control words has no clocks, and one that lacks some has none that are wrong", () => {
-  const parser = new SassParser();
-  for (const line of listing([["FFMA R0, R1, R2, R0"], ["@P0 BRA 0x8"]]).split("\n")) {
-    if (!/^\s*\/\* 0x/.test(line)) parser.push(line);
-  }
-  const [kernel] = parser.kernels.values();
+Deno.test("a listing without control words has no clocks, and is refused where only some lack", () => {
+  const unscheduled = (lines: Line[], from: number) => {
+    const parser = new SassParser();
+    listing(lines).split("\n")
+      .forEach((line, i) => i >= from && /^\s*\/\* 0x/.test(line) || parser.push(line));
+    return [...parser.kernels.values()][0];
+  };
+  const some = unscheduled(new Array<Line>(5).fill(["FFMA R0, R1, R2, R0"]), 2);
+  assertEquals(some.instructions.map(({ control }) => control !== undefined), [
+    true,
+    true,
+    true,
+    false,
+    false,
+  ]);
+  assertThrows(() => refuseUnscheduled([some]), BuildError, "0x28 has no control word");
+  refuseUnscheduled([kernelOf(new Array<Line>(5).fill(["FFMA R0, R1, R2, R0"]))]);
+  const kernel = unscheduled([["FFMA R0, R1, R2, R0"], ["@P0 BRA 0x8"]], 0);
   assertEquals(kernel.instructions.map(({ control }) => control), [undefined, undefined]);
   assertEquals(kernelClocks(kernel), undefined);
   assertEquals(examine(kernel).clocks, "");

@@ -191,8 +191,12 @@ export async function kernelsOf(library: string): Promise<Kernel[]> {
   );
 }
 
-/** Without control words there are no clocks, and budgets of clocks would hold nothing. */
-function refuseUnscheduled(kernels: Iterable<Kernel>): void {
+/**
+ * Without control words there are no clocks, and budgets of clocks would hold nothing.
+ *
+ * @throws {BuildError} where an instruction has none.
+ */
+export function refuseUnscheduled(kernels: Iterable<Kernel>): void {
   for (const { name, instructions } of kernels) {
     const bare = instructions.find(({ control }) => control === undefined);
     if (bare === undefined) continue;

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { controlFields } from "./control.ts";
+import { ControlError, controlFields } from "./control.ts";
 
 /** One instruction. */
 export interface Instruction {
@@ -50,7 +50,7 @@ export function parseName(mangled: string): { name: string; base: string; args: 
 /** A control word and the three instructions that it schedules. */
 const CONTROL_BYTES = 32;
 
-/** Reads `cuobjdump -sass`, a line at a time. */
+/** Reads `cuobjdump -sass`, a line at a time; throws a ControlError where a control word is none. */
 export class SassParser {
   readonly kernels = new Map<string, Kernel>();
   private current?: Kernel;
@@ -81,7 +81,9 @@ export class SassParser {
       const address = parseInt(match[1], 16);
       // A control word stands before the three instructions that it schedules.
       const place = address % CONTROL_BYTES / 8;
-      if (place === 1) this.controls = this.word === undefined ? [] : controlFields(this.word);
+      if (place === 1) {
+        this.controls = this.word === undefined ? [] : this.fields(this.word, address);
+      }
       this.word = undefined;
       this.current.instructions.push({
         address,
@@ -90,6 +92,16 @@ export class SassParser {
         name: match[3],
         operands: match[4],
       });
+    }
+  }
+
+  private fields(word: string, address: number): readonly number[] {
+    try {
+      return controlFields(word);
+    } catch (error) {
+      if (!(error instanceof ControlError)) throw error;
+      const place = `${this.current?.name} before 0x${address.toString(16)}`;
+      throw new ControlError(`${place}: ${error.message}`);
     }
   }
 }

@@ -11,6 +11,7 @@ import {
   PREFILL_INNER_TURNS,
   TILED_DECODE_INNER_TURNS,
 } from "./budgets.ts";
+import { ControlError } from "./control.ts";
 import { hotRuns, type Kernel, nestedRuns, residentBlocks } from "./kernels.ts";
 import { bankShare, type LoopClocks, loopClocks, multiplyAddsAClock } from "./schedule.ts";
 
@@ -30,7 +31,11 @@ function warpsAScheduler(kernel: Kernel): number | undefined {
   return blocks ? blocks * Math.ceil(kernel.threads / 32) / SCHEDULERS : undefined;
 }
 
-/** Undefined where a kernel has no multiply-adds in a loop, or its listing no control words. */
+/**
+ * Undefined where a kernel has no multiply-adds in a loop, or its listing no control words.
+ *
+ * @throws {ControlError} where a control word of its loops is malformed.
+ */
 export function kernelClocks(kernel: Kernel): KernelClocks | undefined {
   const runs = hotRuns(kernel, isAttentionPrefill(kernel) ? ATTENTION_LOOP_SHARE : undefined);
   if (!runs || runs.some(({ instruction }) => instruction.control === undefined)) return undefined;
@@ -41,10 +46,12 @@ export function kernelClocks(kernel: Kernel): KernelClocks | undefined {
     ? TILED_DECODE_INNER_TURNS
     : undefined;
   const nested = turns === undefined ? undefined : nestedRuns(kernel, turns);
-  return {
-    turn: loopClocks(runs, warps),
-    whole: nested && loopClocks(nested, warps),
-  };
+  try {
+    return { turn: loopClocks(runs, warps), whole: nested && loopClocks(nested, warps) };
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    throw new ControlError(`${kernel.name} ${error.message}`);
+  }
 }
 
 const percent = (share: number, digits = 0) => `${(share * 100).toFixed(digits)}%`;

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import { readControl } from "./control.ts";
+import { type Control, ControlError, readControl } from "./control.ts";
 import { kindOf, sharedClocks, THREADS_A_CLOCK } from "./instructions.ts";
 import type { Instruction, Run } from "./kernels.ts";
 
@@ -29,7 +29,7 @@ export interface LoopClocks {
   readonly bound: string;
 }
 
-/** Clocks that were not lost to banks would be fewer by this share. */
+/** The share of the clocks that is lost to banks. */
 export const bankShare = ({ banks, clocks }: LoopClocks) => clocks === 0 ? 0 : banks / clocks;
 /** Multiply-adds a clock: the share of the arithmetic that the loop allows. */
 export const multiplyAddsAClock = ({ multiplyAdds, clocks }: LoopClocks) =>
@@ -61,6 +61,15 @@ function conflicts(registers: readonly (number | undefined)[]): number {
   return perBank.reduce((sum, n) => sum + Math.max(0, n - 1), 0);
 }
 
+function controlOf({ address, control }: Instruction): Control {
+  try {
+    return readControl(control ?? NaN);
+  } catch (error) {
+    if (!(error instanceof ControlError)) throw error;
+    throw new ControlError(`at 0x${address.toString(16)}: ${error.message}`);
+  }
+}
+
 /**
  * Adds up a loop.
  *
@@ -74,7 +83,7 @@ export function loopClocks(runs: readonly Run[], warps?: number): LoopClocks {
   const pipes = new Map<number, number>();
   let kept: (number | undefined)[] = [];
   for (const { instruction, times } of runs) {
-    const control = readControl(instruction.control ?? NaN);
+    const control = controlOf(instruction);
     const { name } = instruction;
     const kind = kindOf(name);
     sums.instructions += times;
