@@ -8,9 +8,18 @@ import { join } from "@std/path";
 import { Watched } from "./cli_program.ts";
 
 /** Whether there is such a program. */
-export function has(program: string): Promise<boolean> {
-  return new Deno.Command(program, { args: ["--version"], stdout: "null", stderr: "null" }).output()
-    .then(({ success }) => success, () => false);
+export async function has(program: string): Promise<boolean> {
+  try {
+    const command = new Deno.Command(program, {
+      args: ["--version"],
+      stdout: "null",
+      stderr: "null",
+    });
+    return (await command.output()).success;
+  } catch {
+    // Starting it fails at once where there is none.
+    return false;
+  }
 }
 
 /** A function m40 that shows how its line was understood. */

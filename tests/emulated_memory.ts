@@ -47,16 +47,24 @@ for (const golden of GOLDENS) {
       };
       await engine.exclusive(async (device) => {
         const pages = device.allocate(limits.n_sequences * limits.n_sequence_pages)!;
-        const sequence = (index: number, n: number): StepSequence => ({
+        const sequence = (index: number, n: number, decode: boolean): StepSequence => ({
           tokens: tokens(n),
           position: limits.n_sequence_pages * pageTokens - n,
           pages: [pages.slice(index * limits.n_sequence_pages).slice(0, limits.n_sequence_pages)],
           states: device.slots && { from: index, to: index },
-          outputs: [{ row: n - 1, sampling }],
-          decode: n === 1,
+          outputs: tokens(n).flatMap((_, row) =>
+            decode || row === n - 1 ? [{ row, sampling }] : []
+          ),
+          decode,
         });
-        const decoding = Array.from({ length: limits.n_sequences - 1 }, (_, i) => sequence(i, 1));
-        const prompt = sequence(decoding.length, limits.n_tokens - decoding.length);
+        // What a step gives beyond one output a sequence is wanted of rows of guesses.
+        const others = limits.n_sequences - 1;
+        const guesses = limits.n_outputs - limits.n_sequences;
+        const decoding = Array.from(
+          { length: others },
+          (_, i) => sequence(i, 1 + Math.floor((guesses + i) / others), true),
+        );
+        const prompt = sequence(others, limits.n_tokens - others - guesses, false);
         const { outputs } = await device.step([...decoding, prompt]);
         assertEquals(outputs.length, limits.n_outputs);
         assertEquals(

@@ -83,8 +83,7 @@ export function stepBytes(
     TOKEN_BIAS.bytes;
   return STEP_HEADER.bytes + limits.n_tokens * 12 +
     limits.n_sequences * (groups * limits.n_sequence_pages * 4 + (hasStates ? 8 : 0)) +
-    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask) +
-    limits.n_sequences * (history + biases);
+    limits.n_outputs * (OUTPUT.bytes + SAMPLING.bytes + mask + history + biases);
 }
 
 /** How much of everything a step has; `pages` of the sequence and group with most of them. */
