@@ -242,6 +242,8 @@ def called(call):
 
 
 def exercise_tools():
+    if MODEL != "demo":
+        return  # A model of noise with a short context does not come to the end of a call.
     asked = {
         "tools": TOOLS, "tool_choice": "required", "max_tokens": 120, "temperature": 1, "seed": 7,
         "parallel_tool_calls": False,
