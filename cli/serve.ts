@@ -70,12 +70,16 @@ export const serve: Command = command({
         "serve",
       );
     }
-    const { assertListenable, createApp, serve } = await import("../server/mod.ts");
+    const { agentLine, assertListenable, createApp, serve, serveAgentCheck } = await import(
+      "../server/mod.ts"
+    );
     // Here, not above: help needs no engine.
     const { servedModels } = await import("./serving/models.ts");
     const address = { hostname: values.host, port: values.port };
     // A large model takes a while to load; that the address cannot be had is said before.
     assertListenable(values.host, values.port);
+    const agentPort = values["agent-port"];
+    if (agentPort !== undefined) assertListenable(values.host, agentPort, "--agent-port");
     const { models, manager, main } = await servedModels(settings);
     // Servers start while the model is loaded; whoever asks for their tools waits for them.
     await using mcp = new OpeningMcp(openMcp);
@@ -90,6 +94,7 @@ export const serve: Command = command({
         hostname: values.host,
         timeoutMs: values.timeout && values.timeout * 1000,
         corsOrigins: values.cors,
+        holdStreamsMs: values["hold-streams"] * 1000,
         reasoning: values.reasoning,
         storeChanges: values["allow-store-changes"],
         reasoningBudget: values["reasoning-budget"],
@@ -99,10 +104,19 @@ export const serve: Command = command({
         ...address,
         signal: signals.signal,
         drainMs: values.drain * 1000,
+        noticeMs: values["drain-notice"] * 1000,
         idle: () => manager.idle(),
         maxConnections: values["max-connections"],
       });
-      signals.signal.addEventListener("abort", () => sayDraining(models, values.drain));
+      using _agent = agentPort === undefined ? undefined : serveAgentCheck(
+        values.host,
+        agentPort,
+        () => agentLine(models, signals.signal.aborted),
+      );
+      signals.signal.addEventListener("abort", () => {
+        if (values["drain-notice"] > 0) sayNotice(values["drain-notice"]);
+        sayDraining(models, values.drain);
+      });
       if (config.path !== undefined) standardOutput.say(`Config   ${printable(config.path)}\n`);
       if (first !== undefined) describeModel(first.engine);
       else standardOutput.say("Models   loaded when they are asked for\n");
@@ -125,6 +139,12 @@ function sayMcp({ tools, servers, notes }: McpTools): void {
   const ready = servers.filter(({ state }) => state === "ready").length;
   standardOutput.say(`MCP      ${tools.length} tools of ${ready} servers, for the page\n`);
   for (const sentence of notes) standardError.say(`${printable(sentence)}\n`);
+}
+
+function sayNotice(seconds: number): void {
+  standardOutput.say(
+    `Ending: new requests are taken for another ${seconds} s, so that whoever asks /ready has notice.\n`,
+  );
 }
 
 function sayDraining(models: Models, seconds: number): void {

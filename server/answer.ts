@@ -11,6 +11,7 @@ import { Deadline } from "./deadline.ts";
 import type { StreamShape } from "./dialect.ts";
 import { read, string } from "./fields.ts";
 import type { ServedModel } from "./models/models.ts";
+import { markPrefix } from "./prefix.ts";
 import { type Comment, eventStream } from "./sse.ts";
 
 /** How soon a model may be there for a stream's head to wait for it, in milliseconds. */
@@ -67,6 +68,7 @@ export type Begin = (model: ServedModel, ends: AnswerEnds) => Answer | Promise<A
  * Answers a request when its model is there. A stream whose model is not there soon begins at once, and says in
  * comments what it waits for; what goes wrong from then on is an event.
  *
+ * @param asked The request's body, from which its prompt's beginning is named too ({@link markPrefix}).
  * @param shape How a stream is written; absent: as the path's dialect writes them.
  */
 export async function answer(
@@ -76,6 +78,7 @@ export async function answer(
   begin: Begin,
   shape?: StreamShape,
 ): Promise<Response> {
+  await markPrefix(c, asked);
   const request = new ModelRequest(c, server, asked);
   const name = await server.models.nameOf(asked.model ?? undefined);
   const model = request.model(name);
@@ -83,8 +86,9 @@ export async function answer(
   const answer = model.then((model) => request.begin(model, begin));
   answer.catch(() => {});
   if (!asked.stream) return Response.json(await (await answer).whole());
-  const events = await settled(model, HEAD_MS)
-    ? (await answer).events()
+  const { holdStreamsMs } = server;
+  const events = await settled(model, Math.max(HEAD_MS, holdStreamsMs))
+    ? await begun((await answer).events(), holdStreamsMs)
     : eventsOf(answer, `loading model ${name}`, server.loadingCommentMs);
   const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
   return eventStream(events, () => request.cancel(), pace, c.get("dialect"), shape);
@@ -166,6 +170,26 @@ async function* eventsOf(
 ): AsyncGenerator<string | Comment> {
   do yield { comment }; while (!await settled(answer, commentMs));
   yield* (await answer).events();
+}
+
+/**
+ * Events, when the first of them is there or that time has passed.
+ *
+ * @throws What the first event fails with within that time: its status can still be told.
+ */
+async function begun(
+  events: AsyncGenerator<string>,
+  milliseconds: number,
+): Promise<AsyncGenerator<string>> {
+  if (milliseconds === 0) return events;
+  const first = events.next();
+  if (await settled(first, milliseconds)) await first;
+  return (async function* () {
+    const { done, value } = await first;
+    if (done) return;
+    yield value;
+    yield* events;
+  })();
 }
 
 /** Whether a promise is settled, now or within that time. */

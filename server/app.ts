@@ -29,6 +29,7 @@ import { keptResponsesRoutes } from "./openai/responses/kept_responses.ts";
 import { responsesRoutes } from "./openai/responses/responses.ts";
 import { ResponseStore, type StoreLimits } from "./openai/responses/store.ts";
 import { pageRoutes } from "./page/routes.ts";
+import { PREFIX_HEADER } from "./prefix.ts";
 import { ReadRate } from "./read_rate.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
@@ -56,6 +57,8 @@ export interface AppOptions {
   timeoutMs?: number;
   /** How long a stream may be silent before a comment is sent, in milliseconds. Default 15,000. */
   commentMs?: number;
+  /** How long the head of a stream waits for its first event, in milliseconds. Default 0: it leaves at once. */
+  holdStreamsMs?: number;
   /** How often a stream says that it waits for its model, in milliseconds. Default 5,000. */
   loadingCommentMs?: number;
   /** Origins whose web pages may call the server, `https://example.com`; `*` is all. Default: none. */
@@ -89,6 +92,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     rate,
     reads,
     commentMs: options.commentMs ?? 15_000,
+    holdStreamsMs: options.holdStreamsMs ?? 0,
     loadingCommentMs: options.loadingCommentMs ?? 5000,
     reasoning: options.reasoning ?? "separate",
     reasoningBudget: options.reasoningBudget,
@@ -104,6 +108,8 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     c.set("dialect", dialect);
     await next();
     for (const [name, value] of Object.entries(dialect.headers ?? {})) c.header(name, value);
+    const prefix = c.get("prefix");
+    if (prefix !== undefined) c.header(PREFIX_HEADER, prefix);
     metrics.response(c.res.status);
   });
   const allowed = new AllowedOrigins(options.corsOrigins ?? []);

@@ -20,6 +20,8 @@ export interface ServerContext {
   readonly reads: ReadonlyMap<string, ReadRate>;
   /** How long a stream may be silent before a comment says that it lives, in milliseconds. */
   readonly commentMs: number;
+  /** How long the head of a stream waits for its first event, in milliseconds; 0: it leaves at once. */
+  readonly holdStreamsMs: number;
   /** How often a stream says that it waits for its model, in milliseconds. */
   readonly loadingCommentMs: number;
   /** Whether reasoning is told apart from an answer's content. */
@@ -43,6 +45,8 @@ export interface ServerEnv {
   Variables: {
     /** How the answer's errors and streams are written. */
     dialect: Dialect;
+    /** The name of what the request's prompt begins with, where it has one. */
+    prefix?: string;
   };
 }
 

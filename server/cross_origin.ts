@@ -1,5 +1,6 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
+import { PREFIX_HEADER } from "./prefix.ts";
 
 /** Which web pages may call the server (`--cors`). */
 export class AllowedOrigins {
@@ -26,7 +27,7 @@ export class AllowedOrigins {
       origin: this.any ? "*" : [...this.origins],
       credentials: !this.any,
       allowMethods: ["GET", "HEAD", "POST"],
-      exposeHeaders: ["Retry-After", "request-id"],
+      exposeHeaders: ["Retry-After", "request-id", PREFIX_HEADER],
       maxAge: 600,
     });
     return async (c, next) => {

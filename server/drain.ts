@@ -1,15 +1,27 @@
-/** Whether a server is on its way out: it answers what runs, and takes nothing new. */
+/** Whether a server is on its way out: it answers what runs, and takes nothing new, at once or soon. */
 export class Drain {
   private end?: number;
+  private refusal = Infinity;
 
-  /** From now on the server drains, for so many milliseconds at most. */
-  begin(milliseconds: number): void {
-    this.end = performance.now() + milliseconds;
+  /**
+   * From now on the server drains.
+   *
+   * @param milliseconds How long running answers may go on, when the notice is over.
+   * @param noticeMs How long it still takes new requests before, while it already says that it drains.
+   */
+  begin(milliseconds: number, noticeMs = 0): void {
+    this.refusal = performance.now() + noticeMs;
+    this.end = this.refusal + milliseconds;
   }
 
   /** Whether the server drains. */
   get active(): boolean {
     return this.end !== undefined;
+  }
+
+  /** Whether it takes no new request any more. */
+  get refusing(): boolean {
+    return performance.now() >= this.refusal;
   }
 
   /** How long running answers may still go on, in milliseconds. */

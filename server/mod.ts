@@ -1,4 +1,5 @@
 /** The HTTP server: OpenAI's API in front of an engine. */
+export { type AgentCheck, agentLine, serveAgentCheck } from "./agent_check.ts";
 export { type AppOptions, createApp } from "./app.ts";
 export { busy } from "./models/busy.ts";
 export { ManagedModels } from "./models/managed_models.ts";

@@ -2,11 +2,14 @@ import type { MiddlewareHandler } from "hono";
 import type { ServerEnv } from "./context.ts";
 import { HttpError } from "./errors.ts";
 
-/** Refuses new generations while the server drains, and asks the client for a new connection. */
+/**
+ * Asks clients for a new connection while the server drains, and refuses new generations when those had
+ * notice who send them here.
+ */
 export function refuseWhileDraining(): MiddlewareHandler<ServerEnv> {
   return async (c, next) => {
     const { drain } = c.env;
-    if (drain?.active && ["POST", "DELETE"].includes(c.req.method)) {
+    if (drain?.refusing && ["POST", "DELETE"].includes(c.req.method)) {
       const seconds = Math.max(1, Math.ceil(drain.millisecondsLeft / 1000));
       throw new HttpError(
         503,
@@ -17,5 +20,6 @@ export function refuseWhileDraining(): MiddlewareHandler<ServerEnv> {
       );
     }
     await next();
+    if (drain?.active) c.header("Connection", "close");
   };
 }

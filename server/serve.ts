@@ -1,9 +1,9 @@
 import type { Hono } from "hono";
-import { M40Error } from "../engine/errors.ts";
 import type { ServerEnv } from "./context.ts";
 import { Drain } from "./drain.ts";
 import { HttpServer } from "./http/http_server.ts";
 import { defaultLimits, type HttpLimits } from "./http/limits.ts";
+import { listen } from "./listen.ts";
 
 /** Where a server listens and how it ends. */
 export interface ServeOptions {
@@ -15,6 +15,11 @@ export interface ServeOptions {
   signal?: AbortSignal;
   /** How long running answers may go on when the server ends, in milliseconds. Default 30,000. */
   drainMs?: number;
+  /**
+   * How long new requests are still taken then, while `/ready` already says that the server drains, in
+   * milliseconds: time for load balancers to notice. Default 0.
+   */
+  noticeMs?: number;
   /** Resolves when nothing runs. Until then, or the end of that time, an ending server listens. */
   idle?: () => Promise<void>;
   /** How many connections may be open at the same time. Default: {@link defaultConnections}. */
@@ -38,13 +43,14 @@ const FLUSH_MS = 1000;
 
 /**
  * Serves an app. When the signal aborts, the server drains: it still listens, so that `/health` and
- * `/ready` can say so, but refuses new generations. Answers that run may finish within the time for it
- * and are ended with an error then. What is idle or half-sent is closed as soon as nothing runs.
+ * `/ready` can say so, but refuses new generations, with a notice from when that is over. Answers that
+ * run may finish within the time for it and are ended with an error then. What is idle or half-sent is
+ * closed as soon as nothing runs.
  *
  * @throws {M40Error} `io` when the address cannot be listened on, with what to do.
  */
 export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
-  const { signal, drainMs = 30_000, idle } = options;
+  const { signal, drainMs = 30_000, noticeMs = 0, idle } = options;
   const drain = new Drain();
   const listener = listen(options.hostname, options.port);
   const { hostname, port } = listener.addr;
@@ -55,7 +61,8 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
   );
 
   const stop = async () => {
-    drain.begin(drainMs);
+    drain.begin(drainMs, noticeMs);
+    await sleep(noticeMs);
     if (idle !== undefined) await within(drainMs, idle());
     await within(drain.millisecondsLeft, server.close());
     await end();
@@ -83,8 +90,13 @@ export function serve(app: Hono<ServerEnv>, options: ServeOptions): Listening {
  * Checks that an address can be listened on at the moment; fails as {@link serve} does. It accepts
  * nobody: a server that ends at once might not be gone yet when the next one starts.
  */
-export function assertListenable(hostname: string, port: number): void {
-  listen(hostname, port).close();
+export function assertListenable(hostname: string, port: number, option?: string): void {
+  listen(hostname, port, option).close();
+}
+
+function sleep(milliseconds: number): Promise<void> {
+  if (milliseconds === 0) return Promise.resolve();
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
 }
 
 /** Waits for a promise, but no longer than this. */
@@ -93,35 +105,4 @@ async function within(milliseconds: number, promise: Promise<void>): Promise<voi
   const timeout = new Promise<void>((resolve) => timer = setTimeout(resolve, milliseconds));
   await Promise.race([promise, timeout]);
   clearTimeout(timer);
-}
-
-function listen(hostname: string, port: number): Deno.TcpListener {
-  try {
-    return Deno.listen({ hostname, port });
-  } catch (error) {
-    const where = `${hostname}:${port}`;
-    if (error instanceof Deno.errors.AddrInUse) {
-      throw new M40Error(
-        "io",
-        `The port is in use: ${where}. Stop the program that listens there, or choose another port with --port.`,
-        "port",
-      );
-    }
-    if (error instanceof Deno.errors.PermissionDenied) {
-      throw new M40Error(
-        "io",
-        `Listening on ${where} is not permitted. Ports below 1024 are the system's; choose another with --port.`,
-        "port",
-      );
-    }
-    if (error instanceof Deno.errors.AddrNotAvailable) {
-      throw new M40Error(
-        "io",
-        `This machine has no address ${hostname}. Use 127.0.0.1 for this machine alone, or 0.0.0.0 for every network.`,
-        "host",
-      );
-    }
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new M40Error("io", `Cannot listen on ${where}: ${reason}.`, "host");
-  }
 }

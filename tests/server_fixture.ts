@@ -22,6 +22,7 @@ export interface TestServerOptions {
   engine?: EngineOptions;
   app?: Partial<AppOptions>;
   drainMs?: number;
+  noticeMs?: number;
   maxConnections?: number;
   limits?: ServeOptions["limits"];
   /** A model of one's own. */
@@ -37,7 +38,7 @@ const GOLDEN = new URL("data/golden/llama.gguf", import.meta.url).pathname;
 
 /** Starts a server on a free port. */
 export async function startServer(options: TestServerOptions = {}): Promise<TestServer> {
-  const { engine: engineOptions, app: appOptions, drainMs, contextLength } = options;
+  const { engine: engineOptions, app: appOptions, drainMs, noticeMs, contextLength } = options;
   const { maxConnections, limits } = options;
   const path = contextLength === undefined
     ? options.path ?? GOLDEN
@@ -58,6 +59,7 @@ export async function startServer(options: TestServerOptions = {}): Promise<Test
     port: 0,
     signal,
     drainMs,
+    noticeMs,
     maxConnections,
     limits,
     idle: () => engine.idle(),

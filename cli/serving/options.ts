@@ -59,6 +59,22 @@ export const SERVE_OPTIONS = {
     "Seconds that running answers may take to finish when the server is told to end",
     { default: 30 },
   ),
+  "drain-notice": option(
+    number({ min: 0, max: 3600 }),
+    "Seconds that the server goes on taking requests when it is told to end, while /ready already says that it " +
+      "drains: time for load balancers to notice",
+    { default: 0 },
+  ),
+  "hold-streams": option(
+    number({ min: 0, max: 3600 }),
+    "Seconds that a stream may take to begin before its head leaves, so that a load balancer can bring to another " +
+      "server what has not begun",
+    { default: 0 },
+  ),
+  "agent-port": option(
+    integer(1, 65535),
+    "A second port, that tells HAProxy's agent check how much this server can take; default: none",
+  ),
   "max-connections": option(
     integer(1, 1_000_000),
     "Connections that may be open at the same time; default: as many as the system gives descriptors " +

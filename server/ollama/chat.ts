@@ -93,7 +93,7 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
       const chat = chatRequest(body);
       const model = await ownName(server.models, body.model);
       if (chat.messages.length === 0) return await loadOrUnload(c, server, model, body, said);
-      const asked = { model, keep_alive: body.keep_alive, stream: body.stream ?? true };
+      const asked = { ...body, model, stream: body.stream ?? true };
       return await answer(c, server, asked, async (served, ends) => {
         const at = { arrived, served: performance.now() };
         const options = optionsRequest(served.engine, body);

@@ -68,7 +68,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
       refuse(body);
       const model = await ownName(server.models, body.model);
       if (!body.prompt && !body.suffix) return await loadOrUnload(c, server, model, body, said);
-      const asked = { model, keep_alive: body.keep_alive, stream: body.stream ?? true };
+      const asked = { ...body, model, stream: body.stream ?? true };
       return await answer(c, server, asked, async (served, ends) => {
         const at = { arrived, served: performance.now() };
         const generation = served.engine.generate(await requestOf(server, served, body, ends));
