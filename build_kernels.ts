@@ -12,12 +12,15 @@
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
-import { extname, fromFileUrl, join, relative } from "@std/path";
+import { extname, fromFileUrl, join, relative, resolve } from "@std/path";
 import { BuildError } from "./tools/build/build_error.ts";
+import { type BuildInfo, compilerVersion, writeBuildInfo } from "./tools/build/build_info.ts";
 import { type CudaToolkit, findCudaToolkit } from "./tools/build/cuda_toolkit.ts";
 
 const ROOT = fromFileUrl(new URL(".", import.meta.url));
-const DIST = join(ROOT, "dist");
+
+/** Compilers run in {@link ROOT} and are told paths from there, so that what they make does not depend on it. */
+const DIST = "dist";
 
 const TARGETS = ["cpu", "cuda", "emulated"] as const;
 type Target = typeof TARGETS[number];
@@ -25,6 +28,7 @@ type Target = typeof TARGETS[number];
 /** How a target's library is made. */
 interface Recipe {
   readonly compiler: string;
+  readonly info: Omit<BuildInfo, "commit">;
   readonly sources: readonly string[];
   readonly compileFlags: readonly string[];
   /** Flags of a source's language, before its name. */
@@ -43,6 +47,8 @@ export interface BuildOptions {
   force?: boolean;
   /** cuda: other architectures to make machine code for, beside sm_52: "sm_61". */
   architectures?: readonly string[];
+  /** The commit that the library says it was built from: a release's. */
+  commit?: string;
   /** Called with a line for each thing done. */
   log?: (line: string) => void;
 }
@@ -50,7 +56,7 @@ export interface BuildOptions {
 /**
  * Builds one library.
  *
- * @returns Its path and how many sources were compiled.
+ * @returns Its absolute path and how many sources were compiled.
  * @throws {BuildError} Where there is no compiler, or with the compiler's own message.
  */
 export async function buildKernels(
@@ -61,39 +67,43 @@ export async function buildKernels(
   const name = debug ? `libm40_${target}_debug.so` : `libm40_${target}.so`;
   const path = join(DIST, name);
   const objectsFolder = join(DIST, "objects", debug ? `${target}_debug` : target);
-  await Deno.mkdir(objectsFolder, { recursive: true });
+  await Deno.mkdir(join(ROOT, objectsFolder), { recursive: true });
+  await writeBuildInfo(join(ROOT, objectsFolder), { commit: options.commit ?? "", ...recipe.info });
 
   const jobs = recipe.sources.map((source) => {
-    const name = relative(join(ROOT, "cuda"), source).replaceAll("/", "_");
+    const name = relative("cuda", source).replaceAll("/", "_");
     const object = join(objectsFolder, name + ".o");
     const args = [
       ...recipe.compileFlags,
+      ...(source === BUILD_INFO ? [`-I${objectsFolder}`] : []),
       ...flagsOf(source),
       ...["-MMD", "-MF", object + ".d"],
       ...recipe.languageFlags(source),
       ...["-c", source, "-o", object],
     ];
-    return { source, object, args, command: [recipe.compiler, ...args].join(" ") };
+    // The compiler's version is part of it, which may change where its name does not.
+    const command = [recipe.info.compiler, recipe.compiler, ...args].join(" ");
+    return { source, object, args, command };
   });
   const stale = jobs.filter((job) => force || !isCurrent(job.object, job.command));
   await inParallel(stale, async (job) => {
-    log(`compile ${relative(ROOT, job.source)}`);
+    log(`compile ${job.source}`);
     await run(recipe.compiler, job.args, recipe.environment);
-    await Deno.writeTextFile(job.object + ".command", job.command);
+    await Deno.writeTextFile(join(ROOT, job.object + ".command"), job.command);
   });
 
   const linkArgs = [...jobs.map((job) => job.object), ...recipe.linkFlags, "-o", path];
   const linkCommand = [recipe.compiler, ...linkArgs].join(" ");
-  const linkRecord = join(objectsFolder, "link.command");
-  if (stale.length > 0 || !exists(path) || readText(linkRecord) !== linkCommand) {
-    log(`link ${relative(ROOT, path)}`);
+  const linkRecord = join(ROOT, objectsFolder, "link.command");
+  if (stale.length > 0 || !exists(join(ROOT, path)) || readText(linkRecord) !== linkCommand) {
+    log(`link ${path}`);
     // A library that is open must not be written over: the new one takes its name in one move.
     const fresh = path + ".new";
     await run(recipe.compiler, [...linkArgs.slice(0, -1), fresh], recipe.environment);
-    await Deno.rename(fresh, path);
+    await Deno.rename(join(ROOT, fresh), join(ROOT, path));
     await Deno.writeTextFile(linkRecord, linkCommand);
   }
-  return { path, compiled: stale.length };
+  return { path: join(ROOT, path), compiled: stale.length };
 }
 
 function recipeFor(
@@ -111,6 +121,9 @@ function recipeFor(
   }
 }
 
+/** The one source that includes what {@link writeBuildInfo} writes. */
+const BUILD_INFO = "cuda/runtime/build_info.cpp";
+
 const SANITIZE = "-fsanitize=address,undefined";
 
 /** What every C++ source of a library is compiled with. */
@@ -118,7 +131,7 @@ const CXX_FLAGS = [
   ...["-std=c++17", "-fPIC", "-fvisibility=hidden", "-Wall", "-Wextra", "-pthread"],
   // Results must not depend on which multiplications a compiler chooses to fuse.
   "-ffp-contract=off",
-  `-I${join(ROOT, "cuda")}`,
+  "-Icuda",
 ];
 
 /** cuda/runtime/portability.cpp says what these have to do with old systems. */
@@ -129,8 +142,14 @@ const PORTABLE_LINKER_FLAGS = ["--exclude-libs,ALL", "--gc-sections", "--no-unde
 const OLD_LIBRARIES = ["libdl.so.2", "libpthread.so.0", "librt.so.1"];
 
 async function cpuRecipe(debug: boolean): Promise<Recipe> {
+  const compiler = await findCompiler();
   return {
-    compiler: await findCompiler(),
+    compiler,
+    info: {
+      compiler: await compilerVersion(compiler),
+      cuda_toolkit: "",
+      architectures: ["baseline", "avx", "avx2", "avx512"],
+    },
     sources: [...sourcesIn("cuda/runtime", ".cpp"), ...sourcesIn("cuda/reference", ".cpp")],
     compileFlags: [
       ...CXX_FLAGS,
@@ -148,8 +167,14 @@ async function cpuRecipe(debug: boolean): Promise<Recipe> {
 /** Built where it is used, for this processor alone. */
 async function emulatedRecipe(debug: boolean): Promise<Recipe> {
   const folders = ["cuda/runtime", "cuda/ops", "cuda/emulation"];
+  const compiler = await findCompiler();
   return {
-    compiler: await findCompiler(),
+    compiler,
+    info: {
+      compiler: await compilerVersion(compiler),
+      cuda_toolkit: "",
+      architectures: ["native"],
+    },
     sources: [
       ...folders.flatMap((folder) => sourcesIn(folder, ".cpp")),
       ...folders.flatMap((folder) => sourcesIn(folder, ".cu")),
@@ -169,21 +194,26 @@ async function emulatedRecipe(debug: boolean): Promise<Recipe> {
 
 async function cudaRecipe(debug: boolean, architectures: readonly string[]): Promise<Recipe> {
   const toolkit: CudaToolkit = await findCudaToolkit();
-  const numbers = ["52", ...architectures.map(architectureNumber)];
+  const numbers = [...new Set(["52", ...architectures.map(architectureNumber)])];
   const targets = [
-    ...[...new Set(numbers)].map((n) => `-gencode=arch=compute_${n},code=sm_${n}`),
+    ...numbers.map((n) => `-gencode=arch=compute_${n},code=sm_${n}`),
     "-gencode=arch=compute_52,code=compute_52",
   ];
   const host = [...CXX_FLAGS.filter((flag) => !/^-(std|I)/.test(flag)), "-Wno-unknown-pragmas"];
   return {
     compiler: toolkit.nvcc,
+    info: {
+      compiler: await compilerVersion(toolkit.hostCompiler),
+      cuda_toolkit: toolkit.version,
+      architectures: [...numbers.map((n) => `sm_${n}`), "compute_52"],
+    },
     environment: toolkit.environment,
     sources: [
       ...sourcesIn("cuda/runtime", ".cpp"),
       ...["cuda/runtime", "cuda/ops"].flatMap((folder) => sourcesIn(folder, ".cu")),
     ],
     compileFlags: [
-      ...["-ccbin", toolkit.hostCompiler, "-std=c++17", `-I${join(ROOT, "cuda")}`, ...targets],
+      ...["-ccbin", toolkit.hostCompiler, "-std=c++17", "-Icuda", ...targets],
       ...(debug ? ["-O1", "-lineinfo", "-Xcompiler", "-g"] : ["-O3"]),
       ...["-Xcompiler", host.join(",")],
     ],
@@ -208,18 +238,17 @@ function architectureNumber(name: string): string {
   return match[1];
 }
 
-/** The sources of a folder, in the order of their names. */
+/** The sources of a folder, by their paths from the root, in the order of their names. */
 function sourcesIn(folder: string, extension: string): string[] {
-  const path = join(ROOT, folder);
-  return [...Deno.readDirSync(path)]
+  return [...Deno.readDirSync(join(ROOT, folder))]
     .filter((entry) => entry.isFile && extname(entry.name) === extension)
-    .map((entry) => join(path, entry.name))
+    .map((entry) => join(folder, entry.name))
     .sort();
 }
 
 /** Flags that a source asks for in its first line: `// flags: -mavx2 -mfma`. */
 function flagsOf(source: string): string[] {
-  const [first] = Deno.readTextFileSync(source).split("\n", 1);
+  const [first] = Deno.readTextFileSync(join(ROOT, source)).split("\n", 1);
   const flags = first.match(/^\/\/ flags: (.+)$/);
   if (flags === null || Deno.build.arch !== "x86_64") return [];
   return flags[1].trim().split(/\s+/);
@@ -248,13 +277,14 @@ async function findCompiler(): Promise<string> {
 
 /** Whether an object is newer than all that it was made from, and was made by this command. */
 function isCurrent(object: string, command: string): boolean {
-  if (readText(object + ".command") !== command) return false;
-  const made = modified(object);
-  const dependencies = readText(object + ".d");
+  const path = join(ROOT, object);
+  if (readText(path + ".command") !== command) return false;
+  const made = modified(path);
+  const dependencies = readText(path + ".d");
   if (made === undefined || dependencies === undefined) return false;
   const files = dependencies.replace(/^[^:]*:/, "").replaceAll("\\\n", " ").split(/\s+/);
   return files.filter((file) => file !== "").every((file) => {
-    const changed = modified(file);
+    const changed = modified(resolve(ROOT, file));
     return changed !== undefined && changed <= made;
   });
 }
@@ -266,6 +296,7 @@ async function run(
 ): Promise<void> {
   const { success, stderr } = await new Deno.Command(command, {
     args: [...args],
+    cwd: ROOT,
     env,
     stdout: "null",
     stderr: "piped",

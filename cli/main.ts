@@ -1,7 +1,7 @@
 import { DEVICE_PROCESS } from "../engine/device/device_process.ts";
 import { VERSION } from "../server/version.ts";
 import { COMMANDS } from "./commands.ts";
-import { EXIT, reportError } from "./errors.ts";
+import { EXIT, reportError, UsageError } from "./errors.ts";
 import { findCommand } from "./find_command.ts";
 import { parseLine } from "./parse.ts";
 import { startNoPrograms } from "./permissions.ts";
@@ -36,7 +36,7 @@ async function dispatch([name, ...args]: readonly string[]): Promise<number> {
       return name === undefined ? EXIT.usage : EXIT.success;
     case "-V":
     case "--version":
-      await write(`m40 ${VERSION}\n`);
+      await write(await version(args));
       return EXIT.success;
     case DEVICE_PROCESS: {
       // This program in another part, which it starts itself: see docs/architecture.md.
@@ -53,4 +53,15 @@ async function dispatch([name, ...args]: readonly string[]): Promise<number> {
   // Those with servers to start do the same where there are none.
   if (!Object.hasOwn(command.options, "mcp")) startNoPrograms();
   return await command.run(words, options, given) ?? EXIT.success;
+}
+
+/** What --version says, or in detail with --json. */
+async function version(args: readonly string[]): Promise<string> {
+  const [extra] = args.filter((arg) => arg !== "--json");
+  if (extra !== undefined) {
+    throw new UsageError(`--version takes --json or nothing; got ${JSON.stringify(extra)}`);
+  }
+  if (args.length === 0) return `m40 ${VERSION}\n`;
+  const { versionReport } = await import("./version.ts");
+  return JSON.stringify(await versionReport(), null, 2) + "\n";
 }

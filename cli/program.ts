@@ -22,7 +22,7 @@ export const PROGRAM_OPTIONS: readonly ProgramOption[] = [
   {
     short: "V",
     name: "version",
-    help: "Show the version",
+    help: "Show the version; with --json behind it, what this was built from and for",
   },
 ];
 

@@ -1,7 +1,9 @@
 import { assertEquals, assertMatch, assertStringIncludes } from "@std/assert";
 import { COMMANDS } from "../cli/commands.ts";
 import config from "../deno.json" with { type: "json" };
-import { Home, m40 } from "./cli_program.ts";
+import { join } from "@std/path";
+import { ABI_VERSION } from "../engine/device/structs.ts";
+import { Home, m40, ROOT } from "./cli_program.ts";
 
 Deno.test("m40 --version says the version of deno.json", async () => {
   await using home = await Home.make();
@@ -12,6 +14,44 @@ Deno.test("m40 --version says the version of deno.json", async () => {
       stderr: "",
     });
   }
+});
+
+Deno.test("m40 --version --json says what the libraries were built for, and which are missing", async () => {
+  await using home = await Home.make();
+  const folder = join(home.path, "kernels with spaces");
+  await Deno.mkdir(folder);
+  await Deno.copyFile(join(ROOT, "dist/libm40_cpu.so"), join(folder, "libm40_cpu.so"));
+  await Deno.writeTextFile(join(folder, "libm40_cuda.so"), "no library");
+  const { code, stdout, stderr } = await m40(home, ["--version", "--json"], {
+    env: { M40_KERNELS: folder },
+  });
+  assertEquals([code, stderr], [0, ""]);
+  const { version, commit, abi, deno, libraries } = JSON.parse(stdout);
+  assertEquals([version, commit, abi, deno], [
+    config.version,
+    null,
+    ABI_VERSION,
+    Deno.version.deno,
+  ]);
+  const [cpu, cuda] = libraries;
+  assertEquals([cpu.backend, cpu.path, cpu.problem, cpu.abi, cpu.cuda_toolkit], [
+    "cpu",
+    join(folder, "libm40_cpu.so"),
+    null,
+    ABI_VERSION,
+    null,
+  ]);
+  assertEquals(cpu.architectures, ["baseline", "avx", "avx2", "avx512"]);
+  assertMatch(cpu.compiler, /\d+\.\d+/);
+  assertEquals([cuda.backend, cuda.path, cuda.abi], [
+    "cuda",
+    join(folder, "libm40_cuda.so"),
+    null,
+  ]);
+  assertMatch(cuda.problem, /libm40_cuda\.so/);
+  const odd = await m40(home, ["--version", "--yaml"]);
+  assertEquals([odd.code, odd.stdout], [2, ""]);
+  assertMatch(odd.stderr, /--version takes --json or nothing; got "--yaml"/);
 });
 
 Deno.test("m40 --help lists every command; without a command the help comes with exit code 2", async () => {

@@ -47,9 +47,19 @@ async function writeConfig(): Promise<string> {
   return path;
 }
 
-/** Compiles the executable; returns its path. */
-export async function compile(output = join(ROOT, "dist", "m40")): Promise<string> {
-  const { path: library } = await buildKernels({ target: "cpu", log: console.log });
+/**
+ * Compiles the executable.
+ *
+ * @param commit What it says that it was made of.
+ * @returns Its path.
+ */
+export async function compile(
+  output = join(ROOT, "dist", "m40"),
+  commit?: string,
+): Promise<string> {
+  const { path: library } = await buildKernels({ target: "cpu", commit, log: console.log });
+  const build = join(ROOT, "dist", "build.json");
+  await Deno.writeTextFile(build, JSON.stringify({ commit: commit ?? null }));
   const { success } = await new Deno.Command(Deno.execPath(), {
     args: [
       "compile",
@@ -58,6 +68,7 @@ export async function compile(output = join(ROOT, "dist", "m40")): Promise<strin
       ...["--config", await writeConfig(), "--no-lock"],
       ...PERMISSIONS,
       ...["--include", join(ROOT, "tools", "demo_model", "demo.gguf")],
+      ...["--include", build],
       // The threads that render chat templates and hash downloads: they are named by their address, not
       // imported.
       ...["--include", join(ROOT, "engine", "chat", "template_worker.ts")],

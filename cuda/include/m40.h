@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 9u
+#define M40_ABI_VERSION 10u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -63,6 +63,11 @@ M40_API const char* m40_backend(void);
 // "kind", too, and the "roles" of their fields: "number", a "state", a buffer that the operation "reads", "writes",
 // "updates" or "lends", or a weight, "vector", "matrix" or "experts".
 M40_API const char* m40_layout(void);
+
+// What the library was built from and for, as JSON: {"commit": "", "compiler": "g++ (…) 12.2.0", "cuda_toolkit": "11.8",
+// "architectures": ["sm_52", "compute_52"]}. The commit is that of a release, else ""; the toolkit "" where there is
+// none; the architectures are those of the machine code (sm_) and PTX (compute_), for the CPU its vector units.
+M40_API const char* m40_build_info(void);
 
 enum {
   M40_DEVICE_CPU = 0,  // its memory is the host's, and others live there too

@@ -14,6 +14,7 @@ const LIBRARY = {
   m40_abi_version: SYMBOLS.m40_abi_version,
   m40_backend: SYMBOLS.m40_backend,
   m40_layout: SYMBOLS.m40_layout,
+  m40_build_info: SYMBOLS.m40_build_info,
   ...CHANNEL_SYMBOLS,
   m40_channel_call_async: {
     ...CHANNEL_SYMBOLS.m40_channel_call,
@@ -107,8 +108,13 @@ export class DeviceProcess {
   }
 
   private forwardAll(): Symbols {
-    const { m40_abi_version, m40_backend, m40_layout } = this.opened.symbols;
-    const local: Record<string, unknown> = { m40_abi_version, m40_backend, m40_layout };
+    const { m40_abi_version, m40_backend, m40_layout, m40_build_info } = this.opened.symbols;
+    const local: Record<string, unknown> = {
+      m40_abi_version,
+      m40_backend,
+      m40_layout,
+      m40_build_info,
+    };
     const remote = Object.entries(SYMBOLS)
       .filter(([name]) => local[name] === undefined)
       .map(([name, definition]) => [name, this.forward(name, definition)]);

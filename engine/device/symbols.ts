@@ -12,6 +12,8 @@ export const SYMBOLS = {
   m40_backend: { parameters: [], result: "pointer" },
   // const char* m40_layout(void)
   m40_layout: { parameters: [], result: "pointer" },
+  // const char* m40_build_info(void)
+  m40_build_info: { parameters: [], result: "pointer" },
 
   // m40_status m40_device_count(uint32_t* n_devices, m40_error*)
   m40_device_count: { parameters: ["buffer", "buffer"], result: "i32" },
