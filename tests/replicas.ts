@@ -1,0 +1,113 @@
+/**
+ * Replicas of `m40 serve` on ports of this machine, each in a process of its own, and what a balancer in front of
+ * them is asked by many clients.
+ *
+ * @module
+ */
+import { assert, assertEquals } from "@std/assert";
+import { ROOT } from "./cli_program.ts";
+
+/** A replica, which can be ended and begun anew at the same port. */
+export class Replica implements AsyncDisposable {
+  private child?: Deno.ChildProcess;
+
+  private constructor(readonly port: number, readonly agentPort: number) {}
+
+  /** Starts one at free ports. */
+  static async start(): Promise<Replica> {
+    const replica = new Replica(freePort(), freePort());
+    await replica.start();
+    return replica;
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.port}`;
+  }
+
+  /** Starts it; resolves when it takes requests. */
+  async start(): Promise<void> {
+    const ports = ["--port", String(this.port), "--agent-port", String(this.agentPort)];
+    const args = [
+      "--model",
+      "demo",
+      "--chat-template",
+      "chatml",
+      "--threads",
+      "1",
+      "--parallel",
+      "4",
+    ];
+    const balanced = ["--drain-notice", "2", "--hold-streams", "60", "--device", "cpu"];
+    this.child = new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", "main.ts", "serve", ...ports, ...args, ...balanced],
+      cwd: ROOT,
+      stdin: "null",
+      stdout: "null",
+      stderr: "null",
+    }).spawn();
+    await answers(this.url + "/ready");
+  }
+
+  /** Ends it at once, whatever it does. */
+  async kill(): Promise<void> {
+    this.child!.kill("SIGKILL");
+    await this.child!.status;
+  }
+
+  /** Tells it to end, and waits until it has. */
+  async drain(): Promise<void> {
+    this.child!.kill("SIGTERM");
+    assertEquals((await this.child!.status).code, 0);
+  }
+
+  /** Has it run for a sixth of the time, until the signal aborts. */
+  async slowDown(signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      this.child!.kill("SIGSTOP");
+      await sleep(250);
+      this.child!.kill("SIGCONT");
+      await sleep(50);
+    }
+  }
+
+  /** A counter or gauge of its `/metrics`. */
+  async metric(name: string): Promise<number> {
+    const text = await (await fetch(this.url + "/metrics")).text();
+    const line = text.split("\n").find((line) => line.startsWith(name + "{"));
+    assert(line !== undefined, `no ${name}`);
+    return Number(line.slice(line.lastIndexOf(" ")));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    try {
+      await this.kill();
+    } catch {
+      // It has ended.
+    }
+  }
+}
+
+/** A port at which nobody listens at the moment. */
+export function freePort(): number {
+  using listener = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  return listener.addr.port;
+}
+
+/** Waits until a URL answers 200. */
+export async function answers(url: string): Promise<void> {
+  for (let i = 0; i < 600; i++) {
+    try {
+      const { status, body } = await fetch(url);
+      await body?.cancel();
+      if (status === 200) return;
+    } catch {
+      // Nobody listens yet.
+    }
+    await sleep(100);
+  }
+  throw new Error(`does not answer: ${url}`);
+}
+
+export function sleep(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
