@@ -2,6 +2,7 @@ import type { Command } from "./command.ts";
 import { bench } from "./bench.ts";
 import { completionFor } from "./completion/completion.ts";
 import { cp } from "./cp.ts";
+import { doctor } from "./doctor.ts";
 import { evaluate } from "./eval.ts";
 import { helpFor } from "./help.ts";
 import { list } from "./list.ts";
@@ -26,6 +27,7 @@ const WORKING: readonly Command[] = [
   tokenize,
   evaluate,
   bench,
+  doctor,
 ];
 
 const all: Command[] = [...WORKING];

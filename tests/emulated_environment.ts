@@ -7,16 +7,20 @@
 import { join } from "@std/path";
 import { ROOT } from "./cli_program.ts";
 
-/** Runs a test with environment variables set. */
+/** Runs a test with environment variables set, and sets them back. */
 export async function withEnvironment(
   variables: Record<string, string>,
   test: () => Promise<void> | void,
 ): Promise<void> {
+  const before = Object.keys(variables).map((name) => [name, Deno.env.get(name)] as const);
   for (const [name, value] of Object.entries(variables)) Deno.env.set(name, value);
   try {
     await test();
   } finally {
-    for (const name of Object.keys(variables)) Deno.env.delete(name);
+    for (const [name, value] of before) {
+      if (value === undefined) Deno.env.delete(name);
+      else Deno.env.set(name, value);
+    }
   }
 }
 

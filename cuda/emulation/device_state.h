@@ -7,6 +7,8 @@
 //   M40_EMULATION_LATE_MS=N             what is given to a stream is done so many milliseconds later, by the device's clock
 //   M40_EMULATION_HANG_IN=NAME          the next grid of a kernel with that in its name never ends, and nothing after it
 //                                       begins; what waits for it without a bound ends the process
+//   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
+//                                       should have written is not
 #ifndef M40_EMULATION_DEVICE_STATE_H
 #define M40_EMULATION_DEVICE_STATE_H
 

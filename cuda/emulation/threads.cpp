@@ -284,8 +284,11 @@ const char* run_grid(const char* kernel, dim3 grid, dim3 block_size, size_t shar
   indices.block_size = block_size;
   indices.grid_size = grid;
   const uint64_t n_blocks = uint64_t{grid.x} * grid.y * grid.z;
+  const char* spoiled = getenv("M40_EMULATION_SPOIL");
+  const bool spoil = spoiled != nullptr && *spoiled != '\0' && strstr(kernel, spoiled) != nullptr;
   for (uint64_t i = 0; i < n_blocks; i++) {
     const uint64_t b = reverse ? n_blocks - 1 - i : i;
+    if (spoil && b == 0) continue;
     indices.block = {static_cast<uint32_t>(b % grid.x), static_cast<uint32_t>(b / grid.x % grid.y),
                      static_cast<uint32_t>(b / grid.x / grid.y)};
     const SharedMemory shared(shared_bytes);

@@ -30,6 +30,7 @@ extern "C" {
 #define M40_MAX_CACHE_LAYERS 256
 #define M40_MAX_CACHE_GROUPS 16
 #define M40_MAX_STATES 256
+#define M40_MAX_DEVICE_PROCESSES 16
 
 // ---- status -----------------------------------------------------------------------------------------
 
@@ -107,12 +108,92 @@ typedef struct m40_device_state {
   uint32_t utilisation_percent;     // of the time in which kernels ran, over the driver's own period
 } m40_device_state;
 
+// How the driver's management library can be asked.
+enum {
+  M40_MANAGEMENT_OK = 0,
+  M40_MANAGEMENT_MISSING = 1,    // there is no such library
+  M40_MANAGEMENT_NO_DRIVER = 2,  // the kernel has no driver loaded, or none of its files are here
+  M40_MANAGEMENT_MISMATCH = 3,   // the kernel's driver and the library are of two versions
+  M40_MANAGEMENT_FORBIDDEN = 4,
+  M40_MANAGEMENT_FAILED = 5,     // for another reason: `code` says which
+};
+
+typedef struct m40_management {
+  uint32_t status;     // M40_MANAGEMENT_*
+  uint32_t code;       // the library's own (nvmlReturn_t), M40_NONE where there is none
+  uint32_t n_devices;  // that the driver has, whether CUDA shows them or not
+  uint32_t reserved;
+  char driver[32];     // "535.183.01"; "" where unknown
+} m40_management;
+
+// Why clocks are below what they could be: bits of m40_device_health.throttle, with NVML's own values.
+enum {
+  M40_THROTTLE_IDLE = 0x1,
+  M40_THROTTLE_CLOCKS_SET = 0x2,      // somebody set lower ones
+  M40_THROTTLE_POWER_LIMIT = 0x4,
+  M40_THROTTLE_HARDWARE = 0x8,        // heat, an external signal or a drop of the voltage: halves the clocks and more
+  M40_THROTTLE_SYNC_BOOST = 0x10,     // the slowest card of a group sets them
+  M40_THROTTLE_DRIVER_HEAT = 0x20,
+  M40_THROTTLE_HARDWARE_HEAT = 0x40,
+  M40_THROTTLE_POWER_BRAKE = 0x80,    // the power supply's signal
+  M40_THROTTLE_DISPLAY = 0x100,
+};
+
+// All that the management library tells of a GPU. What it does not is M40_NONE, UINT64_MAX or "".
+typedef struct m40_device_health {
+  char name[96];
+  uint64_t memory_bytes;
+  uint64_t used_bytes;
+  uint64_t free_bytes;
+  uint64_t corrected_errors;          // of memory: since the driver was loaded
+  uint64_t uncorrected_errors;
+  uint64_t lifetime_corrected_errors;
+  uint64_t lifetime_uncorrected_errors;
+  uint64_t process_bytes[M40_MAX_DEVICE_PROCESSES];  // of memory, by the programs that use the device
+  uint32_t process_id[M40_MAX_DEVICE_PROCESSES];
+  uint32_t n_processes;               // in all: those behind the last place are not listed
+  uint32_t code;                      // 0, or why it says nothing of itself (nvmlReturn_t: 8 no power, 15 lost)
+  uint32_t cuda_device;               // its index in CUDA; M40_NONE where CUDA does not show it
+  uint32_t compute_capability;        // 52 for 5.2
+  uint32_t compute_mode;              // 0 any programs, 1 and 3 one alone, 2 none
+  uint32_t persistence;               // 1 where the driver stays awake when nobody uses the device
+  uint32_t ecc;                       // 1 where error correction is on
+  uint32_t ecc_next;                  // whether it will be after the next restart
+  uint32_t retired_pages;             // for many corrected errors
+  uint32_t retired_pages_uncorrected; // for an uncorrected one
+  uint32_t retirement_pending;        // 1 where pages are to be retired at the next restart
+  uint32_t pcie_generation;           // now: it falls when the device is idle
+  uint32_t pcie_width;
+  uint32_t pcie_max_generation;       // that card and slot have in common
+  uint32_t pcie_max_width;
+  uint32_t pcie_replays;              // since the driver was loaded
+  uint32_t clock_khz;                 // of the multiprocessors
+  uint32_t max_clock_khz;
+  uint32_t set_clock_khz;             // that programs get
+  uint32_t memory_clock_khz;
+  uint32_t max_memory_clock_khz;
+  uint32_t throttle;                  // M40_THROTTLE_*
+  uint32_t power_milliwatts;
+  uint32_t power_limit_milliwatts;    // at which the driver lowers the clocks
+  uint32_t default_power_limit_milliwatts;
+  uint32_t min_power_limit_milliwatts;
+  uint32_t max_power_limit_milliwatts;
+  uint32_t temperature_celsius;
+  uint32_t slowdown_celsius;          // at which the hardware lowers the clocks
+  uint32_t shutdown_celsius;
+} m40_device_health;
+
 // Where there is no device, *n_devices is 0, the status M40_OK, and error->message says why in one sentence.
 M40_API m40_status m40_device_count(uint32_t* n_devices, m40_error* error);
 M40_API m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error);
 // May be called from any thread at any time: it neither waits for what the device computes nor holds it up, and
 // changes no thread's device. The first call on a device may take some 100 ms, the others a few.
 M40_API m40_status m40_get_device_state(uint32_t device, m40_device_state* state, m40_error* error);
+
+// Both may be called from any thread at any time, as m40_get_device_state. The first asks no device. `device` is the
+// management library's own index, up to m40_management.n_devices.
+M40_API m40_status m40_get_management(m40_management* management, m40_error* error);
+M40_API m40_status m40_get_device_health(uint32_t device, m40_device_health* health, m40_error* error);
 
 // ---- contexts and memory ----------------------------------------------------------------------------
 

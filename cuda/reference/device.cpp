@@ -68,3 +68,19 @@ extern "C" m40_status m40_get_device_state(uint32_t device, m40_device_state* st
     *state = answer;
   });
 }
+
+extern "C" m40_status m40_get_management(m40_management* management, m40_error* error) {
+  return guarded(error, [&] {
+    require(management, "management");
+    *management = {};
+    management->status = M40_MANAGEMENT_MISSING;
+    management->code = M40_NONE;
+  });
+}
+
+extern "C" m40_status m40_get_device_health(uint32_t device, m40_device_health* health, m40_error* error) {
+  return guarded(error, [&] {
+    require(health, "health");
+    fail(M40_INVALID_ARGUMENT, "device %u: the CPU library manages no GPUs", device);
+  });
+}

@@ -149,3 +149,19 @@ extern "C" m40_status m40_get_device_state(uint32_t device, m40_device_state* st
     *state = m40::cuda::device_state(device);
   });
 }
+
+extern "C" m40_status m40_get_management(m40_management* management, m40_error* error) {
+  return guarded(error, [&] {
+    require(management, "management");
+    *management = m40::cuda::describe_management();
+  });
+}
+
+extern "C" m40_status m40_get_device_health(uint32_t device, m40_device_health* health, m40_error* error) {
+  return guarded(error, [&] {
+    require(health, "health");
+    const uint32_t n_devices = m40::cuda::describe_management().n_devices;
+    if (device >= n_devices) fail(M40_INVALID_ARGUMENT, "device %u: the driver has %u", device, n_devices);
+    *health = m40::cuda::device_health(device);
+  });
+}

@@ -102,6 +102,57 @@ std::string describe() {
     FIELD(utilisation_percent);
   }
   {
+    STRUCT(m40_management);
+    FIELD(status);
+    FIELD(code);
+    FIELD(n_devices);
+    FIELD(reserved);
+    FIELD(driver);
+  }
+  {
+    STRUCT(m40_device_health);
+    FIELD(name);
+    FIELD(memory_bytes);
+    FIELD(used_bytes);
+    FIELD(free_bytes);
+    FIELD(corrected_errors);
+    FIELD(uncorrected_errors);
+    FIELD(lifetime_corrected_errors);
+    FIELD(lifetime_uncorrected_errors);
+    FIELD(process_bytes);
+    FIELD(process_id);
+    FIELD(n_processes);
+    FIELD(code);
+    FIELD(cuda_device);
+    FIELD(compute_capability);
+    FIELD(compute_mode);
+    FIELD(persistence);
+    FIELD(ecc);
+    FIELD(ecc_next);
+    FIELD(retired_pages);
+    FIELD(retired_pages_uncorrected);
+    FIELD(retirement_pending);
+    FIELD(pcie_generation);
+    FIELD(pcie_width);
+    FIELD(pcie_max_generation);
+    FIELD(pcie_max_width);
+    FIELD(pcie_replays);
+    FIELD(clock_khz);
+    FIELD(max_clock_khz);
+    FIELD(set_clock_khz);
+    FIELD(memory_clock_khz);
+    FIELD(max_memory_clock_khz);
+    FIELD(throttle);
+    FIELD(power_milliwatts);
+    FIELD(power_limit_milliwatts);
+    FIELD(default_power_limit_milliwatts);
+    FIELD(min_power_limit_milliwatts);
+    FIELD(max_power_limit_milliwatts);
+    FIELD(temperature_celsius);
+    FIELD(slowdown_celsius);
+    FIELD(shutdown_celsius);
+  }
+  {
     STRUCT(m40_context_options);
     FIELD(device);
     FIELD(n_threads);

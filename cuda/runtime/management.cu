@@ -1,43 +1,19 @@
 #include "management.h"
 
-#include <dlfcn.h>
+#include <string.h>
 
+#include <algorithm>
 #include <map>
 #include <mutex>
 
 #include "device.h"
+#include "management_library.h"
 
 namespace m40::cuda {
 
 namespace {
 
-// The part of NVML's interface that is used here, by its own numbers; nvml.h comes with no driver.
-using Device = void*;
-constexpr int success = 0;
-constexpr int temperature_of_gpu = 0;
-constexpr int clock_of_multiprocessors = 1;
-constexpr int clock_of_memory = 2;
-struct Utilisation {
-  unsigned gpu;
-  unsigned memory;
-};
-struct Memory {
-  unsigned long long total;
-  unsigned long long free;
-  unsigned long long used;
-};
-
-// A function of the library that it may be too old to have; it fails then.
-template <typename... Arguments>
-class Function {
- public:
-  Function(void* library, const char* name)
-      : function_(library == nullptr ? nullptr : reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name))) {}
-  bool operator()(Arguments... arguments) const { return function_ != nullptr && function_(arguments...) == success; }
-
- private:
-  int (*function_)(Arguments...);
-};
+using namespace management;
 
 class Management {
  public:
@@ -49,7 +25,7 @@ class Management {
 
   std::string driver_version() const {
     char text[80] = {};
-    return ready_ && version_(text, sizeof(text) - 1) ? text : "";
+    return ready() && library_.version(text, sizeof(text) - 1) ? text : "";
   }
 
   bool knows(uint32_t index) {
@@ -67,16 +43,15 @@ class Management {
     answer.utilisation_percent = M40_NONE;
     const Device device = find(index);
     if (device == nullptr) return answer;
-    unsigned value = 0;
-    if (temperature_(device, temperature_of_gpu, &value)) answer.temperature_celsius = value;
-    if (power_(device, &value)) answer.power_milliwatts = value;
-    if (power_limit_(device, &value)) answer.power_limit_milliwatts = value;
-    if (clock_(device, clock_of_multiprocessors, &value)) answer.clock_khz = value * 1000;
-    if (clock_(device, clock_of_memory, &value)) answer.memory_clock_khz = value * 1000;
+    answer.temperature_celsius = value(library_.temperature, device, temperature_of_gpu);
+    answer.power_milliwatts = value(library_.power, device);
+    answer.power_limit_milliwatts = value(library_.power_limit, device);
+    answer.clock_khz = kilohertz(library_.clock, device, clock_of_multiprocessors);
+    answer.memory_clock_khz = kilohertz(library_.clock, device, clock_of_memory);
     Utilisation utilisation = {};
-    if (utilisation_(device, &utilisation)) answer.utilisation_percent = utilisation.gpu;
+    if (library_.utilisation(device, &utilisation)) answer.utilisation_percent = utilisation.gpu;
     Memory memory = {};
-    if (memory_(device, &memory)) {
+    if (library_.memory(device, &memory)) {
       answer.memory_bytes = memory.total;
       answer.used_bytes = memory.used;
       answer.free_bytes = memory.free;
@@ -84,23 +59,60 @@ class Management {
     return answer;
   }
 
+  m40_management describe() const {
+    m40_management answer = {};
+    answer.status = status();
+    answer.code = initialised_ == no_function ? M40_NONE : static_cast<uint32_t>(initialised_);
+    unsigned n_devices = 0;
+    if (ready() && library_.count(&n_devices)) answer.n_devices = n_devices;
+    const std::string version = driver_version();
+    memcpy(answer.driver, version.data(), std::min(version.size(), sizeof(answer.driver) - 1));
+    return answer;
+  }
+
+  m40_device_health health(uint32_t index) {
+    m40_device_health answer = unknown_health();
+    Device device = nullptr;
+    const int code = library_.at.code(index, &device);
+    if (code != success) {
+      answer.code = static_cast<uint32_t>(code);
+      return answer;
+    }
+    answer.code = 0;
+    library_.name(device, answer.name, sizeof(answer.name) - 1);
+    answer.cuda_device = cuda_index(index);
+    int major = 0;
+    int minor = 0;
+    if (library_.capability(device, &major, &minor)) answer.compute_capability = static_cast<uint32_t>(major * 10 + minor);
+    answer.compute_mode = value(library_.compute_mode, device);
+    answer.persistence = value(library_.persistence, device);
+    memory_of(device, answer);
+    programs_of(device, answer);
+    link_of(device, answer);
+    clocks_of(device, answer);
+    power_and_heat_of(device, answer);
+    return answer;
+  }
+
  private:
-  Management()
-      : library_(dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL)),
-        initialise_(library_, "nvmlInit_v2"),
-        version_(library_, "nvmlSystemGetDriverVersion"),
-        find_(library_, "nvmlDeviceGetHandleByPciBusId_v2"),
-        temperature_(library_, "nvmlDeviceGetTemperature"),
-        power_(library_, "nvmlDeviceGetPowerUsage"),
-        power_limit_(library_, "nvmlDeviceGetEnforcedPowerLimit"),
-        clock_(library_, "nvmlDeviceGetClockInfo"),
-        utilisation_(library_, "nvmlDeviceGetUtilizationRates"),
-        memory_(library_, "nvmlDeviceGetMemoryInfo"),
-        ready_(initialise_()) {}
+  Management() : initialised_(library_.initialise.code()) {}
+
+  bool ready() const { return initialised_ == success; }
+
+  uint32_t status() const {
+    switch (initialised_) {
+      case success: return M40_MANAGEMENT_OK;
+      case no_function: return M40_MANAGEMENT_MISSING;
+      case no_permission: return M40_MANAGEMENT_FORBIDDEN;
+      case driver_not_loaded: return M40_MANAGEMENT_NO_DRIVER;
+      case version_mismatch: return M40_MANAGEMENT_MISMATCH;
+      default: return M40_MANAGEMENT_FAILED;
+    }
+  }
 
   // CUDA and NVML number devices differently; they agree on the place on the bus.
   Device find(uint32_t index) {
-    if (!ready_) return nullptr;
+    if (!ready()) return nullptr;
     const std::lock_guard<std::mutex> lock(mutex_);
     const auto known = devices_.find(index);
     if (known != devices_.end()) return known->second;
@@ -110,22 +122,122 @@ class Management {
       cudaGetLastError();  // so that it is not taken for a launch's
       return nullptr;
     }
-    if (!find_(place, &device)) return nullptr;
+    if (!library_.find(place, &device)) return nullptr;
     devices_[index] = device;
     return device;
   }
 
-  void* library_;
-  Function<> initialise_;
-  Function<char*, unsigned> version_;
-  Function<const char*, Device*> find_;
-  Function<Device, int, unsigned*> temperature_;
-  Function<Device, unsigned*> power_;
-  Function<Device, unsigned*> power_limit_;
-  Function<Device, int, unsigned*> clock_;
-  Function<Device, Utilisation*> utilisation_;
-  Function<Device, Memory*> memory_;
-  bool ready_;
+  // Which of CUDA's devices is NVML's of that index; M40_NONE where CUDA has it not.
+  uint32_t cuda_index(uint32_t index) {
+    int count = 0;
+    if (cudaGetDeviceCount(&count) != cudaSuccess) {
+      cudaGetLastError();
+      return M40_NONE;
+    }
+    for (uint32_t i = 0; i < static_cast<uint32_t>(count); i++) {
+      const Device device = find(i);
+      unsigned found = 0;
+      if (device != nullptr && library_.index(device, &found) && found == index) return i;
+    }
+    return M40_NONE;
+  }
+
+  static m40_device_health unknown_health() {
+    m40_device_health answer;
+    memset(&answer, 0xFF, sizeof(answer));  // M40_NONE and UINT64_MAX
+    memset(answer.name, 0, sizeof(answer.name));
+    return answer;
+  }
+
+  void memory_of(Device device, m40_device_health& answer) {
+    Memory memory = {};
+    if (library_.memory(device, &memory)) {
+      answer.memory_bytes = memory.total;
+      answer.used_bytes = memory.used;
+      answer.free_bytes = memory.free;
+    }
+    int now = 0;
+    int next = 0;
+    if (library_.ecc(device, &now, &next)) {
+      answer.ecc = now != 0;
+      answer.ecc_next = next != 0;
+    }
+    const auto errors = [&](int kind, int counter, uint64_t& field) {
+      unsigned long long n = 0;
+      if (library_.errors(device, kind, counter, &n)) field = n;
+    };
+    errors(corrected_errors, since_driver_load, answer.corrected_errors);
+    errors(uncorrected_errors, since_driver_load, answer.uncorrected_errors);
+    errors(corrected_errors, since_manufacture, answer.lifetime_corrected_errors);
+    errors(uncorrected_errors, since_manufacture, answer.lifetime_uncorrected_errors);
+    answer.retired_pages = retired(device, for_corrected_errors);
+    answer.retired_pages_uncorrected = retired(device, for_uncorrected_error);
+    answer.retirement_pending = value(library_.retirement_pending, device);
+  }
+
+  uint32_t retired(Device device, int cause) {
+    unsigned long long addresses[128];
+    unsigned n = sizeof(addresses) / sizeof(addresses[0]);
+    const int code = library_.retired_pages.code(device, cause, &n, addresses);
+    return code == success || code == insufficient_size ? n : M40_NONE;
+  }
+
+  void programs_of(Device device, m40_device_health& answer) {
+    uint32_t known = 0;
+    uint32_t n = 0;
+    for (const auto* list : {&library_.compute_programs, &library_.graphics_programs}) {
+      Program programs[64];
+      unsigned count = sizeof(programs) / sizeof(programs[0]);
+      const int code = list->code(device, &count, programs);
+      if (code != success && code != insufficient_size) continue;
+      known++;
+      // Where they do not fit, none are given.
+      const unsigned given = code == success ? std::min<unsigned>(count, sizeof(programs) / sizeof(programs[0])) : 0;
+      for (unsigned i = 0; i < given; i++) {
+        if (n + i >= M40_MAX_DEVICE_PROCESSES) break;
+        answer.process_id[n + i] = programs[i].id;
+        answer.process_bytes[n + i] = programs[i].used_bytes;
+      }
+      n += count;
+    }
+    if (known != 0) answer.n_processes = n;
+  }
+
+  void link_of(Device device, m40_device_health& answer) {
+    answer.pcie_generation = value(library_.pcie_generation, device);
+    answer.pcie_width = value(library_.pcie_width, device);
+    answer.pcie_max_generation = value(library_.pcie_max_generation, device);
+    answer.pcie_max_width = value(library_.pcie_max_width, device);
+    answer.pcie_replays = value(library_.pcie_replays, device);
+  }
+
+  void clocks_of(Device device, m40_device_health& answer) {
+    answer.clock_khz = kilohertz(library_.clock, device, clock_of_multiprocessors);
+    answer.max_clock_khz = kilohertz(library_.max_clock, device, clock_of_multiprocessors);
+    answer.set_clock_khz = kilohertz(library_.set_clock, device, clock_of_graphics);
+    answer.memory_clock_khz = kilohertz(library_.clock, device, clock_of_memory);
+    answer.max_memory_clock_khz = kilohertz(library_.max_clock, device, clock_of_memory);
+    unsigned long long reasons = 0;
+    if (library_.throttle_reasons(device, &reasons)) answer.throttle = static_cast<uint32_t>(reasons & 0x1FF);
+  }
+
+  void power_and_heat_of(Device device, m40_device_health& answer) {
+    answer.power_milliwatts = value(library_.power, device);
+    answer.power_limit_milliwatts = value(library_.power_limit, device);
+    answer.default_power_limit_milliwatts = value(library_.default_power_limit, device);
+    unsigned least = 0;
+    unsigned most = 0;
+    if (library_.power_limits(device, &least, &most)) {
+      answer.min_power_limit_milliwatts = least;
+      answer.max_power_limit_milliwatts = most;
+    }
+    answer.temperature_celsius = value(library_.temperature, device, temperature_of_gpu);
+    answer.shutdown_celsius = value(library_.temperature_threshold, device, threshold_of_shutdown);
+    answer.slowdown_celsius = value(library_.temperature_threshold, device, threshold_of_slowdown);
+  }
+
+  const Library library_;
+  const int initialised_;
   std::mutex mutex_;
   std::map<uint32_t, Device> devices_;
 };
@@ -137,5 +249,9 @@ std::string driver_version() { return Management::instance().driver_version(); }
 bool is_managed(uint32_t device) { return Management::instance().knows(device); }
 
 m40_device_state device_state(uint32_t device) { return Management::instance().state(device); }
+
+m40_management describe_management() { return Management::instance().describe(); }
+
+m40_device_health device_health(uint32_t device) { return Management::instance().health(device); }
 
 }  // namespace m40::cuda

@@ -18,6 +18,12 @@ bool is_managed(uint32_t device);
 // By the device's index in CUDA. What is not known is as m40.h says. Any thread may ask.
 m40_device_state device_state(uint32_t device);
 
+// Whether the library can be asked, and how many devices it knows.
+m40_management describe_management();
+
+// By the library's own index.
+m40_device_health device_health(uint32_t device);
+
 }  // namespace m40::cuda
 
 #endif

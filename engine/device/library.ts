@@ -3,8 +3,18 @@ import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { DeviceProcess } from "./device_process.ts";
+import { type DeviceHealth, type Management, readHealth, readManagement } from "./health.ts";
 import { call, callAsync } from "./status.ts";
-import { ABI_VERSION, DEVICE_INFO, DEVICE_STATE, DeviceKinds, ERROR, NONE } from "./structs.ts";
+import {
+  ABI_VERSION,
+  DEVICE_HEALTH,
+  DEVICE_INFO,
+  DEVICE_STATE,
+  DeviceKinds,
+  ERROR,
+  MANAGEMENT,
+  NONE,
+} from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** A kernel library by what it runs on. */
@@ -278,6 +288,23 @@ export class KernelLibrary {
       memoryClockKhz: known(state.memory_clock_khz),
       utilisation: known(state.utilisation_percent, 1e-2),
     };
+  }
+
+  /** How the driver's management library can be asked; no device is. */
+  async management(): Promise<Management> {
+    const bytes = new Uint8Array(MANAGEMENT.bytes);
+    await callAsync((error) => this.symbols.m40_get_management(bytes, error));
+    return readManagement(MANAGEMENT.read(new DataView(bytes.buffer)));
+  }
+
+  /**
+   * All that the driver tells of a device, by the driver's own index, whether CUDA has it or not; as
+   * {@link deviceState} it may be asked at any time.
+   */
+  async deviceHealth(index: number): Promise<DeviceHealth> {
+    const bytes = new Uint8Array(DEVICE_HEALTH.bytes);
+    await callAsync((error) => this.symbols.m40_get_device_health(index, bytes, error));
+    return readHealth(index, DEVICE_HEALTH.read(new DataView(bytes.buffer)));
   }
 
   /** A context on one device. Close it before the library. */

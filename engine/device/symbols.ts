@@ -25,6 +25,14 @@ export const SYMBOLS = {
     result: "i32",
     nonblocking: true,
   },
+  // m40_status m40_get_management(m40_management*, m40_error*)
+  m40_get_management: { parameters: ["buffer", "buffer"], result: "i32", nonblocking: true },
+  // m40_status m40_get_device_health(uint32_t device, m40_device_health*, m40_error*)
+  m40_get_device_health: {
+    parameters: ["u32", "buffer", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
 
   // m40_status m40_context_create(const m40_context_options*, m40_context**, m40_error*)
   m40_context_create: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },

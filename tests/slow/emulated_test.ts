@@ -1,6 +1,7 @@
 import { assert } from "@std/assert";
-import { dirname, fromFileUrl, join } from "@std/path";
+import { dirname } from "@std/path";
 import { buildKernels } from "../../build_kernels.ts";
+import { buildManagement } from "../emulated_management.ts";
 import { TestFiles } from "../test_files.ts";
 import { ENGINE_SUITE, SUITE } from "../suite.ts";
 
@@ -75,18 +76,6 @@ async function build(): Promise<Record<string, string>> {
       "detect_leaks=0:handle_segv=0:detect_stack_use_after_return=0:allocator_may_return_null=1",
     UBSAN_OPTIONS: "print_stacktrace=1",
   };
-}
-
-/** Builds the emulated device's management library; the folder in which it is found. */
-async function buildManagement(dist: string): Promise<string> {
-  const folder = join(dist, "objects", "emulated_management");
-  await Deno.mkdir(folder, { recursive: true });
-  const source = fromFileUrl(new URL("../../cuda/emulation/management/nvml.cpp", import.meta.url));
-  const { success, stderr } = await new Deno.Command(Deno.env.get("CXX") ?? "g++", {
-    args: ["-shared", "-fPIC", "-Wall", "-Wextra", source, "-o", join(folder, "libnvidia-ml.so.1")],
-  }).output();
-  assert(success, new TextDecoder().decode(stderr));
-  return folder;
 }
 
 const environment = build();

@@ -1,11 +1,17 @@
-// A management library (NVML) of the emulated device, for tests: what runtime/management.cu looks for on a machine
-// with a driver. Built into libnvidia-ml.so.1 by tests/slow/emulated_test.ts. One function that runtime/management.cu asks
-// for is missing, as in old drivers, and one says that it does not know, as for some cards.
+// A management library (NVML) of the emulated device, for tests: what runtime/management_library.h looks for on a machine
+// with a driver. Built into libnvidia-ml.so.1 by tests/emulated_management.ts. One function that is asked for there is
+// missing, as in old drivers, and one says that it does not know, as for some cards.
 //   M40_EMULATION_TEMPERATURE=...   degrees Celsius; absent: not known
 //   M40_EMULATION_SILENT=1          who asks for the device's power never hears of it
+//   M40_EMULATION_NVML=NAME=VALUE,NAME=VALUE,...
+//                                   what else it says, of the settings below; VALUE "-": not supported on this card.
+//                                   It is read anew at each question.
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
+
+#include <string>
 
 namespace {
 
@@ -13,6 +19,7 @@ constexpr int success = 0;
 constexpr int invalid_argument = 2;
 constexpr int not_supported = 3;
 constexpr int not_found = 6;
+constexpr int insufficient_size = 7;
 constexpr int unknown_clock = 2;
 
 int initialised = 0;
@@ -24,23 +31,68 @@ struct Memory {
   unsigned long long used;
 };
 
+struct Program {
+  unsigned id;
+  unsigned long long used_bytes;
+};
+
 int state(const void* device) { return initialised == 0 || device != &the_device ? invalid_argument : success; }
+
+// The text of a setting, or `usual`.
+std::string text(const char* name, const char* usual) {
+  const char* all = getenv("M40_EMULATION_NVML");
+  const size_t n = strlen(name);
+  for (const char* at = all; at != nullptr && *at != '\0';) {
+    const char* end = strchr(at, ',');
+    const size_t length = end == nullptr ? strlen(at) : static_cast<size_t>(end - at);
+    if (length > n && strncmp(at, name, n) == 0 && at[n] == '=') return std::string(at + n + 1, length - n - 1);
+    at = end == nullptr ? nullptr : end + 1;
+  }
+  return usual;
+}
+
+template <class T>
+int number(const char* name, unsigned long long usual, T* value) {
+  const std::string said = text(name, "");
+  if (said == "-") return not_supported;
+  *value = static_cast<T>(said.empty() ? usual : strtoull(said.c_str(), nullptr, 10));
+  return success;
+}
+
+template <class T>
+int number_of(const void* device, const char* name, unsigned long long usual, T* value) {
+  return state(device) == success ? number(name, usual, value) : invalid_argument;
+}
+
+int code(const char* name) {
+  int value = 0;
+  number(name, success, &value);
+  return value;
+}
+
+int copy(const std::string& from, char* to, unsigned n_bytes) {
+  if (n_bytes <= from.size()) return insufficient_size;
+  memcpy(to, from.c_str(), from.size() + 1);
+  return success;
+}
 
 }  // namespace
 
 #define NVML_API extern "C" __attribute__((visibility("default"))) int
 
+// A function that tells one number of the device.
+#define NVML_NUMBER(function, setting, usual) \
+  NVML_API function(void* device, unsigned* value) { return number_of(device, setting, usual, value); }
+
 NVML_API nvmlInit_v2() {
+  if (const int failure = code("init"); failure != success) return failure;
   initialised++;
   return success;
 }
 
-NVML_API nvmlSystemGetDriverVersion(char* version, unsigned n_bytes) {
-  static const char text[] = "450.248.02";
-  if (n_bytes < sizeof(text)) return invalid_argument;
-  memcpy(version, text, sizeof(text));
-  return success;
-}
+NVML_API nvmlSystemGetDriverVersion(char* version, unsigned n_bytes) { return copy(text("driver", "450.248.02"), version, n_bytes); }
+
+NVML_API nvmlDeviceGetCount_v2(unsigned* count) { return number("devices", 1, count); }
 
 NVML_API nvmlDeviceGetHandleByPciBusId_v2(const char* place, void** device) {
   if (initialised == 0) return invalid_argument;
@@ -49,6 +101,85 @@ NVML_API nvmlDeviceGetHandleByPciBusId_v2(const char* place, void** device) {
   return success;
 }
 
+NVML_API nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
+  if (initialised == 0 || index != 0) return invalid_argument;
+  *device = &the_device;
+  return code("handle");
+}
+
+NVML_NUMBER(nvmlDeviceGetIndex, "index", 0)
+
+NVML_API nvmlDeviceGetName(void* device, char* name, unsigned n_bytes) {
+  return state(device) == success ? copy(text("name", "Tesla M40 24GB"), name, n_bytes) : invalid_argument;
+}
+
+NVML_API nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
+  int capability = 0;
+  const int status = number_of(device, "capability", 52, &capability);
+  *major = capability / 10;
+  *minor = capability % 10;
+  return status;
+}
+
+NVML_NUMBER(nvmlDeviceGetComputeMode, "compute_mode", 0)
+NVML_NUMBER(nvmlDeviceGetPersistenceMode, "persistence", 1)
+
+NVML_API nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
+  unsigned long long used_mib = 0;
+  const int status = number_of(device, "used_mib", 1024, &used_mib);
+  const unsigned long long total = 24ull << 30;
+  *memory = {total, total - (used_mib << 20), used_mib << 20};
+  return status;
+}
+
+NVML_API nvmlDeviceGetEccMode(void* device, int* current, int* pending) {
+  const int status = number_of(device, "ecc", 0, current);
+  return status == success ? number("ecc_next", static_cast<unsigned>(*current), pending) : status;
+}
+
+NVML_API nvmlDeviceGetTotalEccErrors(void* device, int kind, int counter, unsigned long long* n) {
+  static const char* const names[] = {"corrected", "uncorrected", "lifetime_corrected", "lifetime_uncorrected"};
+  if (kind < 0 || kind > 1 || counter < 0 || counter > 1) return invalid_argument;
+  return number_of(device, names[2 * counter + kind], 0, n);
+}
+
+NVML_API nvmlDeviceGetRetiredPages(void* device, int cause, unsigned* count, unsigned long long* addresses) {
+  if (count == nullptr || addresses == nullptr || cause < 0 || cause > 1) return invalid_argument;
+  unsigned n = 0;
+  const int status = number_of(device, cause == 0 ? "retired" : "retired_uncorrected", 0, &n);
+  if (status != success) return status;
+  const unsigned room = *count;
+  *count = n;
+  if (n > room) return insufficient_size;
+  for (unsigned i = 0; i < n; i++) addresses[i] = 4096ull * i;
+  return success;
+}
+
+NVML_NUMBER(nvmlDeviceGetRetiredPagesPendingStatus, "retirement_pending", 0)
+
+// The setting "programs" has numbers of processes, each with its MiB: 123:4096;456:100
+NVML_API nvmlDeviceGetComputeRunningProcesses(void* device, unsigned* count, Program* programs) {
+  if (state(device) != success) return invalid_argument;
+  const unsigned room = *count;
+  *count = 0;
+  const std::string all = text("programs", "");
+  for (const char* at = all.c_str(); *at != '\0';) {
+    char* end = nullptr;
+    const unsigned id = static_cast<unsigned>(strtoul(at, &end, 10));
+    const unsigned long long mib = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
+    if (*count < room) programs[*count] = {id, mib << 20};
+    (*count)++;
+    at = *end == ';' ? end + 1 : end + strlen(end);
+  }
+  return *count > room ? insufficient_size : success;
+}
+
+NVML_NUMBER(nvmlDeviceGetCurrPcieLinkGeneration, "pcie_generation", 3)
+NVML_NUMBER(nvmlDeviceGetCurrPcieLinkWidth, "pcie_width", 16)
+NVML_NUMBER(nvmlDeviceGetMaxPcieLinkGeneration, "pcie_max_generation", 3)
+NVML_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, "pcie_max_width", 16)
+NVML_NUMBER(nvmlDeviceGetPcieReplayCounter, "pcie_replays", 0)
+
 NVML_API nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
   const char* text = getenv("M40_EMULATION_TEMPERATURE");
   if (text == nullptr) return not_supported;
@@ -56,25 +187,40 @@ NVML_API nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
   return sensor == 0 ? state(device) : invalid_argument;
 }
 
+NVML_API nvmlDeviceGetTemperatureThreshold(void* device, int which, unsigned* celsius) {
+  if (which < 0 || which > 1) return invalid_argument;
+  return which == 0 ? number_of(device, "shutdown", 92, celsius) : number_of(device, "slowdown", 89, celsius);
+}
+
 NVML_API nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
   const char* silent = getenv("M40_EMULATION_SILENT");
   while (silent != nullptr && *silent == '1') pause();
-  *milliwatts = 182500;
-  return state(device);
+  return number_of(device, "power", 182500, milliwatts);
 }
 
-NVML_API nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
-  *milliwatts = 250000;
-  return state(device);
+NVML_NUMBER(nvmlDeviceGetEnforcedPowerLimit, "power_limit", 250000)
+NVML_NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, "default_power_limit", 250000)
+
+NVML_API nvmlDeviceGetPowerManagementLimitConstraints(void* device, unsigned* least, unsigned* most) {
+  const int status = number_of(device, "min_power_limit", 180000, least);
+  return status == success ? number_of(device, "max_power_limit", 250000, most) : status;
 }
 
 NVML_API nvmlDeviceGetClockInfo(void* device, int clock, unsigned* megahertz) {
   if (clock > unknown_clock) return invalid_argument;
-  *megahertz = clock == 1 ? 1114 : 3004;
-  return state(device);
+  return clock == 1 ? number_of(device, "clock", 1114, megahertz) : number_of(device, "memory_clock", 3004, megahertz);
 }
 
-NVML_API nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
-  *memory = {24ull << 30, 23ull << 30, 1ull << 30};
-  return state(device);
+NVML_API nvmlDeviceGetMaxClockInfo(void* device, int clock, unsigned* megahertz) {
+  if (clock > unknown_clock) return invalid_argument;
+  return clock == 1 ? number_of(device, "max_clock", 1114, megahertz) : number_of(device, "max_memory_clock", 3004, megahertz);
+}
+
+NVML_API nvmlDeviceGetApplicationsClock(void* device, int clock, unsigned* megahertz) {
+  if (clock != 0) return invalid_argument;
+  return number_of(device, "set_clock", 1114, megahertz);
+}
+
+NVML_API nvmlDeviceGetCurrentClocksThrottleReasons(void* device, unsigned long long* reasons) {
+  return number_of(device, "throttle", 0, reasons);
 }

@@ -1,0 +1,39 @@
+import { listModels, type StoredModel } from "../../engine/store/mod.ts";
+import { lookAt } from "../overview.ts";
+import { type CardExamination, examineCard } from "./examine_card.ts";
+import { reasonOf } from "./facts.ts";
+import type { Finding } from "./finding.ts";
+import { modelFindings } from "./models.ts";
+import { portFindings } from "./port.ts";
+import { processorFindings } from "./processor.ts";
+import { storeFindings } from "./store.ts";
+
+/** What is looked at. */
+export interface Examination extends CardExamination {
+  /** Where `m40 serve` is to listen. */
+  readonly host: string;
+  readonly port: number;
+}
+
+/** Looks at everything; what cannot be looked at is a finding itself. */
+export async function examine(asked: Examination): Promise<Finding[]> {
+  const { root, progress = () => {} } = asked;
+  const findings = await examineCard(asked);
+  findings.push(...await processorFindings());
+  progress("looking at the models");
+  let models: StoredModel[] = [];
+  try {
+    models = await listModels();
+    findings.push(...await storeFindings(root, models));
+    findings.push(...modelFindings(await lookAt(models)));
+  } catch (error) {
+    findings.push({
+      area: "store",
+      name: "unreadable",
+      level: "to_do",
+      says: `The models cannot be listed: ${reasonOf(error)}`,
+    });
+  }
+  findings.push(...await portFindings(asked.host, asked.port));
+  return findings;
+}

@@ -1,0 +1,101 @@
+import { bandwidthOf } from "../../engine/pull/card.ts";
+import { KernelLibrary } from "../../engine/device/library.ts";
+import { measureCopies } from "../../engine/self_test/copies.ts";
+import { underLoad } from "../../engine/self_test/load.ts";
+import { bandwidthFindings } from "./bandwidth.ts";
+import { cardFindings } from "./card.ts";
+import { clockFindings } from "./clocks.ts";
+import { driverFindings } from "./driver.ts";
+import { eccFindings } from "./ecc.ts";
+import { type Facts, findFacts, reasonOf } from "./facts.ts";
+import type { Finding } from "./finding.ts";
+import { heatFindings, type LoadSeen } from "./heat.ts";
+import { memoryErrorFindings } from "./memory_errors.ts";
+import { pcieFindings } from "./pcie.ts";
+
+/** What is looked at of the card. */
+export interface CardExamination {
+  /** Where /proc, /sys and /dev are. */
+  readonly root: string;
+  /** The card's index in CUDA. */
+  readonly device: number;
+  /** Seconds of load; 0 for none. */
+  readonly loadSeconds: number;
+  /** Called with what is done now, for who waits. */
+  readonly progress?: (what: string) => void;
+  /** Opens the library for GPUs; in a process of its own unless told. */
+  readonly open?: () => KernelLibrary;
+}
+
+/** A driver that crashes does so in another process, and the context that is made on the card is gone with it. */
+const openInProcess = () => KernelLibrary.startProcess("cuda", true);
+
+/** Looks at the driver and the card. */
+export async function examineCard(asked: CardExamination): Promise<Finding[]> {
+  const { root, device, progress = () => {}, open = openInProcess } = asked;
+  progress("asking the driver");
+  await using found = await findFacts(root, device, open);
+  const { facts, library } = found;
+  return [
+    ...driverFindings(facts),
+    ...cardFindings(facts),
+    ...await cardState(facts, library, asked),
+  ];
+}
+
+/** The card's state, and what it gives where it can be measured. */
+async function cardState(
+  facts: Facts,
+  library: KernelLibrary | undefined,
+  { loadSeconds, progress = () => {} }: CardExamination,
+): Promise<Finding[]> {
+  const { health, device } = facts;
+  const findings: Finding[] = [];
+  let copies;
+  if (library !== undefined && device !== undefined) {
+    progress("copying to the card and back");
+    try {
+      copies = await measureCopies(library, device.index, health?.index);
+      findings.push(...bandwidthFindings(copies.onDevice, bandwidthOf(device), health?.ecc));
+    } catch (error) {
+      findings.push(unmeasured("Copies", error));
+    }
+  }
+  if (health === undefined || health.code !== 0) return findings;
+  let load: LoadSeen | undefined;
+  if (library !== undefined && device !== undefined && loadSeconds > 0) {
+    try {
+      const samples = await underLoad(
+        library,
+        device.index,
+        health.index,
+        loadSeconds,
+        ({ temperatureCelsius }, seconds) =>
+          progress(
+            `load: ${Math.round(seconds)} of ${loadSeconds} s` +
+              (temperatureCelsius === undefined ? "" : `, ${temperatureCelsius} °C`),
+          ),
+      );
+      load = { seconds: loadSeconds, samples };
+    } catch (error) {
+      findings.push(unmeasured("The load", error));
+    }
+  }
+  return [
+    ...eccFindings(health),
+    ...memoryErrorFindings(health),
+    ...pcieFindings(health, copies),
+    ...clockFindings(health),
+    ...heatFindings(health, load),
+    ...findings,
+  ];
+}
+
+function unmeasured(what: string, error: unknown): Finding {
+  return {
+    area: "card",
+    name: "not_measured",
+    level: "note",
+    says: `${what} could not be measured: ${reasonOf(error)}`,
+  };
+}

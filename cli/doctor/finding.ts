@@ -1,0 +1,37 @@
+/** How much a finding matters, the least first: fine, worth knowing, something to do, m40 cannot use the card. */
+export const LEVELS = ["fine", "note", "to_do", "not_usable"] as const;
+export type Level = typeof LEVELS[number];
+
+/** What a finding is about. */
+export type Area =
+  | "driver"
+  | "card"
+  | "ecc"
+  | "pcie"
+  | "clocks"
+  | "heat"
+  | "memory"
+  | "processor"
+  | "store"
+  | "port"
+  | "models"
+  | "self_test";
+
+/** One thing that was looked at. */
+export interface Finding {
+  readonly area: Area;
+  /** What was found, by a name that stays: for scripts. */
+  readonly name: string;
+  readonly level: Level;
+  /** What is the case: a sentence. */
+  readonly says: string;
+  /** What to do about it: a sentence or two. */
+  readonly advice?: string;
+  /** The numbers in it, with their units in their names. */
+  readonly values?: Readonly<Record<string, number | string | boolean | undefined>>;
+}
+
+/** The weightiest level among findings. */
+export function worst(findings: readonly Finding[]): Level {
+  return LEVELS[Math.max(0, ...findings.map(({ level }) => LEVELS.indexOf(level)))];
+}

@@ -1,0 +1,202 @@
+import { statfs } from "node:fs/promises";
+import { dirname, join } from "@std/path";
+import { modelsDirectory, NO_MODELS_DIRECTORY, type StoredModel } from "../../engine/store/mod.ts";
+import { systemReason } from "../../engine/system_error.ts";
+import { formatBytes } from "../format.ts";
+import type { Finding } from "./finding.ts";
+
+/** Less free space than a small model takes, in bytes. */
+const LITTLE_SPACE = 5 * 2 ** 30;
+/** What is read to time a disk, and how long that may take. */
+const READ_BYTES = 256 * 2 ** 20;
+const READ_MS = 3000;
+/** Below this a large model takes minutes to load, in bytes a second. */
+const SLOW_DISK = 200e6;
+/** What is too small to time. */
+const LEAST_BYTES = 4 * 2 ** 20;
+
+/** The folder of the models: whether it is there and can be written, its space, and the speed of its disk. */
+export async function storeFindings(
+  root: string,
+  models: readonly StoredModel[],
+): Promise<Finding[]> {
+  const folder = modelsDirectory();
+  const area = "store";
+  if (folder === undefined) {
+    return [{
+      area,
+      name: "no_folder",
+      level: "to_do",
+      says: NO_MODELS_DIRECTORY,
+      advice: "Set M40_MODELS to a folder on a disk with room.",
+    }];
+  }
+  const found = [...await folderFindings(folder), ...await unreadable(models)];
+  const largest = models.filter(({ builtIn }) => !builtIn)
+    .toSorted((a, b) => b.fileBytes - a.fileBytes)[0];
+  if (largest !== undefined) found.push(...await speedFindings(root, largest.path));
+  return found;
+}
+
+async function folderFindings(folder: string): Promise<Finding[]> {
+  const area = "store";
+  const there = await existing(folder);
+  const values = { folder, exists: there === folder };
+  try {
+    for await (const _ of Deno.readDir(there)) break;
+  } catch (error) {
+    return [{
+      area,
+      name: "unreadable_folder",
+      level: "to_do",
+      says: `The folder of the models, ${folder}, cannot be read: ${systemReason(error)}.`,
+      advice: "Give this user the right to, or set M40_MODELS to another folder.",
+      values,
+    }];
+  }
+  if (!await canWrite(there)) {
+    return [{
+      area,
+      name: "read_only",
+      level: "to_do",
+      says:
+        `The folder of the models, ${folder}, cannot be written by this user: nothing can be fetched into it.`,
+      advice:
+        "Give this user the right to, or set M40_MODELS to another folder. Serving what is there needs no more.",
+      values,
+    }];
+  }
+  const free = await freeBytes(there);
+  const space = free === undefined ? "" : `, with ${formatBytes(free)} free`;
+  const little = free !== undefined && free < LITTLE_SPACE;
+  return [{
+    area,
+    name: little ? "little_space" : "folder",
+    level: little ? "to_do" : "fine",
+    says: `Models are kept in ${folder}${
+      there === folder ? "" : ", which is made when it is wanted"
+    }${space}.`,
+    advice: little
+      ? "Remove something (m40 rm), or set M40_MODELS to a folder on another disk."
+      : undefined,
+    values: { ...values, free_bytes: free },
+  }];
+}
+
+/** Models whose files this user cannot open. */
+async function unreadable(models: readonly StoredModel[]): Promise<Finding[]> {
+  const found: Finding[] = [];
+  for (const { name, builtIn, files } of models) {
+    for (const file of builtIn ? [] : files) {
+      try {
+        (await Deno.open(file)).close();
+      } catch (error) {
+        found.push({
+          area: "store",
+          name: "unreadable_model",
+          level: "to_do",
+          says: `The model ${name} cannot be opened: ${systemReason(error)}.`,
+          advice: `Give this user the right to read ${file}.`,
+          values: { model: name },
+        });
+        break;
+      }
+    }
+  }
+  return found;
+}
+
+/** How fast a file is read from its disk, told from what the system had in memory already. */
+async function speedFindings(root: string, path: string): Promise<Finding[]> {
+  const before = await bytesFromDisk(root);
+  const start = performance.now();
+  let bytes: number;
+  try {
+    bytes = await readSome(path);
+  } catch {
+    return []; // said above
+  }
+  const seconds = (performance.now() - start) / 1000;
+  const after = await bytesFromDisk(root);
+  if (bytes < LEAST_BYTES || seconds <= 0) return [];
+  const fetched = before === undefined || after === undefined ? bytes : after - before;
+  const area = "store";
+  const cached = fetched < bytes / 2;
+  const speed = bytes / seconds;
+  const rate = `${(speed / 1e6).toFixed(0)} MB/s`;
+  const values = { read_bytes_per_second: Math.round(speed), cached };
+  if (cached) {
+    return [{
+      area,
+      name: "cached",
+      level: "fine",
+      says: `The largest model is read at ${rate}, out of the system's memory.`,
+      values,
+    }];
+  }
+  const slow = speed < SLOW_DISK;
+  return [{
+    area,
+    name: slow ? "slow_disk" : "disk",
+    level: slow ? "note" : "fine",
+    says: `The disk of the models gives ${rate}${
+      slow ? `: 10 GB take ${Math.round(10e9 / speed)} s to load` : ""
+    }.`,
+    advice: slow ? "Models load faster from an SSD: set M40_MODELS to a folder on one." : undefined,
+    values,
+  }];
+}
+
+async function readSome(path: string): Promise<number> {
+  using file = await Deno.open(path);
+  const buffer = new Uint8Array(4 * 2 ** 20);
+  const end = performance.now() + READ_MS;
+  let bytes = 0;
+  while (bytes < READ_BYTES && performance.now() < end) {
+    const n = await file.read(buffer);
+    if (n === null) break;
+    bytes += n;
+  }
+  return bytes;
+}
+
+/** Bytes that this process has had fetched from disks; undefined where the system does not say. */
+async function bytesFromDisk(root: string): Promise<number | undefined> {
+  try {
+    const text = await Deno.readTextFile(join(root, "proc/self/io"));
+    const match = text.match(/^read_bytes: (\d+)$/m);
+    return match === null ? undefined : Number(match[1]);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The folder, or the nearest one above it that is there. */
+async function existing(folder: string): Promise<string> {
+  for (let path = folder;; path = dirname(path)) {
+    try {
+      await Deno.stat(path);
+      return path;
+    } catch {
+      if (path === dirname(path)) return path;
+    }
+  }
+}
+
+async function canWrite(folder: string): Promise<boolean> {
+  try {
+    await Deno.remove(await Deno.makeTempFile({ dir: folder, prefix: ".m40-doctor-" }));
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function freeBytes(folder: string): Promise<number | undefined> {
+  try {
+    const { bsize, bavail } = await statfs(folder);
+    return bsize * bavail;
+  } catch {
+    return undefined;
+  }
+}
