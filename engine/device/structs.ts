@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 10;
+export const ABI_VERSION = 11;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -559,6 +559,8 @@ export const STRUCTS = [
   ERROR,
   DEVICE_INFO,
   DEVICE_STATE,
+  MANAGEMENT,
+  DEVICE_HEALTH,
   CONTEXT_OPTIONS,
   TENSOR_DESC,
   CACHE_DESC,
