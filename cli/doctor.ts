@@ -17,6 +17,7 @@ export const doctor: Command = command({
   arguments: [],
   options: {
     json: flag("Write a JSON object"),
+    "self-test": flag("Have the card compute every operation, and compare with the processor"),
     load: flag("Have the card compute meanwhile, and say how hot it gets"),
     "load-seconds": option(integer(1, 3600), "How long", { default: 60 }),
     device: option(integer(0, 63), "Which card, by CUDA's number", { default: 0 }),
@@ -26,6 +27,7 @@ export const doctor: Command = command({
   examples: [
     { line: "m40 doctor", about: "What there is, and what to do" },
     { line: "m40 doctor --load", about: "And how hot the card gets in a minute of work" },
+    { line: "m40 doctor --self-test", about: "Whether the card computes right, in a minute" },
     { line: "m40 doctor --json > report.json", about: "For a bug report" },
   ],
   async run(_words, options) {
@@ -39,6 +41,7 @@ export const doctor: Command = command({
         device: options.device,
         host: options.host,
         port: options.port,
+        selfTest: options["self-test"],
         loadSeconds: options.load ? options["load-seconds"] : 0,
         progress: watched
           ? (what) => void writeError(`\r\x1b[K${style(Deno.stderr, "dim", what)}`)

@@ -12,6 +12,7 @@ import type { Finding } from "./finding.ts";
 import { heatFindings, type LoadSeen } from "./heat.ts";
 import { memoryErrorFindings } from "./memory_errors.ts";
 import { pcieFindings } from "./pcie.ts";
+import { selfTestFindings } from "./self_test.ts";
 
 /** What is looked at of the card. */
 export interface CardExamination {
@@ -21,6 +22,8 @@ export interface CardExamination {
   readonly device: number;
   /** Seconds of load; 0 for none. */
   readonly loadSeconds: number;
+  /** Whether every operation is compared with the processor's. */
+  readonly selfTest?: boolean;
   /** Called with what is done now, for who waits. */
   readonly progress?: (what: string) => void;
   /** Opens the library for GPUs; in a process of its own unless told. */
@@ -36,11 +39,17 @@ export async function examineCard(asked: CardExamination): Promise<Finding[]> {
   progress("asking the driver");
   await using found = await findFacts(root, device, open);
   const { facts, library } = found;
-  return [
+  const findings = [
     ...driverFindings(facts),
     ...cardFindings(facts),
     ...await cardState(facts, library, asked),
   ];
+  if (!asked.selfTest) return findings;
+  if (library === undefined || facts.device === undefined) {
+    const says = "The self-test was not run, as the card cannot be used.";
+    return [...findings, { area: "self_test", name: "no_card", level: "not_usable", says }];
+  }
+  return [...findings, ...await selfTestFindings(library, facts.device.index, progress)];
 }
 
 /** The card's state, and what it gives where it can be measured. */

@@ -1,0 +1,39 @@
+import type { GivenOperation } from "./given_operation.ts";
+import type { Runner } from "./runner.ts";
+
+/** One thing that libraries compute and that is compared. */
+export interface Case {
+  /** The operation of m40.h that it is about. */
+  readonly operation: GivenOperation["kind"];
+  /** How it is used: `Q4_K, a prompt`. */
+  readonly variant: string;
+  /** By how much results may differ, of the largest value. */
+  readonly tolerance?: number;
+  /** Computes it; the same numbers on every library but for rounding. */
+  compute(runner: Runner): Promise<Float32Array>;
+}
+
+/** How large things are: for a real device, or for the emulated one, which is slow. */
+export interface Sizes {
+  readonly rows: number;
+  /** A multiple of 256, the largest block. */
+  readonly columns: number;
+  /** Tokens of a prompt. */
+  readonly tokens: number;
+}
+
+export const SIZES: Readonly<Record<"device" | "emulated", Sizes>> = {
+  device: { rows: 1024, columns: 2048, tokens: 130 },
+  emulated: { rows: 40, columns: 256, tokens: 34 },
+};
+
+/** One array of several. */
+export function joined(parts: readonly Float32Array[]): Float32Array {
+  const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));
+  let at = 0;
+  for (const part of parts) {
+    whole.set(part, at);
+    at += part.length;
+  }
+  return whole;
+}
