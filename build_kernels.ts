@@ -56,19 +56,20 @@ export interface BuildOptions {
 /**
  * Builds one library.
  *
- * @returns Its absolute path and how many sources were compiled.
+ * @returns Its absolute path, how many sources were compiled, and what it says of itself.
  * @throws {BuildError} Where there is no compiler, or with the compiler's own message.
  */
 export async function buildKernels(
   options: BuildOptions,
-): Promise<{ path: string; compiled: number }> {
+): Promise<{ path: string; compiled: number; info: BuildInfo }> {
   const { target, debug = false, force = false, architectures = [], log = () => {} } = options;
   const recipe = await recipeFor(target, debug, architectures);
   const name = debug ? `libm40_${target}_debug.so` : `libm40_${target}.so`;
   const path = join(DIST, name);
   const objectsFolder = join(DIST, "objects", debug ? `${target}_debug` : target);
   await Deno.mkdir(join(ROOT, objectsFolder), { recursive: true });
-  await writeBuildInfo(join(ROOT, objectsFolder), { commit: options.commit ?? "", ...recipe.info });
+  const info: BuildInfo = { commit: options.commit ?? "", ...recipe.info };
+  await writeBuildInfo(join(ROOT, objectsFolder), info);
 
   const jobs = recipe.sources.map((source) => {
     const name = relative("cuda", source).replaceAll("/", "_");
@@ -103,7 +104,7 @@ export async function buildKernels(
     await Deno.rename(join(ROOT, fresh), join(ROOT, path));
     await Deno.writeTextFile(linkRecord, linkCommand);
   }
-  return { path: join(ROOT, path), compiled: stale.length };
+  return { path: join(ROOT, path), compiled: stale.length, info };
 }
 
 function recipeFor(
