@@ -20,6 +20,7 @@ import { poolingOf } from "./pooling.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
 import { DiskPages } from "./scheduler/disk_pages.ts";
+import { RowTimes } from "./scheduler/row_times.ts";
 import { SlotManager } from "./scheduler/slot_manager.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
@@ -122,6 +123,8 @@ export class Engine {
       stepOutputs: plan.limits.n_outputs,
       chunkMs: serving.chunkMs,
       tileTokens: device.tileTokens,
+      // A CPU's steps take as much longer as they have rows more.
+      rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
       ...createHostCache(context, plan, hostCacheBytes),
       disk: this.disk,
       withDevice: (work) => lock.run(work),

@@ -3,6 +3,7 @@ import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput } from "../engine/device/step_result.ts";
 import { SAMPLING_DEFAULTS, type SamplingParameters } from "../engine/sampling/parameters.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
+import { RowTimes } from "../engine/scheduler/row_times.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence, type SequenceOptions } from "../engine/scheduler/sequence.ts";
 import { SlotManager } from "../engine/scheduler/slot_manager.ts";
@@ -33,14 +34,17 @@ async function serve(
   sampling: Partial<SamplingParameters> = {},
   statusOf: FakeDevice["statusOf"] = () => "ok",
   slots?: number,
+  stepMs?: (rows: number) => number,
 ) {
   const shape = { pages: PAGES, pageTokens: PAGE_TOKENS, endOdds: ODDS, maxRunning: 1, slots };
   const device = new FakeDevice({ ...shape, stepTokens: 32, stepOutputs: 8 });
   device.statusOf = statusOf;
   const seen: Seen[] = [];
   const step = device.step.bind(device);
+  let time = 0;
   device.step = (sequences) => {
     seen.push(describe(sequences[0]));
+    time += stepMs?.(sequences[0].tokens.length) ?? 0;
     return step(sequences);
   };
   const slotManager = slots === undefined ? undefined : new SlotManager(slots);
@@ -51,6 +55,8 @@ async function serve(
     stepTokens: 32,
     stepOutputs: 8,
     chunkMs: 50,
+    rowTimes: stepMs && new RowTimes(),
+    now: stepMs && (() => time),
   });
   const drawn: number[] = [];
   const ends: unknown[] = [];
@@ -107,6 +113,15 @@ Deno.test("right guesses are taken in together, each with the token that comes a
   // One after the prompt, then seven guesses and one more a step; what is left needs no more.
   assertEquals(seen.map(({ rows }) => rows.length), [6, 8, 8, 3]);
   assertEquals(seen.map(({ position }) => position), [0, 6, 14, 22]);
+});
+
+Deno.test("guesses that a step takes longer for than they are worth are tried, then left out; those that are worth it are not", async () => {
+  // A device that computes four rows at a time, and takes longer for more than twice as many steps would.
+  const stepMs = (rows: number) => rows <= 4 ? 10 : 25;
+  const { drawn, seen } = await serve(guessUntil(Infinity), 40, {}, undefined, undefined, stepMs);
+  assertEquals(drawn, expected(40));
+  // Nothing is known at first; then a row alone, and what was not measured yet.
+  assertEquals(seen.slice(1).map(({ rows }) => rows.length), [8, 1, 7, 6, 5, 4, 4, 4]);
 });
 
 Deno.test("what comes after a wrong guess is forgotten, and computed again from there", async () => {

@@ -14,6 +14,7 @@ import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
 import { NO_PAGE, type PageGroup } from "../engine/scheduler/page_layout.ts";
 import { DiskPages } from "../engine/scheduler/disk_pages.ts";
+import { RowTimes } from "../engine/scheduler/row_times.ts";
 import { Scheduler } from "../engine/scheduler/scheduler.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 import { SlotManager } from "../engine/scheduler/slot_manager.ts";
@@ -140,6 +141,17 @@ function someGroups(random: Random): PageGroup[] {
     chunk: random.once(4) ? 1 + random.below(30) : 0,
   }));
   return [{ window: window(), chunk: 0 }, ...others];
+}
+
+/** Step times that make any number of rows worth it. */
+class SomeRows extends RowTimes {
+  constructor(private readonly random: Random) {
+    super();
+  }
+
+  override best(least: number, most: number): number {
+    return least + this.random.below(most - least + 1);
+  }
 }
 
 /** One random life of a scheduler. */
@@ -272,6 +284,7 @@ export class Life {
       stepTokens,
       stepOutputs,
       chunkMs: 10,
+      rowTimes: this.random.once(2) ? new SomeRows(this.random) : undefined,
       host: this.host,
       hostStates: this.hostStates,
       disk: this.disk,

@@ -288,7 +288,7 @@ export class Roster {
   advance(sequence: Sequence, count: number): void {
     const before = sequence.computed;
     sequence.computed += count;
-    sequence.uncomputed = 0;
+    sequence.uncomputed = Math.max(0, sequence.uncomputed - count);
     if (sequence.state === "prefilling" && sequence.computed >= sequence.prompt.length) {
       sequence.become("decoding");
     }

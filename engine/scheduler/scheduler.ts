@@ -287,22 +287,24 @@ export class Scheduler {
   /** The turns of those that draw a token in every step. */
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
-    const { stepTokens } = this.options;
     const drawing = this.roster.running.filter((one) => one.drawsNext);
+    const proposed = this.propose(drawing);
     // What is certain or repeated leaves a row to each of those that come after it.
-    let rows = stepTokens - drawing.length;
+    let rows = this.extraRows(drawing, proposed);
     for (const sequence of drawing) {
+      if (!sequence.runs) continue;
       const more = Math.min(sequence.uncomputed, rows);
       rows -= more;
       if (this.roster.reserve(sequence, 1 + more)) turns.push(turnOf(sequence, 1 + more));
     }
-    let room = Math.min(this.spareOutputs([]), stepTokens - rowsOf(turns));
     for (const [i, { sequence, count, outputs }] of turns.entries()) {
-      if (room <= 0) break;
-      if (outputs === 0) continue;
-      const guesses = this.guessesOf(sequence, room);
-      if (guesses.length > 0) turns[i] = turnOf(sequence, count, guesses);
-      room -= guesses.length;
+      if (rows <= 0) break;
+      if (outputs === 0 || !sequence.runs) continue;
+      const guesses = (proposed.get(sequence) ?? []).slice(0, rows);
+      if (guesses.length === 0) continue;
+      if (!this.roster.reserve(sequence, sequence.left + guesses.length, false, true)) continue;
+      turns[i] = turnOf(sequence, count, guesses);
+      rows -= guesses.length;
     }
     // Giving way is for the youngest, so it can hit one whose turn has been decided.
     return turns.filter(({ sequence }) => sequence.runs);
@@ -317,15 +319,38 @@ export class Scheduler {
     return Math.max(0, stepOutputs - others - guesses);
   }
 
-  /** At most so many guesses of what a sequence draws, with pages for them. */
+  /** What each of them may be going to draw, as many tokens together as a step has outputs to spare. */
+  private propose(drawing: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
+    const proposed = new Map<Sequence, readonly number[]>();
+    let room = this.spareOutputs([]);
+    for (const sequence of drawing) {
+      if (room <= 0) break;
+      const guesses = this.guessesOf(sequence, room);
+      room -= guesses.length;
+      proposed.set(sequence, guesses);
+    }
+    return proposed;
+  }
+
+  /** Rows of the next step beside one of each sequence: all that there are to compute, or those that are worth it. */
+  private extraRows(
+    drawing: readonly Sequence[],
+    proposed: ReadonlyMap<Sequence, readonly number[]>,
+  ): number {
+    const least = drawing.length;
+    const uncomputed = drawing.reduce((sum, one) => sum + one.uncomputed, 0);
+    const guesses = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
+    const most = Math.min(this.options.stepTokens, least + uncomputed + guesses);
+    if (most <= least) return 0;
+    return (this.options.rowTimes?.best(least, most) ?? most) - least;
+  }
+
+  /** At most so many guesses of what a sequence draws. */
   private guessesOf(sequence: Sequence, room: number): readonly number[] {
     const most = Math.min(room, sequence.maxTokens - sequence.drawn - 1);
-    if (sequence.guess === undefined || most < 1 || !sequence.runs) return [];
+    if (sequence.guess === undefined || most < 1) return [];
     try {
-      const guesses = sequence.guess(sequence.tokens, most).slice(0, most);
-      if (guesses.length === 0) return guesses;
-      const rows = sequence.left + guesses.length;
-      return this.roster.reserve(sequence, rows, false, true) ? guesses : [];
+      return sequence.guess(sequence.tokens, most).slice(0, most);
     } catch (error) {
       this.end(sequence, asM40Error(error));
       return [];
@@ -346,6 +371,7 @@ export class Scheduler {
     const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
     this.counts.steps++;
     this.chunks.observe(report);
+    if (report.promptTokens === 0) this.options.rowTimes?.observe(decodeTokens, milliseconds);
     this.options.disk?.observe(report);
     try {
       this.options.onStep?.({ ...report, gapMilliseconds });

@@ -4,6 +4,7 @@ import type { DiskPages } from "./disk_pages.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { PageMover, SlotMover } from "./page_moves.ts";
 import type { StepReport } from "./report.ts";
+import type { RowTimes } from "./row_times.ts";
 
 /** What a scheduler needs of a device. */
 export interface SchedulerDevice extends PageMover, SlotMover {
@@ -24,6 +25,11 @@ export interface SchedulerOptions {
   readonly chunkMs: number;
   /** The numbers of tokens, rising, that the device computes at a time; default any. */
   readonly tileTokens?: readonly number[];
+  /**
+   * Where given, tokens that are certain and guesses are computed beside others only as far as that makes the time of
+   * a row less, as measured; else all of them are.
+   */
+  readonly rowTimes?: RowTimes;
   /** Where sequences that give way keep their pages; without it they are computed again. */
   readonly host?: HostPages;
   /** Where they keep their states, of a model that has some. */

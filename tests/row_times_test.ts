@@ -1,0 +1,49 @@
+import { assertEquals } from "@std/assert";
+import { RowTimes } from "../engine/scheduler/row_times.ts";
+
+/** Four rows at a time: 10 ms each. */
+const byFours = (rows: number) => Math.ceil(rows / 4) * 10;
+
+function measured(counts: readonly number[], ms = byFours): RowTimes {
+  const times = new RowTimes();
+  for (const rows of counts) times.observe(rows, ms(rows));
+  return times;
+}
+
+Deno.test("of a device that was never measured, all rows are computed", () => {
+  assertEquals(new RowTimes().best(3, 11), 11);
+});
+
+Deno.test("rows up to the end of a group that the device computes at a time are worth it, the first of the next is not", () => {
+  const times = measured([1, 2, 3, 4, 5, 6, 7, 8]);
+  assertEquals(times.best(3, 5), 4);
+  assertEquals(times.best(3, 7), 4);
+  assertEquals(times.best(4, 4), 4);
+  // As good as four, and no better.
+  assertEquals(times.best(3, 8), 4);
+});
+
+Deno.test("a number of rows that was not measured is tried, the least of them as well", () => {
+  assertEquals(measured([4]).best(4, 6), 6);
+  assertEquals(measured([4, 6]).best(4, 6), 5);
+  assertEquals(measured([4, 5, 6]).best(4, 6), 4);
+  assertEquals(measured([6]).best(4, 6), 4);
+});
+
+Deno.test("where a row more costs as much as the others, none are worth it; where it costs nothing, all are", () => {
+  const counts = [1, 2, 3, 4, 5, 6];
+  assertEquals(measured(counts, (rows) => rows * 1.01 + rows * rows / 100).best(2, 6), 2);
+  assertEquals(measured(counts, () => 7).best(2, 6), 6);
+});
+
+Deno.test("a first step that took long for another reason does not keep its rows out for long", () => {
+  const times = measured([4, 5], (rows) => rows === 5 ? 1000 : 10);
+  assertEquals(times.best(4, 5), 4);
+  let tried = 0;
+  for (let i = 0; i < 100; i++) {
+    const rows = times.best(4, 5);
+    if (rows === 5) tried++;
+    times.observe(rows, 10);
+  }
+  assertEquals(tried > 50, true);
+});
