@@ -110,6 +110,9 @@ int time_all() {
   const Shape gpt_oss = {64, 8, 64, 64, M40_ROPE_HALVES, 0, 0, false, M40_TYPE_F16, 32};
   Shape gpt_oss_window = gpt_oss;
   gpt_oss_window.window = 128;
+  // The layers of Qwen3.5 9B and of Qwen3.6 35B-A3B that attend.
+  const Shape qwen35 = {16, 4, 256, 64, M40_ROPE_HALVES, 0, 0, true, M40_TYPE_F16, 32};
+  const Shape qwen35_moe = {16, 2, 256, 64, M40_ROPE_HALVES, 0, 0, true, M40_TYPE_F16, 32};
   // Multi-head latent attention as GLM-4.7-Flash has it; a global layer of Gemma 4.
   const Shape latent = {20, 1, 576, 64, M40_ROPE_INTERLEAVED, 0, 0, false, M40_TYPE_F16, 32, 512, true};
   const Shape long_heads = {16, 2, 512, 128, M40_ROPE_HALVES, 0, 0, true, M40_TYPE_F16, 32};
@@ -121,6 +124,8 @@ int time_all() {
   time_decode(wide, "8 heads a KV head", {512, 4096}, {1, 32});
   time_decode(gpt_oss, "gpt-oss", {512, 4096, 32768}, {1, 8});
   time_decode(gpt_oss_window, "gpt-oss, window", {512, 4096, 32768}, {1, 8});
+  time_decode(qwen35, "qwen3.5 9b", {512, 4096, 32768}, {1, 8});
+  time_decode(qwen35_moe, "qwen3.6 35b-a3b", {512, 4096, 32768}, {1, 8});
   time_decode(latent, "latent, 20 heads", {512, 4096, 32768}, {1, 8});
   time_decode(long_heads, "512-wide, 8 heads", {512, 4096, 32768}, {1, 8});
   for (uint32_t n : {16u, 128u, 512u, 2048u, 8192u}) time_prefill(mistral, "mistral f16", 0, n);

@@ -8,12 +8,18 @@
 namespace m40::cuda {
 
 constexpr uint32_t decode_chunk = 128;       // positions of the smallest chunk
-constexpr uint32_t decode_most_chunks = 32;  // of a sequence: chunks double with its length
+constexpr uint32_t decode_most_chunks = 64;  // of a sequence: chunks double with its length
 
-// How many positions a chunk has, where `length` of them are attended to.
-__device__ __forceinline__ uint32_t chunk_positions(uint32_t length) {
+// Floats of a chunk's partial results, of so many heads: sums [heads][padded], then largest score and sum of weights
+// [heads][2]. Rounded up, so that four can be read at a time. padded: the head dimension, a multiple of 8.
+__host__ __device__ constexpr uint32_t chunk_floats(uint32_t heads, uint32_t padded) { return (heads * (padded + 2) + 3) / 4 * 4; }
+
+// How many positions a chunk has, where `length` of them are attended to. Short chunks of short rows cost more in sums that
+// are added than they win, so of those there are half as many until they have 512 positions; long rows (wide) have much to do
+// in each.
+__device__ __forceinline__ uint32_t chunk_positions(uint32_t length, bool wide) {
   uint32_t chunk = decode_chunk;
-  while (uint64_t{chunk} * decode_most_chunks < length) chunk *= 2;
+  while (uint64_t{chunk} * (wide || chunk >= 4 * decode_chunk ? decode_most_chunks : decode_most_chunks / 2) < length) chunk *= 2;
   return chunk;
 }
 
@@ -53,45 +59,59 @@ __device__ __forceinline__ void combine_warps(const float* sums, const float* st
 // [decode_most_chunks + 1] floats. head_dim: of V.
 __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n_warps, uint32_t heads, uint32_t n_chunks, uint32_t n_heads,
                                                uint32_t head_dim, uint32_t padded, const float* sinks, float* work, float* output) {
-  static_assert(decode_most_chunks == 32, "a lane has a chunk");
-  const uint32_t partial_floats = heads * (padded + 2);
+  constexpr uint32_t kEach = decode_most_chunks / 32;  // of a lane
+  const uint32_t stride = chunk_floats(heads, padded);
   const uint32_t lane = threadIdx.x % 32;
   for (uint32_t h = threadIdx.x / 32; h < n_heads; h += n_warps) {
-    const float* statistics = partials + lane * partial_floats + heads * padded + h * 2;
-    const float chunk_largest = lane < n_chunks ? __ldcg(statistics) : -INFINITY;
-    const float chunk_sum = lane < n_chunks ? __ldcg(statistics + 1) : 0;
-    float largest = chunk_largest;
+    float chunk_largest[kEach], chunk_sum[kEach];
+    float largest = -INFINITY;
+#pragma unroll
+    for (uint32_t k = 0; k < kEach; k++) {
+      const uint32_t c = lane + k * 32;
+      const float* statistics = partials + c * stride + heads * padded + h * 2;
+      chunk_largest[k] = c < n_chunks ? __ldcg(statistics) : -INFINITY;
+      chunk_sum[k] = c < n_chunks ? __ldcg(statistics + 1) : 0;
+      largest = fmaxf(largest, chunk_largest[k]);
+    }
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) largest = fmaxf(largest, __shfl_xor_sync(~0u, largest, offset));
-    const float factor = lane < n_chunks ? attention_shrink(chunk_largest, largest) : 0;
-    float sum = __fmul_rn(chunk_sum, factor);
+    float sum = 0;
+#pragma unroll
+    for (uint32_t k = 0; k < kEach; k++) {
+      const uint32_t c = lane + k * 32;
+      const float factor = c < n_chunks ? attention_shrink(chunk_largest[k], largest) : 0;
+      sum = __fmaf_rn(chunk_sum[k], factor, sum);
+      work[h * (decode_most_chunks + 1) + c] = factor;
+    }
 #pragma unroll
     for (int offset = 16; offset > 0; offset /= 2) sum = __fadd_rn(sum, __shfl_xor_sync(~0u, sum, offset));
-    work[h * (decode_most_chunks + 1) + lane] = factor;
-    if (lane == 0) work[h * (decode_most_chunks + 1) + 32] = with_sink(sinks, h, largest, sum);
+    if (lane == 0) work[h * (decode_most_chunks + 1) + decode_most_chunks] = with_sink(sinks, h, largest, sum);
   }
   __syncthreads();
-  // Two values a thread at a time, eight chunks in flight; those that there are not count 0 times the last.
-  const uint32_t total = n_heads * padded / 2;
+  // Four values a thread at a time, eight chunks in flight; those that there are not count 0 times the last.
+  const uint32_t total = n_heads * padded / 4;
   for (uint32_t i = threadIdx.x; i < total; i += n_warps * 32) {
-    const uint32_t head = 2 * i / padded;
-    const uint32_t d = 2 * i - head * padded;
+    const uint32_t head = 4 * i / padded;
+    const uint32_t d = 4 * i - head * padded;
     const float* factors = work + head * (decode_most_chunks + 1);
     const float* values = partials + head * padded + d;
-    float x = 0;
-    float y = 0;
+    float sums[4] = {};
     for (uint32_t c = 0; c < n_chunks; c += 8) {
-      float2 loaded[8];
+      float4 loaded[8];
 #pragma unroll
-      for (uint32_t j = 0; j < 8; j++) loaded[j] = __ldcg(reinterpret_cast<const float2*>(values + min(c + j, n_chunks - 1) * partial_floats));
+      for (uint32_t j = 0; j < 8; j++) loaded[j] = __ldcg(reinterpret_cast<const float4*>(values + min(c + j, n_chunks - 1) * stride));
 #pragma unroll
       for (uint32_t j = 0; j < 8; j++) {
-        x = __fmaf_rn(loaded[j].x, factors[c + j], x);
-        y = __fmaf_rn(loaded[j].y, factors[c + j], y);
+        sums[0] = __fmaf_rn(loaded[j].x, factors[c + j], sums[0]);
+        sums[1] = __fmaf_rn(loaded[j].y, factors[c + j], sums[1]);
+        sums[2] = __fmaf_rn(loaded[j].z, factors[c + j], sums[2]);
+        sums[3] = __fmaf_rn(loaded[j].w, factors[c + j], sums[3]);
       }
     }
-    if (d < head_dim) output[head * head_dim + d] = __fdiv_rn(x, factors[32]);
-    if (d + 1 < head_dim) output[head * head_dim + d + 1] = __fdiv_rn(y, factors[32]);
+#pragma unroll
+    for (uint32_t k = 0; k < 4; k++) {
+      if (d + k < head_dim) output[head * head_dim + d + k] = __fdiv_rn(sums[k], factors[decode_most_chunks]);
+    }
   }
 }
 

@@ -263,7 +263,7 @@ struct DecodePartials {
   uint32_t padded;  // head dimension
 
   __device__ __forceinline__ uint32_t slot() const { return block.z * grid.y + block.y; }
-  __device__ __forceinline__ uint32_t floats() const { return Heads * (padded + 2); }
+  __device__ __forceinline__ uint32_t floats() const { return chunk_floats(Heads, padded); }
   __device__ __forceinline__ float* first() const { return args.partials + uint64_t{slot()} * decode_most_chunks * floats(); }
 };
 

@@ -9,7 +9,7 @@
 
 namespace m40::cuda {
 
-// partials: [tokens][n_kv_heads * head_tiles][decode_most_chunks][heads][padded_head_dim + 2].
+// partials: [tokens][n_kv_heads * head_tiles][decode_most_chunks][chunk_floats(heads, padded_head_dim)].
 struct AttentionDecodeArgs : AttentionKernelArgs {
   RopeParameters rope;  // of a fused launch
   bool rotates;         // q and k are rotated and K and V written here: the rope operation is fused
@@ -50,11 +50,12 @@ struct DecodePositions {
   uint32_t n_chunks;
 
   DecodePositions() = default;
-  __device__ __forceinline__ DecodePositions(const AttentionKernelArgs& args, uint32_t token) {
+  // wide: of the kernel for long rows.
+  __device__ __forceinline__ DecodePositions(const AttentionKernelArgs& args, uint32_t token, bool wide = false) {
     end = args.positions[token] + 1;
     start = attention_start(args, end);
     first = start / decode_chunk * decode_chunk;
-    chunk = chunk_positions(end - first);
+    chunk = chunk_positions(end - first, wide);
     n_chunks = (end - first + chunk - 1) / chunk;
   }
 };

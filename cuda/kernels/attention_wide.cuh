@@ -277,7 +277,7 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
                                                AttentionWideShared<AttentionWideShape<Type, KeyWarps>>& shared) {
   using Shape = AttentionWideShape<Type, KeyWarps>;
   constexpr uint32_t keys = Shape::keys;
-  const DecodePositions positions(args, block.z);
+  const DecodePositions positions(args, block.z, true);
   if (block.x >= positions.n_chunks) return;
   const WideHeads heads = {args, block};
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32, first_row = warp % KeyWarps * Shape::rows;
@@ -292,8 +292,8 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
   // Found out where they are needed, for want of registers.
   const auto padded = [&] { return padded_head_dim(args.cache.value_dim); };
   const auto slot = [&] { return block.z * grid.y + block.y; };
-  const auto partial_floats = [&] { return args.tile_heads * (padded() + 2); };
-  const auto partials = [&] { return args.partials + uint64_t{slot()} * decode_most_chunks * partial_floats(); };
+  const auto floats = [&] { return chunk_floats(args.tile_heads, padded()); };
+  const auto partials = [&] { return args.partials + uint64_t{slot()} * decode_most_chunks * floats(); };
   if (threadIdx.x == 0) shared.positions = positions;
   // Beyond the ends of rows, where nothing is ever put.
   for (uint32_t i = threadIdx.x; i < keys * wide_key_dim; i += args.head_warps * KeyWarps * 32) (&shared.keys[0][0])[i] = 0;
@@ -330,7 +330,7 @@ __device__ __forceinline__ void attention_wide(const AttentionWideArgs& args, Bl
       __syncthreads();  // the next tile goes where this one lies
     }
     sums.end();
-    const WideResult result = {args, heads, shared.positions.n_chunks == 1, partials() + c * partial_floats()};
+    const WideResult result = {args, heads, shared.positions.n_chunks == 1, partials() + c * floats()};
     if constexpr (KeyWarps == 1) {
       finish_alone(result, sums);
     } else {

@@ -10,7 +10,7 @@ constexpr uint32_t wide_key_dim = 576;     // at most
 constexpr uint32_t wide_value_dim = 512;   // at most
 constexpr int wide_fours = wide_value_dim / 128;  // loads of four values that a lane's share of 512 takes
 
-// partials: [tokens][n_kv_heads * head_tiles][decode_most_chunks][tile_heads][padded_head_dim(V) + 2].
+// partials: [tokens][n_kv_heads * head_tiles][decode_most_chunks][chunk_floats(tile_heads, padded_head_dim(V))].
 struct AttentionWideArgs : AttentionKernelArgs {
   uint32_t tile_heads;  // query heads of a block, at most
   uint32_t head_warps;  // warps that share them

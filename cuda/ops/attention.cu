@@ -50,7 +50,7 @@ struct DecodeTiles {
       head_tiles = tiles(group, tile_heads);
     }
   }
-  uint64_t slot_floats(uint32_t value_dim) const { return uint64_t{decode_most_chunks} * tile_heads * (padded_head_dim(value_dim) + 2); }
+  uint64_t slot_floats(uint32_t value_dim) const { return uint64_t{decode_most_chunks} * chunk_floats(tile_heads, padded_head_dim(value_dim)); }
 };
 
 // The kernels of decoded tokens, by the cache's type, the lanes of a row and the heads of a block.

@@ -172,6 +172,26 @@ for (
   });
 }
 
+Deno.test("decoded tokens at a depth of more than 32 chunks: right, with the bits of rows of one step", async () => {
+  const depth = Math.min(16_700, MOST_TOKENS);
+  await withDevice({ threads: 2 }, async (device) => {
+    const settings: Settings = { ...PLAIN, heads: 2, kvHeads: 1, headDim: 32, ropeDim: 32 };
+    const rows = randomRows(new Random(24), settings, [depth + 2]);
+    const cache = { type: F16, pageTokens: 32 };
+    const piece = Math.ceil(depth / 8);
+    const past = Array.from({ length: 8 }, (_, i): Steps[number] => [
+      [0, Math.min(piece, depth - i * piece)],
+    ]);
+    const decode = (tokens: number): Steps[number] => [[0, tokens, true]];
+    const singly = await run(device, settings, rows, [...past, decode(1), decode(1)], cache, 8);
+    const [rowwise] = await run(device, settings, rows, [...past, decode(2)], cache, 8);
+    assertEquals(rowwise.slice(-2), singly[0].slice(-2));
+    attended(rows[0], settings, 2).forEach((row, t) =>
+      assertClose(rowwise.slice(-2)[t], row, TOLERANCE[F16])
+    );
+  });
+});
+
 Deno.test("more decoded rows than a step has sequences: in passes, with the bits of one by one", async () => {
   await withDevice({ threads: 2 }, async (device) => {
     const settings: Settings = { ...PLAIN, heads: 4, kvHeads: 2, headDim: 32, ropeDim: 32 };
