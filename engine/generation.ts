@@ -7,7 +7,12 @@ import {
 import type { ToolCallPiece } from "./chat/tools/call_piece.ts";
 import type { Sample } from "./device/step_result.ts";
 import { M40Error } from "./errors.ts";
-import type { FinishReason, GenerationObserver, GenerationTimes } from "./generation_report.ts";
+import type {
+  FinishReason,
+  GenerationObserver,
+  GenerationReport,
+  GenerationTimes,
+} from "./generation_report.ts";
 import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
@@ -80,6 +85,7 @@ export interface GenerationPlan {
   readonly signal?: AbortSignal;
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
+  readonly onReport?: (report: GenerationReport) => void;
 }
 
 /** Whether anything is to be computed. */
@@ -355,15 +361,18 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     const now = performance.now();
     const { firstToken, lastToken, arrival, drawn, error } = this;
     const failed = error instanceof M40Error && error.code === "timeout" ? "timeout" : "error";
-    this.services.observer?.generation?.({
+    const report: GenerationReport = {
       promptTokens: this.promptTokens,
+      cachedTokens: this.sequence.cached,
       completionTokens: drawn,
       maxTokens: this.plan.maxTokens,
       outcome: this.finishReason ?? (error === undefined ? "cancelled" : failed),
       ...this.times,
       tokenMs: drawn > 1 ? (lastToken! - firstToken!) / (drawn - 1) : undefined,
       totalMs: now - arrival,
-    });
+    };
+    this.services.observer?.generation?.(report);
+    this.plan.onReport?.(report);
   }
 
   private describe(sample: Sample, isReasoning: boolean): GeneratedToken {

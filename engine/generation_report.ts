@@ -24,6 +24,8 @@ export interface GenerationTimes {
 /** What became of a request, for those who keep count. Times are in milliseconds. */
 export interface GenerationReport extends GenerationTimes {
   readonly promptTokens: number;
+  /** Those of them that were found in the prefix cache. */
+  readonly cachedTokens: number;
   readonly completionTokens: number;
   /** Tokens that might have been drawn. */
   readonly maxTokens: number;

@@ -6,6 +6,7 @@ import type { ToolUse } from "./chat/tools/tool_use.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
+import type { GenerationReport } from "./generation_report.ts";
 import type { Constraint } from "./grammar/constraint.ts";
 import { Constraints } from "./grammar/constraints.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
@@ -42,6 +43,8 @@ export interface GenerateRequest {
   signal?: AbortSignal;
   /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
   timeoutMs?: number;
+  /** Told once what became of it, whatever that is. It must not throw. */
+  onReport?: (report: GenerationReport) => void;
 }
 
 const MAX_STOP_STRINGS = 16;
@@ -307,8 +310,8 @@ function reasoningOf(
 }
 
 /** What ends a generation from outside. */
-function limitsOf({ signal, timeoutMs }: GenerateRequest) {
+function limitsOf({ signal, timeoutMs, onReport }: GenerateRequest) {
   // Timers take no more than 2^31 - 1 milliseconds, 24 days.
   if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
-  return { signal, timeoutMs };
+  return { signal, timeoutMs, onReport };
 }

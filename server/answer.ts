@@ -5,6 +5,7 @@
  * @module
  */
 import type { Context } from "hono";
+import type { GenerationReport } from "../engine/mod.ts";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "./context.ts";
 import { Deadline } from "./deadline.ts";
@@ -12,6 +13,7 @@ import type { StreamShape } from "./dialect.ts";
 import { read, string } from "./fields.ts";
 import type { ServedModel } from "./models/models.ts";
 import { markPrefix } from "./prefix.ts";
+import type { RequestTrace } from "./tracing.ts";
 import { type Comment, eventStream } from "./sse.ts";
 
 /** How soon a model may be there for a stream's head to wait for it, in milliseconds. */
@@ -59,6 +61,8 @@ export interface AnswerEnds {
   readonly deadline: Deadline;
   /** What is left until the deadline, in milliseconds; absent: there is none. */
   readonly timeoutMs?: number;
+  /** To be told what became of each generation; absent where nobody asks. */
+  readonly onReport?: (report: GenerationReport) => void;
 }
 
 /** Makes an answer: checks what is asked, and has the engine begin. */
@@ -111,6 +115,7 @@ class ModelRequest {
   private readonly deadline: Deadline;
   private readonly left = new AbortController();
   private readonly signal: AbortSignal;
+  private readonly trace?: RequestTrace;
   private begun?: Answer;
   private waited = false;
 
@@ -120,13 +125,14 @@ class ModelRequest {
     private readonly asked: ModelFields,
   ) {
     this.deadline = new Deadline(server.timeoutMs);
+    this.trace = c.get("trace");
     this.signal = AbortSignal.any([requestSignal(c.req.raw, c.env), this.left.signal]);
   }
 
   get ends(): AnswerEnds {
     const { signal, deadline } = this;
     const timeoutMs = this.waited ? deadline.millisecondsLeft : this.server.timeoutMs;
-    return { signal, deadline, timeoutMs };
+    return { signal, deadline, timeoutMs, onReport: this.trace?.onReport };
   }
 
   /** The model, when it is there. */
@@ -152,6 +158,7 @@ class ModelRequest {
       throw error;
     }
     this.begun.done.finally(() => model.release());
+    this.trace?.until(this.begun.done);
     return this.begun;
   }
 

@@ -34,6 +34,7 @@ import { ReadRate } from "./read_rate.ts";
 import { route } from "./route.ts";
 import { ServiceRate } from "./service_rate.ts";
 import { slotsRoute } from "./slots.ts";
+import { denoTracer, traceRequests } from "./tracing.ts";
 import { refuseWebPages } from "./web_pages.ts";
 
 /** What a server serves, and to whom. */
@@ -113,6 +114,9 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
     metrics.response(c.res.status);
   });
   const allowed = new AllowedOrigins(options.corsOrigins ?? []);
+  // Decided once: where nothing is traced, nothing is spent on it.
+  const tracer = denoTracer();
+  if (tracer !== undefined) app.use(traceRequests(tracer));
   app.use(refuseWebPages(hostname, allowed));
   app.use(allowed.middleware());
   pageRoutes(app);

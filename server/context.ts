@@ -3,6 +3,7 @@ import type { Drain } from "./drain.ts";
 import type { Models } from "./models/models.ts";
 import type { ReadRate } from "./read_rate.ts";
 import type { ServiceRate } from "./service_rate.ts";
+import type { RequestTrace } from "./tracing.ts";
 
 /** What every route works with. */
 export interface ServerContext {
@@ -47,6 +48,8 @@ export interface ServerEnv {
     dialect: Dialect;
     /** The name of what the request's prompt begins with, where it has one. */
     prefix?: string;
+    /** Where requests are traced, the trace of this one. */
+    trace?: RequestTrace;
   };
 }
 

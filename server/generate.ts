@@ -47,7 +47,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         c,
         server,
         body,
-        ({ engine }, { signal, timeoutMs }) =>
+        ({ engine }, { signal, timeoutMs, onReport }) =>
           new GeneratedAnswer(
             engine.generate({
               ...engineRequest(body),
@@ -55,6 +55,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
               maxTokens: body.max_tokens ?? undefined,
               signal,
               timeoutMs,
+              onReport,
             }),
           ),
       );

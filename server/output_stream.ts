@@ -1,6 +1,7 @@
 import { M40Error } from "../engine/errors.ts";
 import { systemReason } from "../engine/system_error.ts";
 import { LineBufferedOutput, type Sink } from "./line_buffered_output.ts";
+import { exportsLogs } from "./telemetry.ts";
 
 /** A stream was closed by its reader, as `m40 … | head` does; a command then ends quietly. */
 export class ClosedOutput extends Error {
@@ -25,8 +26,15 @@ export class OutputStream {
   private last: Promise<void> = Promise.resolve();
   private held = 0;
 
-  /** @param name What it is called in errors. */
-  constructor(private readonly sink: Sink, private readonly name: string) {}
+  /**
+   * @param name What it is called in errors.
+   * @param log Exports what is said as a log.
+   */
+  constructor(
+    private readonly sink: Sink,
+    private readonly name: string,
+    private readonly log: (text: string) => void,
+  ) {}
 
   /** Whether something still waits to be written. */
   get busy(): boolean {
@@ -56,9 +64,10 @@ export class OutputStream {
 
   /**
    * Writes a text for whoever reads it: nobody waits for that, and what cannot be written, or is too
-   * much for a reader that does not read, is lost.
+   * much for a reader that does not read, is lost. Where logs are exported, it is one of them.
    */
   say(text: string): void {
+    if (exportsLogs) this.log(text.trimEnd());
     if (this.held < MOST_HELD_BYTES) this.write(text).catch(() => {});
   }
 
@@ -95,6 +104,11 @@ export class OutputStream {
 export const standardOutput: OutputStream = new OutputStream(
   new LineBufferedOutput(Deno.stdout),
   "standard output",
+  console.info,
 );
 /** The program's standard error. */
-export const standardError: OutputStream = new OutputStream(Deno.stderr, "standard error");
+export const standardError: OutputStream = new OutputStream(
+  Deno.stderr,
+  "standard error",
+  console.warn,
+);

@@ -37,6 +37,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
           constraint,
           maxTokens: body.max_tokens,
           signal: ends.signal,
+          onReport: ends.onReport,
         });
         return new MessageAnswer(generation, {
           model: model.name,

@@ -66,10 +66,10 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/infill", {
     POST: async (c) => {
       const body = parseBody(InfillRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      return await answer(c, server, body, ({ engine, name }, { signal, timeoutMs }) => {
+      return await answer(c, server, body, ({ engine, name }, { signal, timeoutMs, onReport }) => {
         const { request, truncated } = requestOf(engine, body);
         return new InfillAnswer(
-          engine.generate({ ...request, signal, timeoutMs }),
+          engine.generate({ ...request, signal, timeoutMs, onReport }),
           name,
           truncated,
         );

@@ -103,6 +103,7 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
           ...options,
           ...conversation,
           signal: ends.signal,
+          onReport: ends.onReport,
         });
         return new TextAnswer(body.model ?? served.name, generation, said, at);
       });

@@ -53,6 +53,7 @@ async function requestsOf(
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
     signal: ends.signal,
+    onReport: ends.onReport,
   };
   return Array.from({ length: body.n ?? 1 }, (_, stream) => ({
     ...common,

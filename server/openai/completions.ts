@@ -41,7 +41,7 @@ function requestsOf(
   engine: Engine,
   body: CompletionRequest,
   { n, candidates }: { n: number; candidates: number },
-  { signal, timeoutMs }: AnswerEnds,
+  { signal, timeoutMs, onReport }: AnswerEnds,
 ): GenerateRequest[] {
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
@@ -51,6 +51,7 @@ function requestsOf(
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
     signal,
     timeoutMs,
+    onReport,
   };
   const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
   return prompts.flatMap((prompt) =>

@@ -56,6 +56,7 @@ export function responsesRoutes(
           maxTokens: wanted,
           topLogprobs: topLogprobs(body),
           signal: ends.signal,
+          onReport: ends.onReport,
         });
         const { input, previous, toolUse } = asked;
         return new ResponseAnswer(responseHead(model, body), generation, {
