@@ -13,7 +13,7 @@ import type { StreamShape } from "./dialect.ts";
 import { read, string } from "./fields.ts";
 import type { ServedModel } from "./models/models.ts";
 import { markPrefix } from "./prefix.ts";
-import type { RequestTrace } from "./tracing.ts";
+import type { RequestTrace } from "./request_trace.ts";
 import { type Comment, eventStream } from "./sse.ts";
 
 /** How soon a model may be there for a stream's head to wait for it, in milliseconds. */
