@@ -2,6 +2,7 @@ import type { McpTools } from "../mcp/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { busy } from "../server/models/busy.ts";
 import type { Models } from "../server/models/models.ts";
+import { cannotExport } from "../server/telemetry.ts";
 import { isLoopback } from "../server/web_pages.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command } from "./command.ts";
@@ -123,6 +124,7 @@ export const serve: Command = command({
       manager.observe({ loaded: sayLoaded, loadFailed: sayLoadFailed, unloaded: sayUnloaded });
       if (!isLoopback(server.hostname) && apiKey === undefined) warnOfOpenDoor();
       if (openMcp !== undefined && apiKey === undefined) warnOfTools();
+      if (cannotExport) warnOfTelemetry();
       standardOutput.say(`Listening on ${url(server.hostname, server.port)} (Ctrl-C ends)\n`);
       first?.release();
       await server.finished;
@@ -162,6 +164,15 @@ function warnOfOpenDoor(): void {
       style(Deno.stderr, "yellow", "warning:")
     } everyone who reaches this address can use the model. ` +
       "Set M40_API_KEY, or listen on 127.0.0.1.\n",
+  );
+}
+
+function warnOfTelemetry(): void {
+  standardError.say(
+    `${
+      style(Deno.stderr, "yellow", "warning:")
+    } OTEL_DENO is set, but this program was compiled without it and exports no traces. ` +
+      "OTEL_DENO=true deno task compile makes one that does.\n",
   );
 }
 
