@@ -6,27 +6,43 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { ROOT } from "./cli_program.ts";
+import type { Namespace } from "./namespaces.ts";
 
 /** A replica, which can be ended and begun anew at the same port. */
 export class Replica implements AsyncDisposable {
   private child?: Deno.ChildProcess;
 
-  private constructor(readonly port: number, readonly agentPort: number) {}
+  private constructor(
+    readonly host: string,
+    readonly port: number,
+    readonly agentPort: number,
+    readonly namespace?: Namespace,
+  ) {}
 
-  /** Starts one at free ports. */
-  static async start(): Promise<Replica> {
-    const replica = new Replica(freePort(), freePort());
+  /** Starts one, in a namespace or at free ports of this machine. */
+  static async start(namespace?: Namespace): Promise<Replica> {
+    const replica = namespace === undefined
+      ? new Replica("127.0.0.1", freePort(), freePort())
+      : new Replica(namespace.address, 11434, 11435, namespace);
     await replica.start();
     return replica;
   }
 
   get url(): string {
-    return `http://127.0.0.1:${this.port}`;
+    return `http://${this.host}:${this.port}`;
   }
 
   /** Starts it; resolves when it takes requests. */
   async start(): Promise<void> {
-    const ports = ["--port", String(this.port), "--agent-port", String(this.agentPort)];
+    const { namespace } = this;
+    const ports = [
+      "--host",
+      this.host,
+      "--port",
+      String(this.port),
+      "--agent-port",
+      String(this.agentPort),
+    ];
     const args = [
       "--model",
       "demo",
@@ -38,8 +54,21 @@ export class Replica implements AsyncDisposable {
       "4",
     ];
     const balanced = ["--drain-notice", "2", "--hold-streams", "60", "--device", "cpu"];
-    this.child = new Deno.Command(Deno.execPath(), {
-      args: ["run", "-A", "--no-check", "main.ts", "serve", ...ports, ...args, ...balanced],
+    const [program, ...before] = namespace === undefined
+      ? [Deno.execPath()]
+      : ["ip", "netns", "exec", namespace.name, Deno.execPath()];
+    this.child = new Deno.Command(program, {
+      args: [
+        ...before,
+        "run",
+        "-A",
+        "--no-check",
+        "main.ts",
+        "serve",
+        ...ports,
+        ...args,
+        ...balanced,
+      ],
       cwd: ROOT,
       stdin: "null",
       stdout: "null",

@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertGreater } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { BalancedLoad } from "../balanced_load.ts";
+import { Namespaces, setLink } from "../namespaces.ts";
 import { answers, freePort, Replica, sleep } from "../replicas.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
@@ -13,14 +14,14 @@ async function configured(
   listen: number,
 ): Promise<string> {
   let text = await Deno.readTextFile(join(DEPLOY, file));
-  for (const [i, { port, agentPort }] of replicas.entries()) {
+  for (const [i, { host, port, agentPort }] of replicas.entries()) {
     const address = `192.0.2.${i + 1}:11434`;
     assert(text.includes(address), `${file} has no ${address}`);
-    text = text.replaceAll(address, `127.0.0.1:${port}`)
+    text = text.replaceAll(address, `${host}:${port}`)
       // The checks of replicas that have an address each go to the same port of all.
       .replace(
-        `server m40-${i + 1} 127.0.0.1:${port}\n`,
-        `server m40-${i + 1} 127.0.0.1:${port} agent-port ${agentPort}\n`,
+        `server m40-${i + 1} ${host}:${port}\n`,
+        `server m40-${i + 1} ${host}:${port} agent-port ${agentPort}\n`,
       );
   }
   assert(text.includes(":8000") || text.includes(" 8000;"));
@@ -87,10 +88,11 @@ Deno.test({
     "HAProxy and nginx in front of three replicas: no answer is lost that had not begun, none is wrong, and conversations find their prefixes",
   ignore,
   fn: async (t) => {
+    await using namespaces = await Namespaces.make(3);
     await using replicas = new AsyncDisposableStack();
-    const three = (await Promise.all([1, 2, 3].map(() => Replica.start()))).map((one) =>
-      replicas.use(one)
-    );
+    const three = (await Promise.all([0, 1, 2].map((i) => Replica.start(namespaces.all[i])))).map((
+      one,
+    ) => replicas.use(one));
 
     await t.step("affinity: more of the prompts is found", async () => {
       const without = await foundShare(
@@ -138,6 +140,17 @@ Deno.test({
       await three[0].slowDown(AbortSignal.timeout(3000));
       assertGreater(load.answers, before);
       nothingLost();
+    });
+    await t.step({
+      name: "one that is off the net for some seconds, without a word: nothing is lost",
+      ignore: three[1].namespace === undefined,
+      fn: async () => {
+        await setLink(three[1].namespace!, "down");
+        await sleep(4000);
+        await setLink(three[1].namespace!, "up");
+        await answers(three[1].url + "/ready");
+        nothingLost();
+      },
     });
     await t.step("a rolling restart: nothing is lost", async () => {
       for (const replica of three) {
