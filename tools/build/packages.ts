@@ -8,7 +8,8 @@
 /** Packages that tests alone use; `deno compile` would embed every package that its configuration names. */
 const TEST_PACKAGES: readonly string[] = [
   "@anthropic-ai/sdk",
-  "@cyclonedx/cyclonedx-library/",
+  "@cyclonedx/cyclonedx-library",
+  "ajv-formats-draft2019",
   "axe-core/",
   "fast-check",
   "ollama",
