@@ -151,7 +151,14 @@ function describeDiskCache({ disk_cache: disk }: SlotsObject): string {
 /** A line for the device, of what is known of it. */
 function describeDevice(device: DeviceObject | undefined): string {
   if (device === undefined) return "";
-  const { temperature_celsius, power_watts, power_limit_watts, clock_khz, utilisation } = device;
+  const {
+    temperature_celsius,
+    power_watts,
+    power_limit_watts,
+    clock_khz,
+    utilisation,
+    rest_share,
+  } = device;
   const { memory_bytes, memory_used_bytes } = device;
   const limit = power_limit_watts === undefined ? "" : ` of ${power_limit_watts.toFixed(0)}`;
   const facts: string[] = [];
@@ -162,6 +169,13 @@ function describeDevice(device: DeviceObject | undefined): string {
   if (power_watts !== undefined) facts.push(`${power_watts.toFixed(0)}${limit} W`);
   if (clock_khz !== undefined) facts.push(`${Math.round(clock_khz / 1000)} MHz`);
   if (utilisation !== undefined) facts.push(`${percent(utilisation)} busy`);
+  if (rest_share !== undefined) {
+    facts.push(
+      rest_share === 0
+        ? "below its limits"
+        : `at its limit: rests ${percent(rest_share)} of the time`,
+    );
+  }
   const state = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
   return `${printable(device.name)} (${printable(device.backend)})${state}\n`;
 }

@@ -1,3 +1,4 @@
+import { createPacer, type Pacer } from "./pacer.ts";
 import type { ChatFormat } from "./chat/chat_format.ts";
 import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
@@ -76,6 +77,7 @@ export class Engine {
   private readonly requests: RequestChecker;
   private readonly evaluations: Evaluations;
   private readonly state: StateReader;
+  private readonly pacer?: Pacer;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
 
@@ -89,6 +91,7 @@ export class Engine {
     this.samplingDefaults = loaded.samplingDefaults;
     this.stopDefaults = loaded.stopDefaults;
     this.state = new StateReader(() => kernels.deviceState(device.index));
+    this.pacer = createPacer(serving, () => this.state.read());
     this.requests = new RequestChecker(
       tokenizer,
       model.vocabSize,
@@ -114,7 +117,7 @@ export class Engine {
   }
 
   private createScheduler(scheduled: SchedulerDevice): Scheduler {
-    const { plan, lock, told } = this;
+    const { plan, lock, told, pacer } = this;
     const { context, device, hostCacheBytes, serving } = this.loaded;
     return new Scheduler(scheduled, this.pageManager, {
       maxRunning: plan.limits.n_sequences,
@@ -128,6 +131,7 @@ export class Engine {
       ...createHostCache(context, plan, hostCacheBytes),
       disk: this.disk,
       withDevice: (work) => lock.run(work),
+      rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => told.step(report),
       onListenerError: (error) => told.note(error),
     });
@@ -278,6 +282,7 @@ export class Engine {
       usedSlots: slots === undefined ? 0 : slots.slots - slots.free,
       idleSlots: slots?.idleSlots ?? 0,
       observerErrors: this.told.errors,
+      restShare: this.pacer?.share,
       disk: this.disk?.status(),
     };
   }

@@ -1,4 +1,5 @@
 import type { KvType } from "./memory_plan.ts";
+import type { PaceLimits } from "./pace.ts";
 import { checkRange } from "./sampling/parameters.ts";
 import type { ModelDefaults } from "./store/model_defaults.ts";
 
@@ -55,6 +56,14 @@ export interface EngineOptions {
    * Of a model without attention, nothing is kept there.
    */
   diskCache?: DiskCacheOptions;
+  /**
+   * What the device is held to, in degrees Celsius and watts: before its hardware lowers the clocks, it rests between
+   * steps, as long as it must; default: neither. Nothing changes where the driver does not tell them.
+   */
+  maxTemperatureCelsius?: number;
+  maxPowerWatts?: number;
+  /** Told, in a sentence, when the device begins to rest for that, and when it no longer does. */
+  onPace?: (message: string) => void;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
   /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */
@@ -89,6 +98,8 @@ export interface ServingOptions {
   readonly maxQueue: number;
   readonly chunkMs: number;
   readonly logitsOutputs: number;
+  readonly paceLimits: PaceLimits;
+  readonly onPace?: (message: string) => void;
   readonly onObserverError?: (error: unknown) => void;
 }
 
@@ -98,6 +109,11 @@ export function servingOptions(options: EngineOptions): ServingOptions {
     maxQueue: integerOption("max_queue", options.maxQueue ?? 64, 0, 1_000_000),
     chunkMs: integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000),
     logitsOutputs: integerOption("logits_outputs", options.logitsOutputs ?? 1, 1, 4096),
+    paceLimits: {
+      maxTemperatureCelsius: options.maxTemperatureCelsius,
+      maxPowerWatts: options.maxPowerWatts,
+    },
+    onPace: options.onPace,
     onObserverError: options.onObserverError,
   };
 }

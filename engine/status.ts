@@ -17,6 +17,8 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly idleSlots: number;
   /** What the disk cache has and has done, where there is one. */
   readonly disk?: DiskPagesStatus;
+  /** The share of the time in which the device rests between steps for its limits, 0 to 1; absent without any. */
+  readonly restShare?: number;
   /** How often the engine's observer has thrown. */
   readonly observerErrors: number;
 }

@@ -35,6 +35,7 @@ type Counted =
   | "queriedTokens"
   | "generatedTokens"
   | "preemptions"
+  | "restedMs"
   | "recomputations"
   | "steps";
 
@@ -232,6 +233,11 @@ export class ModelMetrics implements EngineObserver {
       "Of those, the ones that found no room in host memory and were computed again.",
       () => this.sum("recomputations"),
     );
+    registry.counter(
+      ["m40_rested_seconds_total"],
+      "Seconds in which steps waited so that the device stayed below its limits of temperature and power.",
+      () => this.sum("restedMs") / 1000,
+    );
     registry.counter(["m40_steps_total"], "Steps of the device.", () => this.sum("steps"));
   }
 
@@ -265,6 +271,7 @@ const COUNTED: readonly Counted[] = [
   "generatedTokens",
   "preemptions",
   "recomputations",
+  "restedMs",
   "steps",
 ];
 

@@ -55,6 +55,10 @@ export const DeviceObject = z.strictObject({
   utilisation: z.number().optional().meta({
     description: "The share of the time in which kernels ran, 0 to 1.",
   }),
+  rest_share: z.number().optional().meta({
+    description:
+      "The share of the time in which it rests between steps, 0 to 1; absent where it has no limits.",
+  }),
 }).meta({ id: "Device", description: "The device as it is now; what is not known is absent." });
 export type DeviceObject = z.output<typeof DeviceObject>;
 
@@ -103,6 +107,10 @@ export const SlotsObject = z.strictObject({
   prefix_tokens_found: count().meta({ description: "Those of them that were found." }),
   disk_cache: DiskCacheObject.optional().meta({ description: "Absent where there is none." }),
   preemptions: count(),
+  rested_seconds: z.number().meta({
+    description:
+      "Seconds in which steps waited so that the device stayed below --max-temperature and --max-power.",
+  }),
   tokens_per_second: z.number().meta({
     description: "Tokens that all sequences together decoded, a second, in the last ten seconds.",
   }),
@@ -166,6 +174,7 @@ function slotsObject(
     prefix_tokens_found: sum(({ cachedTokens }) => cachedTokens),
     disk_cache: diskCacheObject(engines.map(({ status }) => status)),
     preemptions: sum(({ preemptions }) => preemptions),
+    rested_seconds: sum(({ restedMs }) => restedMs) / 1000,
     tokens_per_second: server.rate.tokensPerSecond(),
     read_bytes_per_second: engines.reduce(
       (sum, { name, engine }) => sum + (server.reads.get(name)?.bytesPerSecond(engine) ?? 0),
@@ -219,5 +228,6 @@ async function deviceObject(engine: Engine): Promise<DeviceObject> {
     clock_khz: device.clockKhz,
     memory_clock_khz: device.memoryClockKhz,
     utilisation: device.utilisation,
+    rest_share: engine.status().restShare,
   };
 }

@@ -30,6 +30,7 @@ export const EVENTS = {
   sequences: 0,
   preemptions: 0,
   recomputations: 0,
+  restedMs: 0,
   cachedTokens: 0,
   cancelled: 0,
   abortedLeaders: 0,

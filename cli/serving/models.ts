@@ -80,6 +80,9 @@ async function load(
     diskCache: diskCacheOf(settings.server),
     deviceProcess: !settings.server["in-process"],
     defaults: settings.configured(stored.name)?.defaults,
+    maxTemperatureCelsius: settings.server["max-temperature"],
+    maxPowerWatts: settings.server["max-power"],
+    onPace: (message) => standardError.say(`${printable(message)}\n`),
     onFallback: sayFallback,
     onObserverError: sayObserverError,
   };

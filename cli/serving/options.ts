@@ -97,6 +97,15 @@ export const SERVE_OPTIONS = {
     integer(0, 2 ** 31 - 1),
     "Tokens of reasoning at most, where a request does not say; default: no limit",
   ),
+  "max-temperature": option(
+    number({ min: 30, max: 120 }),
+    "Degrees Celsius that the GPU is held to: it rests between steps before its hardware lowers the clocks; " +
+      "default: none",
+  ),
+  "max-power": option(
+    number({ min: 20, max: 2000 }),
+    "Watts that the GPU is held to in the same way; default: none",
+  ),
   "chunk-ms": option(
     integer(1, 60_000),
     "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",

@@ -34,4 +34,6 @@ export interface SchedulerCounts {
   steps: number;
   preemptions: number;
   recomputations: number;
+  /** Milliseconds in which steps waited so that the device could rest. */
+  restedMs: number;
 }

@@ -35,6 +35,7 @@ export class Scheduler {
     steps: 0,
     preemptions: 0,
     recomputations: 0,
+    restedMs: 0,
   };
 
   private readonly roster: Roster;
@@ -46,6 +47,8 @@ export class Scheduler {
   private readonly now: () => number;
   private loop?: Promise<void>;
   private lastResult?: number;
+  /** How long the last step took, and when it ended, whoever has come and gone since then. */
+  private lastStep = { milliseconds: 0, end: 0 };
   private failure?: M40Error;
   /** Whether something has changed since nobody could take part in a step, and who waits for that. */
   private changed = false;
@@ -167,6 +170,7 @@ export class Scheduler {
       this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
     ) {
       try {
+        if (this.options.rest) await this.rest(this.options.rest);
         if (await withDevice(() => this.step())) continue;
       } catch (error) {
         this.fail(error);
@@ -177,6 +181,14 @@ export class Scheduler {
     }
     this.lastResult = undefined;
     this.loop = undefined;
+  }
+
+  /** Lets the device rest, before it is decided who takes part in the next step. */
+  private async rest(wait: NonNullable<SchedulerOptions["rest"]>): Promise<void> {
+    const start = this.now();
+    const { milliseconds, end } = this.lastStep;
+    await wait(milliseconds, start - end);
+    this.counts.restedMs += this.now() - start;
   }
 
   /** Something has changed that lets those go on who could not. */
@@ -217,6 +229,7 @@ export class Scheduler {
       return true;
     }
     this.lastResult = this.now();
+    this.lastStep = { milliseconds: this.lastResult - start, end: this.lastResult };
     this.outcomes.take(turns, outputs);
     this.report(turns, this.lastResult - start, gapMilliseconds);
     return true;

@@ -38,6 +38,11 @@ export interface SchedulerOptions {
   readonly disk?: DiskPages;
   /** Runs what needs the device when nobody else uses it; default: nobody else does. */
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
+  /**
+   * Waits between steps where the device is to rest. It is told how long the last step took and what has gone since
+   * then, in milliseconds.
+   */
+  readonly rest?: (stepMs: number, idleMs: number) => Promise<void>;
   /** Told of every step. */
   readonly onStep?: (report: StepReport) => void;
   /** Told what `onStep` threw, and listeners when they were told of the end. */

@@ -1,0 +1,106 @@
+/** What a device is held to. */
+export interface PaceLimits {
+  readonly maxTemperatureCelsius?: number;
+  readonly maxPowerWatts?: number;
+}
+
+/** What of a device's state its pace hangs on; absent where the driver does not say. */
+export interface PaceReading {
+  readonly temperatureCelsius?: number;
+  readonly powerWatts?: number;
+}
+
+/** How much a device rests between steps, and what that came from. */
+export interface Pace {
+  /** The share of the time in which it rests, 0 to {@link MOST_REST}. */
+  readonly rest: number;
+  /** What had to be rested in the long run: for its heat, and for its power. */
+  readonly heat: number;
+  readonly power: number;
+  /** Its temperature in the last seconds and in those before, which tell where it goes; absent before the first reading. */
+  readonly lately?: number;
+  readonly before?: number;
+}
+
+/** A device that need not rest. */
+export const FULL_PACE: Pace = { rest: 0, heat: 0, power: 0 };
+
+/** A device that is hotter than it should be though it hardly computes is somebody else's affair. */
+export const MOST_REST = 0.95;
+
+/** What counts as one unit too much: degrees, and a share of the power. */
+const UNIT_CELSIUS = 5;
+const UNIT_POWER = 0.1;
+/**
+ * Below the limit by less than this nothing changes, in units: 1 degree, 2% of the power. The values jump by as much
+ * from one reading to the next.
+ */
+const HELD = 0.2;
+/** A card's heat follows its work by minutes: its rest follows what will be too much at once, and adds it up slowly. */
+const HEAT_AT_ONCE = 0.9;
+const HEAT_PER_SECOND = 0.025;
+/** Temperatures are means over as many seconds; their difference, so many times, is how far it will rise. */
+const LATELY_SECONDS = 2;
+const BEFORE_SECONDS = 12;
+const AHEAD = 2;
+/** Its power follows within the driver's own mean of up to a second: what is too much is added up alone. */
+const POWER_PER_SECOND = 0.025;
+/** One reading changes no more than this many units would. */
+const MOST_UNITS = 4;
+/** A reading after a long time without any counts as one of this many seconds. */
+const MOST_SECONDS = 2;
+
+/**
+ * The pace after a reading, so that a device stays below its limits: smoothly, without swinging, and no slower than it
+ * must be.
+ *
+ * @param seconds Since the reading before.
+ */
+export function nextPace(
+  { heat, power, lately, before }: Pace,
+  { temperatureCelsius, powerWatts }: PaceReading,
+  { maxTemperatureCelsius, maxPowerWatts }: PaceLimits,
+  seconds: number,
+): Pace {
+  const time = Math.min(Math.max(seconds, 0), MOST_SECONDS);
+  let atOnce = 0;
+  if (maxTemperatureCelsius !== undefined && temperatureCelsius !== undefined) {
+    lately = mean(lately, temperatureCelsius, time / LATELY_SECONDS);
+    before = mean(before, temperatureCelsius, time / BEFORE_SECONDS);
+    const over = (celsius: number) => bounded((celsius - maxTemperatureCelsius) / UNIT_CELSIUS);
+    heat = share(heat + HEAT_PER_SECOND * time * beyondHeld(over(lately)));
+    atOnce = HEAT_AT_ONCE * over(lately + AHEAD * (lately - before));
+  }
+  if (maxPowerWatts !== undefined && powerWatts !== undefined) {
+    const excess = bounded((powerWatts - maxPowerWatts) / (UNIT_POWER * maxPowerWatts));
+    power = share(power + POWER_PER_SECOND * time * beyondHeld(excess));
+  }
+  return { rest: Math.max(share(heat + atOnce), power), heat, power, lately, before };
+}
+
+/**
+ * How long to wait before the next step, in milliseconds.
+ *
+ * @param stepMs What the last step took.
+ * @param idleMs What has gone since it ended.
+ */
+export function restBefore({ rest }: Pace, stepMs: number, idleMs: number): number {
+  return Math.max(0, stepMs * rest / (1 - rest) - idleMs);
+}
+
+/** A mean that takes in a value by a share. */
+function mean(old: number | undefined, value: number, by: number): number {
+  return old === undefined ? value : old + (value - old) * Math.min(1, by);
+}
+
+function beyondHeld(excess: number): number {
+  return excess > -HELD && excess < 0 ? 0 : excess;
+}
+
+function bounded(units: number): number {
+  return Math.min(Math.max(units, -MOST_UNITS), MOST_UNITS);
+}
+
+function share(value: number): number {
+  return Math.min(Math.max(value, 0), MOST_REST);
+}

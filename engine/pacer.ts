@@ -1,0 +1,88 @@
+import type { DeviceState } from "./device/library.ts";
+import type { ServingOptions } from "./engine_options.ts";
+import { FULL_PACE, nextPace, type PaceLimits, restBefore } from "./pace.ts";
+
+/** How often the device is looked at while it computes, in milliseconds. */
+const PERIOD_MS = 500;
+/** One rest takes no longer, so that a step that took seconds does not make a pause of minutes. */
+const MOST_REST_MS = 2000;
+
+/**
+ * Has a device rest between steps, so that it stays below a temperature and a power. It looks at the device while there
+ * are steps, and never waits for that.
+ */
+export class Pacer {
+  private pace = FULL_PACE;
+  /** When the device was looked at last, and whether that is under way. */
+  private lookedAt?: number;
+  private looking = false;
+
+  /**
+   * @param onChange Told when the device begins to rest, and when it no longer does.
+   */
+  constructor(
+    private readonly limits: PaceLimits,
+    private readonly state: () => Promise<DeviceState>,
+    private readonly onChange: (rests: boolean, state: DeviceState) => void = () => {},
+    private readonly now: () => number = () => performance.now(),
+  ) {}
+
+  /** The share of the time in which the device rests now, 0 to 1. */
+  get share(): number {
+    return this.pace.rest;
+  }
+
+  /**
+   * Waits before a step, as long as the pace wants.
+   *
+   * @param stepMs What the step before took.
+   * @param idleMs What has gone since it ended.
+   */
+  async rest(stepMs: number, idleMs: number): Promise<void> {
+    this.look();
+    const wanted = Math.min(MOST_REST_MS, restBefore(this.pace, stepMs, idleMs));
+    // Timers count whole milliseconds.
+    if (wanted >= 1) await new Promise((resolve) => setTimeout(resolve, wanted));
+  }
+
+  /** Looks at the device where the last time is long ago. */
+  private look(): void {
+    const now = this.now();
+    if (this.looking || (this.lookedAt !== undefined && now - this.lookedAt < PERIOD_MS)) return;
+    const seconds = this.lookedAt === undefined ? 0 : (now - this.lookedAt) / 1000;
+    this.lookedAt = now;
+    this.looking = true;
+    this.state()
+      .then((state) => this.take(state, seconds))
+      // A driver that does not answer holds nothing up; the pace stays.
+      .catch(() => {})
+      .finally(() => this.looking = false);
+  }
+
+  private take(state: DeviceState, seconds: number): void {
+    const rested = this.pace.rest > 0;
+    this.pace = nextPace(this.pace, state, this.limits, seconds);
+    const rests = this.pace.rest > 0;
+    if (rests !== rested) this.onChange(rests, state);
+  }
+}
+
+/** The pacer of an engine with limits; undefined where there are none. */
+export function createPacer(
+  { paceLimits, onPace }: Pick<ServingOptions, "paceLimits" | "onPace">,
+  state: () => Promise<DeviceState>,
+): Pacer | undefined {
+  const { maxTemperatureCelsius, maxPowerWatts } = paceLimits;
+  if (maxTemperatureCelsius === undefined && maxPowerWatts === undefined) return undefined;
+  return new Pacer(paceLimits, state, (rests, { temperatureCelsius, powerWatts }) => {
+    const facts = [
+      ...(temperatureCelsius === undefined ? [] : [`${temperatureCelsius} °C`]),
+      ...(powerWatts === undefined ? [] : [`${powerWatts.toFixed(0)} W`]),
+    ].join(", ");
+    onPace?.(
+      rests
+        ? `The device is at its limit (${facts}): it rests between steps from now on.`
+        : `The device is below its limits again (${facts}): it rests no more.`,
+    );
+  });
+}
