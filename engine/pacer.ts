@@ -37,12 +37,16 @@ export class Pacer {
    *
    * @param stepMs What the step before took.
    * @param idleMs What has gone since it ended.
+   * @returns How long it has waited.
    */
-  async rest(stepMs: number, idleMs: number): Promise<void> {
+  async rest(stepMs: number, idleMs: number): Promise<number> {
     this.look();
     const wanted = Math.min(MOST_REST_MS, restBefore(this.pace, stepMs, idleMs));
     // Timers count whole milliseconds.
-    if (wanted >= 1) await new Promise((resolve) => setTimeout(resolve, wanted));
+    if (wanted < 1) return 0;
+    const start = performance.now();
+    await new Promise((resolve) => setTimeout(resolve, wanted));
+    return performance.now() - start;
   }
 
   /** Looks at the device where the last time is long ago. */

@@ -30,8 +30,8 @@ Deno.test("a pacer looks twice a second, rests when it is too hot, and says when
   assertEquals([asked, told], [2, [true]]);
   assert(pacer.share > 0.5);
   const start = performance.now();
-  await pacer.rest(5, 0);
-  assert(performance.now() - start >= 4, "did not wait");
+  const waited = await pacer.rest(5, 0);
+  assert(performance.now() - start >= waited && waited >= 4, `waited ${waited} ms`);
   state = { temperatureCelsius: 40, powerWatts: 200 };
   for (let i = 0; i < 60; i++) {
     now += 500;
@@ -97,7 +97,7 @@ Deno.test(
   },
   async () => {
     await takeEmulatedDriver();
-    for (const [temperature, rests] of [["95", true], ["50", false]] as const) {
+    for (const [temperature, rests] of [["83", true], ["50", false]] as const) {
       await withEnvironment({ M40_EMULATION_TEMPERATURE: temperature }, async () => {
         const messages: string[] = [];
         const engine = await Engine.load(TINY, {
@@ -118,7 +118,7 @@ Deno.test(
           for await (const chunk of generation) tokens += chunk.tokens.length;
           assertEquals(tokens, 30);
           const { restShare, restedMs } = engine.status();
-          assertEquals([restShare! > 0.5, restedMs > 20, messages.length], [
+          assertEquals([restShare! > 0.3, restedMs > 5, messages.length], [
             rests,
             rests,
             rests ? 1 : 0,

@@ -185,10 +185,9 @@ export class Scheduler {
 
   /** Lets the device rest, before it is decided who takes part in the next step. */
   private async rest(wait: NonNullable<SchedulerOptions["rest"]>): Promise<void> {
-    const start = this.now();
     const { milliseconds, end } = this.lastStep;
-    await wait(milliseconds, start - end);
-    this.counts.restedMs += this.now() - start;
+    const restedMs = await wait(milliseconds, this.now() - end);
+    this.counts.restedMs += restedMs;
   }
 
   /** Something has changed that lets those go on who could not. */

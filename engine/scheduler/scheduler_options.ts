@@ -40,9 +40,9 @@ export interface SchedulerOptions {
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
   /**
    * Waits between steps where the device is to rest. It is told how long the last step took and what has gone since
-   * then, in milliseconds.
+   * then, and answers how long it has waited, in milliseconds.
    */
-  readonly rest?: (stepMs: number, idleMs: number) => Promise<void>;
+  readonly rest?: (stepMs: number, idleMs: number) => Promise<number>;
   /** Told of every step. */
   readonly onStep?: (report: StepReport) => void;
   /** Told what `onStep` threw, and listeners when they were told of the end. */
