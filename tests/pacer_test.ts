@@ -111,14 +111,14 @@ Deno.test(
         try {
           const generation = engine.generate({
             prompt: [5, 6],
-            maxTokens: 30,
+            maxTokens: 8,
             sampling: { ignoreEos: true },
           });
           let tokens = 0;
           for await (const chunk of generation) tokens += chunk.tokens.length;
-          assertEquals(tokens, 30);
+          assertEquals(tokens, 8);
           const { restShare, restedMs } = engine.status();
-          assertEquals([restShare! > 0.3, restedMs > 5, messages.length], [
+          assertEquals([restShare! > 0.3, restedMs > 0, messages.length], [
             rests,
             rests,
             rests ? 1 : 0,
