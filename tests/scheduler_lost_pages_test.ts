@@ -56,7 +56,7 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     steps: 0,
     preemptions: 0,
     recomputations: 0,
-  restedMs: 0,
+    restedMs: 0,
   };
   const roster = new Roster(pageManager, moves, 4, PAGES * PAGE_TOKENS, counts, host);
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
