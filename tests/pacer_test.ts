@@ -2,10 +2,6 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import type { DeviceState } from "../engine/device/library.ts";
 import { createPacer, Pacer } from "../engine/pacer.ts";
-import { Engine } from "../engine/mod.ts";
-import { TINY } from "./cli_program.ts";
-import { takeEmulatedDriver } from "./doctor_fixture.ts";
-import { withEnvironment } from "./emulated_environment.ts";
 import { startServer } from "./server_fixture.ts";
 
 /** Lets a call of the device's state that was made come back. */
@@ -88,45 +84,3 @@ Deno.test("a server with limits says what its device rests, and what that has co
   const metrics = await (await fetch(`${server.url}/metrics`)).text();
   assertMatch(metrics, /^m40_rested_seconds_total\{?.*\d/m);
 });
-
-Deno.test(
-  "an engine on a card that is too hot rests between its steps, and one that is cool does not",
-  {
-    sanitizeOps: false,
-    sanitizeResources: false,
-  },
-  async () => {
-    await takeEmulatedDriver();
-    for (const [temperature, rests] of [["83", true], ["50", false]] as const) {
-      await withEnvironment({ M40_EMULATION_TEMPERATURE: temperature }, async () => {
-        const messages: string[] = [];
-        const engine = await Engine.load(TINY, {
-          device: "cuda",
-          deviceProcess: true,
-          parallel: 1,
-          contextTokens: 64,
-          maxTemperatureCelsius: 80,
-          onPace: (message) => messages.push(message),
-        });
-        try {
-          const generation = engine.generate({
-            prompt: [5, 6],
-            maxTokens: 8,
-            sampling: { ignoreEos: true },
-          });
-          let tokens = 0;
-          for await (const chunk of generation) tokens += chunk.tokens.length;
-          assertEquals(tokens, 8);
-          const { restShare, restedMs } = engine.status();
-          assertEquals([restShare! > 0.3, restedMs > 0, messages.length], [
-            rests,
-            rests,
-            rests ? 1 : 0,
-          ]);
-        } finally {
-          await engine.close();
-        }
-      });
-    }
-  },
-);

@@ -1,0 +1,436 @@
+/** Every finding of `m40 doctor`, provoked: by a driver that says so, or by files that are there or not. */
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { join } from "@std/path";
+import { examine } from "../cli/doctor/examine.ts";
+import { examineCard } from "../cli/doctor/examine_card.ts";
+import { KernelLibrary } from "../engine/device/library.ts";
+import type { Finding, Level } from "../cli/doctor/finding.ts";
+import {
+  kernelDriver,
+  M40,
+  type Machine,
+  makeRoot,
+  SOUND,
+  takeEmulatedDriver,
+} from "./doctor_fixture.ts";
+import { withEnvironment } from "./emulated_environment.ts";
+
+await takeEmulatedDriver();
+
+const options = { sanitizeOps: false, sanitizeResources: false };
+
+/** What doctor finds on a machine, whose driver says what the settings say. */
+async function findOn(
+  machine: Machine,
+  nvml = "",
+  variables: Record<string, string> = {},
+  loadSeconds = 0,
+): Promise<Finding[]> {
+  const root = await makeRoot(machine);
+  const models = join(root, "models");
+  await Deno.mkdir(models);
+  // A port that is free, unless somebody takes it in this moment.
+  const probe = Deno.listen({ hostname: "127.0.0.1", port: 0 });
+  const { port } = probe.addr;
+  probe.close();
+  let found: Finding[] = [];
+  try {
+    const all = {
+      M40_MODELS: models,
+      XDG_CACHE_HOME: join(root, "cache"),
+      OLLAMA_MODELS: join(root, "none"),
+      HF_HUB_CACHE: join(root, "none"),
+      M40_EMULATION_NVML: nvml,
+      ...variables,
+    };
+    await withEnvironment(all, async () => {
+      found = await examine({ root, device: 0, host: "127.0.0.1", port, loadSeconds });
+    });
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+  return found;
+}
+
+/** What doctor finds of the card, asked in this process, which is faster. */
+async function findOnCard(
+  machine: Machine,
+  nvml = "",
+  variables: Record<string, string> = {},
+  loadSeconds = 0,
+): Promise<Finding[]> {
+  const root = await makeRoot(machine);
+  let found: Finding[] = [];
+  try {
+    await withEnvironment({ M40_EMULATION_NVML: nvml, ...variables }, async () => {
+      const open = () => KernelLibrary.find("cuda");
+      found = await examineCard({ root, device: 0, loadSeconds, open });
+    });
+  } finally {
+    await Deno.remove(root, { recursive: true });
+  }
+  return found;
+}
+
+/** The finding of a name, as one says what it should be like. */
+function check(found: readonly Finding[], name: string, level: Level, says: RegExp): Finding {
+  const all = found.map((one) => `${one.level} ${one.area}.${one.name}: ${one.says}`).join("\n");
+  const finding = found.find((one) => one.name === name);
+  assert(finding !== undefined, `no ${name} among:\n${all}`);
+  assertEquals(finding.level, level, all);
+  assertMatch(finding.says, says);
+  if (level === "to_do" || level === "not_usable") {
+    const advised = found.some((one) => one.area === finding.area && one.advice !== undefined);
+    assert(advised, `nothing to do about ${name}`);
+  }
+  return finding;
+}
+
+Deno.test(
+  "doctor: a sound machine has nothing to do, and says what there is",
+  options,
+  async () => {
+    const found = await findOn(SOUND);
+    for (const { area, name, level, says } of found) {
+      assert(level === "fine" || level === "note", `${area}.${name} is ${level}: ${says}`);
+    }
+    check(found, "driver", "fine", /^NVIDIA driver 450\.248\.02\.$/);
+    const usable = check(
+      found,
+      "usable",
+      "fine",
+      /^Tesla M40 24GB can be used, and 23\.0 GiB of its 24\.0/,
+    );
+    assertEquals(usable.values?.free_bytes, 23 * 2 ** 30);
+    check(found, "bandwidth", "fine", /copied at \d+ GB\/s/);
+    check(found, "ecc_off", "fine", /is off/);
+    check(found, "memory", "fine", /no errors/);
+    check(found, "clocks", "fine", /1114 MHz of 1114; nothing holds them back/);
+    check(found, "temperature", "fine", /41 °C.* 89 °C/);
+    check(found, "vectors", "fine", /vector units/);
+    check(found, "folder", "fine", /GiB free/);
+    check(found, "free", "fine", /free for m40 serve/);
+    const { values } = found.find(({ area }) => area === "pcie")!;
+    assertEquals([values?.generation, values?.width], [3, 16]);
+    assert(Number(values?.to_device_bytes_per_second) > 0);
+  },
+);
+
+/** The machine, what the driver says, and what must be found: its name, level and sentence. */
+const CASES: Record<
+  string,
+  [
+    Partial<Machine>,
+    nvml: string,
+    name: string,
+    level: Level,
+    says: RegExp,
+    Record<string, string>?,
+  ]
+> = {
+  "a driver that is too new for the card": [
+    { kernelDriver: kernelDriver("590.44.01") },
+    "driver=590.44.01,devices=0",
+    "driver_too_new",
+    "not_usable",
+    /590\.44\.01 is too new for this card: 580 is the last/,
+    { M40_EMULATION_DEVICES: "0" },
+  ],
+  "the last driver for the card": [
+    { kernelDriver: kernelDriver("580.95.05") },
+    "driver=580.95.05",
+    "driver",
+    "fine",
+    /580\.95\.05; it is the last branch/,
+  ],
+  "a driver that is too old": [
+    { kernelDriver: kernelDriver("440.100") },
+    "driver=440.100",
+    "driver_too_old",
+    "not_usable",
+    /440\.100 is too old/,
+    { M40_EMULATION_DRIVER: "10020" },
+  ],
+  "the open kernel module": [
+    { kernelDriver: kernelDriver("580.95.05", true) },
+    "devices=0",
+    "open_module",
+    "not_usable",
+    /open module/,
+    { M40_EMULATION_DEVICES: "0" },
+  ],
+  "a card older than Maxwell": [
+    { cards: [0x102d] },
+    "capability=37",
+    "card_too_old",
+    "not_usable",
+    /older than Maxwell/,
+    { M40_EMULATION_CAPABILITY: "37" },
+  ],
+  "the driver and its libraries of two versions": [
+    {},
+    "init=18",
+    "mismatch",
+    "not_usable",
+    /^The kernel runs driver 450\.248\.02, and the driver's libraries are of another one/,
+    { M40_EMULATION_DEVICES: "0" },
+  ],
+  "a driver that does not let this user ask": [
+    {},
+    "init=4",
+    "forbidden",
+    "not_usable",
+    /does not let this user/,
+    { M40_EMULATION_DEVICES: "0" },
+  ],
+  "no power": [{}, "handle=8", "no_power", "not_usable", /no power/, {
+    M40_EMULATION_DEVICES: "0",
+  }],
+  "a card that fell off its bus": [
+    {},
+    "handle=15",
+    "lost",
+    "not_usable",
+    /fell off its bus/,
+    { M40_EMULATION_DEVICES: "0" },
+  ],
+  "a card that gives no access": [
+    {},
+    "handle=4",
+    "no_answer",
+    "not_usable",
+    /NVML 4/,
+    { M40_EMULATION_DEVICES: "0" },
+  ],
+  "compute mode prohibited": [{}, "compute_mode=2", "prohibited", "not_usable", /Prohibited/],
+  "compute mode exclusive, taken": [
+    { programs: { 4242: "blender" } },
+    "compute_mode=3,programs=4242:512",
+    "exclusive",
+    "not_usable",
+    /one program alone use it, and blender \(512\.0 MiB\) does/,
+  ],
+  "compute mode exclusive, free": [{}, "compute_mode=3", "exclusive", "note", /one program alone/],
+  "other programs' memory": [
+    { programs: { 4242: "python3" } },
+    "used_mib=12288,programs=4242:12000;77:100",
+    "others_memory",
+    "to_do",
+    /12\.0 GiB of its 24\.0 GiB are free: python3 \(11\.7 GiB\) and a program \(100\.0 MiB\) have/,
+  ],
+  "no memory left": [
+    {},
+    "used_mib=24000",
+    "others_memory",
+    "not_usable",
+    /other programs have the rest/,
+  ],
+  "m40 itself on the card": [
+    { programs: { 4242: "m40" } },
+    "used_mib=24000,programs=4242:23000",
+    "m40_has_it",
+    "note",
+    /m40 \(22\.5 GiB\) has the rest/,
+  ],
+  "ECC": [
+    {},
+    "ecc=1",
+    "ecc_on",
+    "note",
+    /takes 1\.6 GiB of the memory \(a sixteenth\), and some of the/,
+  ],
+  "ECC that is about to change": [
+    {},
+    "ecc=1,ecc_next=0",
+    "ecc_changes",
+    "to_do",
+    /on, and will be off/,
+  ],
+  "four lanes": [{}, "pcie_width=4", "few_lanes", "to_do", /under load is .*x4.* 3\.9 GB\/s/],
+  "eight lanes": [{}, "pcie_width=8", "narrow", "note", /x8 .*fewer lanes/],
+  "a link of the first generation under load": [
+    {},
+    "pcie_generation=1",
+    "slow_link",
+    "to_do",
+    /generation 1, x16 \(card and slot: generation 3/,
+  ],
+  "packets sent again": [{}, "pcie_replays=123456", "replays", "to_do", /^123456 packets/],
+  "heat that lowers the clocks": [{}, "throttle=72", "hardware_heat", "to_do", /too hot/],
+  "heat that the driver sees": [{}, "throttle=32", "driver_heat", "to_do", /driver has lowered/],
+  "power brake": [{}, "throttle=136", "power_brake", "to_do", /power supply asks/],
+  "hardware slowdown without a word why": [
+    {},
+    "throttle=8",
+    "hardware",
+    "to_do",
+    /heat or for its power/,
+  ],
+  "sync boost": [{}, "throttle=16", "sync_boost", "to_do", /slowest card of a group/],
+  "the card's own power limit": [{}, "throttle=4", "power_limit", "note", /power limit/],
+  "a lowered power limit that holds it back": [
+    {},
+    "throttle=4,power_limit=180000",
+    "power_limit",
+    "to_do",
+    /held back by the power limit/,
+  ],
+  "a lowered power limit": [{}, "power_limit=180000", "power_limited", "note", /180 W; .* 250 W/],
+  "lower clocks than the card can do": [
+    {},
+    "set_clock=948",
+    "clocks_set",
+    "note",
+    /948 MHz of the 1114 .* 18% faster/,
+  ],
+  "a driver that goes to sleep": [{}, "persistence=0", "persistence_off", "note", /goes to sleep/],
+  "a hot card": [
+    {},
+    "",
+    "hot",
+    "to_do",
+    /86 °C.* at 89 °C/,
+    { M40_EMULATION_TEMPERATURE: "86" },
+  ],
+  "a card that is warm doing nothing": [
+    {},
+    "throttle=1",
+    "warm_idle",
+    "to_do",
+    /66 °C doing nothing/,
+    { M40_EMULATION_TEMPERATURE: "66" },
+  ],
+  "errors that were not corrected": [{}, "uncorrected=2", "uncorrected", "to_do", /^2 errors/],
+  "pages to be retired": [{}, "retirement_pending=1", "pending", "to_do", /next restart/],
+  "a card that is worn out": [
+    {},
+    "retired=60,retired_uncorrected=90",
+    "worn_out",
+    "to_do",
+    /^150 pages/,
+  ],
+  "errors that were corrected": [
+    {},
+    "corrected=7,retired=1,lifetime_uncorrected=1",
+    "memory",
+    "note",
+    /1 page of it out of use .*7 errors corrected .*1 error not corrected in the card's life/,
+  ],
+};
+
+for (const [what, [machine, nvml, name, level, says, variables]] of Object.entries(CASES)) {
+  Deno.test(`doctor finds: ${what}`, options, async () => {
+    // The library is initialised once in a process.
+    const find = nvml.startsWith("init=") ? findOn : findOnCard;
+    check(await find({ ...SOUND, ...machine }, nvml, variables), name, level, says);
+  });
+}
+
+const GONE = { M40_EMULATION_DEVICES: "0" };
+
+Deno.test(
+  "doctor tells a card that is not there, has no driver, or has another one",
+  options,
+  async () => {
+    check(await findOnCard({}, "devices=0", GONE), "no_card", "not_usable", /^No card/);
+    const bare = { cards: [M40] };
+    check(await findOnCard(bare, "devices=0", GONE), "no_driver", "not_usable", /no driver for it/);
+    const nouveau = { ...bare, boundTo: "nouveau" };
+    check(
+      await findOnCard(nouveau, "devices=0", GONE),
+      "nouveau",
+      "not_usable",
+      /nouveau has the card/,
+    );
+    const passed = { ...bare, boundTo: "vfio-pci" };
+    check(
+      await findOnCard(passed, "devices=0", GONE),
+      "passed_through",
+      "not_usable",
+      /virtual machine/,
+    );
+  },
+);
+
+Deno.test(
+  "doctor tells device files that are missing, in a container and outside",
+  options,
+  async () => {
+    const outside = await findOnCard({ ...SOUND, nodes: [] }, "", GONE);
+    check(outside, "no_device_files", "not_usable", /\/dev\/nvidia\* are not there/);
+    const inside = await findOnCard({ ...SOUND, nodes: ["nvidiactl"], container: true }, "", GONE);
+    const container = check(inside, "container", "not_usable", /container, and it was not given/);
+    assertMatch(container.advice!, /--gpus all/);
+    const half = await findOnCard({ ...SOUND, nodes: ["nvidiactl", "nvidia0"] }, "", GONE);
+    check(half, "no_uvm", "not_usable", /\/dev\/nvidia-uvm is not there/);
+    const last = half.findLast(({ area }) => area === "card")!;
+    assertMatch(last.says, /^CUDA cannot use the card: no NVIDIA driver/);
+  },
+);
+
+Deno.test(
+  "doctor tells cards that CUDA_VISIBLE_DEVICES hides, and one that there is not",
+  options,
+  async () => {
+    const hidden = await findOnCard(SOUND, "", { ...GONE, CUDA_VISIBLE_DEVICES: "" });
+    check(hidden, "hidden", "not_usable", /CUDA_VISIBLE_DEVICES is set/);
+    const plain = await findOnCard(SOUND, "", GONE);
+    assertEquals(plain.find(({ name }) => name === "hidden"), undefined);
+  },
+);
+
+Deno.test("doctor tells device files that are not this user's", {
+  ...options,
+  // Root may open everything.
+  ignore: Deno.uid() === 0,
+}, async () => {
+  const root = await makeRoot(SOUND);
+  await Deno.chmod(join(root, "dev/nvidia0"), 0);
+  await withEnvironment({ ...GONE, M40_EMULATION_NVML: "" }, async () => {
+    const open = () => KernelLibrary.find("cuda");
+    const found = await examineCard({ root, device: 0, loadSeconds: 0, open });
+    check(found, "no_permission", "not_usable", /may not open/);
+  });
+  await Deno.remove(root, { recursive: true });
+});
+
+Deno.test(
+  "doctor without the driver's libraries, and without a kernel library",
+  options,
+  async () => {
+    const folder = await Deno.makeTempDir();
+    for (const name of ["libnvidia-ml.so.1", "libm40_cuda.so"]) {
+      await Deno.writeTextFile(join(folder, name), "no library");
+    }
+    // The machine may have a driver's libraries; this one comes before them.
+    const none = { ...GONE, LD_LIBRARY_PATH: folder };
+    const found = await findOn({ ...SOUND, container: true }, "", none);
+    const missing = check(found, "no_libraries", "not_usable", /libnvidia-ml\.so\.1/);
+    assertMatch(missing.advice!, /container toolkit/);
+    const broken = await findOn(SOUND, "", { M40_KERNELS: folder });
+    check(broken, "library", "not_usable", /cannot be used: .*cannot be loaded/);
+    await Deno.remove(folder, { recursive: true });
+  },
+);
+
+Deno.test(
+  "doctor under load: how hot it gets, and what holds the clocks back",
+  options,
+  async () => {
+    const cool = await findOnCard(SOUND, "throttle=4", {}, 1);
+    const load = check(
+      cool,
+      "load",
+      "fine",
+      /^After 1 s of load: 41 °C, 183 W, 1114 to 1114 MHz; its power/,
+    );
+    assert(Number(load.values?.samples) >= 1);
+    const hot = await findOnCard(
+      SOUND,
+      "throttle=64,clock=324",
+      { M40_EMULATION_TEMPERATURE: "90" },
+      1,
+    );
+    check(hot, "hot_under_load", "to_do", /90 °C.* 324 to 324 MHz; heat lowered its clocks/);
+  },
+);
