@@ -17,13 +17,18 @@ if (!available) {
   );
 }
 
-/** Makes a release of a clone in a folder; returns the folder of what it made. */
-async function releaseIn(folder: string): Promise<string> {
-  await run("git", ["clone", "--quiet", ROOT, folder]);
+/** Makes a release of a commit in a clone; returns the folder of what it made. */
+async function releaseIn(folder: string, commit: string): Promise<string> {
+  await run("git", ["clone", "--quiet", "--no-checkout", ROOT, folder]);
+  await run("git", ["checkout", "--quiet", "--detach", commit], { cwd: folder });
   // What is compiled already need not be compiled once more: the command is the same, wherever the clone lies.
   await Deno.mkdir(join(folder, "dist", "objects"), { recursive: true });
   await run("cp", ["-R", join(ROOT, "dist/objects/cpu"), join(folder, "dist/objects")]);
-  await run(Deno.execPath(), ["run", "-A", "tools/release.ts", "--without-cuda"], { cwd: folder });
+  await run(Deno.execPath(), ["run", "-A", "tools/release.ts", "--without-cuda"], {
+    cwd: folder,
+    // What is set in one shell and not in another.
+    env: folder.endsWith("one") ? { OTEL_DENO: "true" } : {},
+  });
   return join(folder, "dist", "release");
 }
 
@@ -34,10 +39,9 @@ Deno.test({
     await buildKernels({ target: "cpu" });
     const folder = await Deno.makeTempDir({ prefix: "m40-release-" });
     try {
-      const [first, second] = [
-        await releaseIn(join(folder, "one")),
-        await releaseIn(join(folder, "another place")),
-      ];
+      const commit = (await run("git", ["rev-parse", "HEAD"], { cwd: ROOT })).trim();
+      const first = await releaseIn(join(folder, "one"), commit);
+      const second = await releaseIn(join(folder, "another place"), commit);
       assertEquals(
         await Deno.readTextFile(join(second, "SHA256SUMS")),
         await Deno.readTextFile(join(first, "SHA256SUMS")),
@@ -57,7 +61,6 @@ Deno.test({
       // Nothing of the place where it was made.
       assert(!new TextDecoder("latin1").decode(executable).includes(folder));
 
-      const commit = (await run("git", ["rev-parse", "HEAD"], { cwd: ROOT })).trim();
       const version = JSON.parse(await run(join(first, NAME, "m40"), ["--version", "--json"]));
       assertEquals([version.commit, version.libraries[0].commit], [commit, commit]);
 

@@ -91,7 +91,10 @@ async function deno(root: string, cache: string | undefined, args: string[]): Pr
   const { success } = await new Deno.Command(Deno.execPath(), {
     args,
     cwd: root,
+    // Variables of OpenTelemetry and of V8 go into the executable: a release has those of nobody's shell.
+    clearEnv: cache !== undefined,
     env: {
+      ...(cache && environmentLess(/^(OTEL|DENO_V8)_/)),
       // One of the packages' files is nested so deeply that its analysis takes more than the 2 MiB that
       // Deno's threads have.
       RUST_MIN_STACK: String(64 * 2 ** 20),
@@ -100,4 +103,11 @@ async function deno(root: string, cache: string | undefined, args: string[]): Pr
     stdin: "null",
   }).spawn().status;
   if (!success) throw new Error(`deno ${args[0]} failed; its message stands above`);
+}
+
+/** This process's variables but for those whose names match. */
+function environmentLess(names: RegExp): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(Deno.env.toObject()).filter(([name]) => !names.test(name)),
+  );
 }
