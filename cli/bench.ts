@@ -1,14 +1,18 @@
 import {
   benchmark,
+  type BenchmarkPlan,
   copyBandwidth,
   type DeviceState,
   type Engine,
   type Measurement,
+  profile,
+  sizeOf,
+  type StepProfile,
 } from "../engine/mod.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import type { Program } from "../engine/program/program.ts";
-import { KV_VALUE_BYTES, stepWork } from "../engine/program/work.ts";
+import { stepWork } from "../engine/program/work.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
 import { formatBytes, formatTable } from "./format.ts";
@@ -16,7 +20,10 @@ import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "./
 import { Progress } from "./progress.ts";
 import { type Statistics, statistics } from "./statistics.ts";
 import { write } from "./terminal.ts";
-import { integer, integers } from "./values.ts";
+import { fp32Limit, profileAsJson, profileAsText } from "./bench_profile.ts";
+import { flameGraph } from "./flame_graph.ts";
+import { UsageError } from "./errors.ts";
+import { FILES, integer, integers, text } from "./values.ts";
 
 const OPTIONS = {
   prompts: option(integers(1), "Lengths of prompts, in tokens; default 512 (GPU: 512,2048)"),
@@ -33,6 +40,8 @@ const OPTIONS = {
     default: 5,
   }),
   "device-process": flag("Have the device in a process of its own, as m40 serve has"),
+  profile: flag("Time the operations of a step, one by one: where a token's time goes"),
+  flame: option(text("FILE", FILES), "With --profile: write a flame graph (SVG) for a browser"),
   json: flag("Write a JSON object"),
   ...MODEL_OPTIONS,
 };
@@ -60,11 +69,15 @@ export const bench: Command = command({
     { line: "m40 bench demo --threads 4 --repetitions 10 --json", about: "For a script" },
   ],
   async run([name], options) {
+    if (options.flame !== undefined && !options.profile) {
+      throw new UsageError("--flame: wanted --profile with it");
+    }
     const gguf = await readGguf((await resolveModel(name)).path);
     const { program } = architectureOf(gguf).read(gguf);
     const { engine, plan } = await load(name, options);
     try {
       const bandwidth = await copyBandwidth(engine);
+      if (options.profile) return await showProfile(engine, program, plan, bandwidth, options);
       const results: Result[] = [];
       {
         await using progress = new Progress("measuring");
@@ -86,6 +99,32 @@ export const bench: Command = command({
     }
   },
 });
+
+/** Times the operations, and writes what that gave. */
+async function showProfile(
+  engine: Engine,
+  program: Program,
+  plan: BenchmarkPlan,
+  bandwidth: number | undefined,
+  { flame, json }: OptionValues<typeof OPTIONS>,
+): Promise<void> {
+  const profiles: StepProfile[] = [];
+  {
+    await using progress = new Progress("measuring");
+    const total = plan.prompts.length + plan.batches.length * plan.depths.length;
+    for await (const found of profile(engine, program, plan)) {
+      profiles.push(found);
+      progress.update(profiles.length, total);
+    }
+  }
+  const limits = { bandwidth, flop: fp32Limit(engine.device) };
+  if (flame !== undefined) await Deno.writeTextFile(flame, flameGraph(profiles));
+  await write(
+    json
+      ? JSON.stringify({ model: engine.model.name, ...profileAsJson(profiles, limits) }) + "\n"
+      : `${engine.model.name} on ${describeDevice(engine)}\n` + profileAsText(profiles, limits),
+  );
+}
 
 async function load(name: string, options: OptionValues<typeof OPTIONS>) {
   const { openDevice } = await import("../engine/device/open.ts");
@@ -132,20 +171,13 @@ function resultOf(
   bandwidth: number | undefined,
   state: DeviceState,
 ): Result {
-  const { tokens, steps, milliseconds, kind, size, depth } = measured;
-  const prefill = kind === "prefill";
-  const work = stepWork(program, {
-    tokens: prefill ? size / steps : size,
-    outputs: prefill ? 1 / steps : size,
-    sequences: prefill ? 1 : size,
-    // In a prompt a token sees half of those before it, on average.
-    attended: prefill ? size / 2 : depth + steps / 2,
-    kvValueBytes: KV_VALUE_BYTES[engine.plan.kvType],
-  });
+  const { tokens, steps, milliseconds } = measured;
+  const stepSize = sizeOf(engine, measured);
+  const work = stepWork(program, stepSize);
   const tokensPerSecond = statistics(milliseconds.map((ms) => tokens / ms * 1000));
   const stepMs = statistics(milliseconds.map((ms) => ms / steps));
   const bytesPerSecond = work.bytes / stepMs.mean * 1000;
-  const flopPerToken = work.flop / (prefill ? size / steps : size);
+  const flopPerToken = work.flop / stepSize.tokens;
   return {
     measured,
     tokensPerSecond,

@@ -1,3 +1,5 @@
+import type { StepSequence } from "./device/step_block.ts";
+import type { StepResult } from "./device/step_result.ts";
 import type { Engine, ExclusiveDevice } from "./engine.ts";
 import { OwnPages } from "./scheduler/own_pages.ts";
 import { OwnSlot } from "./scheduler/own_slot.ts";
@@ -35,17 +37,29 @@ export interface Measurement {
   readonly milliseconds: readonly number[];
 }
 
+/** Runs a step that is timed. What it gives no output for goes on with the token that it had. */
+export type TimedStep = (
+  device: ExclusiveDevice,
+  sequences: readonly StepSequence[],
+) => Promise<StepResult>;
+
 /**
  * Times an engine's steps without scheduler, tokenizer or server. Tokens are made up; attention reads
  * pages that were computed from such tokens. What does not fit the context or the KV cache is left out.
+ *
+ * @param step How the steps are run that are timed, those to warm up among them.
  */
-export async function* benchmark(engine: Engine, plan: BenchmarkPlan): AsyncGenerator<Measurement> {
+export async function* benchmark(
+  engine: Engine,
+  plan: BenchmarkPlan,
+  step: TimedStep = (device, sequences) => device.step(sequences),
+): AsyncGenerator<Measurement> {
   for (const size of plan.prompts) {
     if (size > engine.contextTokens) continue;
-    const measured = await measurePrefill(engine, size, plan.repetitions);
+    const measured = await measurePrefill(engine, size, plan.repetitions, step);
     if (measured) yield measured;
   }
-  for (const depth of plan.depths) yield* await measureDecode(engine, depth, plan);
+  for (const depth of plan.depths) yield* await measureDecode(engine, depth, plan, step);
 }
 
 /** Bytes a second that the device reads and writes when it copies, or undefined where it has no room to try. */
@@ -78,6 +92,7 @@ async function measurePrefill(
   engine: Engine,
   size: number,
   repetitions: number,
+  step: TimedStep,
 ): Promise<Measurement | undefined> {
   return await engine.exclusive(async (device) => {
     const chunk = engine.plan.limits.n_tokens;
@@ -92,7 +107,7 @@ async function measurePrefill(
         for (let position = 0; position < size; position += chunk) {
           const tokens = madeUp(engine, i, position, Math.min(chunk, size - position));
           const last = position + tokens.length === size;
-          await device.step([{
+          await step(device, [{
             tokens,
             position,
             pages: own.cover(position, tokens.length),
@@ -116,6 +131,7 @@ async function measureDecode(
   engine: Engine,
   depth: number,
   plan: BenchmarkPlan,
+  step: TimedStep,
 ): Promise<Measurement[]> {
   const { limits } = engine.plan;
   const length = depth + plan.steps + 1;
@@ -139,7 +155,14 @@ async function measureDecode(
       const results: Measurement[] = [];
       for (const size of plan.batches) {
         if (size > limits.n_sequences) continue;
-        const measured = await measureBatch(engine, device, { size, depth, first, before, plan });
+        const measured = await measureBatch(engine, device, {
+          size,
+          depth,
+          first,
+          before,
+          plan,
+          step,
+        });
         if (measured) results.push(measured);
       }
       return results;
@@ -159,12 +182,13 @@ interface BatchStart {
   /** The slot with its states, where the model keeps any. */
   readonly before?: OwnSlot;
   readonly plan: BenchmarkPlan;
+  readonly step: TimedStep;
 }
 
 async function measureBatch(
   engine: Engine,
   device: ExclusiveDevice,
-  { size, depth, first, before, plan }: BatchStart,
+  { size, depth, first, before, plan, step: run }: BatchStart,
 ): Promise<Measurement | undefined> {
   const each = device.layout.most(depth + plan.steps + 1, plan.steps + 1);
   const pages = device.allocate((size - 1) * each);
@@ -185,15 +209,18 @@ async function measureBatch(
       let tokens = sequences.map((_, n) => madeUp(engine, n, depth, 1)[0]);
       const start = performance.now();
       for (let step = 0; step < plan.steps; step++) {
-        const { outputs } = await device.step(sequences.map((pages, n) => ({
-          tokens: [tokens[n]],
-          position: depth + step,
-          pages,
-          states: step === 0 && depth > 0 ? slots[n]?.after(before!) : slots[n]?.at(depth + step),
-          decode: true,
-          outputs: [{ row: 0 }],
-        })));
-        tokens = outputs.map(({ sample }, n) => sample?.token ?? tokens[n]);
+        const { outputs } = await run(
+          device,
+          sequences.map((pages, n) => ({
+            tokens: [tokens[n]],
+            position: depth + step,
+            pages,
+            states: step === 0 && depth > 0 ? slots[n]?.after(before!) : slots[n]?.at(depth + step),
+            decode: true,
+            outputs: [{ row: 0 }],
+          })),
+        );
+        tokens = tokens.map((token, n) => outputs[n]?.sample?.token ?? token);
       }
       if (i > 0) milliseconds.push(performance.now() - start);
     }

@@ -25,7 +25,7 @@ import { RowTimes } from "./scheduler/row_times.ts";
 import { SlotManager } from "./scheduler/slot_manager.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
-import { scheduledDevice } from "./scheduled_device.ts";
+import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
 import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
@@ -43,7 +43,8 @@ const LEAST_DISK_PAGES = 8;
 const FLUSH_MS = 10_000;
 
 /** The device's own functions, see {@link Engine.exclusive}. */
-export interface ExclusiveDevice extends Pick<DeviceProgram, "step">, Pick<Cache, "copyPages"> {
+export interface ExclusiveDevice
+  extends Pick<DeviceProgram, "step" | "profile">, Pick<Cache, "copyPages"> {
   /** How pages are shared out among a model's layers. */
   readonly layout: PageManager["layout"];
   /** The slots of states, of a model that keeps some. */
@@ -69,7 +70,7 @@ export class Engine {
   /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
-  private readonly scheduled: SchedulerDevice;
+  private readonly scheduled: ProfiledDevice;
   private readonly pageManager: PageManager;
   private readonly disk?: DiskPages;
   private readonly scheduler: Scheduler;
@@ -338,6 +339,7 @@ export class Engine {
       this.assertOpen();
       return await work({
         step: (sequences) => scheduled.step(sequences),
+        profile: (sequences) => scheduled.profile(sequences),
         layout: pageManager.layout,
         slots: pageManager.slots,
         allocate: (count) => pageManager.allocate(count),

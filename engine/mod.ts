@@ -14,6 +14,7 @@
  * @module
  */
 export * from "./benchmark.ts";
+export * from "./profile.ts";
 export * from "./chat/mod.ts";
 export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";

@@ -1,20 +1,27 @@
 import type { Cache } from "./device/context.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
+import type { StepSequence } from "./device/step_block.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
+
+/** A device that can be asked where a step's time goes, too. */
+export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 
 /**
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
  * pages only count tokens and name their beginnings: on the device there are none.
  */
-export function scheduledDevice(program: DeviceProgram, cache: Cache): SchedulerDevice {
+export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledDevice {
   const slots: Pick<SchedulerDevice, "saveSlots" | "restoreSlots"> = {
     saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
     restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
   };
   if (cache.desc.n_layers === 0) {
     const nothing = () => Promise.resolve();
+    const withoutPages = (sequences: readonly StepSequence[]) =>
+      sequences.map((one) => ({ ...one, pages: [] }));
     return {
-      step: (sequences) => program.step(sequences.map((one) => ({ ...one, pages: [] }))),
+      step: (sequences) => program.step(withoutPages(sequences)),
+      profile: (sequences) => program.profile(withoutPages(sequences)),
       copyPages: nothing,
       savePages: nothing,
       restorePages: nothing,
@@ -23,6 +30,7 @@ export function scheduledDevice(program: DeviceProgram, cache: Cache): Scheduler
   }
   return {
     step: (sequences) => program.step(sequences),
+    profile: (sequences) => program.profile(sequences),
     copyPages: (from, to) => cache.copyPages(from, to),
     savePages: (pages, memory) => cache.savePages(pages, memory),
     restorePages: (pages, memory) => cache.restorePages(pages, memory),

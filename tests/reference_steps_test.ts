@@ -1,7 +1,9 @@
-import { assertEquals } from "@std/assert";
+import { assert, assertEquals } from "@std/assert";
+import { asBytes } from "../engine/device/bytes.ts";
 import {
   LIMITS,
   NONE,
+  OP,
   OutputKind,
   RESULT,
   SAMPLING,
@@ -239,6 +241,64 @@ Deno.test("steps after the arena of the weights was destroyed are refused", asyn
         /an arena that the program uses has been destroyed/,
       );
     });
+  });
+});
+
+Deno.test("steps: times of operations, of a step that can be run; what fails leaves them as they were", async () => {
+  await withParts(async (parts) => {
+    const { symbols } = parts;
+    const created = await parts.create(async (program) => {
+      const { bytes } = validStep();
+      const n = parts.ops.length / OP.bytes;
+      const profile = (
+        block: Uint8Array<ArrayBuffer>,
+        times: Float32Array<ArrayBuffer> | null,
+        count: number,
+      ) =>
+        answerAsync((e) =>
+          symbols.m40_step_profile(
+            program,
+            block,
+            BigInt(block.length),
+            times && asBytes(times),
+            count,
+            e,
+          )
+        );
+      const times = new Float32Array(n + 1).fill(-7);
+      for (const count of [0, n - 1, n + 1, NONE]) {
+        const wanted = new RegExp(`n_times is ${count}: wanted ${n}, one for each operation`);
+        assertAnswer(await profile(bytes, times, count), Status.invalidArgument, wanted);
+      }
+      assertAnswer(await profile(bytes, null, n), Status.invalidArgument, /times is NULL/);
+      const spoiled = validStep();
+      spoiled.words[H("n_tokens")] = 0;
+      assertAnswer(
+        await profile(spoiled.bytes, times, n),
+        Status.invalidArgument,
+        /a step of 0 tokens/,
+      );
+      const length = BigInt(bytes.length);
+      const begun = answer((e) => symbols.m40_step_begin(program, bytes, length, e));
+      assertEquals(begun.message, "");
+      assertAnswer(await profile(bytes, times, n), Status.invalidArgument, /is under way/);
+      while (true) {
+        assertEquals((await answerAsync((e) => symbols.m40_step_wait(program, e))).message, "");
+        const results = new Uint8Array(2 * RESULT.bytes);
+        const got = answer((e) => symbols.m40_step_finish(program, results, 2, e));
+        if (got.status === Status.ok) break;
+        assertEquals(got.status, Status.notReady);
+      }
+      assert(times.every((time) => time === -7), "a call that failed wrote times");
+      assertEquals((await profile(bytes, times, n)).message, "");
+      // Of what is done in a launch with another the first one has the time.
+      assert(times[0] >= 0);
+      assert(times.subarray(0, n).every((time) => time >= 0 || time === -1), times.join());
+      assert(times.subarray(0, n).some((time) => time > 0));
+      assertEquals(times[n], -7);
+      assertEquals((await parts.step(program, bytes)).message, "");
+    });
+    assertEquals(created.message, "");
   });
 });
 

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include <atomic>
+#include <chrono>
 #include <utility>
 #include <vector>
 
@@ -22,7 +23,10 @@ struct M40EmulatedStream {
   M40EmulatedGraph* capture = nullptr;
 };
 
-struct M40EmulatedEvent {};
+struct M40EmulatedEvent {
+  bool timed;
+  std::chrono::steady_clock::time_point time = {};  // of its record; nothing is ever under way then
+};
 
 namespace {
 
@@ -155,8 +159,8 @@ cudaError_t cudaStreamSynchronize(cudaStream_t) {
 cudaError_t cudaStreamQuery(cudaStream_t) { return ask(); }
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return remember(cudaSuccess); }
 
-cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned) {
-  *event = new M40EmulatedEvent;
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {
+  *event = new M40EmulatedEvent{(flags & cudaEventDisableTiming) == 0};
   return remember(cudaSuccess);
 }
 
@@ -165,7 +169,18 @@ cudaError_t cudaEventDestroy(cudaEvent_t event) {
   return cudaSuccess;
 }
 
-cudaError_t cudaEventRecord(cudaEvent_t, cudaStream_t) { return remember(cudaSuccess); }
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t) {
+  event->time = std::chrono::steady_clock::now();
+  return remember(cudaSuccess);
+}
+
+cudaError_t cudaEventElapsedTime(float* milliseconds, cudaEvent_t from, cudaEvent_t to) {
+  if (const cudaError_t error = loss(); error != cudaSuccess) return remember(error);
+  const std::chrono::steady_clock::time_point never = {};
+  if (!from->timed || !to->timed || from->time == never || to->time == never) return remember(cudaErrorInvalidValue);
+  *milliseconds = std::chrono::duration<float, std::milli>(to->time - from->time).count();
+  return remember(cudaSuccess);
+}
 cudaError_t cudaEventQuery(cudaEvent_t) { return ask(); }
 
 cudaError_t cudaEventSynchronize(cudaEvent_t) {

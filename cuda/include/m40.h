@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 11u
+#define M40_ABI_VERSION 12u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -760,6 +760,12 @@ M40_API m40_status m40_step(m40_program* program, const void* block, uint64_t bl
 M40_API m40_status m40_step_begin(m40_program* program, const void* block, uint64_t block_bytes, m40_error* error);
 M40_API m40_status m40_step_wait(m40_program* program, m40_error* error);
 M40_API m40_status m40_step_finish(m40_program* program, m40_result* results, uint32_t n_results, m40_error* error);
+
+// Runs the step as m40_step does, and gives how long each operation took instead of results. times: [n_times] microseconds
+// by the device's own clock, one for each of the program's operations; -1 where the operation before it computed it too.
+// Operations are launched one by one with a mark between them, which costs a microsecond or two each: what is short looks
+// longer than it is in m40_step. times are left as they were where it fails.
+M40_API m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times, m40_error* error);
 
 // ---- the device in a process of its own ---------------------------------------------------------------
 

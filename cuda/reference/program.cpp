@@ -2,6 +2,8 @@
 #include <string.h>
 
 #include <algorithm>
+#include <chrono>
+#include <vector>
 
 #include "../runtime/program_api.h"
 #include "../runtime/results.h"
@@ -19,8 +21,9 @@ using m40::rope_angles;
 
 namespace {
 
-// The program, one operation after the other.
-void execute(const Execution& execution) {
+// The program, one operation after the other. after: called with the number of each that is done.
+template <class After>
+void execute(const Execution& execution, const After& after) {
   const m40_program& program = execution.program;
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
@@ -44,6 +47,7 @@ void execute(const Execution& execution) {
       case M40_OP_SELECTIVE_SCAN: run_selective_scan(execution, op.selective_scan); break;
       case M40_OP_COPY: run_copy(execution, op.copy); break;
     }
+    after(i);
   }
 }
 
@@ -67,7 +71,7 @@ void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
 void compute_step(m40_program* program) {
   if (program->step_computed) return;
   program->step_under_way = false;  // unless all goes well
-  execute({*program, program->step, program->context->kernels, program->context->pool});
+  execute({*program, program->step, program->context->kernels, program->context->pool}, [](size_t) {});
   program->step_computed = true;
   program->step_under_way = true;
 }
@@ -147,6 +151,24 @@ extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t
   return guarded(error, [&] {
     begin_step(program, block, block_bytes);
     finish_step(program, {results, n_results, values, n_values});
+  });
+}
+
+extern "C" m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times,
+                                       m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_alive(program);
+    m40::check_times(program, times, n_times);
+    begin_step(program, block, block_bytes);
+    using Clock = std::chrono::steady_clock;
+    std::vector<float> taken(n_times);
+    Clock::time_point last = Clock::now();
+    execute({*program, program->step, program->context->kernels, program->context->pool}, [&](size_t i) {
+      const Clock::time_point now = Clock::now();
+      taken[i] = std::chrono::duration<float, std::micro>(now - last).count();
+      last = now;
+    });
+    std::copy(taken.begin(), taken.end(), times);
   });
 }
 

@@ -122,6 +122,7 @@ constexpr Function functions[] = {
     ENTRY(m40_buffer_write, "a buffer", kCalls, program, number32, in<uint8_t>(3), number64),
     ENTRY(m40_buffer_read, "a buffer", kCalls, program, number32, out<uint8_t>(3), number64),
     ENTRY(m40_step, "a step", kCalls, program, in<uint8_t>(2), number64, out<m40_result>(4), number32, out<float>(6), number64),
+    ENTRY(m40_step_profile, "a step", kCalls, program, in<uint8_t>(2), number64, out<float>(4), number32),
 };
 
 #undef ENTRY

@@ -7,6 +7,7 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
+#include "operation_times.h"
 #include "results.h"
 #include "step_input.h"
 #include "step_progress.h"
@@ -19,6 +20,7 @@ using m40::ResultMemory;
 using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
+using m40::cuda::OperationTimes;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
@@ -42,8 +44,8 @@ void check_experts(const m40_program& program, const StepResults& results) {
   }
 }
 
-// Puts the step's input, the program and the copy of its results on the context's stream.
-void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape) {
+// Puts the step's input, the program and the copy of its results on the context's stream. times: to be marked, or nullptr.
+void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape, OperationTimes* times) {
   m40_step_header header;
   memcpy(&header, block, sizeof(header));
   const m40_context* context = program->context;
@@ -57,7 +59,11 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
   const bool experts = has_experts(*program);
   if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
-  if (!program->graphs->launch(*program, shape)) {
+  if (times != nullptr) {
+    m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
+    times->mark(program->ops.size());
+    m40::cuda::check_launches("a step");
+  } else if (!program->graphs->launch(*program, shape)) {
     m40::cuda::launch_program(*program, shape);
     m40::cuda::check_launches("a step");
   }
@@ -68,7 +74,7 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   }
 }
 
-void begin_step(m40_program* program, const void* block, const Step& step) {
+void begin_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
   StepProgress& progress = *program->progress;
   const m40_context* context = program->context;
   context->use();
@@ -76,7 +82,7 @@ void begin_step(m40_program* program, const void* block, const Step& step) {
   program->step = step;
   progress.shape = m40::cuda::shape_of(step, program->limits);
   try {
-    launch_step(program, block, step, progress.shape);
+    launch_step(program, block, step, progress.shape, times);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
     context->settle();
@@ -120,15 +126,18 @@ void read_values(const m40_program* program, const m40_op_sample& sample, float*
   context->watch.wait(context->stream, "a step's values");
 }
 
+void check_fixed_results(const m40_program& program) {
+  if (!has_experts(program)) return;
+  StepResults fixed;
+  memcpy(&fixed, program.results->data(), sizeof(fixed));
+  check_experts(program, fixed);
+}
+
 // The results of a step that is done.
 void take_results(m40_program* program, const ResultMemory& memory) {
   const Step& step = program->step;
   const uint8_t* results = program->results->data();
-  if (has_experts(*program)) {
-    StepResults fixed;
-    memcpy(&fixed, results, sizeof(fixed));
-    check_experts(*program, fixed);
-  }
+  check_fixed_results(*program);
   const m40_op_sample* sample = m40::find_sample(program->ops);
   if (sample == nullptr || step.n_outputs == 0) return;
   if (memory.values != nullptr) read_values(program, *sample, memory.values);
@@ -147,6 +156,21 @@ extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t
     begin_step(program, block, step);
     wait_for_step(program);
     take_results(program, memory);
+  });
+}
+
+extern "C" m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times,
+                                       m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_alive(program);
+    m40::check_times(program, times, n_times);
+    const Step step = m40::parse_next_step(program, block, block_bytes);
+    program->context->use();
+    OperationTimes marks(*program);
+    begin_step(program, block, step, &marks);
+    wait_for_step(program);
+    check_fixed_results(*program);
+    marks.read(times);
   });
 }
 

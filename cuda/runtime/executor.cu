@@ -14,8 +14,9 @@ class Execution : OperationArgs {
     for (int i = 0; i < 2; i++) groupings_[i].memory = memory(program.plan.expert_groups[i]);
   }
 
-  void run() {
+  void run(const std::function<void(size_t)>& before) {
     for (size_t i = 0; i < program_.ops.size(); i++) {
+      if (before) before(i);
       if (program_.fusions[i] != Fusion::kNone && !keeps_hidden(i) && run_fused(i)) {
         i++;
         continue;
@@ -318,6 +319,8 @@ class Execution : OperationArgs {
 
 }  // namespace
 
-void launch_program(const m40_program& program, const StepShape& shape) { Execution(program, shape).run(); }
+void launch_program(const m40_program& program, const StepShape& shape, const std::function<void(size_t)>& before) {
+  Execution(program, shape).run(before);
+}
 
 }  // namespace m40::cuda

@@ -99,6 +99,11 @@ Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_byt
   return parse_step(block, block_bytes, program->limits, program->seen.data());
 }
 
+void check_times(const ProgramBase* program, const float* times, uint32_t n_times) {
+  if (n_times != program->ops.size()) fail(M40_INVALID_ARGUMENT, "n_times is %u: wanted %zu, one for each operation", n_times, program->ops.size());
+  if (n_times != 0) require(times, "times");
+}
+
 void require_step(const ProgramBase* program) {
   check_alive(program);
   if (!program->step_under_way) fail(M40_INVALID_ARGUMENT, "no step is under way: wanted m40_step_begin first");

@@ -64,6 +64,9 @@ void check_buffer_access(const ProgramBase* program, uint32_t buffer, const void
 // Parses the block of the next step. Throws where one is under way; that one goes on.
 Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_bytes);
 
+// Throws where there is not one time for each of the program's operations.
+void check_times(const ProgramBase* program, const float* times, uint32_t n_times);
+
 // Throws where no step is under way.
 void require_step(const ProgramBase* program);
 

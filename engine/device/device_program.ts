@@ -53,6 +53,36 @@ export class DeviceProgram {
     });
   }
 
+  /**
+   * Runs a step as {@link step} does, for the time that each operation takes instead of its outputs.
+   *
+   * @returns Microseconds of each of the program's operations, marks between them included; -1 of one that the
+   * operation before it computed.
+   * @throws {M40Error} As {@link step} does.
+   */
+  profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
+    return this.calls.inTurn(async () => {
+      this.block.write(sequences);
+      const { bytes, length } = this.block;
+      const times = new Float32Array(this.records.ops.length / OP.bytes);
+      const into = asBytes(times);
+      await callAsync(
+        (error) =>
+          this.calls.symbols.m40_step_profile(
+            this.handle,
+            bytes,
+            BigInt(length),
+            into,
+            times.length,
+            error,
+          ),
+        bytes,
+        into,
+      );
+      return times;
+    });
+  }
+
   /** Writes the first bytes of a buffer. */
   writeBuffer(buffer: number, data: ArrayBufferView<ArrayBuffer>): void {
     const bytes = asBytes(data);

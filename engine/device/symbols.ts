@@ -165,6 +165,13 @@ export const SYMBOLS = {
     result: "i32",
     nonblocking: true,
   },
+  // m40_status m40_step_profile(m40_program*, const void* block, uint64_t block_bytes, float* times,
+  //   uint32_t n_times, m40_error*)
+  m40_step_profile: {
+    parameters: ["pointer", "buffer", "u64", "buffer", "u32", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
   // m40_status m40_step_begin(m40_program*, const void* block, uint64_t block_bytes, m40_error*)
   m40_step_begin: { parameters: ["pointer", "buffer", "u64", "buffer"], result: "i32" },
   // m40_status m40_step_wait(m40_program*, m40_error*)

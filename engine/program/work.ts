@@ -32,51 +32,88 @@ export interface StepWork {
  * choice is as likely as any other; of embeddings a row a token.
  */
 export function stepWork(program: Program, size: StepSize): StepWork {
+  const works = operationWork(program, size);
+  return { bytes: sum(works.map(({ bytes }) => bytes)), flop: sum(works.map(({ flop }) => flop)) };
+}
+
+/** The work of each of a program's operations in a step; {@link stepWork} is their sum. */
+export function operationWork(program: Program, size: StepSize): StepWork[] {
   const latent = latentLayers(program.operations);
-  let bytes = 0;
-  let flop = 0;
-  for (const operation of program.operations) {
-    for (const weight of weightsOf(operation)) {
-      const { tensor } = program.weights[weight];
-      bytes += tensor.bytes * readShare(operation, weight, tensor.shape, size.tokens);
+  return program.operations.map((operation) => {
+    let bytes = sum(
+      weightsOf(operation).map((weight) => {
+        const { tensor } = program.weights[weight];
+        return tensor.bytes * readShare(operation, weight, tensor.shape, size.tokens);
+      }),
+    );
+    if (operation.kind === "attention") {
+      const { n_kv_heads, head_dim, value_dim } = operation;
+      const values = latent.has(operation.layer) ? head_dim : head_dim + value_dim;
+      bytes += size.sequences * attendedBy(operation, size) * n_kv_heads * values *
+        size.kvValueBytes;
     }
-    switch (operation.kind) {
-      case "matmul": {
-        const ofOutputs = program.buffers[operation.output].rows === Rows.outputs;
-        const tokens = ofOutputs ? size.outputs : size.tokens;
-        flop += 2 * sum(operation.rows) * operation.columns * tokens;
-        break;
-      }
-      case "head_matmul":
-        flop += 2 * operation.n_heads * operation.rows * operation.columns * size.tokens;
-        break;
-      case "expert_matmul":
-        flop += 2 * sum(operation.rows) * operation.columns * operation.n_used * size.tokens;
-        break;
-      case "attention": {
-        const { n_heads, n_kv_heads, head_dim, value_dim, window, chunk } = operation;
-        // A chunk is half full on average.
-        const attended = Math.min(size.attended, window || Infinity, chunk / 2 || Infinity);
-        const values = latent.has(operation.layer) ? head_dim : head_dim + value_dim;
-        bytes += size.sequences * attended * n_kv_heads * values * size.kvValueBytes;
-        flop += 2 * size.tokens * attended * n_heads * (head_dim + value_dim);
-        break;
-      }
-      case "conv":
-        flop += 2 * operation.kernel * operation.columns * size.tokens;
-        break;
-      case "delta_rule":
-        // A state's value decays, is looked up, learns and is looked up.
-        flop += 7 * program.states[operation.state] * size.tokens;
-        break;
-      case "selective_scan":
-        // It decays, learns and is looked up.
-        flop += 5 * program.states[operation.state] * size.tokens;
-        break;
+    if ("state" in operation) {
+      bytes += 2 * size.sequences * program.states[operation.state] *
+        Float32Array.BYTES_PER_ELEMENT;
     }
+    return { bytes, flop: flopOf(program, operation, size) };
+  });
+}
+
+/** Multiplications and additions of an operation. */
+function flopOf(program: Program, operation: Operation, size: StepSize): number {
+  switch (operation.kind) {
+    case "matmul": {
+      const ofOutputs = program.buffers[operation.output].rows === Rows.outputs;
+      const tokens = ofOutputs ? size.outputs : size.tokens;
+      return 2 * sum(operation.rows) * operation.columns * tokens;
+    }
+    case "head_matmul":
+      return 2 * operation.n_heads * operation.rows * operation.columns * size.tokens;
+    case "expert_matmul":
+      return 2 * sum(operation.rows) * operation.columns * operation.n_used * size.tokens;
+    case "attention": {
+      const { n_heads, head_dim, value_dim } = operation;
+      return 2 * size.tokens * attendedBy(operation, size) * n_heads * (head_dim + value_dim);
+    }
+    case "conv":
+      return 2 * operation.kernel * operation.columns * size.tokens;
+    case "delta_rule":
+      // A state's value decays, is looked up, learns and is looked up.
+      return 7 * program.states[operation.state] * size.tokens;
+    case "selective_scan":
+      // It decays, learns and is looked up.
+      return 5 * program.states[operation.state] * size.tokens;
+    default:
+      return 0;
   }
-  bytes += 2 * size.sequences * sum(program.states) * Float32Array.BYTES_PER_ELEMENT;
-  return { bytes, flop };
+}
+
+/** Positions that a token attends to on average. */
+function attendedBy(
+  { window, chunk }: Operation & { kind: "attention" },
+  size: StepSize,
+): number {
+  // A chunk is half full on average.
+  return Math.min(size.attended, window || Infinity, chunk / 2 || Infinity);
+}
+
+/** The layer that an operation is of, by the names of its weights; undefined where it has none of a layer. */
+export function layerOf(program: Program, operation: Operation): number | undefined {
+  for (const weight of weightsOf(operation)) {
+    const match = /^blk\.(\d+)\./.exec(program.weights[weight].tensor.name);
+    if (match) return Number(match[1]);
+  }
+  return undefined;
+}
+
+/** What an operation is called: its weights' names without those of layers, or its kind. */
+export function nameOf(program: Program, operation: Operation): string {
+  const names = weightsOf(operation)
+    .map((weight) => program.weights[weight].tensor.name)
+    .map((name) => name.replace(/^blk\.\d+\./, "").replace(/\.weight$/, ""))
+    .filter((name) => operation.kind !== "matmul" || !name.endsWith(".bias"));
+  return names.length === 0 ? operation.kind : `${operation.kind} ${names.join(", ")}`;
 }
 
 /** The weights that an operation names, as indices into the program's. */
