@@ -50,7 +50,9 @@ export async function* profile(
     return { outputs: [] };
   });
   for await (const measured of measurements) {
-    const taken = times.splice(0).slice(measured.steps);
+    // Several may have been measured before the first of them is handed out.
+    const runs = measured.milliseconds.length + 1;
+    const taken = times.splice(0, runs * measured.steps).slice(measured.steps);
     yield { measured, operations: profileOf(program, engine, measured, taken) };
   }
 }
