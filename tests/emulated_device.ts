@@ -115,6 +115,8 @@ Deno.test("a device that is lost in mid-step fails the step, and every one after
       assertEquals(error.code, "device");
       assertMatch(error.message, /: cudaErrorLaunchFailure \(/);
     }
+    const untimed = await assertRejects(() => program.profile([plainSequence(1)]), M40Error);
+    assertEquals(untimed.code, "device");
     // How hot it was when that happened is what one wants to know.
     assertEquals((await device.kernels.deviceState(0)).powerWatts, STATE.powerWatts);
   });
