@@ -205,10 +205,17 @@ Deno.test("an expert index that a buffer was given from outside is checked befor
       buffers: [tokenBuffer(4), { ...tokenBuffer(1), element: 1 }, expertBuffer(3, 1)],
     });
     program.writeBuffer(1, Uint32Array.of(2));
-    let message = "";
-    await program.step([{ tokens: [0], position: 0, pages: [], outputs: [] }])
-      .catch((error) => message = error.message);
-    assertMatch(message, /token 0 of the step goes to expert 2: wanted one below 2/);
+    const step = [{ tokens: [0], position: 0, pages: [], outputs: [] }];
+    const wanted = /token 0 of the step goes to expert 2: wanted one below 2/;
+    for (const run of [() => program.step(step), () => program.profile(step)]) {
+      let message = "";
+      await run().catch((error) => message = error.message);
+      assertMatch(message, wanted);
+    }
+    // Neither leaves anything behind.
+    program.writeBuffer(1, Uint32Array.of(1));
+    assertEquals((await program.profile(step)).length, 1);
+    await program.step(step);
   } finally {
     device.close();
   }
