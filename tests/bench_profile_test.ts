@@ -1,14 +1,14 @@
-import { assert, assertAlmostEquals, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertAlmostEquals, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { dirname, join } from "@std/path";
 import { fp32Limit } from "../cli/bench_profile.ts";
 import { flameGraph } from "../cli/flame_graph.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import type { OperationProfile } from "../engine/mod.ts";
+import { Engine, M40Error, type OperationProfile, profile } from "../engine/mod.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import { BACKEND } from "./device_harness.ts";
 import { Home, m40, TINY } from "./cli_program.ts";
 
-const SMALL = ["--steps", "2", "--repetitions", "1", "--device", BACKEND];
+const SMALL = ["--steps", "2", "--repetitions", "1"];
 
 /** A file of tests/data, from here. */
 const golden = (name: string) => join(dirname(TINY), name);
@@ -50,6 +50,35 @@ Deno.test("m40 bench --profile: every operation once, its layer and work; sums a
         gguf.metadata.number(`${gguf.metadata.string("general.architecture")}.block_count`),
       );
     }
+  }
+});
+
+Deno.test("profile: operations in one launch have one time; every operation is in one, on every library", async () => {
+  const engine = await Engine.load(TINY, { device: BACKEND, parallel: 2 });
+  try {
+    const gguf = await readGguf(TINY);
+    const { program } = architectureOf(gguf).read(gguf);
+    const plan = { prompts: [5], batches: [1, 2], depths: [0, 2], steps: 3, repetitions: 2 };
+    let fused = 0;
+    const found = await Array.fromAsync(profile(engine, program, plan));
+    assertEquals(found.length, 5);
+    for (const { operations } of found) {
+      const kinds = operations.flatMap(({ kind, fusedKind }) =>
+        fusedKind ? [kind, fusedKind] : [kind]
+      );
+      assertEquals(kinds, program.operations.map(({ kind }) => kind));
+      assert(operations.every(({ microseconds }) => microseconds >= 0));
+      fused += operations.filter(({ fusedKind }) => fusedKind !== undefined).length;
+    }
+    assertEquals(fused > 0, BACKEND !== "cpu", `${fused} operations with the one before them`);
+    const other = { ...program, operations: program.operations.slice(1) };
+    const error = await assertRejects(
+      () => Array.fromAsync(profile(engine, other, plan)),
+      M40Error,
+    );
+    assertMatch(error.message, /\d+ times of operations: the program has \d+/);
+  } finally {
+    await engine.close();
   }
 });
 
