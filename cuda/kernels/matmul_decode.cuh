@@ -47,18 +47,29 @@ struct DecodeInputs {
   }
 };
 
+// The column of a load at which the next load starts: with many tokens, the last columns of this one take long enough, and
+// registers are short. Where it starts also decides how many operands meet in one of Maxwell's register banks, by which
+// registers the assembler has to choose from: of the columns tried, these lose the fewest clocks without a spill.
+template <uint32_t kType, int T, bool kOneType>
+__host__ __device__ constexpr int decode_refill() {
+  constexpr int kColumns = Format<kType>::kColumns;
+  if (T < 4 || kColumns <= 8) return 0;
+  if (kOneType && T == 4 && (kType == M40_TYPE_Q4_K || kType == M40_TYPE_Q4_1)) return 16;
+  if (kOneType && T == 4 && kType == M40_TYPE_Q4_0) return 12;
+  return kColumns - 8;
+}
+
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens; input_of(t) is where those of
 // token t start, from args.input. InputOf::kHeld: in registers; else it is asked again for every block.
 // prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
-// prologue, all warps of the thread block come here, also those whose part is empty.
-template <uint32_t kType, int T, int R, int kPrologue, class InputOf, class Prepare>
+// prologue, all warps of the thread block come here, also those whose part is empty. kOneType: the kernel walks no other
+// type, nor other numbers of tokens.
+template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class InputOf, class Prepare>
 __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t row, const InputOf& input_of, uint32_t block,
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   constexpr int kInput = input_floats<F, T>();
-  // The column of a load at which the next load starts: with many tokens, the last columns of this one take long
-  // enough, and registers are short.
-  constexpr int kRefill = T >= 4 && F::kColumns > 8 ? F::kColumns - 8 : 0;
+  constexpr int kRefill = decode_refill<kType, T, kOneType>();
   // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
   // compiler puts them so late that they are waited for.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
@@ -293,7 +304,7 @@ struct DecodeSplitShared {
 
 // The sums of one split of 32 * R rows and T tokens: take(i, sum) gets sum i, which is of token i / 32 % T and of row
 // i / (32 T) * 32 + i % 32 among them, in the thread of the block that it falls to (the same for all splits).
-template <uint32_t kType, int T, int R, int kPrologue, class Prepare, class Take>
+template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class Prepare, class Take>
 __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t split,
                                              uint32_t n_splits, float* shared, const Prepare& prepare, const Take& take) {
   using Shared = DecodeSplitShared<kType, T, R>;
@@ -304,7 +315,7 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
   float acc[R][T];
   clear(acc);
   if (kPrologue != no_prologue || begin < end) {
-    decode_walk<kType, T, R, kPrologue>(args, weight, first_row + lane, DecodeInputs<T>{args, first_token}, begin, end, shared + Shared::kTable,
+    decode_walk<kType, T, R, kPrologue, kOneType>(args, weight, first_row + lane, DecodeInputs<T>{args, first_token}, begin, end, shared + Shared::kTable,
                                         shared + warp * Shared::kWalk, prepare, acc);
   }
 #pragma unroll
@@ -360,9 +371,9 @@ __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, Bloc
   const DecodeWeight& w = args.weights[here.which];
   const uint32_t first_row = here.row_set * (32 * R), first_token = here.token_block * T;
   if (kType == kOther || w.weight.type == kType) {
-    decode_split<kType, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
+    decode_split<kType, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
   } else {
-    decode_split<kOther, T, R, kPrologue>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
+    decode_split<kOther, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
   }
   decode_add_splits<32 * R, T>(args, args.weights[shared.tile.which], shared.tile, token_blocks, shared.is_last);
 }

@@ -110,7 +110,7 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
     const uint32_t first_row = units.row_set_of(piece.row_block, unit) * (32 * R);
     if (begin < end && first_row < all.rows) {
       const PackedWeight weight = {kType, 1, all.rows, args.decode.columns, {piece.planes[w][0], piece.planes[w][1]}};
-      decode_walk<kType, T, R, no_prologue>(args.decode, weight, first_row + lane, PieceInputs<T>{piece}, begin, end,
+      decode_walk<kType, T, R, no_prologue, false>(args.decode, weight, first_row + lane, PieceInputs<T>{piece}, begin, end,
                                             table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
     }
   }

@@ -41,14 +41,14 @@ export interface ClockBudget {
 const DECODE: Record<string, Record<number, readonly [adds: number, banks: number]>> = {
   F32: { 1: [55, 26], 2: [52, 38], 4: [58, 38], 8: [60, 38] },
   F16: { 1: [25, 1], 2: [50, 0], 4: [91, 2], 8: [92, 4] },
-  Q4_0: { 1: [52, 2], 2: [61, 3], 4: [63, 16], 8: [67, 20] },
-  Q4_1: { 1: [54, 2], 2: [62, 4], 4: [63, 17], 8: [68, 18] },
+  Q4_0: { 1: [52, 2], 2: [61, 3], 4: [71, 5], 8: [67, 20] },
+  Q4_1: { 1: [54, 2], 2: [62, 4], 4: [65, 14], 8: [68, 18] },
   Q5_0: { 1: [49, 2], 2: [53, 11], 4: [70, 2], 8: [66, 18] },
   Q5_1: { 1: [50, 2], 2: [55, 10], 4: [70, 3], 8: [77, 6] },
   Q8_0: { 1: [48, 2], 2: [58, 2], 4: [70, 2], 8: [70, 14] },
   Q2_K: { 1: [48, 1], 2: [56, 3], 4: [69, 3], 8: [76, 5] },
   Q3_K: { 1: [42, 2], 2: [51, 4], 4: [64, 4], 8: [75, 4] },
-  Q4_K: { 1: [46, 2], 2: [52, 11], 4: [60, 15], 8: [74, 7] },
+  Q4_K: { 1: [46, 2], 2: [52, 11], 4: [67, 5], 8: [74, 7] },
   Q5_K: { 1: [43, 2], 2: [49, 11], 4: [66, 3], 8: [74, 5] },
   Q6_K: { 1: [40, 1], 2: [48, 7], 4: [63, 4], 8: [72, 5] },
   IQ2_XXS: { 1: [29, 1], 4: [61, 2], 8: [73, 3] },
@@ -66,6 +66,8 @@ const DECODE: Record<string, Record<number, readonly [adds: number, banks: numbe
   MXFP4: { 1: [43, 1], 4: [64, 3], 8: [75, 3] },
   NVFP4: { 1: [42, 2], 4: [63, 3], 8: [75, 3] },
 };
+/** The same where weights of another type share the kernel, of types that it costs clocks. */
+const DECODE_PAIR: typeof DECODE = { Q4_K: { 4: [60, 15] } };
 /** What Q4_K and Q8_0 should lose to banks with 4 and 8 tokens. */
 const BANKS_AIM = 0.03;
 const BANKS_AIMED = { types: ["Q4_K", "Q8_0"], tokens: [4, 8] };
@@ -144,12 +146,13 @@ const held = (percent: number, aim = 0): Budget => ({
 
 /** What the schedule of a kernel is held to, or undefined where nothing is asked. */
 export function clockBudget(kernel: Kernel): ClockBudget | undefined {
-  const [first, second, third, fourth] = kernel.args;
+  const [first, second, third, fourth, , sixth] = kernel.args;
   const type = WEIGHT_TYPES[first]?.name;
   const turn = (percent: number | undefined) =>
     percent === undefined ? undefined : { turn: held(percent) };
   if (isDecode(kernel)) {
-    const figures = third === 4 && fourth === 0 ? DECODE[type]?.[second] : undefined;
+    const shared = first === sixth ? undefined : DECODE_PAIR[type]?.[second];
+    const figures = third === 4 && fourth === 0 ? shared ?? DECODE[type]?.[second] : undefined;
     if (!figures) return undefined;
     const most = figures[1] / 100;
     const aimed = BANKS_AIMED.types.includes(type) && BANKS_AIMED.tokens.includes(second);
