@@ -10,12 +10,19 @@ import { faultsOf } from "../valid_bill.ts";
 const ROOT = fromFileUrl(new URL("../..", import.meta.url));
 const NAME = `m40-${config.version}-linux-x86_64-cpu`;
 
-const available = await runtimeAvailable();
-if (!available) {
-  console.log(
-    "skipped: the release's test; deno compile cannot download its runtime (set DENORT_BIN)",
-  );
+/** Why there can be no release here, where that is so. */
+async function missing(): Promise<string | undefined> {
+  if (!await runtimeAvailable()) return "deno compile cannot download its runtime (set DENORT_BIN)";
+  try {
+    await run("git", ["rev-parse", "HEAD"], { cwd: ROOT });
+  } catch {
+    return "this is not a clone, or git is not there";
+  }
 }
+
+const reason = await missing();
+const available = reason === undefined;
+if (!available) console.log(`skipped: the release's test; ${reason}`);
 
 /** Makes a release of a commit in a clone; returns the folder of what it made. */
 async function releaseIn(folder: string, commit: string): Promise<string> {
