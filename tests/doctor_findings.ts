@@ -353,6 +353,15 @@ Deno.test(
 );
 
 Deno.test(
+  "doctor tells a card of whose memory others have so much that CUDA has no room",
+  options,
+  async () => {
+    const found = await findOnCard(SOUND, "", { M40_EMULATION_NO_CONTEXT: "1" });
+    check(found, "no_memory", "not_usable", /^Other programs have all of the card's memory/);
+  },
+);
+
+Deno.test(
   "doctor tells device files that are missing, in a container and outside",
   options,
   async () => {

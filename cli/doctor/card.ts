@@ -25,6 +25,16 @@ export function cardFindings(facts: Facts): Finding[] {
   const all = [...reasons, ...nodes];
   // What CUDA says comes last: it is right, but seldom says what to do.
   const said = obstacle ?? facts.absence;
+  if (/out of memory/i.test(said)) {
+    return [
+      ...all,
+      problem(
+        "no_memory",
+        `Other programs have all of the card's memory: ${said.replace(/\.$/, "")}.`,
+        "`nvidia-smi` shows which; end them, or wait for them.",
+      ),
+    ];
+  }
   return [
     ...all,
     problem(

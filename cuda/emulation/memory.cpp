@@ -40,6 +40,8 @@ extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocat
 }
 
 cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
+  // As where other programs have all of the memory: not even a context finds room.
+  if (from_environment("M40_EMULATION_NO_CONTEXT", 0) != 0) return remember(cudaErrorMemoryAllocation);
   const std::lock_guard<std::mutex> lock(mutex);
   *total_bytes = memory_bytes();
   *free_bytes = allocated_bytes < *total_bytes ? *total_bytes - allocated_bytes : 0;

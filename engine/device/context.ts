@@ -159,6 +159,11 @@ export class Arena {
     );
   }
 
+  /** Frees the memory, and with it what was placed in it. No call may be under way. */
+  close(): void {
+    this.symbols.m40_arena_destroy(this.handle);
+  }
+
   /** Bytes that are taken. */
   get usedBytes(): number {
     return Number(this.symbols.m40_arena_used_bytes(this.handle));

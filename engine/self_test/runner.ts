@@ -27,16 +27,23 @@ export interface Work {
 
 /** One library's side of the self-test: small programs over random numbers, the same for every library. */
 export class Runner {
-  /** Begins anew with every case. */
   random = new Random(1);
   private readonly context: Context;
-  private readonly arena: Arena;
+  private arena: Arena;
   private tensors = 0;
 
   /** @throws {M40Error} "out_of_memory" where the device has no room, "device" where it cannot be used. */
-  constructor(library: KernelLibrary, device: number, arenaBytes: number) {
+  constructor(library: KernelLibrary, device: number, private readonly arenaBytes: number) {
     this.context = library.createContext({ device });
     this.arena = this.context.createArena(arenaBytes);
+  }
+
+  /** Begins a case: with random numbers of its own, and half of the memory at least. */
+  begin(seed: number): void {
+    this.random = new Random(seed);
+    if (this.arena.usedBytes <= this.arenaBytes / 2) return;
+    this.arena.close();
+    this.arena = this.context.createArena(this.arenaBytes);
   }
 
   /** A vector or matrix of random floats. */
