@@ -7,7 +7,7 @@ import { TestFiles } from "./test_files.ts";
 const FILES = [
   "doctor_findings.ts",
   "doctor_report.ts",
-  "doctor_self_test.ts",
+  "doctor_self_check.ts",
   "emulated_pacer.ts",
 ];
 
