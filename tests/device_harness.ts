@@ -109,8 +109,14 @@ export class TestDevice {
   ) {
     const { threads = 1, instructionSet, arenaBytes = 512 << 20, library } = options;
     this.kernels = library ? KernelLibrary.open(library) : KernelLibrary.find(BACKEND);
-    this.context = this.kernels.createContext({ threads, instructionSet });
-    this.arena = this.context.createArena(arenaBytes);
+    try {
+      this.context = this.kernels.createContext({ threads, instructionSet });
+      this.arena = this.context.createArena(arenaBytes);
+    } catch (error) {
+      // Such as an instruction set that the processor lacks.
+      this.kernels.close();
+      throw error;
+    }
   }
 
   /** Uploads floats of shape [rows, columns] or [experts, rows, columns]; returns the tensor's index. */

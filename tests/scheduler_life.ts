@@ -285,6 +285,7 @@ export class Life {
       stepTokens,
       stepOutputs,
       chunkMs: 10,
+      rest: this.random.once(4) ? () => Promise.resolve(this.random.below(3)) : undefined,
       rowTimes: this.random.once(2) ? new SomeRows(this.random) : undefined,
       host: this.host,
       hostStates: this.hostStates,
@@ -602,11 +603,12 @@ export class Life {
     if (random.once(2)) await this.disk?.close(10_000);
     else await this.disk?.close(0);
     this.checkEnd();
-    const { preemptions, recomputations, cachedTokens, certainTokens } = scheduler.counts;
+    const { preemptions, recomputations, cachedTokens, certainTokens, restedMs } = scheduler.counts;
     const { steps, multiRows, guesses, otherSlots } = this.device;
     const sums = {
       preemptions,
       recomputations,
+      restedMs,
       cachedTokens,
       certainTokens,
       steps,
