@@ -51,14 +51,18 @@ Deno.test(`download: killed ${KILLS} times at random moments, it leaves the righ
     const hashed = files % 2 === 0;
     const before = files % 3 === 0 ? old : undefined;
     if (before) await Deno.writeFile(folder.target, before);
+    const download = async (killAfterMs: number) => {
+      const journal = folder.partialFiles().includes("model.gguf.journal");
+      const sent = server.sentBytes;
+      const done = await run(server.url("/f"), folder.target, hashed ? hash : "", killAfterMs);
+      if (done && journal && server.sentBytes - sent < bytes.length) resumed++;
+      return done;
+    };
     let done = false;
     while (!done && kills < KILLS) {
       // Some at the very beginning, some when it is all there and only has to be put into its place.
       const killAfterMs = Math.random() < 0.3 ? Math.random() * 30 : Math.random() * 400;
-      const journal = folder.partialFiles().includes("model.gguf.journal");
-      const sent = server.sentBytes;
-      done = await run(server.url("/f"), folder.target, hashed ? hash : "", killAfterMs);
-      if (done && journal && server.sentBytes - sent < bytes.length) resumed++;
+      done = await download(killAfterMs);
       if (!done) kills++;
       const there = await folder.content().catch(() => undefined);
       const right = there !== undefined && sha256(there) === hash;
@@ -68,7 +72,8 @@ Deno.test(`download: killed ${KILLS} times at random moments, it leaves the righ
       // Killed between the last two steps, it is in its place already.
       if (right) break;
     }
-    assert(await run(server.url("/f"), folder.target, hashed ? hash : "", LIMIT_MS));
+    // On a machine that is busy no other one may live for long enough to go on with something.
+    assert(await download(LIMIT_MS));
     assertEquals(sha256(await folder.content()), hash);
     assertEquals(folder.partialFiles(), []);
     files++;
