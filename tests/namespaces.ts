@@ -9,8 +9,8 @@ export interface Namespace {
   readonly name: string;
   /** Its address, which this machine reaches. */
   readonly address: string;
-  /** The name of this machine's end of the link. */
-  readonly link: string;
+  /** The name of its end of the link. */
+  readonly peer: string;
 }
 
 /** Namespaces that are removed in the end. */
@@ -36,7 +36,7 @@ export class Namespaces implements AsyncDisposable {
     // Addresses for examples (RFC 5737), four of them a link.
     const address = (last: number) => `198.51.100.${4 * i + last}`;
     await ip("netns", "add", name);
-    this.all.push({ name, link, address: address(2) });
+    this.all.push({ name, peer, address: address(2) });
     await ip("link", "add", link, "type", "veth", "peer", "name", peer, "netns", name);
     await ip("address", "add", `${address(1)}/30`, "dev", link);
     await ip("link", "set", link, "up");
@@ -50,9 +50,14 @@ export class Namespaces implements AsyncDisposable {
   }
 }
 
-/** Takes a namespace off the net without a word, or puts it back. */
-export function setLink({ link }: Namespace, state: "up" | "down"): Promise<void> {
-  return ip("link", "set", link, state);
+/**
+ * Takes a namespace off the net without a word, or puts it back.
+ *
+ * Its own end of the link goes down: without this machine's end, what is for it would take the default route, where
+ * others may answer.
+ */
+export function setLink({ name, peer }: Namespace, state: "up" | "down"): Promise<void> {
+  return ip("-n", name, "link", "set", peer, state);
 }
 
 async function ip(...args: string[]): Promise<void> {
