@@ -31,6 +31,8 @@ export interface FakeDeviceOptions {
   readonly groups?: readonly PageGroup[];
   /** Slots of states, of a model that keeps some. */
   readonly slots?: number;
+  /** Steps that it may be given at a time; default 1. */
+  readonly concurrentSteps?: number;
 }
 
 /** What can go wrong in a call. */
@@ -70,6 +72,12 @@ export class FakeDevice implements SchedulerDevice {
   otherSlots = 0;
   restoredSlots = 0;
   guesses = 0;
+  /** Steps that began while another was under way. */
+  besideOthers = 0;
+  /** How much longer a step takes than the one before it, in microtasks. */
+  delay = () => 0;
+  private underWay = 0;
+  private last: Promise<unknown> = Promise.resolve();
   /** Called in the middle of every step. */
   during = () => {};
   /** Asked before every call: what it throws is that call's failure. */
@@ -91,8 +99,29 @@ export class FakeDevice implements SchedulerDevice {
 
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
     this.check(sequences);
+    const { concurrentSteps = 1 } = this.options;
+    if (concurrentSteps === 1) return await this.run(sequences);
+    assert(this.underWay < concurrentSteps, "more steps than it may be given");
+    if (this.underWay++ > 0) this.besideOthers++;
+    try {
+      return await this.inTurn(() => this.run(sequences));
+    } finally {
+      this.underWay--;
+    }
+  }
+
+  /** Does what it is asked in the order of asking, each when the one before it is done. */
+  private inTurn<T>(work: () => Promise<T>): Promise<T> {
+    if (this.options.concurrentSteps === undefined) return work();
+    const result = this.last.then(work);
+    this.last = result.catch(() => {});
+    return result;
+  }
+
+  private async run(sequences: readonly StepSequence[]): Promise<StepResult> {
     queueMicrotask(this.during);
     await undefined;
+    for (let i = this.delay(); i > 0; i--) await undefined;
     try {
       this.fault("step", sequences);
     } catch (error) {
@@ -242,7 +271,11 @@ export class FakeDevice implements SchedulerDevice {
     return results;
   }
 
-  async copyPages(from: Uint32Array, to: Uint32Array): Promise<void> {
+  copyPages(from: Uint32Array, to: Uint32Array): Promise<void> {
+    return this.inTurn(() => this.copyPagesNow(from, to));
+  }
+
+  private async copyPagesNow(from: Uint32Array, to: Uint32Array): Promise<void> {
     assert(!from.some((page) => to.includes(page)), "copied in any order, this would be another");
     await this.attempt("copy", to);
     from.forEach((page, i) => {
@@ -252,7 +285,11 @@ export class FakeDevice implements SchedulerDevice {
     });
   }
 
-  async savePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
+  savePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
+    return this.inTurn(() => this.savePagesNow(pages, memory));
+  }
+
+  private async savePagesNow(pages: Uint32Array, memory: Uint8Array): Promise<void> {
     await this.attempt("save", [], memory);
     pages.forEach((page, i) => {
       this.memories.forEach((values, n) =>
@@ -264,7 +301,11 @@ export class FakeDevice implements SchedulerDevice {
     });
   }
 
-  async restorePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
+  restorePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
+    return this.inTurn(() => this.restorePagesNow(pages, memory));
+  }
+
+  private async restorePagesNow(pages: Uint32Array, memory: Uint8Array): Promise<void> {
     await this.attempt("restore", pages);
     const size = this.options.pageTokens * 4;
     pages.forEach((page, i) => {
@@ -275,14 +316,22 @@ export class FakeDevice implements SchedulerDevice {
     });
   }
 
-  async saveSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
+  saveSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
+    return this.inTurn(() => this.saveSlotsNow(slots, memory));
+  }
+
+  private async saveSlotsNow(slots: Uint32Array, memory: Uint8Array): Promise<void> {
     await this.attempt("save", [], memory);
     slots.forEach((slot, i) => {
       memory.set(new Uint8Array(this.stateOf(slot).slice().buffer), i * SLOT_BYTES);
     });
   }
 
-  async restoreSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
+  restoreSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
+    return this.inTurn(() => this.restoreSlotsNow(slots, memory));
+  }
+
+  private async restoreSlotsNow(slots: Uint32Array, memory: Uint8Array): Promise<void> {
     try {
       await this.attempt("restore", []);
     } catch (error) {

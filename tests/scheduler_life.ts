@@ -8,6 +8,7 @@ import { createHash } from "node:crypto";
 import { headerBytes } from "../engine/disk_cache/page_file.ts";
 import { STATE_GROUP } from "../engine/disk_cache/page_name.ts";
 import { PageStore } from "../engine/disk_cache/page_store.ts";
+import { DeviceLock } from "../engine/device_lock.ts";
 import { M40Error } from "../engine/errors.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
@@ -49,6 +50,8 @@ export const EVENTS = {
   /** Hidden states that sequences gave. */
   hidden: 0,
   certainTokens: 0,
+  /** Steps that were begun while others were under way. */
+  besideOthers: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -131,6 +134,7 @@ function someShape(random: Random): FakeDeviceOptions {
     maxRunning,
     stepTokens: maxRunning + 1 + random.below(24),
     stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
+    concurrentSteps: random.once(3) ? 2 + random.below(2) : undefined,
   };
 }
 
@@ -175,7 +179,7 @@ export class Life {
   /** Arrivals, ends and whatever else happens in the middle of some step, or while nothing runs. */
   private readonly later: (() => void)[] = [];
   private readonly problems: unknown[] = [];
-  private lock: Promise<unknown> = Promise.resolve();
+  private readonly lock = new DeviceLock();
   private calls = 0;
   private loss?: M40Error;
   private reported = 0;
@@ -203,6 +207,7 @@ export class Life {
       write: odds(40),
     };
     this.device = new FakeDevice(this.shape);
+    this.device.delay = () => random.below(12);
     const { pages, pageTokens, groups, slots } = this.shape;
     const slotManager = slots === undefined ? undefined : new SlotManager(slots);
     this.pageManager = new PageManager(pages, pageTokens, groups, slotManager);
@@ -278,12 +283,13 @@ export class Life {
   }
 
   private makeScheduler(): Scheduler {
-    const { maxRunning, stepTokens, stepOutputs } = this.shape;
+    const { maxRunning, stepTokens, stepOutputs, concurrentSteps } = this.shape;
     return new Scheduler(this.device, this.pageManager, {
       maxRunning,
       maxWaiting: 1000,
       stepTokens,
       stepOutputs,
+      concurrentSteps,
       chunkMs: 10,
       rest: this.random.once(4) ? () => Promise.resolve(this.random.below(3)) : undefined,
       rowTimes: this.random.once(2) ? new SomeRows(this.random) : undefined,
@@ -304,10 +310,10 @@ export class Life {
     });
   }
 
+  /** Where a device takes several steps at a time, it does in turn what it is asked. */
   private withDevice<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.lock.then(work);
-    this.lock = result.catch(() => {});
-    return result;
+    const { lock } = this;
+    return this.shape.concurrentSteps === undefined ? lock.run(work) : lock.share(work);
   }
 
   private happens(odds: number): boolean {
@@ -552,7 +558,7 @@ export class Life {
     if (slots !== undefined && slot === undefined) return this.pageManager.release(pages);
     this.events.evaluations++;
     const write = () =>
-      this.withDevice(() => {
+      this.lock.run(() => {
         this.device.spoil(pages);
         if (slot !== undefined) this.device.spoilSlots([slot]);
         return Promise.resolve();
@@ -598,13 +604,13 @@ export class Life {
       await within(scheduler.idle(), "it waits for ever, or starts again and again");
     }
     // The last of the others gives its pages back.
-    for (let i = 0; i < 10; i++) await this.lock;
+    for (let i = 0; i < 10; i++) await this.lock.settle();
     // Pages are still being written, or it is killed.
     if (random.once(2)) await this.disk?.close(10_000);
     else await this.disk?.close(0);
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens, certainTokens, restedMs } = scheduler.counts;
-    const { steps, multiRows, guesses, otherSlots } = this.device;
+    const { steps, multiRows, guesses, otherSlots, besideOthers } = this.device;
     const sums = {
       preemptions,
       recomputations,
@@ -615,6 +621,7 @@ export class Life {
       multiRows,
       guesses,
       otherSlots,
+      besideOthers,
     };
     const withStates = this.shape.slots === undefined ? {} : {
       stateLives: 1,

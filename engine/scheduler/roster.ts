@@ -65,12 +65,13 @@ export class Roster {
 
   /**
    * Lets the first of those waiting in, if there is a place and there are pages. Those whose pages come from
-   * disk hold nobody up.
+   * disk hold nobody up, nor do those who gave way in the midst of a step that is not over.
    */
   admit(now: number): Sequence | undefined {
     if (this.runningSequences.length >= this.maxRunning) return undefined;
     for (const sequence of this.waitingSequences) {
       const { leader, saved } = sequence;
+      if (sequence.inStep) continue;
       const ready = leader === undefined || leader.drawn > 0 || leader.state === "finished";
       if (!ready || this.fetches?.isFetching(sequence)) continue;
       const outcome = saved ? this.bringBack(sequence) : this.takeOver(sequence);
@@ -243,8 +244,11 @@ export class Roster {
   private preempt(sequence: Sequence): void {
     this.counts.preemptions++;
     const { host, states } = this;
+    // A step that is not over overwrites its state.
+    const keeps = sequence.computed > 0 &&
+      (states === undefined || !sequence.inStep || sequence.nextSlot !== undefined);
     const needed = this.pageManager.layout.needed(sequence.pages, sequence.computed);
-    sequence.saved = sequence.computed > 0 ? host?.allocate(needed.length) : undefined;
+    sequence.saved = keeps ? host?.allocate(needed.length) : undefined;
     if (sequence.saved && states?.save(sequence) === false) this.dropSaved(sequence);
     const { saved } = sequence;
     if (saved && saved.count > 0) this.moves.save(sequence, needed, host!.bytesOf(saved));

@@ -1,5 +1,5 @@
 import type { StepSequence } from "../device/step_block.ts";
-import type { StepOutput } from "../device/step_result.ts";
+import type { StepOutput, StepResult } from "../device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
@@ -22,6 +22,9 @@ const LEAST_CHUNK_TOKENS = 16;
  * Every step takes one token of each sequence that decodes, with guesses of the tokens after it where there
  * are some, and chunks of prompts up to a budget, first come, first served; {@link Roster} says who is let
  * in and who gives way. What a step has drawn is delivered while the next one runs.
+ *
+ * A device of several stages computes several steps at a time: each takes its share of the sequences, none that is in
+ * another.
  */
 export class Scheduler {
   /** Sums since the start. */
@@ -45,14 +48,18 @@ export class Scheduler {
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly now: () => number;
-  private loop?: Promise<void>;
+  /** How many steps are computed at a time, and the loops that each run one step after the other. */
+  private readonly concurrentSteps: number;
+  private readonly loops: (Promise<void> | undefined)[];
+  /** Steps that the device has been given and has not answered. */
+  private stepsUnderWay = 0;
+  /** The last decision on a step: the next one is taken when its pages are where they should be. */
+  private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
-  /** How long the last step took, and when it ended, whoever has come and gone since then. */
-  private lastStep = { milliseconds: 0, end: 0 };
   private failure?: M40Error;
-  /** Whether something has changed since nobody could take part in a step, and who waits for that. */
-  private changed = false;
-  private wake?: () => void;
+  /** How often something has changed that could let somebody take part in a step, and who waits for that. */
+  private changes = 0;
+  private waiters: (() => void)[] = [];
 
   constructor(
     private readonly device: SchedulerDevice,
@@ -88,6 +95,8 @@ export class Scheduler {
       tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
+    this.concurrentSteps = options.concurrentSteps ?? 1;
+    this.loops = new Array(this.concurrentSteps).fill(undefined);
     pageManager.onRelease = () => this.notice();
     if (slots) slots.onRelease = () => this.notice();
     disk?.serve({
@@ -148,7 +157,7 @@ export class Scheduler {
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
     this.notice();
-    this.loop ??= this.run();
+    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
   }
 
   /** Ends a sequence, wherever it is; its listener is told at once. */
@@ -159,79 +168,112 @@ export class Scheduler {
 
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
-    while (this.loop) await this.loop;
+    while (this.loops.some((loop) => loop !== undefined)) await Promise.all(this.loops);
   }
 
-  private async run(): Promise<void> {
+  /** Runs one step after the other, until there is nothing to do. */
+  private async run(loop: number): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
-    const { withDevice = (work) => work() } = this.options;
+    const { withDevice = (work) => work(), rest } = this.options;
+    let last = { milliseconds: 0, end: 0 };
     while (
       this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
     ) {
+      const seen = { changes: this.changes };
       try {
-        if (this.options.rest) await this.rest(this.options.rest);
-        if (await withDevice(() => this.step())) continue;
+        if (rest) this.counts.restedMs += await rest(last.milliseconds, this.now() - last.end);
+        const step = await withDevice(() => this.step(seen));
+        last = step.time ?? last;
+        if (step.tookPart) continue;
       } catch (error) {
         this.fail(error);
       }
       this.deliveries.deliver();
-      this.lastResult = undefined;
-      if (this.roster.waiting.length > 0) await this.change();
+      if (this.stepsUnderWay === 0) this.lastResult = undefined;
+      if (this.roster.waiting.length + this.stepsUnderWay > 0) await this.change(seen.changes);
     }
-    this.lastResult = undefined;
-    this.loop = undefined;
-  }
-
-  /** Lets the device rest, before it is decided who takes part in the next step. */
-  private async rest(wait: NonNullable<SchedulerOptions["rest"]>): Promise<void> {
-    const { milliseconds, end } = this.lastStep;
-    const restedMs = await wait(milliseconds, this.now() - end);
-    this.counts.restedMs += restedMs;
+    if (this.stepsUnderWay === 0) this.lastResult = undefined;
+    this.loops[loop] = undefined;
   }
 
   /** Something has changed that lets those go on who could not. */
   private notice(): void {
-    this.changed = true;
-    this.wake?.();
+    this.changes++;
+    for (const wake of this.waiters.splice(0)) wake();
   }
 
-  /** Resolves when something has changed since the last time that nobody could take part in a step. */
-  private async change(): Promise<void> {
-    if (!this.changed) await new Promise<void>((resolve) => this.wake = resolve);
-    this.wake = undefined;
+  /** Resolves when something has changed since it had so many times. */
+  private async change(seen: number): Promise<void> {
+    if (this.changes === seen) await new Promise<void>((resolve) => this.waiters.push(resolve));
   }
 
-  /** Runs a step; the answer is whether there was somebody to take part in it. */
-  private async step(): Promise<boolean> {
-    let turns = this.schedule();
-    // What was given back in deciding that helps nobody.
-    this.changed = false;
-    if (!this.moves.isEmpty) turns = await this.movePages(turns);
-    if (turns.length === 0) return false;
-    const parts = turns.map((turn) => this.partOf(turn));
-    turns = turns.filter((_, i) => parts[i] !== undefined);
-    if (turns.length === 0) return true;
-    const start = this.now();
-    const gapMilliseconds = this.lastResult && start - this.lastResult;
+  /**
+   * Runs a step.
+   *
+   * @param seen Is told after how many changes it was decided.
+   */
+  private async step(seen: { changes: number }): Promise<StepTaken> {
+    const deciding = this.decided.then(() => this.begin(seen));
+    this.decided = deciding.catch(() => {});
+    const { turns, start, gapMilliseconds, result } = await deciding;
+    if (result === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {
-      const step = this.device.step(parts.filter((part) => part !== undefined));
-      this.deliveries.deliver();
-      ({ outputs } = await step);
+      ({ outputs } = await result);
     } catch (error) {
       if (isDeviceLoss(error)) throw error;
       // Whatever was wrong with it, the others had no part in it.
       for (const { sequence } of turns) {
         if (sequence.runs) this.outcomes.conclude(sequence, asM40Error(error));
       }
-      return true;
+      return { tookPart: true };
+    } finally {
+      this.stepsUnderWay--;
+      for (const { sequence } of turns) sequence.inStep = false;
+      if (this.concurrentSteps > 1) this.notice();
     }
-    this.lastResult = this.now();
-    this.lastStep = { milliseconds: this.lastResult - start, end: this.lastResult };
+    const end = this.lastResult = this.now();
+    const milliseconds = end - start;
     this.outcomes.take(turns, outputs);
-    this.report(turns, this.lastResult - start, gapMilliseconds);
-    return true;
+    this.report(turns, milliseconds, gapMilliseconds);
+    return { tookPart: true, time: { milliseconds, end } };
+  }
+
+  /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
+  private async begin(seen: { changes: number }): Promise<StepBegun> {
+    const scheduled = this.schedule();
+    // What was given back in deciding that helps nobody.
+    seen.changes = this.changes;
+    for (const { sequence } of scheduled) sequence.inStep = true;
+    let turns = scheduled;
+    let result: StepBegun["result"];
+    let start = 0;
+    let gapMilliseconds: number | undefined;
+    try {
+      if (!this.moves.isEmpty) turns = await this.movePages(turns);
+      const moved = turns;
+      const parts = moved.map((turn) => this.partOf(turn));
+      turns = moved.filter((_, i) => parts[i] !== undefined);
+      if (turns.length === 0) return { turns: moved, start };
+      start = this.now();
+      gapMilliseconds = this.stepsUnderWay > 0
+        ? undefined
+        : this.lastResult && start - this.lastResult;
+      result = this.give(parts.filter((part) => part !== undefined));
+      // It is waited for later.
+      result.catch(() => {});
+      this.stepsUnderWay++;
+    } finally {
+      const taken = result === undefined ? [] : turns;
+      for (const turn of scheduled) if (!taken.includes(turn)) turn.sequence.inStep = false;
+    }
+    this.deliveries.deliver();
+    return { turns, start, gapMilliseconds, result };
+  }
+  /** Gives the device a step at once; whatever is wrong with it, the promise says. */
+  private async give(parts: readonly StepSequence[]): Promise<StepResult> {
+    return await this.device.step(parts);
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
@@ -257,13 +299,17 @@ export class Scheduler {
 
   /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
   private schedule(): Turn[] {
-    const { stepTokens } = this.options;
+    const { stepTokens, maxRunning } = this.options;
+    const { running, waiting } = this.roster;
+    const everybody = Math.min(running.length + waiting.length, maxRunning);
     const decoding = this.scheduleDecoding();
     let budget = stepTokens;
-    if (decoding.length > 0) {
+    const delaysOthers = this.stepsUnderWay > 0 && running.some((one) => one.drawsNext);
+    if (decoding.length > 0 || delaysOthers) {
       const rows = rowsOf(decoding);
       budget = Math.min(this.chunks.tokens, stepTokens - rows);
     }
+    const places = this.shareOf(everybody) - decoding.length;
     const chunks: Turn[] = [];
     let spare = this.spareOutputs(decoding);
     const take = (sequence: Sequence) => {
@@ -274,13 +320,15 @@ export class Scheduler {
       budget -= turn.count;
       spare -= Math.max(0, turn.outputs - 1);
     };
-    for (const sequence of this.roster.running) if (!sequence.drawsNext) take(sequence);
-    while (budget > 0) {
+    for (const sequence of this.roster.running) {
+      if (!sequence.drawsNext && !sequence.inStep && chunks.length < places) take(sequence);
+    }
+    while (budget > 0 && chunks.length < places) {
       const sequence = this.roster.admit(this.now());
       if (sequence === undefined) break;
       take(sequence);
     }
-    if (decoding.length + chunks.length === 0 && this.roster.running.length > 0) {
+    if (decoding.length + chunks.length + this.stepsUnderWay === 0 && running.length > 0) {
       // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
       const [oldest] = this.roster.running;
       const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
@@ -299,7 +347,9 @@ export class Scheduler {
   /** The turns of those that draw a token in every step. */
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
-    const drawing = this.roster.running.filter((one) => one.drawsNext);
+    const { running } = this.roster;
+    const drawing = running.filter((one) => one.drawsNext && !one.inStep)
+      .slice(0, this.shareOf(running.length));
     const proposed = this.propose(drawing);
     // What is certain or repeated leaves a row to each of those that come after it.
     let rows = this.extraRows(drawing, proposed);
@@ -320,6 +370,11 @@ export class Scheduler {
     }
     // Giving way is for the youngest, so it can hit one whose turn has been decided.
     return turns.filter(({ sequence }) => sequence.runs);
+  }
+
+  /** How many of so many sequences are in one step, so that the steps that are computed at a time are alike. */
+  private shareOf(sequences: number): number {
+    return Math.ceil(sequences / this.concurrentSteps);
   }
 
   /** Outputs of a step that are left where each sequence that runs, or may be let in yet, has one. */
@@ -405,6 +460,21 @@ export class Scheduler {
     for (const sequence of this.sequences()) this.outcomes.conclude(sequence, known);
     this.notice();
   }
+}
+
+/** A step that the device was given. */
+interface StepBegun {
+  readonly turns: readonly Turn[];
+  /** When that was, and how long after the result of the one before, where none was under way. */
+  readonly start: number;
+  readonly gapMilliseconds?: number;
+  readonly result?: Promise<StepResult>;
+}
+
+/** A step that is over, if anybody took part in it: how long it took, and when it ended. */
+interface StepTaken {
+  readonly tookPart: boolean;
+  readonly time?: { readonly milliseconds: number; readonly end: number };
 }
 
 /** Rows of a step. */

@@ -6,7 +6,10 @@ import type { PageMover, SlotMover } from "./page_moves.ts";
 import type { StepReport } from "./report.ts";
 import type { RowTimes } from "./row_times.ts";
 
-/** What a scheduler needs of a device. */
+/**
+ * What a scheduler needs of a device. It may be asked for something while it still does what was asked for before;
+ * what is asked for later finds all that was written to pages and slots before it.
+ */
 export interface SchedulerDevice extends PageMover, SlotMover {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
 }
@@ -21,6 +24,11 @@ export interface SchedulerOptions {
   readonly stepTokens: number;
   /** Outputs of one step at most; those that sequences do not need are for guesses. Default: none are. */
   readonly stepOutputs?: number;
+  /**
+   * Steps that are computed at a time, each of other sequences: as many as the device has stages, so that none of them
+   * waits for another. Default 1.
+   */
+  readonly concurrentSteps?: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
   /** The numbers of tokens, rising, that the device computes at a time; default any. */
@@ -36,7 +44,7 @@ export interface SchedulerOptions {
   readonly hostStates?: HostPages;
   /** Where pages of prefixes outlive this scheduler. */
   readonly disk?: DiskPages;
-  /** Runs what needs the device when nobody else uses it; default: nobody else does. */
+  /** Runs what needs the device when nobody else uses it, but other steps; default: nobody else does. */
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
   /**
    * Waits between steps where the device is to rest. It is told how long the last step took and what has gone since

@@ -94,6 +94,8 @@ export class Sequence {
    * as a state is taken in with all guesses or none.
    */
   uncomputed = 0;
+  /** Whether it takes part in a step that is not over, also where it runs no more: none is begun with it meanwhile. */
+  inStep = false;
   /** Its pages in host memory, and its state there, while it has given way to others. */
   saved?: SavedPages;
   savedState?: SavedPages;
