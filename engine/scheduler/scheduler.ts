@@ -11,7 +11,8 @@ import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { States } from "./states.ts";
-import { stepOf, type Turn, turnOf } from "./turn.ts";
+import { StepPlanner } from "./step_planner.ts";
+import { stepOf, type Turn } from "./turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
@@ -43,16 +44,16 @@ export class Scheduler {
 
   private readonly roster: Roster;
   private readonly moves: PageMoves;
-  private readonly states?: States;
   private readonly deliveries: Deliveries;
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
+  private readonly planner: StepPlanner;
   private readonly now: () => number;
   /** How many steps are computed at a time, and the loops that each run one step after the other. */
   private readonly concurrentSteps: number;
   private readonly loops: (Promise<void> | undefined)[];
   /** Steps that the device has been given and has not answered. */
-  private stepsUnderWay = 0;
+  private readonly underWay = new Set<StepUnderWay>();
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
@@ -70,7 +71,7 @@ export class Scheduler {
     const { counts } = this;
     const { slots } = pageManager;
     const moves = this.moves = new PageMoves(device);
-    const states = this.states = slots &&
+    const states = slots &&
       new States(pageManager, slots, moves, options.hostStates);
     const fetches = disk?.fetches;
     this.roster = new Roster(
@@ -97,6 +98,15 @@ export class Scheduler {
     this.now = options.now ?? (() => performance.now());
     this.concurrentSteps = options.concurrentSteps ?? 1;
     this.loops = new Array(this.concurrentSteps).fill(undefined);
+    this.planner = new StepPlanner(
+      this.roster,
+      this.chunks,
+      options,
+      states,
+      () => this.underWay.size,
+      (sequence, error) => this.end(sequence, error),
+      this.now,
+    );
     pageManager.onRelease = () => this.notice();
     if (slots) slots.onRelease = () => this.notice();
     disk?.serve({
@@ -190,10 +200,10 @@ export class Scheduler {
         this.fail(error);
       }
       this.deliveries.deliver();
-      if (this.stepsUnderWay === 0) this.lastResult = undefined;
-      if (this.roster.waiting.length + this.stepsUnderWay > 0) await this.change(seen.changes);
+      if (this.underWay.size === 0) this.lastResult = undefined;
+      if (this.roster.waiting.length + this.underWay.size > 0) await this.change(seen.changes);
     }
-    if (this.stepsUnderWay === 0) this.lastResult = undefined;
+    if (this.underWay.size === 0) this.lastResult = undefined;
     this.loops[loop] = undefined;
   }
 
@@ -216,11 +226,11 @@ export class Scheduler {
   private async step(seen: { changes: number }): Promise<StepTaken> {
     const deciding = this.decided.then(() => this.begin(seen));
     this.decided = deciding.catch(() => {});
-    const { turns, start, gapMilliseconds, result } = await deciding;
-    if (result === undefined) return { tookPart: turns.length > 0 };
+    const { turns, step } = await deciding;
+    if (step === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {
-      ({ outputs } = await result);
+      ({ outputs } = await step.result);
     } catch (error) {
       if (isDeviceLoss(error)) throw error;
       // Whatever was wrong with it, the others had no part in it.
@@ -229,51 +239,55 @@ export class Scheduler {
       }
       return { tookPart: true };
     } finally {
-      this.stepsUnderWay--;
+      this.underWay.delete(step);
       for (const { sequence } of turns) sequence.inStep = false;
       if (this.concurrentSteps > 1) this.notice();
     }
     const end = this.lastResult = this.now();
-    const milliseconds = end - start;
+    const milliseconds = end - step.start;
     this.outcomes.take(turns, outputs);
-    this.report(turns, milliseconds, gapMilliseconds);
+    this.report(turns, milliseconds, step);
     return { tookPart: true, time: { milliseconds, end } };
   }
 
   /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
   private async begin(seen: { changes: number }): Promise<StepBegun> {
-    const scheduled = this.schedule();
+    const scheduled = this.planner.plan();
     // What was given back in deciding that helps nobody.
     seen.changes = this.changes;
     for (const { sequence } of scheduled) sequence.inStep = true;
     let turns = scheduled;
-    let result: StepBegun["result"];
-    let start = 0;
-    let gapMilliseconds: number | undefined;
+    let step: StepUnderWay | undefined;
     try {
       if (!this.moves.isEmpty) turns = await this.movePages(turns);
       const moved = turns;
       const parts = moved.map((turn) => this.partOf(turn));
       turns = moved.filter((_, i) => parts[i] !== undefined);
-      if (turns.length === 0) return { turns: moved, start };
-      start = this.now();
-      gapMilliseconds = this.stepsUnderWay > 0
-        ? undefined
-        : this.lastResult && start - this.lastResult;
-      result = this.give(parts.filter((part) => part !== undefined));
-      // It is waited for later.
-      result.catch(() => {});
-      this.stepsUnderWay++;
+      if (turns.length === 0) return { turns: moved };
+      step = this.give(turns, parts.filter((part) => part !== undefined));
     } finally {
-      const taken = result === undefined ? [] : turns;
+      const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) turn.sequence.inStep = false;
     }
     this.deliveries.deliver();
-    return { turns, start, gapMilliseconds, result };
+    return { turns, step };
   }
-  /** Gives the device a step at once; whatever is wrong with it, the promise says. */
-  private async give(parts: readonly StepSequence[]): Promise<StepResult> {
-    return await this.device.step(parts);
+  /** Gives the device a step; whatever is wrong with it, its result says. */
+  private give(turns: readonly Turn[], parts: readonly StepSequence[]): StepUnderWay {
+    const others = [...this.underWay];
+    const start = this.now();
+    const gapMilliseconds = others.length > 0
+      ? undefined
+      : this.lastResult && start - this.lastResult;
+    const hasPrompts = turns.some(({ draws }) => !draws);
+    const result = (async () => await this.device.step(parts))();
+    // It is waited for later.
+    result.catch(() => {});
+    const besidePrompts = others.some((other) => other.hasPrompts);
+    const step = { start, gapMilliseconds, hasPrompts, besidePrompts, result };
+    if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
+    this.underWay.add(step);
+    return step;
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
@@ -286,7 +300,7 @@ export class Scheduler {
     }
   }
 
-  /** Moves pages as {@link schedule} has decided; gives the turns that are still possible. */
+  /** Moves pages as was decided with them; gives the turns that are still possible. */
   private async movePages(turns: readonly Turn[]): Promise<Turn[]> {
     const moving = this.moves.run();
     this.deliveries.deliver();
@@ -297,137 +311,10 @@ export class Scheduler {
     return possible;
   }
 
-  /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
-  private schedule(): Turn[] {
-    const { stepTokens, maxRunning } = this.options;
-    const { running, waiting } = this.roster;
-    const everybody = Math.min(running.length + waiting.length, maxRunning);
-    const decoding = this.scheduleDecoding();
-    let budget = stepTokens;
-    const delaysOthers = this.stepsUnderWay > 0 && running.some((one) => one.drawsNext);
-    if (decoding.length > 0 || delaysOthers) {
-      const rows = rowsOf(decoding);
-      budget = Math.min(this.chunks.tokens, stepTokens - rows);
-    }
-    const places = this.shareOf(everybody) - decoding.length;
-    const chunks: Turn[] = [];
-    let spare = this.spareOutputs(decoding);
-    const take = (sequence: Sequence) => {
-      const most = Math.min(budget, sequence.mostRows(1 + spare));
-      const turn = turnOf(sequence, this.states?.cut(sequence, most) ?? most);
-      if (turn.count === 0 || !this.roster.reserve(sequence, turn.count, false)) return;
-      chunks.push(turn);
-      budget -= turn.count;
-      spare -= Math.max(0, turn.outputs - 1);
-    };
-    for (const sequence of this.roster.running) {
-      if (!sequence.drawsNext && !sequence.inStep && chunks.length < places) take(sequence);
-    }
-    while (budget > 0 && chunks.length < places) {
-      const sequence = this.roster.admit(this.now());
-      if (sequence === undefined) break;
-      take(sequence);
-    }
-    if (decoding.length + chunks.length + this.stepsUnderWay === 0 && running.length > 0) {
-      // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
-      const [oldest] = this.roster.running;
-      const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
-      const turn = turnOf(oldest, this.states?.cut(oldest, most) ?? most);
-      if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
-    }
-    if (chunks.length === 0) return decoding;
-    // A device takes decode rows first.
-    return [
-      ...decoding,
-      ...chunks.filter((one) => one.decode),
-      ...chunks.filter((one) => !one.decode),
-    ];
-  }
-
-  /** The turns of those that draw a token in every step. */
-  private scheduleDecoding(): Turn[] {
-    const turns: Turn[] = [];
-    const { running } = this.roster;
-    const drawing = running.filter((one) => one.drawsNext && !one.inStep)
-      .slice(0, this.shareOf(running.length));
-    const proposed = this.propose(drawing);
-    // What is certain or repeated leaves a row to each of those that come after it.
-    let rows = this.extraRows(drawing, proposed);
-    for (const sequence of drawing) {
-      if (!sequence.runs) continue;
-      const more = Math.min(sequence.uncomputed, rows);
-      rows -= more;
-      if (this.roster.reserve(sequence, 1 + more)) turns.push(turnOf(sequence, 1 + more));
-    }
-    for (const [i, { sequence, count, outputs }] of turns.entries()) {
-      if (rows <= 0) break;
-      if (outputs === 0 || !sequence.runs) continue;
-      const guesses = (proposed.get(sequence) ?? []).slice(0, rows);
-      if (guesses.length === 0) continue;
-      if (!this.roster.reserve(sequence, sequence.left + guesses.length, false, true)) continue;
-      turns[i] = turnOf(sequence, count, guesses);
-      rows -= guesses.length;
-    }
-    // Giving way is for the youngest, so it can hit one whose turn has been decided.
-    return turns.filter(({ sequence }) => sequence.runs);
-  }
-
-  /** How many of so many sequences are in one step, so that the steps that are computed at a time are alike. */
-  private shareOf(sequences: number): number {
-    return Math.ceil(sequences / this.concurrentSteps);
-  }
-
-  /** Outputs of a step that are left where each sequence that runs, or may be let in yet, has one. */
-  private spareOutputs(turns: readonly Turn[]): number {
-    const { stepOutputs = 0, maxRunning } = this.options;
-    const { running, waiting } = this.roster;
-    const others = waiting.length > 0 ? maxRunning : running.length;
-    const guesses = turns.reduce((sum, { guesses }) => sum + guesses.length, 0);
-    return Math.max(0, stepOutputs - others - guesses);
-  }
-
-  /** What each of them may be going to draw, as many tokens together as a step has outputs to spare. */
-  private propose(drawing: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
-    const proposed = new Map<Sequence, readonly number[]>();
-    let room = this.spareOutputs([]);
-    for (const sequence of drawing) {
-      if (room <= 0) break;
-      const guesses = this.guessesOf(sequence, room);
-      room -= guesses.length;
-      proposed.set(sequence, guesses);
-    }
-    return proposed;
-  }
-
-  /** Rows of the next step beside one of each sequence: all that there are to compute, or those that are worth it. */
-  private extraRows(
-    drawing: readonly Sequence[],
-    proposed: ReadonlyMap<Sequence, readonly number[]>,
-  ): number {
-    const least = drawing.length;
-    const uncomputed = drawing.reduce((sum, one) => sum + one.uncomputed, 0);
-    const guesses = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
-    const most = Math.min(this.options.stepTokens, least + uncomputed + guesses);
-    if (most <= least) return 0;
-    return (this.options.rowTimes?.best(least, most) ?? most) - least;
-  }
-
-  /** At most so many guesses of what a sequence draws. */
-  private guessesOf(sequence: Sequence, room: number): readonly number[] {
-    const most = Math.min(room, sequence.maxTokens - sequence.drawn - 1);
-    if (sequence.guess === undefined || most < 1) return [];
-    try {
-      return sequence.guess(sequence.tokens, most).slice(0, most);
-    } catch (error) {
-      this.end(sequence, asM40Error(error));
-      return [];
-    }
-  }
-
   private report(
     turns: readonly Turn[],
     milliseconds: number,
-    gapMilliseconds: number | undefined,
+    { gapMilliseconds, besidePrompts }: StepUnderWay,
   ): void {
     let tokens = 0;
     let decodeTokens = 0;
@@ -437,8 +324,11 @@ export class Scheduler {
     }
     const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
     this.counts.steps++;
-    this.chunks.observe(report);
-    if (report.promptTokens === 0) this.options.rowTimes?.observe(decodeTokens, milliseconds);
+    // A step that waited for another's prompts says nothing of what its rows take.
+    if (report.promptTokens > 0 || !besidePrompts) this.chunks.observe(report);
+    if (report.promptTokens === 0 && !besidePrompts) {
+      this.options.rowTimes?.observe(decodeTokens, milliseconds);
+    }
     this.options.disk?.observe(report);
     try {
       this.options.onStep?.({ ...report, gapMilliseconds });
@@ -462,22 +352,25 @@ export class Scheduler {
   }
 }
 
-/** A step that the device was given. */
-interface StepBegun {
-  readonly turns: readonly Turn[];
-  /** When that was, and how long after the result of the one before, where none was under way. */
+/** A step that the device was given and has not answered. */
+interface StepUnderWay {
+  /** When it was given, and how long after the result of the one before, where no other was under way. */
   readonly start: number;
   readonly gapMilliseconds?: number;
-  readonly result?: Promise<StepResult>;
+  /** Whether some of it are prompts, and whether there were prompts in another one meanwhile. */
+  readonly hasPrompts: boolean;
+  besidePrompts: boolean;
+  readonly result: Promise<StepResult>;
+}
+
+/** Who was to take part in a step, and the step, where somebody does. */
+interface StepBegun {
+  readonly turns: readonly Turn[];
+  readonly step?: StepUnderWay;
 }
 
 /** A step that is over, if anybody took part in it: how long it took, and when it ended. */
 interface StepTaken {
   readonly tookPart: boolean;
   readonly time?: { readonly milliseconds: number; readonly end: number };
-}
-
-/** Rows of a step. */
-function rowsOf(turns: readonly Turn[]): number {
-  return turns.reduce((sum, { count, guesses }) => sum + count + guesses.length, 0);
 }
