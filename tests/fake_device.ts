@@ -76,7 +76,11 @@ export class FakeDevice implements SchedulerDevice {
   besideOthers = 0;
   /** How much longer a step takes than the one before it, in microtasks. */
   delay = () => 0;
-  private underWay = 0;
+  /** Parts of prompts that began while the part before was under way. */
+  parts = 0;
+  private underWay: (readonly StepSequence[])[] = [];
+  /** The pages of those of whom a part of a step failed. */
+  private readonly spoiled = new WeakSet<StepSequence["pages"]>();
   private last: Promise<unknown> = Promise.resolve();
   /** Called in the middle of every step. */
   during = () => {};
@@ -101,12 +105,15 @@ export class FakeDevice implements SchedulerDevice {
     this.check(sequences);
     const { concurrentSteps = 1 } = this.options;
     if (concurrentSteps === 1) return await this.run(sequences);
-    assert(this.underWay < concurrentSteps, "more steps than it may be given");
-    if (this.underWay++ > 0) this.besideOthers++;
+    assert(this.underWay.length < concurrentSteps, "more steps than it may be given");
+    if (this.underWay.length > 0) this.besideOthers++;
+    const others = this.underWay.flat();
+    for (const { pages } of sequences) if (others.some((one) => one.pages === pages)) this.parts++;
+    this.underWay.push(sequences);
     try {
       return await this.inTurn(() => this.run(sequences));
     } finally {
-      this.underWay--;
+      this.underWay = this.underWay.filter((one) => one !== sequences);
     }
   }
 
@@ -125,19 +132,26 @@ export class FakeDevice implements SchedulerDevice {
     try {
       this.fault("step", sequences);
     } catch (error) {
-      for (const { pages, position, tokens, states } of sequences) {
-        if (states !== undefined) this.spoilSlots([states.to]);
-        for (const own of pages) {
-          for (let i = 0; i < tokens.length; i++) {
-            this.bits[this.slot(own, position + i)] = SPOILED;
-            this.hashes[this.slot(own, position + i)] = SPOILED;
-          }
-        }
-      }
+      for (const sequence of sequences) this.spoilPart(sequence);
       throw error;
     }
     this.steps++;
-    return { outputs: sequences.flatMap((sequence) => this.compute(sequence)) };
+    const compute = (sequence: StepSequence) =>
+      this.spoiled.has(sequence.pages) ? this.spoilPart(sequence) : this.compute(sequence);
+    return { outputs: sequences.flatMap(compute) };
+  }
+
+  /** A sequence's part of a step fails, and so does what comes after it in steps that have begun: nobody wants it. */
+  private spoilPart({ pages, position, tokens, outputs, states }: StepSequence): StepOutput[] {
+    this.spoiled.add(pages);
+    if (states !== undefined) this.spoilSlots([states.to]);
+    for (const own of pages) {
+      for (let i = 0; i < tokens.length; i++) {
+        this.bits[this.slot(own, position + i)] = SPOILED;
+        this.hashes[this.slot(own, position + i)] = SPOILED;
+      }
+    }
+    return outputs.map(() => ({ status: "not_finite" }));
   }
 
   private check(sequences: readonly StepSequence[]): void {

@@ -52,6 +52,8 @@ export const EVENTS = {
   certainTokens: 0,
   /** Steps that were begun while others were under way. */
   besideOthers: 0,
+  /** Parts of prompts that began while the part before was under way. */
+  parts: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -263,7 +265,7 @@ export class Life {
       saveMemory: memory(1),
       fetchStateMemory: new Uint8Array(SLOT_BYTES),
       saveStateMemory: new Uint8Array(SLOT_BYTES),
-      withDevice: (work) => this.withDevice(work),
+      withDevice: (work) => this.lock.run(work),
       now: () => 0,
     });
     const { fetches } = disk;
@@ -310,7 +312,7 @@ export class Life {
     });
   }
 
-  /** Where a device takes several steps at a time, it does in turn what it is asked. */
+  /** Runs a step: beside others, where the device takes several at a time. */
   private withDevice<T>(work: () => Promise<T>): Promise<T> {
     const { lock } = this;
     return this.shape.concurrentSteps === undefined ? lock.run(work) : lock.share(work);
@@ -603,6 +605,8 @@ export class Life {
     for (let i = 0; i < 1000 && scheduler.status().running + scheduler.status().waiting > 0; i++) {
       await within(scheduler.idle(), "it waits for ever, or starts again and again");
     }
+    // The last step may be one of nobody who is left.
+    await within(scheduler.idle(), "it waits for ever, or starts again and again");
     // The last of the others gives its pages back.
     for (let i = 0; i < 10; i++) await this.lock.settle();
     // Pages are still being written, or it is killed.
@@ -610,7 +614,7 @@ export class Life {
     else await this.disk?.close(0);
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens, certainTokens, restedMs } = scheduler.counts;
-    const { steps, multiRows, guesses, otherSlots, besideOthers } = this.device;
+    const { steps, multiRows, guesses, otherSlots, besideOthers, parts } = this.device;
     const sums = {
       preemptions,
       recomputations,
@@ -622,6 +626,7 @@ export class Life {
       guesses,
       otherSlots,
       besideOthers,
+      parts,
     };
     const withStates = this.shape.slots === undefined ? {} : {
       stateLives: 1,

@@ -77,11 +77,17 @@ function schedulerOf(device: StagedDevice, concurrentSteps: number): Scheduler {
   });
 }
 
-/** Simulated milliseconds that so many streams of so many tokens take. */
-async function timeOf(streams: number, tokens: number, concurrentSteps: number): Promise<number> {
+/** Simulated milliseconds that so many streams of so many tokens take after prompts. */
+async function timeOf(
+  streams: number,
+  tokens: number,
+  concurrentSteps: number,
+  promptTokens = 4,
+): Promise<number> {
   const device = new StagedDevice(2);
   const scheduler = schedulerOf(device, concurrentSteps);
-  scheduler.add(...Array.from({ length: streams }, (_, i) => sequence(4, tokens, 100 * i)));
+  const all = Array.from({ length: streams }, (_, i) => sequence(promptTokens, tokens, 9000 * i));
+  scheduler.add(...all);
   await scheduler.idle();
   return device.now - 1000;
 }
@@ -92,6 +98,11 @@ Deno.test("two stages compute the steps of two halves of the streams at a time; 
   assertEquals(await timeOf(1, 60, 2), await timeOf(1, 60, 1));
 });
 
+Deno.test("the parts of one long prompt are computed in two stages at a time", async () => {
+  const [alone, together] = [await timeOf(1, 1, 1, 8192), await timeOf(1, 1, 2, 8192)];
+  assert(together < 0.55 * alone, `${together} ms, and ${alone} one part after the other`);
+});
+
 Deno.test("when streams of one half end, those of the other are shared out anew", async () => {
   const device = new StagedDevice(2);
   const scheduler = schedulerOf(device, 2);
@@ -99,7 +110,7 @@ Deno.test("when streams of one half end, those of the other are shared out anew"
   scheduler.add(...streams);
   let cancelled: number | undefined;
   device.after = (steps) => {
-    const mates = streams.filter(({ inStep }) => inStep);
+    const mates = streams.filter(({ stepsUnderWay }) => stepsUnderWay > 0);
     assert(mates.length <= 8);
     if (steps === 40) {
       streams.slice(0, 3).forEach((stream) => scheduler.cancel(stream));

@@ -1,5 +1,5 @@
 import type { StepOutput } from "../device/step_result.ts";
-import { asM40Error } from "../errors.ts";
+import { asM40Error, M40Error } from "../errors.ts";
 import type { Deliveries } from "./deliveries.ts";
 import type { SchedulerCounts } from "./report.ts";
 import type { Roster } from "./roster.ts";
@@ -40,7 +40,11 @@ export class Outcomes {
    * each guess that was right. The others are forgotten. Its outputs are those from `first` on.
    */
   private takeTurn(turn: Turn, outputs: readonly StepOutput[], first: number): void {
-    const { sequence, count, guesses } = turn;
+    const { sequence, position, count, guesses } = turn;
+    if (position !== sequence.computed) {
+      const problem = `a step gave tokens from ${position} on, after ${sequence.computed}`;
+      return this.conclude(sequence, new M40Error("internal", problem));
+    }
     if (sequence.drawn === 0) this.counts.promptTokens += count;
     if (sequence.hidden !== undefined) return this.takeHidden(turn, outputs, first);
     const failed = turn.outputs > 0 && outputs[first].status !== "ok";

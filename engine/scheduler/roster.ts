@@ -71,7 +71,7 @@ export class Roster {
     if (this.runningSequences.length >= this.maxRunning) return undefined;
     for (const sequence of this.waitingSequences) {
       const { leader, saved } = sequence;
-      if (sequence.inStep) continue;
+      if (sequence.stepsUnderWay > 0) continue;
       const ready = leader === undefined || leader.drawn > 0 || leader.state === "finished";
       if (!ready || this.fetches?.isFetching(sequence)) continue;
       const outcome = saved ? this.bringBack(sequence) : this.takeOver(sequence);
@@ -198,8 +198,8 @@ export class Roster {
       if (!force || !this.makeRoom(sequence)) return false;
     }
     const { pageTokens } = this.pageManager;
-    const end = Math.ceil((sequence.computed + count) / pageTokens);
-    const first = Math.floor(sequence.computed / pageTokens);
+    const end = Math.ceil((sequence.begun + count) / pageTokens);
+    const first = Math.floor(sequence.begun / pageTokens);
     const shared: { readonly pages: number[]; readonly index: number }[] = [];
     let needed = 0;
     for (const pages of sequence.pages) {
@@ -246,7 +246,7 @@ export class Roster {
     const { host, states } = this;
     // A step that is not over overwrites its state.
     const keeps = sequence.computed > 0 &&
-      (states === undefined || !sequence.inStep || sequence.nextSlot !== undefined);
+      (states === undefined || sequence.stepsUnderWay === 0 || sequence.nextSlot !== undefined);
     const needed = this.pageManager.layout.needed(sequence.pages, sequence.computed);
     sequence.saved = keeps ? host?.allocate(needed.length) : undefined;
     if (sequence.saved && states?.save(sequence) === false) this.dropSaved(sequence);
@@ -276,6 +276,7 @@ export class Roster {
     remove(this.runningSequences, sequence);
     insert(this.waitingSequences, sequence);
     sequence.become("preempted");
+    sequence.underWay = 0;
     this.releasePages(sequence);
   }
 

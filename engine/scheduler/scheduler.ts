@@ -12,7 +12,7 @@ import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { States } from "./states.ts";
 import { StepPlanner } from "./step_planner.ts";
-import { stepOf, type Turn } from "./turn.ts";
+import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
@@ -240,7 +240,7 @@ export class Scheduler {
       return { tookPart: true };
     } finally {
       this.underWay.delete(step);
-      for (const { sequence } of turns) sequence.inStep = false;
+      for (const turn of turns) endTurn(turn);
       if (this.concurrentSteps > 1) this.notice();
     }
     const end = this.lastResult = this.now();
@@ -255,7 +255,7 @@ export class Scheduler {
     const scheduled = this.planner.plan();
     // What was given back in deciding that helps nobody.
     seen.changes = this.changes;
-    for (const { sequence } of scheduled) sequence.inStep = true;
+    for (const turn of scheduled) beginTurn(turn);
     let turns = scheduled;
     let step: StepUnderWay | undefined;
     try {
@@ -267,7 +267,7 @@ export class Scheduler {
       step = this.give(turns, parts.filter((part) => part !== undefined));
     } finally {
       const taken = step === undefined ? [] : turns;
-      for (const turn of scheduled) if (!taken.includes(turn)) turn.sequence.inStep = false;
+      for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
     }
     this.deliveries.deliver();
     return { turns, step };

@@ -44,7 +44,11 @@ export interface SchedulerOptions {
   readonly hostStates?: HostPages;
   /** Where pages of prefixes outlive this scheduler. */
   readonly disk?: DiskPages;
-  /** Runs what needs the device when nobody else uses it, but other steps; default: nobody else does. */
+  /**
+   * Runs a step when nobody uses the device but other steps; default: nobody else does. Whoever else uses it, and whoever
+   * writes to pages, must be alone: those that a step was decided to give up are anybody's at once, and may yet have to
+   * be saved.
+   */
   readonly withDevice?: <T>(work: () => Promise<T>) => Promise<T>;
   /**
    * Waits between steps where the device is to rest. It is told how long the last step took and what has gone since

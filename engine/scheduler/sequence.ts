@@ -94,8 +94,10 @@ export class Sequence {
    * as a state is taken in with all guesses or none.
    */
   uncomputed = 0;
-  /** Whether it takes part in a step that is not over, also where it runs no more: none is begun with it meanwhile. */
-  inStep = false;
+  /** How many steps that are not over it takes part in, also where it runs no more. */
+  stepsUnderWay = 0;
+  /** How many tokens those compute, as far as it has not given way meanwhile: its next part comes after them. */
+  underWay = 0;
   /** Its pages in host memory, and its state there, while it has given way to others. */
   saved?: SavedPages;
   savedState?: SavedPages;
@@ -155,9 +157,24 @@ export class Sequence {
     return this.prompt.length + this.maxTokens;
   }
 
-  /** Tokens that are not computed yet: one while it decodes, more where some are computed again. */
+  /** How many of the tokens are computed, or will be by steps that have begun. */
+  get begun(): number {
+    return this.computed + this.underWay;
+  }
+
+  /** Tokens that no step has begun to compute: one while it decodes, more where some are computed again. */
   get left(): number {
-    return this.tokens.length - this.computed;
+    return this.tokens.length - this.begun;
+  }
+
+  /**
+   * Whether another step may begin with it: with parts of a prompt also while the ones before are computed, but where
+   * what it keeps follows from how those went.
+   */
+  get canBegin(): boolean {
+    if (this.stepsUnderWay === 0) return true;
+    return this.current === "prefilling" && this.underWay > 0 && this.left > 0 &&
+      this.hidden === undefined && this.slot === undefined && this.nextSlot === undefined;
   }
 
   /** Whether it must compute all of its prompt itself. */
@@ -179,7 +196,8 @@ export class Sequence {
 
   /** Whether it draws a token in each step: all but the last one drawn and those beside it are computed. */
   get drawsNext(): boolean {
-    return this.current === "decoding" && this.left === 1 + this.uncomputed;
+    return this.current === "decoding" &&
+      this.tokens.length - this.computed === 1 + this.uncomputed;
   }
 
   /**
@@ -188,13 +206,13 @@ export class Sequence {
    * sequence that had decoded it: so each token's K and V have the same bits as before.
    */
   nextRows(): Rows {
-    const { computed, prompt } = this;
-    if (computed >= prompt.length) return { count: this.left, decode: true };
+    const { begun, prompt } = this;
+    if (begun >= prompt.length) return { count: this.left, decode: true };
     for (const { start, end } of this.decodedParts) {
-      if (computed < start) return { count: start - computed, decode: false };
-      if (computed < end) return { count: end - computed, decode: true };
+      if (begun < start) return { count: start - begun, decode: false };
+      if (begun < end) return { count: end - begun, decode: true };
     }
-    return { count: prompt.length - computed, decode: false };
+    return { count: prompt.length - begun, decode: false };
   }
 
   /** How many of a page's tokens, those from `start` to `end`, are prompt rows; the rest follow them. */
@@ -219,6 +237,7 @@ export class Sequence {
   /** What was computed of it is lost: it is computed again, in the same way. */
   forgetComputed(): void {
     this.computed = 0;
+    this.underWay = 0;
     this.uncomputed = 0;
     this.prefixes = [];
     this.match = undefined;

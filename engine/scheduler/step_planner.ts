@@ -56,7 +56,7 @@ export class StepPlanner {
       spare -= Math.max(0, turn.outputs - 1);
     };
     for (const sequence of this.roster.running) {
-      if (!sequence.drawsNext && !sequence.inStep && chunks.length < places) take(sequence);
+      if (!sequence.drawsNext && sequence.canBegin && chunks.length < places) take(sequence);
     }
     while (budget > 0 && chunks.length < places) {
       const sequence = this.roster.admit(this.now());
@@ -83,7 +83,7 @@ export class StepPlanner {
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
     const { running } = this.roster;
-    const drawing = running.filter((one) => one.drawsNext && !one.inStep)
+    const drawing = running.filter((one) => one.drawsNext && one.canBegin)
       .slice(0, this.shareOf(running.length));
     const proposed = this.propose(drawing);
     // What is certain or repeated leaves a row to each of those that come after it.

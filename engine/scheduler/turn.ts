@@ -7,6 +7,8 @@ import { stepStates } from "./states.ts";
 /** One sequence's part in a step: the rows that are computed, all of one kind, and what they give. */
 export interface Turn {
   readonly sequence: Sequence;
+  /** The position of the first of its tokens. */
+  readonly position: number;
   /** Tokens that are computed, guesses not counted. */
   readonly count: number;
   /** Whether they are computed as decode rows; else as prompt rows. */
@@ -28,15 +30,29 @@ export function turnOf(sequence: Sequence, most: number, guesses: readonly numbe
   const count = Math.min(rows.count, most);
   const drawn = count === sequence.left ? 1 + guesses.length : 0;
   const outputs = sequence.hidden === undefined ? drawn : sequence.hiddenIn(count);
-  return { sequence, count, decode: rows.decode, draws: sequence.drawsNext, guesses, outputs };
+  const { begun: position, drawsNext: draws } = sequence;
+  return { sequence, position, count, decode: rows.decode, draws, guesses, outputs };
+}
+
+/** A step begins to compute a turn. */
+export function beginTurn({ sequence, count }: Turn): void {
+  sequence.stepsUnderWay++;
+  sequence.underWay += count;
+}
+
+/** The step is over, or came to nothing. */
+export function endTurn({ sequence, count }: Turn): void {
+  sequence.stepsUnderWay--;
+  // Who gave way meanwhile begins where its computed tokens end.
+  if (sequence.runs) sequence.underWay -= count;
 }
 
 /** A turn as the device takes it. */
 export function stepOf(turn: Turn): StepSequence {
-  const { sequence, count, decode, guesses, outputs } = turn;
-  const { computed, pages } = sequence;
-  const tokens = sequence.tokens.slice(computed, computed + count);
-  const step = { tokens, position: computed, pages, decode, states: stepStates(sequence) };
+  const { sequence, position, count, decode, guesses, outputs } = turn;
+  const { pages } = sequence;
+  const tokens = sequence.tokens.slice(position, position + count);
+  const step = { tokens, position, pages, decode, states: stepStates(sequence) };
   if (outputs === 0) return { ...step, outputs: NO_OUTPUTS };
   if (sequence.hidden !== undefined) {
     const row = (i: number) => ({ row: count - outputs + i, kind: "hidden" as const });
