@@ -1,6 +1,6 @@
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import { M40Error } from "../engine/errors.ts";
-import type { Engine, EngineOptions, KvType } from "../engine/mod.ts";
+import type { Engine, EngineOptions, Executor, KvType } from "../engine/mod.ts";
 import { recordDefaults, resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { systemReason } from "../engine/system_error.ts";
@@ -57,6 +57,11 @@ export const MODEL_OPTIONS = {
     "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
+  executor: option(
+    choice<Executor>("auto", "launches", "graphs"),
+    "What steps that decode are run by on a GPU: launches, or CUDA graphs of them; auto measures which is faster",
+    { default: "auto" },
+  ),
   ...TOKENIZER_OPTIONS,
   ...DEVICE_OPTIONS,
 };
@@ -119,6 +124,7 @@ export type ExtraOptions = Omit<
   | "contextTokens"
   | "threads"
   | "kvType"
+  | "executor"
   | "chatTemplate"
   | "preTokenizer"
   | "onWarning"
@@ -160,6 +166,7 @@ export async function loadStored(
     contextTokens: options.ctx,
     threads: options.threads,
     kvType: options["kv-type"],
+    executor: options.executor,
     preTokenizer: options["pre-tokenizer"],
     onWarning: sayWarning,
     chatTemplate: await chatTemplate(options["chat-template"]),

@@ -158,6 +158,7 @@ function describeDevice(device: DeviceObject | undefined): string {
     clock_khz,
     utilisation,
     rest_share,
+    executors = [],
   } = device;
   const { memory_bytes, memory_used_bytes } = device;
   const limit = power_limit_watts === undefined ? "" : ` of ${power_limit_watts.toFixed(0)}`;
@@ -176,8 +177,23 @@ function describeDevice(device: DeviceObject | undefined): string {
         : `at its limit: rests ${percent(rest_share)} of the time`,
     );
   }
+  for (const { executor, sequences } of executors) {
+    if (executor !== "auto") facts.push(`${executor} for ${ranges(sequences)} at once`);
+  }
   const state = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
   return `${printable(device.name)} (${printable(device.backend)})${state}\n`;
+}
+
+/** Rising numbers: "1 to 4, 8". */
+function ranges(numbers: readonly number[]): string {
+  const parts: [first: number, last: number][] = [];
+  for (const number of numbers) {
+    const part = parts[parts.length - 1];
+    if (part !== undefined && part[1] === number - 1) part[1] = number;
+    else parts.push([number, number]);
+  }
+  return parts.map(([first, last]) => first === last ? `${first}` : `${first} to ${last}`)
+    .join(", ");
 }
 
 function percent(share: number): string {

@@ -1,6 +1,6 @@
 import { createPacer, type Pacer } from "./pacer.ts";
 import type { ChatFormat } from "./chat/chat_format.ts";
-import type { Cache } from "./device/context.ts";
+import type { Cache, Executor } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { StepSize, StepWork } from "./program/work.ts";
@@ -11,6 +11,7 @@ import { M40Error } from "./errors.ts";
 import { createHostCache } from "./host_cache.ts";
 import { Evaluations, type PositionLogits } from "./evaluation.ts";
 import { Generation } from "./generation.ts";
+import { KnownExecutors } from "./known_executors.ts";
 import { type LoadedModel, loadModel, type ModelDevice } from "./loading.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
@@ -78,6 +79,7 @@ export class Engine {
   private readonly requests: RequestChecker;
   private readonly evaluations: Evaluations;
   private readonly state: StateReader;
+  private readonly knownExecutors: KnownExecutors;
   private readonly pacer?: Pacer;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
@@ -107,6 +109,10 @@ export class Engine {
     const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
     this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
     const scheduled = this.scheduled = scheduledDevice(loaded.program, loaded.cache);
+    const { lock } = this;
+    this.knownExecutors = new KnownExecutors(() =>
+      lock.share(() => scheduled.executors(plan.limits.n_sequences))
+    );
     this.disk = this.createDiskPages(scheduled);
     this.scheduler = this.createScheduler(scheduled);
     this.evaluations = new Evaluations(
@@ -298,6 +304,15 @@ export class Engine {
     this.assertOpen();
     const state = await this.state.read();
     return { ...state, memoryBytes: state.memoryBytes ?? this.device.memoryBytes };
+  }
+
+  /**
+   * What steps of 1, 2, ... sequences that decode are run by, as far as it is known: "auto" where it is not decided yet.
+   * Empty on the CPU, which has one way alone.
+   */
+  async executors(): Promise<readonly Executor[]> {
+    if (this.closing !== undefined || this.device.backend === "cpu") return [];
+    return await this.knownExecutors.read();
   }
 
   /** Resolves when nothing runs or waits. */

@@ -1,3 +1,4 @@
+import type { Executor } from "./device/context.ts";
 import type { KvType } from "./memory_plan.ts";
 import type { PaceLimits } from "./pace.ts";
 import { checkRange } from "./sampling/parameters.ts";
@@ -31,6 +32,8 @@ export interface EngineOptions {
   leastContextTokens?: number;
   /** CPU only: threads; absent is one a physical core. */
   threads?: number;
+  /** GPU only: what steps that decode are run by; default "auto", what is measured to be faster. */
+  executor?: Executor;
   /** How the KV cache holds its values; default "f16". */
   kvType?: KvType;
   /** Sequences that run at the same time; default 32 on a GPU, 4 on the CPU, fewer where their states are large. */

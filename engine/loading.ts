@@ -100,7 +100,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
   let context: Context | undefined;
   try {
     const info = library.device(index);
-    context = library.createContext({ device: index, threads });
+    context = library.createContext({ device: index, threads, executor: options.executor });
     const plan = planFor(context, source, info, serving, options);
     const chat = loadChat(gguf.metadata, tokenizer, options.chatTemplate, {
       contextTokens: plan.contextTokens,

@@ -1,4 +1,4 @@
-import type { DeviceState, Engine } from "../engine/mod.ts";
+import type { DeviceState, Engine, Executor } from "../engine/mod.ts";
 import type { MetricRegistry } from "./registry.ts";
 
 /** What the device is doing at the moment, in Prometheus's base units. What is not known is absent. */
@@ -26,19 +26,27 @@ const GAUGES: readonly [
   ],
 ];
 
-/** The device's own metrics: memory, temperature, power, clocks. */
+/** The device's own metrics: memory, temperature, power, clocks, and what runs steps on it. */
 export class DeviceMetrics {
   private state: DeviceState = {};
+  private executors: readonly Executor[] = [];
 
   constructor(registry: MetricRegistry) {
     for (const [name, help, value] of GAUGES) {
       registry.gauge([`m40_device_${name}`], help, () => value(this.state));
     }
+    registry.gauges(
+      "m40_decode_executors",
+      "Of how many numbers of sequences, from 1 to --parallel, the steps that decode are run by what; auto is not decided yet.",
+      "executor",
+      () => countsOf(this.executors),
+    );
   }
 
   /** Asks the driver; what is read afterwards is as new as that. Without an engine nothing is known. */
   async refresh(engine: Engine | undefined): Promise<void> {
     this.state = engine === undefined ? {} : await knownState(engine);
+    this.executors = await engine?.executors() ?? [];
   }
 }
 
@@ -49,6 +57,13 @@ export async function knownState(engine: Engine): Promise<DeviceState> {
   } catch {
     return {};
   }
+}
+
+function countsOf(executors: readonly Executor[]): Record<string, number> | undefined {
+  if (executors.length === 0) return undefined;
+  const counts: Record<string, number> = {};
+  for (const executor of executors) counts[executor] = (counts[executor] ?? 0) + 1;
+  return counts;
 }
 
 function hertz(khz: number | undefined): number | undefined {

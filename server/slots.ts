@@ -1,6 +1,6 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Engine, EngineStatus } from "../engine/mod.ts";
+import { type Engine, type EngineStatus, type Executor, EXECUTORS } from "../engine/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { bandwidthOf } from "../engine/pull/card.ts";
 import { knownState } from "./device_metrics.ts";
@@ -58,6 +58,13 @@ export const DeviceObject = z.strictObject({
   rest_share: z.number().optional().meta({
     description:
       "The share of the time in which it rests between steps, 0 to 1; absent where it has no limits.",
+  }),
+  executors: z.array(z.strictObject({
+    executor: z.enum(["auto", "launches", "graphs"]),
+    sequences: z.array(count()),
+  })).optional().meta({
+    description:
+      "What steps of so many sequences that decode are run by on a GPU; auto where it is not decided yet.",
   }),
 }).meta({ id: "Device", description: "The device as it is now; what is not known is absent." });
 export type DeviceObject = z.output<typeof DeviceObject>;
@@ -214,6 +221,15 @@ function diskCacheObject(states: readonly EngineStatus[]): SlotsObject["disk_cac
   };
 }
 
+/** Which numbers of sequences are run by what, of 1, 2, ... */
+function executorsObject(executors: readonly Executor[]): DeviceObject["executors"] {
+  if (executors.length === 0) return undefined;
+  return EXECUTORS.map((executor) => ({
+    executor,
+    sequences: executors.flatMap((one, i) => one === executor ? [i + 1] : []),
+  })).filter(({ sequences }) => sequences.length > 0);
+}
+
 async function deviceObject(engine: Engine): Promise<DeviceObject> {
   const device = await knownState(engine);
   return {
@@ -229,5 +245,6 @@ async function deviceObject(engine: Engine): Promise<DeviceObject> {
     memory_clock_khz: device.memoryClockKhz,
     utilisation: device.utilisation,
     rest_share: engine.status().restShare,
+    executors: executorsObject(await engine.executors()),
   };
 }

@@ -6,7 +6,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { asBytes } from "../engine/device/bytes.ts";
-import type { Arena, Cache, Context } from "../engine/device/context.ts";
+import type { Arena, Cache, Context, Executor } from "../engine/device/context.ts";
 import type { BufferDesc, CacheDesc, Limits } from "../engine/device/descriptions.ts";
 import { type Backend, KernelLibrary } from "../engine/device/library.ts";
 import { DeviceProgram } from "../engine/device/device_program.ts";
@@ -17,6 +17,15 @@ import { completed, type GivenOperation } from "./operations.ts";
 
 /** The library that these tests are run on. */
 export const BACKEND = (Deno.env.get("M40_TEST_BACKEND") ?? "cpu") as Backend;
+
+/** What steps are run by in all contexts of these tests, where M40_TEST_EXECUTOR says it ("launches", "graphs"). */
+const EXECUTOR = Deno.env.get("M40_TEST_EXECUTOR") as Executor | undefined;
+if (EXECUTOR) {
+  const { createContext } = KernelLibrary.prototype;
+  KernelLibrary.prototype.createContext = function (options = {}) {
+    return createContext.call(this, { ...options, executor: options.executor ?? EXECUTOR });
+  };
+}
 
 /**
  * Where M40_TEST_DIGEST names a file, it gets a line for every result that the tests of this process see: two
@@ -102,15 +111,17 @@ export class TestDevice {
     options: {
       threads?: number;
       instructionSet?: string;
+      executor?: Executor;
       arenaBytes?: number;
       /** The path of a library to take instead. */
       library?: string;
     } = {},
   ) {
     const { threads = 1, instructionSet, arenaBytes = 512 << 20, library } = options;
+    const { executor = EXECUTOR } = options;
     this.kernels = library ? KernelLibrary.open(library) : KernelLibrary.find(BACKEND);
     try {
-      this.context = this.kernels.createContext({ threads, instructionSet });
+      this.context = this.kernels.createContext({ threads, instructionSet, executor });
       this.arena = this.context.createArena(arenaBytes);
     } catch (error) {
       // Such as an instruction set that the processor lacks.

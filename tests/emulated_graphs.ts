@@ -35,7 +35,7 @@ async function decode(program: DeviceProgram, sequences: number, outputs: number
 }
 
 Deno.test("a graph reads and writes the slots of each step, not those of the step it was captured from", async () => {
-  const device = new TestDevice();
+  const device = new TestDevice({ executor: "graphs" });
   const cache = device.cache({ states: [1], slots: 4 });
   const weight = device.tensor([1, 0], 2);
   // Each token gives the input of the one before it.
@@ -61,7 +61,7 @@ Deno.test("a graph reads and writes the slots of each step, not those of the ste
 });
 
 Deno.test("graphs that were not used for long make room for those of new shapes", async () => {
-  const device = new TestDevice();
+  const device = new TestDevice({ executor: "graphs" });
   const program = device.program({
     ops: [{ kind: "add", a: 0, b: 0, output: 1, columns: 1 }],
     buffers: [tokenBuffer(1), tokenBuffer(1)],

@@ -110,21 +110,37 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     const out = new BigUint64Array(1);
     const place = asBytes(out);
     const context = (
-      options: Partial<{ device: number; n_threads: number; instruction_set: string }>,
+      options: Partial<StructOf<typeof CONTEXT_OPTIONS>>,
     ) =>
       answer((e) =>
         symbols.m40_context_create(
-          CONTEXT_OPTIONS.encode({ device: 0, n_threads: 1, instruction_set: "", ...options }),
+          CONTEXT_OPTIONS.encode({
+            device: 0,
+            n_threads: 1,
+            executor: 0,
+            instruction_set: "",
+            ...options,
+          }),
           place,
           e,
         )
       );
     assertAnswer(context({ device: 99 }), Status.invalidArgument, /device 99: /);
+    assertAnswer(
+      context({ executor: 3 }),
+      Status.invalidArgument,
+      /executor 3: wanted at most 2/,
+    );
     if (BACKEND === "cpu") {
       assertAnswer(
         context({ n_threads: 5000 }),
         Status.invalidArgument,
         /5000 threads: wanted at most 1024/,
+      );
+      assertAnswer(
+        context({ executor: 2 }),
+        Status.unsupported,
+        /graphs were asked for: the CPU has none, wanted launches or auto/,
       );
       assertAnswer(
         context({ instruction_set: "mmx" }),
@@ -134,7 +150,7 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
     }
     assertAnswer(
       answer((e) =>
-        symbols.m40_context_create(new Uint8Array(CONTEXT_OPTIONS.bytes).fill(65, 8), place, e)
+        symbols.m40_context_create(new Uint8Array(CONTEXT_OPTIONS.bytes).fill(65, 12), place, e)
       ),
       Status.invalidArgument,
       /instruction_set has no terminating zero/,

@@ -65,6 +65,11 @@ void hang() { hanging = true; }
 bool hangs() { return hanging; }
 void occupy() { busy_until = (Clock::now() + lateness()).time_since_epoch().count(); }
 
+void delay(const char* variable) {
+  const uint64_t microseconds = from_environment(variable, 0);
+  if (microseconds != 0) std::this_thread::sleep_for(std::chrono::microseconds(microseconds));
+}
+
 void wait_for_device(const char* function) {
   if (hangs()) {
     fprintf(stderr, "%s would wait for ever: the emulated device hangs\n", function);

@@ -5,6 +5,8 @@
 //   M40_EMULATION_MEMORY_BYTES=...      the device's memory
 //   M40_EMULATION_FAIL_AFTER=N          the N-th grid and all after it fail, as on a device that fell off its bus
 //   M40_EMULATION_LATE_MS=N             what is given to a stream is done so many milliseconds later, by the device's clock
+//   M40_EMULATION_LAUNCH_US=N           each grid that is launched by itself takes the device so many microseconds more
+//   M40_EMULATION_GRAPH_US=N            each graph does
 //   M40_EMULATION_HANG_IN=NAME          the next grid of a kernel with that in its name never ends, and nothing after it
 //                                       begins; what waits for it without a bound ends the process
 //   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
@@ -37,6 +39,8 @@ void refuse_launch(std::string reason);
 // Nothing that it was given ends from now on.
 void hang();
 bool hangs();
+// What it was given takes as much longer as the variable says, in microseconds.
+void delay(const char* variable);
 // It was given something: that is done when it is late no more.
 void occupy();
 // Of what waits for all that the device was given.

@@ -76,6 +76,7 @@ void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes
              block.x, block.y, block.z, shared_bytes);
     return refuse_launch(text);
   }
+  if (stream == nullptr || stream->capture == nullptr) delay("M40_EMULATION_LAUNCH_US");
   submit(stream, [=, thread = std::move(thread)] { return run(kernel, grid, block, shared_bytes, thread); });
 }
 
@@ -207,6 +208,7 @@ cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph
 
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
   n_graph_launches++;
+  delay("M40_EMULATION_GRAPH_US");
   for (const auto& work : executable->work) {
     const cudaError_t error = submit(stream, work);
     if (error != cudaSuccess) return error;

@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 12u
+#define M40_ABI_VERSION 13u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -202,9 +202,17 @@ typedef struct m40_arena m40_arena;
 typedef struct m40_cache m40_cache;
 typedef struct m40_program m40_program;
 
+// What steps that decode are run by. The bits of what they give are the same.
+enum {
+  M40_EXECUTOR_AUTO = 0,      // whatever is measured to be faster, for each number of rows
+  M40_EXECUTOR_LAUNCHES = 1,  // a launch for each operation; the CPU library's only one
+  M40_EXECUTOR_GRAPHS = 2,    // a CUDA graph of them, where the driver makes one, for steps that come up often
+};
+
 typedef struct m40_context_options {
   uint32_t device;
   uint32_t n_threads;            // CPU only; 0: one a physical core
+  uint32_t executor;             // M40_EXECUTOR_*
   char instruction_set[32];      // CPU only; "" takes the best there is, a name asks for that one
 } m40_context_options;
 
@@ -601,6 +609,8 @@ M40_API m40_status m40_program_bytes(m40_context* context, const m40_limits* lim
 // uses it) and places the program's memory.
 M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program, m40_error* error);
 M40_API void m40_program_destroy(m40_program* program);
+// What steps of 1, 2, ... n decode rows are run by; M40_EXECUTOR_AUTO where that is not decided yet.
+M40_API m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error);
 // A buffer's first n_bytes, for tests of single operations and for reading what a program computed.
 M40_API m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error);
 M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error);

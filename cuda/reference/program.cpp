@@ -132,6 +132,14 @@ extern "C" void m40_program_destroy(m40_program* program) {
   if (program != nullptr) m40::drop_program(program);
 }
 
+extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_alive(program);
+    if (n != 0) require(executors, "executors");
+    std::fill_n(executors, n, uint32_t{M40_EXECUTOR_LAUNCHES});
+  });
+}
+
 extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
     uint8_t* memory = m40::buffer_memory(program, buffer, data, n_bytes);

@@ -119,6 +119,7 @@ constexpr Function functions[] = {
           out<uint64_t>()),
     ENTRY(m40_program_create, "a program", kCalls, arena, in<m40_limits>(), cache, in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
           made(Handle::kProgram)),
+    ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32),
     ENTRY(m40_buffer_write, "a buffer", kCalls, program, number32, in<uint8_t>(3), number64),
     ENTRY(m40_buffer_read, "a buffer", kCalls, program, number32, out<uint8_t>(3), number64),
     ENTRY(m40_step, "a step", kCalls, program, in<uint8_t>(2), number64, out<m40_result>(4), number32, out<float>(6), number64),

@@ -15,6 +15,9 @@ inline bool is_vector(const m40_tensor_desc& desc) { return desc.rows == 1 && de
 // The caller's text ends within its field. name: the field's.
 void check_text(const char* text, uint64_t n_bytes, const char* name);
 
+// One of M40_EXECUTOR_*.
+void check_executor(uint32_t executor);
+
 // wanted_bytes are free in an arena (which is alive or not) of n_bytes. what: what they are for.
 void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what);
 

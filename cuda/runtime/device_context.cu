@@ -24,7 +24,8 @@ HostMemory::~HostMemory() { cudaFreeHost(data_); }
 
 }  // namespace m40::cuda
 
-m40_context::m40_context(uint32_t device_index) : device(device_index), uploader(new m40::cuda::Uploader(watch)) {
+m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
+    : device(device_index), executor(asked_executor), uploader(new m40::cuda::Uploader(watch)) {
   use();
   check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a context");
 }
@@ -61,8 +62,9 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
     require(options, "options");
     require(context, "context");
     m40::check_text(options->instruction_set, sizeof(options->instruction_set), "instruction_set");
+    m40::check_executor(options->executor);
     m40::cuda::check_usable(options->device);
-    *context = new m40_context(options->device);
+    *context = new m40_context(options->device, options->executor);
   });
 }
 

@@ -90,6 +90,7 @@ class HostMemory {
 
 class Uploader;
 class ProgramGraphs;
+class StepExecutors;
 struct StepProgress;
 
 }  // namespace m40::cuda
@@ -129,11 +130,12 @@ struct m40_program : m40::ProgramBase {
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in, plan.input_bytes
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
+  std::unique_ptr<m40::cuda::StepExecutors> executors;
   std::unique_ptr<m40::cuda::StepProgress> progress;
 };
 
 struct m40_context final : m40::TensorLookup, m40::TensorArenas {
-  explicit m40_context(uint32_t device_index);
+  m40_context(uint32_t device_index, uint32_t asked_executor);
   ~m40_context();
 
   const m40_tensor_desc* find(uint32_t tensor) const override {
@@ -146,6 +148,7 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   bool settle() const;
 
   uint32_t device;
+  uint32_t executor;  // M40_EXECUTOR_*, as asked for
   mutable m40::cuda::DeviceWatch watch;
   cudaStream_t stream = nullptr;
   std::unique_ptr<m40::cuda::Uploader> uploader;

@@ -8,6 +8,7 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
+#include "step_executors.h"
 #include "program_api.h"
 #include "rope_angles.h"
 #include "step_progress.h"
@@ -127,6 +128,7 @@ void place(m40_program& program, const ProgramDescription& description) {
   context->use();
   program.fusions = m40::cuda::find_fusions(program.ops);
   program.graphs.reset(new m40::cuda::ProgramGraphs);
+  program.executors.reset(new m40::cuda::StepExecutors(context->executor));
   program.progress.reset(new m40::cuda::StepProgress);
   program.plan = m40::cuda::plan_program(description);
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
@@ -162,6 +164,14 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 
 extern "C" void m40_program_destroy(m40_program* program) {
   if (program != nullptr && program->context->settle()) m40::drop_program(program);
+}
+
+extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_alive(program);
+    if (n != 0) m40::require(executors, "executors");
+    for (uint32_t i = 0; i < n; i++) executors[i] = program->executors->chosen(i + 1);
+  });
 }
 
 extern "C" m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error) {

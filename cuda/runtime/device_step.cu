@@ -9,6 +9,7 @@
 #include "graphs.h"
 #include "operation_times.h"
 #include "results.h"
+#include "step_executors.h"
 #include "step_input.h"
 #include "step_progress.h"
 #include "uploader.h"
@@ -21,6 +22,7 @@ using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
 using m40::cuda::OperationTimes;
+using m40::cuda::ProgramGraphs;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
@@ -44,6 +46,31 @@ void check_experts(const m40_program& program, const StepResults& results) {
   }
 }
 
+// Puts the program on the context's stream, by launches or as a graph. Decode steps tell what they took where that is not
+// known yet.
+void launch_operations(m40_program* program, const StepShape& shape) {
+  const bool decodes = shape.n_decode == shape.n_tokens;
+  StepProgress& progress = *program->progress;
+  auto use = ProgramGraphs::Use::kNone;
+  if (decodes && program->executors->next(shape.n_tokens) == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
+  if (!program->graphs->usable()) program->executors->have_no_graphs();
+  if (use == ProgramGraphs::Use::kNone) {
+    m40::cuda::launch_program(*program, shape);
+    m40::cuda::check_launches("a step");
+  }
+  progress.executor = use == ProgramGraphs::Use::kNone ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
+  // The device waits while a graph is made.
+  progress.measures = decodes && use != ProgramGraphs::Use::kCaptured && program->executors->measures(shape.n_tokens);
+}
+
+// A step is done: notes what it took.
+void note_time(m40_program* program) {
+  StepProgress& progress = *program->progress;
+  if (!progress.measures) return;
+  progress.measures = false;
+  program->executors->took(progress.shape.n_tokens, progress.executor, progress.timer.milliseconds());
+}
+
 // Puts the step's input, the program and the copy of its results on the context's stream. times: to be marked, or nullptr.
 void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape, OperationTimes* times) {
   m40_step_header header;
@@ -56,6 +83,10 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   uint8_t* input = program->input->data();
   m40::cuda::write_input(step, shape, header, input);
   uint8_t* device_results = program->memory + program->plan.results;
+  StepProgress& progress = *program->progress;
+  progress.measures = false;
+  const bool decodes = shape.n_decode == shape.n_tokens;
+  if (decodes && program->executors->measures(shape.n_tokens)) progress.timer.start(context->stream);
   check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
   const bool experts = has_experts(*program);
   if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
@@ -63,15 +94,15 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
     m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
     times->mark(program->ops.size());
     m40::cuda::check_launches("a step");
-  } else if (!program->graphs->launch(*program, shape)) {
-    m40::cuda::launch_program(*program, shape);
-    m40::cuda::check_launches("a step");
+  } else {
+    launch_operations(program, shape);
   }
   const bool sampled = program->limits.samples && step.n_outputs != 0;
   if (experts || sampled) {
     const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
     check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
   }
+  if (progress.measures) progress.timer.stop(context->stream);
 }
 
 void begin_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
@@ -137,6 +168,7 @@ void check_fixed_results(const m40_program& program) {
 void take_results(m40_program* program, const ResultMemory& memory) {
   const Step& step = program->step;
   const uint8_t* results = program->results->data();
+  note_time(program);
   check_fixed_results(*program);
   const m40_op_sample* sample = m40::find_sample(program->ops);
   if (sample == nullptr || step.n_outputs == 0) return;

@@ -10,7 +10,6 @@ namespace {
 
 constexpr uint32_t steps_before_graph = 2;  // of a shape, before it is worth a graph
 constexpr size_t most_graphs = 256;
-constexpr uint32_t most_graph_tokens = 64;
 
 // The program as a graph; nullptr where the driver cannot make one.
 cudaGraphExec_t capture(const m40_program& program, const StepShape& shape) {
@@ -37,19 +36,20 @@ ProgramGraphs::~ProgramGraphs() {
   }
 }
 
-bool ProgramGraphs::launch(const m40_program& program, const StepShape& shape) {
-  // Prompts' chunks seldom have the same shape twice.
-  if (!usable_ || shape.n_decode != shape.n_tokens || shape.n_tokens > most_graph_tokens) return false;
+ProgramGraphs::Use ProgramGraphs::launch(const m40_program& program, const StepShape& shape) {
+  if (!usable_) return Use::kNone;
   Entry& entry = entry_of(shape);
   entry.last_use = ++n_uses_;
+  Use use = Use::kReplayed;
   if (entry.executable == nullptr) {
-    if (++entry.n_steps <= steps_before_graph) return false;
+    if (++entry.n_steps <= steps_before_graph) return Use::kNone;
     entry.executable = capture(program, shape);
     usable_ = entry.executable != nullptr;
-    if (!usable_) return false;
+    if (!usable_) return Use::kNone;
+    use = Use::kCaptured;
   }
   check(cudaGraphLaunch(entry.executable, program.context->stream), "a step");
-  return true;
+  return use;
 }
 
 ProgramGraphs::Entry& ProgramGraphs::entry_of(const StepShape& shape) {

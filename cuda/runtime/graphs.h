@@ -17,9 +17,18 @@ class ProgramGraphs {
   ProgramGraphs(const ProgramGraphs&) = delete;
   ProgramGraphs& operator=(const ProgramGraphs&) = delete;
 
-  // Puts the program on the context's stream as a graph. False where steps of that shape have none, or not yet.
-  // No step may be under way: what is evicted is freed.
-  bool launch(const m40_program& program, const StepShape& shape);
+  enum class Use : uint8_t {
+    kNone,      // steps of that shape have none yet, or the driver makes none
+    kCaptured,  // it has just been made, and runs
+    kReplayed,
+  };
+
+  // Puts the program on the context's stream as a graph, if there is one. No step may be under way: what is evicted is
+  // freed.
+  Use launch(const m40_program& program, const StepShape& shape);
+
+  // Whether the driver makes graphs, as far as is known.
+  bool usable() const { return usable_; }
 
  private:
   struct Entry {

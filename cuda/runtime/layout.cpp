@@ -156,6 +156,7 @@ std::string describe() {
     STRUCT(m40_context_options);
     FIELD(device);
     FIELD(n_threads);
+    FIELD(executor);
     FIELD(instruction_set);
   }
   {

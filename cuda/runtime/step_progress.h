@@ -2,6 +2,7 @@
 #ifndef M40_RUNTIME_STEP_PROGRESS_H
 #define M40_RUNTIME_STEP_PROGRESS_H
 
+#include "step_executors.h"
 #include "step_forecast.h"
 #include "step_input.h"
 
@@ -11,6 +12,9 @@ struct StepProgress {
   StepShape shape;
   bool woken = false;  // m40_step_wait has returned by the forecast
   bool timed = false;  // its end was seen
+  uint32_t executor = M40_EXECUTOR_LAUNCHES;  // what it is run by
+  bool measures = false;                      // how long that takes is to be noted
+  StepTimer timer;
   Clock::time_point begun;
   StepForecast forecast;
 };

@@ -10,7 +10,7 @@ import {
 } from "./descriptions.ts";
 import { DeviceProgram } from "./device_program.ts";
 import { call, callAsync } from "./status.ts";
-import { BUFFER_DESC, CONTEXT_OPTIONS, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
+import { BUFFER_DESC, CONTEXT_OPTIONS, Executors, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
@@ -21,7 +21,14 @@ export interface ContextOptions {
   threads?: number;
   /** CPU only: "avx512", "avx2", "avx" or "baseline"; absent is the best there is. */
   instructionSet?: string;
+  /** What steps that decode are run by; default "auto", what is measured to be faster. The CPU has launches alone. */
+  executor?: Executor;
 }
+
+/** What steps that decode are run by: a launch for each operation, or a CUDA graph of them. */
+export type Executor = keyof typeof Executors;
+/** The names of what steps may be run by. */
+export const EXECUTORS = Object.keys(Executors) as Executor[];
 
 /** A device and the memory on it. */
 export class Context {
@@ -34,6 +41,7 @@ export class Context {
     const encoded = CONTEXT_OPTIONS.encode({
       device: options.device ?? 0,
       n_threads: options.threads ?? 0,
+      executor: Executors[options.executor ?? "auto"],
       instruction_set: options.instructionSet ?? "",
     });
     this.pointer = created((out, error) => symbols.m40_context_create(encoded, out, error));

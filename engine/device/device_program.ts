@@ -5,6 +5,7 @@ import { call, callAsync, callUntilReady } from "./status.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
 import type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
 import {
+  Executors,
   MAX_TOP_LOGPROBS,
   OP,
   OpKind,
@@ -15,6 +16,8 @@ import {
   type StructOf,
 } from "./structs.ts";
 
+/** The names of the executors by their numbers. */
+const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
 /** The names of the statuses by their numbers. */
 const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
 
@@ -80,6 +83,17 @@ export class DeviceProgram {
         into,
       );
       return times;
+    });
+  }
+
+  /** What steps of 1, 2, ... `rows` decode rows are run by; "auto" where that is not decided yet. */
+  executors(rows: number): Promise<(keyof typeof Executors)[]> {
+    // Between steps, so that nobody waits for one.
+    return this.calls.inTurn(() => {
+      const executors = new Uint32Array(rows);
+      const into = asBytes(executors);
+      call((error) => this.calls.symbols.m40_program_executors(this.handle, into, rows, error));
+      return Promise.resolve(Array.from(executors, (executor) => EXECUTOR_NAMES[executor]));
     });
   }
 

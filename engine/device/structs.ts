@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 12;
+export const ABI_VERSION = 13;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -148,9 +148,13 @@ export const DEVICE_HEALTH = new Struct("m40_device_health", {
   shutdown_celsius: "u32",
 });
 
+/** What decode steps are run by; "auto" where that is to be measured, or is not decided yet. */
+export const Executors = { auto: 0, launches: 1, graphs: 2 } as const;
+
 export const CONTEXT_OPTIONS = new Struct("m40_context_options", {
   device: "u32",
   n_threads: "u32",
+  executor: "u32",
   instruction_set: ["text", 32],
 });
 

@@ -35,6 +35,7 @@ const EMULATED = [
   "emulated_choice.ts",
   "emulated_memory.ts",
   "emulated_graphs.ts",
+  "emulated_executors.ts",
   "emulated_launches.ts",
   "emulated_hang.ts",
   "emulated_process.ts",
