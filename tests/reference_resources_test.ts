@@ -2,7 +2,13 @@ import { assertEquals } from "@std/assert";
 import { join } from "@std/path";
 import { asBytes } from "../engine/device/bytes.ts";
 import { type CacheDesc, encodeCacheDesc } from "../engine/device/descriptions.ts";
-import { CONTEXT_OPTIONS, NONE, Status, type StructOf, TENSOR_DESC } from "../engine/device/structs.ts";
+import {
+  CONTEXT_OPTIONS,
+  NONE,
+  Status,
+  type StructOf,
+  TENSOR_DESC,
+} from "../engine/device/structs.ts";
 import { BACKEND, TestDevice } from "./device_harness.ts";
 import { answer, answerAsync, assertAnswer, withParts } from "./spoiled_program.ts";
 
