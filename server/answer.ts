@@ -7,6 +7,7 @@
 import type { Context } from "hono";
 import type { GenerationReport } from "../engine/mod.ts";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
+import { begun, settled } from "./begun.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "./context.ts";
 import { Deadline } from "./deadline.ts";
 import type { StreamShape } from "./dialect.ts";
@@ -47,8 +48,13 @@ export interface ModelFields {
 export interface Answer {
   /** The whole answer, when it is done. */
   whole(): Promise<unknown>;
-  /** Its events as JSON. */
-  events(): AsyncGenerator<string>;
+  /**
+   * Its events as JSON.
+   *
+   * @param holdMs How long events that say no more than that the answer begins wait for its first token, in
+   * milliseconds; absent: not at all. What the answer fails with until then is thrown.
+   */
+  events(holdMs?: number): AsyncGenerator<string>;
   /** Ends what runs or waits for it. */
   cancel(): void;
   /** Resolves when the engine has no more to do for it, whoever reads it. */
@@ -92,7 +98,7 @@ export async function answer(
   if (!asked.stream) return Response.json(await (await answer).whole());
   const { holdStreamsMs } = server;
   const events = await settled(model, Math.max(HEAD_MS, holdStreamsMs))
-    ? await begun((await answer).events(), holdStreamsMs)
+    ? await begun((await answer).events(holdStreamsMs), holdStreamsMs)
     : eventsOf(answer, `loading model ${name}`, server.loadingCommentMs);
   const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
   return eventStream(events, () => request.cancel(), pace, c.get("dialect"), shape);
@@ -177,38 +183,4 @@ async function* eventsOf(
 ): AsyncGenerator<string | Comment> {
   do yield { comment }; while (!await settled(answer, commentMs));
   yield* (await answer).events();
-}
-
-/**
- * Events, when the first of them is there or that time has passed.
- *
- * @throws What the first event fails with within that time: its status can still be told.
- */
-async function begun(
-  events: AsyncGenerator<string>,
-  milliseconds: number,
-): Promise<AsyncGenerator<string>> {
-  if (milliseconds === 0) return events;
-  const first = events.next();
-  if (await settled(first, milliseconds)) await first;
-  return (async function* () {
-    const { done, value } = await first;
-    if (done) return;
-    yield value;
-    yield* events;
-  })();
-}
-
-/** Whether a promise is settled, now or within that time. */
-async function settled(promise: Promise<unknown>, milliseconds: number): Promise<boolean> {
-  let timer: number | undefined;
-  const late = new Promise<false>((resolve) => {
-    timer = setTimeout(() => resolve(false), milliseconds);
-  });
-  const done = promise.then(() => true, () => true);
-  try {
-    return await Promise.race([done, late]);
-  } finally {
-    clearTimeout(timer);
-  }
 }

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertMatch, assertNotEquals } from "@std/assert"
 import { FixedModel } from "../server/models/fixed_model.ts";
 import { agentLine, serveAgentCheck } from "../server/mod.ts";
 import { prefixOf, promptBeginning } from "../server/prefix.ts";
-import { startChat } from "./server_chat_fixture.ts";
+import { HELLO, startChat } from "./server_chat_fixture.ts";
 import {
   NO_END,
   openRequest,
@@ -161,33 +161,56 @@ Deno.test("an agent check reads how much a server can take, and that it is about
   for (const client of clients) client.close();
 });
 
-Deno.test("a held stream has its head with its first event, an error before that its status", async () => {
-  const app = { holdStreamsMs: 60_000 };
-  await using server = await startServer({ contextLength: 65_536, app, drainMs: 200 });
-  const long = { prompt: "a", max_tokens: 60_000, ...NO_END };
-  const running = await openRequest(server.port, "/v1/generate", long);
-  await until("it runs", () => server.engine.status().running === 1);
-  using client = await RawClient.connect(
-    server.port,
-    rawPost("/v1/generate", { ...long, max_tokens: 3, stream: true }),
-  );
-  await until("it waits", () => server.engine.status().waiting === 1);
-  assertEquals(client.text, "");
-  running.close();
-  assertMatch(
-    (await client.until(/data: \[DONE\]/)).input,
-    /^HTTP\/1.1 200 OK[^]*\r\n\r\n[^]*data: {"output"/,
-  );
-  // Two more, of which the second waits until the server ends.
-  const more = await openRequest(server.port, "/v1/generate", long);
-  await until("it runs", () => server.engine.status().running === 1);
-  const post = rawPost("/v1/generate", { ...long, stream: true });
-  using ended = await RawClient.connect(server.port, post);
-  await until("it waits", () => server.engine.status().waiting === 1);
-  server.stop();
-  assertMatch(await ended.rest(), /^HTTP\/1.1 [45]\d\d [^]*"code":"cancelled"/);
-  more.close();
-});
+/** Streams of each shape: what is asked, what its events begin with, and what says that it was ended. */
+const STREAMS: Record<string, [body: unknown, begins: RegExp, cancelled: RegExp]> = {
+  "/v1/generate": [{ prompt: "a", max_tokens: 3 }, /^data: {"output"/, /"code":"cancelled"/],
+  "/v1/chat/completions": [
+    { messages: HELLO, max_tokens: 3 },
+    /^data: {"id":"chatcmpl-/,
+    /"code":"cancelled"/,
+  ],
+  "/v1/responses": [
+    { input: HELLO, max_output_tokens: 16 },
+    /^event: response.created\n[^]*event: response.in_progress\n[^]*event: response.output_item.added/,
+    /"code":"cancelled"/,
+  ],
+  "/v1/messages": [
+    { messages: HELLO, max_tokens: 3 },
+    /^event: message_start\n[^]*event: content_block_start/,
+    /"type":"error"/,
+  ],
+  "/api/chat": [{ messages: HELLO, options: { num_predict: 3 } }, /^{"model":/, /{"error":/],
+};
+
+for (const [path, [body, begins, cancelled]] of Object.entries(STREAMS)) {
+  Deno.test(`a held stream of ${path} has its head with its first event, an error before that its status`, async () => {
+    const app = { holdStreamsMs: 60_000 };
+    await using server = await startChat({ contextLength: 65_536, app, drainMs: 200 });
+    const long = { prompt: "a", max_tokens: 60_000, ...NO_END };
+    const running = await openRequest(server.port, "/v1/generate", long);
+    await until("it runs", () => server.engine.status().running === 1);
+    let headCame = false;
+    const asked = { ...body as object, temperature: 0, stream: true };
+    const stream = server.post(path, asked).finally(() => headCame = true);
+    await until("it waits", () => server.engine.status().waiting === 1);
+    await (await fetch(server.url + "/health")).body?.cancel();
+    assertEquals(headCame, false);
+    running.close();
+    const response = await stream;
+    assertEquals(response.status, 200);
+    assertMatch(await response.text(), begins);
+    // Two more, of which the second waits until the server ends.
+    const more = await openRequest(server.port, "/v1/generate", long);
+    await until("it runs", () => server.engine.status().running === 1);
+    using ended = await RawClient.connect(server.port, rawPost(path, asked));
+    await until("it waits", () => server.engine.status().waiting === 1);
+    server.stop();
+    const text = await ended.rest();
+    assertMatch(text, /^HTTP\/1.1 [45]\d\d /);
+    assertMatch(text, cancelled);
+    more.close();
+  });
+}
 
 Deno.test("a held stream's head leaves when its time is up, and its client may leave before", async () => {
   await using server = await startServer({ contextLength: 65_536, app: { holdStreamsMs: 300 } });
@@ -203,4 +226,19 @@ Deno.test("a held stream's head leaves when its time is up, and its client may l
   running.close();
   await client.until(/data: {"output"/);
   assert(!client.text.includes("error"), client.text);
+});
+
+Deno.test("a held stream of responses says that it begins when its time is up, and what becomes of it after", async () => {
+  const app = { holdStreamsMs: 300 };
+  await using server = await startChat({ contextLength: 65_536, app, drainMs: 200 });
+  const long = { prompt: "a", max_tokens: 60_000, ...NO_END };
+  const running = await openRequest(server.port, "/v1/generate", long);
+  await until("it runs", () => server.engine.status().running === 1);
+  const body = { input: HELLO, stream: true };
+  using client = await RawClient.connect(server.port, rawPost("/v1/responses", body));
+  await client.until(/^HTTP\/1.1 200 OK\r\n[^]*event: response.created\n/);
+  assertEquals(server.engine.status().waiting, 1);
+  server.stop();
+  assertMatch(await client.rest(), /event: response.in_progress\n[^]*event: response.failed\n/);
+  running.close();
 });

@@ -1,5 +1,6 @@
 import type { Generation, GenerationChunk, Usage } from "../../../engine/mod.ts";
 import type { Answer } from "../../answer.ts";
+import { begun } from "../../begun.ts";
 import { type HttpError, toHttpError } from "../../errors.ts";
 import { chunksOf } from "../../generations.ts";
 import { OutputItems, type OutputOptions } from "./output_items.ts";
@@ -44,9 +45,9 @@ export class ResponseAnswer implements Answer {
   }
 
   /** The response's events as JSON; each begins with its type. */
-  async *events(): AsyncGenerator<string> {
+  async *events(holdMs = 0): AsyncGenerator<string> {
     let count = 0;
-    for await (const { type, ...rest } of this.uncounted()) {
+    for await (const { type, ...rest } of this.uncounted(holdMs)) {
       yield JSON.stringify({ type, sequence_number: count++, ...rest });
     }
   }
@@ -55,12 +56,13 @@ export class ResponseAnswer implements Answer {
     this.generation.cancel();
   }
 
-  private async *uncounted(): AsyncGenerator<UncountedEvent> {
+  private async *uncounted(holdMs: number): AsyncGenerator<UncountedEvent> {
+    const held = await begun(chunksOf([this.generation]), holdMs);
     // Clients of agents give up streams that are silent for minutes, whatever comments say.
     yield { type: "response.created", response: this.head };
     yield { type: "response.in_progress", response: this.head };
     try {
-      const chunks = withPauses(chunksOf([this.generation]), this.options.keepAliveMs);
+      const chunks = withPauses(held, this.options.keepAliveMs);
       for await (const next of chunks) {
         if (next === undefined) {
           yield { type: "keepalive" };
