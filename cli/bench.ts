@@ -20,10 +20,11 @@ import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "./
 import { Progress } from "./progress.ts";
 import { type Statistics, statistics } from "./statistics.ts";
 import { write } from "./terminal.ts";
+import { benchmarkPower, powerAsJson, powerAsText } from "./bench_power.ts";
 import { fp32Limit, profileAsJson, profileAsText } from "./bench_profile.ts";
 import { flameGraph } from "./flame_graph.ts";
 import { UsageError } from "./errors.ts";
-import { FILES, integer, integers, text } from "./values.ts";
+import { FILES, integer, integers, number, text } from "./values.ts";
 
 const OPTIONS = {
   prompts: option(integers(1), "Lengths of prompts, in tokens; default 512 (GPU: 512,2048)"),
@@ -42,6 +43,20 @@ const OPTIONS = {
   "device-process": flag("Have the device in a process of its own, as m40 serve has"),
   profile: flag("Time the operations of a step, one by one: where a token's time goes"),
   flame: option(text("FILE", FILES), "With --profile: write a flame graph (SVG) for a browser"),
+  power: flag(
+    "Tokens per joule by power limit: the driver's where it can be set (as root), else held by rests",
+  ),
+  limits: option(
+    integers(1, 10_000),
+    "With --power: limits in watts; default: five that the driver allows",
+  ),
+  seconds: option(number({ min: 0, above: true, max: 3600 }), "With --power: of each measurement", {
+    default: 10,
+  }),
+  settle: option(
+    number({ min: 0, max: 3600 }),
+    "With --power: seconds of work before each measurement; default 3 (rests: 30)",
+  ),
   json: flag("Write a JSON object"),
   ...MODEL_OPTIONS,
 };
@@ -66,11 +81,16 @@ export const bench: Command = command({
   examples: [
     { line: "m40 bench demo", about: "Tokens per second" },
     { line: "m40 bench mistral --batches 1,8,32 --depths 0,4096", about: "Many sequences, deep" },
+    { line: "sudo m40 bench mistral --power", about: "Tokens per joule by power limit" },
     { line: "m40 bench demo --threads 4 --repetitions 10 --json", about: "For a script" },
   ],
   async run([name], options) {
     if (options.flame !== undefined && !options.profile) {
       throw new UsageError("--flame: wanted --profile with it");
+    }
+    if (options.power) return await showPower(name, options);
+    if (options.limits !== undefined || options.settle !== undefined) {
+      throw new UsageError("--limits and --settle: wanted --power with them");
     }
     const gguf = await readGguf((await resolveModel(name)).path);
     const { program } = architectureOf(gguf).read(gguf);
@@ -99,6 +119,40 @@ export const bench: Command = command({
     }
   },
 });
+
+/** Measures tokens per joule, and writes what that gave. */
+async function showPower(name: string, options: OptionValues<typeof OPTIONS>): Promise<void> {
+  if (options.profile) throw new UsageError("--power and --profile: wanted one of them");
+  if (options.depths) throw new UsageError("--depths: not with --power, which decodes from 0");
+  // In a process of its own: whatever becomes of it, this one puts the limit back.
+  const { engine, plan } = await load(name, { ...options, "device-process": true });
+  try {
+    const works = [
+      ...(options.prompts ?? [Math.min(...plan.prompts)]).map((size) => ({
+        kind: "prefill" as const,
+        size,
+      })),
+      ...(options.batches ?? [1, Math.max(...plan.batches)]).map((size) => ({
+        kind: "decode" as const,
+        size,
+      })),
+    ];
+    const report = await benchmarkPower(engine, options.device, {
+      works,
+      limits: options.limits,
+      seconds: options.seconds,
+      settleSeconds: options.settle,
+      steps: plan.steps,
+    });
+    await write(
+      options.json
+        ? JSON.stringify({ model: engine.model.name, ...powerAsJson(report) as object }) + "\n"
+        : `${engine.model.name} on ${describeDevice(engine)}\n` + powerAsText(report),
+    );
+  } finally {
+    await engine.close();
+  }
+}
 
 /** Times the operations, and writes what that gave. */
 async function showProfile(

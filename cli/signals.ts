@@ -11,7 +11,7 @@ export class HeldInterrupt implements Disposable {
   }
 }
 
-const NUMBERS = { SIGINT: 2, SIGTERM: 15 } as const;
+const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 
 /** A signal that may end a command. */
 export type EndSignal = keyof typeof NUMBERS;

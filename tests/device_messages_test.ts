@@ -212,7 +212,12 @@ Deno.test("memory that is no channel, or another version's, is refused", async (
 /** Of the functions that have them; those that have none are served among the calls. */
 const STEPS = ["m40_step_begin", "m40_step_wait", "m40_step_finish"];
 
-const STATE = ["m40_get_device_state", "m40_get_management", "m40_get_device_health"];
+const STATE = [
+  "m40_get_device_state",
+  "m40_get_management",
+  "m40_get_device_health",
+  "m40_set_power_limit",
+];
 
 function laneOf(caller: ChannelCaller, number: number): number {
   if (STEPS.some((name) => caller.number(name) === number)) return LANES.steps;

@@ -1,7 +1,7 @@
 import { buildKernels } from "../build_kernels.ts";
 import { TestFiles } from "./test_files.ts";
 
-// `m40 doctor` and the pacing of steps on an emulated card with a driver that says what it is told to. Each file has a
+// `m40 doctor`, the pacing of steps and `m40 bench --power` on an emulated card with a driver that says what it is told to. Each file has a
 // process of its own: they set the environment that kernel libraries are found by, which all tests of a process share.
 
 const FILES = [
@@ -9,6 +9,7 @@ const FILES = [
   "doctor_report.ts",
   "doctor_self_check.ts",
   "emulated_pacer.ts",
+  "emulated_power.ts",
 ];
 
 async function environment(): Promise<Record<string, string>> {

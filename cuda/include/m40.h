@@ -23,7 +23,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 13u
+#define M40_ABI_VERSION 14u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -95,11 +95,13 @@ typedef struct m40_device_info {
 } m40_device_info;
 
 // A device at this moment, as its driver's management library (NVML) tells. What is not known is M40_NONE, of
-// memory 0: all of it where that library is missing, some of it on some cards; the CPU's memory alone is known.
+// memory 0, of energy UINT64_MAX: all of it where that library is missing, some of it on some cards; the CPU's memory
+// alone is known.
 typedef struct m40_device_state {
   uint64_t memory_bytes;
   uint64_t used_bytes;              // by all programs together
   uint64_t free_bytes;
+  uint64_t energy_millijoules;      // since the driver was loaded; Maxwell and Pascal do not count it
   uint32_t temperature_celsius;
   uint32_t power_milliwatts;        // a mean over the driver's own period, up to a second
   uint32_t power_limit_milliwatts;  // at which the driver lowers the clocks
@@ -183,6 +185,14 @@ typedef struct m40_device_health {
   uint32_t shutdown_celsius;
 } m40_device_health;
 
+// The power at which the driver lowers a device's clocks. What is not known is M40_NONE.
+typedef struct m40_power_limit {
+  uint32_t code;                // 0, or why it was neither read nor set (nvmlReturn_t: 3 not supported, 4 no permission)
+  uint32_t before_milliwatts;   // what was set before the call
+  uint32_t least_milliwatts;    // what can be set
+  uint32_t most_milliwatts;
+} m40_power_limit;
+
 // Where there is no device, *n_devices is 0, the status M40_OK, and error->message says why in one sentence.
 M40_API m40_status m40_device_count(uint32_t* n_devices, m40_error* error);
 M40_API m40_status m40_get_device_info(uint32_t device, m40_device_info* info, m40_error* error);
@@ -194,6 +204,11 @@ M40_API m40_status m40_get_device_state(uint32_t device, m40_device_state* state
 // management library's own index, up to m40_management.n_devices.
 M40_API m40_status m40_get_management(m40_management* management, m40_error* error);
 M40_API m40_status m40_get_device_health(uint32_t device, m40_device_health* health, m40_error* error);
+
+// Sets a device's power limit, which takes the rights of root and lasts until somebody sets another one or the driver is
+// loaded again; 0 milliwatts: only reads it. Where that cannot be done the status is M40_OK, limit->code says why, and
+// the limit is as it was. Nothing is set that could not be read before. As m40_get_device_state, by the same index.
+M40_API m40_status m40_set_power_limit(uint32_t device, uint32_t milliwatts, m40_power_limit* limit, m40_error* error);
 
 // ---- contexts and memory ----------------------------------------------------------------------------
 

@@ -59,6 +59,7 @@ extern "C" m40_status m40_get_device_state(uint32_t device, m40_device_state* st
     answer.memory_bytes = memory.total_bytes;
     answer.free_bytes = memory.available_bytes;
     answer.used_bytes = memory.total_bytes - std::min(memory.available_bytes, memory.total_bytes);
+    answer.energy_millijoules = UINT64_MAX;
     answer.temperature_celsius = M40_NONE;
     answer.power_milliwatts = M40_NONE;
     answer.power_limit_milliwatts = M40_NONE;
@@ -82,5 +83,13 @@ extern "C" m40_status m40_get_device_health(uint32_t device, m40_device_health* 
   return guarded(error, [&] {
     require(health, "health");
     fail(M40_INVALID_ARGUMENT, "device %u: the CPU library manages no GPUs", device);
+  });
+}
+
+extern "C" m40_status m40_set_power_limit(uint32_t device, uint32_t, m40_power_limit* limit, m40_error* error) {
+  return guarded(error, [&] {
+    require(limit, "limit");
+    check_device(device);
+    *limit = {M40_NONE, M40_NONE, M40_NONE, M40_NONE};
   });
 }

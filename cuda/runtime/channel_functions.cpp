@@ -100,6 +100,7 @@ constexpr Function functions[] = {
     ENTRY(m40_get_device_state, "a device's state", kState, number32, out<m40_device_state>()),
     ENTRY(m40_get_management, "the driver", kState, out<m40_management>()),
     ENTRY(m40_get_device_health, "a device's state", kState, number32, out<m40_device_health>()),
+    ENTRY(m40_set_power_limit, "the power limit", kState, number32, number32, out<m40_power_limit>()),
     ENTRY(m40_context_create, "a context", kCalls, in<m40_context_options>(), made(Handle::kContext)),
     ENTRY(m40_arena_create, "an arena", kCalls, context, number64, made(Handle::kArena)),
     ENTRY(m40_arena_used_bytes, "an arena", kCalls, arena),

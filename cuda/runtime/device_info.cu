@@ -150,6 +150,14 @@ extern "C" m40_status m40_get_device_state(uint32_t device, m40_device_state* st
   });
 }
 
+extern "C" m40_status m40_set_power_limit(uint32_t device, uint32_t milliwatts, m40_power_limit* limit, m40_error* error) {
+  return guarded(error, [&] {
+    require(limit, "limit");
+    if (!m40::cuda::is_managed(device)) check_device(device);
+    *limit = m40::cuda::set_power_limit(device, milliwatts);
+  });
+}
+
 extern "C" m40_status m40_get_management(m40_management* management, m40_error* error) {
   return guarded(error, [&] {
     require(management, "management");

@@ -94,12 +94,20 @@ std::string describe() {
     FIELD(memory_bytes);
     FIELD(used_bytes);
     FIELD(free_bytes);
+    FIELD(energy_millijoules);
     FIELD(temperature_celsius);
     FIELD(power_milliwatts);
     FIELD(power_limit_milliwatts);
     FIELD(clock_khz);
     FIELD(memory_clock_khz);
     FIELD(utilisation_percent);
+  }
+  {
+    STRUCT(m40_power_limit);
+    FIELD(code);
+    FIELD(before_milliwatts);
+    FIELD(least_milliwatts);
+    FIELD(most_milliwatts);
   }
   {
     STRUCT(m40_management);

@@ -35,6 +35,7 @@ class Management {
 
   m40_device_state state(uint32_t index) {
     m40_device_state answer = {};
+    answer.energy_millijoules = UINT64_MAX;
     answer.temperature_celsius = M40_NONE;
     answer.power_milliwatts = M40_NONE;
     answer.power_limit_milliwatts = M40_NONE;
@@ -48,6 +49,8 @@ class Management {
     answer.power_limit_milliwatts = value(library_.power_limit, device);
     answer.clock_khz = kilohertz(library_.clock, device, clock_of_multiprocessors);
     answer.memory_clock_khz = kilohertz(library_.clock, device, clock_of_memory);
+    unsigned long long millijoules = 0;
+    if (library_.energy(device, &millijoules)) answer.energy_millijoules = millijoules;
     Utilisation utilisation = {};
     if (library_.utilisation(device, &utilisation)) answer.utilisation_percent = utilisation.gpu;
     Memory memory = {};
@@ -56,6 +59,27 @@ class Management {
       answer.used_bytes = memory.used;
       answer.free_bytes = memory.free;
     }
+    return answer;
+  }
+
+  m40_power_limit set_power_limit(uint32_t index, uint32_t milliwatts) {
+    m40_power_limit answer = {M40_NONE, M40_NONE, M40_NONE, M40_NONE};
+    const Device device = find(index);
+    if (device == nullptr) return answer;
+    unsigned least = 0;
+    unsigned most = 0;
+    if (library_.power_limits(device, &least, &most)) {
+      answer.least_milliwatts = least;
+      answer.most_milliwatts = most;
+    }
+    unsigned before = 0;
+    int code = library_.limit_that_is_set.code(device, &before);
+    if (code == success) {
+      answer.before_milliwatts = before;
+      // What could not be put back is not changed.
+      if (milliwatts != 0) code = library_.limit_power.code(device, milliwatts);
+    }
+    answer.code = static_cast<uint32_t>(code);
     return answer;
   }
 
@@ -249,6 +273,10 @@ std::string driver_version() { return Management::instance().driver_version(); }
 bool is_managed(uint32_t device) { return Management::instance().knows(device); }
 
 m40_device_state device_state(uint32_t device) { return Management::instance().state(device); }
+
+m40_power_limit set_power_limit(uint32_t device, uint32_t milliwatts) {
+  return Management::instance().set_power_limit(device, milliwatts);
+}
 
 m40_management describe_management() { return Management::instance().describe(); }
 

@@ -18,6 +18,9 @@ bool is_managed(uint32_t device);
 // By the device's index in CUDA. What is not known is as m40.h says. Any thread may ask.
 m40_device_state device_state(uint32_t device);
 
+// By the device's index in CUDA; 0 milliwatts: only reads the limit.
+m40_power_limit set_power_limit(uint32_t device, uint32_t milliwatts);
+
 // Whether the library can be asked, and how many devices it knows.
 m40_management describe_management();
 

@@ -112,6 +112,10 @@ struct Library {
   const Function<Device, Utilisation*> utilisation{handle, "nvmlDeviceGetUtilizationRates"};
   const Number power{handle, "nvmlDeviceGetPowerUsage"};
   const Number power_limit{handle, "nvmlDeviceGetEnforcedPowerLimit"};
+  // The enforced one is the least of several; this is the one that can be set.
+  const Number limit_that_is_set{handle, "nvmlDeviceGetPowerManagementLimit"};
+  const Function<Device, unsigned> limit_power{handle, "nvmlDeviceSetPowerManagementLimit"};
+  const Function<Device, unsigned long long*> energy{handle, "nvmlDeviceGetTotalEnergyConsumption"};
   const Number default_power_limit{handle, "nvmlDeviceGetPowerManagementDefaultLimit"};
   const Function<Device, unsigned*, unsigned*> power_limits{handle, "nvmlDeviceGetPowerManagementLimitConstraints"};
   const NumberOf temperature{handle, "nvmlDeviceGetTemperature"};

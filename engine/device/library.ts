@@ -4,6 +4,7 @@ import { systemReason } from "../system_error.ts";
 import { Context, type ContextOptions } from "./context.ts";
 import { DeviceProcess } from "./device_process.ts";
 import { type DeviceHealth, type Management, readHealth, readManagement } from "./health.ts";
+import { type PowerLimit, readPowerLimit } from "./power_limit.ts";
 import { call, callAsync } from "./status.ts";
 import {
   ABI_VERSION,
@@ -14,6 +15,7 @@ import {
   ERROR,
   MANAGEMENT,
   NONE,
+  POWER_LIMIT,
 } from "./structs.ts";
 import { SYMBOLS, type Symbols } from "./symbols.ts";
 
@@ -65,6 +67,8 @@ export interface DeviceState {
   readonly powerWatts?: number;
   /** Where the driver lowers the clocks. */
   readonly powerLimitWatts?: number;
+  /** What was drawn since the driver was loaded; cards before Volta do not count it. */
+  readonly energyJoules?: number;
   /** Of the multiprocessors, and of the memory. */
   readonly clockKhz?: number;
   readonly memoryClockKhz?: number;
@@ -284,10 +288,26 @@ export class KernelLibrary {
       temperatureCelsius: known(state.temperature_celsius),
       powerWatts: known(state.power_milliwatts, 1e-3),
       powerLimitWatts: known(state.power_limit_milliwatts, 1e-3),
+      energyJoules: state.energy_millijoules === 2n ** 64n - 1n
+        ? undefined
+        : Number(state.energy_millijoules) * 1e-3,
       clockKhz: known(state.clock_khz),
       memoryClockKhz: known(state.memory_clock_khz),
       utilisation: known(state.utilisation_percent, 1e-2),
     };
+  }
+
+  /**
+   * Sets the power at which the driver lowers a device's clocks, which lasts beyond this program. It may be asked as
+   * {@link deviceState} may.
+   *
+   * @param watts Absent: it is only read.
+   */
+  async setPowerLimit(index: number, watts?: number): Promise<PowerLimit> {
+    const bytes = new Uint8Array(POWER_LIMIT.bytes);
+    const milliwatts = watts === undefined ? 0 : Math.round(watts * 1000);
+    await callAsync((error) => this.symbols.m40_set_power_limit(index, milliwatts, bytes, error));
+    return readPowerLimit(POWER_LIMIT.read(new DataView(bytes.buffer)));
   }
 
   /** How the driver's management library can be asked; no device is. */

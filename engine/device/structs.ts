@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 13;
+export const ABI_VERSION = 14;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -66,12 +66,20 @@ export const DEVICE_STATE = new Struct("m40_device_state", {
   memory_bytes: "u64",
   used_bytes: "u64",
   free_bytes: "u64",
+  energy_millijoules: "u64",
   temperature_celsius: "u32",
   power_milliwatts: "u32",
   power_limit_milliwatts: "u32",
   clock_khz: "u32",
   memory_clock_khz: "u32",
   utilisation_percent: "u32",
+});
+
+export const POWER_LIMIT = new Struct("m40_power_limit", {
+  code: "u32",
+  before_milliwatts: "u32",
+  least_milliwatts: "u32",
+  most_milliwatts: "u32",
 });
 
 /** M40_MANAGEMENT_*: how the driver's management library can be asked, by its number. */
@@ -565,6 +573,7 @@ export const STRUCTS = [
   DEVICE_STATE,
   MANAGEMENT,
   DEVICE_HEALTH,
+  POWER_LIMIT,
   CONTEXT_OPTIONS,
   TENSOR_DESC,
   CACHE_DESC,

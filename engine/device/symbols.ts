@@ -34,6 +34,13 @@ export const SYMBOLS = {
     nonblocking: true,
   },
 
+  // m40_status m40_set_power_limit(uint32_t device, uint32_t milliwatts, m40_power_limit*, m40_error*)
+  m40_set_power_limit: {
+    parameters: ["u32", "u32", "buffer", "buffer"],
+    result: "i32",
+    nonblocking: true,
+  },
+
   // m40_status m40_context_create(const m40_context_options*, m40_context**, m40_error*)
   m40_context_create: { parameters: ["buffer", "buffer", "buffer"], result: "i32" },
   // void m40_context_destroy(m40_context*)

@@ -3,12 +3,15 @@
 // missing, as in old drivers, and one says that it does not know, as for some cards.
 //   M40_EMULATION_TEMPERATURE=...   degrees Celsius; absent: not known
 //   M40_EMULATION_SILENT=1          who asks for the device's power never hears of it
+//   M40_EMULATION_POWER_LIMIT=FILE  the power limits that were set, in milliwatts, a line each; the last one holds, and
+//                                   the device draws no more. Absent: they cannot be set.
 //   M40_EMULATION_NVML=NAME=VALUE,NAME=VALUE,...
 //                                   what else it says, of the settings below; VALUE "-": not supported on this card.
 //                                   It is read anew at each question.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <string>
@@ -18,6 +21,7 @@ namespace {
 constexpr int success = 0;
 constexpr int invalid_argument = 2;
 constexpr int not_supported = 3;
+constexpr int no_permission = 4;
 constexpr int not_found = 6;
 constexpr int insufficient_size = 7;
 constexpr int unknown_clock = 2;
@@ -192,19 +196,62 @@ NVML_API nvmlDeviceGetTemperatureThreshold(void* device, int which, unsigned* ce
   return which == 0 ? number_of(device, "shutdown", 92, celsius) : number_of(device, "slowdown", 89, celsius);
 }
 
-NVML_API nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
-  const char* silent = getenv("M40_EMULATION_SILENT");
-  while (silent != nullptr && *silent == '1') pause();
-  return number_of(device, "power", 182500, milliwatts);
+NVML_API nvmlDeviceGetPowerManagementLimit(void* device, unsigned* milliwatts) {
+  const int status = number_of(device, "power_limit", 250000, milliwatts);
+  const char* path = getenv("M40_EMULATION_POWER_LIMIT");
+  FILE* file = status == success && path != nullptr ? fopen(path, "r") : nullptr;
+  if (file == nullptr) return status;
+  for (unsigned set = 0; fscanf(file, "%u", &set) == 1;) *milliwatts = set;
+  fclose(file);
+  return success;
 }
 
-NVML_NUMBER(nvmlDeviceGetEnforcedPowerLimit, "power_limit", 250000)
-NVML_NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, "default_power_limit", 250000)
+NVML_API nvmlDeviceGetEnforcedPowerLimit(void* device, unsigned* milliwatts) {
+  return nvmlDeviceGetPowerManagementLimit(device, milliwatts);
+}
 
 NVML_API nvmlDeviceGetPowerManagementLimitConstraints(void* device, unsigned* least, unsigned* most) {
   const int status = number_of(device, "min_power_limit", 180000, least);
   return status == success ? number_of(device, "max_power_limit", 250000, most) : status;
 }
+
+NVML_API nvmlDeviceSetPowerManagementLimit(void* device, unsigned milliwatts) {
+  const char* path = getenv("M40_EMULATION_POWER_LIMIT");
+  if (state(device) != success) return invalid_argument;
+  if (path == nullptr) return no_permission;
+  if (const int failure = code("set_power_limit"); failure != success) return failure;
+  unsigned least = 0;
+  unsigned most = 0;
+  if (nvmlDeviceGetPowerManagementLimitConstraints(device, &least, &most) != success) return not_supported;
+  if (milliwatts < least || milliwatts > most) return invalid_argument;
+  FILE* file = fopen(path, "a");
+  if (file == nullptr) return no_permission;
+  fprintf(file, "%u\n", milliwatts);
+  fclose(file);
+  return success;
+}
+
+NVML_API nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
+  const char* silent = getenv("M40_EMULATION_SILENT");
+  while (silent != nullptr && *silent == '1') pause();
+  unsigned most = 0;
+  const int status = number_of(device, "power", 182500, milliwatts);
+  if (status == success && nvmlDeviceGetPowerManagementLimit(device, &most) == success && *milliwatts > most) *milliwatts = most;
+  return status;
+}
+
+// Cards of the M40's age do not count it: the setting "energy" is what the device draws all the time, in milliwatts.
+NVML_API nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
+  unsigned long long milliwatts = 0;
+  if (text("energy", "-") == "-") return not_supported;
+  const int status = number_of(device, "energy", 0, &milliwatts);
+  timespec now = {};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  *millijoules = milliwatts * static_cast<unsigned long long>(now.tv_sec * 1000 + now.tv_nsec / 1000000) / 1000;
+  return status;
+}
+
+NVML_NUMBER(nvmlDeviceGetPowerManagementDefaultLimit, "default_power_limit", 250000)
 
 NVML_API nvmlDeviceGetClockInfo(void* device, int clock, unsigned* megahertz) {
   if (clock > unknown_clock) return invalid_argument;
