@@ -33,6 +33,8 @@ interface Recipe {
   readonly compileFlags: readonly string[];
   /** Flags of a source's language, before its name. */
   readonly languageFlags: (source: string) => readonly string[];
+  /** Flags that say where a source's temporary files lie: in a folder of its own. */
+  readonly temporaryFlags?: (source: string, folder: string) => readonly string[];
   readonly linkFlags: readonly string[];
   /** Of the compiler's process. */
   readonly environment?: Record<string, string>;
@@ -80,6 +82,7 @@ export async function buildKernels(
       ...flagsOf(source),
       ...["-MMD", "-MF", object + ".d"],
       ...recipe.languageFlags(source),
+      ...(recipe.temporaryFlags?.(source, object + TEMPORARY) ?? []),
       ...["-c", source, "-o", object],
     ];
     // The compiler's version is part of it, which may change where its name does not.
@@ -89,7 +92,13 @@ export async function buildKernels(
   const stale = jobs.filter((job) => force || !isCurrent(job.object, job.command));
   await inParallel(stale, async (job) => {
     log(`compile ${job.source}`);
-    await run(recipe.compiler, job.args, recipe.environment);
+    const temporary = join(ROOT, job.object + TEMPORARY);
+    await Deno.mkdir(temporary, { recursive: true });
+    try {
+      await run(recipe.compiler, job.args, recipe.environment);
+    } finally {
+      await Deno.remove(temporary, { recursive: true });
+    }
     await Deno.writeTextFile(join(ROOT, job.object + ".command"), job.command);
   });
 
@@ -121,6 +130,9 @@ function recipeFor(
       return emulatedRecipe(debug);
   }
 }
+
+/** What the folder for the compiler's temporary files ends in, beside an object's own name. */
+const TEMPORARY = ".tmp";
 
 /** The one source that includes what {@link writeBuildInfo} writes. */
 const BUILD_INFO = "cuda/runtime/build_info.cpp";
@@ -234,6 +246,7 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
       ...["-Xcompiler", host.join(",")],
     ],
     languageFlags: () => [],
+    temporaryFlags: (source, folder) => extname(source) === ".cu" ? sameNames(source, folder) : [],
     linkFlags: [
       ...["-ccbin", toolkit.hostCompiler, "-shared", "-cudart", "static", ...targets],
       ...["-Xcompiler", PORTABLE_LINK_FLAGS.join(",")],
@@ -243,6 +256,15 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
       ...(debug ? [] : ["-Xlinker", "-s"]),
     ],
   };
+}
+
+/**
+ * nvcc puts two things into the names of what is a file's own: where the checkout lies, and a temporary file's name, with
+ * a process's number in it. With these flags both follow from the source's name, so that the same sources give the same
+ * bytes.
+ */
+function sameNames(source: string, folder: string): string[] {
+  return ["-Xcudafe", `--orig_src_path_name=/m40/${source}`, "--keep", "--keep-dir", folder];
 }
 
 /** "61" of "sm_61". */
