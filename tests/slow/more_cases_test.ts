@@ -14,6 +14,7 @@ const RUNS: Record<string, Record<string, string>> = {
   "server_fuzz_test.ts": FUZZ,
   "server_responses_fuzz_test.ts": { M40_FUZZ_CASES: "10000", M40_FUZZ_SEED: "2" },
   "reference_fuzz_test.ts": { M40_FUZZ_CASES: "8000" },
+  "program_split_test.ts": { M40_SPLIT_CUTS: "all" },
   "gguf_fuzz_test.ts": FUZZ,
   "model_manager_property_test.ts": { M40_MANAGER_RUNS: "1000" },
   "server_http_test.ts": { M40_FUZZ_CASES: "20000" },
