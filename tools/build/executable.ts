@@ -1,5 +1,6 @@
 import { fromFileUrl, join } from "@std/path";
-import { programImports, prunedLock } from "./packages.ts";
+import { withLentCache } from "./lent_cache.ts";
+import { type Lock, programImports, prunedLock } from "./packages.ts";
 
 /**
  * What the executable may do. It reads models wherever they are, writes its cache and history where
@@ -49,29 +50,36 @@ export async function compileExecutable(
   { root = ROOT, commit, cache, quiet }: ExecutableOptions = {},
 ): Promise<void> {
   const build = join(root, "dist", "build.json");
-  const configured = await writeConfig(root);
+  const { options, lock } = await writeConfig(root);
   await Deno.writeTextFile(build, JSON.stringify({ commit: commit ?? null }));
   if (cache) await Deno.utime(build, new Date(0), new Date(0));
-  await deno(root, cache, [
-    "compile",
-    ...(quiet ? ["--quiet"] : []),
-    "--no-check",
-    ...configured,
-    ...(cache ? ["--cached-only"] : []),
-    ...PERMISSIONS,
-    ...[...DATA, "dist/build.json", ...WORKERS].flatMap((path) => ["--include", path]),
-    ...["--output", output],
-    "main.ts",
-  ]);
+  const compile = (environment: Environment) =>
+    deno(root, environment, [
+      "compile",
+      ...(quiet ? ["--quiet"] : []),
+      "--no-check",
+      ...options,
+      "--cached-only",
+      ...PERMISSIONS,
+      ...[...DATA, "dist/build.json", ...WORKERS].flatMap((path) => ["--include", path]),
+      ...["--output", output],
+      "main.ts",
+    ]);
+  if (cache !== undefined) return await compile({ cache, settled: true });
+  const install = (args: string[]) =>
+    deno(root, {}, [...args, "--entrypoint", ...options, "main.ts"]);
+  await withLentCache(install, lock, (cache) => compile({ cache }));
 }
 
 /** Puts the executable's packages into a cache. */
 export async function cachePackages(cache: string, root: string): Promise<void> {
-  await deno(root, cache, ["install", "--entrypoint", ...await writeConfig(root), "main.ts"]);
+  const { options } = await writeConfig(root);
+  const environment = { cache, settled: true };
+  await deno(root, environment, ["install", "--entrypoint", ...options, "main.ts"]);
 }
 
-/** Writes a deno.json and a lock without the tests' packages; returns the options that name them. */
-async function writeConfig(root: string): Promise<string[]> {
+/** Writes a deno.json and a lock without the tests' packages; returns the options that name them, and the lock. */
+async function writeConfig(root: string): Promise<{ options: string[]; lock: Lock }> {
   await Deno.mkdir(join(root, "dist"), { recursive: true });
   const { imports, compilerOptions, unstable } = await readJson(join(root, "deno.json"));
   delete compilerOptions.types;
@@ -80,21 +88,34 @@ async function writeConfig(root: string): Promise<string[]> {
   const lock = prunedLock(await readJson(join(root, "deno.lock")), kept);
   await Deno.writeTextFile(join(root, "dist", "compile.json"), JSON.stringify(config));
   await Deno.writeTextFile(join(root, "dist", "compile.lock"), JSON.stringify(lock));
-  return ["--config", "dist/compile.json", "--lock", "dist/compile.lock", "--frozen"];
+  const options = ["--config", "dist/compile.json", "--lock", "dist/compile.lock", "--frozen"];
+  return { options, lock };
 }
 
 async function readJson(path: string) {
   return JSON.parse(await Deno.readTextFile(path));
 }
 
-async function deno(root: string, cache: string | undefined, args: string[]): Promise<void> {
+/** What Deno runs with. */
+interface Environment {
+  /** Its cache; default: the user's own. */
+  readonly cache?: string;
+  /** Without the variables that would go into the executable. */
+  readonly settled?: boolean;
+}
+
+async function deno(
+  root: string,
+  { cache, settled = false }: Environment,
+  args: string[],
+): Promise<void> {
   const { success } = await new Deno.Command(Deno.execPath(), {
     args,
     cwd: root,
     // Variables of OpenTelemetry and of V8 go into the executable: a release has those of nobody's shell.
-    clearEnv: cache !== undefined,
+    clearEnv: settled,
     env: {
-      ...(cache && environmentLess(/^(OTEL|DENO_V8)_/)),
+      ...(settled && environmentLess(/^(OTEL|DENO_V8)_/)),
       // One of the packages' files is nested so deeply that its analysis takes more than the 2 MiB that
       // Deno's threads have.
       RUST_MIN_STACK: String(64 * 2 ** 20),
