@@ -4,13 +4,13 @@
  * bandwidth or arithmetic, and that loop's clocks by the assembler's own schedule. Fails where a budget of
  * tools/sass/budgets.ts or tools/sass/clock_budgets.ts is broken.
  *
- * `deno task sass [--all] [--against LIBRARY] [LIBRARY]`: --all prints kernels without a budget, too; --against
- * says instead which kernels' code is not that of another build, and what of it differs.
+ * `deno task sass [--all] [--against LIBRARY] [LIBRARY]`: see {@link HELP}.
  *
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
+import { buildKernels } from "../build_kernels.ts";
 import { BuildError } from "./build/build_error.ts";
 import { findCudaToolkit } from "./build/cuda_toolkit.ts";
 import {
@@ -224,8 +224,31 @@ async function compareWith(library: string, kernels: readonly Kernel[]): Promise
   return 0;
 }
 
+const HELP = `deno task sass [--all] [--against LIBRARY] [LIBRARY]
+
+Checks the M40's machine code in a library against the budgets of tools/sass. LIBRARY: default
+dist/libm40_cuda.so, of which what is not up to date is built first.
+
+  --all              Print kernels without a budget, too
+  --against LIBRARY  Say instead which kernels' code is not that of another build, and what of it differs
+  --help             Print this
+`;
+
 async function main(): Promise<number> {
-  const args = parseArgs(Deno.args, { boolean: ["all"], string: ["against"] });
+  const args = parseArgs(Deno.args, {
+    boolean: ["all", "help"],
+    string: ["against"],
+    alias: { help: "h" },
+    unknown: (argument, name) => {
+      if (name === undefined) return true;
+      throw new BuildError(`unknown argument ${argument}\n\n${HELP}`);
+    },
+  });
+  if (args.help) {
+    console.log(HELP.trimEnd());
+    return 0;
+  }
+  if (args._.length === 0) await buildKernels({ target: "cuda", log: console.log });
   const kernels = await kernelsOf(String(args._[0] ?? LIBRARY));
   if (kernels.length === 0) throw new BuildError("the library has no machine code for sm_52");
   if (args.against !== undefined) return compareWith(args.against, kernels);
