@@ -8,7 +8,7 @@ import { soon } from "./server_fixture.ts";
 const variables = await takeEmulatedDriver();
 
 const ARGS = ["bench", "--device", "cuda", TINY, "--power", "--json", "--ctx", "64"];
-const SHORT = ["--seconds", "0.3", "--settle", "0.1", "--prompts", "16", "--batches", "1,2"];
+const SHORT = ["--seconds", "0.15", "--settle", "0.05", "--prompts", "16", "--batches", "1,2"];
 
 /** A card whose limit can be set; what was set is in the file. */
 async function card(nvml = "") {
@@ -60,7 +60,7 @@ Deno.test("m40 bench --power: limits are set in the driver, one after the other,
 Deno.test("m40 bench --power: energy is the driver's count where it counts, also where it tells no power", async () => {
   const { home, env, limits } = await card("energy=100000,power=-");
   await using _ = home;
-  const short = ["--seconds", "0.3", "--settle", "0", "--prompts", "16", "--batches", "1"];
+  const short = ["--seconds", "0.15", "--settle", "0", "--prompts", "16", "--batches", "1"];
   const { code, stdout, stderr } = await m40(home, [...ARGS, ...short], { env });
   assertEquals(code, 0, stderr);
   // Those that the driver allows, from the largest.
