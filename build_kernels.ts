@@ -259,12 +259,16 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
 }
 
 /**
- * nvcc puts two things into the names of what is a file's own: where the checkout lies, and a temporary file's name, with
- * a process's number in it. With these flags both follow from the source's name, so that the same sources give the same
- * bytes.
+ * nvcc puts three things into the names of what is a file's own: where the checkout lies, a temporary file's name with a
+ * process's number in it, and that number again where the file defines nothing for others. With these flags all of it
+ * follows from the source's name, so that the same sources give the same bytes.
  */
 function sameNames(source: string, folder: string): string[] {
-  return ["-Xcudafe", `--orig_src_path_name=/m40/${source}`, "--keep", "--keep-dir", folder];
+  return [
+    ...["-Xcudafe", `--orig_src_path_name=/m40/${source}`, "--keep", "--keep-dir", folder],
+    ...["-include", "cuda/runtime/source_name.h"],
+    `-DM40_SOURCE_NAME=m40_${source.replace(/\W/g, "_")}`,
+  ];
 }
 
 /** "61" of "sm_61". */
