@@ -5,6 +5,12 @@ import type { MemoryPlan } from "./memory_plan.ts";
 import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
 
+/** What is placed of a plan. */
+export type PlacedMemory = Pick<
+  MemoryPlan,
+  "weightBytes" | "programBytes" | "cacheBytes" | "stateBytes" | "cache" | "limits"
+>;
+
 /**
  * Puts weights, cache and program on the device, as planned.
  *
@@ -14,7 +20,7 @@ export async function place(
   context: Context,
   gguf: Gguf,
   source: Program,
-  plan: MemoryPlan,
+  plan: PlacedMemory,
   onProgress: (done: number, total: number) => void = () => {},
 ): Promise<{ program: DeviceProgram; cache: Cache; tensors: readonly number[] }> {
   const weights = context.createArena(plan.weightBytes);

@@ -2,7 +2,7 @@ import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import { call, callAsync } from "./status.ts";
 import { CHANNEL_ARGUMENT, DEVICE_INFO, ERROR } from "./structs.ts";
-import { CHANNEL_SYMBOLS, SYMBOLS, type Symbols } from "./symbols.ts";
+import { CHANNEL_SYMBOLS, OFF_LOOP_SYMBOLS, SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** The word by which an executable of this program is told to be a device's process. */
 export const DEVICE_PROCESS = "device-process";
@@ -118,7 +118,9 @@ export class DeviceProcess {
     const remote = Object.entries(SYMBOLS)
       .filter(([name]) => local[name] === undefined)
       .map(([name, definition]) => [name, this.forward(name, definition)]);
-    return { ...local, ...Object.fromEntries(remote) } as Symbols;
+    const offLoop = Object.entries(OFF_LOOP_SYMBOLS)
+      .map(([alias, definition]) => [alias, this.forward(definition.name, definition)]);
+    return { ...local, ...Object.fromEntries([...remote, ...offLoop]) } as Symbols;
   }
 
   /** One function, with the parameters that it has where it is called directly. */

@@ -21,6 +21,9 @@ const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
 /** The names of the statuses by their numbers. */
 const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
 
+/** Bytes of a buffer's value, whatever it is. */
+const VALUE_BYTES = 4;
+
 /** A program in device memory, ready to run. One step at a time. */
 export class DeviceProgram {
   private readonly block: StepBlock;
@@ -48,11 +51,36 @@ export class DeviceProgram {
    * program can take.
    */
   step(sequences: readonly StepSequence[]): Promise<StepResult> {
+    return this.calls.inTurn(() => this.runStep(sequences));
+  }
+
+  /**
+   * Runs a step of a part of a program, from rows of the part before it to rows for the one behind it. Its turn is that
+   * of when it is asked for, though what it goes on from may come later: until then the device waits.
+   *
+   * @param sequences They must stay as they are until it is done.
+   * @param given Resolves to what the first bytes of each of the buffers `into` are to be. Where it fails, so does the
+   * step, without having begun.
+   * @param from Buffers whose first rows, as many as there are tokens, are for the next part.
+   * @returns The outputs, whose values are the caller's, and the rows.
+   * @throws {M40Error} As {@link step} does, and what `given` fails with.
+   */
+  stepPart(
+    sequences: readonly StepSequence[],
+    given: Promise<readonly Uint8Array<ArrayBuffer>[]>,
+    into: readonly number[],
+    from: readonly number[],
+  ): Promise<StepResult & { readonly handed: readonly Uint8Array<ArrayBuffer>[] }> {
     return this.calls.inTurn(async () => {
-      const wanted = this.block.write(sequences);
-      if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
-      else await this.run(wanted);
-      return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
+      const rows = await given;
+      for (const [i, buffer] of into.entries()) await this.writeRows(buffer, rows[i]);
+      const { outputs } = await this.runStep(sequences);
+      const tokens = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+      const handed: Uint8Array<ArrayBuffer>[] = [];
+      for (const buffer of from) handed.push(await this.readRows(buffer, tokens));
+      // The next step may begin before these are looked at.
+      const own = outputs.map((one) => one.values ? { ...one, values: one.values.slice() } : one);
+      return { outputs: own, handed };
     });
   }
 
@@ -124,6 +152,35 @@ export class DeviceProgram {
       )
     );
     return data;
+  }
+
+  /** {@link writeBuffer} off the event loop. */
+  private async writeRows(buffer: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
+    const { symbols } = this.calls;
+    const size = BigInt(bytes.byteLength);
+    await callAsync(
+      (error) => symbols.m40_buffer_write_async(this.handle, buffer, bytes, size, error),
+      bytes,
+    );
+  }
+
+  /** The first rows of a buffer, read off the event loop. */
+  private async readRows(buffer: number, rows: number): Promise<Uint8Array<ArrayBuffer>> {
+    const { symbols } = this.calls;
+    const bytes = new Uint8Array(rows * this.records.buffers[buffer].columns * VALUE_BYTES);
+    const size = BigInt(bytes.byteLength);
+    await callAsync(
+      (error) => symbols.m40_buffer_read_async(this.handle, buffer, bytes, size, error),
+      bytes,
+    );
+    return bytes;
+  }
+
+  private async runStep(sequences: readonly StepSequence[]): Promise<StepResult> {
+    const wanted = this.block.write(sequences);
+    if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
+    else await this.run(wanted);
+    return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
   }
 
   /** Runs the block's step, whose outputs are all samples. */

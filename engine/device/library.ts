@@ -17,7 +17,7 @@ import {
   NONE,
   POWER_LIMIT,
 } from "./structs.ts";
-import { SYMBOLS, type Symbols } from "./symbols.ts";
+import { ALL_SYMBOLS, SYMBOLS, type Symbols } from "./symbols.ts";
 
 /** A kernel library by what it runs on. */
 export type Backend = "cpu" | "cuda" | "emulated";
@@ -168,7 +168,7 @@ export class KernelLibrary {
   private constructor(
     readonly path: string,
     readonly backend: Backend,
-    private readonly opened: Deno.DynamicLibrary<typeof SYMBOLS> | DeviceProcess,
+    private readonly opened: Deno.DynamicLibrary<typeof ALL_SYMBOLS> | DeviceProcess,
   ) {}
 
   /**
@@ -183,9 +183,9 @@ export class KernelLibrary {
   /** Opens the library at a path; fails as {@link find} does. */
   static open(path: string): KernelLibrary {
     assertVersion(path);
-    let library: Deno.DynamicLibrary<typeof SYMBOLS>;
+    let library: Deno.DynamicLibrary<typeof ALL_SYMBOLS>;
     try {
-      library = Deno.dlopen(path, SYMBOLS);
+      library = Deno.dlopen(path, ALL_SYMBOLS);
     } catch (error) {
       throw unloadable(path, error);
     }

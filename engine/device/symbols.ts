@@ -189,6 +189,23 @@ export const SYMBOLS = {
   m40_step_finish: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
 } as const satisfies Deno.ForeignLibraryInterface;
 
+/** Functions of {@link SYMBOLS} that take long where they are handed much: the same off the event loop. */
+export const OFF_LOOP_SYMBOLS = {
+  m40_buffer_write_async: {
+    ...SYMBOLS.m40_buffer_write,
+    name: "m40_buffer_write",
+    nonblocking: true,
+  },
+  m40_buffer_read_async: {
+    ...SYMBOLS.m40_buffer_read,
+    name: "m40_buffer_read",
+    nonblocking: true,
+  },
+} as const satisfies Deno.ForeignLibraryInterface;
+
+/** What a library is opened with. */
+export const ALL_SYMBOLS = { ...SYMBOLS, ...OFF_LOOP_SYMBOLS } as const;
+
 /** The functions that reach a device in a process of its own. */
 export const CHANNEL_SYMBOLS = {
   // m40_status m40_channel_open(const char* command, uint64_t n_bytes, m40_channel**, m40_error*)
@@ -216,4 +233,4 @@ export const CHANNEL_SYMBOLS = {
 } as const satisfies Deno.ForeignLibraryInterface;
 
 /** The opened functions. */
-export type Symbols = Deno.StaticForeignLibraryInterface<typeof SYMBOLS>;
+export type Symbols = Deno.StaticForeignLibraryInterface<typeof ALL_SYMBOLS>;
