@@ -187,3 +187,32 @@ Deno.test("what is only half written after a cut goes over it; what is written w
   };
   assertEquals(handedOver(program, 5), [0, 1, 4]);
 });
+
+Deno.test("no cut is where a library may have left out what goes over: what only the next operation was seen to read", () => {
+  const columns = 4;
+  const copy = (input: number, output: number, state = NONE): Operation =>
+    state === NONE
+      ? {
+        ...{ kind: "copy", input, output, columns, n_groups: 1, input_column: 0 },
+        ...{ input_stride: columns, output_column: 0, output_stride: columns },
+      }
+      : {
+        ...{ kind: "conv", input, output, weight: NONE, bias: NONE, state, columns, kernel: 4 },
+        ...{ activation: 0, input_column: 0, factor_column: NONE, gate_column: NONE },
+        output_column: 0,
+      };
+  const program = (...operations: Operation[]): Program => ({
+    operations: [copy(0, 1, 0), ...operations, copy(5, 0, 1)],
+    buffers: Array.from({ length: 6 }, () => tokenBuffer(columns)),
+    weights: [],
+    cacheLayers: [],
+    states: [1, 1],
+  });
+  // Buffer 2 is between the first two: after the second one it may never have been written.
+  assertEquals(cutsOf(program(copy(1, 2), copy(2, 3), copy(2, 5))), [1, 2, 4]);
+  // A third one that reads it keeps it.
+  assertEquals(
+    cutsOf(program(copy(1, 2), copy(2, 3), copy(2, 4), copy(2, 5))),
+    [1, 2, 4, 5],
+  );
+});

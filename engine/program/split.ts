@@ -21,7 +21,8 @@ export interface ProgramPart {
 
 /**
  * Where a program may be cut, as the numbers of the operations that then come first: on each side something is kept of a
- * sequence, nothing of it is of operations on both sides, and all that goes from one side to the other is rows of tokens.
+ * sequence, nothing of it is of operations on both sides, and all that goes from one side to the other is rows of tokens that
+ * the first part has written for sure.
  */
 export function cutsOf(program: Program): number[] {
   const { operations, buffers } = program;
@@ -30,11 +31,24 @@ export function cutsOf(program: Program): number[] {
     const before = new Set(operations.slice(0, cut).flatMap(keptBy));
     const after = operations.slice(cut).flatMap(keptBy);
     if (before.size === 0 || after.length === 0 || after.some((one) => before.has(one))) continue;
-    if (handedOver(program, cut).every((buffer) => buffers[buffer].rows === Rows.tokens)) {
-      cuts.push(cut);
-    }
+    const isFit = (buffer: number) =>
+      buffers[buffer].rows === Rows.tokens && !mayBeLeftOut(operations.slice(0, cut), buffer);
+    if (handedOver(program, cut).every(isFit)) cuts.push(cut);
   }
   return cuts;
+}
+
+/**
+ * Whether a library may never write what operations last put into a buffer: it may do two of them in one, and leave out
+ * what is between them where it sees nobody else read it (cuda/runtime/fusion.cu). Of the next part it sees nothing.
+ */
+function mayBeLeftOut(operations: readonly Operation[], buffer: number): boolean {
+  const last = operations.findLastIndex((one) =>
+    accessesTo(one, buffer).some((access) => access !== "reads")
+  );
+  const isRead = (one: Operation) => accessesTo(one, buffer).length > 0;
+  const [next, ...later] = operations.slice(last + 1);
+  return next !== undefined && isRead(next) && !later.some(isRead);
 }
 
 /** What an operation keeps of a sequence: its cache layer, or its state. */
