@@ -27,6 +27,8 @@ type Target = typeof TARGETS[number];
 
 /** How a target's library is made. */
 interface Recipe {
+  /** What the compiler is started by, with its own name and arguments behind. */
+  readonly launcher?: readonly string[];
   readonly compiler: string;
   readonly info: Omit<BuildInfo, "commit">;
   readonly sources: readonly string[];
@@ -86,7 +88,9 @@ export async function buildKernels(
       ...["-c", source, "-o", object],
     ];
     // The compiler's version is part of it, which may change where its name does not.
-    const command = [recipe.info.compiler, recipe.compiler, ...args].join(" ");
+    const command = [recipe.info.compiler, ...recipe.launcher ?? [], recipe.compiler, ...args].join(
+      " ",
+    );
     return { source, object, args, command };
   });
   const stale = jobs.filter((job) => force || !isCurrent(job.object, job.command));
@@ -95,7 +99,8 @@ export async function buildKernels(
     const temporary = join(ROOT, job.object + TEMPORARY);
     await Deno.mkdir(temporary, { recursive: true });
     try {
-      await run(recipe.compiler, job.args, recipe.environment);
+      const [program, ...args] = [...recipe.launcher ?? [], recipe.compiler, ...job.args];
+      await run(program, args, recipe.environment);
     } finally {
       await Deno.remove(temporary, { recursive: true });
     }
@@ -229,6 +234,7 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
   ];
   const host = [...CXX_FLAGS.filter((flag) => !/^-(std|I)/.test(flag)), "-Wno-unknown-pragmas"];
   return {
+    launcher: await sameAddresses(),
     compiler: toolkit.nvcc,
     info: {
       compiler: await compilerVersion(toolkit.hostCompiler),
@@ -269,6 +275,25 @@ function sameNames(source: string, folder: string): string[] {
     ...["-include", "cuda/runtime/source_name.h"],
     `-DM40_SOURCE_NAME=m40_${source.replace(/\W/g, "_")}`,
   ];
+}
+
+/**
+ * Starts a program with its memory at the same addresses each time, where the system lets it. The front end of CUDA 11.8
+ * goes through some of its tables in the order of their addresses: without this the same kernel becomes other machine code
+ * from build to build, with other registers and more or fewer clocks.
+ */
+async function sameAddresses(): Promise<readonly string[]> {
+  const launcher = ["setarch", "-R"];
+  try {
+    const { success } = await new Deno.Command("setarch", {
+      args: ["-R", "true"],
+      stdout: "null",
+      stderr: "null",
+    }).output();
+    return success ? launcher : [];
+  } catch {
+    return [];
+  }
 }
 
 /** "61" of "sm_61". */
