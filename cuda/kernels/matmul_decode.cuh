@@ -10,6 +10,7 @@
 #define M40_KERNELS_MATMUL_DECODE_CUH
 
 #include "block.cuh"
+#include "decode_order.cuh"
 #include "formats.cuh"
 #include "matmul_prologue.cuh"
 #include "matmul_splits.cuh"
@@ -47,18 +48,6 @@ struct DecodeInputs {
   }
 };
 
-// The column of a load at which the next load starts: with many tokens, the last columns of this one take long enough, and
-// registers are short. Where it starts also decides how many operands meet in one of Maxwell's register banks, by which
-// registers the assembler has to choose from: of the columns tried, these lose the fewest clocks without a spill.
-template <uint32_t kType, int T, bool kOneType>
-__host__ __device__ constexpr int decode_refill() {
-  constexpr int kColumns = Format<kType>::kColumns;
-  if (T < 4 || kColumns <= 8) return 0;
-  if (kOneType && T == 4 && (kType == M40_TYPE_Q4_K || kType == M40_TYPE_Q4_1)) return 16;
-  if (kOneType && T == 4 && kType == M40_TYPE_Q4_0) return 12;
-  return kColumns - 8;
-}
-
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens; input_of(t) is where those of
 // token t start, from args.input. InputOf::kHeld: in registers; else it is asked again for every block.
 // prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
@@ -69,7 +58,8 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   constexpr int kInput = input_floats<F, T>();
-  constexpr int kRefill = decode_refill<kType, T, kOneType>();
+  constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType>();
+  static_assert(takes_columns_in_order<R>(kOrder), "the bits of a sum hang on the order of its columns");
   // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
   // compiler puts them so late that they are waited for.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
@@ -215,7 +205,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
       float parts[R][T];  // of a type that sums them
 #pragma unroll
       for (int i = 0; i < F::kColumns; i += 4) {
-        if (!kEarly && i == kRefill) {
+        if (!kEarly && i == kOrder.refill) {
           if (load == F::kLoads - 1) load_block();
           load_quants((load + 1) % F::kLoads);
           if (load == 0) load_super_ahead();
@@ -253,13 +243,12 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
         float(&sums)[R][T] = either<F::kSumsParts>(parts, acc);
 #pragma unroll
         for (int t = 0; t < T; t++) {
-          const float4 x = *reinterpret_cast<const float4*>(buffer + t * 32 + load * F::kColumns + i);
+          const float4 four = *reinterpret_cast<const float4*>(buffer + t * 32 + load * F::kColumns + i);
+          const float x[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
-          for (int r = 0; r < R; r++) {
-            sums[r][t] = fmaf(w[r][0], x.x, sums[r][t]);
-            sums[r][t] = fmaf(w[r][1], x.y, sums[r][t]);
-            sums[r][t] = fmaf(w[r][2], x.z, sums[r][t]);
-            sums[r][t] = fmaf(w[r][3], x.w, sums[r][t]);
+          for (int p = 0; p < 4 * R; p++) {
+            const DecodeProduct at = decode_product<R>(kOrder, p);
+            sums[at.row][t] = fmaf(w[at.row][at.column], x[at.column], sums[at.row][t]);
           }
         }
         if constexpr (F::kSumsParts) {

@@ -15,6 +15,7 @@
 #include "../kernels/attention_wide_staging.cuh"
 #include "../kernels/block.cuh"
 #include "../kernels/conv.cuh"
+#include "../kernels/decode_order.cuh"
 #include "../kernels/delta_rule.cuh"
 #include "../kernels/elementwise.cuh"
 #include "../kernels/elementwise_args.cuh"

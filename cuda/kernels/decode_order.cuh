@@ -1,0 +1,58 @@
+// In which order a lane of a decode product multiplies: which of a token's sums takes which of four columns next.
+//
+// No result depends on it, for each sum takes its columns from the first to the last. But the assembler chooses registers as
+// it comes upon them, and an operand costs a clock where another one of the same instruction lies in its register bank. So
+// orders are chosen by what Maxwell's schedule then loses (docs/kernels/matmul.md, "Clocks by the schedule"), where a kernel
+// walks one type and one number of tokens.
+#ifndef M40_KERNELS_DECODE_ORDER_CUH
+#define M40_KERNELS_DECODE_ORDER_CUH
+
+#include "formats.cuh"
+
+namespace m40::cuda {
+
+struct DecodeOrder {
+  // The column of a load of quants at which the next load starts. With many tokens, the last columns of this one take long
+  // enough, and registers are short.
+  int refill;
+  // Whether a column's products with all rows come before the next column's; else a row's with all columns do.
+  bool rows_inside = false;
+  // The row that the first column starts with, and by how many rows each column starts later than the one before it.
+  int first_row = 0, rows_later = 0;
+};
+
+template <uint32_t kType, int T, bool kOneType>
+__host__ __device__ constexpr DecodeOrder decode_order() {
+  constexpr int kColumns = Format<kType>::kColumns;
+  if (T < 4 || kColumns <= 8) return {0};
+  if (kOneType && kType == M40_TYPE_Q4_K) return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{kColumns - 8, true, 1, 3};
+  if (kOneType && T == 4 && kType == M40_TYPE_Q4_1) return {16};
+  if (kOneType && T == 4 && kType == M40_TYPE_Q4_0) return {12};
+  return {kColumns - 8};
+}
+
+struct DecodeProduct {
+  int row, column;
+};
+
+// Product number i of four columns and R rows.
+template <int R>
+__host__ __device__ constexpr DecodeProduct decode_product(const DecodeOrder& order, int i) {
+  if (!order.rows_inside) return {i / 4, i % 4};
+  return {(i % R + order.first_row + order.rows_later * (i / R)) % R, i / R};
+}
+
+// Whether every sum takes its columns in their order.
+template <int R>
+__host__ __device__ constexpr bool takes_columns_in_order(const DecodeOrder& order) {
+  int next[R] = {};
+  for (int i = 0; i < 4 * R; i++) {
+    const DecodeProduct at = decode_product<R>(order, i);
+    if (at.column != next[at.row]++) return false;
+  }
+  return true;
+}
+
+}  // namespace m40::cuda
+
+#endif
