@@ -63,6 +63,7 @@ const STATE = {
   temperatureCelsius: undefined,
   powerWatts: 182.5,
   powerLimitWatts: 250,
+  energyJoules: undefined,
   clockKhz: 1_114_000,
   memoryClockKhz: 3_004_000,
   utilisation: undefined,
