@@ -132,6 +132,8 @@ function post(
     method: "POST",
     headers,
     body: JSON.stringify(body),
+    // Far more than any of them takes: an answer that never comes is a failure, not a test without an end.
+    signal: AbortSignal.timeout(60_000),
   });
 }
 

@@ -101,7 +101,8 @@ export class Replica implements AsyncDisposable {
 
   /** A counter or gauge of its `/metrics`. */
   async metric(name: string): Promise<number> {
-    const text = await (await fetch(this.url + "/metrics")).text();
+    const text = await (await fetch(this.url + "/metrics", { signal: AbortSignal.timeout(30_000) }))
+      .text();
     const line = text.split("\n").find((line) => line.startsWith(name + "{"));
     assert(line !== undefined, `no ${name}`);
     return Number(line.slice(line.lastIndexOf(" ")));
@@ -122,15 +123,16 @@ export function freePort(): number {
   return listener.addr.port;
 }
 
-/** Waits until a URL answers 200. */
+/** Waits until a URL answers 200, for a minute. */
 export async function answers(url: string): Promise<void> {
-  for (let i = 0; i < 600; i++) {
+  const end = Date.now() + 60_000;
+  while (Date.now() < end) {
     try {
-      const { status, body } = await fetch(url);
+      const { status, body } = await fetch(url, { signal: AbortSignal.timeout(5000) });
       await body?.cancel();
       if (status === 200) return;
     } catch {
-      // Nobody listens yet.
+      // Nobody listens yet, or what was sent is lost.
     }
     await sleep(100);
   }
