@@ -12,15 +12,21 @@
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
-import { extname, fromFileUrl, join, relative, resolve } from "@std/path";
+import { extname, fromFileUrl, join, relative } from "@std/path";
 import { BuildError } from "./tools/build/build_error.ts";
-import { type BuildInfo, compilerVersion, writeBuildInfo } from "./tools/build/build_info.ts";
+import {
+  BUILD_INFO_HEADER,
+  type BuildInfo,
+  compilerVersion,
+  writeBuildInfo,
+} from "./tools/build/build_info.ts";
 import { type CudaToolkit, findCudaToolkit } from "./tools/build/cuda_toolkit.ts";
-import { sameAddresses, sameNames } from "./tools/build/same_bytes.ts";
+import { exists, isCurrent, readText } from "./tools/build/is_current.ts";
+import { BuildFolder, sameAddresses, sameNames } from "./tools/build/same_bytes.ts";
 
 const ROOT = fromFileUrl(new URL(".", import.meta.url));
 
-/** Compilers run in {@link ROOT} and are told paths from there, so that what they make does not depend on it. */
+/** Compilers run in {@link ROOT}, or in a copy, and are told paths from there: what they make does not depend on it. */
 const DIST = "dist";
 
 const TARGETS = ["cpu", "cuda", "emulated"] as const;
@@ -39,8 +45,10 @@ interface Recipe {
   /** Flags that say where a source's temporary files lie: in a folder of its own. */
   readonly temporaryFlags?: (source: string, folder: string) => readonly string[];
   readonly linkFlags: readonly string[];
-  /** Of the compiler's process. */
+  /** All of that of the compiler's process, where it is not this one's. */
   readonly environment?: Record<string, string>;
+  /** Whether sources are compiled in a {@link BuildFolder}. */
+  readonly elsewhere?: boolean;
 }
 
 /** A build for one target. */
@@ -94,17 +102,22 @@ export async function buildKernels(
     );
     return { source, object, args, command };
   });
-  const stale = jobs.filter((job) => force || !isCurrent(job.object, job.command));
+  const stale = jobs.filter((job) => force || !isCurrent(ROOT, job.object, job.command));
+  await using copy = recipe.elsewhere && stale.length > 0
+    ? await BuildFolder.make(ROOT, ["cuda", join(objectsFolder, BUILD_INFO_HEADER)])
+    : undefined;
+  const folder = copy?.path ?? ROOT;
   await inParallel(stale, async (job) => {
     log(`compile ${job.source}`);
-    const temporary = join(ROOT, job.object + TEMPORARY);
+    const temporary = join(folder, job.object + TEMPORARY);
     await Deno.mkdir(temporary, { recursive: true });
     try {
       const [program, ...args] = [...recipe.launcher ?? [], recipe.compiler, ...job.args];
-      await run(program, args, recipe.environment);
+      await run(program, args, folder, recipe.environment);
     } finally {
       await Deno.remove(temporary, { recursive: true });
     }
+    for (const file of [job.object, job.object + ".d"]) await copy?.handOver(ROOT, file);
     await Deno.writeTextFile(join(ROOT, job.object + ".command"), job.command);
   });
 
@@ -115,7 +128,7 @@ export async function buildKernels(
     log(`link ${path}`);
     // A library that is open must not be written over: the new one takes its name in one move.
     const fresh = path + ".new";
-    await run(recipe.compiler, [...linkArgs.slice(0, -1), fresh], recipe.environment);
+    await run(recipe.compiler, [...linkArgs.slice(0, -1), fresh], ROOT, recipe.environment);
     await Deno.rename(join(ROOT, fresh), join(ROOT, path));
     await Deno.writeTextFile(linkRecord, linkCommand);
   }
@@ -243,6 +256,7 @@ async function cudaRecipe(debug: boolean, architectures: readonly string[]): Pro
       architectures: [...numbers.map((n) => `sm_${n}`), "compute_52"],
     },
     environment: toolkit.environment,
+    elsewhere: true,
     sources: [
       ...sourcesIn("cuda/runtime", ".cpp"),
       ...["cuda/runtime", "cuda/ops"].flatMap((folder) => sourcesIn(folder, ".cu")),
@@ -311,29 +325,16 @@ async function findCompiler(): Promise<string> {
   );
 }
 
-/** Whether an object is newer than all that it was made from, and was made by this command. */
-function isCurrent(object: string, command: string): boolean {
-  const path = join(ROOT, object);
-  if (readText(path + ".command") !== command) return false;
-  const made = modified(path);
-  const dependencies = readText(path + ".d");
-  if (made === undefined || dependencies === undefined) return false;
-  const files = dependencies.replace(/^[^:]*:/, "").replaceAll("\\\n", " ").split(/\s+/);
-  return files.filter((file) => file !== "").every((file) => {
-    const changed = modified(resolve(ROOT, file));
-    return changed !== undefined && changed <= made;
-  });
-}
-
 async function run(
   command: string,
   args: readonly string[],
+  cwd: string,
   env?: Record<string, string>,
 ): Promise<void> {
   const { success, stderr } = await new Deno.Command(command, {
     args: [...args],
-    cwd: ROOT,
-    env,
+    cwd,
+    ...(env && { env, clearEnv: true }),
     stdout: "null",
     stderr: "piped",
   }).output();
@@ -348,26 +349,6 @@ async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<voi
     for (const item of queue) await work(item);
   };
   await Promise.all(Array.from({ length: navigator.hardwareConcurrency }, worker));
-}
-
-function readText(path: string): string | undefined {
-  try {
-    return Deno.readTextFileSync(path);
-  } catch {
-    return undefined;
-  }
-}
-
-function exists(path: string): boolean {
-  return modified(path) !== undefined;
-}
-
-function modified(path: string): number | undefined {
-  try {
-    return Deno.statSync(path).mtime?.getTime();
-  } catch {
-    return undefined;
-  }
 }
 
 async function main(): Promise<number> {

@@ -1,4 +1,4 @@
-import { dirname, join } from "@std/path";
+import { basename, dirname, join } from "@std/path";
 import { BuildError } from "./build_error.ts";
 
 /** A CUDA toolkit that still knows compute capability 5.2. */
@@ -8,7 +8,10 @@ export interface CudaToolkit {
   readonly version: string;
   /** A C++ compiler that this version of nvcc takes. */
   readonly hostCompiler: string;
-  /** For nvcc's process: the toolkit's own programs come first on the PATH. */
+  /**
+   * All of the environment of nvcc's process: the toolkit's own programs come first on the PATH. Nothing else is in it, for
+   * it lies in memory before the stack, whose addresses what nvcc makes depends on.
+   */
   readonly environment: Record<string, string>;
 }
 
@@ -57,11 +60,13 @@ export async function findCudaToolkit(
       refused.push(`${nvcc} is of CUDA ${version}, but ${ptxas} beside it is of CUDA ${assembler}`);
       continue;
     }
+    const hostCompiler = await findHostCompiler(version);
+    const path = [dirname(ptxas), ...folders, ...folderOf(hostCompiler), "/usr/bin", "/bin"];
     return {
       nvcc,
       version,
-      hostCompiler: await findHostCompiler(version),
-      environment: { PATH: [dirname(ptxas), ...folders, Deno.env.get("PATH") ?? ""].join(":") },
+      hostCompiler,
+      environment: { PATH: [...new Set(path)].join(":") },
     };
   }
   throw new BuildError(
@@ -130,6 +135,15 @@ async function gccMajor(compiler: string): Promise<number | undefined> {
   } catch {
     return undefined;
   }
+}
+
+/** Where a program on the PATH is, but for compiler caches, which give what the compiler would. */
+function folderOf(program: string): string[] {
+  if (program.includes("/")) return [];
+  const folders = (Deno.env.get("PATH") ?? "").split(":").filter((folder) =>
+    folder !== "" && basename(folder) !== "ccache" && isFile(join(folder, program))
+  );
+  return folders.slice(0, 1);
 }
 
 function isFile(path: string): boolean {
