@@ -12,12 +12,13 @@ import { createHostCache } from "./host_cache.ts";
 import { Evaluations, type PositionLogits } from "./evaluation.ts";
 import { Generation } from "./generation.ts";
 import { KnownExecutors } from "./known_executors.ts";
-import { type LoadedModel, loadModel, type ModelDevice } from "./loading.ts";
+import { type LoadedModel, loadModel } from "./loading.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
 import { type GenerateRequest, RequestChecker } from "./request.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
+import type { ModelDevice } from "./placed_model.ts";
 import { poolingOf } from "./pooling.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
 import { PageManager } from "./scheduler/page_manager.ts";
@@ -85,30 +86,32 @@ export class Engine {
   private closing?: Promise<void>;
 
   private constructor(private readonly loaded: LoadedModel) {
-    const { model, tokenizer, chat, device, plan, kernels, serving } = loaded;
-    this.model = model;
+    const { source, chat, placed, serving } = loaded;
+    const { device, plan, kernels } = placed;
+    const { info, tokenizer } = source;
+    this.model = info;
     this.tokenizer = tokenizer;
     this.chat = chat;
     this.device = device;
     this.plan = plan;
-    this.samplingDefaults = loaded.samplingDefaults;
-    this.stopDefaults = loaded.stopDefaults;
+    this.samplingDefaults = source.samplingDefaults;
+    this.stopDefaults = source.stopDefaults;
     this.state = new StateReader(() => kernels.deviceState(device.index));
     this.pacer = createPacer(serving, () => this.state.read());
     this.requests = new RequestChecker(
       tokenizer,
-      model.vocabSize,
+      info.vocabSize,
       plan.contextTokens,
       plan.mostContextTokens,
-      model.contextLength,
-      loaded.samplingDefaults,
-      loaded.stopDefaults,
+      info.contextLength,
+      source.samplingDefaults,
+      source.stopDefaults,
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
     const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
     this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
-    const scheduled = this.scheduled = scheduledDevice(loaded.program, loaded.cache);
+    const scheduled = this.scheduled = scheduledDevice(placed.program, placed.cache);
     const { lock } = this;
     this.knownExecutors = new KnownExecutors(() =>
       lock.share(() => scheduled.executors(plan.limits.n_sequences))
@@ -125,7 +128,7 @@ export class Engine {
 
   private createScheduler(scheduled: SchedulerDevice): Scheduler {
     const { plan, lock, told, pacer } = this;
-    const { context, device, hostCacheBytes, serving } = this.loaded;
+    const { placed: { context, device, hostCacheBytes }, serving } = this.loaded;
     return new Scheduler(scheduled, this.pageManager, {
       maxRunning: plan.limits.n_sequences,
       maxWaiting: serving.maxQueue,
@@ -145,7 +148,7 @@ export class Engine {
   }
 
   private createDiskPages(mover: SchedulerDevice): DiskPages | undefined {
-    const { pageStore: store, context, plan } = this.loaded;
+    const { pageStore: store, context, plan } = this.loaded.placed;
     if (store === undefined) return undefined;
     const { pageBytes } = store;
     const { slotBytes } = context.cacheBytes(plan.cache);
@@ -280,7 +283,7 @@ export class Engine {
     return {
       ...scheduled,
       // A process may end while nothing is asked of it.
-      failed: scheduled.failed ?? this.loaded.kernels.loss?.message,
+      failed: scheduled.failed ?? this.loaded.placed.kernels.loss?.message,
       ...this.scheduler.counts,
       pages,
       usedPages: pages - freePages,
@@ -322,7 +325,7 @@ export class Engine {
 
   /** What a step of that size reads and computes, at the least. */
   stepWork(size: Omit<StepSize, "kvValueBytes">): StepWork {
-    return this.loaded.stepWork(size);
+    return this.loaded.placed.stepWork(size);
   }
 
   /** The sequences that run and wait, in the order in which they are served. */
@@ -381,7 +384,7 @@ export class Engine {
     await this.disk?.close(FLUSH_MS);
     await this.lock.settle();
     const unused = await this.state.settle();
-    const { context, kernels } = this.loaded;
+    const { context, kernels } = this.loaded.placed;
     if (kernels.processId === undefined) {
       context.close();
       // A call that never returns needs the library.

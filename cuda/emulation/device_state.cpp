@@ -2,7 +2,9 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include <algorithm>
 #include <atomic>
 #include <mutex>
 #include <thread>
@@ -14,6 +16,7 @@ namespace m40::emulation {
 
 namespace {
 
+thread_local int current = 0;
 std::mutex mutex;
 cudaError_t last_error = cudaSuccess;  // of this process: an error that a kernel makes stays
 bool lost = false;
@@ -32,7 +35,22 @@ uint64_t from_environment(const char* name, uint64_t fallback) {
   return text == nullptr || *text == '\0' ? fallback : strtoull(text, nullptr, 10);
 }
 
-size_t memory_bytes() { return from_environment("M40_EMULATION_MEMORY_BYTES", uint64_t{8} << 30); }
+uint64_t from_environment_list(const char* name, uint64_t fallback) {
+  const char* text = getenv(name);
+  if (text == nullptr || *text == '\0') return fallback;
+  for (int i = 0; i < current; i++) {
+    const char* comma = strchr(text, ',');
+    if (comma == nullptr) break;
+    text = comma + 1;
+  }
+  return strtoull(text, nullptr, 10);
+}
+
+int device_count() { return static_cast<int>(std::min<uint64_t>(from_environment("M40_EMULATION_DEVICES", 1), max_devices)); }
+int current_device() { return current; }
+void use_device(int device) { current = device; }
+
+size_t memory_bytes() { return from_environment_list("M40_EMULATION_MEMORY_BYTES", uint64_t{8} << 30); }
 
 cudaError_t remember(cudaError_t error) {
   const std::lock_guard<std::mutex> lock(mutex);

@@ -1,14 +1,16 @@
 // Whether the emulated device fails, is late or hangs, as environment variables make it, for tests of what then happens:
-//   M40_EMULATION_DEVICES=0             no device
+//   M40_EMULATION_DEVICES=N             so many devices, 0 to 16; default one
 //   M40_EMULATION_DRIVER=11000          a driver that is older than the library's CUDA
 //   M40_EMULATION_CAPABILITY=35         a GPU that is too old
-//   M40_EMULATION_MEMORY_BYTES=...      the device's memory
-//   M40_EMULATION_FAIL_AFTER=N          the N-th grid and all after it fail, as on a device that fell off its bus
+//   M40_EMULATION_MEMORY_BYTES=A,B,...  each device's memory; the last one is that of all that come after it
+//   M40_EMULATION_FAIL_AFTER=A,B,...    a device's N-th grid and all after it fail, as on a device that fell off its bus;
+//                                       0: none does. The last one is that of all that come after it. A process has
+//                                       one loss: what another device of it does then fails as well
 //   M40_EMULATION_LATE_MS=N             what is given to a stream is done so many milliseconds later, by the device's clock
 //   M40_EMULATION_LAUNCH_US=N           each grid that is launched by itself takes the device so many microseconds more
 //   M40_EMULATION_GRAPH_US=N            each graph does
 //   M40_EMULATION_HANG_IN=NAME          the next grid of a kernel with that in its name never ends, and nothing after it
-//                                       begins; what waits for it without a bound ends the process
+//                                       begins; what waits for it without a bound ends the process. N:NAME, on device N
 //   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
 //                                       should have written is not
 #ifndef M40_EMULATION_DEVICE_STATE_H
@@ -24,7 +26,16 @@
 
 namespace m40::emulation {
 
+constexpr int max_devices = 16;
+
 uint64_t from_environment(const char* name, uint64_t fallback);
+// The value for the current device of a list, whose last one is that of all devices that come after it.
+uint64_t from_environment_list(const char* name, uint64_t fallback);
+int device_count();
+// The one that the calling thread uses, 0 until it says so.
+int current_device();
+void use_device(int device);
+// Of the current device.
 size_t memory_bytes();
 
 // The error that the device was lost with; else this one, which is the last error then, where it is one.

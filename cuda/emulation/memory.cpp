@@ -12,8 +12,12 @@ using namespace m40::emulation;
 namespace {
 
 std::mutex mutex;
-std::map<void*, size_t> allocations;
-size_t allocated_bytes = 0;
+struct Allocation {
+  size_t n_bytes;
+  int device;
+};
+std::map<void*, Allocation> allocations;
+size_t allocated_bytes[max_devices] = {};
 uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
 std::map<const void*, size_t> host_allocations;
 
@@ -44,7 +48,8 @@ cudaError_t cudaMemGetInfo(size_t* free_bytes, size_t* total_bytes) {
   if (from_environment("M40_EMULATION_NO_CONTEXT", 0) != 0) return remember(cudaErrorMemoryAllocation);
   const std::lock_guard<std::mutex> lock(mutex);
   *total_bytes = memory_bytes();
-  *free_bytes = allocated_bytes < *total_bytes ? *total_bytes - allocated_bytes : 0;
+  const size_t taken = allocated_bytes[current_device()];
+  *free_bytes = taken < *total_bytes ? *total_bytes - taken : 0;
   return loss();
 }
 
@@ -52,12 +57,13 @@ cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
   wait_for_device("cudaMalloc");
   const std::lock_guard<std::mutex> lock(mutex);
   if (const cudaError_t error = loss(); error != cudaSuccess) return error;
-  if (n_bytes > memory_bytes() || allocated_bytes > memory_bytes() - n_bytes) return remember(cudaErrorMemoryAllocation);
+  size_t& taken = allocated_bytes[current_device()];
+  if (n_bytes > memory_bytes() || taken > memory_bytes() - n_bytes) return remember(cudaErrorMemoryAllocation);
   void* allocated = nullptr;
   if (posix_memalign(&allocated, 256, n_bytes) != 0) return remember(cudaErrorMemoryAllocation);
-  allocations[allocated] = n_bytes;
+  allocations[allocated] = {n_bytes, current_device()};
   n_allocations++;
-  allocated_bytes += n_bytes;
+  taken += n_bytes;
   *memory = allocated;
   return cudaSuccess;
 }
@@ -68,7 +74,7 @@ cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   const auto found = allocations.find(memory);
   if (found == allocations.end()) return remember(cudaErrorInvalidValue);
-  allocated_bytes -= found->second;
+  allocated_bytes[found->second.device] -= found->second.n_bytes;
   allocations.erase(found);
   free(memory);
   return loss();

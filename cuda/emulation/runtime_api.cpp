@@ -30,18 +30,29 @@ struct M40EmulatedEvent {
 
 namespace {
 
-std::atomic<uint64_t> n_grids{0};  // that kernels were launched on
+std::atomic<uint64_t> n_grids{0};                      // that kernels were launched on
+std::atomic<uint64_t> n_grids_of[max_devices] = {};  // and on each device
 // Of graphs that can be launched: how many there are, and how often one was.
 std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
 
 // As many as an M40 has, or as the environment says.
 int multiprocessors() { return static_cast<int>(from_environment("M40_EMULATION_MULTIPROCESSORS", 24)); }
 
+// What is in the name of the kernels that hang on the current device; null where none does.
+const char* hanging_kernel() {
+  const char* text = getenv("M40_EMULATION_HANG_IN");
+  if (text == nullptr || *text < '0' || *text > '9') return text;
+  char* rest = nullptr;
+  const auto device = static_cast<int>(strtoul(text, &rest, 10));
+  return *rest == ':' && device == current_device() ? rest + 1 : nullptr;
+}
+
 cudaError_t run(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
   if (const cudaError_t error = loss(); error != cudaSuccess) return error;
-  const uint64_t limit = from_environment("M40_EMULATION_FAIL_AFTER", 0);
-  if (++n_grids >= limit && limit != 0) return lose("the emulated device was told to fail");
-  const char* hanging = getenv("M40_EMULATION_HANG_IN");
+  const uint64_t limit = from_environment_list("M40_EMULATION_FAIL_AFTER", 0);
+  n_grids++;
+  if (++n_grids_of[current_device()] >= limit && limit != 0) return lose("the emulated device was told to fail");
+  const char* hanging = hanging_kernel();
   if (hanging != nullptr && *hanging != '\0' && strstr(kernel, hanging) != nullptr) {
     hang();
     return cudaSuccess;
@@ -89,23 +100,34 @@ extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_gr
 
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_graph_launches(void) { return n_graph_launches; }
 
+namespace {
+
+// Device 0 answers also where there is none: who asks has counted before.
+bool exists(int device) { return device == 0 || (device > 0 && device < device_count()); }
+
+}  // namespace
+
 cudaError_t cudaGetDeviceCount(int* count) {
   *count = 0;
-  if (from_environment("M40_EMULATION_DEVICES", 1) == 0) return remember(cudaErrorNoDevice);
+  if (device_count() == 0) return remember(cudaErrorNoDevice);
   if (from_environment("M40_EMULATION_DRIVER", 11080) < 11080) return remember(cudaErrorInsufficientDriver);
-  *count = 1;
+  *count = device_count();
   return cudaSuccess;
 }
 
-cudaError_t cudaSetDevice(int device) { return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice); }
+cudaError_t cudaSetDevice(int device) {
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
+  use_device(device);
+  return remember(cudaSuccess);
+}
 
 cudaError_t cudaGetDevice(int* device) {
-  *device = 0;
+  *device = current_device();
   return cudaSuccess;
 }
 
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
-  if (device != 0) return remember(cudaErrorInvalidDevice);
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
   *properties = {};
   const auto capability = static_cast<int>(from_environment("M40_EMULATION_CAPABILITY", 52));
   snprintf(properties->name, sizeof(properties->name), "Emulated compute capability %d.%d", capability / 10, capability % 10);
@@ -117,18 +139,18 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* place, int n_bytes, int device) {
-  if (device != 0) return remember(cudaErrorInvalidDevice);
-  snprintf(place, static_cast<size_t>(n_bytes), "0000:00:52.0");
+  if (!exists(device)) return remember(cudaErrorInvalidDevice);
+  snprintf(place, static_cast<size_t>(n_bytes), "0000:00:%02x.0", 0x52 + device);
   return cudaSuccess;
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
   *value = attribute == cudaDevAttrMultiProcessorCount ? multiprocessors() : 0;  // 0: unknown
-  return remember(device == 0 ? cudaSuccess : cudaErrorInvalidDevice);
+  return remember(exists(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
 cudaError_t cudaDriverGetVersion(int* version) {
-  *version = from_environment("M40_EMULATION_DEVICES", 1) == 0 ? 0 : static_cast<int>(from_environment("M40_EMULATION_DRIVER", 11080));
+  *version = device_count() == 0 ? 0 : static_cast<int>(from_environment("M40_EMULATION_DRIVER", 11080));
   return cudaSuccess;
 }
 

@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { parseDeviceName } from "./device_list.ts";
 import { type Backend, findLibrary, KernelLibrary, libraryPaths } from "./library.ts";
 
 /** A device by its library and its index in it. Close the library afterwards. */
@@ -10,8 +11,8 @@ export interface OpenedDevice {
 }
 
 /**
- * Opens the library of a device by its name: auto, cpu, cuda or cuda:N; emulated (the GPU's kernels on the
- * CPU) is for tests.
+ * Opens the library of a device by its name: auto, cpu, cuda or cuda:N; emulated and emulated:N (the GPU's kernels
+ * on the CPU) are for tests.
  *
  * @throws {M40Error} "invalid_request" for another name, "device" where there is no such device, saying which there are or why there is none,
  * "unsupported" where its library is missing or cannot be loaded.
@@ -36,7 +37,8 @@ export async function openDeviceProcess(device: string): Promise<OpenedDevice> {
   const closeAllBut = (kept?: KernelLibrary) =>
     Promise.all([...started.values()].filter((one) => one !== kept).map((one) => one.close()));
   try {
-    if (!["cpu", "emulated"].includes(device) && findLibrary("cuda")) await start("cuda").wake();
+    const { backend } = parseDeviceName(device);
+    if (["auto", "cuda"].includes(backend) && findLibrary("cuda")) await start("cuda").wake();
     const opened = choose(device, start);
     const { library } = opened;
     await closeAllBut(library);
@@ -61,17 +63,9 @@ export function openDeviceInPassing(device: string): OpenedDevice {
 }
 
 function choose(device: string, find: (backend: Backend) => KernelLibrary): OpenedDevice {
-  const match = /^(auto|cpu|emulated|cuda(?::(\d{1,4}))?)$/.exec(device);
-  if (match === null) {
-    throw new M40Error(
-      "invalid_request",
-      `device ${JSON.stringify(device)} is not known; wanted auto, cpu, cuda or cuda:N`,
-    );
-  }
-  if (device === "cpu" || device === "emulated") {
-    return { library: find(device), index: 0 };
-  }
-  if (device !== "auto") return openCuda(Number(match[2] ?? 0), find);
+  const { backend, index } = parseDeviceName(device);
+  if (backend === "cpu") return { library: find(backend), index };
+  if (backend !== "auto") return openIndexed(backend, index, find);
   if (findLibrary("cuda") === undefined) {
     if (findLibrary("cpu") === undefined) {
       throw new M40Error(
@@ -84,7 +78,7 @@ function choose(device: string, find: (backend: Backend) => KernelLibrary): Open
     return { library: find("cpu"), index: 0 };
   }
   try {
-    const opened = openCuda(0, find);
+    const opened = openIndexed("cuda", 0, find);
     assertUsable(opened);
     return opened;
   } catch (error) {
@@ -94,16 +88,20 @@ function choose(device: string, find: (backend: Backend) => KernelLibrary): Open
   }
 }
 
-function openCuda(index: number, find: (backend: Backend) => KernelLibrary): OpenedDevice {
-  const library = find("cuda");
+function openIndexed(
+  backend: Backend,
+  index: number,
+  find: (backend: Backend) => KernelLibrary,
+): OpenedDevice {
+  const library = find(backend);
   try {
     const { count, absence } = library.countDevices();
     if (count === 0) throw new M40Error("device", absence);
     if (index >= count) {
-      const known = library.devices().map(({ index, name }) => `cuda:${index} (${name})`);
+      const known = library.devices().map(({ index, name }) => `${backend}:${index} (${name})`);
       throw new M40Error(
         "device",
-        `there is no device cuda:${index}; there is ${known.join(", ")}`,
+        `there is no device ${backend}:${index}; there is ${known.join(", ")}`,
       );
     }
     return { library, index };

@@ -1,0 +1,53 @@
+import type { EngineOptions } from "./engine_options.ts";
+import { M40Error } from "./errors.ts";
+import { type Gguf, readGguf } from "./gguf/reader.ts";
+import { describeModel, type ModelInfo } from "./model_info.ts";
+import { architectureOf } from "./models/architecture.ts";
+import type { Model } from "./models/model.ts";
+import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
+import type { SamplingParameters } from "./sampling/parameters.ts";
+import { loadTokenizer } from "./tokenizer/load.ts";
+import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+
+/** What a model's file says, on whatever devices it is put, and however often. */
+export interface ModelSource extends Model {
+  readonly gguf: Gguf;
+  readonly info: ModelInfo;
+  readonly tokenizer: Tokenizer;
+  /** What its file recommends, and before that what came with it. */
+  readonly samplingDefaults: Partial<SamplingParameters>;
+  /** What ends an answer where a request names nothing. */
+  readonly stopDefaults: readonly string[];
+}
+
+/**
+ * Reads a GGUF file, but for its tensors.
+ *
+ * @throws {M40Error} "invalid_model", "unsupported" or "io", naming what is wrong with it.
+ */
+export async function readModelSource(path: string, options: EngineOptions): Promise<ModelSource> {
+  const gguf = await readGguf(path);
+  const model = architectureOf(gguf).read(gguf, options);
+  const tokenizer = loadTokenizer(gguf.metadata, {
+    preTokenizer: options.preTokenizer,
+    onWarning: options.onWarning,
+  });
+  const { vocabSize } = model.shape;
+  if (tokenizer.vocabSize > vocabSize) {
+    throw new M40Error(
+      "invalid_model",
+      `${path}: the vocabulary has ${tokenizer.vocabSize} tokens, but the embeddings ${vocabSize} rows`,
+    );
+  }
+  return {
+    ...model,
+    gguf,
+    info: describeModel(gguf, model, options.name),
+    tokenizer,
+    samplingDefaults: {
+      ...modelSamplingDefaults(gguf.metadata, options.onWarning),
+      ...options.defaults?.sampling,
+    },
+    stopDefaults: options.defaults?.stop ?? [],
+  };
+}
