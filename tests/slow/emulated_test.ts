@@ -33,6 +33,7 @@ const REVERSED = [
 /** Those that only an emulated device can be had for. */
 const EMULATED = [
   "emulated_device.ts",
+  "emulated_devices.ts",
   "emulated_choice.ts",
   "emulated_memory.ts",
   "emulated_graphs.ts",
