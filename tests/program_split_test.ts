@@ -12,7 +12,8 @@ import { place } from "../engine/placement.ts";
 import { BUFFER_FIELDS } from "../engine/program/buffer_fields.ts";
 import type { Operation } from "../engine/program/operation.ts";
 import type { Program } from "../engine/program/program.ts";
-import { cutsOf, handedOver, type ProgramPart, splitProgram } from "../engine/program/split.ts";
+import { cutsOf, handedOver } from "../engine/program/cuts.ts";
+import { type ProgramPart, splitProgram } from "../engine/program/split.ts";
 import { PageLayout } from "../engine/scheduler/page_layout.ts";
 import { BACKEND, tokenBuffer } from "./device_harness.ts";
 

@@ -13,7 +13,8 @@ import { type KvType, type MemoryPlan, planMemory } from "../engine/memory_plan.
 import { architectureOf } from "../engine/models/architecture.ts";
 import { place } from "../engine/placement.ts";
 import type { Program } from "../engine/program/program.ts";
-import { cutsOf, splitProgram } from "../engine/program/split.ts";
+import { cutsOf } from "../engine/program/cuts.ts";
+import { splitProgram } from "../engine/program/split.ts";
 import { planStage } from "../engine/stage_plan.ts";
 import { type Stage, StagedDevice } from "../engine/staged_device.ts";
 import { BACKEND } from "./device_harness.ts";
