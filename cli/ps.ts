@@ -107,7 +107,7 @@ function asText(slots: SlotsObject): string {
     `${found}; ${slots.tokens_per_second.toFixed(1)} tokens/s${
       slots.draining ? "; draining" : ""
     }\n` +
-    describeDiskCache(slots) + describeDevice(slots.device);
+    describeDiskCache(slots) + describeDevices(slots);
   if (slots.slots.length === 0) return summary;
   const several = slots.models.length > 1;
   const rows = slots.slots.map((slot) => [
@@ -148,9 +148,19 @@ function describeDiskCache({ disk_cache: disk }: SlotsObject): string {
     `${disk.writable ? "" : "; nothing more is written"}\n`;
 }
 
-/** A line for the device, of what is known of it. */
-function describeDevice(device: DeviceObject | undefined): string {
-  if (device === undefined) return "";
+/** A line for the device, or for each of several. */
+function describeDevices({ device, devices }: SlotsObject): string {
+  if (devices === undefined) return device === undefined ? "" : describeDevice(device);
+  return devices.map((one) => {
+    const layers = `layers ${one.first_layer} to ${one.last_layer}, ${
+      formatBytes(one.model_bytes)
+    }`;
+    return `${printable(one.id)}, ${layers}: ${describeDevice(one)}`;
+  }).join("");
+}
+
+/** What is known of a device, in a line. */
+function describeDevice(device: DeviceObject): string {
   const {
     temperature_celsius,
     power_watts,

@@ -1,17 +1,18 @@
 import { createPacer, type Pacer } from "./pacer.ts";
 import type { ChatFormat } from "./chat/chat_format.ts";
-import type { Cache, Executor } from "./device/context.ts";
+import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { StepSize, StepWork } from "./program/work.ts";
 import { DeviceLock } from "./device_lock.ts";
+import { highestOf, togetherOf } from "./device_states.ts";
 import { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
+import { EngineCard } from "./engine_card.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
 import { createHostCache } from "./host_cache.ts";
 import { Evaluations, type PositionLogits } from "./evaluation.ts";
 import { Generation } from "./generation.ts";
-import { KnownExecutors } from "./known_executors.ts";
 import { type LoadedModel, loadModel } from "./loading.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
@@ -27,9 +28,8 @@ import { RowTimes } from "./scheduler/row_times.ts";
 import { SlotManager } from "./scheduler/slot_manager.ts";
 import { Scheduler } from "./scheduler/scheduler.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
-import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
+import type { ProfiledDevice } from "./scheduled_device.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
-import { StateReader } from "./state_reader.ts";
 import type { EngineStatus, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
@@ -61,7 +61,9 @@ export class Engine {
   readonly tokenizer: Tokenizer;
   /** How conversations become prompts; absent where the model has no template and none was given. */
   readonly chat?: ChatFormat;
-  /** What the model runs on. */
+  /** The devices that the model is on, in the order in which a step goes through them. */
+  readonly cards: readonly EngineCard[];
+  /** The first of them. */
   readonly device: ModelDevice;
   /** Where the device's memory went. */
   readonly plan: MemoryPlan;
@@ -69,7 +71,7 @@ export class Engine {
   readonly samplingDefaults: Partial<SamplingParameters>;
   /** What ends an answer where a request names nothing. */
   readonly stopDefaults: readonly string[];
-  /** One call at a time: steps, page copies and {@link exclusive} work, in the order of their asking. */
+  /** Steps with the copies of their pages; and, alone, {@link exclusive} work and the like, in the order of their asking. */
   private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
   private readonly scheduled: ProfiledDevice;
@@ -79,25 +81,26 @@ export class Engine {
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
   private readonly evaluations: Evaluations;
-  private readonly state: StateReader;
-  private readonly knownExecutors: KnownExecutors;
   private readonly pacer?: Pacer;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
 
   private constructor(private readonly loaded: LoadedModel) {
     const { source, chat, placed, serving } = loaded;
-    const { device, plan, kernels } = placed;
+    const { plan } = placed;
     const { info, tokenizer } = source;
     this.model = info;
     this.tokenizer = tokenizer;
     this.chat = chat;
-    this.device = device;
+    this.cards = placed.cards.map((card) =>
+      new EngineCard(card, this.lock, plan.limits.n_sequences)
+    );
+    this.device = this.cards[0].device;
     this.plan = plan;
     this.samplingDefaults = source.samplingDefaults;
     this.stopDefaults = source.stopDefaults;
-    this.state = new StateReader(() => kernels.deviceState(device.index));
-    this.pacer = createPacer(serving, () => this.state.read());
+    // Each is held to the limits.
+    this.pacer = createPacer(serving, async () => highestOf(await this.deviceStates()));
     this.requests = new RequestChecker(
       tokenizer,
       info.vocabSize,
@@ -111,11 +114,7 @@ export class Engine {
     this.texts = new TokenTexts(tokenizer);
     const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
     this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
-    const scheduled = this.scheduled = scheduledDevice(placed.program, placed.cache);
-    const { lock } = this;
-    this.knownExecutors = new KnownExecutors(() =>
-      lock.share(() => scheduled.executors(plan.limits.n_sequences))
-    );
+    const scheduled = this.scheduled = placed.scheduled;
     this.disk = this.createDiskPages(scheduled);
     this.scheduler = this.createScheduler(scheduled);
     this.evaluations = new Evaluations(
@@ -127,8 +126,8 @@ export class Engine {
   }
 
   private createScheduler(scheduled: SchedulerDevice): Scheduler {
-    const { plan, lock, told, pacer } = this;
-    const { placed: { context, device, hostCacheBytes }, serving } = this.loaded;
+    const { plan, device, lock, told, pacer } = this;
+    const { placed, serving } = this.loaded;
     return new Scheduler(scheduled, this.pageManager, {
       maxRunning: plan.limits.n_sequences,
       maxWaiting: serving.maxQueue,
@@ -138,9 +137,10 @@ export class Engine {
       tileTokens: device.tileTokens,
       // A CPU's steps take as much longer as they have rows more.
       rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
-      ...createHostCache(context, plan, hostCacheBytes),
+      ...createHostCache(placed, plan, placed.hostCacheBytes),
       disk: this.disk,
-      withDevice: (work) => lock.run(work),
+      concurrentSteps: placed.cards.length,
+      withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => told.step(report),
       onListenerError: (error) => told.note(error),
@@ -148,13 +148,11 @@ export class Engine {
   }
 
   private createDiskPages(mover: SchedulerDevice): DiskPages | undefined {
-    const { pageStore: store, context, plan } = this.loaded.placed;
+    const { pageStore: store, plan, pageBytes, slotBytes, hostMemory } = this.loaded.placed;
     if (store === undefined) return undefined;
-    const { pageBytes } = store;
-    const { slotBytes } = context.cacheBytes(plan.cache);
     const memory = (bytes: number) => {
       const pages = Math.max(2, Math.min(Math.floor(bytes / pageBytes), MOST_DISK_PAGES));
-      return context.hostMemory(pages * pageBytes);
+      return hostMemory(pages * pageBytes);
     };
     return new DiskPages({
       pageManager: this.pageManager,
@@ -164,8 +162,8 @@ export class Engine {
       fetchMemory: memory(FETCH_BYTES),
       saveMemory: memory(SAVE_BYTES),
       ...(plan.slots === 0 ? {} : {
-        fetchStateMemory: context.hostMemory(slotBytes),
-        saveStateMemory: context.hostMemory(slotBytes),
+        fetchStateMemory: hostMemory(slotBytes),
+        saveStateMemory: hostMemory(slotBytes),
       }),
       withDevice: (work) => this.lock.run(work),
       now: () => performance.now(),
@@ -283,7 +281,7 @@ export class Engine {
     return {
       ...scheduled,
       // A process may end while nothing is asked of it.
-      failed: scheduled.failed ?? this.loaded.placed.kernels.loss?.message,
+      failed: scheduled.failed ?? this.cards.find(({ loss }) => loss !== undefined)?.loss,
       ...this.scheduler.counts,
       pages,
       usedPages: pages - freePages,
@@ -298,24 +296,12 @@ export class Engine {
   }
 
   /**
-   * The device's memory, temperature, power and clocks, as they are now. It asks the driver, not the
-   * device: steps go on meanwhile.
+   * What {@link cards} tell of their memory, temperature, power and clocks, taken together; each tells its own.
    *
    * @throws {M40Error} "device" where the driver does not answer.
    */
   async deviceState(): Promise<DeviceState> {
-    this.assertOpen();
-    const state = await this.state.read();
-    return { ...state, memoryBytes: state.memoryBytes ?? this.device.memoryBytes };
-  }
-
-  /**
-   * What steps of 1, 2, ... sequences that decode are run by, as far as it is known: "auto" where it is not decided yet.
-   * Empty on the CPU, which has one way alone.
-   */
-  async executors(): Promise<readonly Executor[]> {
-    if (this.closing !== undefined || this.device.backend === "cpu") return [];
-    return await this.knownExecutors.read();
+    return togetherOf(await this.deviceStates());
   }
 
   /** Resolves when nothing runs or waits. */
@@ -376,6 +362,7 @@ export class Engine {
   }
 
   private async end(): Promise<void> {
+    for (const card of this.cards) card.stop();
     // They may be between two steps for as long as their readers like.
     this.evaluations.close();
     this.requests.stop();
@@ -383,15 +370,11 @@ export class Engine {
     await this.scheduler.idle();
     await this.disk?.close(FLUSH_MS);
     await this.lock.settle();
-    const unused = await this.state.settle();
-    const { context, kernels } = this.loaded.placed;
-    if (kernels.processId === undefined) {
-      context.close();
-      // A call that never returns needs the library.
-      if (!unused) return;
-    }
-    // The end of a process frees what it has, also where its device hangs.
-    await kernels.close();
+    await Promise.all(this.cards.map((card) => card.close()));
+  }
+
+  private deviceStates(): Promise<DeviceState[]> {
+    return Promise.all(this.cards.map((card) => card.state()));
   }
 
   private assertOpen(): void {

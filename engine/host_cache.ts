@@ -1,5 +1,5 @@
-import type { Context } from "./device/context.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
+import type { PlacedModel } from "./placed_model.ts";
 import { HostPages } from "./scheduler/host_pages.ts";
 
 /** The share of host memory that states get at most: a sequence that gives way has a state and pages. */
@@ -7,11 +7,10 @@ const STATE_SHARE = 1 / 2;
 
 /** Host memory for the pages and states of sequences that give way, of so many bytes together. */
 export function createHostCache(
-  context: Context,
+  { pageBytes, slotBytes, hostMemory }: Pick<PlacedModel, "pageBytes" | "slotBytes" | "hostMemory">,
   plan: MemoryPlan,
   bytes: number,
 ): { host?: HostPages; hostStates?: HostPages } {
-  const { pageBytes, slotBytes } = context.cacheBytes(plan.cache);
   const slots = slotBytes === 0
     ? 0
     : Math.min(plan.limits.n_sequences, Math.floor(STATE_SHARE * bytes / slotBytes));
@@ -20,6 +19,6 @@ export function createHostCache(
     ? roomOfNothing
     : Math.floor((bytes - slots * slotBytes) / pageBytes);
   const memoryFor = (count: number, each: number) =>
-    count === 0 ? undefined : new HostPages(context.hostMemory(count * each), each, count);
+    count === 0 ? undefined : new HostPages(hostMemory(count * each), each, count);
   return { host: memoryFor(pages, pageBytes), hostStates: memoryFor(slots, slotBytes) };
 }

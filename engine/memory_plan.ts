@@ -9,6 +9,7 @@ import { type ModelShape, wantedContext } from "./models/model.ts";
 import type { Program } from "./program/program.ts";
 import { encodeOperations } from "./program/operation.ts";
 import { type PageGroup, PageLayout } from "./scheduler/page_layout.ts";
+import type { Sizes } from "./remembered_sizes.ts";
 import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
 
 /** Tokens of a KV page. */
@@ -20,16 +21,16 @@ export const PAGE_TOKENS = 32;
  */
 const STEP_TOKENS = { gpu: 512, cpu: 256 };
 /** The least context that is worth having, where nothing is said. */
-const LEAST_CONTEXT = 256;
+export const LEAST_CONTEXT = 256;
 /** Pages that a plan has at most. */
-const MOST_PAGES = 2 ** 20;
+export const MOST_PAGES = 2 ** 20;
 /**
  * Outputs of a step beyond one a sequence: guesses of the tokens that a constraint's certain texts are written
  * with. One takes its logits: half a megabyte with 128k tokens.
  */
 const GUESS_OUTPUTS = 16;
 /** Device memory that is left to others. */
-const RESERVE_BYTES = 256 * 2 ** 20;
+export const RESERVE_BYTES = 256 * 2 ** 20;
 
 /** How the KV cache holds its values. */
 export type KvType = "f16" | "f32" | "q8_0";
@@ -88,6 +89,22 @@ export interface MemoryPlan {
   readonly limits: Limits;
 }
 
+/** @throws {M40Error} "invalid_request" for a context that the model was not trained for, or that is none. */
+export function checkContext(asked: number | undefined, { contextLength }: ModelShape): void {
+  if (asked !== undefined && (!Number.isInteger(asked) || asked < 1)) {
+    throw new M40Error(
+      "invalid_request",
+      `a context of ${asked} tokens was asked for; wanted an integer from 1 to ${contextLength}`,
+    );
+  }
+  if (asked !== undefined && asked > contextLength) {
+    throw new M40Error(
+      "invalid_request",
+      `a context of ${asked} tokens was asked for; the model was trained for ${contextLength}`,
+    );
+  }
+}
+
 /**
  * Plans the memory of a model on a device.
  *
@@ -101,18 +118,7 @@ export function planMemory(
   request: PlanRequest,
 ): MemoryPlan {
   const { contextTokens: asked } = request;
-  if (asked !== undefined && (!Number.isInteger(asked) || asked < 1)) {
-    throw new M40Error(
-      "invalid_request",
-      `a context of ${asked} tokens was asked for; wanted an integer from 1 to ${shape.contextLength}`,
-    );
-  }
-  if (asked !== undefined && asked > shape.contextLength) {
-    throw new M40Error(
-      "invalid_request",
-      `a context of ${asked} tokens was asked for; the model was trained for ${shape.contextLength}`,
-    );
-  }
+  checkContext(asked, shape);
   const weightBytes = program.weights.reduce((sum, { desc }) => sum + context.tensorBytes(desc), 0);
   const planFor = (tokens: number, pages?: number, slots?: number) =>
     planOf(context, program, shape, request, weightBytes, tokens, pages, slots);
@@ -181,7 +187,7 @@ export function planMemory(
 }
 
 /** The largest number from 1 on below another that fits, where smaller ones fit as well; 0 where none does. */
-function largestBelow(limit: number, fits: (count: number) => boolean): number {
+export function largestBelow(limit: number, fits: (count: number) => boolean): number {
   let [inside, outside] = [0, limit];
   while (outside - inside > 1) {
     const middle = (inside + outside) >> 1;
@@ -225,7 +231,7 @@ function describeSmaller(
 }
 
 /** The largest number from `low` (which fits) to `high` (which does not) that fits, in whole pages. */
-function largest(low: number, high: number, fits: (tokens: number) => boolean): number {
+export function largest(low: number, high: number, fits: (tokens: number) => boolean): number {
   let [inside, outside] = [Math.ceil(low / PAGE_TOKENS), Math.ceil(high / PAGE_TOKENS)];
   while (outside - inside > 1) {
     const middle = (inside + outside) >> 1;
@@ -235,8 +241,14 @@ function largest(low: number, high: number, fits: (tokens: number) => boolean): 
   return inside * PAGE_TOKENS;
 }
 
-function planOf(
-  context: Context,
+/**
+ * Where the memory goes with a context of so many tokens, whether or not there is as much.
+ *
+ * @param pagesAsked Default: as many as one sequence of the whole context takes.
+ * @param slots Default: as many as sequences need to run.
+ */
+export function planOf(
+  context: Sizes,
   program: Program,
   shape: ModelShape,
   request: PlanRequest,
@@ -315,13 +327,14 @@ export function cacheTokens({ pages, contextTokens, groups }: MemoryPlan): numbe
 }
 
 /** Pages that so many sequences of a whole context hold at once: of a step's tokens each has its share. */
-function usefulPages(
+export function usefulPages(
   { pages, contextTokens, groups }: Pick<MemoryPlan, "pages" | "contextTokens" | "groups">,
   sequences: number,
 ): number {
   return pages + (sequences - 1) * new PageLayout(PAGE_TOKENS, groups).most(contextTokens, 1);
 }
 
-function gib(bytes: number): string {
+/** So many bytes, in words. */
+export function gib(bytes: number): string {
   return `${(bytes / 2 ** 30).toFixed(2)} GiB`;
 }

@@ -18,6 +18,7 @@ export * from "./profile.ts";
 export * from "./chat/mod.ts";
 export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";
+export type { EngineCard } from "./engine_card.ts";
 export type { DiskCacheOptions, EngineOptions } from "./engine_options.ts";
 export { M40Error, type M40ErrorCode } from "./errors.ts";
 export type { PositionLogits } from "./evaluation.ts";

@@ -1,17 +1,22 @@
 import type { Cache, Context } from "./device/context.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
-import { openDevice, openDeviceProcess } from "./device/open.ts";
+import { compareBandwidths } from "./device_bandwidth.ts";
 import type { PageStore } from "./disk_cache/page_store.ts";
 import { type EngineOptions, integerOption, servingOptions } from "./engine_options.ts";
-import { M40Error } from "./errors.ts";
-import { type MemoryPlan, planMemory } from "./memory_plan.ts";
+import { asM40Error, M40Error } from "./errors.ts";
+import { type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
 import type { ModelSource } from "./model_source.ts";
 import { openDiskCache } from "./open_disk_cache.ts";
-import { place } from "./placement.ts";
+import { closeCards, openCards, type OpenedCard } from "./opened_card.ts";
+import { place, type PlacedMemory } from "./placement.ts";
 import { MEAN_POOLING, poolingType } from "./pooling.ts";
+import type { Program } from "./program/program.ts";
 import { KV_VALUE_BYTES, type StepSize, type StepWork, stepWork } from "./program/work.ts";
 import { checkRange } from "./sampling/parameters.ts";
+import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
+import { StagedDevice } from "./staged_device.ts";
+import { type PlannedStage, planStages } from "./staged_memory_plan.ts";
 import { usualParallel } from "./state_plan.ts";
 
 /** The device that a model is on. */
@@ -21,24 +26,53 @@ export interface ModelDevice extends DeviceInfo {
   readonly threads?: number;
 }
 
-/** A model in a device's memory, ready to run. */
-export interface PlacedModel {
+/** Where the memory of one device goes, in bytes. */
+export interface CardMemory {
+  readonly weightBytes: number;
+  readonly programBytes: number;
+  readonly cacheBytes: number;
+  readonly stateBytes: number;
+  readonly totalBytes: number;
+  /** Of those that were free. */
+  readonly leftBytes: number;
+}
+
+/** A device, and what of a model is on it. */
+export interface PlacedCard {
+  /** As it was asked for: "cuda:1". */
+  readonly name: string;
   readonly device: ModelDevice;
-  /** Where the device's memory went. */
-  readonly plan: MemoryPlan;
   readonly kernels: KernelLibrary;
   readonly context: Context;
   readonly program: DeviceProgram;
+  readonly cache: Cache;
+  readonly memory: CardMemory;
+  /** The model's layers that it has, first and last; absent where it has the whole model. */
+  readonly layers?: readonly [first: number, last: number];
+}
+
+/** A model in the memory of a device, or of several, ready to run. */
+export interface PlacedModel {
+  /** In the order in which a step goes through them; one that has all of the model, or several with some layers each. */
+  readonly cards: readonly PlacedCard[];
+  /** Where their memory went, of all together. */
+  readonly plan: MemoryPlan;
+  /** All of them as one. */
+  readonly scheduled: ProfiledDevice;
+  /** Bytes of a page and of a slot of states in host memory. */
+  readonly pageBytes: number;
+  readonly slotBytes: number;
+  /** Host memory that pages are copied from and to, see `Context.hostMemory`. */
+  readonly hostMemory: (bytes: number) => Uint8Array<ArrayBuffer>;
   /** What a step has to do. */
   readonly stepWork: (size: Omit<StepSize, "kvValueBytes">) => StepWork;
-  readonly cache: Cache;
   /** Bytes of host memory for KV pages and states. */
   readonly hostCacheBytes: number;
   /** KV pages on disk. */
   readonly pageStore?: PageStore;
 }
 
-/** A device that is open, and what a model is to have of its memory. Either {@link place} it or {@link close} it. */
+/** Devices that are open, and what a model is to have of their memory. Either {@link place} it or {@link close} them. */
 export interface PlannedModel {
   readonly plan: MemoryPlan;
   /**
@@ -47,7 +81,7 @@ export interface PlannedModel {
    * @param onProgress Told the bytes of weights that are uploaded, and how many there are.
    */
   place(onProgress?: (done: number, total: number) => void): Promise<PlacedModel>;
-  /** Closes the device. */
+  /** Closes the devices. */
   close(): Promise<void>;
 }
 
@@ -59,38 +93,18 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 /**
  * Opens the devices that one copy of a model is to be on, and plans their memory.
  *
- * @param devices Their names; for now one.
- * @throws {M40Error} "unsupported" for several devices; else as `Engine.load` does for the device, its memory and
- * the options.
+ * @param devices Their names; of several, each gets some layers, in this order.
+ * @throws {M40Error} As `Engine.load` does for devices, their memory and the options.
  */
 export async function planModel(
   source: ModelSource,
   devices: readonly string[],
   options: EngineOptions,
 ): Promise<PlannedModel> {
-  if (devices.length !== 1) {
-    throw new M40Error(
-      "unsupported",
-      `the layers of a model cannot be split over several devices (${
-        devices.join(", ")
-      }); name one`,
-    );
-  }
-  const threads = options.threads && integerOption("threads", options.threads, 1, 1024);
-  const [device] = devices;
-  const { library, index, fallback } = options.deviceProcess
-    ? await openDeviceProcess(device)
-    : openDevice(device);
-  if (fallback !== undefined) options.onFallback?.(fallback);
-  let context: Context | undefined;
-  const close = async () => {
-    context?.close();
-    await library.close();
-  };
+  const cards = await openCards(devices, options);
+  const close = () => closeCards(cards);
   try {
-    const info = library.device(index);
-    const opened = context = library.createContext({ device: index, threads });
-    const plan = planFor(opened, source, info, options);
+    const { plan, shares } = await planFor(cards, source, options);
     const hostCacheBytes = integerOption(
       "host_cache_bytes",
       options.hostCacheBytes ??
@@ -98,29 +112,13 @@ export async function planModel(
       0,
       2 ** 46,
     );
-    const { gguf, program } = source;
-    const placeIt = async (onProgress?: (done: number, total: number) => void) => {
-      const placed = await place(opened, gguf, program, plan, onProgress);
-      const { pageBytes } = opened.cacheBytes(plan.cache);
-      const origin = { gguf, program, cache: plan.cache, libraryPath: library.path, device: info };
-      return {
-        device: { ...info, backend: library.backend, threads: threads || undefined },
-        plan,
-        kernels: library,
-        context: opened,
-        ...placed,
-        stepWork: (size: Omit<StepSize, "kvValueBytes">) =>
-          stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
-        hostCacheBytes,
-        pageStore: options.diskCache && await openDiskCache(options.diskCache, origin, pageBytes),
-      };
-    };
     return {
       plan,
       close,
       async place(onProgress) {
         try {
-          return await placeIt(onProgress);
+          const placed = await placeAll(cards, shares, source, onProgress);
+          return await assemble(placed, plan, shares, source, hostCacheBytes, options);
         } catch (error) {
           await close();
           throw error;
@@ -133,18 +131,29 @@ export async function planModel(
   }
 }
 
-function planFor(
-  context: Context,
-  { gguf, program, shape }: ModelSource,
-  device: DeviceInfo,
+/** What one of the devices gets: the whole program, or a part of it. */
+interface Share {
+  readonly program: Program;
+  readonly memory: PlacedMemory & CardMemory;
+  readonly stage?: PlannedStage;
+}
+
+async function planFor(
+  cards: readonly OpenedCard[],
+  source: ModelSource,
   options: EngineOptions,
-): MemoryPlan {
+): Promise<{ plan: MemoryPlan; shares: readonly Share[] }> {
+  const { gguf, program, shape } = source;
   const { memoryShare = 1, leastContextTokens } = options;
   const { logitsOutputs } = servingOptions(options);
   checkRange("memory_share", memoryShare, { min: 0, max: 1, above: true });
-  const freeBytes = Math.min(device.freeBytes, memoryShare * device.memoryBytes);
-  const parallel = options.parallel ?? usualParallel(context, program, device.kind, freeBytes);
-  return planMemory(context, program, shape, {
+  const freeBytes = cards.map(({ info }) =>
+    Math.min(info.freeBytes, memoryShare * info.memoryBytes)
+  );
+  const [{ context, info: { kind } }] = cards;
+  const allFree = freeBytes.reduce((sum, bytes) => sum + bytes, 0);
+  const parallel = options.parallel ?? usualParallel(context, program, kind, allFree);
+  const request: Omit<PlanRequest, "freeBytes"> = {
     contextTokens: options.contextTokens,
     usualTokens: options.defaults?.contextTokens,
     leastTokens: leastContextTokens &&
@@ -155,9 +164,105 @@ function planFor(
     outputs: poolingType(gguf) === MEAN_POOLING
       ? Math.max(logitsOutputs, MEAN_OUTPUTS)
       : logitsOutputs,
-    device: device.kind,
-    freeBytes,
+    device: kind,
     pages: options.kvPages,
     slots: options.stateSlots,
+  };
+  if (cards.length === 1) {
+    const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree });
+    return { plan, shares: [{ program, memory: plan }] };
+  }
+  const bandwidths = await compareBandwidths(cards);
+  const staged = cards.map(({ name, library, info, context }, i) => ({
+    name,
+    sizes: context,
+    kind: `${library.path} ${info.name} ${info.multiprocessors}`,
+    freeBytes: freeBytes[i],
+    bytesPerSecond: bandwidths[i],
+  }));
+  const { stages, ...plan } = planStages(staged, program, shape, request);
+  const shares = stages.map((stage) => ({
+    program: stage.part.program,
+    memory: { ...stage.plan, leftBytes: stage.leftBytes },
+    stage,
+  }));
+  return { plan, shares };
+}
+
+/** Puts what each device gets on it, all at the same time. */
+async function placeAll(
+  cards: readonly OpenedCard[],
+  shares: readonly Share[],
+  { gguf }: ModelSource,
+  onProgress: (done: number, total: number) => void = () => {},
+): Promise<PlacedCard[]> {
+  const done = shares.map(() => 0);
+  const totals = shares.map(({ program }) =>
+    program.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0)
+  );
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  const placing = cards.map(async ({ name, library, info, context, threads }, i) => {
+    const { program, memory, stage } = shares[i];
+    try {
+      const placed = await place(context, gguf, program, memory, (bytes) => {
+        done[i] = bytes;
+        onProgress(sum(done), sum(totals));
+      });
+      const device = { ...info, backend: library.backend, threads };
+      const layers = stage?.layers;
+      return { name, device, kernels: library, context, ...placed, memory, layers };
+    } catch (error) {
+      if (cards.length === 1) throw error;
+      const { code, message, param } = asM40Error(error);
+      throw new M40Error(code, `${name}: ${message}`, param);
+    }
   });
+  // Nothing is closed while one of them still uploads.
+  await Promise.allSettled(placing);
+  return await Promise.all(placing);
+}
+
+/** What is on the devices, as one. */
+async function assemble(
+  cards: readonly PlacedCard[],
+  plan: MemoryPlan,
+  shares: readonly Share[],
+  { gguf, program }: ModelSource,
+  hostCacheBytes: number,
+  { diskCache }: EngineOptions,
+): Promise<PlacedModel> {
+  const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
+  const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
+  const slotBytes = sizes.reduce((sum, { slotBytes }) => sum + slotBytes, 0);
+  const stages = shares.flatMap(({ stage }, i) =>
+    stage === undefined
+      ? []
+      : [{ ...cards[i], ...sizes[i], part: stage.part, groups: stage.plan.groups }]
+  );
+  const [first] = cards;
+  const { kernels: { path: libraryPath }, device } = first;
+  const parts = stages.map(({ kernels, device, part: { cacheLayers, states } }) => ({
+    libraryPath: kernels.path,
+    device,
+    cacheLayers,
+    states,
+  }));
+  const origin = {
+    ...{ gguf, program, cache: plan.cache, libraryPath, device },
+    parts: parts.length === 0 ? undefined : parts,
+  };
+  return {
+    cards,
+    plan,
+    scheduled: stages.length === 0
+      ? scheduledDevice(first.program, first.cache)
+      : new StagedDevice(stages),
+    pageBytes,
+    slotBytes,
+    // Page-locked for all cards of this process; others get it by a copy.
+    hostMemory: (bytes) => first.context.hostMemory(bytes),
+    stepWork: (size) => stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
+    hostCacheBytes,
+    pageStore: diskCache && await openDiskCache(diskCache, origin, pageBytes),
+  };
 }

@@ -3,8 +3,8 @@ import type { DeviceProgram } from "./device/device_program.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
 
-/** A device that can be asked where a step's time goes, too, and what steps are run by. */
-export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile" | "executors">;
+/** A device that can be asked where a step's time goes, too. */
+export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 
 /**
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
@@ -22,7 +22,6 @@ export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledD
     return {
       step: (sequences) => program.step(withoutPages(sequences)),
       profile: (sequences) => program.profile(withoutPages(sequences)),
-      executors: (rows) => program.executors(rows),
       copyPages: nothing,
       savePages: nothing,
       restorePages: nothing,
@@ -32,7 +31,6 @@ export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledD
   return {
     step: (sequences) => program.step(sequences),
     profile: (sequences) => program.profile(sequences),
-    executors: (rows) => program.executors(rows),
     copyPages: (from, to) => cache.copyPages(from, to),
     savePages: (pages, memory) => cache.savePages(pages, memory),
     restorePages: (pages, memory) => cache.restorePages(pages, memory),

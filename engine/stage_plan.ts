@@ -1,10 +1,10 @@
-import type { Context } from "./device/context.ts";
 import type { CacheDesc } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { PlacedMemory } from "./placement.ts";
 import { encodeOperations } from "./program/operation.ts";
 import type { ProgramPart } from "./program/split.ts";
+import type { Sizes } from "./remembered_sizes.ts";
 import { stateBytes } from "./state_plan.ts";
 
 /** Where the memory of a card goes that has a part of a program. */
@@ -20,7 +20,11 @@ export interface StagePlan extends PlacedMemory {
  *
  * @param whole The plan of the whole program.
  */
-export function planStage(context: Context, part: ProgramPart, whole: MemoryPlan): StagePlan {
+export function planStage(
+  context: Sizes,
+  part: ProgramPart,
+  whole: Pick<MemoryPlan, "cache" | "limits" | "contextTokens">,
+): StagePlan {
   const { program, cacheLayers, states } = part;
   const groups = [...new Set(cacheLayers.map((layer) => whole.cache.group[layer]))]
     .sort((a, b) => a - b);

@@ -1,10 +1,10 @@
 import type { Cache } from "./device/context.ts";
-import type { DeviceProgram } from "./device/device_program.ts";
+import type { DeviceProgram, PartRows } from "./device/device_program.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { StepResult } from "./device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
 import type { ProgramPart } from "./program/split.ts";
-import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
+import type { ProfiledDevice } from "./scheduled_device.ts";
 
 type Indices = Uint32Array<ArrayBuffer>;
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -37,7 +37,7 @@ type Kept = "pageBytes" | "slotBytes";
  * A page has the same number on all cards. In host memory its parts lie one after the other, page by page; so do those of a
  * slot.
  */
-export class StagedDevice implements SchedulerDevice {
+export class StagedDevice implements ProfiledDevice {
   /** Why a card is lost: then nothing can be computed any more. */
   private loss?: M40Error;
 
@@ -47,32 +47,20 @@ export class StagedDevice implements SchedulerDevice {
   }
 
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    this.checkAlive();
-    let given: Promise<readonly Bytes[]> = Promise.resolve([]);
-    let result: Promise<StepResult> | undefined;
-    for (const [i, stage] of this.stages.entries()) {
-      const isLast = i === this.stages.length - 1;
-      const { part, program } = stage;
-      const before = given;
-      // The failure of a card before this one has that one's name already.
-      let own = false;
-      const rows = before.then((rows) => {
-        own = true;
-        return rows;
-      });
-      const done = program
-        .stepPart(sequencesOf(sequences, stage, isLast), rows, part.given, part.handed)
-        .catch((error) => {
-          throw own ? this.failure(stage, error) : error;
-        });
-      given = done.then(({ handed }) => handed);
-      result = done;
-      // Whoever is told is the one that waits for the last stage.
-      given.catch(() => {});
-      rows.catch(() => {});
-    }
-    const { outputs } = await result!;
-    return { outputs };
+    const results = await this.pass(
+      sequences,
+      ({ program, part }, some, rows) => program.stepPart(some, rows, part.given, part.handed),
+    );
+    return { outputs: results.at(-1)!.outputs };
+  }
+
+  /** The times of the whole program's operations, see {@link DeviceProgram.profile}. */
+  async profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
+    const results = await this.pass(
+      sequences,
+      ({ program, part }, some, rows) => program.profilePart(some, rows, part.given, part.handed),
+    );
+    return Float32Array.from(results.flatMap(({ times }) => Array.from(times)));
   }
 
   copyPages(from: Indices, to: Indices): Promise<void> {
@@ -148,6 +136,39 @@ export class StagedDevice implements SchedulerDevice {
     const failures = (await Promise.allSettled(asked))
       .flatMap((one) => one.status === "rejected" ? [one.reason] : []);
     if (failures.length > 0) throw failures.find(isDeviceLoss) ?? failures[0];
+  }
+
+  /** Has each stage do its part, from the rows of the one before; gives what each gave. */
+  private async pass<T extends PartRows>(
+    sequences: readonly StepSequence[],
+    run: (
+      stage: Stage,
+      sequences: readonly StepSequence[],
+      rows: Promise<readonly Bytes[]>,
+    ) => Promise<T>,
+  ): Promise<T[]> {
+    this.checkAlive();
+    let given: Promise<readonly Bytes[]> = Promise.resolve([]);
+    const results: Promise<T>[] = [];
+    for (const [i, stage] of this.stages.entries()) {
+      const before = given;
+      // The failure of a card before this one has that one's name already.
+      let own = false;
+      const rows = before.then((rows) => {
+        own = true;
+        return rows;
+      });
+      const isLast = i === this.stages.length - 1;
+      const done = run(stage, sequencesOf(sequences, stage, isLast), rows).catch((error) => {
+        throw own ? this.failure(stage, error) : error;
+      });
+      given = done.then(({ handed }) => handed);
+      results.push(done);
+      // Whoever is told is the one that waits for the last stage.
+      for (const one of [given, rows, done]) one.catch(() => {});
+    }
+    await results.at(-1);
+    return await Promise.all(results);
   }
 
   private checkAlive(): void {

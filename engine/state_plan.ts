@@ -1,8 +1,8 @@
-import type { Context } from "./device/context.ts";
 import type { CacheDesc } from "./device/descriptions.ts";
 import type { DeviceKind } from "./device/library.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
 import type { Program } from "./program/program.ts";
+import type { Sizes } from "./remembered_sizes.ts";
 
 /** Sequences that run at the same time, where nothing is said. */
 export const DEFAULT_PARALLEL = { gpu: 32, cpu: 4 };
@@ -34,7 +34,7 @@ export function keptSlots(bytes: number, slotBytes: number, sequences: number): 
 
 /** How many sequences run at the same time where nothing is said. */
 export function usualParallel(
-  context: Context,
+  context: Sizes,
   { states, weights }: Program,
   device: DeviceKind,
   freeBytes: number,
@@ -48,7 +48,7 @@ export function usualParallel(
 }
 
 /** Bytes of the slots alone. */
-export function stateBytes(context: Context, { states, slots }: CacheDesc): number {
+export function stateBytes(context: Sizes, { states, slots }: CacheDesc): number {
   return slots === 0 ? 0 : context.cacheBytes(withoutLayers({ states, slots })).bytes;
 }
 

@@ -1,4 +1,4 @@
-import type { DeviceState, Engine, Executor } from "../engine/mod.ts";
+import type { DeviceState, Engine, EngineCard, Executor } from "../engine/mod.ts";
 import type { MetricRegistry } from "./registry.ts";
 
 /** What the device is doing at the moment, in Prometheus's base units. What is not known is absent. */
@@ -28,42 +28,69 @@ const GAUGES: readonly [
 
 /** The device's own metrics: memory, temperature, power, clocks, and what runs steps on it. */
 export class DeviceMetrics {
-  private state: DeviceState = {};
-  private executors: readonly Executor[] = [];
+  private cards: readonly KnownCard[] = [];
 
   constructor(registry: MetricRegistry) {
     for (const [name, help, value] of GAUGES) {
-      registry.gauge([`m40_device_${name}`], help, () => value(this.state));
+      registry.gauges(
+        `m40_device_${name}`,
+        help,
+        ["device"],
+        () =>
+          this.cards.flatMap(({ label, state }) => {
+            const known = value(state);
+            return known === undefined ? [] : [[label, known] as const];
+          }),
+      );
     }
     registry.gauges(
       "m40_decode_executors",
       "Of how many numbers of sequences, from 1 to --parallel, the steps that decode are run by what; auto is not decided yet.",
-      "executor",
-      () => countsOf(this.executors),
+      ["executor", "device"],
+      () => this.cards.flatMap(countsOf),
     );
   }
 
   /** Asks the driver; what is read afterwards is as new as that. Without an engine nothing is known. */
   async refresh(engine: Engine | undefined): Promise<void> {
-    this.state = engine === undefined ? {} : await knownState(engine);
-    this.executors = await engine?.executors() ?? [];
+    this.cards = await Promise.all((engine?.cards ?? []).map(async (card, _, cards) => ({
+      label: deviceLabel(card, cards),
+      state: await knownState(card),
+      executors: await card.executors(),
+    })));
   }
 }
 
-/** An engine's device as it is now; nothing of it where the driver cannot be asked, as of a GPU that was lost. */
-export async function knownState(engine: Engine): Promise<DeviceState> {
+/** A device as it was found last. */
+interface KnownCard {
+  readonly label: DeviceLabel;
+  readonly state: DeviceState;
+  readonly executors: readonly Executor[];
+}
+
+/** Which device a value is of: said where there are several. */
+export interface DeviceLabel {
+  readonly device?: string;
+}
+
+/** The label of a device's values. */
+export function deviceLabel({ name }: EngineCard, cards: readonly EngineCard[]): DeviceLabel {
+  return cards.length === 1 ? {} : { device: name };
+}
+
+/** A device as it is now; nothing of it where the driver cannot be asked, as of a GPU that was lost. */
+export async function knownState(card: EngineCard): Promise<DeviceState> {
   try {
-    return await engine.deviceState();
+    return await card.state();
   } catch {
     return {};
   }
 }
 
-function countsOf(executors: readonly Executor[]): Record<string, number> | undefined {
-  if (executors.length === 0) return undefined;
-  const counts: Record<string, number> = {};
-  for (const executor of executors) counts[executor] = (counts[executor] ?? 0) + 1;
-  return counts;
+function countsOf({ label, executors }: KnownCard) {
+  const counts = new Map<Executor, number>();
+  for (const executor of executors) counts.set(executor, (counts.get(executor) ?? 0) + 1);
+  return [...counts].map(([executor, count]) => [{ executor, ...label }, count] as const);
 }
 
 function hertz(khz: number | undefined): number | undefined {

@@ -1,11 +1,12 @@
 import type {
   Engine,
+  EngineCard,
   EngineObserver,
   EngineStatus,
   GenerationReport,
   StepReport,
 } from "../engine/mod.ts";
-import { DeviceMetrics } from "./device_metrics.ts";
+import { deviceLabel, DeviceMetrics } from "./device_metrics.ts";
 import { DiskMetrics } from "./disk_metrics.ts";
 import { MetricRegistry } from "./registry.ts";
 import { VERSION } from "./version.ts";
@@ -246,8 +247,8 @@ export class ModelMetrics implements EngineObserver {
     registry.gauges(
       "m40_memory_bytes",
       "Memory of the device that the model holds, by what it is for.",
-      "part",
-      () => this.engine && memoryOf(this.engine),
+      ["part", "device"],
+      () => this.engine?.cards.flatMap((card, _, cards) => memoryOf(card, cards)) ?? [],
     );
     registry.info(
       "m40_info",
@@ -279,13 +280,15 @@ function share(part: number | undefined, whole: number | undefined): number | un
   return part === undefined || whole === undefined ? undefined : part / whole;
 }
 
-function memoryOf({ plan }: Engine) {
-  return {
-    weights: plan.weightBytes,
-    kv_cache: plan.cacheBytes,
-    states: plan.stateBytes,
-    activations: plan.programBytes,
-  };
+function memoryOf(card: EngineCard, cards: readonly EngineCard[]) {
+  const { weightBytes, cacheBytes, stateBytes, programBytes } = card.memory;
+  const parts = Object.entries({
+    weights: weightBytes,
+    kv_cache: cacheBytes,
+    states: stateBytes,
+    activations: programBytes,
+  });
+  return parts.map(([part, bytes]) => [{ part, ...deviceLabel(card, cards) }, bytes] as const);
 }
 
 function factsOf({ model, device }: Engine) {

@@ -79,23 +79,21 @@ export class MetricRegistry {
     };
   }
 
-  /** Values by a label, asked for whenever metrics are read; undefined where they are not known. */
-  gauges(
+  /** Values by labels, of which each may have some; they are asked for whenever metrics are read. */
+  gauges<Label extends string>(
     name: string,
     help: string,
-    label: string,
-    values: () => Readonly<Record<string, number>> | undefined,
+    labelNames: readonly Label[],
+    values: () => readonly (readonly [Readonly<Partial<Record<Label, string>>>, number])[],
   ): void {
     new Gauge({
       name,
       help,
-      labelNames: [label],
+      labelNames,
       registers: [this.of(name)],
       collect() {
         this.reset();
-        for (const [key, value] of Object.entries(values() ?? {})) {
-          this.set({ [label]: key }, value);
-        }
+        for (const [labels, value] of values()) this.set({ ...labels }, value);
       },
     });
   }

@@ -1,6 +1,13 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import { type Engine, type EngineStatus, type Executor, EXECUTORS } from "../engine/mod.ts";
+import { togetherOf } from "../engine/device_states.ts";
+import {
+  type DeviceState,
+  type Engine,
+  type EngineStatus,
+  type Executor,
+  EXECUTORS,
+} from "../engine/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { bandwidthOf } from "../engine/pull/card.ts";
 import { knownState } from "./device_metrics.ts";
@@ -38,8 +45,7 @@ export const SlotObject = z.strictObject({
 }).meta({ id: "Slot" });
 export type SlotObject = z.output<typeof SlotObject>;
 
-/** The device as it is now; what is not known is absent. */
-export const DeviceObject = z.strictObject({
+const DEVICE_FIELDS = {
   name: z.string(),
   backend: z.string(),
   memory_bytes: z.number().optional(),
@@ -66,8 +72,22 @@ export const DeviceObject = z.strictObject({
     description:
       "What steps of so many sequences that decode are run by on a GPU; auto where it is not decided yet.",
   }),
-}).meta({ id: "Device", description: "The device as it is now; what is not known is absent." });
+};
+
+/** The device as it is now; what is not known is absent. */
+export const DeviceObject = z.strictObject(DEVICE_FIELDS)
+  .meta({ id: "Device", description: "The device as it is now; what is not known is absent." });
 export type DeviceObject = z.output<typeof DeviceObject>;
+
+/** One of several devices that a model's layers are on. */
+export const CardObject = z.strictObject({
+  id: z.string().meta({ description: "As it was asked for: cuda:1." }),
+  first_layer: count().meta({ description: "The first and last of the model's layers there." }),
+  last_layer: count(),
+  model_bytes: count().meta({ description: "Memory that the model takes there." }),
+  ...DEVICE_FIELDS,
+}).meta({ id: "Card", description: "One of several devices that a model's layers are on." });
+export type CardObject = z.output<typeof CardObject>;
 
 /** The disk cache as models in memory see it. */
 export const DiskCacheObject = z.strictObject({
@@ -127,7 +147,11 @@ export const SlotsObject = z.strictObject({
       "last five seconds.",
   }),
   device: DeviceObject.optional().meta({
-    description: "The device of the model that was used last; absent where none is in memory.",
+    description:
+      "The device of the model that was used last; absent where none is in memory. Where the model is on several, all of them together.",
+  }),
+  devices: z.array(CardObject).optional().meta({
+    description: "Each of the devices, where the model's layers are on several.",
   }),
   slots: z.array(SlotObject).meta({
     description: "Those running first, in the order in which they are served.",
@@ -140,8 +164,8 @@ export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/slots", {
     GET: async (c) => {
       const first = server.models.loaded().find(({ engine }) => engine !== undefined)?.engine;
-      const device = first && await deviceObject(first);
-      return c.json(slotsObject(server, c.env.drain?.active ?? false, device));
+      const known = first && await devicesOf(first);
+      return c.json(slotsObject(server, c.env.drain?.active ?? false, known));
     },
   });
 }
@@ -149,7 +173,7 @@ export function slotsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
 function slotsObject(
   server: ServerContext,
   draining: boolean,
-  device: DeviceObject | undefined,
+  known: Pick<SlotsObject, "device" | "devices"> = {},
 ): SlotsObject {
   const { models } = server;
   const residents = models.loaded();
@@ -187,7 +211,7 @@ function slotsObject(
       (sum, { name, engine }) => sum + (server.reads.get(name)?.bytesPerSecond(engine) ?? 0),
       0,
     ),
-    device,
+    ...known,
     slots: engines.flatMap(({ name, engine }) =>
       engine.slots().map((slot) => ({
         id: slot.id,
@@ -230,21 +254,59 @@ function executorsObject(executors: readonly Executor[]): DeviceObject["executor
   })).filter(({ sequences }) => sequences.length > 0);
 }
 
-async function deviceObject(engine: Engine): Promise<DeviceObject> {
-  const device = await knownState(engine);
+async function devicesOf(engine: Engine): Promise<Pick<SlotsObject, "device" | "devices">> {
+  const { cards } = engine;
+  const rest_share = engine.status().restShare;
+  const known = await Promise.all(cards.map(async (card) => ({
+    state: await knownState(card),
+    executors: await card.executors(),
+  })));
+  const objects = cards.map(({ device }, i): DeviceObject => ({
+    ...stateObject(known[i].state),
+    name: device.name,
+    backend: device.backend,
+    memory_bytes_per_second: bandwidthOf(device),
+    rest_share,
+    executors: executorsObject(known[i].executors),
+  }));
+  if (cards.length === 1) return { device: objects[0] };
+  const bandwidths = objects.map(({ memory_bytes_per_second }) => memory_bytes_per_second);
   return {
-    name: engine.device.name,
-    backend: engine.device.backend,
-    memory_bytes: device.memoryBytes,
-    memory_used_bytes: device.usedBytes,
-    temperature_celsius: device.temperatureCelsius,
-    power_watts: device.powerWatts,
-    power_limit_watts: device.powerLimitWatts,
-    memory_bytes_per_second: bandwidthOf(engine.device),
-    clock_khz: device.clockKhz,
-    memory_clock_khz: device.memoryClockKhz,
-    utilisation: device.utilisation,
-    rest_share: engine.status().restShare,
-    executors: executorsObject(await engine.executors()),
+    device: {
+      ...stateObject(togetherOf(known.map(({ state }) => state))),
+      name: namesOf(cards.map(({ device }) => device.name)),
+      backend: engine.device.backend,
+      memory_bytes_per_second: bandwidths.every((one) => one !== undefined)
+        ? bandwidths.reduce((sum, one) => sum + one, 0)
+        : undefined,
+      rest_share,
+    },
+    devices: cards.map(({ name, layers, memory }, i) => ({
+      id: name,
+      first_layer: layers![0],
+      last_layer: layers![1],
+      model_bytes: memory.totalBytes,
+      ...objects[i],
+    })),
   };
+}
+
+function stateObject(state: DeviceState) {
+  return {
+    memory_bytes: state.memoryBytes,
+    memory_used_bytes: state.usedBytes,
+    temperature_celsius: state.temperatureCelsius,
+    power_watts: state.powerWatts,
+    power_limit_watts: state.powerLimitWatts,
+    clock_khz: state.clockKhz,
+    memory_clock_khz: state.memoryClockKhz,
+    utilisation: state.utilisation,
+  };
+}
+
+/** Names, each once with how often it is there: "2 Tesla M40, GeForce GTX 1080". */
+function namesOf(names: readonly string[]): string {
+  return [...Map.groupBy(names, (name) => name)]
+    .map(([name, { length }]) => length === 1 ? name : `${length} ${name}`)
+    .join(", ");
 }

@@ -99,7 +99,7 @@ Deno.test("an engine says what its steps are run by; answers are the same by eit
     let text = "";
     for await (const chunk of engine.generate(request)) text += chunk.text;
     texts.push(text);
-    const [one, other] = await engine.executors();
+    const [one, other] = await engine.cards[0].executors();
     assertEquals(other, executor, "two sequences have not run");
     if (executor === "auto") assert(one !== "auto", "it is decided after so many steps");
     else assertEquals(one, executor);

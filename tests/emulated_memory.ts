@@ -6,6 +6,7 @@ import { TokenCounts } from "../engine/device/token_counts.ts";
 import { Engine } from "../engine/mod.ts";
 import { planMemory } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
+import { cardOf } from "./engine_fixture.ts";
 import { headerOf } from "./model_header.ts";
 
 // The device's memory. Run by slow/emulated_test.ts: only the emulated device counts its allocations.
@@ -68,7 +69,7 @@ for (const golden of GOLDENS) {
         const { outputs } = await device.step([...decoding, prompt]);
         assertEquals(outputs.length, limits.n_outputs);
         assertEquals(
-          engine["loaded"]["program"]["block"].length,
+          cardOf(engine).program["block"].length,
           Number(limits.step_bytes),
           "the largest",
         );

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import { Engine, M40Error } from "../engine/mod.ts";
 import { openDeviceProcess } from "../engine/device/open.ts";
 import { takeEmulatedForCuda, withEnvironment } from "./emulated_environment.ts";
-import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
+import { asking, cardOf, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
 import { childrenOf, endOf } from "./process_table.ts";
 
 // A GPU that hangs or is lost, in a process of its own: that process ends, and the next one can use the device. Run by
@@ -19,7 +19,7 @@ for (const [title, environment, reason] of FAILURES) {
     const options = { device: "cuda", deviceProcess: true };
     await withEnvironment(environment, async () => {
       const engine = await Engine.load(GOLDEN, options);
-      const process = engine["loaded"].kernels.processId!;
+      const process = cardOf(engine).kernels.processId!;
       const { error } = await collect(engine.generate(asking(promptOf(4), 100)));
       assert(error instanceof M40Error, String(error));
       assertEquals(error.code, "device");

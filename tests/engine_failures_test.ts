@@ -2,6 +2,7 @@ import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "
 import { type Engine, M40Error } from "../engine/mod.ts";
 import {
   asking,
+  cardOf,
   collect,
   firstToken,
   limitSteps,
@@ -18,11 +19,6 @@ import {
 function codeOf(error: unknown): string {
   assert(error instanceof M40Error, `got ${error}`);
   return error.code;
-}
-
-/** What the engine's device does, to be replaced. */
-function deviceOf(engine: Engine) {
-  return engine["loaded"];
 }
 
 /** Answers that each of these requests gets alone. */
@@ -166,7 +162,7 @@ Deno.test("a step that fails ends those who took part in it, and no one who wait
   const requests = [0, 1, 2].map((i) => asking(promptOf(20 + i, i), 20));
   const expected = await alone(requests);
   await withEngine({ parallel: 2 }, async (engine) => {
-    const { program } = deviceOf(engine);
+    const { program } = cardOf(engine);
     const step = program.step.bind(program);
     let steps = 0;
     program.step = async (sequences) => {
@@ -190,7 +186,7 @@ Deno.test("where the first step of a prompt fails, the other answers to it go on
   const request = asking(promptOf(50), 10);
   const [expected] = await alone([request]);
   await withEngine({ parallel: 4 }, async (engine) => {
-    const { program } = deviceOf(engine);
+    const { program } = cardOf(engine);
     const step = program.step.bind(program);
     let steps = 0;
     program.step = async (sequences) => {
@@ -209,7 +205,7 @@ for (const operation of ["savePages", "restorePages"] as const) {
   Deno.test(`where ${operation} fails, who gave way is computed again and gets the same tokens`, async () => {
     const expected = await alone(CROWD);
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
-      const { cache } = deviceOf(engine);
+      const { cache } = cardOf(engine);
       let failures = 0;
       cache[operation] = () => {
         failures++;
@@ -229,7 +225,7 @@ Deno.test("where a leader's page cannot be copied, its followers compute their p
   const [expected] = await alone([request]);
   await withEngine({ parallel: 4 }, async (engine) => {
     let failures = 0;
-    deviceOf(engine).cache.copyPages = () => {
+    cardOf(engine).cache.copyPages = () => {
       failures++;
       return Promise.reject(new M40Error("internal", "the copy failed"));
     };
@@ -253,7 +249,7 @@ Deno.test("the log-probabilities of who gave way and was computed again have the
 Deno.test("when the device is lost everybody is told, those in the middle of a copy too", async () => {
   for (const operation of ["step", "savePages", "restorePages"] as const) {
     await withEngine({ ...CROWDED, hostCacheBytes: 2 ** 20 }, async (engine) => {
-      const { program, cache } = deviceOf(engine);
+      const { program, cache } = cardOf(engine);
       const lose = () => Promise.reject(new M40Error("device", "the device is lost"));
       if (operation !== "step") cache[operation] = lose;
       const decoding = firstToken(engine);

@@ -57,6 +57,11 @@ export async function withEngine<T>(
   }
 }
 
+/** The device of an engine that is on one alone. */
+export function cardOf(engine: Engine) {
+  return engine["loaded"].placed.cards[0];
+}
+
 /** That many tokens, others for another seed. */
 export function promptOf(length: number, seed = 0): number[] {
   return Array.from({ length }, (_, i) => 10 + (i * 7 + seed * 31) % 280);

@@ -3,6 +3,7 @@ import { Engine, type EngineObserver, type GenerationReport, M40Error } from "..
 import { BACKEND } from "./device_harness.ts";
 import {
   asking,
+  cardOf,
   collect,
   firstToken,
   GOLDEN,
@@ -146,7 +147,7 @@ Deno.test("a seed's streams draw other tokens, the same in each run; a seed may 
 Deno.test("one call at a time uses the device, and what needs it waits its turn", async () => {
   // Sequences give way, come back and share a page, beside evaluations and work of one's own.
   await withEngine({ parallel: 4, kvPages: 8, hostCacheBytes: 2 ** 20 }, async (engine) => {
-    const { program, cache } = engine["loaded"];
+    const { program, cache } = cardOf(engine);
     let busy = 0;
     const calls: Record<string, number> = {};
     const watch =

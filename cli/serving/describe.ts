@@ -1,14 +1,13 @@
 import { cacheTokens, type MemoryPlan } from "../../engine/memory_plan.ts";
-import type { Engine } from "../../engine/mod.ts";
+import type { Engine, EngineCard } from "../../engine/mod.ts";
+import type { CardMemory } from "../../engine/placed_model.ts";
 import type { UnloadReason } from "../../engine/manager/types.ts";
 import { standardError, standardOutput } from "../../server/output_stream.ts";
 import { formatBytes, formatCount } from "../format.ts";
 import { printable, style } from "../terminal.ts";
 
 /** Says what a model is, and what it takes. */
-export function describeModel({ model, device, plan, contextTokens, chat }: Engine): void {
-  const threads = device.threads ? `, ${device.threads} threads` : "";
-  const set = device.instructionSet ? `, ${device.instructionSet}` : "";
+export function describeModel({ model, cards, plan, contextTokens, chat }: Engine): void {
   const lines = [
     [
       "Model",
@@ -16,14 +15,8 @@ export function describeModel({ model, device, plan, contextTokens, chat }: Engi
         formatCount(model.parameters)
       } ${model.quantisation})`,
     ],
-    ["Device", `${device.name} (${device.backend}${set}${threads})`],
-    [
-      "Memory",
-      `${formatBytes(plan.totalBytes)}: weights ${formatBytes(plan.weightBytes)}, KV cache ` +
-      `${formatBytes(plan.cacheBytes)} (${plan.kvType}), ${describeStates(plan)}activations ${
-        formatBytes(plan.programBytes)
-      }; ${formatBytes(plan.leftBytes)} left`,
-    ],
+    ...cards.map((card) => ["Device", describeCard(card, plan)]),
+    ["Memory", describeMemory(plan, plan)],
     ...model.notes.map((note) => ["Note", note]),
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
     ["Chat", describeTemplate(chat?.source)],
@@ -35,7 +28,27 @@ export function describeModel({ model, device, plan, contextTokens, chat }: Engi
   for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
 }
 
-function describeStates({ slots, stateBytes }: MemoryPlan): string {
+/** A device; of several what each has of the model, too. */
+function describeCard({ name, device, layers, memory }: EngineCard, plan: MemoryPlan): string {
+  const threads = device.threads ? `, ${device.threads} threads` : "";
+  const set = device.instructionSet ? `, ${device.instructionSet}` : "";
+  const described = `${device.name} (${device.backend}${set}${threads})`;
+  if (layers === undefined) return described;
+  return `${name}, ${described}: layers ${layers[0]} to ${layers[1]}, ${
+    describeMemory(memory, plan)
+  }`;
+}
+
+function describeMemory(memory: CardMemory, plan: MemoryPlan): string {
+  return `${formatBytes(memory.totalBytes)}: weights ${
+    formatBytes(memory.weightBytes)
+  }, KV cache ` +
+    `${formatBytes(memory.cacheBytes)} (${plan.kvType}), ${
+      describeStates(memory, plan)
+    }activations ${formatBytes(memory.programBytes)}; ${formatBytes(memory.leftBytes)} left`;
+}
+
+function describeStates({ stateBytes }: CardMemory, { slots }: MemoryPlan): string {
   return slots === 0 ? "" : `states ${formatBytes(stateBytes)} (${slots} slots), `;
 }
 

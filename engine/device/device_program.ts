@@ -24,6 +24,12 @@ const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
 /** Bytes of a buffer's value, whatever it is. */
 const VALUE_BYTES = 4;
 
+/** What a part of a program hands over. */
+export interface PartRows {
+  /** The rows, as bytes, of each of the buffers that the next part goes on from. */
+  readonly handed: readonly Uint8Array<ArrayBuffer>[];
+}
+
 /** A program in device memory, ready to run. One step at a time. */
 export class DeviceProgram {
   private readonly block: StepBlock;
@@ -70,17 +76,12 @@ export class DeviceProgram {
     given: Promise<readonly Uint8Array<ArrayBuffer>[]>,
     into: readonly number[],
     from: readonly number[],
-  ): Promise<StepResult & { readonly handed: readonly Uint8Array<ArrayBuffer>[] }> {
-    return this.calls.inTurn(async () => {
-      const rows = await given;
-      for (const [i, buffer] of into.entries()) await this.writeRows(buffer, rows[i]);
+  ): Promise<StepResult & PartRows> {
+    return this.part(sequences, given, into, from, async () => {
       const { outputs } = await this.runStep(sequences);
-      const tokens = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
-      const handed: Uint8Array<ArrayBuffer>[] = [];
-      for (const buffer of from) handed.push(await this.readRows(buffer, tokens));
       // The next step may begin before these are looked at.
       const own = outputs.map((one) => one.values ? { ...one, values: one.values.slice() } : one);
-      return { outputs: own, handed };
+      return { outputs: own };
     });
   }
 
@@ -92,26 +93,19 @@ export class DeviceProgram {
    * @throws {M40Error} As {@link step} does.
    */
   profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
-    return this.calls.inTurn(async () => {
-      this.block.write(sequences);
-      const { bytes, length } = this.block;
-      const times = new Float32Array(this.records.ops.length / OP.bytes);
-      const into = asBytes(times);
-      await callAsync(
-        (error) =>
-          this.calls.symbols.m40_step_profile(
-            this.handle,
-            bytes,
-            BigInt(length),
-            into,
-            times.length,
-            error,
-          ),
-        bytes,
-        into,
-      );
-      return times;
-    });
+    return this.calls.inTurn(() => this.runProfile(sequences));
+  }
+
+  /** {@link profile} of a part of a program, as {@link stepPart} is a step of one. */
+  profilePart(
+    sequences: readonly StepSequence[],
+    given: Promise<readonly Uint8Array<ArrayBuffer>[]>,
+    into: readonly number[],
+    from: readonly number[],
+  ): Promise<PartRows & { readonly times: Float32Array }> {
+    return this.part(sequences, given, into, from, async () => ({
+      times: await this.runProfile(sequences),
+    }));
   }
 
   /** What steps of 1, 2, ... `rows` decode rows are run by; "auto" where that is not decided yet. */
@@ -154,6 +148,25 @@ export class DeviceProgram {
     return data;
   }
 
+  /** Does a part's work between its rows and those that it hands over. */
+  private part<T>(
+    sequences: readonly StepSequence[],
+    given: Promise<readonly Uint8Array<ArrayBuffer>[]>,
+    into: readonly number[],
+    from: readonly number[],
+    work: () => Promise<T>,
+  ): Promise<T & PartRows> {
+    return this.calls.inTurn(async () => {
+      const rows = await given;
+      for (const [i, buffer] of into.entries()) await this.writeRows(buffer, rows[i]);
+      const result = await work();
+      const tokens = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
+      const handed: Uint8Array<ArrayBuffer>[] = [];
+      for (const buffer of from) handed.push(await this.readRows(buffer, tokens));
+      return { ...result, handed };
+    });
+  }
+
   /** {@link writeBuffer} off the event loop. */
   private async writeRows(buffer: number, bytes: Uint8Array<ArrayBuffer>): Promise<void> {
     const { symbols } = this.calls;
@@ -174,6 +187,27 @@ export class DeviceProgram {
       bytes,
     );
     return bytes;
+  }
+
+  private async runProfile(sequences: readonly StepSequence[]): Promise<Float32Array> {
+    this.block.write(sequences);
+    const { bytes, length } = this.block;
+    const times = new Float32Array(this.records.ops.length / OP.bytes);
+    const into = asBytes(times);
+    await callAsync(
+      (error) =>
+        this.calls.symbols.m40_step_profile(
+          this.handle,
+          bytes,
+          BigInt(length),
+          into,
+          times.length,
+          error,
+        ),
+      bytes,
+      into,
+    );
+    return times;
   }
 
   private async runStep(sequences: readonly StepSequence[]): Promise<StepResult> {

@@ -19,6 +19,19 @@ export interface Origin {
   /** The kernel library's file. */
   readonly libraryPath: string;
   readonly device: DeviceInfo;
+  /**
+   * Of a model over several cards what each has, in their order; the library and the device above are the first one's.
+   * A page's parts lie one after the other, so pages are others where layers are split otherwise.
+   */
+  readonly parts?: readonly OriginPart[];
+}
+
+/** A card and the layers and states that are on it. */
+export interface OriginPart {
+  readonly libraryPath: string;
+  readonly device: DeviceInfo;
+  readonly cacheLayers: readonly number[];
+  readonly states: readonly number[];
 }
 
 /**
@@ -33,8 +46,7 @@ export interface Origin {
  * @throws Where a file cannot be read.
  */
 export async function describeOrigin(origin: Origin): Promise<Record<string, unknown>> {
-  const { gguf, program, cache, libraryPath, device } = origin;
-  const { name, computeCapability, multiprocessors, driver, instructionSet } = device;
+  const { gguf, program, cache, libraryPath, device, parts } = origin;
   const weights = program.weights.map((_, i) => i);
   // How many pages and slots there are changes none of them.
   const layout = Object.entries(cache).filter(([key]) => key !== "n_pages" && key !== "slots");
@@ -49,9 +61,19 @@ export async function describeOrigin(origin: Origin): Promise<Record<string, unk
       weights: await hashWeights(gguf, program),
     },
     library: await hashFile(libraryPath),
-    device: { name, computeCapability, multiprocessors, driver, instructionSet },
+    device: factsOf(device),
     cache: Object.fromEntries(layout),
+    ...(parts === undefined ? {} : { parts: await Promise.all(parts.map(describePart)) }),
   };
+}
+
+async function describePart({ libraryPath, device, cacheLayers, states }: OriginPart) {
+  return { library: await hashFile(libraryPath), device: factsOf(device), cacheLayers, states };
+}
+
+/** What of a device the bits that it computes may depend on. */
+function factsOf({ name, computeCapability, multiprocessors, driver, instructionSet }: DeviceInfo) {
+  return { name, computeCapability, multiprocessors, driver, instructionSet };
 }
 
 /** The hash that a description stands for. */

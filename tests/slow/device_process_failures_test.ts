@@ -9,7 +9,7 @@ import {
 import type { KernelLibrary } from "../../engine/device/library.ts";
 import { Engine, M40Error } from "../../engine/mod.ts";
 import { BACKEND } from "../device_harness.ts";
-import { asking, collect, GOLDEN, promptOf } from "../engine_fixture.ts";
+import { asking, cardOf, collect, GOLDEN, promptOf } from "../engine_fixture.ts";
 import { childrenOf, endOf, lives, openDescriptors } from "../process_table.ts";
 
 // The device's process is ended, stopped or told to go at every moment: what was asked of it fails with the
@@ -22,7 +22,7 @@ const KILLED = /the device's process was ended by signal 9 \(SIGKILL, which the 
 /** An engine whose device is in a process, and that process. */
 async function load(): Promise<{ engine: Engine; kernels: KernelLibrary; process: number }> {
   const engine = await Engine.load(GOLDEN, OPTIONS);
-  const { kernels } = engine["loaded"];
+  const { kernels } = cardOf(engine);
   return { engine, kernels, process: kernels.processId! };
 }
 
@@ -82,7 +82,7 @@ for (const [signal, reason] of SIGNALS) {
 
 Deno.test("pages that are on their way when the process is killed fail, and host memory can be read still", async () => {
   const { engine, process } = await load();
-  const { context, cache } = engine["loaded"];
+  const { context, cache } = cardOf(engine);
   const { pageBytes } = context.cacheBytes(cache.desc);
   const memory = context.hostMemory(2 * pageBytes);
   memory.fill(7);
@@ -106,7 +106,7 @@ Deno.test("a call that waits in this thread returns when the process is killed",
   const start = performance.now();
   const error = await assertRejects(async () => {
     await Promise.resolve();
-    engine["loaded"].context.tensorBytes({ type: 0, n_experts: 1, rows: 2, columns: 64 });
+    cardOf(engine).context.tensorBytes({ type: 0, n_experts: 1, rows: 2, columns: 64 });
   });
   assertLost(error, /^a tensor: the device's process was ended by signal 9/);
   assertLess(performance.now() - start, 2000);

@@ -41,6 +41,7 @@ const EMULATED = [
   "emulated_launches.ts",
   "emulated_hang.ts",
   "emulated_process.ts",
+  "staged_engine_test.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
   "slow/device_process_failures_test.ts",

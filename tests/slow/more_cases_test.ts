@@ -15,6 +15,10 @@ const RUNS: Record<string, Record<string, string>> = {
   "server_responses_fuzz_test.ts": { M40_FUZZ_CASES: "10000", M40_FUZZ_SEED: "2" },
   "reference_fuzz_test.ts": { M40_FUZZ_CASES: "8000" },
   "program_split_test.ts": { M40_SPLIT_CUTS: "all" },
+  "staged_engine_test.ts": {
+    M40_STAGED_ENGINES: "llama,gpt-oss,gemma3,deepseek2,qwen3next,granitehybrid,mamba2",
+    M40_STAGED_CARDS: "3",
+  },
   "gguf_fuzz_test.ts": FUZZ,
   "model_manager_property_test.ts": { M40_MANAGER_RUNS: "1000" },
   "server_http_test.ts": { M40_FUZZ_CASES: "20000" },

@@ -1,0 +1,160 @@
+/** A card, as one that some layers of a model may be on. */
+export interface CardRoom {
+  /** Bytes of its memory that may be taken. */
+  readonly bytes: number;
+  /** What its memory gives; it is compared with other cards' alone. */
+  readonly bytesPerSecond: number;
+}
+
+/** What some layers take of a card. */
+export interface PartSize {
+  readonly weightBytes: number;
+  /** The buffers of the largest step. */
+  readonly programBytes: number;
+  /** What a page and a slot take there. */
+  readonly pageBytes: number;
+  readonly slotBytes: number;
+  /** What a step of decoded tokens reads. */
+  readonly readBytes: number;
+}
+
+/** What is to be cut, and for which cards. */
+export interface CutRequest {
+  /** In the order in which a step goes through them. */
+  readonly cards: readonly CardRoom[];
+  /** How many pieces there are: each card has some that follow each other, and at least one. */
+  readonly pieces: number;
+  /** What the pieces of [from, to) take of a card. It is asked for the same ones again and again. */
+  readonly size: (card: number, from: number, to: number) => PartSize;
+  /** Pages and slots that there must be at least. */
+  readonly pages: number;
+  readonly slots: number;
+}
+
+/** How much longer the slowest card may take than it has to, for more pages. */
+const SLOWER_FOR_PAGES = 1.05;
+/** No more pages are looked for. */
+const MOST_PAGES = 2 ** 20;
+/** Halvings of a time, after which the cards' times are told apart. */
+const HALVINGS = 40;
+
+/**
+ * Which pieces of a model each card gets. As many steps are under way as there are cards, so it is the slowest card that
+ * counts: its time is the bytes that it reads in a step over what its memory gives. Where several ways are as fast, within
+ * a few hundredths, the one with the most pages is taken.
+ *
+ * @returns The piece that each card but the first begins with; undefined where there is no room, or are too few pieces.
+ */
+export function planCuts(request: CutRequest): number[] | undefined {
+  const { cards, pieces, pages } = request;
+  if (pieces < cards.length) return undefined;
+  const any = filled(request, Infinity, pages);
+  if (any === undefined) return undefined;
+  let [fast, slow] = [0, slowest(request, any)];
+  let best = any;
+  for (let i = 0; i < HALVINGS && fast < slow; i++) {
+    const middle = (fast + slow) / 2;
+    const found = filled(request, middle, pages);
+    if (found === undefined) {
+      fast = middle;
+    } else {
+      best = found;
+      slow = slowest(request, found);
+    }
+  }
+  const seconds = SLOWER_FOR_PAGES * slow;
+  let [inside, outside] = [pages, MOST_PAGES];
+  while (outside - inside > 1) {
+    const middle = Math.floor((inside + outside) / 2);
+    const found = filled(request, seconds, middle);
+    if (found === undefined) {
+      outside = middle;
+    } else {
+      best = found;
+      inside = middle;
+    }
+  }
+  return best;
+}
+
+/**
+ * How many pieces each card takes, one after the other as many as it has room for, whatever time they take: what there is
+ * to say where it is not enough.
+ */
+export function piecesThatFit(request: CutRequest): number[] {
+  let from = 0;
+  return request.cards.map((_, card) => {
+    const to = furthest(request, card, from, request.pieces, Infinity, request.pages);
+    const count = to - from;
+    from = to;
+    return count;
+  });
+}
+
+/**
+ * Fills one card after the other: each with as many pieces as it has room for and computes in a time, so that the fewest
+ * are left for those behind it; with fewer, where these cannot take what is left in that way.
+ */
+function filled(request: CutRequest, seconds: number, pages: number): number[] | undefined {
+  const { cards, pieces } = request;
+  const last = cards.length - 1;
+  /** Where a card cannot begin so that all that is left is taken. */
+  const dead = cards.map(() => new Set<number>());
+  const from = (card: number, begin: number): number[] | undefined => {
+    if (card === last) {
+      return isFit(request, card, begin, pieces, seconds, pages) ? [] : undefined;
+    }
+    if (dead[card].has(begin)) return undefined;
+    // Those behind it want a piece each.
+    const most = pieces - (last - card);
+    for (let end = furthest(request, card, begin, most, seconds, pages); end > begin; end--) {
+      const rest = from(card + 1, end);
+      if (rest !== undefined) return [end, ...rest];
+    }
+    dead[card].add(begin);
+    return undefined;
+  };
+  return from(0, 0);
+}
+
+/** How far a card's pieces go from one on, up to `most`: more of them take more memory and more time. */
+function furthest(
+  request: CutRequest,
+  card: number,
+  from: number,
+  most: number,
+  seconds: number,
+  pages: number,
+): number {
+  let [inside, outside] = [from, most + 1];
+  while (outside - inside > 1) {
+    const middle = (inside + outside) >> 1;
+    if (isFit(request, card, from, middle, seconds, pages)) inside = middle;
+    else outside = middle;
+  }
+  return inside;
+}
+
+function isFit(
+  { cards, size, slots }: CutRequest,
+  card: number,
+  from: number,
+  to: number,
+  seconds: number,
+  pages: number,
+): boolean {
+  const part = size(card, from, to);
+  const { bytes, bytesPerSecond } = cards[card];
+  return part.readBytes / bytesPerSecond <= seconds &&
+    part.weightBytes + part.programBytes + pages * part.pageBytes + slots * part.slotBytes <= bytes;
+}
+
+/** The time of the card that takes longest. */
+function slowest({ cards, pieces, size }: CutRequest, begins: readonly number[]): number {
+  const ends = [...begins, pieces];
+  return Math.max(
+    ...cards.map(({ bytesPerSecond }, card) =>
+      size(card, card === 0 ? 0 : ends[card - 1], ends[card]).readBytes / bytesPerSecond
+    ),
+  );
+}

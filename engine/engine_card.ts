@@ -1,0 +1,79 @@
+import type { Executor } from "./device/context.ts";
+import type { DeviceState } from "./device/library.ts";
+import type { DeviceLock } from "./device_lock.ts";
+import { M40Error } from "./errors.ts";
+import { KnownExecutors } from "./known_executors.ts";
+import type { CardMemory, ModelDevice, PlacedCard } from "./placed_model.ts";
+import { StateReader } from "./state_reader.ts";
+
+/** A device that an engine's model is on, with all of it or with some of its layers. */
+export class EngineCard {
+  /** As it was asked for: "cuda:1". */
+  readonly name: string;
+  readonly device: ModelDevice;
+  /** What the model takes of its memory. */
+  readonly memory: CardMemory;
+  /** The model's layers that it has, first and last; absent where it has the whole model. */
+  readonly layers?: readonly [first: number, last: number];
+  private readonly reader: StateReader;
+  private readonly known: KnownExecutors;
+  private closed = false;
+
+  /**
+   * @param lock Of who uses the devices.
+   * @param sequences Those that decode in one step at most.
+   */
+  constructor(private readonly placed: PlacedCard, lock: DeviceLock, sequences: number) {
+    const { name, device, memory, layers, kernels, program } = placed;
+    this.name = name;
+    this.device = device;
+    this.memory = memory;
+    this.layers = layers;
+    this.reader = new StateReader(() => kernels.deviceState(device.index));
+    this.known = new KnownExecutors(() => lock.share(() => program.executors(sequences)));
+  }
+
+  /** How its process ended, where it did without being told to. */
+  get loss(): string | undefined {
+    return this.placed.kernels.loss?.message;
+  }
+
+  /**
+   * Its memory, temperature, power and clocks, as they are now. It asks the driver, not the device: steps go on meanwhile.
+   *
+   * @throws {M40Error} "device" where the driver does not answer.
+   */
+  async state(): Promise<DeviceState> {
+    if (this.closed) throw new M40Error("internal", "the engine is closed");
+    const state = await this.reader.read();
+    return { ...state, memoryBytes: state.memoryBytes ?? this.device.memoryBytes };
+  }
+
+  /**
+   * What steps of 1, 2, ... sequences that decode are run by there, as far as it is known: "auto" where it is not decided
+   * yet. Empty on the CPU, which has one way alone.
+   */
+  async executors(): Promise<readonly Executor[]> {
+    if (this.closed || this.device.backend === "cpu") return [];
+    return await this.known.read();
+  }
+
+  /** Nothing is asked of it any more. */
+  stop(): void {
+    this.closed = true;
+  }
+
+  /** Frees it. No step may be under way. */
+  async close(): Promise<void> {
+    this.closed = true;
+    const { context, kernels } = this.placed;
+    const unused = await this.reader.settle();
+    if (kernels.processId === undefined) {
+      context.close();
+      // A call that never returns needs the library.
+      if (!unused) return;
+    }
+    // The end of a process frees what it has, also where its device hangs.
+    await kernels.close();
+  }
+}
