@@ -182,7 +182,8 @@ async function showProfile(
 
 async function load(name: string, options: OptionValues<typeof OPTIONS>) {
   const { openDevice } = await import("../engine/device/open.ts");
-  const { library, index } = openDevice(options.device);
+  const { parseDeviceList } = await import("../engine/device/device_list.ts");
+  const { library, index } = openDevice(parseDeviceList(options.device)[0]);
   const defaults = DEFAULTS[library.device(index).kind];
   library.close();
   const plan = {

@@ -8,7 +8,7 @@ import { standardError } from "../server/output_stream.ts";
 import { type PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
-import { choice, device, integer, MODELS, text } from "./values.ts";
+import { choice, devices, integer, MODELS, text } from "./values.ts";
 
 /** The argument that names a model. */
 export const MODEL_ARGUMENT = {
@@ -20,9 +20,11 @@ export const MODEL_ARGUMENT = {
 
 /** The device a model runs on and how its KV cache is held. */
 export const DEVICE_OPTIONS = {
-  device: option(device(), "Where to compute; auto takes a GPU where there is one", {
-    default: "auto",
-  }),
+  device: option(
+    devices(),
+    "Where to compute; auto takes a GPU where there is one; of a list each GPU has some of the layers",
+    { default: "auto" },
+  ),
   "kv-type": option(choice<KvType>("f16", "f32", "q8_0"), "How the KV cache holds its values", {
     default: "f16",
   }),

@@ -4,7 +4,7 @@ import { formatBytes, formatTable } from "./format.ts";
 import { DEVICE_OPTIONS } from "./model_options.ts";
 import { pullShown } from "./pull_shown.ts";
 import { style, write } from "./terminal.ts";
-import { text } from "./values.ts";
+import { device, text } from "./values.ts";
 
 const OPTIONS = {
   quant: option(
@@ -21,6 +21,7 @@ const OPTIONS = {
   json: flag("Write JSON: a line for each thing that happens, the last one the result"),
   device: {
     ...DEVICE_OPTIONS.device,
+    type: device(),
     help: "What it shall fit on; auto is a GPU where there is one",
   },
   "kv-type": DEVICE_OPTIONS["kv-type"],

@@ -42,6 +42,7 @@ export const show: Command = command({
     tensors: flag("List every tensor"),
     json: flag("Write a JSON object"),
     ...DEVICE_OPTIONS,
+    device: { ...DEVICE_OPTIONS.device, type: device() },
   },
   examples: [
     { line: "m40 show demo", about: "Metadata, shape, sizes, context" },

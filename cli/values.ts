@@ -122,6 +122,17 @@ export function device(): ValueType<string> {
   };
 }
 
+/** Devices: one as {@link device} takes it, or a list of GPUs over which a model's layers are split, `cuda:0,1`. */
+export function devices(): ValueType<string> {
+  const one = device();
+  return {
+    label: "auto|cpu|cuda[:N[,N...]]",
+    wanted: `${one.wanted}, or for a model over several a list, cuda:0,1`,
+    completes: one.completes,
+    parse: (text) => /^cuda:\d{1,3}(,(cuda:)?\d{1,3})+$/.test(text) ? text : one.parse(text),
+  };
+}
+
 /** How long a model stays in memory when nobody uses it, in milliseconds. */
 export function keepAlive(): ValueType<number> {
   return { label: "TIME", wanted: KEEP_ALIVE_WANTED, parse: parseKeepAlive };

@@ -39,7 +39,7 @@ async function openCard(name: string, options: EngineOptions): Promise<OpenedCar
   if (fallback !== undefined) options.onFallback?.(fallback);
   try {
     const info = library.device(index);
-    const context = library.createContext({ device: index, threads });
+    const context = library.createContext({ device: index, threads, executor: options.executor });
     return { name, library, info, context, threads: threads || undefined };
   } catch (error) {
     await library.close();

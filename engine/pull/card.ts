@@ -1,5 +1,6 @@
 import { M40Error } from "../errors.ts";
 import type { DeviceInfo } from "../device/library.ts";
+import { parseDeviceList } from "../device/device_list.ts";
 import { openDeviceInPassing } from "../device/open.ts";
 import { type Card, type Fit, fitContext } from "../fit.ts";
 import type { Gguf } from "../gguf/reader.ts";
@@ -37,6 +38,8 @@ export interface Target {
  * @throws {M40Error} Where another one is named that is not there.
  */
 export function targetOf(device: string, kvType: KvType, here = false): Target {
+  const names = parseDeviceList(device);
+  if (names.length > 1) return togetherOf(names.map((name) => targetOf(name, kvType, true)));
   const { library, index } = openDeviceInPassing(device);
   try {
     const info = library.device(index);
@@ -52,6 +55,20 @@ export function targetOf(device: string, kvType: KvType, here = false): Target {
   } finally {
     library.close();
   }
+}
+
+/** Devices that have a model's layers among them: taken for one, with the memory of all. */
+function togetherOf(targets: readonly Target[]): Target {
+  const cards = targets.map(({ card }) => card);
+  const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
+  return {
+    ...targets[0],
+    card: {
+      name: cards.map(({ name }) => name).join(" and "),
+      kind: cards[0].kind,
+      memoryBytes: sum(cards.map(({ memoryBytes }) => memoryBytes)),
+    },
+  };
 }
 
 /** What a device's memory gives by its clock and width, in bytes a second; undefined where it does not say. */
