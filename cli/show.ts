@@ -14,6 +14,7 @@ import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatCount, formatTable, shortestFloat32 } from "./format.ts";
 import { DEVICE_OPTIONS, MODEL_ARGUMENT } from "./model_options.ts";
+import { device } from "./values.ts";
 import { type ModelSummary, summarize } from "./model_summary.ts";
 import {
   type CardEstimate,

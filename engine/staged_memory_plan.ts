@@ -17,8 +17,9 @@ import { type ModelShape, wantedContext } from "./models/model.ts";
 import { layerCutsOf } from "./program/cuts.ts";
 import type { Program } from "./program/program.ts";
 import { type ProgramPart, splitProgram } from "./program/split.ts";
-import { KV_VALUE_BYTES, layerOf, stepWork } from "./program/work.ts";
+import { layerOf } from "./program/work.ts";
 import { rememberSizes, type Sizes } from "./remembered_sizes.ts";
+import { PieceSizes } from "./piece_sizes.ts";
 import { planStage, type StagePlan } from "./stage_plan.ts";
 import { keptSlots } from "./state_plan.ts";
 
@@ -55,9 +56,6 @@ export interface StagedMemoryPlan extends MemoryPlan {
 /** The plan of a whole program, from which those of its parts follow. */
 type WholePlan = Omit<MemoryPlan, "mostContextTokens">;
 
-/** A decoded step, by which the time of parts is compared. */
-const USUAL_STEP = { tokens: 8, outputs: 8, sequences: 8, attended: 1024 };
-
 /**
  * Plans a model over several cards: which layers each has, and where its memory goes. All cards are used, or it fails.
  *
@@ -91,6 +89,7 @@ class StagePlanner {
   private readonly weightBytes: number;
   /** Where the program may be cut. */
   private readonly points: readonly number[];
+  private readonly pieces: PieceSizes;
   private readonly parts = new Map<string, ProgramPart>();
 
   constructor(
@@ -104,7 +103,8 @@ class StagePlanner {
     this.weightBytes = program.weights
       .reduce((sum, { desc }) => sum + this.whole.tensorBytes(desc), 0);
     this.points = layerCutsOf(program);
-    const pieces = this.points.length + 1;
+    this.pieces = new PieceSizes(program, this.points, request.kvType);
+    const pieces = this.pieces.count;
     if (pieces < cards.length) {
       throw new M40Error(
         "unsupported",
@@ -119,7 +119,10 @@ class StagePlanner {
 
   /** The piece that each card but the first begins with; undefined where the model does not fit with such a context. */
   cuts(tokens: number): number[] | undefined {
-    return planCuts(this.cutRequest(this.wholePlan(tokens)));
+    const whole = this.wholePlan(tokens);
+    const begins = planCuts(this.cutRequest(whole));
+    // Pieces are counted, parts are asked for.
+    return begins !== undefined && this.fits(whole, begins) ? begins : undefined;
   }
 
   /** Gives what is left to slots and pages. */
@@ -168,7 +171,7 @@ class StagePlanner {
     const left = request.pieces - counts.reduce((sum, count) => sum + count, 0);
     const rooms = this.cards.map(({ name, freeBytes }, card) =>
       `${name} has ${gib(Math.max(0, freeBytes - RESERVE_BYTES))} free, room for ` +
-      (counts[card] === 0 && left > 0 ? "none of them" : `${counts[card]} of them`)
+      (counts[card] === 0 ? "none of them" : `${counts[card]} of them`)
     );
     const idle = left === 0
       ? [`each card has to have a layer: leave out those that have room for none`]
@@ -217,25 +220,16 @@ class StagePlanner {
         bytes: freeBytes - RESERVE_BYTES,
         bytesPerSecond,
       })),
-      pieces: this.points.length + 1,
+      pieces: this.pieces.count,
       size: (card, from, to) => {
         const key = `${this.cards[card].kind} ${from} ${to}`;
-        const size = known.get(key) ?? this.sizeOf(card, this.part(from, to), whole);
+        const size = known.get(key) ?? this.pieces.sizeOf(this.cards[card].sizes, from, to, whole);
         known.set(key, size);
         return size;
       },
       pages: whole.pages,
       slots: whole.slots,
     };
-  }
-
-  private sizeOf(card: number, part: ProgramPart, whole: WholePlan): PartSize {
-    const { sizes } = this.cards[card];
-    const { weightBytes, programBytes, cache } = planStage(sizes, part, whole);
-    const { pageBytes, slotBytes } = sizes.cacheBytes(cache);
-    const kvValueBytes = KV_VALUE_BYTES[whole.kvType];
-    const { bytes: readBytes } = stepWork(part.program, { ...USUAL_STEP, kvValueBytes });
-    return { weightBytes, programBytes, pageBytes, slotBytes, readBytes };
   }
 
   /** The pieces of [from, to) as a program. */
@@ -251,7 +245,7 @@ class StagePlanner {
   }
 
   private stagesOf(whole: WholePlan, begins: readonly number[]): PlannedStage[] {
-    const ends = [...begins, this.points.length + 1];
+    const ends = [...begins, this.pieces.count];
     return this.cards.map(({ sizes, freeBytes }, card) => {
       const part = this.part(card === 0 ? 0 : ends[card - 1], ends[card]);
       const plan = planStage(sizes, part, whole);

@@ -117,7 +117,7 @@ export function nameOf(program: Program, operation: Operation): string {
 }
 
 /** The weights that an operation names, as indices into the program's. */
-function weightsOf(operation: Operation): number[] {
+export function weightsOf(operation: Operation): number[] {
   const values = operation as unknown as Record<string, number | readonly number[]>;
   return (WEIGHT_FIELDS[operation.kind] ?? []).flatMap((field) => values[field])
     .filter((weight) => weight !== NONE);
