@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
-import { type Engine, M40Error } from "../engine/mod.ts";
+import { M40Error } from "../engine/mod.ts";
 import {
   asking,
   cardOf,
