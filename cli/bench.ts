@@ -24,6 +24,7 @@ import { benchmarkPower, powerAsJson, powerAsText } from "./bench_power.ts";
 import { fp32Limit, profileAsJson, profileAsText } from "./bench_profile.ts";
 import { flameGraph } from "./flame_graph.ts";
 import { UsageError } from "./errors.ts";
+import type { ModelDevice } from "../engine/placed_model.ts";
 import { FILES, integer, integers, number, text } from "./values.ts";
 
 const OPTIONS = {
@@ -291,7 +292,14 @@ function describeStates(states: readonly DeviceState[]): string {
     }\n`;
 }
 
-function describeDevice({ device }: Engine): string {
+function describeDevice({ cards }: Engine): string {
+  return cards.map(({ name, device, layers }) => {
+    const some = layers === undefined ? "" : `${name}, layers ${layers[0]} to ${layers[1]}: `;
+    return some + describeCard(device);
+  }).join("; ");
+}
+
+function describeCard(device: ModelDevice): string {
   const facts = [
     device.backend,
     ...(device.instructionSet ? [device.instructionSet] : []),

@@ -33,9 +33,12 @@ export class EngineCard {
     this.known = new KnownExecutors(() => lock.share(() => program.executors(sequences)));
   }
 
-  /** How its process ended, where it did without being told to. */
+  /** How its process ended, where it did without being told to; of several devices with its name. */
   get loss(): string | undefined {
-    return this.placed.kernels.loss?.message;
+    const message = this.placed.kernels.loss?.message;
+    return message === undefined || this.layers === undefined
+      ? message
+      : `${this.name}: ${message}`;
   }
 
   /**

@@ -28,14 +28,14 @@ export function golden(name: string): string {
   return new URL(`data/golden/${name}.gguf`, import.meta.url).pathname;
 }
 
-/** Runs something with a golden model on so many devices, and closes it. */
+/** Runs something with a golden model, or one of a path, on so many devices, and closes it. */
 export async function withCards<T>(
   name: string,
   count: number,
   options: EngineOptions,
   work: (engine: Engine) => Promise<T>,
 ): Promise<T> {
-  const engine = await Engine.load(golden(name), {
+  const engine = await Engine.load(name.includes("/") ? name : golden(name), {
     device: devicesOf(count),
     threads: 1,
     ...options,

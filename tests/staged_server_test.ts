@@ -8,7 +8,7 @@ import { devicesOf } from "./staged_engines.ts";
 // A server whose model is on two devices: what it answers, what it says of each of them, and what becomes of it where one
 // is lost.
 
-const REQUEST = { prompt: "Hello", max_tokens: 12, temperature: 0.8, seed: 7, n: 2, ...NO_END };
+const REQUEST = { prompt: "Hello", max_tokens: 12, seed: 7, n: 2, ...NO_END, temperature: 0.8 };
 
 const OPTIONS = { contextTokens: 128, parallel: 4 };
 
