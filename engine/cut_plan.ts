@@ -33,6 +33,9 @@ export interface CutRequest {
 
 /** How much longer the slowest card may take than it has to, for more pages. */
 const SLOWER_FOR_PAGES = 1.05;
+/** As many times the pages that there must be are enough; for fewer it may take still longer. */
+const ENOUGH = 4;
+const SLOWER_FOR_ENOUGH = 1.25;
 /** No more pages are looked for. */
 const MOST_PAGES = 2 ** 20;
 /** Halvings of a time, after which the cards' times are told apart. */
@@ -41,7 +44,8 @@ const HALVINGS = 40;
 /**
  * Which pieces of a model each card gets. As many steps are under way as there are cards, so it is the slowest card that
  * counts: its time is the bytes that it reads in a step over what its memory gives. Where several ways are as fast, within
- * a few hundredths, the one with the most pages is taken.
+ * a few hundredths, the one with the most pages is taken; where that has room for few sequences of a whole context, one that
+ * is slower by up to a quarter.
  *
  * @returns The piece that each card but the first begins with; undefined where there is no room, or are too few pieces.
  */
@@ -62,17 +66,32 @@ export function planCuts(request: CutRequest): number[] | undefined {
       slow = slowest(request, found);
     }
   }
-  const seconds = SLOWER_FOR_PAGES * slow;
-  let [inside, outside] = [pages, MOST_PAGES];
-  while (outside - inside > 1) {
-    const middle = Math.floor((inside + outside) / 2);
-    const found = filled(request, seconds, middle);
-    if (found === undefined) {
-      outside = middle;
-    } else {
-      best = found;
-      inside = middle;
-    }
+  const most = withMostPages(request, SLOWER_FOR_PAGES * slow, { pages, begins: best }, MOST_PAGES);
+  const enough = Math.min(MOST_PAGES, ENOUGH * pages);
+  if (most.pages >= enough) return most.begins;
+  return withMostPages(request, SLOWER_FOR_ENOUGH * slow, most, enough).begins;
+}
+
+/** A plan, and pages that there is room for by it. */
+interface RoomFor {
+  readonly pages: number;
+  readonly begins: number[];
+}
+
+/** The plan with the most pages, up to a number, of those that take no longer than a time. */
+function withMostPages(
+  request: CutRequest,
+  seconds: number,
+  known: RoomFor,
+  limit: number,
+): RoomFor {
+  let best = known;
+  let outside = limit + 1;
+  while (outside - best.pages > 1) {
+    const pages = Math.floor((best.pages + outside) / 2);
+    const begins = filled(request, seconds, pages);
+    if (begins === undefined) outside = pages;
+    else best = { pages, begins };
   }
   return best;
 }

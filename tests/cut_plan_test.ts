@@ -44,16 +44,26 @@ Deno.test("a card with faster memory gets more, in the measure in which it is fa
 });
 
 Deno.test("memory goes before speed: a fast card with little of it gets what it has room for", () => {
-  // Five pieces of 100 bytes, a page of 2 bytes each and 50 for buffers are 560.
-  assertEquals(planCuts(asked(20, [card(560, 10), card(1e6, 1)])), [5]);
-  assertEquals(planCuts(asked(20, [card(559, 10), card(1e6, 1)])), [4]);
-  assertEquals(planCuts(asked(20, [card(1e6, 1), card(560, 10)])), [15]);
+  // Five pieces of 100 bytes, four pages of 2 bytes each and 50 for buffers are 590.
+  assertEquals(planCuts(asked(20, [card(590, 10), card(1e6, 1)])), [5]);
+  assertEquals(planCuts(asked(20, [card(589, 10), card(1e6, 1)])), [4]);
+  assertEquals(planCuts(asked(20, [card(1e6, 1), card(590, 10)])), [15]);
 });
 
 Deno.test("of ways that are as fast within a few hundredths, the one with the most pages is taken", () => {
   // 50 and 50 would be fastest; with 48 the first card, which has less memory, has room for more pages.
   const cards = [card(6000), card(12_000)];
   assertEquals(planCuts(asked(100, cards)), [48]);
+});
+
+Deno.test("where that has few pages, a fast card with little memory gets fewer layers, but not much fewer", () => {
+  const begins = (bytes: number, pages: number) =>
+    planCuts({ ...asked(100, [card(bytes), card(1e6)]), pages });
+  // With 48 pieces there is room for 11 pages, which is enough of one, but not of nine.
+  assertEquals(begins(6000, 1), [48]);
+  // Four times nine: with 43 in 7500 bytes. In 6000 that would take longer by more than a quarter.
+  assertEquals(begins(7500, 9), [43]);
+  assertEquals(begins(6000, 9), [38]);
 });
 
 Deno.test("there is no plan where a card has room for no layer, all have too little, or there are too few layers", () => {
@@ -115,7 +125,7 @@ Deno.test("random models and cards: the plan fits, and none that fits is faster 
     if (found === undefined) continue;
     planned++;
     assertEquals(found.length, cards.length - 1);
-    assert(secondsOf(found) <= 1.05 * best * (1 + 1e-9), `${secondsOf(found)} and ${best}`);
+    assert(secondsOf(found) <= 1.25 * best * (1 + 1e-9), `${secondsOf(found)} and ${best}`);
   }
   assert(planned > 20 && planned < 95, `${planned}`);
 });
