@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertLess, assertMatch, assertThrows } from "@std/assert";
 import type { Context } from "../engine/device/context.ts";
+import { compareBandwidths } from "../engine/device_bandwidth.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
 import { M40Error } from "../engine/errors.ts";
 import { planMemory, type PlanRequest } from "../engine/memory_plan.ts";
@@ -147,4 +148,17 @@ Deno.test("a model with fewer layers than there are cards is refused", () => {
     error.message,
     /^this model can be cut into 3 parts at the most, but 4 devices are named \(cuda:0, cuda:1, cuda:2, cuda:3\): name 3 of them$/,
   );
+});
+
+Deno.test("cards alike are compared without being measured; others by what they copy, in two digits", async () => {
+  const info = library.device(0);
+  const cards = [{ library, context, info }, { library, context, info }];
+  assertEquals(await compareBandwidths(cards), [1, 1]);
+  const other = { ...info, name: "another card" };
+  const found = await compareBandwidths([...cards, { library, context, info: other }]);
+  assertEquals(found[0], found[1]);
+  for (const bandwidth of found) {
+    assert(bandwidth > 1e6, `${bandwidth}`);
+    assertEquals(bandwidth, Number(bandwidth.toPrecision(2)));
+  }
 });
