@@ -56,6 +56,29 @@ Deno.test("few pages do make sequences give way, and their pages come back from 
   });
 });
 
+Deno.test("while one device computes its layers for some sequences, the other computes its own for others", async () => {
+  await withCards("llama", 2, { contextTokens: 128, parallel: 4 }, async (engine) => {
+    let busy = 0;
+    let most = 0;
+    for (const { program } of engine["loaded"].placed.cards) {
+      const steps = program as unknown as { runStep(...given: unknown[]): Promise<unknown> };
+      const runStep = steps.runStep.bind(program);
+      steps.runStep = async (...given) => {
+        most = Math.max(most, ++busy);
+        try {
+          return await runStep(...given);
+        } finally {
+          busy--;
+        }
+      };
+    }
+    await answersTo(engine, REQUESTS.slice(0, 1));
+    assertEquals(most, 1, "a sequence that is alone passes one after the other");
+    await answersTo(engine, REQUESTS);
+    assertEquals([most, busy], [2, 0]);
+  });
+});
+
 Deno.test("logits of a whole text, its embedding and its tokens' probabilities are those of one device", async () => {
   const text = prompt(50, 3);
   const seen = async (count: number) =>
