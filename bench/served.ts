@@ -1,7 +1,7 @@
 /**
  * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode,
  * beside what the device gives for a batch of N at the same depth without server and scheduler.
- * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256]`
+ * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process]`
  *
  * @module
  */
@@ -57,6 +57,7 @@ async function throughput(n: number, one: (seed: number) => Promise<number[]>): 
 async function measure(): Promise<void> {
   const args = parseArgs(Deno.args, {
     string: ["device", "clients", "tokens"],
+    boolean: ["device-process"],
     default: { device: "auto", clients: "8,32", tokens: "256" },
   });
   const clients = String(args.clients).split(",").map(Number);
@@ -66,6 +67,7 @@ async function measure(): Promise<void> {
   );
   const engine = await Engine.load(path, {
     device: args.device,
+    deviceProcess: args["device-process"],
     parallel: Math.max(...clients),
     contextTokens: Math.max(512, tokens + 64),
   });
