@@ -2,7 +2,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, M40Error } from "../engine/mod.ts";
 import { withEnvironment } from "./emulated_environment.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
-import { childrenOf } from "./process_table.ts";
+import { childrenOf, openDescriptors } from "./process_table.ts";
 import { golden } from "./staged_engines.ts";
 
 // What can go wrong on one of several devices that a model's layers are on. Run by slow/emulated_test.ts: only emulated devices
@@ -40,6 +40,23 @@ Deno.test("weights, cache and buffers of a part are on its card alone; unloading
       await engine.close();
       assertEquals(await freeBytes(), before);
     }
+  });
+});
+
+Deno.test("loaded again and again in processes of its own, a model leaves no process and no descriptor", async () => {
+  await withEnvironment(TWO, async () => {
+    const descriptors: number[] = [];
+    for (let i = 0; i < 4; i++) {
+      const engine = await Engine.load(GOLDEN, { ...OPTIONS, deviceProcess: true });
+      assertEquals(childrenOf().length, 2);
+      const { error } = await collect(engine.generate(asking(promptOf(9), 4)));
+      assertEquals(error, undefined);
+      await engine.close();
+      assertEquals(childrenOf(), []);
+      descriptors.push(openDescriptors());
+    }
+    // The first time the runtime opens some of its own.
+    assertEquals(descriptors.slice(2), [descriptors[1], descriptors[1]]);
   });
 });
 
