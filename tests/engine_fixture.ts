@@ -110,7 +110,7 @@ export function firstToken(engine: Engine): Promise<void> {
   });
 }
 
-/** Waits until something holds; fails where it does not in ten seconds. */
+/** Waits until something holds; fails where it does not in a minute. */
 export async function until(what: string, holds: () => boolean): Promise<void> {
   for (let i = 0; !holds(); i++) {
     if (i > 12_000) throw new Error(`${what}: not in a minute`);
