@@ -72,7 +72,7 @@ export class Replica implements AsyncDisposable {
       cwd: ROOT,
       stdin: "null",
       stdout: "null",
-      stderr: "null",
+      stderr: "inherit",
     }).spawn();
     await answers(this.url + "/ready");
   }
