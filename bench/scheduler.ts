@@ -114,7 +114,7 @@ async function run(
       prompts.map((prompt) => (
         { prompt, maxTokens: DRAWN_TOKENS, sampling: parameters, stop: ["\n\n"] }
       )),
-      { tokenizer, texts, scheduler },
+      { tokenizer, texts, queue: scheduler },
     );
     ended = Promise.all(generations.map(async (generation) => {
       for await (const { tokens } of generation) tokens.forEach(count);

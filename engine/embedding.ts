@@ -1,8 +1,8 @@
 import { asM40Error, M40Error } from "./errors.ts";
 import { Pool, type Pooling } from "./pooling.ts";
 import { SAMPLING_DEFAULTS } from "./sampling/parameters.ts";
-import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence } from "./scheduler/sequence.ts";
+import type { SequenceQueue } from "./scheduler/sequence_queue.ts";
 
 /** What texts are embedded with. */
 export interface EmbeddingOptions {
@@ -24,7 +24,7 @@ export interface Embeddings {
 
 /** What {@link embedAll} works with. */
 interface EmbeddingServices {
-  readonly scheduler: Scheduler;
+  readonly queue: SequenceQueue;
   readonly pooling: Pooling;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
@@ -35,12 +35,12 @@ interface EmbeddingServices {
  * long list no more are queued at a time than can run, so that others come between them.
  *
  * @param texts Tokens of each text, at least one.
- * @throws {M40Error} as {@link Scheduler.add} does; "cancelled", "not_finite", "device".
+ * @throws {M40Error} as {@link SequenceQueue.add} does; "cancelled", "not_finite", "device".
  */
 export async function embedAll(
   texts: readonly (readonly number[])[],
   { dimensions, signal }: Omit<EmbeddingOptions, "truncate">,
-  { scheduler, pooling, maxRunning }: EmbeddingServices,
+  { queue, pooling, maxRunning }: EmbeddingServices,
 ): Promise<Float32Array[]> {
   const vectors: Float32Array[] = [];
   const running = new Set<Sequence>();
@@ -70,7 +70,7 @@ export async function embedAll(
         },
       },
     });
-    scheduler.add(sequence);
+    queue.add(sequence);
     running.add(sequence);
   };
   const goOn = () => {
@@ -95,7 +95,7 @@ export async function embedAll(
   } finally {
     over = true;
     signal?.removeEventListener("abort", abort);
-    for (const sequence of running) scheduler.cancel(sequence);
+    for (const sequence of running) queue.cancel(sequence);
   }
 }
 

@@ -1,17 +1,14 @@
-import { createPacer, type Pacer } from "./pacer.ts";
 import type { ChatFormat } from "./chat/chat_format.ts";
 import type { Cache } from "./device/context.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { StepSize, StepWork } from "./program/work.ts";
-import { DeviceLock } from "./device_lock.ts";
-import { highestOf, togetherOf } from "./device_states.ts";
+import { togetherOf } from "./device_states.ts";
 import { embedAll, type EmbeddingOptions, type Embeddings } from "./embedding.ts";
-import { EngineCard } from "./engine_card.ts";
+import type { EngineCard } from "./engine_card.ts";
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
-import { createHostCache } from "./host_cache.ts";
-import { Evaluations, type PositionLogits } from "./evaluation.ts";
+import type { PositionLogits } from "./evaluation.ts";
 import { Generation } from "./generation.ts";
 import { type LoadedModel, loadModel } from "./loading.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
@@ -22,27 +19,14 @@ import type { SamplingParameters } from "./sampling/parameters.ts";
 import type { ModelDevice } from "./placed_model.ts";
 import { poolingOf } from "./pooling.ts";
 import { pagesIn } from "./scheduler/page_layout.ts";
-import { PageManager } from "./scheduler/page_manager.ts";
-import { DiskPages } from "./scheduler/disk_pages.ts";
-import { RowTimes } from "./scheduler/row_times.ts";
-import { SlotManager } from "./scheduler/slot_manager.ts";
-import { Scheduler } from "./scheduler/scheduler.ts";
-import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
-import type { ProfiledDevice } from "./scheduled_device.ts";
+import type { PageManager } from "./scheduler/page_manager.ts";
+import type { SlotManager } from "./scheduler/slot_manager.ts";
+import { Replicas } from "./replicas/replicas.ts";
+import { togetherPlan } from "./replicas/together_plan.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
-import type { EngineStatus, SlotStatus } from "./status.ts";
+import type { EngineStatus, ReplicaState, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
-
-/** Host memory that pages pass through on their way from disk and to it. */
-const FETCH_BYTES = 128 * 2 ** 20;
-const SAVE_BYTES = 16 * 2 ** 20;
-/** No more pages at a time, so that few files are open. */
-const MOST_DISK_PAGES = 64;
-/** Shorter beginnings of prompts, in pages of tokens, are computed sooner than read. */
-const LEAST_DISK_PAGES = 8;
-/** How long pages may be written to disk when the engine is closed. */
-const FLUSH_MS = 10_000;
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice
@@ -61,113 +45,62 @@ export class Engine {
   readonly tokenizer: Tokenizer;
   /** How conversations become prompts; absent where the model has no template and none was given. */
   readonly chat?: ChatFormat;
-  /** The devices that the model is on, in the order in which a step goes through them. */
-  readonly cards: readonly EngineCard[];
-  /** The first of them. */
+  /** The first of {@link cards}. */
   readonly device: ModelDevice;
-  /** Where the device's memory went. */
+  /** Where the devices' memory went, that of all of them together. */
   readonly plan: MemoryPlan;
+  /** Sequences that run at the same time. */
+  readonly maxRunning: number;
   /** How the model's makers recommend to draw its tokens: what holds where a request does not say. */
   readonly samplingDefaults: Partial<SamplingParameters>;
   /** What ends an answer where a request names nothing. */
   readonly stopDefaults: readonly string[];
-  /** Steps with the copies of their pages; and, alone, {@link exclusive} work and the like, in the order of their asking. */
-  private readonly lock = new DeviceLock();
   private readonly told: GuardedObserver;
-  private readonly scheduled: ProfiledDevice;
-  private readonly pageManager: PageManager;
-  private readonly disk?: DiskPages;
-  private readonly scheduler: Scheduler;
+  private readonly copies: Replicas;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
-  private readonly evaluations: Evaluations;
-  private readonly pacer?: Pacer;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
 
-  private constructor(private readonly loaded: LoadedModel) {
-    const { source, chat, placed, serving } = loaded;
-    const { plan } = placed;
+  private constructor(loaded: LoadedModel) {
+    const { source, chat, serving } = loaded;
+    const plans = loaded.placed instanceof Array
+      ? loaded.placed.map(({ placed }) => placed.plan)
+      : [loaded.placed.plan];
     const { info, tokenizer } = source;
     this.model = info;
     this.tokenizer = tokenizer;
     this.chat = chat;
-    this.cards = placed.cards.map((card) =>
-      new EngineCard(card, this.lock, plan.limits.n_sequences)
-    );
-    this.device = this.cards[0].device;
-    this.plan = plan;
+    this.plan = togetherPlan(plans);
+    this.maxRunning = plans.reduce((sum, { limits }) => sum + limits.n_sequences, 0);
     this.samplingDefaults = source.samplingDefaults;
     this.stopDefaults = source.stopDefaults;
-    // Each is held to the limits.
-    this.pacer = createPacer(serving, async () => highestOf(await this.deviceStates()));
     this.requests = new RequestChecker(
       tokenizer,
       info.vocabSize,
-      plan.contextTokens,
-      plan.mostContextTokens,
+      this.plan.contextTokens,
+      this.plan.mostContextTokens,
       info.contextLength,
       source.samplingDefaults,
       source.stopDefaults,
     );
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
-    const slots = plan.slots > 0 ? new SlotManager(plan.slots) : undefined;
-    this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
-    const scheduled = this.scheduled = placed.scheduled;
-    this.disk = this.createDiskPages(scheduled);
-    this.scheduler = this.createScheduler(scheduled);
-    this.evaluations = new Evaluations(
-      this.pageManager,
-      (sequences) => scheduled.step(sequences),
-      (work) => this.lock.run(work),
-      Math.min(serving.logitsOutputs, plan.limits.n_tokens),
-    );
+    this.copies = new Replicas(loaded.placed, serving, this.told);
+    this.device = this.cards[0].device;
   }
 
-  private createScheduler(scheduled: SchedulerDevice): Scheduler {
-    const { plan, device, lock, told, pacer } = this;
-    const { placed, serving } = this.loaded;
-    return new Scheduler(scheduled, this.pageManager, {
-      maxRunning: plan.limits.n_sequences,
-      maxWaiting: serving.maxQueue,
-      stepTokens: plan.limits.n_tokens,
-      stepOutputs: plan.limits.n_outputs,
-      chunkMs: serving.chunkMs,
-      tileTokens: device.tileTokens,
-      // A CPU's steps take as much longer as they have rows more.
-      rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
-      ...createHostCache(placed, plan, placed.hostCacheBytes),
-      disk: this.disk,
-      concurrentSteps: placed.cards.length,
-      withDevice: (work) => lock.share(work),
-      rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
-      onStep: (report) => told.step(report),
-      onListenerError: (error) => told.note(error),
-    });
+  /**
+   * The devices that the model is on. Of one that has some layers on each, in the order in which a step goes through them;
+   * of several replicas, those of the ones that are there.
+   */
+  get cards(): readonly EngineCard[] {
+    return this.copies.cards;
   }
 
-  private createDiskPages(mover: SchedulerDevice): DiskPages | undefined {
-    const { pageStore: store, plan, pageBytes, slotBytes, hostMemory } = this.loaded.placed;
-    if (store === undefined) return undefined;
-    const memory = (bytes: number) => {
-      const pages = Math.max(2, Math.min(Math.floor(bytes / pageBytes), MOST_DISK_PAGES));
-      return hostMemory(pages * pageBytes);
-    };
-    return new DiskPages({
-      pageManager: this.pageManager,
-      mover,
-      store,
-      leastPages: LEAST_DISK_PAGES,
-      fetchMemory: memory(FETCH_BYTES),
-      saveMemory: memory(SAVE_BYTES),
-      ...(plan.slots === 0 ? {} : {
-        fetchStateMemory: hostMemory(slotBytes),
-        saveStateMemory: hostMemory(slotBytes),
-      }),
-      withDevice: (work) => this.lock.run(work),
-      now: () => performance.now(),
-    });
+  /** Where the model is there more than once, each of its replicas. */
+  get replicas(): readonly ReplicaState[] | undefined {
+    return this.copies.states();
   }
 
   /**
@@ -212,9 +145,9 @@ export class Engine {
    */
   generateAll(requests: readonly GenerateRequest[]): Generation[] {
     this.assertOpen();
-    const { tokenizer, texts, scheduler, told } = this;
+    const { tokenizer, texts, told, copies: { queue } } = this;
     const plans = this.requests.planAll(requests);
-    return Generation.start(plans, { tokenizer, texts, scheduler, observer: told });
+    return Generation.start(plans, { tokenizer, texts, queue, observer: told });
   }
 
   /**
@@ -226,8 +159,8 @@ export class Engine {
    */
   score(tokens: readonly number[], options: ScoringOptions): Scoring {
     this.assertOpen();
-    const { tokenizer, texts, scheduler } = this;
-    const services = { tokenizer, texts, scheduler };
+    const { tokenizer, texts, copies: { queue } } = this;
+    const services = { tokenizer, texts, queue };
     return Scoring.start(this.requests.checkText(tokens), options, services);
   }
 
@@ -244,10 +177,10 @@ export class Engine {
     options: EmbeddingOptions = {},
   ): Promise<Embeddings> {
     this.assertOpen();
-    const { scheduler, plan, requests } = this;
+    const { copies: { queue }, maxRunning, requests } = this;
     const pooling = poolingOf(this.model.poolingType);
     const tokens = texts.map((text) => requests.embeddingTokens(text, options.truncate));
-    const services = { scheduler, pooling, maxRunning: plan.limits.n_sequences };
+    const services = { queue, pooling, maxRunning };
     return {
       vectors: await embedAll(tokens, options, services),
       tokens: tokens.reduce((sum, { length }) => sum + length, 0),
@@ -271,28 +204,12 @@ export class Engine {
   ): AsyncGenerator<PositionLogits> {
     this.assertOpen();
     const prompt = this.requests.checkText(tokens);
-    yield* this.evaluations.run(prompt, options.signal);
+    yield* this.copies.idlest.evaluations.run(prompt, options.signal);
   }
 
   /** What the engine does, and has done. */
   status(): EngineStatus {
-    const { pages, freePages, idlePages, slots } = this.pageManager;
-    const scheduled = this.scheduler.status();
-    return {
-      ...scheduled,
-      // A process may end while nothing is asked of it.
-      failed: scheduled.failed ?? this.cards.find(({ loss }) => loss !== undefined)?.loss,
-      ...this.scheduler.counts,
-      pages,
-      usedPages: pages - freePages,
-      idlePages,
-      slots: slots?.slots ?? 0,
-      usedSlots: slots === undefined ? 0 : slots.slots - slots.free,
-      idleSlots: slots?.idleSlots ?? 0,
-      observerErrors: this.told.errors,
-      restShare: this.pacer?.share,
-      disk: this.disk?.status(),
-    };
+    return { ...this.copies.status(), observerErrors: this.told.errors };
   }
 
   /**
@@ -306,18 +223,18 @@ export class Engine {
 
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
-    await this.scheduler.idle();
+    await this.copies.idle();
   }
 
   /** What a step of that size reads and computes, at the least. */
   stepWork(size: Omit<StepSize, "kvValueBytes">): StepWork {
-    return this.loaded.placed.stepWork(size);
+    return this.copies.idlest.placed.stepWork(size);
   }
 
   /** The sequences that run and wait, in the order in which they are served. */
   slots(): SlotStatus[] {
     const now = performance.now();
-    return this.scheduler.sequences().map((sequence) => ({
+    return this.copies.sequences().map((sequence) => ({
       id: sequence.arrival,
       state: sequence.state as SlotStatus["state"],
       promptTokens: sequence.prompt.length,
@@ -329,7 +246,7 @@ export class Engine {
   }
 
   /**
-   * Steps, pages and copies of one's own making, for measurements. It begins when no request runs or
+   * Steps, pages and copies of one's own making, for measurements; of several replicas on one of them. It begins when no request runs or
    * waits; requests and evaluations that come meanwhile wait until it is done. The pages must be given
    * back.
    *
@@ -337,9 +254,9 @@ export class Engine {
    */
   async exclusive<T>(work: (device: ExclusiveDevice) => Promise<T>): Promise<T> {
     this.assertOpen();
-    await this.scheduler.idle();
-    const { pageManager, scheduled } = this;
-    return await this.lock.run(async () => {
+    await this.copies.idle();
+    const { pageManager, placed: { scheduled }, lock } = this.copies.idlest;
+    return await lock.run(async () => {
       this.assertOpen();
       return await work({
         step: (sequences) => scheduled.step(sequences),
@@ -362,15 +279,10 @@ export class Engine {
   }
 
   private async end(): Promise<void> {
-    for (const card of this.cards) card.stop();
-    // They may be between two steps for as long as their readers like.
-    this.evaluations.close();
+    this.copies.stop();
     this.requests.stop();
     await this.chat?.close();
-    await this.scheduler.idle();
-    await this.disk?.close(FLUSH_MS);
-    await this.lock.settle();
-    await Promise.all(this.cards.map((card) => card.close()));
+    await this.copies.close();
   }
 
   private deviceStates(): Promise<DeviceState[]> {

@@ -10,6 +10,8 @@ import { StateReader } from "./state_reader.ts";
 export class EngineCard {
   /** As it was asked for: "cuda:1". */
   readonly name: string;
+  /** Whether the engine is on others as well. */
+  readonly isOneOfSeveral: boolean;
   readonly device: ModelDevice;
   /** What the model takes of its memory. */
   readonly memory: CardMemory;
@@ -22,10 +24,17 @@ export class EngineCard {
   /**
    * @param lock Of who uses the devices.
    * @param sequences Those that decode in one step at most.
+   * @param called What it is called, and whether there are others.
    */
-  constructor(private readonly placed: PlacedCard, lock: DeviceLock, sequences: number) {
-    const { name, device, memory, layers, kernels, program } = placed;
+  constructor(
+    private readonly placed: PlacedCard,
+    lock: DeviceLock,
+    sequences: number,
+    { name, isOneOfSeveral }: Pick<EngineCard, "name" | "isOneOfSeveral">,
+  ) {
+    const { device, memory, layers, kernels, program } = placed;
     this.name = name;
+    this.isOneOfSeveral = isOneOfSeveral;
     this.device = device;
     this.memory = memory;
     this.layers = layers;

@@ -16,8 +16,19 @@ export interface DiskCacheOptions {
 
 /** How a model is loaded. */
 export interface EngineOptions {
-  /** "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N". */
+  /**
+   * "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N"; or a list of them, "cuda:0,1", each with some of the
+   * model's layers.
+   */
   device?: string;
+  /**
+   * Whether each device of the list has the whole model instead, default false: requests go where the beginnings of their
+   * prompts lie, else where there is least to do, and a device that is lost does not end what the others can compute. What
+   * holds for a device (parallel, kvPages, limits) holds for each; host memory is shared out.
+   */
+  replicas?: boolean;
+  /** Told, in a sentence, that one of several replicas was lost, is there again, or cannot be loaded again. */
+  onReplica?: (message: string) => void;
   /**
    * Whether the device's native code runs in a process of its own, default false: a signal that ends it, or a GPU
    * that is lost or hangs, then fails what was asked of this engine with "device" and nothing else here,
@@ -103,6 +114,7 @@ export interface ServingOptions {
   readonly logitsOutputs: number;
   readonly paceLimits: PaceLimits;
   readonly onPace?: (message: string) => void;
+  readonly onReplica?: (message: string) => void;
   readonly onObserverError?: (error: unknown) => void;
 }
 
@@ -117,6 +129,7 @@ export function servingOptions(options: EngineOptions): ServingOptions {
       maxPowerWatts: options.maxPowerWatts,
     },
     onPace: options.onPace,
+    onReplica: options.onReplica,
     onObserverError: options.onObserverError,
   };
 }

@@ -13,8 +13,8 @@ import type {
   GenerationReport,
   GenerationTimes,
 } from "./generation_report.ts";
-import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
+import type { SequenceQueue } from "./scheduler/sequence_queue.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import type { Steering } from "./sampling/steering.ts";
 import { StopStrings } from "./stop_strings.ts";
@@ -98,7 +98,7 @@ export interface GenerationServices {
   readonly tokenizer: Tokenizer;
   /** What the tokenizer's tokens stand for, one by one. */
   readonly texts: TokenTexts;
-  readonly scheduler: Scheduler;
+  readonly queue: SequenceQueue;
   readonly observer?: GenerationObserver;
 }
 
@@ -162,7 +162,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   }
 
   /**
-   * Queues generations, all or none; fails as {@link Scheduler.add} does. Those whose prompts are the same
+   * Queues generations, all or none; fails as {@link SequenceQueue.add} does. Those whose prompts are the same
    * array compute it once.
    */
   static start(plans: readonly GenerationPlan[], services: GenerationServices): Generation[] {
@@ -174,7 +174,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       return generation;
     });
     const wanted = generations.filter(({ plan }) => isWanted(plan));
-    services.scheduler.add(...wanted.map(({ sequence }) => sequence));
+    services.queue.add(...wanted.map(({ sequence }) => sequence));
     for (const generation of generations) generation.begin();
     return generations;
   }
@@ -184,7 +184,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     const { signal, timeoutMs, maxTokens } = this.plan;
     if (!isWanted(this.plan)) {
       if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
-      this.services.scheduler.cancel(this.sequence);
+      this.services.queue.cancel(this.sequence);
       return;
     }
     signal?.addEventListener("abort", this.abort);
@@ -221,7 +221,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   /** Ends the generation, if it has not ended. */
   cancel(): void {
-    if (!this.ended) this.services.scheduler.cancel(this.sequence);
+    if (!this.ended) this.services.queue.cancel(this.sequence);
   }
 
   /** The deadline has passed. */
@@ -240,7 +240,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
           "serve with a longer --timeout.",
       ),
     );
-    this.services.scheduler.cancel(this.sequence);
+    this.services.queue.cancel(this.sequence);
   }
 
   async *[Symbol.asyncIterator](): AsyncGenerator<GenerationChunk> {

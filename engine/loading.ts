@@ -3,6 +3,7 @@ import { loadChat } from "./chat/load.ts";
 import { parseDeviceList } from "./device/device_list.ts";
 import { type EngineOptions, type ServingOptions, servingOptions } from "./engine_options.ts";
 import { type ModelSource, readModelSource } from "./model_source.ts";
+import { type PlacedReplica, planReplicas } from "./replicas/load.ts";
 import { type PlacedModel, planModel } from "./placed_model.ts";
 
 /** A model on a device, ready to run. */
@@ -10,7 +11,8 @@ export interface LoadedModel {
   readonly source: ModelSource;
   /** How conversations become prompts, where there is a template. */
   readonly chat?: ChatFormat;
-  readonly placed: PlacedModel;
+  /** Or several replicas of it. */
+  readonly placed: PlacedModel | readonly PlacedReplica[];
   readonly serving: ServingOptions;
 }
 
@@ -18,11 +20,12 @@ export interface LoadedModel {
 export async function loadModel(path: string, options: EngineOptions): Promise<LoadedModel> {
   const source = await readModelSource(path, options);
   const serving = servingOptions(options);
-  const planned = await planModel(source, parseDeviceList(options.device ?? "auto"), options);
+  const devices = parseDeviceList(options.device ?? "auto");
+  const planned = await (options.replicas ? planReplicas : planModel)(source, devices, options);
   let chat: ChatFormat | undefined;
   try {
     chat = loadChat(source.gguf.metadata, source.tokenizer, options.chatTemplate, {
-      contextTokens: planned.plan.contextTokens,
+      contextTokens: planned.contextTokens,
       system: options.defaults?.system,
       onWarning: options.onWarning,
     });

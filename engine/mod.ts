@@ -29,7 +29,7 @@ export type { EngineObserver } from "./observer.ts";
 export type { Constraint } from "./grammar/constraint.ts";
 export type { GenerateRequest } from "./request.ts";
 export type { Scoring, ScoringOptions } from "./scoring.ts";
-export type { EngineStatus, SlotStatus } from "./status.ts";
+export type { EngineStatus, ReplicaState, SlotStatus } from "./status.ts";
 export { type Executor, EXECUTORS } from "./device/context.ts";
 export { KV_TYPES, type KvType, type MemoryPlan } from "./memory_plan.ts";
 export { type ModelInfo, sizesByType } from "./model_info.ts";

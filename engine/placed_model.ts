@@ -7,7 +7,7 @@ import { type EngineOptions, integerOption, servingOptions } from "./engine_opti
 import { asM40Error, M40Error } from "./errors.ts";
 import { type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
 import type { ModelSource } from "./model_source.ts";
-import { openDiskCache } from "./open_disk_cache.ts";
+import { openDiskCache, type PageStores } from "./open_disk_cache.ts";
 import { closeCards, openCards, type OpenedCard } from "./opened_card.ts";
 import { place, type PlacedMemory } from "./placement.ts";
 import { MEAN_POOLING, poolingType } from "./pooling.ts";
@@ -75,6 +75,8 @@ export interface PlacedModel {
 /** Devices that are open, and what a model is to have of their memory. Either {@link place} it or {@link close} them. */
 export interface PlannedModel {
   readonly plan: MemoryPlan;
+  /** Tokens that a sequence may have. */
+  readonly contextTokens: number;
   /**
    * Puts the model there, once. Where that fails, all is closed.
    *
@@ -83,6 +85,14 @@ export interface PlannedModel {
   place(onProgress?: (done: number, total: number) => void): Promise<PlacedModel>;
   /** Closes the devices. */
   close(): Promise<void>;
+}
+
+/** What the copies of a model that are there beside each other have in common. */
+export interface Shared {
+  /** How many there are, each with its share of host memory; default 1. */
+  readonly copies?: number;
+  /** Pages on disk that more than one of them finds; filled in. */
+  readonly stores?: PageStores;
 }
 
 /** Outputs of a step where a model's embeddings are means. */
@@ -94,31 +104,32 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
  * Opens the devices that one copy of a model is to be on, and plans their memory.
  *
  * @param devices Their names; of several, each gets some layers, in this order.
+ * @param shared With whom host memory and pages on disk are shared.
  * @throws {M40Error} As `Engine.load` does for devices, their memory and the options.
  */
 export async function planModel(
   source: ModelSource,
   devices: readonly string[],
   options: EngineOptions,
+  shared: Shared = {},
 ): Promise<PlannedModel> {
+  const { copies = 1 } = shared;
   const cards = await openCards(devices, options);
   const close = () => closeCards(cards);
   try {
     const { plan, shares } = await planFor(cards, source, options);
-    const hostCacheBytes = integerOption(
-      "host_cache_bytes",
-      options.hostCacheBytes ??
-        Math.min(plan.cacheBytes + plan.stateBytes, DEFAULT_HOST_CACHE_BYTES),
-      0,
-      2 ** 46,
-    );
+    const hostCacheBytes = options.hostCacheBytes === undefined
+      ? Math.min(plan.cacheBytes + plan.stateBytes, DEFAULT_HOST_CACHE_BYTES / copies)
+      : integerOption("host_cache_bytes", options.hostCacheBytes, 0, 2 ** 46) / copies;
     return {
       plan,
+      contextTokens: plan.contextTokens,
       close,
       async place(onProgress) {
         try {
           const placed = await placeAll(cards, shares, source, onProgress);
-          return await assemble(placed, plan, shares, source, hostCacheBytes, options);
+          const { stores } = shared;
+          return await assemble(placed, plan, shares, source, hostCacheBytes, options, stores);
         } catch (error) {
           await close();
           throw error;
@@ -230,6 +241,7 @@ async function assemble(
   { gguf, program }: ModelSource,
   hostCacheBytes: number,
   { diskCache }: EngineOptions,
+  stores?: PageStores,
 ): Promise<PlacedModel> {
   const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
   const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
@@ -263,6 +275,6 @@ async function assemble(
     hostMemory: (bytes) => first.context.hostMemory(bytes),
     stepWork: (size) => stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
     hostCacheBytes,
-    pageStore: diskCache && await openDiskCache(diskCache, origin, pageBytes),
+    pageStore: diskCache && await openDiskCache(diskCache, origin, pageBytes, stores),
   };
 }

@@ -3,8 +3,8 @@ import { M40Error } from "./errors.ts";
 import type { GeneratedToken } from "./generation.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { checkRange, SAMPLING_DEFAULTS } from "./sampling/parameters.ts";
-import type { Scheduler } from "./scheduler/scheduler.ts";
 import { Sequence, type SequenceListener } from "./scheduler/sequence.ts";
+import type { SequenceQueue } from "./scheduler/sequence_queue.ts";
 import type { TokenTexts } from "./tokenizer/token_texts.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -22,7 +22,7 @@ export interface ScoringOptions {
 interface ScoringServices {
   readonly tokenizer: Tokenizer;
   readonly texts: TokenTexts;
-  readonly scheduler: Scheduler;
+  readonly queue: SequenceQueue;
 }
 
 const NO_TOKENS: ReadonlySet<number> = new Set();
@@ -68,7 +68,7 @@ export class Scoring implements SequenceListener {
   }
 
   /**
-   * Queues a scoring; fails as {@link Scheduler.add} does.
+   * Queues a scoring; fails as {@link SequenceQueue.add} does.
    *
    * @throws {M40Error} "invalid_request" for a number of log-probabilities that there cannot be.
    */
@@ -87,7 +87,7 @@ export class Scoring implements SequenceListener {
   cancel(): void {
     if (this.ended) return;
     this.end();
-    this.services.scheduler.cancel(this.sequence);
+    this.services.queue.cancel(this.sequence);
   }
 
   accept({ token, logprob, top }: Sample): boolean {
@@ -117,7 +117,7 @@ export class Scoring implements SequenceListener {
   private begin(): void {
     const { signal, timeoutMs } = this.options;
     if (this.tokens.length === 1 || signal?.aborted) return this.end();
-    this.services.scheduler.add(this.sequence);
+    this.services.queue.add(this.sequence);
     signal?.addEventListener("abort", this.abort);
     if (timeoutMs !== undefined) {
       this.deadline = setTimeout(() => this.expire(timeoutMs), timeoutMs);
@@ -133,6 +133,6 @@ export class Scoring implements SequenceListener {
           "with a longer --timeout.",
       ),
     );
-    this.services.scheduler.cancel(this.sequence);
+    this.services.queue.cancel(this.sequence);
   }
 }

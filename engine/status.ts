@@ -1,3 +1,4 @@
+import type { EngineCard } from "./engine_card.ts";
 import type { DiskPagesStatus } from "./scheduler/disk_pages.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./scheduler/report.ts";
 import type { SequenceState } from "./scheduler/sequence_state.ts";
@@ -19,8 +20,28 @@ export interface EngineStatus extends SchedulerStatus, Readonly<SchedulerCounts>
   readonly disk?: DiskPagesStatus;
   /** The share of the time in which the device rests between steps for its limits, 0 to 1; absent without any. */
   readonly restShare?: number;
+  /** Of several replicas, the devices whose is lost, or on its way back; absent where there are not several. */
+  readonly lostReplicas?: readonly string[];
   /** How often the engine's observer has thrown. */
   readonly observerErrors: number;
+}
+
+/** One of several replicas of a model. */
+export interface ReplicaState {
+  /** Its device's name. */
+  readonly name: string;
+  /** Whether it computes, is lost, or is loaded anew. */
+  readonly state: "ready" | "lost" | "loading";
+  /** What it was lost by, or why it could not be loaded anew, where it is not ready. */
+  readonly reason?: string;
+  /** How often it was lost. */
+  readonly losses: number;
+  /** Sequences that run there, or have been given to it. */
+  readonly sequences: number;
+  /** As {@link EngineStatus.restShare}. */
+  readonly restShare?: number;
+  /** Empty while it is not ready. */
+  readonly cards: readonly EngineCard[];
 }
 
 /** One sequence, for a person to look at. */

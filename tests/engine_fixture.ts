@@ -59,7 +59,7 @@ export async function withEngine<T>(
 
 /** The device of an engine that is on one alone. */
 export function cardOf(engine: Engine) {
-  return engine["loaded"].placed.cards[0];
+  return engine["copies"]["there"][0].placed.cards[0];
 }
 
 /** That many tokens, others for another seed. */
@@ -94,7 +94,7 @@ export async function withPoison<T>(work: (path: string) => Promise<T>): Promise
 
 /** Has steps take fewer tokens, so that a prompt takes several of them. */
 export function limitSteps(engine: Engine, stepTokens: number): void {
-  (engine["scheduler"] as unknown as { options: { stepTokens: number } }).options.stepTokens =
+  (engine["copies"]["there"][0].scheduler as unknown as { options: { stepTokens: number } }).options.stepTokens =
     stepTokens;
 }
 

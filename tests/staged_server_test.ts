@@ -73,7 +73,7 @@ Deno.test("a server over two devices answers as one over one, and tells of each"
 
 /** The processes of a server's devices. */
 function processesOf({ engine }: TestServer): number[] {
-  return engine["loaded"].placed.cards.map(({ kernels }) => kernels.processId!);
+  return engine["copies"]["there"][0].placed.cards.map(({ kernels }) => kernels.processId!);
 }
 
 /** Fails where one of them is there still, be it as a zombie. */

@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { ABANDON_MS, closeWithin } from "./close_within.ts";
 import { Failures } from "./failures.ts";
 import { IdleWatch } from "./idle_watch.ts";
 import { Resident } from "./resident.ts";
@@ -268,7 +269,8 @@ export class ModelManager<E extends ManagedEngine> {
     resident.wake();
     try {
       if (engine !== undefined) {
-        await (reason === "lost" ? this.abandon(engine) : engine.close());
+        if (reason !== "lost") await engine.close();
+        else await closeWithin(this.options.abandonMs ?? ABANDON_MS, "a lost engine", engine);
       }
     } catch (error) {
       this.report(error);
@@ -276,26 +278,6 @@ export class ModelManager<E extends ManagedEngine> {
       this.residents.delete(name);
       resident.leave();
       this.tell((observer) => observer.unloaded?.(name, reason));
-    }
-  }
-
-  /** Closes an engine whose device was lost, and does not wait for ever for one that cannot be closed. */
-  private async abandon(engine: E): Promise<void> {
-    const milliseconds = this.options.abandonMs ?? 30_000;
-    const { promise, reject } = Promise.withResolvers<never>();
-    const timer = setTimeout(
-      () =>
-        reject(
-          new Error(
-            `a lost engine did not close within ${milliseconds} ms; its memory stays taken until m40 ends`,
-          ),
-        ),
-      milliseconds,
-    );
-    try {
-      await Promise.race([engine.close(), promise]);
-    } finally {
-      clearTimeout(timer);
     }
   }
 

@@ -25,7 +25,8 @@ export interface DiskPagesClient {
 export class DiskPages {
   readonly fetches: PageFetches;
   readonly saves: PageSaves;
-  private readonly store: PageStore;
+  /** Others may use it too. */
+  readonly store: PageStore;
 
   /** @param options Host memory is given for each of the two. */
   constructor(

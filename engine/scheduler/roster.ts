@@ -63,6 +63,26 @@ export class Roster {
     this.waitingSequences.push(sequence);
   }
 
+  /** A sequence that has waited elsewhere waits here from now on. */
+  receive(sequence: Sequence): void {
+    insert(this.waitingSequences, sequence);
+  }
+
+  /** A sequence goes elsewhere: it has nothing here any more, and is computed again there, in the same way. */
+  surrender(sequence: Sequence): void {
+    if (!remove(this.waitingSequences, sequence)) {
+      remove(this.runningSequences, sequence);
+      sequence.become("preempted");
+    }
+    this.releasePages(sequence);
+    this.dropSaved(sequence);
+    this.fetches?.forget(sequence);
+    // Whom it follows may go another way.
+    sequence.leader = sequence.answered = undefined;
+    sequence.leads = false;
+    sequence.forgetComputed();
+  }
+
   /**
    * Lets the first of those waiting in, if there is a place and there are pages. Those whose pages come from
    * disk hold nobody up, nor do those who gave way in the midst of a step that is not over.
@@ -137,7 +157,7 @@ export class Roster {
   }
 
   /** How many pages a sequence of so many tokens needs beside those that it shares. */
-  private pagesBeside(shared: readonly (readonly number[])[], tokens: number): number {
+  pagesBeside(shared: readonly (readonly number[])[], tokens: number): number {
     const { layout, pageTokens } = this.pageManager;
     const all = Math.ceil(tokens / pageTokens);
     return shared.reduce((sum, pages, group) => {
@@ -154,7 +174,7 @@ export class Roster {
   }
 
   /** What a sequence can take over: who begins, what there is; who goes on, only what is as its own was before. */
-  private accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
+  accepted(sequence: Sequence): undefined | ((index: number, rows: number) => boolean) {
     if (sequence.state === "waiting") return undefined;
     const { pageTokens } = this.pageManager;
     return (index, promptRows) =>
@@ -182,7 +202,7 @@ export class Roster {
   }
 
   /** Pages that are left to those who run, one of each group each, before a new one may come in. */
-  private get spare(): number {
+  get spare(): number {
     return this.runningSequences.length * this.pageManager.layout.groups.length;
   }
 

@@ -7,9 +7,11 @@ import { Deliveries } from "./deliveries.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
+import { Room } from "./room.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
+import { assertQueueRoom, type SequenceQueue } from "./sequence_queue.ts";
 import { States } from "./states.ts";
 import { StepPlanner } from "./step_planner.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
@@ -27,7 +29,7 @@ const LEAST_CHUNK_TOKENS = 16;
  * A device of several stages computes several steps at a time: each takes its share of the sequences, none that is in
  * another.
  */
-export class Scheduler {
+export class Scheduler implements SequenceQueue {
   /** Sums since the start. */
   readonly counts: SchedulerCounts = {
     promptTokens: 0,
@@ -48,6 +50,8 @@ export class Scheduler {
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly planner: StepPlanner;
+  /** How full it is. */
+  readonly room: Room;
   private readonly now: () => number;
   /** How many steps are computed at a time, and the loops that each run one step after the other. */
   private readonly concurrentSteps: number;
@@ -84,6 +88,7 @@ export class Scheduler {
       fetches,
       states,
     );
+    this.room = new Room(this.roster, pageManager, maxRunning);
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -130,47 +135,60 @@ export class Scheduler {
     return [...this.roster.running, ...this.roster.waiting];
   }
 
-  /**
-   * Queues sequences, all or none.
-   *
-   * @throws {M40Error} "queue_full" where too many wait; "context_length_exceeded" where one could never
-   * fit, "invalid_request" where so many could not; "device" where the device was lost.
-   */
+  /** Fails as {@link SequenceQueue.add} says. */
   add(...sequences: Sequence[]): void {
     if (this.failure) throw this.failure;
-    for (const { maxLength } of sequences) {
-      const pages = this.pageManager.layout.most(maxLength, this.options.stepTokens);
-      if (pages > this.pageManager.pages) {
-        throw new M40Error(
-          "context_length_exceeded",
-          `${maxLength} tokens, prompt and output together, need ${pages} KV pages; there are ` +
-            `${this.pageManager.pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
-        );
-      }
-    }
+    for (const sequence of sequences) this.assertFits(sequence);
     const { maxRunning, maxWaiting } = this.options;
-    if (sequences.length > maxWaiting + maxRunning) {
-      throw new M40Error(
-        "invalid_request",
-        `${sequences.length} sequences at once; ${maxRunning} can run and ${maxWaiting} wait. ` +
-          "Ask for fewer (n, prompts).",
-      );
-    }
-    const room = maxWaiting + Math.max(0, maxRunning - this.roster.running.length) -
-      this.roster.waiting.length;
-    if (sequences.length > room) {
-      throw new M40Error(
-        "queue_full",
-        `${this.roster.waiting.length} requests wait already, the most that may; try again later`,
-      );
-    }
+    const { running, waiting } = this.roster;
+    assertQueueRoom(sequences.length, {
+      maxRunning,
+      maxWaiting,
+      running: running.length,
+      waiting: waiting.length,
+    });
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
-    this.notice();
-    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
+    this.start();
   }
 
-  /** Ends a sequence, wherever it is; its listener is told at once. */
+  /** Whether there are as many KV pages as a sequence may need. */
+  fits({ maxLength }: Sequence): boolean {
+    const { layout, pages } = this.pageManager;
+    return layout.most(maxLength, this.options.stepTokens) <= pages;
+  }
+
+  /** @throws {M40Error} "context_length_exceeded" for a sequence that does not fit. */
+  assertFits(sequence: Sequence): void {
+    if (this.fits(sequence)) return;
+    const { layout, pages } = this.pageManager;
+    const { maxLength } = sequence;
+    throw new M40Error(
+      "context_length_exceeded",
+      `${maxLength} tokens, prompt and output together, need ` +
+        `${layout.most(maxLength, this.options.stepTokens)} KV pages; there are ` +
+        `${pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
+    );
+  }
+
+  /** Takes sequences that have arrived, and waited, elsewhere. The device must not be lost. */
+  take(sequences: readonly Sequence[]): void {
+    for (const sequence of sequences) this.roster.receive(sequence);
+    this.start();
+  }
+
+  /** Tokens of prompts that the next step computes at most. */
+  get promptBudget(): number {
+    const { stepTokens } = this.options;
+    const delaysOthers = this.roster.running.some((one) => one.drawsNext);
+    return delaysOthers ? Math.min(this.chunks.tokens, stepTokens) : stepTokens;
+  }
+
+  /** Nothing can be computed any more: the device is lost, though no step has failed. */
+  lose(error: M40Error): void {
+    this.fail(error);
+  }
+
   cancel(sequence: Sequence): void {
     this.end(sequence);
     this.notice();
@@ -179,6 +197,11 @@ export class Scheduler {
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
     while (this.loops.some((loop) => loop !== undefined)) await Promise.all(this.loops);
+  }
+
+  private start(): void {
+    this.notice();
+    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
   }
 
   /** Runs one step after the other, until there is nothing to do. */
@@ -211,6 +234,7 @@ export class Scheduler {
   private notice(): void {
     this.changes++;
     for (const wake of this.waiters.splice(0)) wake();
+    this.options.onChange?.();
   }
 
   /** Resolves when something has changed since it had so many times. */
@@ -330,6 +354,7 @@ export class Scheduler {
       this.options.rowTimes?.observe(decodeTokens, milliseconds);
     }
     this.options.disk?.observe(report);
+    this.options.onChange?.();
     try {
       this.options.onStep?.({ ...report, gapMilliseconds });
     } catch (error) {
@@ -346,9 +371,23 @@ export class Scheduler {
   /** Nothing comes of anybody any more; if the device is lost, of nobody who comes either. */
   private fail(error: unknown): void {
     const known = asM40Error(error);
-    if (isDeviceLoss(known)) this.failure = known;
-    for (const sequence of this.sequences()) this.outcomes.conclude(sequence, known);
+    if (isDeviceLoss(known)) this.failure ??= this.lost(known);
+    for (const sequence of this.sequences()) {
+      this.outcomes.conclude(sequence, this.failure ?? known);
+    }
     this.notice();
+  }
+
+  /** The device is lost: some of its sequences may go elsewhere. */
+  private lost({ message }: M40Error): M40Error {
+    const { name, onLoss } = this.options;
+    const error = new M40Error("device", name === undefined ? message : `${name}: ${message}`);
+    if (onLoss === undefined) return error;
+    // What was drawn belongs to those who go on from there.
+    this.deliveries.deliver();
+    const surrender = (sequence: Sequence) => this.roster.surrender(sequence);
+    onLoss({ error, sequences: this.sequences(), surrender });
+    return error;
   }
 }
 

@@ -1,10 +1,12 @@
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
+import type { M40Error } from "../errors.ts";
 import type { DiskPages } from "./disk_pages.ts";
 import type { HostPages } from "./host_pages.ts";
 import type { PageMover, SlotMover } from "./page_moves.ts";
 import type { StepReport } from "./report.ts";
 import type { RowTimes } from "./row_times.ts";
+import type { Sequence } from "./sequence.ts";
 
 /**
  * What a scheduler needs of a device. It may be asked for something while it still does what was asked for before;
@@ -12,6 +14,15 @@ import type { RowTimes } from "./row_times.ts";
  */
 export interface SchedulerDevice extends PageMover, SlotMover {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
+}
+
+/** A device was lost; what its scheduler had to do is told with it. */
+export interface SchedulerLoss {
+  readonly error: M40Error;
+  /** Whom nothing more comes of here, in the order of their arrival. */
+  readonly sequences: readonly Sequence[];
+  /** Has one of them go elsewhere; what is not let go ends with the error. */
+  readonly surrender: (sequence: Sequence) => void;
 }
 
 /** Limits of a `Scheduler`, and what it tells to whom. */
@@ -55,6 +66,12 @@ export interface SchedulerOptions {
    * then, and answers how long it has waited, in milliseconds.
    */
   readonly rest?: (stepMs: number, idleMs: number) => Promise<number>;
+  /** What the device is called, where there are several: how it was lost is told with it. */
+  readonly name?: string;
+  /** Told when something has changed that may let others in. */
+  readonly onChange?: () => void;
+  /** Told, once, that the device is lost. */
+  readonly onLoss?: (loss: SchedulerLoss) => void;
   /** Told of every step. */
   readonly onStep?: (report: StepReport) => void;
   /** Told what `onStep` threw, and listeners when they were told of the end. */

@@ -1,0 +1,29 @@
+/** How long an engine whose device was lost may take to close, in milliseconds. */
+export const ABANDON_MS = 30_000;
+
+/**
+ * Closes what is on a device that was lost, and does not wait for ever where it cannot be closed.
+ *
+ * @throws {Error} Where it takes longer; it may be closed yet, or never.
+ */
+export async function closeWithin(
+  milliseconds: number,
+  what: string,
+  lost: { close(): Promise<void> },
+): Promise<void> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const timer = setTimeout(
+    () =>
+      reject(
+        new Error(
+          `${what} did not close within ${milliseconds} ms; its memory stays taken until m40 ends`,
+        ),
+      ),
+    milliseconds,
+  );
+  try {
+    await Promise.race([lost.close(), promise]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

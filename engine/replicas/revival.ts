@@ -1,0 +1,88 @@
+import { asM40Error, type M40Error } from "../errors.ts";
+import { ABANDON_MS, closeWithin } from "../manager/close_within.ts";
+import { Failures } from "../manager/failures.ts";
+
+/** How long it is waited between two attempts that nothing else delays, in milliseconds. */
+const PAUSE_MS = 1000;
+
+/** What was lost, and how it comes back. */
+export interface Lost<T> {
+  readonly name: string;
+  readonly error: M40Error;
+  /** What is left of it. */
+  readonly remains: { close(): Promise<void> };
+  /** Loads it anew. */
+  readonly load: () => Promise<T>;
+  /** It is there again. */
+  readonly onReady: (loaded: T) => void;
+  /** An attempt begins, or has failed. */
+  readonly onAttempt: (failed?: M40Error) => void;
+}
+
+/**
+ * Loads anew what was lost, in the background: at once, then again and again until it succeeds, with the rests that
+ * {@link Failures} demand.
+ */
+export class Revival<T extends { close(): Promise<void> }> {
+  private readonly failures: Failures;
+  private readonly running = new Set<Promise<void>>();
+  private readonly ended = Promise.withResolvers<void>();
+  private closed = false;
+
+  /** @param onError Told what does not close. */
+  constructor(
+    private readonly onError: (error: unknown) => void,
+    private readonly pauseMs = PAUSE_MS,
+    now: () => number = () => performance.now(),
+  ) {
+    this.failures = new Failures(now);
+  }
+
+  /** Something is lost. */
+  begin(lost: Lost<T>): void {
+    const run = this.run(lost).finally(() => this.running.delete(run));
+    this.running.add(run);
+  }
+
+  /** No attempt is made any more; resolves when none is under way. */
+  async close(): Promise<void> {
+    this.closed = true;
+    this.ended.resolve();
+    await Promise.all(this.running);
+  }
+
+  private async run({ name, error, remains, load, onReady, onAttempt }: Lost<T>): Promise<void> {
+    this.failures.note(name, error);
+    try {
+      await closeWithin(ABANDON_MS, `what is left of ${name}`, remains);
+    } catch (error) {
+      this.onError(error);
+    }
+    while (!this.closed) {
+      const refusal = this.failures.refusal(name);
+      if (refusal !== undefined) {
+        await this.rest(1000 * refusal.retryAfterSeconds);
+        continue;
+      }
+      onAttempt();
+      try {
+        const loaded = await load();
+        if (this.closed) await loaded.close();
+        else onReady(loaded);
+        return;
+      } catch (error) {
+        this.failures.note(name, error);
+        onAttempt(asM40Error(error));
+      }
+      await this.rest(this.pauseMs);
+    }
+  }
+
+  /** Waits so long, or until all is to end. */
+  private async rest(milliseconds: number): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, milliseconds);
+    await Promise.race([promise, this.ended.promise]);
+    clearTimeout(timer);
+  }
+}
