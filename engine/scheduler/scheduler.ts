@@ -379,9 +379,9 @@ export class Scheduler implements SequenceQueue {
   }
 
   /** The device is lost: some of its sequences may go elsewhere. */
-  private lost({ message }: M40Error): M40Error {
+  private lost(known: M40Error): M40Error {
     const { name, onLoss } = this.options;
-    const error = new M40Error("device", name === undefined ? message : `${name}: ${message}`);
+    const error = name === undefined ? known : new M40Error("device", `${name}: ${known.message}`);
     if (onLoss === undefined) return error;
     // What was drawn belongs to those who go on from there.
     this.deliveries.deliver();
