@@ -1,4 +1,4 @@
-import type { DeviceObject, SlotsObject } from "../server/mod.ts";
+import type { CardObject, DeviceObject, SlotsObject } from "../server/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, flag, option } from "./command.ts";
@@ -110,17 +110,19 @@ function asText(slots: SlotsObject): string {
     describeDiskCache(slots) + describeDevices(slots);
   if (slots.slots.length === 0) return summary;
   const several = slots.models.length > 1;
+  const replicas = slots.slots.some(({ device }) => device !== undefined);
   const rows = slots.slots.map((slot) => [
     String(slot.id),
     ...(several ? [printable(slot.model)] : []),
     printable(slot.state),
+    ...(replicas ? [printable(slot.device ?? "-")] : []),
     String(slot.prompt_tokens),
     String(slot.computed_tokens),
     String(slot.generated_tokens),
     String(slot.pages),
     `${slot.age_seconds.toFixed(1)} s`,
   ]);
-  const words = several ? ["MODEL", "STATE"] : ["STATE"];
+  const words = [...several ? ["MODEL"] : [], "STATE", ...replicas ? ["DEVICE"] : []];
   const head = ["ID", ...words, "PROMPT", "COMPUTED", "GENERATED", "PAGES", "AGE"];
   const numbers = head.flatMap((name, i) => words.includes(name) ? [] : [i]);
   const [heading, ...lines] = formatTable([head, ...rows], numbers).split("\n");
@@ -151,12 +153,20 @@ function describeDiskCache({ disk_cache: disk }: SlotsObject): string {
 /** A line for the device, or for each of several. */
 function describeDevices({ device, devices }: SlotsObject): string {
   if (devices === undefined) return device === undefined ? "" : describeDevice(device);
-  return devices.map((one) => {
-    const layers = `layers ${one.first_layer} to ${one.last_layer}, ${
-      formatBytes(one.model_bytes)
-    }`;
-    return `${printable(one.id)}, ${layers}: ${describeDevice(one)}`;
-  }).join("");
+  return devices.map((one) => `${printable(one.id)}, ${describePart(one)}: ${describeDevice(one)}`)
+    .join("");
+}
+
+/** What one of several devices has of the model. */
+function describePart({ first_layer, last_layer, model_bytes, ...replica }: CardObject): string {
+  const { state, reason, sequences, losses } = replica;
+  if (first_layer !== undefined) {
+    return `layers ${first_layer} to ${last_layer}, ${formatBytes(model_bytes)}`;
+  }
+  const lost = losses ? `, lost ${losses === 1 ? "once" : `${losses} times`}` : "";
+  if (state === "ready") return `${sequences} sequences, ${formatBytes(model_bytes)}${lost}`;
+  const what = state === "loading" ? "being loaded anew" : "lost";
+  return `${what}${reason === undefined ? "" : ` (${printable(reason)})`}`;
 }
 
 /** What is known of a device, in a line. */

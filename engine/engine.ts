@@ -234,13 +234,14 @@ export class Engine {
   /** The sequences that run and wait, in the order in which they are served. */
   slots(): SlotStatus[] {
     const now = performance.now();
-    return this.copies.sequences().map((sequence) => ({
+    return this.copies.sequences().map(({ sequence, device }) => ({
       id: sequence.arrival,
       state: sequence.state as SlotStatus["state"],
       promptTokens: sequence.prompt.length,
       computedTokens: sequence.computed,
       generatedTokens: sequence.drawn,
       pages: pagesIn(sequence.pages).length,
+      device,
       ageMs: now - sequence.arrivedAt,
     }));
   }

@@ -1,4 +1,5 @@
 import type { EngineCard } from "./engine_card.ts";
+import type { CardMemory, ModelDevice } from "./placed_model.ts";
 import type { DiskPagesStatus } from "./scheduler/disk_pages.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./scheduler/report.ts";
 import type { SequenceState } from "./scheduler/sequence_state.ts";
@@ -40,8 +41,11 @@ export interface ReplicaState {
   readonly sequences: number;
   /** As {@link EngineStatus.restShare}. */
   readonly restShare?: number;
-  /** Empty while it is not ready. */
-  readonly cards: readonly EngineCard[];
+  /** The device and what the model takes of its memory; while it is not ready, as they were. */
+  readonly device: ModelDevice;
+  readonly memory: CardMemory;
+  /** Absent while it is not ready. */
+  readonly card?: EngineCard;
 }
 
 /** One sequence, for a person to look at. */
@@ -52,6 +56,8 @@ export interface SlotStatus {
   readonly computedTokens: number;
   readonly generatedTokens: number;
   readonly pages: number;
+  /** Of several replicas, the device of the one that it was given to; absent while it waits for one. */
+  readonly device?: string;
   /** Since it arrived, in milliseconds. */
   readonly ageMs: number;
 }

@@ -53,8 +53,8 @@ export class DeviceMetrics {
 
   /** Asks the driver; what is read afterwards is as new as that. Without an engine nothing is known. */
   async refresh(engine: Engine | undefined): Promise<void> {
-    this.cards = await Promise.all((engine?.cards ?? []).map(async (card, _, cards) => ({
-      label: deviceLabel(card, cards),
+    this.cards = await Promise.all((engine?.cards ?? []).map(async (card) => ({
+      label: deviceLabel(card),
       state: await knownState(card),
       executors: await card.executors(),
     })));
@@ -74,8 +74,8 @@ export interface DeviceLabel {
 }
 
 /** The label of a device's values. */
-export function deviceLabel({ name }: EngineCard, cards: readonly EngineCard[]): DeviceLabel {
-  return cards.length === 1 ? {} : { device: name };
+export function deviceLabel({ name, isOneOfSeveral }: EngineCard): DeviceLabel {
+  return isOneOfSeveral ? { device: name } : {};
 }
 
 /** A device as it is now; nothing of it where the driver cannot be asked, as of a GPU that was lost. */

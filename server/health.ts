@@ -2,6 +2,7 @@ import type { Context, Hono } from "hono";
 import { z } from "zod";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { busy } from "./models/busy.ts";
+import type { Models } from "./models/models.ts";
 import { route } from "./route.ts";
 
 /** The answer of `GET /health` and `GET /ready`. */
@@ -15,6 +16,10 @@ export const Health = z.union([
     lost: z.string().optional().meta({
       description: "What the device was lost by in the last minute; the next request begins anew.",
     }),
+    lost_replicas: z.int().min(0).optional().meta({
+      description:
+        "Replicas of models that are lost or loaded anew, while others compute; absent where none is.",
+    }),
   }),
   z.strictObject({
     status: z.literal("failed"),
@@ -22,6 +27,11 @@ export const Health = z.union([
   }),
 ]).meta({ id: "Health" });
 export type Health = z.output<typeof Health>;
+
+function lostReplicas(models: Models): number {
+  return models.loaded()
+    .reduce((sum, { engine }) => sum + (engine?.status().lostReplicas?.length ?? 0), 0);
+}
 
 /**
  * `GET /health` and `GET /ready`, for a service manager and a load balancer. They need no key, so they
@@ -42,6 +52,7 @@ export function healthRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
       running,
       waiting,
       lost: models.lost(),
+      lost_replicas: lostReplicas(models) || undefined,
     };
   };
   route(app, "/health", {

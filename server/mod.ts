@@ -5,5 +5,5 @@ export { busy } from "./models/busy.ts";
 export { ManagedModels } from "./models/managed_models.ts";
 export type { Models } from "./models/models.ts";
 export { assertListenable, type Listening, serve, type ServeOptions } from "./serve.ts";
-export type { DeviceObject, SlotObject, SlotsObject } from "./slots.ts";
+export type { CardObject, DeviceObject, SlotObject, SlotsObject } from "./slots.ts";
 export { VERSION } from "./version.ts";

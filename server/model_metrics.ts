@@ -4,6 +4,7 @@ import type {
   EngineObserver,
   EngineStatus,
   GenerationReport,
+  ReplicaState,
   StepReport,
 } from "../engine/mod.ts";
 import { deviceLabel, DeviceMetrics } from "./device_metrics.ts";
@@ -77,6 +78,7 @@ export class ModelMetrics implements EngineObserver {
     this.addState();
     this.addSums();
     this.addMachine();
+    addReplicas(registry, () => this.engine?.replicas ?? []);
   }
 
   /** The model is in memory. */
@@ -248,7 +250,7 @@ export class ModelMetrics implements EngineObserver {
       "m40_memory_bytes",
       "Memory of the device that the model holds, by what it is for.",
       ["part", "device"],
-      () => this.engine?.cards.flatMap((card, _, cards) => memoryOf(card, cards)) ?? [],
+      () => this.engine?.cards.flatMap(memoryOf) ?? [],
     );
     registry.info(
       "m40_info",
@@ -280,7 +282,7 @@ function share(part: number | undefined, whole: number | undefined): number | un
   return part === undefined || whole === undefined ? undefined : part / whole;
 }
 
-function memoryOf(card: EngineCard, cards: readonly EngineCard[]) {
+function memoryOf(card: EngineCard) {
   const { weightBytes, cacheBytes, stateBytes, programBytes } = card.memory;
   const parts = Object.entries({
     weights: weightBytes,
@@ -288,7 +290,31 @@ function memoryOf(card: EngineCard, cards: readonly EngineCard[]) {
     states: stateBytes,
     activations: programBytes,
   });
-  return parts.map(([part, bytes]) => [{ part, ...deviceLabel(card, cards) }, bytes] as const);
+  return parts.map(([part, bytes]) => [{ part, ...deviceLabel(card) }, bytes] as const);
+}
+
+/** What each of several replicas is, and does. */
+function addReplicas(registry: MetricRegistry, replicas: () => readonly ReplicaState[]): void {
+  const each = (value: (replica: ReplicaState) => number) => () =>
+    replicas().map((one) => [{ device: one.name }, value(one)] as const);
+  registry.gauges(
+    "m40_replica_ready",
+    "1 where a replica computes, 0 while it is lost or loaded anew; absent where there are not several.",
+    ["device"],
+    each(({ state }) => state === "ready" ? 1 : 0),
+  );
+  registry.gauges(
+    "m40_replica_sequences",
+    "Sequences that a replica has been given.",
+    ["device"],
+    each(({ sequences }) => sequences),
+  );
+  registry.gauges(
+    "m40_replica_losses",
+    "How often a replica was lost since its model was loaded.",
+    ["device"],
+    each(({ losses }) => losses),
+  );
 }
 
 function factsOf({ model, device }: Engine) {

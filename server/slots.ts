@@ -4,9 +4,11 @@ import { togetherOf } from "../engine/device_states.ts";
 import {
   type DeviceState,
   type Engine,
+  type EngineCard,
   type EngineStatus,
   type Executor,
   EXECUTORS,
+  type ReplicaState,
 } from "../engine/mod.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { bandwidthOf } from "../engine/pull/card.ts";
@@ -41,6 +43,10 @@ export const SlotObject = z.strictObject({
   }),
   generated_tokens: count(),
   pages: count(),
+  device: z.string().optional().meta({
+    description:
+      "Where its model is on several devices with all of it on each: the one that computes it; absent while it waits for one.",
+  }),
   age_seconds: z.number(),
 }).meta({ id: "Slot" });
 export type SlotObject = z.output<typeof SlotObject>;
@@ -79,14 +85,27 @@ export const DeviceObject = z.strictObject(DEVICE_FIELDS)
   .meta({ id: "Device", description: "The device as it is now; what is not known is absent." });
 export type DeviceObject = z.output<typeof DeviceObject>;
 
-/** One of several devices that a model's layers are on. */
+/** One of several devices that a model is on. */
 export const CardObject = z.strictObject({
   id: z.string().meta({ description: "As it was asked for: cuda:1." }),
-  first_layer: count().meta({ description: "The first and last of the model's layers there." }),
-  last_layer: count(),
+  first_layer: count().optional().meta({
+    description:
+      "The first and last of the model's layers there; absent where each device has a replica of the whole model.",
+  }),
+  last_layer: count().optional(),
   model_bytes: count().meta({ description: "Memory that the model takes there." }),
+  state: z.enum(["ready", "lost", "loading"]).optional().meta({
+    description: "Of a replica: whether it computes, is lost, or is loaded anew.",
+  }),
+  reason: z.string().optional().meta({
+    description: "Of a replica that is not ready: what it was lost by, or why it cannot be loaded.",
+  }),
+  sequences: count().optional().meta({ description: "Of a replica: sequences that it was given." }),
+  losses: count().optional().meta({
+    description: "Of a replica: how often it was lost since its model was loaded.",
+  }),
   ...DEVICE_FIELDS,
-}).meta({ id: "Card", description: "One of several devices that a model's layers are on." });
+}).meta({ id: "Card", description: "One of several devices that a model is on." });
 export type CardObject = z.output<typeof CardObject>;
 
 /** The disk cache as models in memory see it. */
@@ -151,7 +170,7 @@ export const SlotsObject = z.strictObject({
       "The device of the model that was used last; absent where none is in memory. Where the model is on several, all of them together.",
   }),
   devices: z.array(CardObject).optional().meta({
-    description: "Each of the devices, where the model's layers are on several.",
+    description: "Each of the devices, where the model is on several.",
   }),
   slots: z.array(SlotObject).meta({
     description: "Those running first, in the order in which they are served.",
@@ -221,6 +240,7 @@ function slotsObject(
         computed_tokens: slot.computedTokens,
         generated_tokens: slot.generatedTokens,
         pages: slot.pages,
+        device: slot.device,
         age_seconds: slot.ageMs / 1000,
       }))
     ),
@@ -255,39 +275,63 @@ function executorsObject(executors: readonly Executor[]): DeviceObject["executor
 }
 
 async function devicesOf(engine: Engine): Promise<Pick<SlotsObject, "device" | "devices">> {
-  const { cards } = engine;
+  const { cards, replicas } = engine;
   const rest_share = engine.status().restShare;
-  const known = await Promise.all(cards.map(async (card) => ({
-    state: await knownState(card),
-    executors: await card.executors(),
-  })));
-  const objects = cards.map(({ device }, i): DeviceObject => ({
-    ...stateObject(known[i].state),
-    name: device.name,
-    backend: device.backend,
-    memory_bytes_per_second: bandwidthOf(device),
-    rest_share,
-    executors: executorsObject(known[i].executors),
-  }));
-  if (cards.length === 1) return { device: objects[0] };
-  const bandwidths = objects.map(({ memory_bytes_per_second }) => memory_bytes_per_second);
+  const known = new Map(
+    await Promise.all(cards.map(async (card) => [card, await knownOf(card)] as const)),
+  );
+  const devices = replicas === undefined
+    ? cards.map((card) => layersObject(card, { ...known.get(card)!.object, rest_share }))
+    : replicas.map((one) => replicaObject(one, one.card && known.get(one.card)?.object));
+  const [first] = devices;
+  if (devices.length === 1) {
+    return { device: { ...known.get(cards[0])!.object, rest_share } };
+  }
+  const bandwidths = devices.map(({ memory_bytes_per_second }) => memory_bytes_per_second);
   return {
     device: {
-      ...stateObject(togetherOf(known.map(({ state }) => state))),
-      name: namesOf(cards.map(({ device }) => device.name)),
-      backend: engine.device.backend,
+      ...stateObject(togetherOf([...known.values()].map(({ state }) => state))),
+      name: namesOf(devices.map(({ name }) => name)),
+      backend: first.backend,
       memory_bytes_per_second: bandwidths.every((one) => one !== undefined)
         ? bandwidths.reduce((sum, one) => sum + one, 0)
         : undefined,
       rest_share,
     },
-    devices: cards.map(({ name, layers, memory }, i) => ({
-      id: name,
-      first_layer: layers![0],
-      last_layer: layers![1],
-      model_bytes: memory.totalBytes,
-      ...objects[i],
-    })),
+    devices,
+  };
+}
+
+/** What is known of a device now. */
+async function knownOf(card: EngineCard): Promise<{ state: DeviceState; object: DeviceObject }> {
+  const [state, executors] = await Promise.all([knownState(card), card.executors()]);
+  const object = {
+    ...stateObject(state),
+    ...deviceFacts(card.device),
+    executors: executorsObject(executors),
+  };
+  return { state, object };
+}
+
+function deviceFacts(device: EngineCard["device"]) {
+  const { name, backend } = device;
+  return { name, backend, memory_bytes_per_second: bandwidthOf(device) };
+}
+
+/** A device that has some of the layers. */
+function layersObject({ name, layers, memory }: EngineCard, object: DeviceObject): CardObject {
+  const some = layers && { first_layer: layers[0], last_layer: layers[1] };
+  return { id: name, ...some, model_bytes: memory.totalBytes, ...object };
+}
+
+/** A device that has a replica. */
+function replicaObject(replica: ReplicaState, object?: DeviceObject): CardObject {
+  const { name, device, memory, state, reason, sequences, losses, restShare } = replica;
+  return {
+    ...{ id: name, state, reason, sequences, losses },
+    model_bytes: memory.totalBytes,
+    ...(object ?? deviceFacts(device)),
+    rest_share: restShare,
   };
 }
 

@@ -1,6 +1,13 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, type GenerateRequest, M40Error } from "../engine/mod.ts";
-import { killBusy, processesOf, replicasOf, stepsOf, until, withReplicas } from "./card_replicas.ts";
+import {
+  killBusy,
+  processesOf,
+  replicasOf,
+  stepsOf,
+  until,
+  withReplicas,
+} from "./card_replicas.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
 import { answersTo } from "./staged_engines.ts";
 import { writeWindowedModel } from "./windowed_model.ts";
@@ -37,8 +44,12 @@ for (const name of ["llama", "granitehybrid-moe"]) {
   Deno.test(`${name} answers on whichever of three replicas what it does on one device`, async () => {
     const asked = requests(12);
     const few = { contextTokens: 128, parallel: 2, kvPages: 8, stateSlots: 4 };
-    const one = await withReplicas(name, 1, { ...few, parallel: 1 }, (engine) =>
-      answersTo(engine, asked));
+    const one = await withReplicas(
+      name,
+      1,
+      { ...few, parallel: 1 },
+      (engine) => answersTo(engine, asked),
+    );
     assert(one.every(({ tokens, error }) => tokens.length >= 20 && error === undefined));
     await withReplicas(name, 3, few, async (engine) => {
       assertEquals(await answersTo(engine, asked), one);
@@ -77,7 +88,10 @@ Deno.test("texts are embedded and scored, and constrained samples drawn, on repl
 Deno.test("requests spread over idle replicas, and samples of one prompt stay together and compute it once", async () => {
   await withReplicas(MODEL, 2, OPTIONS, async (engine) => {
     const where = (index: number) => engine.replicas![index].sequences;
-    const running = Array.from({ length: 4 }, (_, i) => engine.generate(asking(promptOf(9, i), 60)));
+    const running = Array.from(
+      { length: 4 },
+      (_, i) => engine.generate(asking(promptOf(9, i), 60)),
+    );
     const answers = running.map(collect);
     await until(() => where(0) + where(1) === 4, "all run");
     assertEquals([where(0), where(1)], [2, 2]);
@@ -85,10 +99,12 @@ Deno.test("requests spread over idle replicas, and samples of one prompt stay to
 
     const before = engine.status().promptTokens;
     const prompt = promptOf(100, 9);
-    const samples = engine.generateAll([0, 1, 2].map(() => ({ ...asking(prompt, 60) })).map((one) => ({
-      ...one,
-      prompt,
-    })));
+    const samples = engine.generateAll(
+      [0, 1, 2].map(() => ({ ...asking(prompt, 60) })).map((one) => ({
+        ...one,
+        prompt,
+      })),
+    );
     const drawn = samples.map(collect);
     await until(() => where(0) + where(1) === 3, "the samples run");
     assertEquals([where(0), where(1)].toSorted(), [0, 3]);
@@ -106,7 +122,10 @@ Deno.test("a conversation's next turn returns to the replica that has its beginn
       await Promise.all(talks.map(async (talk, i) => {
         const generation = engine.generate(asking(talk, 40));
         await until(
-          () => replicasOf(engine).some(({ scheduler }) => scheduler.sequences().includes(generation.sequence)),
+          () =>
+            replicasOf(engine).some(({ scheduler }) =>
+              scheduler.sequences().includes(generation.sequence)
+            ),
           "it runs",
         );
         const home = replicasOf(engine).findIndex(({ scheduler }) =>
@@ -126,7 +145,10 @@ Deno.test("a conversation's next turn returns to the replica that has its beginn
 
 Deno.test("more than may wait are refused, counted over all replicas", async () => {
   await withReplicas(MODEL, 2, { ...OPTIONS, parallel: 2, maxQueue: 3 }, async (engine) => {
-    const running = Array.from({ length: 7 }, (_, i) => engine.generate(asking(promptOf(9, i), 90)));
+    const running = Array.from(
+      { length: 7 },
+      (_, i) => engine.generate(asking(promptOf(9, i), 90)),
+    );
     const answers = running.map(collect);
     const error = await assertRejects(async () => {
       await Promise.resolve();
@@ -172,7 +194,10 @@ Deno.test("a replica's process is killed in the midst of load: nothing is lost o
     assertMatch(said[0], new RegExp(`^A replica was lost, .*: .*signal 9.* 1 of 2 go on`));
     assert(said[0].includes(name));
     await until(() => engine.status().lostReplicas!.length === 0, "it is there again");
-    assertEquals(engine.replicas!.map(({ state, losses }) => [state, losses]), [["ready", 0], ["ready", 1]]);
+    assertEquals(engine.replicas!.map(({ state, losses }) => [state, losses]), [["ready", 0], [
+      "ready",
+      1,
+    ]]);
     const later = await answersTo(engine, asked);
     assertEquals(later, one);
     assert(stepsOf(engine)[1] > 0, "the one that came back computes");

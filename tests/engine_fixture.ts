@@ -94,8 +94,8 @@ export async function withPoison<T>(work: (path: string) => Promise<T>): Promise
 
 /** Has steps take fewer tokens, so that a prompt takes several of them. */
 export function limitSteps(engine: Engine, stepTokens: number): void {
-  (engine["copies"]["there"][0].scheduler as unknown as { options: { stepTokens: number } }).options.stepTokens =
-    stepTokens;
+  (engine["copies"]["there"][0].scheduler as unknown as { options: { stepTokens: number } }).options
+    .stepTokens = stepTokens;
 }
 
 /** Resolves after so many milliseconds: whoever only waits for promises lets it. */

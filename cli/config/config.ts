@@ -30,6 +30,7 @@ export const OWN_OPTIONS = {
   ...MODEL_OPTIONS,
   ...CHAT_OPTIONS,
   parallel: SERVE_OPTIONS.parallel,
+  replicas: SERVE_OPTIONS.replicas,
   "chunk-ms": SERVE_OPTIONS["chunk-ms"],
   "host-cache": SERVE_OPTIONS["host-cache"],
   "keep-alive": SERVE_OPTIONS["keep-alive"],

@@ -7,7 +7,8 @@ import { formatBytes, formatCount } from "../format.ts";
 import { printable, style } from "../terminal.ts";
 
 /** Says what a model is, and what it takes. */
-export function describeModel({ model, cards, plan, contextTokens, chat }: Engine): void {
+export function describeModel(engine: Engine): void {
+  const { model, cards, plan, contextTokens, chat, maxRunning } = engine;
   const lines = [
     [
       "Model",
@@ -22,21 +23,21 @@ export function describeModel({ model, cards, plan, contextTokens, chat }: Engin
     ["Chat", describeTemplate(chat?.source)],
     [
       "At once",
-      `${plan.limits.n_sequences} sequences; ${describeCache(plan)}`,
+      `${maxRunning} sequences; ${describeCache(plan)}`,
     ],
   ];
   for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
 }
 
 /** A device; of several what each has of the model, too. */
-function describeCard({ name, device, layers, memory }: EngineCard, plan: MemoryPlan): string {
+function describeCard(card: EngineCard, plan: MemoryPlan): string {
+  const { name, device, layers, memory, isOneOfSeveral } = card;
   const threads = device.threads ? `, ${device.threads} threads` : "";
   const set = device.instructionSet ? `, ${device.instructionSet}` : "";
   const described = `${device.name} (${device.backend}${set}${threads})`;
-  if (layers === undefined) return described;
-  return `${name}, ${described}: layers ${layers[0]} to ${layers[1]}, ${
-    describeMemory(memory, plan)
-  }`;
+  if (!isOneOfSeveral) return described;
+  const part = layers === undefined ? "a replica" : `layers ${layers[0]} to ${layers[1]}`;
+  return `${name}, ${described}: ${part}, ${describeMemory(memory, plan)}`;
 }
 
 function describeMemory(memory: CardMemory, plan: MemoryPlan): string {

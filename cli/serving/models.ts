@@ -1,4 +1,5 @@
 import { architectureOf, type Engine, M40Error, readGguf } from "../../engine/mod.ts";
+import { parseDeviceList } from "../../engine/device/device_list.ts";
 import { Catalogue } from "../../engine/manager/catalogue.ts";
 import { ModelManager } from "../../engine/manager/model_manager.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
@@ -52,7 +53,9 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
 
 /** The name of the model of `--model`, which is added to those with names of their own where the store has it not. */
 async function mainModel(settings: ServeSettings, own: Map<string, string>): Promise<string> {
-  const { model, pull, device, only } = settings.server;
+  const { model, pull, replicas, only } = settings.server;
+  // A replica has all of the model: it is one device that it must fit.
+  const device = replicas ? parseDeviceList(settings.server.device)[0] : settings.server.device;
   const named = settings.config.aliases.get(model!) ?? model!;
   if (own.has(named)) return named;
   const stored = await storedOrPulled(named, { pull, device });
@@ -74,6 +77,8 @@ async function load(
   const hostCache = options["host-cache"];
   const extra: ExtraOptions = {
     parallel: options.parallel,
+    replicas: options.replicas,
+    onReplica: (message) => standardError.say(`${printable(message)}\n`),
     maxQueue: settings.server["max-queue"],
     chunkMs: options["chunk-ms"],
     hostCacheBytes: hostCache && hostCache * 2 ** 20,

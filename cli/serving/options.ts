@@ -45,6 +45,10 @@ export const SERVE_OPTIONS = {
     "Sequences that run at the same time; default: 32 on a GPU, 4 on the CPU, fewer of a model whose layers keep " +
       "large states",
   ),
+  replicas: flag(
+    "Each of the devices of --device cuda:0,1 has the whole model, where it fits: requests go where their beginning " +
+      "is in the KV cache, else where there is least to do; what holds for a device, such as --parallel, holds for each",
+  ),
   "max-queue": option(
     integer(0, 1_000_000),
     "Requests that may wait for their turn; more are answered with 429",

@@ -24,8 +24,8 @@ export interface ReplicaChoice {
  * its prompt is, those of others and its own that are not in the KV cache there. So it goes where its beginning lies,
  * unless that replica has so much more to do than another that the other computes all of the prompt sooner.
  *
- * It waits where it would not be in the next step, for no longer than that holds: what a replica that is awaited has to
- * compute gets less with every step, as nobody new begins there.
+ * Where it would not be in the next step, it waits, for its beginning alone: else it goes where it begins at once. What a
+ * replica that is awaited has to compute gets less with every step, as nobody new begins there, so that this ends.
  *
  * @param promptTokens Tokens of its prompt.
  * @returns undefined where none has room.
@@ -34,15 +34,25 @@ export function chooseReplica(
   promptTokens: number,
   offers: readonly ReplicaOffer[],
 ): ReplicaChoice | undefined {
-  let best: { index: number; tokens: number } | undefined;
+  const tokensAt = ({ cachedTokens, ...offer }: ReplicaOffer) =>
+    outstandingTokens(offer) + promptTokens - cachedTokens;
+  let best: number | undefined;
+  let soonest: number | undefined;
   for (const [index, offer] of offers.entries()) {
     if (!offer.hasRoom) continue;
-    const tokens = outstandingTokens(offer) + promptTokens - offer.cachedTokens;
-    if (best === undefined || tokens < best.tokens) best = { index, tokens };
+    const tokens = tokensAt(offer);
+    if (best === undefined || tokens < tokensAt(offers[best])) best = index;
+    if (!beginsAt(offer)) continue;
+    if (soonest === undefined || tokens < tokensAt(offers[soonest])) soonest = index;
   }
   if (best === undefined) return undefined;
-  const { isAwaited, promptTokens: ahead, promptBudget } = offers[best.index];
-  return { index: best.index, begins: !isAwaited && ahead < promptBudget };
+  if (soonest === undefined) return { index: best, begins: false };
+  const waits = offers[best].cachedTokens > offers[soonest].cachedTokens && !beginsAt(offers[best]);
+  return waits ? { index: best, begins: false } : { index: soonest, begins: true };
+}
+
+function beginsAt({ isAwaited, promptTokens, promptBudget }: ReplicaOffer): boolean {
+  return !isAwaited && promptTokens < promptBudget;
 }
 
 /** What a replica has to do, in tokens. */

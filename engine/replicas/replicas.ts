@@ -18,6 +18,8 @@ import { countedBy, diskOf, NOTHING, sumOf } from "./sum.ts";
 /** A device and the replica that it has, as long as it has one. */
 interface Place {
   readonly name: string;
+  /** As it was when the model was there last. */
+  card: Pick<EngineCard, "device" | "memory">;
   readonly again: () => Promise<PlacedModel>;
   replica?: Replica;
   state: ReplicaState["state"];
@@ -53,7 +55,8 @@ export class Replicas {
     if (!isSeveral(loaded)) {
       const replica = new Replica(loaded, serving, observed);
       const again = () => Promise.resolve(loaded);
-      this.places.push({ name: loaded.cards[0].name, again, replica, state: "ready", losses: 0 });
+      const [card] = replica.cards;
+      this.places.push({ name: card.name, card, again, replica, state: "ready", losses: 0 });
       this.queue = replica.scheduler;
       return;
     }
@@ -62,7 +65,7 @@ export class Replicas {
       (error) => observed.note(error),
     );
     for (const { name, again, placed } of loaded) {
-      const place: Place = { name, again, state: "loading", losses: 0 };
+      const place: Place = { name, card: placed.cards[0], again, state: "loading", losses: 0 };
       this.places.push(place);
       this.putIn(place, this.create(place, placed));
     }
@@ -82,10 +85,14 @@ export class Replicas {
   /** Each of several by itself; undefined of one. */
   states(): readonly ReplicaState[] | undefined {
     if (this.behind === undefined) return undefined;
-    return this.places.map(({ name, state, reason, losses, replica }) => {
+    return this.places.map(({ name, state, reason, losses, replica, card }) => {
+      const { device, memory } = card;
       const { running = 0, waiting = 0, restShare } = replica?.status() ?? {};
-      const sequences = running + waiting;
-      return { name, state, reason, losses, sequences, restShare, cards: replica?.cards ?? [] };
+      return {
+        ...{ name, state, reason, losses, restShare, device, memory },
+        sequences: running + waiting,
+        card: state === "ready" ? replica?.cards[0] : undefined,
+      };
     });
   }
 
@@ -107,10 +114,15 @@ export class Replicas {
     };
   }
 
-  /** Those that run and wait. */
-  sequences(): readonly Sequence[] {
-    const given = this.there.flatMap(({ scheduler }) => scheduler.sequences());
-    return [...given, ...this.behind?.sequences() ?? []];
+  /** Those that run and wait; of several replicas with the device of the one that each was given to. */
+  sequences(): readonly { readonly sequence: Sequence; readonly device?: string }[] {
+    const given = this.places.flatMap(({ name, replica }) =>
+      (replica?.scheduler.sequences() ?? []).map((sequence) => ({
+        sequence,
+        device: this.behind && name,
+      }))
+    );
+    return [...given, ...(this.behind?.sequences() ?? []).map((sequence) => ({ sequence }))];
   }
 
   /** Resolves when nothing runs or waits. */
@@ -145,6 +157,7 @@ export class Replicas {
 
   private putIn(place: Place, replica: Replica): void {
     place.replica = replica;
+    [place.card] = replica.cards;
     place.state = "ready";
     place.reason = undefined;
     const { pageStore } = replica.placed;

@@ -284,7 +284,8 @@ export class Scheduler implements SequenceQueue {
     let step: StepUnderWay | undefined;
     try {
       if (!this.moves.isEmpty) turns = await this.movePages(turns);
-      const moved = turns;
+      // Somebody may have been cancelled since that was done.
+      const moved = turns.filter(({ sequence }) => sequence.runs);
       const parts = moved.map((turn) => this.partOf(turn));
       turns = moved.filter((_, i) => parts[i] !== undefined);
       if (turns.length === 0) return { turns: moved };
