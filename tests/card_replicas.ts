@@ -5,7 +5,6 @@
  */
 import { Engine, type EngineOptions } from "../engine/mod.ts";
 import type { Replica } from "../engine/replicas/replica.ts";
-import { lives } from "./process_table.ts";
 import { devicesOf, golden } from "./staged_engines.ts";
 
 /** Runs something with a golden model, or one of a path, on each of so many devices, and closes it. */
@@ -54,9 +53,17 @@ export async function until(holds: () => boolean, what: string): Promise<void> {
   }
 }
 
-/** Kills a process in the midst of what it does: it stops first, so that something is under way. */
-export async function killBusy(process: number): Promise<void> {
-  Deno.kill(process, "SIGSTOP");
-  await new Promise((resolve) => setTimeout(resolve, 30));
-  if (lives(process)) Deno.kill(process, "SIGKILL");
+/**
+ * Kills a process in the midst of what it does: it stops first, so that something is under way. Another process does
+ * that, as a call that this one makes of it meanwhile returns no sooner.
+ */
+export async function killBusy(...processes: number[]): Promise<void> {
+  const all = processes.join(" ");
+  const args = ["-c", `kill -STOP ${all}; sleep 0.05; kill -KILL ${all}`];
+  await new Deno.Command("sh", { args }).output();
+}
+
+/** Whether a replica was given a step that it has not answered. */
+export function isComputing(replica: Replica): boolean {
+  return replica.scheduler["underWay"].size > 0;
 }

@@ -25,17 +25,23 @@ export interface Lost<T> {
  */
 export class Revival<T extends { close(): Promise<void> }> {
   private readonly failures: Failures;
+  private readonly waits: (milliseconds: number) => Promise<void>;
   private readonly running = new Set<Promise<void>>();
   private readonly ended = Promise.withResolvers<void>();
   private closed = false;
 
-  /** @param onError Told what does not close. */
+  /**
+   * @param onError Told what does not close.
+   * @param now Milliseconds, rising.
+   * @param waits Resolves after so many milliseconds; default: by a timer.
+   */
   constructor(
     private readonly onError: (error: unknown) => void,
-    private readonly pauseMs = PAUSE_MS,
     now: () => number = () => performance.now(),
+    waits?: (milliseconds: number) => Promise<void>,
   ) {
     this.failures = new Failures(now);
+    this.waits = waits ?? ((milliseconds) => this.rest(milliseconds));
   }
 
   /** Something is lost. */
@@ -61,7 +67,7 @@ export class Revival<T extends { close(): Promise<void> }> {
     while (!this.closed) {
       const refusal = this.failures.refusal(name);
       if (refusal !== undefined) {
-        await this.rest(1000 * refusal.retryAfterSeconds);
+        await this.waits(1000 * refusal.retryAfterSeconds);
         continue;
       }
       onAttempt();
@@ -74,7 +80,7 @@ export class Revival<T extends { close(): Promise<void> }> {
         this.failures.note(name, error);
         onAttempt(asM40Error(error));
       }
-      await this.rest(this.pauseMs);
+      await this.waits(PAUSE_MS);
     }
   }
 
