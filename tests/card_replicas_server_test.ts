@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { M40Error } from "../engine/mod.ts";
 import { isComputing, killBusy, processesOf, replicasOf, stepsOf, until } from "./card_replicas.ts";
 import { Home, m40 } from "./cli_program.ts";
 import { BACKEND } from "./device_harness.ts";
@@ -149,21 +150,23 @@ Deno.test("a replica that does nothing and whose process has ended is noticed by
   }
 });
 
-Deno.test("a replica that hangs holds up its own requests alone, until it ends", async () => {
-  const engine = { device: devicesOf(2), replicas: true, deviceProcess: true, parallel: 3 };
-  await using server = await startServer({ engine, contextLength: 8192 });
-  const [hung] = processesOf(server.engine);
-  // The step is a long one, and answered long after the process has stopped.
-  const body = { ...BODY, prompt: "Hello ".repeat(900) };
-  const first = server.post("/v1/completions", body);
+Deno.test("a replica that hangs holds up its own requests alone, and these go on elsewhere when that is found out", async () => {
+  const [alone] = await expected(1);
+  const engine = { device: devicesOf(2), replicas: true, ...OPTIONS };
+  await using server = await startServer({ engine });
+  const { placed } = replicasOf(server.engine)[0];
+  // As a step does that a GPU never finishes, until its minute is over.
+  const hung = Promise.withResolvers<never>();
+  placed.scheduled.step = () => hung.promise;
+  const first = server.post("/v1/completions", { ...BODY, seed: 0 });
   await until(() => isComputing(replicasOf(server.engine)[0]), "the first computes");
-  Deno.kill(hung, "SIGSTOP");
   for (let seed = 0; seed < 4; seed++) {
     await textsOf(await server.post("/v1/completions", { ...BODY, prompt: `Other ${seed}`, seed }));
   }
   assertEquals(server.engine.replicas!.map(({ sequences }) => sequences), [1, 0]);
-  Deno.kill(hung, "SIGKILL");
-  assertEquals((await textsOf(await first)).length, 1);
+  hung.reject(new M40Error("device", "a step: the device hangs"));
+  assertEquals(await textsOf(await first), [alone]);
+  assertEquals(server.engine.replicas!.map(({ losses }) => losses), [1, 0]);
 });
 
 Deno.test("all replicas are killed: it is as with one device that is lost, and nothing is left", async () => {
