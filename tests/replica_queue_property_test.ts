@@ -1,7 +1,7 @@
 import { assert, assertEquals } from "@std/assert";
 import { isDeviceLoss, M40Error } from "../engine/errors.ts";
-import { type QueueMember, ReplicaQueue } from "../engine/replicas/replica_queue.ts";
-import type { Waiting } from "../engine/replicas/waiting.ts";
+import { ReplicaQueue } from "../engine/replicas/replica_queue.ts";
+import type { QueueMember, Waiting } from "../engine/replicas/waiting.ts";
 import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
@@ -89,6 +89,7 @@ class Life {
     const pages = other ? 12 + random.below(shape.pages - 11) : shape.pages;
     const device = new FakeDevice({ ...shape, pages });
     const kind = other ? "other" : "usual";
+    const name = this.names.pop() ?? `card ${this.members++}`;
     const drawnFrom = this.bits.get(kind) ?? device["drawnFrom"];
     this.bits.set(kind, drawnFrom);
     Object.assign(device, { drawnFrom });
@@ -108,7 +109,7 @@ class Life {
     this.managers.push(pageManager);
     const bytes = random.below(3) * random.below(10) * device.pageBytes;
     const scheduler = new Scheduler(device, pageManager, {
-      name: `card ${this.members++}`,
+      name,
       maxRunning,
       maxWaiting: 0,
       stepTokens,
@@ -121,20 +122,27 @@ class Life {
         const before = new Set(loss.sequences);
         this.there.delete(member);
         queue.lose(member, loss);
-        for (const one of before) this.checkMove(one, kind);
+        for (const one of before) this.checkMove(one, member);
         if (queue.failed !== undefined) this.events.allLost++;
-        else if (!random.once(3)) this.later.push(() => this.comeBack());
+        else if (!random.once(3)) {
+          this.later.push(() => {
+            this.names.push(name);
+            this.comeBack();
+          });
+        }
       },
     });
-    const member: QueueMember = { scheduler, kind, maxRunning, loss: undefined };
+    const member: QueueMember = { name, scheduler, kind, maxRunning, loss: undefined };
     this.there.add(member);
     queue.join(member);
   }
 
   /** A replica of a kind was lost: what it had to do waits for another, but where there is none or it has lost one before. */
-  private checkMove(sequence: Sequence, kind: string): void {
+  private checkMove(sequence: Sequence, { name, kind }: QueueMember): void {
     const begun = sequence.drawn > 0 || sequence.hiddenTaken > 0;
-    const others = [...this.there].filter((one) => !begun || one.kind === kind);
+    const others = [...this.there].filter((one) =>
+      one.name !== name && (!begun || one.kind === kind)
+    );
     const waits = this.queue.sequences().includes(sequence);
     const has = this.movedOnce.has(sequence);
     assertEquals(waits, !has && others.some(({ scheduler }) => scheduler.fits(sequence)));
@@ -191,6 +199,7 @@ class Life {
   }
 
   private readonly later: (() => void)[] = [];
+  private readonly names: string[] = [];
   private readonly there = new Set<QueueMember>();
   private readonly movedOnce = new Set<Sequence>();
   private readonly problems: unknown[] = [];

@@ -127,6 +127,11 @@ export class Replica {
     });
   }
 
+  /** What it is called: the first card's name, where it has no other. */
+  get name(): string {
+    return this.options.name ?? this.cards[0].name;
+  }
+
   /** Cards of one kind compute the same bits. */
   get kind(): string {
     return this.placed.cards.map(({ kernels, device }) =>

@@ -1,21 +1,9 @@
 import type { M40Error } from "../errors.ts";
-import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { SchedulerLoss } from "../scheduler/scheduler_options.ts";
 import type { Sequence } from "../scheduler/sequence.ts";
 import { assertQueueRoom, type SequenceQueue } from "../scheduler/sequence_queue.ts";
 import { chooseReplica } from "./choice.ts";
-import { Waiting, waitingGroups } from "./waiting.ts";
-
-/** A replica as the queue before all of them sees it. */
-export interface QueueMember {
-  readonly scheduler: Scheduler;
-  /** Cards of one kind compute the same bits. */
-  readonly kind: string;
-  /** Sequences that run at the same time. */
-  readonly maxRunning: number;
-  /** How it was lost, where it was and no step has told yet. */
-  readonly loss: M40Error | undefined;
-}
+import { type QueueMember, Waiting, waitingGroups } from "./waiting.ts";
 
 /**
  * The one queue before several replicas. A sequence waits here until a replica computes it with its next step, so
@@ -109,8 +97,9 @@ export class ReplicaQueue implements SequenceQueue {
     this.members.delete(member);
     if (this.members.size === 0) this.failure = error;
     for (const sequence of sequences) {
-      const own = sequence.drawn > 0 || sequence.hiddenTaken > 0 ? member.kind : undefined;
-      const waits = new Waiting([sequence], own);
+      const { name, kind } = member;
+      const hasBegun = sequence.drawn > 0 || sequence.hiddenTaken > 0;
+      const waits = new Waiting([sequence], { name, kind, hasBegun });
       if (this.moved.has(sequence) || !this.hasMemberFor(waits)) continue;
       this.moved.add(sequence);
       this.owners.delete(sequence);

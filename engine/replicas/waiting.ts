@@ -1,6 +1,20 @@
+import type { M40Error } from "../errors.ts";
 import type { Match } from "../scheduler/page_manager.ts";
 import type { Scheduler } from "../scheduler/scheduler.ts";
 import type { Sequence } from "../scheduler/sequence.ts";
+
+/** A replica as the queue before all of them sees it. */
+export interface QueueMember {
+  /** Its device's name; who is there again after a loss has the same. */
+  readonly name: string;
+  readonly scheduler: Scheduler;
+  /** Cards of one kind compute the same bits. */
+  readonly kind: string;
+  /** Sequences that run at the same time. */
+  readonly maxRunning: number;
+  /** How it was lost, where it was and no step has told yet. */
+  readonly loss: M40Error | undefined;
+}
 
 /** Sequences that wait together for a replica: one, or those with the same prompt, of which the first leads the others. */
 export class Waiting {
@@ -10,15 +24,21 @@ export class Waiting {
   /** What was found of their prompt, by replica. A scheduler keeps the one that it gets. */
   private readonly matches = new Map<Scheduler, Match>();
 
-  /** @param kind Where given, only cards of this kind go on with what others have begun: they compute the same bits. */
-  constructor(sequences: readonly Sequence[], private readonly kind?: string) {
+  /** @param lost Where they were on a replica that was lost: what it was, and whether they had begun there. */
+  constructor(
+    sequences: readonly Sequence[],
+    private readonly lost?: Pick<QueueMember, "name" | "kind"> & { readonly hasBegun: boolean },
+  ) {
     this.sequences = [...sequences];
     this.arrival = sequences[0].arrival;
   }
 
-  /** Whether a replica can compute them. */
-  suits({ kind, scheduler }: { readonly kind: string; readonly scheduler: Scheduler }): boolean {
-    if (this.kind !== undefined && kind !== this.kind) return false;
+  /**
+   * Whether a replica can compute them. What has begun goes on with the same bits, so on a card of the same kind; and what
+   * was on a card that was lost is not given to it again, though it be back: it may not last.
+   */
+  suits({ name, kind, scheduler }: QueueMember): boolean {
+    if (this.lost?.name === name || this.lost?.hasBegun && this.lost.kind !== kind) return false;
     return this.sequences.every((one) => scheduler.fits(one));
   }
 

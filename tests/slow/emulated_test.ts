@@ -42,6 +42,7 @@ const EMULATED = [
   "emulated_hang.ts",
   "emulated_process.ts",
   "emulated_stages.ts",
+  "emulated_replicas.ts",
   "staged_engine_test.ts",
   "staged_server_test.ts",
   "device_messages_test.ts",
