@@ -18,6 +18,7 @@ const BENCHMARKS: Record<string, string> = {
   grammar: "how long it takes to find the tokens that a grammar allows",
   constrained: "tokens a second of eight streams held to an agent's tools, beside free ones",
   device_process: "what it costs a token that the device lives in a process of its own",
+  replica_queue: "what the queue before replicas costs a request",
   gap: "how long the device waits between steps under 8 and 32 streams over HTTP",
   server_overhead: "what the server adds to a streamed token",
   http_server: "what HTTP itself costs, beside other servers",

@@ -1,7 +1,8 @@
 /**
  * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode,
- * beside what the device gives for a batch of N at the same depth without server and scheduler.
- * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process]`
+ * beside what the device gives for a batch of N at the same depth without server and scheduler. With --replicas each of the
+ * devices of a list has the model, and what they give alone is that of a batch of its share, times their number.
+ * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process] [--replicas]`
  *
  * @module
  */
@@ -57,7 +58,7 @@ async function throughput(n: number, one: (seed: number) => Promise<number[]>): 
 async function measure(): Promise<void> {
   const args = parseArgs(Deno.args, {
     string: ["device", "clients", "tokens"],
-    boolean: ["device-process"],
+    boolean: ["device-process", "replicas"],
     default: { device: "auto", clients: "8,32", tokens: "256" },
   });
   const clients = String(args.clients).split(",").map(Number);
@@ -68,6 +69,7 @@ async function measure(): Promise<void> {
   const engine = await Engine.load(path, {
     device: args.device,
     deviceProcess: args["device-process"],
+    replicas: args.replicas,
     parallel: Math.max(...clients),
     contextTokens: Math.max(512, tokens + 64),
   });
@@ -81,12 +83,14 @@ async function measure(): Promise<void> {
   });
   // Random weights end a text soon; without their end tokens all are as long as was asked for.
   const logitBias = Object.fromEntries([...engine.tokenizer.endTokens].map((t) => [t, -100]));
+  const replicas = engine.replicas?.length ?? 1;
   for (const n of clients) {
+    const share = Math.ceil(n / replicas);
     const gaps: number[] = [];
     engine.observer = {
       ...engine.observer,
       step: ({ gapMilliseconds, decodeTokens }) => {
-        if (gapMilliseconds !== undefined && decodeTokens === n) gaps.push(gapMilliseconds);
+        if (gapMilliseconds !== undefined && decodeTokens === share) gaps.push(gapMilliseconds);
       },
     };
     // A process of their own, as clients are: what they do with what they get is not the server's time.
@@ -107,12 +111,20 @@ async function measure(): Promise<void> {
     }).output();
     if (!success) throw new Error("the clients failed");
     const served = Number(new TextDecoder().decode(stdout));
-    const plan = { prompts: [], batches: [n], depths: [tokens >> 1], steps: 32, repetitions: 3 };
+    const plan = {
+      prompts: [],
+      batches: [share],
+      depths: [tokens >> 1],
+      steps: 32,
+      repetitions: 3,
+    };
     for await (const measured of benchmark(engine, plan)) {
-      const alone = measured.tokens / Math.min(...measured.milliseconds) * 1000;
+      const alone = replicas * measured.tokens / Math.min(...measured.milliseconds) * 1000;
       const gap = gaps.toSorted((a, b) => a - b)[gaps.length >> 1];
       console.log(
-        `${n} clients: ${served.toFixed(1)} tokens/s served, ${alone.toFixed(1)} by the device ` +
+        `${n} clients: ${served.toFixed(1)} tokens/s served, ${alone.toFixed(1)} by the device${
+          replicas > 1 ? `s, ${replicas} of ${share} each,` : ""
+        } ` +
           `alone: ${(100 * served / alone).toFixed(1)}%; median gap between steps ` +
           `${gap?.toFixed(3)} ms`,
       );

@@ -79,6 +79,10 @@ export const bench: Command = command({
     "fit the context or the KV cache is left out.",
   arguments: [MODEL_ARGUMENT],
   options: OPTIONS,
+  refused: {
+    replicas:
+      "it times the steps of one device: time each by itself, with --device cuda:0 and then cuda:1",
+  },
   examples: [
     { line: "m40 bench demo", about: "Tokens per second" },
     { line: "m40 bench mistral --batches 1,8,32 --depths 0,4096", about: "Many sequences, deep" },

@@ -41,6 +41,8 @@ export interface Command<O extends Options = Options> {
   readonly description?: string;
   readonly arguments: readonly Argument[];
   readonly options: O;
+  /** Options that another command has, and why this one does not, as a sentence goes on behind a semicolon. */
+  readonly refused?: Readonly<Record<string, string>>;
   readonly examples: readonly { readonly line: string; readonly about: string }[];
   /**
    * Does the work.

@@ -97,6 +97,13 @@ function unknownOption(command: Command, { name, rawName }: OptionToken): UsageE
       command.name,
     );
   }
+  const reason = command.refused?.[name];
+  if (reason !== undefined) {
+    return new UsageError(
+      `m40 ${command.name} has no option ${quote(rawName)}; ${reason}`,
+      command.name,
+    );
+  }
   const near = nearest(name, [...Object.keys(command.options), "help"]);
   return new UsageError(
     `m40 ${command.name} has no option ${quote(rawName)}` +

@@ -63,6 +63,9 @@ export const run: Command = command({
     },
   ],
   options: OPTIONS,
+  refused: {
+    replicas: "it has one answer computed at a time, by one device; m40 serve has it",
+  },
   examples: [
     { line: 'm40 run demo "Once upon a time"', about: "A story" },
     { line: "m40 run llama-3.gguf", about: "A conversation" },

@@ -1,3 +1,4 @@
+import { parseDeviceList } from "../engine/device/device_list.ts";
 import type { McpTools } from "../mcp/mod.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
 import { busy } from "../server/models/busy.ts";
@@ -9,7 +10,7 @@ import { type Command, command } from "./command.ts";
 import { readConfig } from "./config/config.ts";
 import { UsageError } from "./errors.ts";
 import { describeModel, sayLoaded, sayLoadFailed, sayUnloaded } from "./serving/describe.ts";
-import { SERVE_OPTIONS } from "./serving/options.ts";
+import { SERVE_OPTIONS, type ServeOptions } from "./serving/options.ts";
 import { ServeSettings } from "./serving/settings.ts";
 import { OpeningMcp, readMcpOptions } from "./mcp_options.ts";
 import { EndSignals } from "./signals.ts";
@@ -48,6 +49,10 @@ export const serve: Command = command({
       about: "For many clients",
     },
     {
+      line: "m40 serve --model mistral --device cuda:0,1 --replicas",
+      about: "On two cards, each with the whole model",
+    },
+    {
       line: "m40 serve --model qwen --disk-cache ~/.cache/m40 --disk-cache-size 100",
       about: "For agents: their long prompts outlive a restart",
     },
@@ -64,6 +69,7 @@ export const serve: Command = command({
     const settings = new ServeSettings(options, given, await readConfig(options.config));
     const { server: values, config } = settings;
     const apiKey = apiKeyOf(options["api-key"], "serve") ?? apiKeyOf(values["api-key"], "serve");
+    checkReplicas(values);
     const openMcp = await readMcpOptions(values, "serve");
     if (openMcp !== undefined && apiKey === undefined && !isLoopback(values.host)) {
       throw new UsageError(
@@ -135,6 +141,16 @@ export const serve: Command = command({
     }
   },
 });
+
+/** That replicas are on several devices is said before a model is loaded. */
+function checkReplicas({ replicas, device }: Pick<ServeOptions, "replicas" | "device">): void {
+  if (!replicas || parseDeviceList(device).length > 1) return;
+  throw new UsageError(
+    `--replicas: --device ${device} is one device; wanted a list of those that are to have the model each, ` +
+      "such as --device cuda:0,1",
+    "serve",
+  );
+}
 
 /** Tells what tools there are, and what is wrong with their servers. */
 function sayMcp({ tools, servers, notes }: McpTools): void {

@@ -46,6 +46,7 @@ Deno.test("a configuration is read: options by their names on the command line, 
     [models.other]
     model = "qwen3:8b"
     parallel = 2
+    replicas = true
 
     [aliases]
     "gpt-4o" = "own"
@@ -74,7 +75,7 @@ Deno.test("a configuration is read: options by their names on the command line, 
       options: { "chat-template": "/etc/m40/own.jinja", device: "cuda:1" },
       defaults: { system: "Be brief.", stop: ["###"] },
     }],
-    ["other", { place: "qwen3:8b", options: { parallel: 2 }, defaults: {} }],
+    ["other", { place: "qwen3:8b", options: { parallel: 2, replicas: true }, defaults: {} }],
   ]);
   assertEquals([...aliases], [["gpt-4o", "own"]]);
   const nothing = parseConfig("", "/m40.toml");

@@ -150,3 +150,23 @@ Deno.test("m40 serve: a second signal ends it at once, although an answer runs",
   assertEquals(await server.output.rest(), "");
   assertEquals(await server.errors, "");
 });
+
+const REFUSED: [args: string[], reason: RegExp][] = [
+  [
+    ["serve", "--model", "demo"],
+    /^error: --replicas: --device cpu is one device; wanted a list of/,
+  ],
+  [["serve", "--device", "cuda:1"], /^error: --replicas: --device cuda:1 is one device/],
+  [["serve", "--device", "cuda:0,0"], /^error: device "cuda:0,0": cuda:0 is there twice/],
+  [["run", "demo", "Hello"], /^error: m40 run has no option "--replicas"; .* m40 serve has it\n/],
+  [["bench", "demo"], /^error: m40 bench has no option "--replicas"; .* time each by itself/],
+];
+
+Deno.test("--replicas without a list of devices, or of a command that computes one thing at a time, is refused in words", async () => {
+  await using home = await Home.make();
+  await Promise.all(REFUSED.map(async ([args, reason]) => {
+    const { code, stderr } = await m40(home, [...args, "--replicas"]);
+    assertMatch(stderr, reason);
+    assertEquals(code > 0, true);
+  }));
+});

@@ -1,9 +1,15 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, M40Error } from "../engine/mod.ts";
 import { replicasOf, until } from "./card_replicas.ts";
-import { withEnvironment } from "./emulated_environment.ts";
+import { Home, startServe, TINY } from "./cli_program.ts";
+import {
+  sanitizerEnvironment,
+  takeEmulatedForCuda,
+  withEnvironment,
+} from "./emulated_environment.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
-import { childrenOf } from "./process_table.ts";
+import { childrenOf, endOf } from "./process_table.ts";
+import { NO_END } from "./server_fixture.ts";
 import { answersTo } from "./staged_engines.ts";
 
 // What can go wrong on one of the cards that a model is there once on each of. Run by slow/emulated_test.ts: only emulated devices
@@ -136,4 +142,48 @@ Deno.test("a card that has no memory any more when it is to come back stays away
     await engine.close();
     assertEquals(childrenOf(), []);
   });
+});
+
+// The last: it puts the emulated library in the GPU's library's place.
+Deno.test("m40 serve --replicas says what is on each card, when one is lost, and when it is there again", async () => {
+  await takeEmulatedForCuda();
+  await using home = await Home.make();
+  const env = {
+    ...sanitizerEnvironment(),
+    M40_EMULATION_DEVICES: "2",
+    M40_KERNELS: Deno.env.get("M40_KERNELS")!,
+  };
+  const server = await startServe(
+    home,
+    ["--model", TINY, "--device", "cuda:0,1", "--replicas", "--port", "0", "--ctx", "128"],
+    env,
+  );
+  const { child, output, before, errors } = server;
+  const card = (name: string) =>
+    `Device +${name}, Emulated .*: a replica, .*weights 921\\.3 KiB.*\\n`;
+  assertMatch(before, new RegExp(card("cuda:0") + card("cuda:1") + "Memory +.*weights 1\\.8 MiB"));
+  const body = { model: "llama", prompt: "hello", max_tokens: 5, ...NO_END };
+  const ask = async () => {
+    const response = await server.post("/v1/completions", body);
+    assertEquals([response.status, (await response.json()).usage.completion_tokens], [200, 5]);
+  };
+  await ask();
+  const [process] = childrenOf(child.pid);
+  Deno.kill(process, "SIGKILL");
+  await endOf(process);
+  await ask();
+  let lost: number | undefined = 1;
+  const start = performance.now();
+  while (lost !== undefined) {
+    assert(performance.now() - start < 60_000, "it is not there again");
+    ({ lost_replicas: lost } = await (await fetch(`${server.url}/ready`)).json());
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+  child.kill("SIGTERM");
+  assertMatch(await output.rest(), /Closed\.\n$/);
+  assertEquals((await child.status).code, 0);
+  assertMatch(
+    await errors,
+    /^A replica was lost, (cuda:\d): .*signal 9.* 1 of 2 go on; it is loaded anew\.\nThe replica on \1 is there again\.\n$/,
+  );
 });

@@ -37,13 +37,15 @@ export class Room {
 
   /**
    * @param count How many come together, all with the same prompt.
-   * @param match What was found of it before; it is brought up to date.
+   * @param match What was found of it before; it is brought up to date, where there is a place.
    */
   offer(sequence: Sequence, count: number, match: Match): SchedulerOffer {
+    const load = this.load();
+    if (!this.hasPlaces(count)) return { ...load, hasRoom: false, cachedTokens: 0 };
     const shared = this.find(sequence, match);
     return {
-      ...this.load(),
-      hasRoom: this.hasRoom(sequence, count, shared),
+      ...load,
+      hasRoom: this.hasPages(sequence, count, shared),
       cachedTokens: (shared[0]?.length ?? 0) * this.pageManager.pageTokens,
     };
   }
@@ -57,17 +59,20 @@ export class Room {
     );
   }
 
-  private hasRoom(sequence: Sequence, count: number, shared: readonly number[][]): boolean {
-    const { roster: { running, waiting, spare, preempted }, pageManager } = this;
+  private hasPlaces(count: number): boolean {
+    const { roster: { running, waiting, preempted }, pageManager: { slots } } = this;
     const there = running.length + waiting.length;
     // Who is alone gets room; those with the same prompt may be more than can run.
     if (there > 0 && there + count > this.maxRunning) return false;
     // Who gave way comes first.
-    if (preempted > 0) return false;
-    if (pageManager.slots !== undefined && pageManager.slots.free <= waiting.length) return false;
+    return preempted === 0 && (slots === undefined || slots.free > waiting.length);
+  }
+
+  private hasPages(sequence: Sequence, count: number, shared: readonly number[][]): boolean {
+    const { roster: { running, waiting, spare }, pageManager } = this;
     const own = this.roster.pagesBeside(shared, sequence.tokens.length);
     const free = pageManager.freePagesBeside(pagesIn(shared));
-    if (there === 0) return own <= free;
+    if (running.length + waiting.length === 0) return own <= free;
     const others = waiting.reduce((sum, one) => sum + this.pagesOf(one), 0);
     const followers = (count - 1) * pageManager.layout.groups.length;
     return own + followers + others + spare <= free;
