@@ -164,7 +164,10 @@ function describePart({ first_layer, last_layer, model_bytes, ...replica }: Card
     return `layers ${first_layer} to ${last_layer}, ${formatBytes(model_bytes)}`;
   }
   const lost = losses ? `, lost ${losses === 1 ? "once" : `${losses} times`}` : "";
-  if (state === "ready") return `${sequences} sequences, ${formatBytes(model_bytes)}${lost}`;
+  if (state === "ready") {
+    const count = sequences === 1 ? "1 sequence" : `${sequences} sequences`;
+    return `${count}, ${formatBytes(model_bytes)}${lost}`;
+  }
   const what = state === "loading" ? "being loaded anew" : "lost";
   return `${what}${reason === undefined ? "" : ` (${printable(reason)})`}`;
 }
