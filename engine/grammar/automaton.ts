@@ -66,6 +66,11 @@ export class Automaton {
     this.mostWork = this.work + most;
   }
 
+  /** What of that is left. */
+  get workLeft(): number {
+    return this.mostWork - this.work;
+  }
+
   /**
    * The state behind a byte; undefined where the grammar does not allow it.
    *
@@ -135,6 +140,16 @@ export class Automaton {
     if (stack.returns.length === 0) return undefined;
     const items = stack.returns.map(({ frame, below }) => [frame, below] as const);
     return this.stateOf(new Map(items), stack.ends) ?? undefined;
+  }
+
+  /** The states behind one byte. */
+  statesBehind(state: State): readonly State[] {
+    const found = new Set<State>();
+    for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      const next = this.step(state as LinkedState, byteClass);
+      if (next !== null) found.add(next);
+    }
+    return [...found];
   }
 
   /** The places that one leads to: behind a byte, in a rule that comes next, or behind that. */

@@ -10,6 +10,7 @@ import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
+import { prepareBeside } from "./prepare_beside.ts";
 import { States } from "./states.ts";
 import { StepPlanner } from "./step_planner.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
@@ -230,6 +231,7 @@ export class Scheduler {
     if (step === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {
+      await prepareBeside(turns.map(({ sequence }) => sequence), step.result);
       ({ outputs } = await step.result);
     } catch (error) {
       if (isDeviceLoss(error)) throw error;
