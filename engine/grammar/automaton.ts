@@ -175,13 +175,14 @@ export class Automaton {
           "differently, and do not nest repetitions.",
       );
     }
-    const items = new Map<Frame, Stack>();
+    // Most bytes lead nowhere.
+    let items: Map<Frame, Stack> | undefined;
     for (const { frame, stack } of state.closed ??= this.close(state)) {
       this.frames.work++;
       const next = this.frames.next(frame, byteClass);
-      if (next !== null) this.put(items, next, stack);
+      if (next !== null) this.put(items ??= new Map(), next, stack);
     }
-    return state.next[byteClass] = this.stateOf(items);
+    return state.next[byteClass] = items === undefined ? null : this.stateOf(items);
   }
 
   private put(items: Map<Frame, Stack>, frame: Frame, stack: Stack): boolean {

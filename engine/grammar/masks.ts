@@ -184,11 +184,13 @@ export class TokenMasks {
 
 /** The token of a mask that has no other; the first one, where any does. */
 function soleOf(mask: Uint32Array, any: boolean): number | undefined {
-  const word = mask.findIndex((bits) => bits !== 0);
-  if (word < 0) return undefined;
-  const lowest = 31 - Math.clz32(mask[word] & -mask[word]);
-  if (any) return 32 * word + lowest;
-  const isAlone = (mask[word] & (mask[word] - 1)) === 0 &&
-    mask.findLastIndex((bits) => bits !== 0) === word;
-  return isAlone ? 32 * word + lowest : undefined;
+  let found: number | undefined;
+  for (let word = 0; word < mask.length; word++) {
+    const bits = mask[word];
+    if (bits === 0) continue;
+    if (found !== undefined || (!any && (bits & (bits - 1)) !== 0)) return undefined;
+    found = 32 * word + 31 - Math.clz32(bits & -bits);
+    if (any) return found;
+  }
+  return found;
 }

@@ -6,8 +6,8 @@ import type { TokenMasks } from "./masks.ts";
 /** Places in rules that are prepared for one constraint; their masks have to fit into what is kept. */
 const MOST_PLACES = 256;
 /** How far ahead of an answer states are prepared, in bytes, and how many of them. */
-const MOST_BYTES = 16;
-const MOST_STATES = 64;
+const MOST_BYTES = 4;
+const MOST_STATES = 16;
 /** Nodes of the vocabulary's tree that are looked at in one part of the work: a tenth of a millisecond or so. */
 const PART_NODES = 4096;
 
