@@ -1,35 +1,38 @@
 import type { Sequence } from "./sequence.ts";
 
-/** How long sequences prepare at a time, in milliseconds, before others have their turn: a step's end waits for that. */
+/** How long sequences prepare, in milliseconds, before others have their turn, such as who takes in a step's result. */
 const TURN_MS = 0.5;
 
 /**
- * Has sequences do of the work to come what needs no device, each a part in turn, until nothing of it is left or a step
- * is over.
+ * Has sequences do of the work to come what needs no device, each a part in turn, until nothing of it is left, or a step
+ * is over or about to be.
  *
  * @param step The step's result.
+ * @param end When that is expected, by `now`: nothing is begun just before, so that the result need not wait.
+ * @param now The time in milliseconds.
  */
 export async function prepareBeside(
-  sequences: readonly Sequence[],
+  sequences: readonly Pick<Sequence, "runs" | "prepare">[],
   step: Promise<unknown>,
+  end: number,
+  now: () => number,
 ): Promise<void> {
-  let isOver = false;
-  const over = step.catch(() => {}).then(() => {
-    isOver = true;
-  });
-  let left = sequences;
-  while (true) {
-    const until = performance.now() + TURN_MS;
-    do left = left.filter((one) => one.runs && prepares(one));
-    while (left.length > 0 && performance.now() < until);
-    if (left.length === 0) return;
-    await othersTurn(over);
-    if (isOver) return;
+  const left = [...sequences];
+  let over: Promise<boolean> | undefined;
+  let turnEnd = now() + TURN_MS;
+  for (let one = left.shift(); one !== undefined; one = left.shift()) {
+    if (now() + TURN_MS > end) return;
+    if (!one.runs || !prepares(one)) continue;
+    left.push(one);
+    if (now() < turnEnd) continue;
+    over ??= step.then(() => true, () => true);
+    if (await isOverAfterOthers(over)) return;
+    turnEnd = now() + TURN_MS;
   }
 }
 
 /** Whether more is left. What it throws, it throws again where the work is needed, and the sequence ends there. */
-function prepares(sequence: Sequence): boolean {
+function prepares(sequence: Pick<Sequence, "prepare">): boolean {
   try {
     return sequence.prepare();
   } catch {
@@ -37,9 +40,11 @@ function prepares(sequence: Sequence): boolean {
   }
 }
 
-/** Lets the event loop go round, or ends with a promise. */
-async function othersTurn(over: Promise<void>): Promise<void> {
+/** Whether something is over once others have had their turn. */
+async function isOverAfterOthers(over: Promise<boolean>): Promise<boolean> {
   let timer: number | undefined;
-  await Promise.race([over, new Promise<void>((resolve) => timer = setTimeout(resolve, 0))]);
+  const turn = new Promise<false>((resolve) => timer = setTimeout(() => resolve(false), 0));
+  const isOver = await Promise.race([over, turn]);
   clearTimeout(timer);
+  return isOver;
 }
