@@ -218,7 +218,9 @@ function describeSteps(rounds: readonly Round[]): string {
     return `${steps.toFixed(1)} of ${kind} ${ms.toFixed(0)} (${(ms / steps).toFixed(2)} each)`;
   });
   const gaps = sum(reports, ({ gapMilliseconds = 0 }) => gapMilliseconds);
-  return `    milliseconds of a round in steps: ${kinds.join(", ")}; between them ${gaps.toFixed(1)}`;
+  return `    milliseconds of a round in steps: ${kinds.join(", ")}; between them ${
+    gaps.toFixed(1)
+  }`;
 }
 
 /** Free and constrained rounds in turn, so that both have the machine at its best and at its worst. */

@@ -6,7 +6,7 @@ import { RowTimes } from "../engine/scheduler/row_times.ts";
 
 /** Rows that a GPU computes together, and what each group of them but the first adds to a step, as a share of it. */
 const GROUP_ROWS = 8;
-const GROUP_SHARE = Number(Deno.env.get("GS") ?? 0.25);
+const GROUP_SHARE = 0.25;
 
 const libc = Deno.dlopen("libc.so.6", {
   usleep: { parameters: ["u32"], result: "i32", nonblocking: true },

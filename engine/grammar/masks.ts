@@ -142,7 +142,9 @@ export class TokenMasks {
   private make(automaton: Automaton, state: State): AllowedTokens {
     automaton.allowWork(MOST_WORK);
     const mask = new Uint32Array(this.words);
-    if (this.isWide(state) || !this.addByPlaces(automaton, state, mask)) this.walk(this.short, automaton, state, mask);
+    if (this.isWide(state) || !this.addByPlaces(automaton, state, mask)) {
+      this.walk(this.short, automaton, state, mask);
+    }
     this.walk(this.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }

@@ -1,7 +1,7 @@
 import type { Sequence } from "./sequence.ts";
 
 /** How long sequences prepare, in milliseconds, before others have their turn, such as who takes in a step's result. */
-const TURN_MS = 0.5;
+const TURN_MS = 1;
 
 /**
  * Has sequences do of the work to come what needs no device, each a part in turn, until nothing of it is left, or a step
