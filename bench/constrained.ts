@@ -7,8 +7,9 @@
  * - noise: whatever a model of noise makes of the grammar: tokens cut in any way, texts without sense. Nothing of it
  *   can be foreseen.
  *
- * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]`:
- * with a made model of 128k tokens, with the vocabulary of another file where one is given. Prints, asserts nothing.
+ * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]
+ * [--only calls|noise] [--step-ms N]`: with a made model of 128k tokens, with the vocabulary of another file where one is
+ * given; with `--step-ms` a device in its place that takes so long for a step and computes nothing. Prints, asserts nothing.
  *
  * @module
  */
@@ -260,7 +261,7 @@ async function compare(
 
 if (import.meta.main) {
   const args = parseArgs(Deno.args, {
-    string: ["model", "vocabulary", "device", "rounds", "threads", "step-ms"],
+    string: ["model", "vocabulary", "device", "rounds", "threads", "step-ms", "only"],
     default: { device: "cpu", rounds: "5" },
   });
   const path = args.model ?? await madeModel(args.vocabulary);
@@ -279,8 +280,9 @@ if (import.meta.main) {
     const bench = new Bench(engine);
     const rounds = Number(args.rounds);
     const isCpu = device.kind === "cpu";
-    await compare(bench, "calls", rounds, () => bench.calls(), 0, isCpu);
-    await compare(bench, "noise", rounds, () => bench.noise(), 1, isCpu);
+    const { only } = args;
+    if (only !== "noise") await compare(bench, "calls", rounds, () => bench.calls(), 0, isCpu);
+    if (only !== "calls") await compare(bench, "noise", rounds, () => bench.noise(), 1, isCpu);
     await engine.close();
   } finally {
     if (args.model === undefined) await Deno.remove(path);
