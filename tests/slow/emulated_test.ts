@@ -86,17 +86,19 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
   await environment;
 });
 
-const forward = { M40_EMULATION_ORDER: "forward", M40_GOLDEN_CACHES: "one" };
+/** What makes the long ones shorter: with longer contexts and more ways to cut an answer threads do the same more often. */
+const SHORTER = { M40_ATTENTION_TOKENS: "1300", M40_DECODED_CUTS: "1" };
+
+const forward = { ...SHORTER, M40_EMULATION_ORDER: "forward", M40_GOLDEN_CACHES: "one" };
 for (const file of [...SUITE, ...ENGINE_SUITE, ...EMULATED]) {
   files.test("emulated kernels, sanitized", file, forward);
 }
 
 const reverse = {
+  ...SHORTER,
   ...REVERSE,
   M40_KERNELS: fromFileUrl(new URL("../../dist/libm40_emulated.so", import.meta.url)),
   LD_PRELOAD: "",
-  // With longer contexts threads do the same more often.
-  M40_ATTENTION_TOKENS: "1300",
 };
 for (const file of REVERSED) {
   files.test("emulated kernels, threads in reverse", file, reverse);
