@@ -2,6 +2,7 @@ import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput } from "../engine/device/step_result.ts";
 import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
 import type { Engine } from "../engine/mod.ts";
+import type { Replica } from "../engine/replicas/replica.ts";
 import { RowTimes } from "../engine/scheduler/row_times.ts";
 
 /** Rows that a GPU computes together, and what each group of them but the first adds to a step, as a share of it. */
@@ -21,8 +22,12 @@ const libc = Deno.dlopen("libc.so.6", {
  */
 export function paceDevice(engine: Engine, stepMs: number): void {
   const { vocabSize } = engine.model;
-  Object.assign(engine["scheduler"]["options"], { rowTimes: new RowTimes() });
-  engine["scheduled"].step = async (sequences) => {
+  for (const replica of engine["copies"]["there"]) paceReplica(replica, stepMs, vocabSize);
+}
+
+function paceReplica({ scheduler, placed }: Replica, stepMs: number, vocabSize: number): void {
+  Object.assign(scheduler["options"], { rowTimes: new RowTimes() });
+  placed.scheduled.step = async (sequences) => {
     const begun = performance.now();
     const outputs = sequences.flatMap((one) => outputsOf(one, vocabSize));
     const rows = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);

@@ -2,7 +2,8 @@
  * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode,
  * beside what the device gives for a batch of N at the same depth without server and scheduler. With --replicas each of the
  * devices of a list has the model, and what they give alone is that of a batch of its share, times their number.
- * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process] [--replicas]`
+ * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process] [--replicas]`;
+ * with `--step-ms 15` steps compute nothing and take as long as a GPU's of that speed do, several at the same time too.
  *
  * @module
  */
@@ -10,6 +11,7 @@ import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
 import { benchmark, Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
+import { paceDevice } from "./paced_device.ts";
 
 const PROMPT = "Once upon a time";
 
@@ -57,7 +59,7 @@ async function throughput(n: number, one: (seed: number) => Promise<number[]>): 
 
 async function measure(): Promise<void> {
   const args = parseArgs(Deno.args, {
-    string: ["device", "clients", "tokens"],
+    string: ["device", "clients", "tokens", "step-ms"],
     boolean: ["device-process", "replicas"],
     default: { device: "auto", clients: "8,32", tokens: "256" },
   });
@@ -73,6 +75,7 @@ async function measure(): Promise<void> {
     parallel: Math.max(...clients),
     contextTokens: Math.max(512, tokens + 64),
   });
+  if (args["step-ms"] !== undefined) paceDevice(engine, Number(args["step-ms"]));
   const app = createApp({ engine, modelName: "bench" });
   const controller = new AbortController();
   const { port, finished } = serve(app, {

@@ -145,7 +145,7 @@ class Life {
     );
     const waits = this.queue.sequences().includes(sequence);
     const has = this.movedOnce.has(sequence);
-    assertEquals(waits, !has && others.some(({ scheduler }) => scheduler.fits(sequence)));
+    assertEquals(waits, !has && others.some(({ scheduler }) => scheduler.room.fits(sequence)));
     if (!waits) return;
     this.movedOnce.add(sequence);
     this.events.moved++;

@@ -218,7 +218,7 @@ function assertFitsSomewhere(sequence: Sequence, members: readonly QueueMember[]
   let reason: unknown;
   for (const { scheduler } of members) {
     try {
-      return scheduler.assertFits(sequence);
+      return scheduler.room.assertFits(sequence);
     } catch (error) {
       reason = error;
     }

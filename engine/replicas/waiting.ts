@@ -39,7 +39,7 @@ export class Waiting {
    */
   suits({ name, kind, scheduler }: QueueMember): boolean {
     if (this.lost?.name === name || this.lost?.hasBegun && this.lost.kind !== kind) return false;
-    return this.sequences.every((one) => scheduler.fits(one));
+    return this.sequences.every((one) => scheduler.room.fits(one));
   }
 
   /** What is known of their prompt on a replica. */

@@ -1,3 +1,4 @@
+import { M40Error } from "../errors.ts";
 import { pagesIn } from "./page_layout.ts";
 import type { Match, PageManager } from "./page_manager.ts";
 import type { Roster } from "./roster.ts";
@@ -25,7 +26,25 @@ export class Room {
     private readonly roster: Roster,
     private readonly pageManager: PageManager,
     private readonly maxRunning: number,
+    private readonly stepTokens: number,
   ) {}
+
+  /** Whether there are as many KV pages as a sequence may need. */
+  fits(sequence: Sequence): boolean {
+    return this.pagesNeeded(sequence) <= this.pageManager.pages;
+  }
+
+  /** @throws {M40Error} "context_length_exceeded" for a sequence that does not fit. */
+  assertFits(sequence: Sequence): void {
+    if (this.fits(sequence)) return;
+    throw new M40Error(
+      "context_length_exceeded",
+      `${sequence.maxLength} tokens, prompt and output together, need ${
+        this.pagesNeeded(sequence)
+      } KV pages; ` +
+        `there are ${this.pageManager.pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
+    );
+  }
 
   load(): SchedulerLoad {
     const { running, waiting } = this.roster;
@@ -57,6 +76,10 @@ export class Room {
     return pageManager.pagesOf(
       pageManager.match(sequence.tokens, match, roster.accepted(sequence)),
     );
+  }
+
+  private pagesNeeded({ maxLength }: Sequence): number {
+    return this.pageManager.layout.most(maxLength, this.stepTokens);
   }
 
   private hasPlaces(count: number): boolean {

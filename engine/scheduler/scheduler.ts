@@ -93,7 +93,7 @@ export class Scheduler implements SequenceQueue {
       fetches,
       states,
     );
-    this.room = new Room(this.roster, pageManager, maxRunning);
+    this.room = new Room(this.roster, pageManager, maxRunning, stepTokens);
     this.deliveries = new Deliveries(
       (sequence, error) => this.end(sequence, error),
       (error) => options.onListenerError?.(error),
@@ -143,7 +143,7 @@ export class Scheduler implements SequenceQueue {
   /** Fails as {@link SequenceQueue.add} says. */
   add(...sequences: Sequence[]): void {
     if (this.failure) throw this.failure;
-    for (const sequence of sequences) this.assertFits(sequence);
+    for (const sequence of sequences) this.room.assertFits(sequence);
     const { maxRunning, maxWaiting } = this.options;
     const { running, waiting } = this.roster;
     assertQueueRoom(sequences.length, {
@@ -155,25 +155,6 @@ export class Scheduler implements SequenceQueue {
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
     this.start();
-  }
-
-  /** Whether there are as many KV pages as a sequence may need. */
-  fits({ maxLength }: Sequence): boolean {
-    const { layout, pages } = this.pageManager;
-    return layout.most(maxLength, this.options.stepTokens) <= pages;
-  }
-
-  /** @throws {M40Error} "context_length_exceeded" for a sequence that does not fit. */
-  assertFits(sequence: Sequence): void {
-    if (this.fits(sequence)) return;
-    const { layout, pages } = this.pageManager;
-    const { maxLength } = sequence;
-    throw new M40Error(
-      "context_length_exceeded",
-      `${maxLength} tokens, prompt and output together, need ` +
-        `${layout.most(maxLength, this.options.stepTokens)} KV pages; there are ` +
-        `${pages}. Ask for fewer tokens (max_tokens), or shorten the prompt.`,
-    );
   }
 
   /** Takes sequences that have arrived, and waited, elsewhere. The device must not be lost. */
