@@ -1,4 +1,5 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { join } from "@std/path";
 import { Engine, type GenerateRequest, M40Error } from "../engine/mod.ts";
 import {
   killBusy,
@@ -9,6 +10,7 @@ import {
   withReplicas,
 } from "./card_replicas.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
+import { childrenOf, endOf } from "./process_table.ts";
 import { answersTo } from "./staged_engines.ts";
 import { writeWindowedModel } from "./windowed_model.ts";
 
@@ -203,4 +205,45 @@ Deno.test("a replica's process is killed in the midst of load: nothing is lost o
     assert(stepsOf(engine)[1] > 0, "the one that came back computes");
     assert(engine.status().steps > 0);
   });
+});
+
+Deno.test("replicas of one kind have one disk cache: what one wrote, another one finds", async () => {
+  const problems: string[] = [];
+  const onProblem = (problem: string) => problems.push(problem);
+  const diskCache = { folder: join(folder, "disk"), bytes: 2 ** 30, onProblem };
+  const options = { ...OPTIONS, contextTokens: 1024, deviceProcess: true, diskCache };
+  await withReplicas(MODEL, 2, options, async (engine) => {
+    const request = asking(promptOf(400, 1), 8);
+    const first = engine.generate(request);
+    const { tokens } = await collect(first);
+    const home = stepsOf(engine).findIndex((steps) => steps > 0);
+    await until(() => engine.status().disk!.writtenPages >= 12, "its pages are written");
+    const process = processesOf(engine)[home];
+    Deno.kill(process, "SIGKILL");
+    await endOf(process);
+    assertEquals(engine.status().lostReplicas!.length, 1);
+    const second = engine.generate(request);
+    assertEquals((await collect(second)).tokens, tokens);
+    assertEquals([first.cachedTokens, second.cachedTokens], [0, 384]);
+    // The one that is gone counts on.
+    const { readPages, writtenPages } = engine.status().disk!;
+    assert(readPages >= 12 && writtenPages >= 12, `${readPages} read, ${writtenPages} written`);
+  });
+  assertEquals(problems, []);
+});
+
+Deno.test("host memory for sequences that give way is shared out, and what is unloaded leaves no process", async () => {
+  const children = childrenOf();
+  const bytesOf = async (count: number) =>
+    await withReplicas(
+      MODEL,
+      count,
+      { ...OPTIONS, hostCacheBytes: 2 ** 22, deviceProcess: true },
+      (engine) => {
+        assertEquals(childrenOf().length, children.length + count);
+        return Promise.resolve(replicasOf(engine).map(({ placed }) => placed.hostCacheBytes));
+      },
+    );
+  assertEquals([await bytesOf(1), await bytesOf(2)], [[2 ** 22], [2 ** 21, 2 ** 21]]);
+  assertEquals(childrenOf(), children);
 });
