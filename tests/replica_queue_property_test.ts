@@ -148,6 +148,7 @@ class Life {
     assertEquals(waits, !has && others.some(({ scheduler }) => scheduler.room.fits(sequence)));
     if (!waits) return;
     this.movedOnce.add(sequence);
+    this.lostOn.set(sequence, name);
     this.events.moved++;
     if (begun) this.events.movedBegun++;
   }
@@ -174,24 +175,28 @@ class Life {
       }
     };
     queue.give = (waits, member) => {
-      const { kind } = member;
+      for (const one of waits.sequences) {
+        if (this.lostOn.get(one) === member.name) this.problems.push("where it was lost");
+      }
       for (const other of queue.waiting) {
         if (other.arrival >= waits.arrival || !other.suits(member)) continue;
         // Who came earlier waits for another replica, or for a step that is not over.
         if (other.sequences.some(({ stepsUnderWay }) => stepsUnderWay > 0)) continue;
         const [first] = other.sequences;
         const { length } = other.sequences;
-        const { scheduler } = member;
-        const { hasRoom, promptTokens } = scheduler.room.offer(
-          first,
-          length,
-          other.match(scheduler),
+        const suitable = [...this.there].filter((one) => other.suits(one));
+        const offers = suitable.map(({ scheduler }) =>
+          scheduler.room.offer(first, length, other.match(scheduler))
         );
-        const begins = hasRoom && promptTokens < scheduler.promptBudget;
-        const waitsForOther = [...this.there].some((one) =>
-          one !== member && other.suits(one) && other.match(one.scheduler).length > 0
+        const { hasRoom, promptTokens } = offers[suitable.indexOf(member)];
+        const begins = hasRoom && promptTokens < member.scheduler.promptBudget;
+        const waitsForOther = suitable.some((one) =>
+          one !== member && other.match(one.scheduler).length > 0
         );
-        if (begins && !waitsForOther) this.problems.push(`overtaken on a replica of kind ${kind}`);
+        if (begins && !waitsForOther) this.problems.push(`overtaken on ${member.name}`);
+        if (offers.every(({ hasRoom }) => !hasRoom)) {
+          this.problems.push(`overtaken on ${member.name} while it waits for room`);
+        }
         this.events.overtaken++;
       }
       give.call(queue, waits, member);
@@ -202,6 +207,7 @@ class Life {
   private readonly names: string[] = [];
   private readonly there = new Set<QueueMember>();
   private readonly movedOnce = new Set<Sequence>();
+  private readonly lostOn = new Map<Sequence, string>();
   private readonly problems: unknown[] = [];
 
   private comeBack(): void {
