@@ -71,7 +71,7 @@ void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
 void compute_step(m40_program* program) {
   if (program->step_computed) return;
   program->step_under_way = false;  // unless all goes well
-  execute({*program, program->step, program->context->kernels, program->context->pool}, [](size_t) {});
+  run_program({*program, program->step, program->context->kernels, program->context->pool});
   program->step_computed = true;
   program->step_under_way = true;
 }
@@ -109,6 +109,10 @@ void place(m40_program& program, const ProgramDescription& description) {
 }
 
 }  // namespace
+
+void m40::reference::run_program(const Execution& execution) {
+  execute(execution, [](size_t) {});
+}
 
 extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
                                         const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,

@@ -13,6 +13,7 @@
 #include <atomic>
 
 #include "../include/m40.h"
+#include "futex.h"
 
 namespace m40::channel {
 
@@ -72,8 +73,6 @@ struct Header {
   Mailbox mailboxes[n_lanes];
 };
 
-static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == 4, "a futex is a plain word");
-
 constexpr uint64_t magic = 0x4c454e4e4148434d;
 // What memory of a message starts at a multiple of.
 constexpr uint64_t alignment = 64;
@@ -91,10 +90,6 @@ constexpr Room rooms[n_lanes] = {
 };
 constexpr uint64_t channel_bytes = rooms[kCalls].offset + rooms[kCalls].n_bytes;
 static_assert(sizeof(Header) <= header_room, "the header has its room");
-
-// Sleeps while the word has this value, for a time at most.
-void sleep_on(std::atomic<uint32_t>& word, uint32_t value, uint32_t milliseconds);
-void wake_all(std::atomic<uint32_t>& word);
 
 // Whether the condition came true while it was looked at for so long. On a machine with one processor nobody looks.
 template <class Condition>

@@ -11,6 +11,8 @@ using m40::fail;
 using m40::guarded;
 using m40::require;
 using m40::SharedMemory;
+using m40::sleep_on;
+using m40::wake_all;
 using namespace m40::channel;
 
 namespace {
@@ -84,24 +86,25 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
   return answer.status;
 }
 
-// A step's begin leaves its answer to the wait after it.
+// The begin of a step or a run leaves its answer to the wait after it.
 Answer m40_channel::ask(const Function& function, uint32_t index, const m40_channel_argument* arguments) {
   LaneState& lane = lanes_[function.lane];
-  const bool collects = index == kStepWait && lane.posted;
-  if (lane.posted && !collects) fail(M40_INVALID_ARGUMENT, "%s: a step has begun that nobody has waited for", function.name);
+  const bool collects = (index == kStepWait && lane.posted == kStepBegin) || (index == kRunWait && lane.posted == kRunBegin);
+  if (lane.posted != M40_NONE && !collects) fail(M40_INVALID_ARGUMENT, "%s: %s has begun that nobody has waited for", function.name, function_at(lane.posted).what);
   if (!collects) {
     require_alive(function.what);
-    if (index == kStepBegin) lane.kept_bytes = 0;
+    const bool begins = index == kStepBegin || index == kRunBegin;
+    if (begins) lane.kept_bytes = 0;
     const uint64_t used_bytes = pack(function, index, arguments);
     lane.touched_bytes = std::max(lane.touched_bytes, used_bytes);
     post(function.lane);
-    if (index == kStepBegin) {
+    if (begins) {
       lane.kept_bytes = used_bytes;
-      lane.posted = true;
+      lane.posted = index;
       return {};
     }
   }
-  lane.posted = false;
+  lane.posted = M40_NONE;
   const Answer answer = wait(function, index == kStepFinish ? finish_spin_us : function.lane == kSteps ? 0 : call_spin_us);
   if (answer.status == M40_OK) unpack(function, arguments);
   if (lane.touched_bytes > kept_room && function.lane != kSteps) forget_room(function.lane);

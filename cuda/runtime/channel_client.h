@@ -37,7 +37,7 @@ struct m40_channel {
     std::mutex mutex;
     uint64_t kept_bytes = 0;    // of its room, for the block of a step that goes on
     uint64_t touched_bytes = 0; // of its room
-    bool posted = false;        // a message that nobody has waited for yet
+    uint32_t posted = M40_NONE;  // the function of a message that nobody has waited for yet
   };
 
   // Memory of m40_host_alloc. index: its name in messages.

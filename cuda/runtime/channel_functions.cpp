@@ -94,6 +94,8 @@ constexpr Function functions[] = {
     ENTRY(m40_step_begin, "a step", kSteps, program, in<uint8_t>(2), number64),
     ENTRY(m40_step_wait, "a step", kSteps, program),
     ENTRY(m40_step_finish, "a step", kSteps, program, out<m40_result>(2), number32),
+    ENTRY(m40_run_begin, "a run", kSteps, program, in<uint8_t>(2), number64, in<uint8_t>(4), number64, out<uint8_t>(6), number64),
+    ENTRY(m40_run_wait, "a run", kSteps, program),
 
     ENTRY(m40_device_count, "the devices", kCalls, out<uint32_t>()),
     ENTRY(m40_get_device_info, "a device", kCalls, number32, out<m40_device_info>()),
@@ -129,7 +131,7 @@ constexpr Function functions[] = {
 
 #undef ENTRY
 
-static_assert(functions[kStepFinish].invoke == &invoke<&m40_step_finish> && functions[kHostAlloc].invoke == &invoke<&m40_host_alloc>,
+static_assert(functions[kRunWait].invoke == &invoke<&m40_run_wait> && functions[kHostAlloc].invoke == &invoke<&m40_host_alloc>,
               "FunctionIndex has the order of the table");
 
 }  // namespace

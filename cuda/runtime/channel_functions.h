@@ -39,7 +39,9 @@ struct Function {
 };
 
 // Those that a channel does something of its own for.
-enum FunctionIndex : uint32_t { kContextDestroy, kArenaDestroy, kProgramDestroy, kHostAlloc, kHostFree, kStepBegin, kStepWait, kStepFinish, n_special };
+enum FunctionIndex : uint32_t {
+  kContextDestroy, kArenaDestroy, kProgramDestroy, kHostAlloc, kHostFree, kStepBegin, kStepWait, kStepFinish, kRunBegin, kRunWait, n_special
+};
 
 uint32_t n_functions();
 const Function& function_at(uint32_t index);

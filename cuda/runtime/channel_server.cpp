@@ -187,6 +187,7 @@ class Server {
     m40_status status = function.invoke(words, &answer->error, &answer->value);
     // What comes next in any case: a message less.
     if (request.function == kStepBegin && status == M40_OK) status = m40_step_wait(reinterpret_cast<m40_program*>(words[0]), &answer->error);
+    if (request.function == kRunBegin && status == M40_OK) status = m40_run_wait(reinterpret_cast<m40_program*>(words[0]), &answer->error);
     if (request.function == kProgramDestroy) handles_.remove(first);
     if (status == M40_OK && made_to != nullptr) *made_to = handles_.add(made_kind, reinterpret_cast<void*>(made), handles_.context_of(first));
     return status;

@@ -70,7 +70,9 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
 
 extern "C" void m40_context_destroy(m40_context* context) {
   // Freeing waits for the device. Where it hangs, all is left to the end of the process.
-  if (context != nullptr && context->settle()) delete context;
+  if (context == nullptr) return;
+  context->end_runs();
+  if (context->settle()) delete context;
 }
 
 // ---- arenas -------------------------------------------------------------------------------------------
@@ -119,6 +121,7 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
 
 extern "C" void m40_arena_destroy(m40_arena* arena) {
   if (arena == nullptr) return;
+  arena->context->end_runs();
   // What still runs may use it.
   if (arena->context->settle()) {
     arena->release();
@@ -144,23 +147,31 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     context->host_memory.reserve(context->host_memory.size() + 1);
     *memory = allocated->data();
     context->host_memory.push_back(std::move(allocated));
+    context->host_areas.add(*memory, n_bytes);
   });
 }
 
 extern "C" void m40_host_free(m40_context* context, void* memory) {
-  if (context == nullptr || memory == nullptr || !context->settle()) return;
+  if (context == nullptr || memory == nullptr) return;
+  context->end_runs();
+  if (!context->settle()) return;
   auto& list = context->host_memory;
   const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
-  if (found != list.end()) list.erase(found);
+  if (found == list.end()) return;
+  context->host_areas.remove(memory);
+  list.erase(found);
 }
 
 void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) {
   context->use();
   check(cudaHostRegister(memory, n_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), "page-locked host memory");
+  context->host_areas.add(memory, n_bytes);
 }
 
 bool m40::unregister_host_memory(m40_context* context, void* memory) {
+  context->end_runs();
   if (!context->settle()) return false;
+  context->host_areas.remove(memory);
   cudaHostUnregister(memory);
   cudaGetLastError();  // so that it is not taken for a launch's
   return true;

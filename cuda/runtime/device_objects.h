@@ -19,7 +19,9 @@
 #include "device_memory.h"
 #include "device_watch.h"
 #include "error.h"
+#include "host_areas.h"
 #include "program.h"
+#include "run.h"
 
 namespace m40::cuda {
 
@@ -38,6 +40,7 @@ struct ProgramPlan {
   uint64_t input;                     // a step's input: see step_input.h
   uint64_t input_bytes;
   uint64_t results;                   // StepResults
+  uint64_t run;                       // a run's RunState: see device_run.cu
   uint64_t counters;                  // Scratch
   uint64_t scratch;
   uint64_t scratch_bytes;
@@ -132,6 +135,8 @@ struct m40_program : m40::ProgramBase {
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
   std::unique_ptr<m40::cuda::StepExecutors> executors;
   std::unique_ptr<m40::cuda::StepProgress> progress;
+  std::unique_ptr<m40::cuda::HostMemory> run_input;  // what a run's RunState is gathered in
+  m40::Run run;                                      // the last: its thread uses the others
 };
 
 struct m40_context final : m40::TensorLookup, m40::TensorArenas {
@@ -157,6 +162,12 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   std::vector<std::unique_ptr<m40_program>> programs;
   std::vector<m40::cuda::Tensor> tensors;
   std::vector<std::unique_ptr<m40::cuda::HostMemory>> host_memory;
+  m40::HostAreas host_areas;  // those, and what was registered
+
+  // What runs use is about to go.
+  void end_runs() {
+    for (const auto& program : programs) program->run.end();
+  }
 };
 
 #endif

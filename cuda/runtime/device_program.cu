@@ -163,7 +163,9 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 }
 
 extern "C" void m40_program_destroy(m40_program* program) {
-  if (program != nullptr && program->context->settle()) m40::drop_program(program);
+  if (program == nullptr) return;
+  program->run.end();
+  if (program->context->settle()) m40::drop_program(program);
 }
 
 extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {

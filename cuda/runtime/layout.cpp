@@ -292,6 +292,36 @@ std::string describe() {
     FIELD(sample);
   }
   {
+    STRUCT(m40_run_header);
+    FIELD(n_steps);
+    FIELD(rows);
+    FIELD(end_tokens);
+    FIELD(n_end_tokens);
+  }
+  {
+    STRUCT(m40_run_row);
+    FIELD(n_tokens);
+    FIELD(first_end_token);
+    FIELD(n_end_tokens);
+  }
+  {
+    STRUCT(m40_ring);
+    FIELD(read);
+    FIELD(stop);
+    FIELD(host_reserved);
+    FIELD(over);
+    FIELD(device_reserved);
+  }
+  {
+    STRUCT(m40_ring_entry);
+    FIELD(number);
+    FIELD(step);
+    FIELD(row);
+    FIELD(status);
+    FIELD(goes_on);
+    FIELD(sample);
+  }
+  {
     STRUCT(m40_channel_argument);
     FIELD(value);
     FIELD(n_bytes);

@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 14;
+export const ABI_VERSION = 15;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -512,6 +512,8 @@ export const STEP_HEADER = new Struct("m40_step_header", {
 export const OutputKind = { sample: 0, logits: 1, hidden: 2 } as const;
 /** M40_OUTPUT_*: how it went. */
 export const OutputStatus = { ok: 0, not_finite: 1, nothing_allowed: 2 } as const;
+/** M40_OUTPUT_ENDED: of a row of a run that ended in a step before. */
+export const OUTPUT_ENDED = 3;
 
 export const OUTPUT = new Struct("m40_output", { row: "u32", kind: "u32" });
 
@@ -553,6 +555,36 @@ export const SAMPLE = new Struct("m40_sample", {
   surprise: "f32",
 });
 
+export const RUN_HEADER = new Struct("m40_run_header", {
+  n_steps: "u32",
+  rows: "u32",
+  end_tokens: "u32",
+  n_end_tokens: "u32",
+});
+
+export const RUN_ROW = new Struct("m40_run_row", {
+  n_tokens: "u32",
+  first_end_token: "u32",
+  n_end_tokens: "u32",
+});
+
+export const RING = new Struct("m40_ring", {
+  read: "u32",
+  stop: "u32",
+  host_reserved: ["u32", 14],
+  over: "u32",
+  device_reserved: ["u32", 15],
+});
+
+export const RING_ENTRY = new Struct("m40_ring_entry", {
+  number: "u32",
+  step: "u32",
+  row: "u32",
+  status: "u32",
+  goes_on: "u32",
+  sample: ["u32", SAMPLE.bytes / 4],
+});
+
 /** What is handed to a function of another process: a number, a handle or an address; bytes there. */
 export const CHANNEL_ARGUMENT = new Struct("m40_channel_argument", {
   value: "u64",
@@ -588,5 +620,9 @@ export const STRUCTS = [
   TOKEN_BIAS,
   SAMPLE,
   RESULT,
+  RUN_HEADER,
+  RUN_ROW,
+  RING,
+  RING_ENTRY,
   CHANNEL_ARGUMENT,
 ];
