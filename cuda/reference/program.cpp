@@ -71,7 +71,7 @@ void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
 void compute_step(m40_program* program) {
   if (program->step_computed) return;
   program->step_under_way = false;  // unless all goes well
-  run_program({*program, program->step, program->context->kernels, program->context->pool});
+  m40::reference::run_program({*program, program->step, program->context->kernels, program->context->pool});
   program->step_computed = true;
   program->step_under_way = true;
 }

@@ -10,6 +10,7 @@
 #include "graphs.h"
 #include "step_executors.h"
 #include "program_api.h"
+#include "run_state.h"
 #include "rope_angles.h"
 #include "step_progress.h"
 #include "uploader.h"
@@ -60,7 +61,7 @@ void open_all_memory(const m40_program& program) {
   for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
   add(plan.heads);
-  for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch}) places.push_back(place);
+  for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
   for (size_t i = 0; i + 1 < places.size(); i++) {
@@ -136,6 +137,7 @@ void place(m40_program& program, const ProgramDescription& description) {
   const m40_limits& limits = *description.limits;
   program.input.reset(new m40::cuda::HostMemory(program.plan.input_bytes));
   program.results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
+  program.run_input.reset(new m40::cuda::HostMemory(m40::cuda::run_state_bytes(limits)));
   fill_memory(program);
 }
 

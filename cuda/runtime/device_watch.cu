@@ -63,6 +63,10 @@ void DeviceWatch::wait(cudaEvent_t event, const char* what) {
   wait_for([event] { return cudaEventQuery(event); }, what, Clock::now());
 }
 
+void DeviceWatch::wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun) {
+  wait_for([&] { return seen() ? cudaSuccess : cudaStreamQuery(stream); }, what, begun);
+}
+
 bool DeviceWatch::is_done(cudaStream_t stream, const char* what, Clock::duration patience) const {
   const Clock::time_point start = Clock::now();
   while (!cuda::is_done(cudaStreamQuery(stream), what)) {

@@ -4,6 +4,7 @@
 #define M40_RUNTIME_DEVICE_WATCH_H
 
 #include <atomic>
+#include <functional>
 
 #include "clock.h"
 #include "cuda_check.h"
@@ -21,6 +22,8 @@ class DeviceWatch {
   // given. Throws Failure, M40_DEVICE_LOST, where the device failed, or hangs.
   void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now());
   void wait(cudaEvent_t event, const char* what);
+  // Waits until `seen` says so, or the stream has nothing to do any more.
+  void wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun);
 
   // Whether it is done, within a time that is short enough to be spent looking.
   bool is_done(cudaStream_t stream, const char* what, Clock::duration patience) const;
