@@ -1,7 +1,10 @@
+import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import type { Calls } from "./calls.ts";
 import type { Records } from "./descriptions.ts";
 import { call, callAsync, callUntilReady } from "./status.ts";
+import { encodeRun, type RunLimits } from "./run_block.ts";
+import { RunRing } from "./run_ring.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
 import type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
 import {
@@ -10,8 +13,10 @@ import {
   OP,
   OpKind,
   OPS,
+  OUTPUT_ENDED,
   OutputStatus as Statuses,
   RESULT,
+  RING_ENTRY,
   SAMPLE,
   type StructOf,
 } from "./structs.ts";
@@ -30,6 +35,20 @@ export interface PartRows {
   readonly handed: readonly Uint8Array<ArrayBuffer>[];
 }
 
+/** Steps of the same sequences that the device computes one after the other without the host. */
+export interface DeviceRun {
+  /**
+   * Resolves when it is over and all that it drew was handed out; rejects where it failed, with what it drew before
+   * handed out as well.
+   */
+  readonly over: Promise<void>;
+  /** Has it begin no more steps. One that the device was given already is computed, and counts. */
+  stop(): void;
+}
+
+/** Told of each step of a run what its outputs gave, in their order; nothing of one whose sequence had ended before. */
+export type TakeRunStep = (outputs: readonly (StepOutput | undefined)[]) => void;
+
 /** A program in device memory, ready to run. One step at a time. */
 export class DeviceProgram {
   private readonly block: StepBlock;
@@ -37,6 +56,8 @@ export class DeviceProgram {
   private readonly sampleOp?: StructOf<typeof OPS["sample"]>;
   private readonly results: Uint8Array<ArrayBuffer>;
   private values = new Float32Array(0);
+  /** Where the tokens of runs go through. */
+  private ring?: RunRing;
 
   constructor(
     private readonly calls: Calls,
@@ -58,6 +79,51 @@ export class DeviceProgram {
    */
   step(sequences: readonly StepSequence[]): Promise<StepResult> {
     return this.calls.inTurn(() => this.runStep(sequences));
+  }
+
+  /**
+   * Has runs from now on.
+   *
+   * @param memory Of the context's {@link Context.hostMemory}, and `ringBytes` for as many tokens as the device may be
+   * ahead of those who take them.
+   */
+  openRuns(memory: Uint8Array<ArrayBuffer>): void {
+    this.ring = new RunRing(memory);
+  }
+
+  /** Whether there are runs of so many sequences. */
+  hasRuns(sequences: number): boolean {
+    return this.ring !== undefined && sequences <= this.ring.entries;
+  }
+
+  /**
+   * Runs the program over decode rows, one a sequence, and then over the tokens that it drew, again and again. Nothing
+   * that is asked of the context meanwhile waits for more than the step that is under way.
+   *
+   * @param sequences Each of one decode row, with a sample as its output. Their pages are those of all steps.
+   * @param steps At most.
+   * @param limits When each sequence ends.
+   * @param take Called for each step, in their order. It must not fail.
+   */
+  run(
+    sequences: readonly StepSequence[],
+    steps: number,
+    limits: readonly RunLimits[],
+    take: TakeRunStep,
+  ): DeviceRun {
+    const { ring } = this;
+    if (ring === undefined) throw new M40Error("internal", "a program without runs was to run");
+    let stops = false;
+    const stop = () => {
+      stops = true;
+      ring.setStop(true);
+    };
+    const work = async () => {
+      ring.setStop(stops);
+      const wanted = this.block.write(sequences);
+      await this.runThrough(ring, encodeRun(steps, limits), wanted, take);
+    };
+    return { over: this.calls.inTurnUntilWanted(work, stop), stop };
   }
 
   /**
@@ -213,7 +279,7 @@ export class DeviceProgram {
   private async runStep(sequences: readonly StepSequence[]): Promise<StepResult> {
     const wanted = this.block.write(sequences);
     if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
-    else await this.run(wanted);
+    else await this.runWhole(wanted);
     return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
   }
 
@@ -234,8 +300,53 @@ export class DeviceProgram {
     } while (!finish());
   }
 
+  /** Runs the block's run. */
+  private async runThrough(
+    ring: RunRing,
+    run: Uint8Array<ArrayBuffer>,
+    wanted: readonly WantedOutput[],
+    take: TakeRunStep,
+  ): Promise<void> {
+    const { symbols } = this.calls;
+    const { bytes, length } = this.block;
+    call((error) =>
+      symbols.m40_run_begin(
+        this.handle,
+        bytes,
+        BigInt(length),
+        run,
+        BigInt(run.length),
+        ring.bytes,
+        BigInt(ring.bytes.length),
+        error,
+      )
+    );
+    try {
+      do {
+        await callAsync((error) => symbols.m40_run_wait(this.handle, error), bytes, run);
+        this.takeSteps(ring, wanted, take);
+      } while (!ring.isOver);
+    } finally {
+      // What it drew before it failed counts.
+      this.takeSteps(ring, wanted, take);
+    }
+  }
+
+  /** Hands out the steps that are whole in the ring. */
+  private takeSteps(ring: RunRing, wanted: readonly WantedOutput[], take: TakeRunStep): void {
+    const view = new DataView(ring.bytes.buffer, ring.bytes.byteOffset, ring.bytes.byteLength);
+    for (;;) {
+      const places = wanted.map((_, i) => ring.find(i));
+      // They become whole in any order.
+      if (places.includes(undefined)) return;
+      const outputs = wanted.map((output, i) => readEntry(view, places[i]!, output));
+      ring.take(wanted.length);
+      take(outputs);
+    }
+  }
+
   /** Runs the block's step, whatever its outputs are. */
-  private async run(wanted: readonly WantedOutput[]): Promise<void> {
+  private async runWhole(wanted: readonly WantedOutput[]): Promise<void> {
     const { symbols } = this.calls;
     const { bytes, length } = this.block;
     const nValues = wanted.reduce((sum, output) => sum + this.valuesOf(output), 0);
@@ -281,6 +392,17 @@ export class DeviceProgram {
       return { status, sample: readSample(view, at + sample.offset, output) };
     });
   }
+}
+
+/** What an entry of a ring says of an output. */
+function readEntry(view: DataView, at: number, wanted: WantedOutput): StepOutput | undefined {
+  const { status: field, sample } = RING_ENTRY.fields;
+  const number = view.getUint32(at + field.offset, true);
+  if (number === OUTPUT_ENDED) return undefined;
+  const status: OutputStatus = STATUS_NAMES[number];
+  return status === "ok"
+    ? { status, sample: readSample(view, at + sample.offset, wanted) }
+    : { status };
 }
 
 function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]> | undefined {

@@ -512,6 +512,8 @@ export const STEP_HEADER = new Struct("m40_step_header", {
 export const OutputKind = { sample: 0, logits: 1, hidden: 2 } as const;
 /** M40_OUTPUT_*: how it went. */
 export const OutputStatus = { ok: 0, not_finite: 1, nothing_allowed: 2 } as const;
+/** M40_MAX_RUN_END_TOKENS. */
+export const MAX_RUN_END_TOKENS = 4096;
 /** M40_OUTPUT_ENDED: of a row of a run that ended in a step before. */
 export const OUTPUT_ENDED = 3;
 
