@@ -53,11 +53,11 @@ void compute(m40_program* program, const RunInput& input) {
   Run& run = program->run;
   const Execution execution = {*program, program->step, program->context->kernels, program->context->pool};
   for (uint32_t i = 0; i < input.n_steps; i++) {
-    if (i > 0 && !run.may_begin(i)) return;
     run_program(execution);
     advance(execution, input, i);
+    // The end of the run is news as well.
+    if (i + 1 == input.n_steps || !run.may_begin(i + 1) || !run.goes_on(i)) return;
     run.notify();
-    if (!run.goes_on(i)) return;
   }
 }
 

@@ -63,9 +63,9 @@ class RunQueue {
   void go_on() {
     program_.context->use();
     for (uint32_t step = 0;; step++) {
-      const bool more = compute(step);
+      // The end of the run is news as well.
+      if (!compute(step) || (!ahead_ && !put_next(step))) return;
       program_.run.notify();
-      if (!more || (!ahead_ && !put_next(step))) return;
     }
   }
 

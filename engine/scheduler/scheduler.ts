@@ -6,10 +6,12 @@ import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
-import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
+import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
+import { runLimits, RunPlanner } from "./run_planner.ts";
+import { RunUnderWay } from "./run_under_way.ts";
 import { States } from "./states.ts";
 import { StepPlanner } from "./step_planner.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
@@ -37,6 +39,8 @@ export class Scheduler {
     guessedTokens: 0,
     certainTokens: 0,
     steps: 0,
+    runs: 0,
+    runSteps: 0,
     preemptions: 0,
     recomputations: 0,
     restedMs: 0,
@@ -48,6 +52,7 @@ export class Scheduler {
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly planner: StepPlanner;
+  private readonly runs: RunPlanner;
   private readonly now: () => number;
   /** How many steps are computed at a time, and the loops that each run one step after the other. */
   private readonly concurrentSteps: number;
@@ -57,6 +62,9 @@ export class Scheduler {
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
+  /** The run that the device has, or is about to get; and whether somebody wants it to be short. */
+  private run?: RunUnderWay;
+  private hurries = false;
   private failure?: M40Error;
   /** How often something has changed that could let somebody take part in a step, and who waits for that. */
   private changes = 0;
@@ -107,6 +115,11 @@ export class Scheduler {
       (sequence, error) => this.end(sequence, error),
       this.now,
     );
+    // Whoever rests does so between two steps, and a state is read and written by slots that each step has of its own.
+    const hasRuns = device.run !== undefined && this.concurrentSteps === 1 &&
+      states === undefined && options.rest === undefined;
+    const runSteps = hasRuns ? options.runSteps ?? 1 : 1;
+    this.runs = new RunPlanner(this.roster, pageManager, runSteps, maxRunning);
     pageManager.onRelease = () => this.notice();
     if (slots) slots.onRelease = () => this.notice();
     disk?.serve({
@@ -166,14 +179,22 @@ export class Scheduler {
     }
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
+    if (this.runs.hasPlaces) this.hurry();
     this.notice();
-    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
+    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.loop(i));
   }
 
   /** Ends a sequence, wherever it is; its listener is told at once. */
   cancel(sequence: Sequence): void {
     this.end(sequence);
+    this.hurry();
     this.notice();
+  }
+
+  /** Somebody else wants the device: it is given no more steps than one before it is free again. */
+  hurry(): void {
+    this.hurries = true;
+    this.run?.stop();
   }
 
   /** Resolves when nothing runs or waits. */
@@ -182,7 +203,7 @@ export class Scheduler {
   }
 
   /** Runs one step after the other, until there is nothing to do. */
-  private async run(loop: number): Promise<void> {
+  private async loop(loop: number): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
     const { withDevice = (work) => work(), rest } = this.options;
@@ -226,7 +247,7 @@ export class Scheduler {
   private async step(seen: { changes: number }): Promise<StepTaken> {
     const deciding = this.decided.then(() => this.begin(seen));
     this.decided = deciding.catch(() => {});
-    const { turns, step } = await deciding;
+    const { turns, step, run } = await deciding;
     if (step === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {
@@ -241,46 +262,58 @@ export class Scheduler {
     } finally {
       this.underWay.delete(step);
       for (const turn of turns) endTurn(turn);
+      if (run !== undefined) this.endRun(run, turns);
       if (this.concurrentSteps > 1) this.notice();
     }
     const end = this.lastResult = this.now();
     const milliseconds = end - step.start;
-    this.outcomes.take(turns, outputs);
-    this.report(turns, milliseconds, step);
+    if (run === undefined) {
+      this.outcomes.take(turns, outputs);
+      this.report(turns, milliseconds, step);
+    }
     return { tookPart: true, time: { milliseconds, end } };
   }
 
   /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
   private async begin(seen: { changes: number }): Promise<StepBegun> {
+    this.hurries = false;
     const scheduled = this.planner.plan();
+    const steps = this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
     // What was given back in deciding that helps nobody.
     seen.changes = this.changes;
     for (const turn of scheduled) beginTurn(turn);
     let turns = scheduled;
     let step: StepUnderWay | undefined;
+    let run: RunUnderWay | undefined;
     try {
       if (!this.moves.isEmpty) turns = await this.movePages(turns);
       const moved = turns;
       const parts = moved.map((turn) => this.partOf(turn));
       turns = moved.filter((_, i) => parts[i] !== undefined);
       if (turns.length === 0) return { turns: moved };
-      step = this.give(turns, parts.filter((part) => part !== undefined));
+      const wanted = parts.filter((part) => part !== undefined);
+      if (steps > 1 && turns.length === scheduled.length) run = this.beginRun(turns);
+      const ask = run
+        ? () => this.giveRun(run!, turns, wanted, steps)
+        : () => this.device.step(wanted);
+      step = this.give(turns, ask);
     } finally {
       const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
     }
     this.deliveries.deliver();
-    return { turns, step };
+    return { turns, step, run };
   }
+
   /** Gives the device a step; whatever is wrong with it, its result says. */
-  private give(turns: readonly Turn[], parts: readonly StepSequence[]): StepUnderWay {
+  private give(turns: readonly Turn[], ask: () => Promise<StepResult>): StepUnderWay {
     const others = [...this.underWay];
     const start = this.now();
     const gapMilliseconds = others.length > 0
       ? undefined
       : this.lastResult && start - this.lastResult;
     const hasPrompts = turns.some(({ draws }) => !draws);
-    const result = (async () => await this.device.step(parts))();
+    const result = (async () => await ask())();
     // It is waited for later.
     result.catch(() => {});
     const besidePrompts = others.some((other) => other.hasPrompts);
@@ -288,6 +321,50 @@ export class Scheduler {
     if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
     this.underWay.add(step);
     return step;
+  }
+
+  /** A run is about to be given to the device. */
+  private beginRun(turns: readonly Turn[]): RunUnderWay {
+    const run = this.run = new RunUnderWay(turns, this.now(), this.lastResult);
+    if (this.hurries) run.stop();
+    return run;
+  }
+
+  /** Gives the device a run; its steps' tokens are taken in as they come. */
+  private async giveRun(
+    run: RunUnderWay,
+    turns: readonly Turn[],
+    parts: readonly StepSequence[],
+    steps: number,
+  ): Promise<StepResult> {
+    this.counts.runs++;
+    const limits = turns.map(({ sequence }) => runLimits(sequence));
+    const given = this.device.run!(parts, steps, limits, (outputs) => {
+      const step = run.next(outputs);
+      this.outcomes.take(step.turns, step.outputs);
+      this.deliveries.deliver();
+      // They are fewer from the next step on.
+      if (run.hasEnded) run.stop();
+      queueMicrotask(() => this.reportRun(run));
+    });
+    run.begins(given);
+    await given.over;
+    return { outputs: [] };
+  }
+
+  /** A run is over, however it ended. */
+  private endRun(run: RunUnderWay, turns: readonly Turn[]): void {
+    this.run = undefined;
+    this.reportRun(run);
+    for (const { sequence } of turns) if (sequence.runs) this.roster.trim(sequence);
+  }
+
+  /** Tells of the steps of a run that have come since the last time. */
+  private reportRun(run: RunUnderWay): void {
+    for (const report of run.takeReports(this.now())) {
+      this.counts.runSteps++;
+      this.tell(report, false);
+    }
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
@@ -322,7 +399,13 @@ export class Scheduler {
       tokens += count + guesses.length;
       if (draws) decodeTokens += count + guesses.length;
     }
-    const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
+    const promptTokens = tokens - decodeTokens;
+    this.tell({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }, besidePrompts);
+  }
+
+  /** Tells of a step. */
+  private tell(report: StepReport, besidePrompts: boolean): void {
+    const { decodeTokens, milliseconds } = report;
     this.counts.steps++;
     // A step that waited for another's prompts says nothing of what its rows take.
     if (report.promptTokens > 0 || !besidePrompts) this.chunks.observe(report);
@@ -331,7 +414,7 @@ export class Scheduler {
     }
     this.options.disk?.observe(report);
     try {
-      this.options.onStep?.({ ...report, gapMilliseconds });
+      this.options.onStep?.(report);
     } catch (error) {
       this.options.onListenerError?.(error);
     }
@@ -367,6 +450,8 @@ interface StepUnderWay {
 interface StepBegun {
   readonly turns: readonly Turn[];
   readonly step?: StepUnderWay;
+  /** The run that it is the first step of, where it is one. */
+  readonly run?: RunUnderWay;
 }
 
 /** A step that is over, if anybody took part in it: how long it took, and when it ended. */

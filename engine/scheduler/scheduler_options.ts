@@ -1,3 +1,5 @@
+import type { DeviceRun, TakeRunStep } from "../device/device_program.ts";
+import type { RunLimits } from "../device/run_block.ts";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import type { DiskPages } from "./disk_pages.ts";
@@ -12,6 +14,13 @@ import type { RowTimes } from "./row_times.ts";
  */
 export interface SchedulerDevice extends PageMover, SlotMover {
   step(sequences: readonly StepSequence[]): Promise<StepResult>;
+  /** Where it can go from step to step by itself: see `DeviceProgram.run`. */
+  run?(
+    sequences: readonly StepSequence[],
+    steps: number,
+    limits: readonly RunLimits[],
+    take: TakeRunStep,
+  ): DeviceRun;
 }
 
 /** Limits of a `Scheduler`, and what it tells to whom. */
@@ -29,6 +38,11 @@ export interface SchedulerOptions {
    * waits for another. Default 1.
    */
   readonly concurrentSteps?: number;
+  /**
+   * Steps that a device which has runs is given at once, at most, where the same sequences decode in all of them; default 1:
+   * each by itself. There are none of several steps at a time, of models with states, nor where the device is to rest.
+   */
+  readonly runSteps?: number;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
   /** The numbers of tokens, rising, that the device computes at a time; default any. */
