@@ -117,6 +117,7 @@ export class Engine {
     const scheduled = this.scheduled = placed.scheduled;
     this.disk = this.createDiskPages(scheduled);
     this.scheduler = this.createScheduler(scheduled);
+    this.lock.onWanted = () => this.scheduler.hurry();
     this.evaluations = new Evaluations(
       this.pageManager,
       (sequences) => scheduled.step(sequences),
@@ -134,6 +135,7 @@ export class Engine {
       stepTokens: plan.limits.n_tokens,
       stepOutputs: plan.limits.n_outputs,
       chunkMs: serving.chunkMs,
+      runSteps: serving.runSteps,
       tileTokens: device.tileTokens,
       // A CPU's steps take as much longer as they have rows more.
       rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),

@@ -50,6 +50,11 @@ export interface EngineOptions {
   /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
   chunkMs?: number;
   /**
+   * Steps that the device is given at once, at most, where the same sequences decode in all of them and nobody comes or
+   * goes: it goes from token to token by itself then; default 32. 1: each step waits for the host.
+   */
+  runSteps?: number;
+  /**
    * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
    * these take on the device, up to 2 GiB. What finds no room there is computed again.
    */
@@ -96,10 +101,14 @@ export interface EngineOptions {
   onObserverError?: (error: unknown) => void;
 }
 
+/** Steps of a run at most, where nothing was said: docs/kernels.md has what other numbers give. */
+export const RUN_STEPS = 32;
+
 /** How a model is served, with what holds where nothing was said. */
 export interface ServingOptions {
   readonly maxQueue: number;
   readonly chunkMs: number;
+  readonly runSteps: number;
   readonly logitsOutputs: number;
   readonly paceLimits: PaceLimits;
   readonly onPace?: (message: string) => void;
@@ -111,6 +120,7 @@ export function servingOptions(options: EngineOptions): ServingOptions {
   return {
     maxQueue: integerOption("max_queue", options.maxQueue ?? 64, 0, 1_000_000),
     chunkMs: integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000),
+    runSteps: integerOption("run_steps", options.runSteps ?? RUN_STEPS, 1, 1024),
     logitsOutputs: integerOption("logits_outputs", options.logitsOutputs ?? 1, 1, 4096),
     paceLimits: {
       maxTemperatureCelsius: options.maxTemperatureCelsius,

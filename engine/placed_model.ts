@@ -1,4 +1,5 @@
 import type { Cache, Context } from "./device/context.ts";
+import { ringBytes } from "./device/run_ring.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { compareBandwidths } from "./device_bandwidth.ts";
@@ -229,7 +230,7 @@ async function assemble(
   shares: readonly Share[],
   { gguf, program }: ModelSource,
   hostCacheBytes: number,
-  { diskCache }: EngineOptions,
+  options: EngineOptions,
 ): Promise<PlacedModel> {
   const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
   const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
@@ -241,6 +242,11 @@ async function assemble(
   );
   const [first] = cards;
   const { kernels: { path: libraryPath }, device } = first;
+  const { runSteps } = servingOptions(options);
+  if (cards.length === 1 && runSteps > 1 && plan.slots === 0) {
+    const bytes = ringBytes(plan.limits.n_sequences * runSteps);
+    first.program.openRuns(first.context.hostMemory(bytes));
+  }
   const parts = stages.map(({ kernels, device, part: { cacheLayers, states } }) => ({
     libraryPath: kernels.path,
     device,
@@ -263,6 +269,6 @@ async function assemble(
     hostMemory: (bytes) => first.context.hostMemory(bytes),
     stepWork: (size) => stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
     hostCacheBytes,
-    pageStore: diskCache && await openDiskCache(diskCache, origin, pageBytes),
+    pageStore: options.diskCache && await openDiskCache(options.diskCache, origin, pageBytes),
   };
 }

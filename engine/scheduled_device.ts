@@ -35,5 +35,8 @@ export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledD
     savePages: (pages, memory) => cache.savePages(pages, memory),
     restorePages: (pages, memory) => cache.restorePages(pages, memory),
     ...slots,
+    ...program.hasRuns && {
+      run: (sequences, steps, limits, take) => program.run(sequences, steps, limits, take),
+    } satisfies Partial<SchedulerDevice>,
   };
 }

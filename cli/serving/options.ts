@@ -111,6 +111,12 @@ export const SERVE_OPTIONS = {
     "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",
     { default: 50 },
   ),
+  "run-steps": option(
+    integer(1, 1024),
+    "Steps at most that the device goes from token to token by itself, while nobody comes or goes; 1: each waits for " +
+      "the host",
+    { default: 32 },
+  ),
   "host-cache": option(
     integer(0, 2 ** 24),
     "MiB of host memory for sequences that give way when the KV cache is full; default: as much as KV cache and " +

@@ -91,9 +91,9 @@ export class DeviceProgram {
     this.ring = new RunRing(memory);
   }
 
-  /** Whether there are runs of so many sequences. */
-  hasRuns(sequences: number): boolean {
-    return this.ring !== undefined && sequences <= this.ring.entries;
+  /** Whether it has runs. */
+  get hasRuns(): boolean {
+    return this.ring !== undefined;
   }
 
   /**

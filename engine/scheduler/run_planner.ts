@@ -1,4 +1,4 @@
-import type { RunLimits } from "../device/run_block.ts";
+import { fitsRun, type RunLimits } from "../device/run_block.ts";
 import type { PageManager } from "./page_manager.ts";
 import type { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
@@ -36,7 +36,9 @@ export class RunPlanner {
     if (this.mostSteps <= 1 || turns.length === 0 || turns.length < running.length) return 1;
     if (waiting.length > 0 && this.hasPlaces) return 1;
     if (!turns.every(isPlain)) return 1;
-    const left = Math.max(...turns.map(({ sequence }) => runLimits(sequence).tokens));
+    const limits = turns.map(({ sequence }) => runLimits(sequence));
+    if (!fitsRun(limits)) return 1;
+    const left = Math.max(...limits.map(({ tokens }) => tokens));
     let steps = Math.min(this.mostSteps, left);
     while (steps > 1 && this.pagesFor(turns, steps) > this.pageManager.freePages) {
       steps = Math.floor(steps / 2);
