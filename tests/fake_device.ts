@@ -5,6 +5,8 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import type { DeviceRun, TakeRunStep } from "../engine/device/device_program.ts";
+import type { RunLimits } from "../engine/device/run_block.ts";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { NONE } from "../engine/device/structs.ts";
@@ -71,6 +73,9 @@ export class FakeDevice implements SchedulerDevice {
   /** Steps of sequences that read one slot and wrote another. */
   otherSlots = 0;
   restoredSlots = 0;
+  /** Runs, and their steps behind the first. */
+  runs = 0;
+  runSteps = 0;
   guesses = 0;
   /** Steps that began while another was under way. */
   besideOthers = 0;
@@ -104,17 +109,56 @@ export class FakeDevice implements SchedulerDevice {
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
     this.check(sequences);
     const { concurrentSteps = 1 } = this.options;
-    if (concurrentSteps === 1) return await this.run(sequences);
+    if (concurrentSteps === 1) return await this.computeStep(sequences);
     assert(this.underWay.length < concurrentSteps, "more steps than it may be given");
     if (this.underWay.length > 0) this.besideOthers++;
     const others = this.underWay.flat();
     for (const { pages } of sequences) if (others.some((one) => one.pages === pages)) this.parts++;
     this.underWay.push(sequences);
     try {
-      return await this.inTurn(() => this.run(sequences));
+      return await this.inTurn(() => this.computeStep(sequences));
     } finally {
       this.underWay = this.underWay.filter((one) => one !== sequences);
     }
+  }
+
+  /**
+   * Steps one after the other, each of the tokens that the one before has drawn. One that it was told to stop after may be
+   * followed by another, as of a device that has it already.
+   */
+  run(
+    sequences: readonly StepSequence[],
+    steps: number,
+    limits: readonly RunLimits[],
+    take: TakeRunStep,
+  ): DeviceRun {
+    let stops = false;
+    const work = async () => {
+      const next = sequences.map((one, i) => ({
+        // As they are now: a device has copied the tables.
+        one: { ...one, pages: one.pages.map((own) => Array.from(own)) } as StepSequence,
+        left: limits[i].tokens,
+        ended: false,
+      }));
+      this.runs++;
+      let ahead = this.delay() % 2;
+      for (let i = 0; i < steps; i++) {
+        if (stops && i > 0 && ahead-- <= 0) return;
+        // Those that have ended are computed as before.
+        this.check(next.map(({ one }) => one));
+        const { outputs } = await this.computeStep(next.map(({ one }) => one), sequences);
+        if (i > 0) this.runSteps++;
+        take(outputs.map((output, s) => next[s].ended ? undefined : output));
+        for (const [s, row] of next.entries()) {
+          const token = outputs[s].sample?.token;
+          if (row.ended) continue;
+          row.ended = token === undefined || --row.left === 0 || limits[s].endTokens.has(token);
+          if (!row.ended) row.one = nextOf(row.one, token!);
+        }
+        if (next.every(({ ended }) => ended)) return;
+      }
+    };
+    return { over: work(), stop: () => stops = true };
   }
 
   /** Does what it is asked in the order of asking, each when the one before it is done. */
@@ -125,12 +169,15 @@ export class FakeDevice implements SchedulerDevice {
     return result;
   }
 
-  private async run(sequences: readonly StepSequence[]): Promise<StepResult> {
+  private async computeStep(
+    sequences: readonly StepSequence[],
+    asked = sequences,
+  ): Promise<StepResult> {
     queueMicrotask(this.during);
     await undefined;
     for (let i = this.delay(); i > 0; i--) await undefined;
     try {
-      this.fault("step", sequences);
+      this.fault("step", asked);
     } catch (error) {
       for (const sequence of sequences) this.spoilPart(sequence);
       throw error;
@@ -413,4 +460,15 @@ export class FakeDevice implements SchedulerDevice {
     const { pageTokens } = this.options;
     return memory.subarray(page * pageTokens, (page + 1) * pageTokens);
   }
+}
+
+/** A sequence's part of the next step of a run, after the token that it drew. */
+function nextOf({ outputs, ...one }: StepSequence, token: number): StepSequence {
+  const [{ row, sampling }] = outputs;
+  return {
+    ...one,
+    tokens: [token],
+    position: one.position + 1,
+    outputs: [{ row, sampling: { ...sampling!, counter: sampling!.counter + 1 } }],
+  };
 }

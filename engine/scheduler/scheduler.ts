@@ -214,6 +214,8 @@ export class Scheduler {
       const seen = { changes: this.changes };
       try {
         if (rest) this.counts.restedMs += await rest(last.milliseconds, this.now() - last.end);
+        // Who asks for the device from now on has it after this step.
+        this.hurries = false;
         const step = await withDevice(() => this.step(seen));
         last = step.time ?? last;
         if (step.tookPart) continue;
@@ -276,7 +278,6 @@ export class Scheduler {
 
   /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
   private async begin(seen: { changes: number }): Promise<StepBegun> {
-    this.hurries = false;
     const scheduled = this.planner.plan();
     const steps = this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
     // What was given back in deciding that helps nobody.
