@@ -5,7 +5,7 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
-import type { DeviceRun, TakeRunStep } from "../engine/device/device_program.ts";
+import type { DeviceRun, TakeRunStep } from "../engine/device/program_runs.ts";
 import type { RunLimits } from "../engine/device/run_block.ts";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";

@@ -3,28 +3,16 @@ import { asBytes } from "./bytes.ts";
 import type { Calls } from "./calls.ts";
 import type { Records } from "./descriptions.ts";
 import { call, callAsync, callUntilReady } from "./status.ts";
-import { encodeRun, type RunLimits } from "./run_block.ts";
+import { type DeviceRun, ProgramRuns, type TakeRunStep } from "./program_runs.ts";
+import { readSample, STATUS_NAMES } from "./read_output.ts";
+import type { RunLimits } from "./run_block.ts";
 import { RunRing } from "./run_ring.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
-import type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
-import {
-  Executors,
-  MAX_TOP_LOGPROBS,
-  OP,
-  OpKind,
-  OPS,
-  OUTPUT_ENDED,
-  OutputStatus as Statuses,
-  RESULT,
-  RING_ENTRY,
-  SAMPLE,
-  type StructOf,
-} from "./structs.ts";
+import type { StepOutput, StepResult } from "./step_result.ts";
+import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 
 /** The names of the executors by their numbers. */
 const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
-/** The names of the statuses by their numbers. */
-const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
 
 /** Bytes of a buffer's value, whatever it is. */
 const VALUE_BYTES = 4;
@@ -35,20 +23,6 @@ export interface PartRows {
   readonly handed: readonly Uint8Array<ArrayBuffer>[];
 }
 
-/** Steps of the same sequences that the device computes one after the other without the host. */
-export interface DeviceRun {
-  /**
-   * Resolves when it is over and all that it drew was handed out; rejects where it failed, with what it drew before
-   * handed out as well.
-   */
-  readonly over: Promise<void>;
-  /** Has it begin no more steps. One that the device was given already is computed, and counts. */
-  stop(): void;
-}
-
-/** Told of each step of a run what its outputs gave, in their order; nothing of one whose sequence had ended before. */
-export type TakeRunStep = (outputs: readonly (StepOutput | undefined)[]) => void;
-
 /** A program in device memory, ready to run. One step at a time. */
 export class DeviceProgram {
   private readonly block: StepBlock;
@@ -56,8 +30,7 @@ export class DeviceProgram {
   private readonly sampleOp?: StructOf<typeof OPS["sample"]>;
   private readonly results: Uint8Array<ArrayBuffer>;
   private values = new Float32Array(0);
-  /** Where the tokens of runs go through. */
-  private ring?: RunRing;
+  private runs?: ProgramRuns;
 
   constructor(
     private readonly calls: Calls,
@@ -88,12 +61,12 @@ export class DeviceProgram {
    * ahead of those who take them.
    */
   openRuns(memory: Uint8Array<ArrayBuffer>): void {
-    this.ring = new RunRing(memory);
+    this.runs = new ProgramRuns(this.calls, this.handle, this.block, new RunRing(memory));
   }
 
   /** Whether it has runs. */
   get hasRuns(): boolean {
-    return this.ring !== undefined;
+    return this.runs !== undefined;
   }
 
   /**
@@ -111,19 +84,10 @@ export class DeviceProgram {
     limits: readonly RunLimits[],
     take: TakeRunStep,
   ): DeviceRun {
-    const { ring } = this;
-    if (ring === undefined) throw new M40Error("internal", "a program without runs was to run");
-    let stops = false;
-    const stop = () => {
-      stops = true;
-      ring.setStop(true);
-    };
-    const work = async () => {
-      ring.setStop(stops);
-      const wanted = this.block.write(sequences);
-      await this.runThrough(ring, encodeRun(steps, limits), wanted, take);
-    };
-    return { over: this.calls.inTurnUntilWanted(work, stop), stop };
+    if (this.runs === undefined) {
+      throw new M40Error("internal", "a program without runs was to run");
+    }
+    return this.runs.run(sequences, steps, limits, take);
   }
 
   /**
@@ -300,51 +264,6 @@ export class DeviceProgram {
     } while (!finish());
   }
 
-  /** Runs the block's run. */
-  private async runThrough(
-    ring: RunRing,
-    run: Uint8Array<ArrayBuffer>,
-    wanted: readonly WantedOutput[],
-    take: TakeRunStep,
-  ): Promise<void> {
-    const { symbols } = this.calls;
-    const { bytes, length } = this.block;
-    call((error) =>
-      symbols.m40_run_begin(
-        this.handle,
-        bytes,
-        BigInt(length),
-        run,
-        BigInt(run.length),
-        ring.bytes,
-        BigInt(ring.bytes.length),
-        error,
-      )
-    );
-    try {
-      do {
-        await callAsync((error) => symbols.m40_run_wait(this.handle, error), bytes, run);
-        this.takeSteps(ring, wanted, take);
-      } while (!ring.isOver);
-    } finally {
-      // What it drew before it failed counts.
-      this.takeSteps(ring, wanted, take);
-    }
-  }
-
-  /** Hands out the steps that are whole in the ring. */
-  private takeSteps(ring: RunRing, wanted: readonly WantedOutput[], take: TakeRunStep): void {
-    const view = new DataView(ring.bytes.buffer, ring.bytes.byteOffset, ring.bytes.byteLength);
-    for (;;) {
-      const places = wanted.map((_, i) => ring.find(i));
-      // They become whole in any order.
-      if (places.includes(undefined)) return;
-      const outputs = wanted.map((output, i) => readEntry(view, places[i]!, output));
-      ring.take(wanted.length);
-      take(outputs);
-    }
-  }
-
   /** Runs the block's step, whatever its outputs are. */
   private async runWhole(wanted: readonly WantedOutput[]): Promise<void> {
     const { symbols } = this.calls;
@@ -394,17 +313,6 @@ export class DeviceProgram {
   }
 }
 
-/** What an entry of a ring says of an output. */
-function readEntry(view: DataView, at: number, wanted: WantedOutput): StepOutput | undefined {
-  const { status: field, sample } = RING_ENTRY.fields;
-  const number = view.getUint32(at + field.offset, true);
-  if (number === OUTPUT_ENDED) return undefined;
-  const status: OutputStatus = STATUS_NAMES[number];
-  return status === "ok"
-    ? { status, sample: readSample(view, at + sample.offset, wanted) }
-    : { status };
-}
-
 function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]> | undefined {
   const view = new DataView(ops.buffer, ops.byteOffset, ops.byteLength);
   for (let at = 0; at < ops.length; at += OP.bytes) {
@@ -413,19 +321,4 @@ function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]
     }
   }
   return undefined;
-}
-
-/** By hand, because it is done for every token of every sequence. */
-function readSample(view: DataView, at: number, wanted: WantedOutput): Sample {
-  const { token, logprob, top_tokens, top_logprobs, surprise } = SAMPLE.fields;
-  const sample = {
-    token: view.getInt32(at + token.offset, true),
-    logprob: view.getFloat32(at + logprob.offset, true),
-    top: Array.from({ length: Math.min(wanted.topLogprobs, MAX_TOP_LOGPROBS) }, (_, i) => ({
-      token: view.getInt32(at + top_tokens.offset + 4 * i, true),
-      logprob: view.getFloat32(at + top_logprobs.offset + 4 * i, true),
-    })),
-  };
-  if (!wanted.surprise) return sample;
-  return { ...sample, surprise: view.getFloat32(at + surprise.offset, true) };
 }

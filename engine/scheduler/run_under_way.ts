@@ -1,4 +1,4 @@
-import type { DeviceRun } from "../device/device_program.ts";
+import type { DeviceRun } from "../device/program_runs.ts";
 import type { StepOutput } from "../device/step_result.ts";
 import type { StepReport } from "./report.ts";
 import type { Turn } from "./turn.ts";
@@ -24,7 +24,7 @@ export class RunUnderWay {
    * @param start When it was given, in milliseconds.
    * @param before When the step before was over, where there was one.
    */
-  constructor(private readonly turns: readonly Turn[], start: number, before?: number) {
+  constructor(readonly turns: readonly Turn[], start: number, before?: number) {
     this.lastAt = start;
     this.gapMilliseconds = before && start - before;
   }

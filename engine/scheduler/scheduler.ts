@@ -10,8 +10,8 @@ import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
-import { runLimits, RunPlanner } from "./run_planner.ts";
-import { RunUnderWay } from "./run_under_way.ts";
+import type { RunUnderWay } from "./run_under_way.ts";
+import { Runs } from "./runs.ts";
 import { States } from "./states.ts";
 import { StepPlanner } from "./step_planner.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
@@ -52,7 +52,7 @@ export class Scheduler {
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly planner: StepPlanner;
-  private readonly runs: RunPlanner;
+  private readonly runs: Runs;
   private readonly now: () => number;
   /** How many steps are computed at a time, and the loops that each run one step after the other. */
   private readonly concurrentSteps: number;
@@ -62,9 +62,6 @@ export class Scheduler {
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
-  /** The run that the device has, or is about to get; and whether somebody wants it to be short. */
-  private run?: RunUnderWay;
-  private hurries = false;
   private failure?: M40Error;
   /** How often something has changed that could let somebody take part in a step, and who waits for that. */
   private changes = 0;
@@ -116,10 +113,18 @@ export class Scheduler {
       this.now,
     );
     // Whoever rests does so between two steps, and a state is read and written by slots that each step has of its own.
-    const hasRuns = device.run !== undefined && this.concurrentSteps === 1 &&
-      states === undefined && options.rest === undefined;
-    const runSteps = hasRuns ? options.runSteps ?? 1 : 1;
-    this.runs = new RunPlanner(this.roster, pageManager, runSteps, maxRunning);
+    const hasRuns = this.concurrentSteps === 1 && states === undefined &&
+      options.rest === undefined;
+    this.runs = new Runs(
+      {
+        ...{ device, pageManager, counts },
+        ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
+        now: this.now,
+        tell: (report) => this.tell(report, false),
+      },
+      hasRuns ? options.runSteps ?? 1 : 1,
+      maxRunning,
+    );
     pageManager.onRelease = () => this.notice();
     if (slots) slots.onRelease = () => this.notice();
     disk?.serve({
@@ -179,22 +184,21 @@ export class Scheduler {
     }
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
-    if (this.runs.hasPlaces) this.hurry();
+    this.runs.arrive();
     this.notice();
-    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.loop(i));
+    this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
   }
 
   /** Ends a sequence, wherever it is; its listener is told at once. */
   cancel(sequence: Sequence): void {
     this.end(sequence);
-    this.hurry();
+    this.runs.hurry();
     this.notice();
   }
 
-  /** Somebody else wants the device: it is given no more steps than one before it is free again. */
+  /** Somebody else wants the device: it is free again after the step that it computes, or the next one. */
   hurry(): void {
-    this.hurries = true;
-    this.run?.stop();
+    this.runs.hurry();
   }
 
   /** Resolves when nothing runs or waits. */
@@ -203,7 +207,7 @@ export class Scheduler {
   }
 
   /** Runs one step after the other, until there is nothing to do. */
-  private async loop(loop: number): Promise<void> {
+  private async run(loop: number): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
     const { withDevice = (work) => work(), rest } = this.options;
@@ -215,7 +219,7 @@ export class Scheduler {
       try {
         if (rest) this.counts.restedMs += await rest(last.milliseconds, this.now() - last.end);
         // Who asks for the device from now on has it after this step.
-        this.hurries = false;
+        this.runs.relax();
         const step = await withDevice(() => this.step(seen));
         last = step.time ?? last;
         if (step.tookPart) continue;
@@ -264,7 +268,7 @@ export class Scheduler {
     } finally {
       this.underWay.delete(step);
       for (const turn of turns) endTurn(turn);
-      if (run !== undefined) this.endRun(run, turns);
+      if (run !== undefined) this.runs.end(run);
       if (this.concurrentSteps > 1) this.notice();
     }
     const end = this.lastResult = this.now();
@@ -293,14 +297,15 @@ export class Scheduler {
       turns = moved.filter((_, i) => parts[i] !== undefined);
       if (turns.length === 0) return { turns: moved };
       const wanted = parts.filter((part) => part !== undefined);
-      if (steps > 1 && turns.length === scheduled.length) run = this.beginRun(turns);
-      const ask = run
-        ? () => this.giveRun(run!, turns, wanted, steps)
-        : () => this.device.step(wanted);
+      if (steps > 1 && turns.length === scheduled.length) {
+        run = this.runs.begin(turns, this.lastResult);
+      }
+      const ask = run ? () => this.runs.give(run!, wanted, steps) : () => this.device.step(wanted);
       step = this.give(turns, ask);
     } finally {
       const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
+      if (steps > 1 && run === undefined) this.runs.trim(scheduled);
     }
     this.deliveries.deliver();
     return { turns, step, run };
@@ -322,50 +327,6 @@ export class Scheduler {
     if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
     this.underWay.add(step);
     return step;
-  }
-
-  /** A run is about to be given to the device. */
-  private beginRun(turns: readonly Turn[]): RunUnderWay {
-    const run = this.run = new RunUnderWay(turns, this.now(), this.lastResult);
-    if (this.hurries) run.stop();
-    return run;
-  }
-
-  /** Gives the device a run; its steps' tokens are taken in as they come. */
-  private async giveRun(
-    run: RunUnderWay,
-    turns: readonly Turn[],
-    parts: readonly StepSequence[],
-    steps: number,
-  ): Promise<StepResult> {
-    this.counts.runs++;
-    const limits = turns.map(({ sequence }) => runLimits(sequence));
-    const given = this.device.run!(parts, steps, limits, (outputs) => {
-      const step = run.next(outputs);
-      this.outcomes.take(step.turns, step.outputs);
-      this.deliveries.deliver();
-      // They are fewer from the next step on.
-      if (run.hasEnded) run.stop();
-      queueMicrotask(() => this.reportRun(run));
-    });
-    run.begins(given);
-    await given.over;
-    return { outputs: [] };
-  }
-
-  /** A run is over, however it ended. */
-  private endRun(run: RunUnderWay, turns: readonly Turn[]): void {
-    this.run = undefined;
-    this.reportRun(run);
-    for (const { sequence } of turns) if (sequence.runs) this.roster.trim(sequence);
-  }
-
-  /** Tells of the steps of a run that have come since the last time. */
-  private reportRun(run: RunUnderWay): void {
-    for (const report of run.takeReports(this.now())) {
-      this.counts.runSteps++;
-      this.tell(report, false);
-    }
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */

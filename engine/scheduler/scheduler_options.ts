@@ -1,4 +1,4 @@
-import type { DeviceRun, TakeRunStep } from "../device/device_program.ts";
+import type { DeviceRun, TakeRunStep } from "../device/program_runs.ts";
 import type { RunLimits } from "../device/run_block.ts";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
