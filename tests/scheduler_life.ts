@@ -54,6 +54,8 @@ export const EVENTS = {
   besideOthers: 0,
   /** Parts of prompts that began while the part before was under way. */
   parts: 0,
+  /** What was begun while another step was under way, on devices with two lanes. */
+  besideLanes: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -127,6 +129,7 @@ function someShape(random: Random): FakeDeviceOptions {
   const slots = random.once(2) ? undefined : 2 + random.below(2 * maxRunning);
   const ofAttention = random.once(2) ? [EVERYTHING] : someGroups(random);
   const groups = slots !== undefined && random.once(4) ? [NO_ATTENTION] : ofAttention;
+  const kind = random.below(3);
   return {
     groups,
     slots,
@@ -136,7 +139,8 @@ function someShape(random: Random): FakeDeviceOptions {
     maxRunning,
     stepTokens: maxRunning + 1 + random.below(24),
     stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
-    concurrentSteps: random.once(3) ? 2 + random.below(2) : undefined,
+    ...(kind === 0 ? { concurrentSteps: 2 + random.below(2) } : {}),
+    ...(kind === 1 ? { decodeTokens: maxRunning + random.below(8) } : {}),
   };
 }
 
@@ -285,13 +289,14 @@ export class Life {
   }
 
   private makeScheduler(): Scheduler {
-    const { maxRunning, stepTokens, stepOutputs, concurrentSteps } = this.shape;
+    const { maxRunning, stepTokens, stepOutputs, concurrentSteps, decodeTokens } = this.shape;
     return new Scheduler(this.device, this.pageManager, {
       maxRunning,
       maxWaiting: 1000,
       stepTokens,
       stepOutputs,
       concurrentSteps,
+      lanes: decodeTokens === undefined ? undefined : { decodeTokens, prefillShare: 0.5 },
       chunkMs: 10,
       rest: this.random.once(4) ? () => Promise.resolve(this.random.below(3)) : undefined,
       rowTimes: this.random.once(2) ? new SomeRows(this.random) : undefined,
@@ -314,8 +319,8 @@ export class Life {
 
   /** Runs a step: beside others, where the device takes several at a time. */
   private withDevice<T>(work: () => Promise<T>): Promise<T> {
-    const { lock } = this;
-    return this.shape.concurrentSteps === undefined ? lock.run(work) : lock.share(work);
+    const { lock, shape: { concurrentSteps, decodeTokens } } = this;
+    return (concurrentSteps ?? decodeTokens) === undefined ? lock.run(work) : lock.share(work);
   }
 
   private happens(odds: number): boolean {
@@ -615,6 +620,7 @@ export class Life {
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens, certainTokens, restedMs } = scheduler.counts;
     const { steps, multiRows, guesses, otherSlots, besideOthers, parts } = this.device;
+    const besideLanes = this.shape.decodeTokens === undefined ? 0 : besideOthers;
     const sums = {
       preemptions,
       recomputations,
@@ -626,6 +632,7 @@ export class Life {
       guesses,
       otherSlots,
       besideOthers,
+      besideLanes,
       parts,
     };
     const withStates = this.shape.slots === undefined ? {} : {

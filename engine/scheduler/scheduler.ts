@@ -4,6 +4,7 @@ import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
+import type { Lane } from "./lane.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
@@ -11,6 +12,7 @@ import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
 import { States } from "./states.ts";
+import { StepHolds } from "./step_holds.ts";
 import { StepPlanner } from "./step_planner.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
 
@@ -25,7 +27,7 @@ const LEAST_CHUNK_TOKENS = 16;
  * in and who gives way. What a step has drawn is delivered while the next one runs.
  *
  * A device of several stages computes several steps at a time: each takes its share of the sequences, none that is in
- * another.
+ * another. One with two lanes ({@link Lane}) computes a step of each at a time.
  */
 export class Scheduler {
   /** Sums since the start. */
@@ -49,8 +51,9 @@ export class Scheduler {
   private readonly chunks: ChunkBudget;
   private readonly planner: StepPlanner;
   private readonly now: () => number;
-  /** How many steps are computed at a time, and the loops that each run one step after the other. */
-  private readonly concurrentSteps: number;
+  /** The lanes that steps are computed in at the same time; undefined: one of those that take whatever there is. */
+  private readonly lanes: readonly (Lane | undefined)[];
+  /** Of each of them what runs one step after the other. */
   private readonly loops: (Promise<void> | undefined)[];
   /** Steps that the device has been given and has not answered. */
   private readonly underWay = new Set<StepUnderWay>();
@@ -96,8 +99,10 @@ export class Scheduler {
       tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
-    this.concurrentSteps = options.concurrentSteps ?? 1;
-    this.loops = new Array(this.concurrentSteps).fill(undefined);
+    this.lanes = options.lanes
+      ? ["decode", "prompts"]
+      : new Array(options.concurrentSteps ?? 1).fill(undefined);
+    this.loops = this.lanes.map(() => undefined);
     this.planner = new StepPlanner(
       this.roster,
       this.chunks,
@@ -193,7 +198,7 @@ export class Scheduler {
       const seen = { changes: this.changes };
       try {
         if (rest) this.counts.restedMs += await rest(last.milliseconds, this.now() - last.end);
-        const step = await withDevice(() => this.step(seen));
+        const step = await withDevice(() => this.step(seen, this.lanes[loop]));
         last = step.time ?? last;
         if (step.tookPart) continue;
       } catch (error) {
@@ -201,7 +206,11 @@ export class Scheduler {
       }
       this.deliveries.deliver();
       if (this.underWay.size === 0) this.lastResult = undefined;
-      if (this.roster.waiting.length + this.underWay.size > 0) await this.change(seen.changes);
+      // Of two lanes, one may be about to begin with those whom the other has left.
+      const { waiting, running } = this.roster;
+      const others = waiting.length + this.underWay.size +
+        (this.options.lanes ? running.length : 0);
+      if (others > 0) await this.change(seen.changes);
     }
     if (this.underWay.size === 0) this.lastResult = undefined;
     this.loops[loop] = undefined;
@@ -223,8 +232,8 @@ export class Scheduler {
    *
    * @param seen Is told after how many changes it was decided.
    */
-  private async step(seen: { changes: number }): Promise<StepTaken> {
-    const deciding = this.decided.then(() => this.begin(seen));
+  private async step(seen: { changes: number }, lane?: Lane): Promise<StepTaken> {
+    const deciding = this.decided.then(() => this.begin(seen, lane));
     this.decided = deciding.catch(() => {});
     const { turns, step } = await deciding;
     if (step === undefined) return { tookPart: turns.length > 0 };
@@ -241,7 +250,8 @@ export class Scheduler {
     } finally {
       this.underWay.delete(step);
       for (const turn of turns) endTurn(turn);
-      if (this.concurrentSteps > 1) this.notice();
+      step.holds?.release();
+      if (this.lanes.length > 1) this.notice();
     }
     const end = this.lastResult = this.now();
     const milliseconds = end - step.start;
@@ -251,8 +261,8 @@ export class Scheduler {
   }
 
   /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
-  private async begin(seen: { changes: number }): Promise<StepBegun> {
-    const scheduled = this.planner.plan();
+  private async begin(seen: { changes: number }, lane?: Lane): Promise<StepBegun> {
+    const scheduled = this.planner.plan(lane);
     // What was given back in deciding that helps nobody.
     seen.changes = this.changes;
     for (const turn of scheduled) beginTurn(turn);
@@ -264,7 +274,7 @@ export class Scheduler {
       const parts = moved.map((turn) => this.partOf(turn));
       turns = moved.filter((_, i) => parts[i] !== undefined);
       if (turns.length === 0) return { turns: moved };
-      step = this.give(turns, parts.filter((part) => part !== undefined));
+      step = this.give(turns, parts.filter((part) => part !== undefined), lane);
     } finally {
       const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
@@ -273,18 +283,24 @@ export class Scheduler {
     return { turns, step };
   }
   /** Gives the device a step; whatever is wrong with it, its result says. */
-  private give(turns: readonly Turn[], parts: readonly StepSequence[]): StepUnderWay {
+  private give(
+    turns: readonly Turn[],
+    parts: readonly StepSequence[],
+    lane?: Lane,
+  ): StepUnderWay {
     const others = [...this.underWay];
     const start = this.now();
     const gapMilliseconds = others.length > 0
       ? undefined
       : this.lastResult && start - this.lastResult;
     const hasPrompts = turns.some(({ draws }) => !draws);
-    const result = (async () => await this.device.step(parts))();
+    const holds = lane && new StepHolds(this.pageManager, turns);
+    const share = this.planner.decodes ? this.options.lanes?.prefillShare ?? 1 : 1;
+    const result = (async () => await this.device.step(parts, lane && { lane, share }))();
     // It is waited for later.
     result.catch(() => {});
     const besidePrompts = others.some((other) => other.hasPrompts);
-    const step = { start, gapMilliseconds, hasPrompts, besidePrompts, result };
+    const step = { start, gapMilliseconds, hasPrompts, besidePrompts, result, holds };
     if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
     this.underWay.add(step);
     return step;
@@ -361,6 +377,8 @@ interface StepUnderWay {
   readonly hasPrompts: boolean;
   besidePrompts: boolean;
   readonly result: Promise<StepResult>;
+  /** What nobody else may have until it is over, where the device has lanes. */
+  readonly holds?: StepHolds;
 }
 
 /** Who was to take part in a step, and the step, where somebody does. */
