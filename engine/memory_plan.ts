@@ -288,7 +288,7 @@ export function planOf(
   };
   const limits: Limits = {
     ...counts,
-    reserved: 0,
+    lane: 0,
     step_bytes: BigInt(stepBytes(counts, contextTokens, cache.n_groups, states.length > 0)),
   };
   const records: Records = {
