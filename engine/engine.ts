@@ -140,6 +140,8 @@ export class Engine {
       ...createHostCache(placed, plan, placed.hostCacheBytes),
       disk: this.disk,
       concurrentSteps: placed.cards.length,
+      lanes: plan.decodeLimits &&
+        { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => told.step(report),

@@ -45,6 +45,8 @@ export interface PlacedCard {
   readonly kernels: KernelLibrary;
   readonly context: Context;
   readonly program: DeviceProgram;
+  /** The same for those who decode, where prompts are computed beside them. */
+  readonly decodeProgram?: DeviceProgram;
   readonly cache: Cache;
   readonly memory: CardMemory;
   /** The model's layers that it has, first and last; absent where it has the whole model. */
@@ -145,7 +147,7 @@ async function planFor(
 ): Promise<{ plan: MemoryPlan; shares: readonly Share[] }> {
   const { gguf, program, shape } = source;
   const { memoryShare = 1, leastContextTokens } = options;
-  const { logitsOutputs } = servingOptions(options);
+  const { logitsOutputs, prefillShare } = servingOptions(options);
   checkRange("memory_share", memoryShare, { min: 0, max: 1, above: true });
   const freeBytes = cards.map(({ info }) =>
     Math.min(info.freeBytes, memoryShare * info.memoryBytes)
@@ -169,7 +171,9 @@ async function planFor(
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
-    const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree });
+    // Where one sequence runs at a time, nobody decodes beside a prompt.
+    const lanes = kind === "gpu" && prefillShare > 0 && parallel > 1;
+    const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }
   const bandwidths = await compareBandwidths(cards);
@@ -255,7 +259,7 @@ async function assemble(
     cards,
     plan,
     scheduled: stages.length === 0
-      ? scheduledDevice(first.program, first.cache)
+      ? scheduledDevice(first.program, first.cache, first.decodeProgram)
       : new StagedDevice(stages),
     pageBytes,
     slotBytes,

@@ -12,7 +12,7 @@ import { BACKEND } from "./device_harness.ts";
 
 /** Where things stand in a channel's memory, in bytes. */
 const AT = { magic: 0, version: 8, headerBytes: 12, serving: 16, toldToEnd: 20, bells: 24 };
-const MAILBOXES = 40;
+const MAILBOXES = 48;
 const MAILBOX = { state: 0, request: 8, answer: 208, bytes: 736 };
 const ARGUMENT_BYTES = 24;
 const ASKED = 1;
@@ -21,11 +21,16 @@ const MAGIC = 0x4c454e4e4148434dn;
 
 const MIB = 2 ** 20;
 /** The lanes, and where the memory of their messages starts. */
-export const LANES = { calls: 0, steps: 1, state: 2 };
-export const ROOMS = [2 ** 16 + MIB + 2 ** 32, 2 ** 16 + MIB, 2 ** 16];
+export const LANES = { calls: 0, steps: 1, state: 2, prompts: 3 };
+export const ROOMS = [
+  2 ** 16 + MIB + 2 ** 32,
+  2 ** 16 + MIB,
+  2 ** 16,
+  2 ** 16 + MIB + 68 * 2 ** 30,
+];
 /** How long the room of calls is. */
 export const CALLS_BYTES = 2 ** 36;
-const CHANNEL_BYTES = ROOMS[LANES.calls] + CALLS_BYTES;
+const CHANNEL_BYTES = ROOMS[LANES.prompts] + 2 ** 32;
 
 const LIBC = {
   memfd_create: { parameters: ["buffer", "u32"], result: "i32" },

@@ -51,7 +51,7 @@ void check_experts(const m40_program& program, const StepResults& results) {
   }
 }
 
-// Puts the program on the context's stream, by launches or as a graph. Decode steps tell what they took where that is not
+// Puts the program on the program's stream, by launches or as a graph. Decode steps tell what they took where that is not
 // known yet.
 void launch_operations(m40_program* program, const StepShape& shape) {
   const bool decodes = shape.n_decode == shape.n_tokens;
@@ -76,11 +76,10 @@ void note_time(m40_program* program) {
   program->executors->took(progress.shape.n_tokens, progress.executor, progress.timer.milliseconds());
 }
 
-// Puts the step's input, the program and the copy of its results on the context's stream. times: to be marked, or nullptr.
+// Puts the step's input, the program and the copy of its results on the program's stream. times: to be marked, or nullptr.
 void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape, OperationTimes* times) {
   m40_step_header header;
   memcpy(&header, block, sizeof(header));
-  const m40_context* context = program->context;
   const m40_limits& limits = program->limits.limits;
   const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
   // parse_step leaves nothing that is larger than the limits.
