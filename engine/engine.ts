@@ -167,7 +167,10 @@ export class Engine {
         fetchStateMemory: hostMemory(slotBytes),
         saveStateMemory: hostMemory(slotBytes),
       }),
-      withDevice: (work) => this.lock.run(work),
+      withDevice: (work) =>
+        plan.decodeLimits
+          ? this.lock.share(() => this.scheduler.betweenDecisions(work))
+          : this.lock.run(work),
       now: () => performance.now(),
     });
   }

@@ -269,7 +269,10 @@ export class Life {
       saveMemory: memory(1),
       fetchStateMemory: new Uint8Array(SLOT_BYTES),
       saveStateMemory: new Uint8Array(SLOT_BYTES),
-      withDevice: (work) => this.lock.run(work),
+      withDevice: (work) =>
+        shape.decodeTokens === undefined
+          ? this.lock.run(work)
+          : this.lock.share(() => this.scheduler.betweenDecisions(work)),
       now: () => 0,
     });
     const { fetches } = disk;

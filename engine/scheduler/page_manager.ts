@@ -158,9 +158,9 @@ export class PageManager {
     if (free.length > 0) this.onRelease?.();
   }
 
-  /** Whether a page may be written to: one holder, no step that reads it, and nobody may come to share it. */
+  /** Whether a page may be written to: one holder, and nobody may come to share it. */
   isWritable(page: number): boolean {
-    return this.references[page] === 1 && !this.published.has(page) && !this.holds.has(page);
+    return this.references[page] === 1 && !this.published.has(page);
   }
 
   /**

@@ -181,6 +181,16 @@ export class Scheduler {
     this.notice();
   }
 
+  /**
+   * Moves pages for others while no step is being decided on. Where the device has two lanes, steps that have begun go on
+   * meanwhile: only pages that are published or free may be moved.
+   */
+  betweenDecisions<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.decided.then(work);
+    this.decided = result.catch(() => {});
+    return result;
+  }
+
   /** Resolves when nothing runs or waits. */
   async idle(): Promise<void> {
     while (this.loops.some((loop) => loop !== undefined)) await Promise.all(this.loops);
@@ -233,9 +243,7 @@ export class Scheduler {
    * @param seen Is told after how many changes it was decided.
    */
   private async step(seen: { changes: number }, lane?: Lane): Promise<StepTaken> {
-    const deciding = this.decided.then(() => this.begin(seen, lane));
-    this.decided = deciding.catch(() => {});
-    const { turns, step } = await deciding;
+    const { turns, step } = await this.betweenDecisions(() => this.begin(seen, lane));
     if (step === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {

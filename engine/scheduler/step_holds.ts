@@ -19,10 +19,10 @@ import { NONE } from "../device/structs.ts";
  *    slot that nobody else has. A page may be copied or saved meanwhile; its rows that are being written are of no meaning
  *    there.
  * 4. What a step reads or writes is not written by others until it is over: its sequence may finish or give way
- *    meanwhile, and its pages and slots then have no owner, but nobody gets them, nor may one who shares them write to
- *    them. That is what a hold is for.
- * 5. Decisions are taken one at a time, each with its moves. So what a decision gives up can be saved by its own moves
- *    before a later one gives it to somebody.
+ *    meanwhile, and its pages and slots then have no owner, but nobody gets them, nor may one who shares such a slot write
+ *    to it. That is what a hold is for.
+ * 5. Decisions are taken one at a time, each with its moves, and so are copies to and from disk between them. So what a
+ *    decision gives up can be saved by its own moves before a later one gives it to somebody.
  */
 export class StepHolds {
   private readonly pages: readonly number[];

@@ -27,6 +27,7 @@ const REVERSED = [
   "reference_attention_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
+  "lanes_test.ts",
   "decode_rows_test.ts",
 ];
 
