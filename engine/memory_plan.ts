@@ -94,6 +94,12 @@ export interface MemoryPlan {
   readonly decodeLimits?: Limits;
 }
 
+/** Whether prompts are computed beside decoding on one device: {@link PlanRequest.lanes}. */
+export function hasLanes(device: DeviceKind, maxRunning: number, prefillShare: number): boolean {
+  // Where one sequence runs at a time, nobody decodes beside a prompt.
+  return device === "gpu" && prefillShare > 0 && maxRunning > 1;
+}
+
 /** @throws {M40Error} "invalid_request" for a context that the model was not trained for, or that is none. */
 export function checkContext(asked: number | undefined, { contextLength }: ModelShape): void {
   if (asked !== undefined && (!Number.isInteger(asked) || asked < 1)) {

@@ -5,7 +5,7 @@ import { compareBandwidths } from "./device_bandwidth.ts";
 import type { PageStore } from "./disk_cache/page_store.ts";
 import { type EngineOptions, integerOption, servingOptions } from "./engine_options.ts";
 import { asM40Error, M40Error } from "./errors.ts";
-import { type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
+import { hasLanes, type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
 import type { ModelSource } from "./model_source.ts";
 import { openDiskCache } from "./open_disk_cache.ts";
 import { closeCards, openCards, type OpenedCard } from "./opened_card.ts";
@@ -171,8 +171,7 @@ async function planFor(
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
-    // Where one sequence runs at a time, nobody decodes beside a prompt.
-    const lanes = kind === "gpu" && prefillShare > 0 && parallel > 1;
+    const lanes = hasLanes(kind, parallel, prefillShare);
     const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }

@@ -130,7 +130,7 @@ export class ChannelCaller {
       header.setUint32(at + 16, area, true);
     });
     header.setUint32(mailbox + MAILBOX.state, ASKED, true);
-    this.ring(lane === LANES.state ? 1 : 0);
+    this.ring(lane === LANES.state ? 1 : lane === LANES.prompts ? 2 : 0);
     const start = performance.now();
     while (header.getUint32(mailbox + MAILBOX.state, true) !== ANSWERED) {
       if (performance.now() - start > 20_000) throw new Error("the server does not answer");
@@ -147,7 +147,7 @@ export class ChannelCaller {
   /** Tells the server to end; what it says at last, "" where all is well. */
   async end(): Promise<string> {
     this.header.setUint32(AT.toldToEnd, 1, true);
-    for (const bell of [0, 1]) this.ring(bell);
+    for (const bell of [0, 1, 2]) this.ring(bell);
     return await this.verdict();
   }
 

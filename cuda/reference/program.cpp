@@ -10,6 +10,7 @@
 #include "../runtime/rope_angles.h"
 #include "execution.h"
 
+using m40::fail;
 using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;

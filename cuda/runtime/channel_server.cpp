@@ -54,11 +54,17 @@ class Watchdog {
 // What ids stand for. Steps in the lane of prompts are looked up while others are made.
 class Handles {
  public:
-  uint64_t add(Handle kind, void* object, uint64_t context) {
+  uint64_t add(Handle kind, void* object, uint64_t context, bool of_prompts) {
     const std::lock_guard<std::mutex> lock(mutex_);
     const uint64_t id = ++last_;
-    handles_[id] = {kind, object, context == 0 ? id : context};
+    handles_[id] = {kind, object, context == 0 ? id : context, of_prompts};
     return id;
+  }
+  // Whether it is a program of M40_LANE_PROMPTS.
+  bool is_of_prompts(uint64_t id) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = handles_.find(id);
+    return found != handles_.end() && found->second.of_prompts;
   }
   // nullptr for 0.
   void* find(Handle kind, uint64_t id) const {
@@ -96,6 +102,7 @@ class Handles {
     Handle kind;
     void* object;
     uint64_t context;  // the id of the one that it belongs to
+    bool of_prompts;
   };
   mutable std::mutex mutex_;
   std::map<uint64_t, Entry> handles_;
@@ -167,6 +174,9 @@ class Server {
       fail(M40_INVALID_ARGUMENT, "%s: a message in lane %u with %u arguments: wanted lane %u and %u", function.name, static_cast<uint32_t>(lane),
            request.n_arguments, static_cast<uint32_t>(function.lane), function.n_parameters);
     }
+    if (lane == kPrompts && !handles_.is_of_prompts(request.arguments[0].value)) {
+      fail(M40_INVALID_ARGUMENT, "%s: handle %llu in the lane of prompts: wanted a program of that lane", function.name, Long{request.arguments[0].value});
+    }
     uint64_t words[max_arguments];
     uint64_t made = 0;
     uint64_t* made_to = nullptr;
@@ -199,7 +209,10 @@ class Server {
     // What comes next in any case: a message less.
     if (request.function == kStepBegin && status == M40_OK) status = m40_step_wait(reinterpret_cast<m40_program*>(words[0]), &answer->error);
     if (request.function == kProgramDestroy) handles_.remove(first);
-    if (status == M40_OK && made_to != nullptr) *made_to = handles_.add(made_kind, reinterpret_cast<void*>(made), handles_.context_of(first));
+    if (status == M40_OK && made_to != nullptr) {
+      const bool of_prompts = request.function == kProgramCreate && reinterpret_cast<const m40_limits*>(words[1])->lane == M40_LANE_PROMPTS;
+      *made_to = handles_.add(made_kind, reinterpret_cast<void*>(made), handles_.context_of(first), of_prompts);
+    }
     return status;
   }
 
