@@ -93,7 +93,7 @@ export class ChannelCaller {
     if (bytes === CHANNEL_BYTES) {
       this.header.setBigUint64(AT.magic, MAGIC, true);
       this.header.setUint32(AT.version, version, true);
-      this.header.setUint32(AT.headerBytes, MAILBOXES + 3 * MAILBOX.bytes, true);
+      this.header.setUint32(AT.headerBytes, MAILBOXES + 4 * MAILBOX.bytes, true);
     }
     const ends = new Int32Array(2);
     symbols.socketpair(1, 1, 0, asBytes(ends));
