@@ -142,6 +142,8 @@ export class Engine {
       ...createHostCache(placed, plan, placed.hostCacheBytes),
       disk: this.disk,
       concurrentSteps: placed.cards.length,
+      lanes: plan.decodeLimits &&
+        { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => told.step(report),
@@ -167,7 +169,10 @@ export class Engine {
         fetchStateMemory: hostMemory(slotBytes),
         saveStateMemory: hostMemory(slotBytes),
       }),
-      withDevice: (work) => this.lock.run(work),
+      withDevice: (work) =>
+        plan.decodeLimits
+          ? this.lock.share(() => this.scheduler.betweenDecisions(work))
+          : this.lock.run(work),
       now: () => performance.now(),
     });
   }

@@ -24,13 +24,13 @@ export class EngineCard {
    * @param sequences Those that decode in one step at most.
    */
   constructor(private readonly placed: PlacedCard, lock: DeviceLock, sequences: number) {
-    const { name, device, memory, layers, kernels, program } = placed;
+    const { name, device, memory, layers, kernels, program, decodeProgram = program } = placed;
     this.name = name;
     this.device = device;
     this.memory = memory;
     this.layers = layers;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
-    this.known = new KnownExecutors(() => lock.share(() => program.executors(sequences)));
+    this.known = new KnownExecutors(() => lock.share(() => decodeProgram.executors(sequences)));
   }
 
   /** How its process ended, where it did without being told to; of several devices with its name. */

@@ -14,6 +14,9 @@ export interface DiskCacheOptions {
   readonly onProblem?: (problem: string) => void;
 }
 
+/** See {@link EngineOptions.prefillShare}. */
+export const DEFAULT_PREFILL_SHARE = 0.5;
+
 /** How a model is loaded. */
 export interface EngineOptions {
   /** "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N". */
@@ -54,6 +57,13 @@ export interface EngineOptions {
    * goes: it goes from token to token by itself then; default 32. 1: each step waits for the host.
    */
   runSteps?: number;
+  /**
+   * GPU only: the share of its multiprocessors' places for thread blocks that a prompt takes while others decode, 0 to 1;
+   * default {@link DEFAULT_PREFILL_SHARE}. Prompts are then computed at the same time as decoding, instead of between it as
+   * `chunkMs` has it, and alone they take all. 0 has chunks. Several cards with a part of the model each have chunks, too.
+   */
+  prefillShare?: number;
+  /**
   /**
    * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
    * these take on the device, up to 2 GiB. What finds no room there is computed again.
@@ -109,6 +119,7 @@ export interface ServingOptions {
   readonly maxQueue: number;
   readonly chunkMs: number;
   readonly runSteps: number;
+  readonly prefillShare: number;
   readonly logitsOutputs: number;
   readonly paceLimits: PaceLimits;
   readonly onPace?: (message: string) => void;
@@ -117,7 +128,10 @@ export interface ServingOptions {
 
 /** @throws {M40Error} "invalid_request" naming the option. */
 export function servingOptions(options: EngineOptions): ServingOptions {
+  const { prefillShare = DEFAULT_PREFILL_SHARE } = options;
+  checkRange("prefill_share", prefillShare, { min: 0, max: 1 });
   return {
+    prefillShare,
     maxQueue: integerOption("max_queue", options.maxQueue ?? 64, 0, 1_000_000),
     chunkMs: integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000),
     runSteps: integerOption("run_steps", options.runSteps ?? RUN_STEPS, 1, 1024),

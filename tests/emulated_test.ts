@@ -25,6 +25,7 @@ const FILES = [
   "shaped_sample_test.ts",
   "decode_test.ts",
   "device_runs_test.ts",
+  "lanes_test.ts",
 ];
 
 /** Gets the names of the kernels that are launched, a line each. */

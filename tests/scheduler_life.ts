@@ -56,6 +56,8 @@ export const EVENTS = {
   parts: 0,
   runs: 0,
   runSteps: 0,
+  /** What was begun while another step was under way, on devices with two lanes. */
+  besideLanes: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -129,6 +131,7 @@ function someShape(random: Random): FakeDeviceOptions {
   const slots = random.once(2) ? undefined : 2 + random.below(2 * maxRunning);
   const ofAttention = random.once(2) ? [EVERYTHING] : someGroups(random);
   const groups = slots !== undefined && random.once(4) ? [NO_ATTENTION] : ofAttention;
+  const kind = random.below(3);
   return {
     groups,
     slots,
@@ -138,7 +141,8 @@ function someShape(random: Random): FakeDeviceOptions {
     maxRunning,
     stepTokens: maxRunning + 1 + random.below(24),
     stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
-    concurrentSteps: random.once(3) ? 2 + random.below(2) : undefined,
+    ...(kind === 0 ? { concurrentSteps: 2 + random.below(2) } : {}),
+    ...(kind === 1 ? { decodeTokens: maxRunning + random.below(8) } : {}),
   };
 }
 
@@ -270,7 +274,10 @@ export class Life {
       saveMemory: memory(1),
       fetchStateMemory: new Uint8Array(SLOT_BYTES),
       saveStateMemory: new Uint8Array(SLOT_BYTES),
-      withDevice: (work) => this.alone(work),
+      withDevice: (work) =>
+        shape.decodeTokens === undefined
+          ? this.alone(work)
+          : this.lock.share(() => this.scheduler.betweenDecisions(work)),
       now: () => 0,
     });
     const { fetches } = disk;
@@ -290,7 +297,7 @@ export class Life {
   }
 
   private makeScheduler(): Scheduler {
-    const { maxRunning, stepTokens, stepOutputs, concurrentSteps } = this.shape;
+    const { maxRunning, stepTokens, stepOutputs, concurrentSteps, decodeTokens } = this.shape;
     return new Scheduler(this.device, this.pageManager, {
       maxRunning,
       maxWaiting: 1000,
@@ -298,6 +305,7 @@ export class Life {
       stepOutputs,
       concurrentSteps,
       runSteps: this.random.once(4) ? 1 : 2 + this.random.below(20),
+      lanes: decodeTokens === undefined ? undefined : { decodeTokens, prefillShare: 0.5 },
       chunkMs: 10,
       rest: this.random.once(4) ? () => Promise.resolve(this.random.below(3)) : undefined,
       rowTimes: this.random.once(2) ? new SomeRows(this.random) : undefined,
@@ -320,8 +328,8 @@ export class Life {
 
   /** Runs a step: beside others, where the device takes several at a time. */
   private withDevice<T>(work: () => Promise<T>): Promise<T> {
-    const { lock } = this;
-    return this.shape.concurrentSteps === undefined ? lock.run(work) : lock.share(work);
+    const { lock, shape: { concurrentSteps, decodeTokens } } = this;
+    return (concurrentSteps ?? decodeTokens) === undefined ? lock.run(work) : lock.share(work);
   }
 
   /** Somebody else uses the device, with nobody beside them. */
@@ -631,6 +639,7 @@ export class Life {
     const { preemptions, recomputations, cachedTokens, certainTokens, restedMs } = scheduler.counts;
     const { steps, multiRows, guesses, otherSlots, besideOthers, parts } = this.device;
     const { runs, runSteps } = this.device;
+    const besideLanes = this.shape.decodeTokens === undefined ? 0 : besideOthers;
     const sums = {
       preemptions,
       recomputations,
@@ -642,6 +651,7 @@ export class Life {
       guesses,
       otherSlots,
       besideOthers,
+      besideLanes,
       parts,
       runs,
       runSteps,

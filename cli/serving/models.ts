@@ -77,6 +77,7 @@ async function load(
     maxQueue: settings.server["max-queue"],
     chunkMs: options["chunk-ms"],
     runSteps: options["run-steps"],
+    prefillShare: options["prefill-share"],
     hostCacheBytes: hostCache && hostCache * 2 ** 20,
     diskCache: diskCacheOf(settings.server),
     deviceProcess: !settings.server["in-process"],

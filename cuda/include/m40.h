@@ -7,7 +7,8 @@
 // Conventions
 // - A function that can fail returns an m40_status, and on failure fills *error; an out parameter is then
 //   left as it was. The library never prints, never exits and lets no C++ exception out.
-// - Nothing is global: a context may be used from one thread at a time, two contexts from two threads.
+// - Nothing is global: a context may be used from one thread at a time, two contexts from two threads. One thing may be done
+//   by a second thread meanwhile: steps of a program of the lane M40_LANE_PROMPTS (m40_step, _begin, _wait and _finish).
 // - Shapes are [rows, columns], tokens first; sizes ending in _bytes are bytes; counts start with n_.
 // - Indices that may be absent are M40_NONE then.
 // - The library copies what it is given and keeps no pointer of the caller's after a call returns, but for the
@@ -607,6 +608,17 @@ typedef struct m40_op {
   };
 } m40_op;
 
+// Which steps of a context follow each other. Two programs of different lanes over the same weights and KV cache may have a
+// step under way each, begun in any order and from two threads: neither waits for the other, and where both have work the
+// device does that of M40_LANE_MAIN first. Nothing orders their reads and writes of pages and slots, nor those of a step in
+// M40_LANE_PROMPTS and of m40_cache_*: what one writes, the other may neither read nor write until it is over, but for
+// copies of pages, which may read rows of a page while others of it are written. No upload may be under way. Only GPUs have
+// M40_LANE_PROMPTS; a CPU's steps would share its processors.
+enum {
+  M40_LANE_MAIN = 0,
+  M40_LANE_PROMPTS = 1,
+};
+
 // The largest step that a program will be asked for.
 typedef struct m40_limits {
   uint32_t n_tokens;
@@ -614,7 +626,7 @@ typedef struct m40_limits {
   uint32_t n_outputs;
   uint32_t n_sequence_pages;  // pages of one sequence in a group; not looked at where there are no layers
   uint32_t n_vocab;
-  uint32_t reserved;
+  uint32_t lane;              // M40_LANE_*
   uint64_t step_bytes;        // of m40_step's input block
 } m40_limits;
 
@@ -668,6 +680,9 @@ typedef struct m40_step_header {
   uint32_t masks;            // -> uint32 [n_masks, ceil(n_vocab / 32)]: bit set: the token is allowed
   uint32_t n_masks;
   uint32_t states;           // -> uint32 [n_sequences, 2]: the slots that states are read from and written to
+  // GPU only: of the thread blocks that fit on the device's multiprocessors, the thousandths that long launches of prompts'
+  // rows may take, so that another lane's find room; 1 to 1000, 0: all of them. No bit depends on it.
+  uint32_t prefill_share;
 } m40_step_header;
 
 enum {

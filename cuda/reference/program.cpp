@@ -10,6 +10,7 @@
 #include "../runtime/rope_angles.h"
 #include "execution.h"
 
+using m40::fail;
 using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;
@@ -97,6 +98,9 @@ void finish_step(m40_program* program, const ResultMemory& memory) {
 // Plans a program's memory and fills it.
 void place(m40_program& program, const ProgramDescription& description) {
   program.plan = plan_program(description, program.context->pool.n_threads());
+  if (description.limits->lane != M40_LANE_MAIN) {
+    fail(M40_UNSUPPORTED, "a program of lane %u: the CPU has lane 0 alone, as steps beside each other would only share its processors", description.limits->lane);
+  }
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
   if (program.limits.n_slots != 0) program.sequence_rows.reserve(std::min(description.limits->n_sequences, description.limits->n_tokens));
   for (size_t i = 0; i < program.ops.size(); i++) {

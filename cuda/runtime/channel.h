@@ -19,10 +19,11 @@ namespace m40::channel {
 
 constexpr uint32_t max_arguments = 8;
 
-// The server has a thread for the first two, which use contexts, and one for the third, which does not.
-enum Lane : uint32_t { kCalls, kSteps, kState, n_lanes };
-constexpr uint32_t n_servers = 2;
-constexpr uint32_t server_of(uint32_t lane) { return lane == kState ? 1 : 0; }
+// The server has a thread for the first two, which use contexts, one for the third, which does not, and one for steps of
+// programs of M40_LANE_PROMPTS.
+enum Lane : uint32_t { kCalls, kSteps, kState, kPrompts, n_lanes };
+constexpr uint32_t n_servers = 3;
+constexpr uint32_t server_of(uint32_t lane) { return lane == kPrompts ? 2 : lane == kState ? 1 : 0; }
 
 enum State : uint32_t { kFree, kAsked, kAnswered, kGone };
 
@@ -87,8 +88,9 @@ constexpr Room rooms[n_lanes] = {
     {header_room + (uint64_t{1} << 20) + (uint64_t{4} << 30), uint64_t{64} << 30},
     {header_room + (uint64_t{1} << 20), uint64_t{4} << 30},
     {header_room, uint64_t{1} << 20},
+    {header_room + (uint64_t{1} << 20) + (uint64_t{68} << 30), uint64_t{4} << 30},
 };
-constexpr uint64_t channel_bytes = rooms[kCalls].offset + rooms[kCalls].n_bytes;
+constexpr uint64_t channel_bytes = rooms[kPrompts].offset + rooms[kPrompts].n_bytes;
 static_assert(sizeof(Header) <= header_room, "the header has its room");
 
 // Whether the condition came true while it was looked at for so long. On a machine with one processor nobody looks.

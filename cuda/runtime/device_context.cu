@@ -24,10 +24,23 @@ HostMemory::~HostMemory() { cudaFreeHost(data_); }
 
 }  // namespace m40::cuda
 
+namespace {
+
+// first: its thread blocks are placed before those of streams that are not, wherever a multiprocessor has room.
+cudaStream_t create_stream(bool first) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a context");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, first ? greatest : least), "a context");
+  return stream;
+}
+
+}  // namespace
+
 m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
     : device(device_index), executor(asked_executor), uploader(new m40::cuda::Uploader(watch)) {
   use();
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a context");
+  stream = create_stream(true);
 }
 
 m40_context::~m40_context() {
@@ -35,8 +48,16 @@ m40_context::~m40_context() {
   uploader.reset();
   arenas.clear();
   host_memory.clear();
-  if (stream != nullptr) cudaStreamDestroy(stream);
+  for (cudaStream_t one : {stream, prompts}) {
+    if (one != nullptr) cudaStreamDestroy(one);
+  }
   cudaGetLastError();
+}
+
+cudaStream_t m40_context::stream_of(uint32_t lane) {
+  if (lane == M40_LANE_MAIN) return stream;
+  if (prompts == nullptr) prompts = create_stream(false);
+  return prompts;
 }
 
 void m40_context::use() const {
@@ -50,6 +71,7 @@ bool m40_context::settle() const {
   try {
     uploader->wait();
     watch.wait(stream, "what was under way");
+    if (prompts != nullptr) watch.wait(prompts, "what was under way");
   } catch (const m40::Failure&) {
     // A device that was lost has nothing under way any more.
   }

@@ -127,6 +127,7 @@ struct m40_program : m40::ProgramBase {
   m40_context* context;
   m40_arena* arena;
   m40_cache* cache;  // nullptr where no operation uses one
+  cudaStream_t stream;  // of its lane
   m40::cuda::ProgramPlan plan;
   uint8_t* memory;
   std::vector<m40::cuda::Fusion> fusions;  // see find_fusions()
@@ -155,7 +156,11 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   uint32_t device;
   uint32_t executor;  // M40_EXECUTOR_*, as asked for
   mutable m40::cuda::DeviceWatch watch;
-  cudaStream_t stream = nullptr;
+  // Of a lane (M40_LANE_*). That of prompts is made when the first program wants it.
+  cudaStream_t stream_of(uint32_t lane);
+
+  cudaStream_t stream = nullptr;   // the main lane's: what is on it is done first
+  cudaStream_t prompts = nullptr;
   std::unique_ptr<m40::cuda::Uploader> uploader;
   std::vector<std::unique_ptr<m40_arena>> arenas;
   std::vector<std::unique_ptr<m40_cache>> caches;

@@ -55,7 +55,7 @@ class RunQueue {
   // The input of the first step, and the step.
   void begin(const void* block, const RunInput& input) {
     write_inputs(block, input);
-    check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), program_.context->stream), "a run");
+    check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), program_.stream), "a run");
     put_step();
   }
 
@@ -80,7 +80,7 @@ class RunQueue {
     if (n_bytes > program_.plan.input_bytes || places.end > run_state_bytes(program_.limits.limits)) {
       fail(M40_INTERNAL, "a run's input is larger than what was planned for it");
     }
-    cudaStream_t stream = program_.context->stream;
+    cudaStream_t stream = program_.stream;
     write_input(step, shape_, header, program_.input->data());
     check(cudaMemcpyAsync(program_.memory + program_.plan.input, program_.input->data(), n_bytes, cudaMemcpyHostToDevice, stream), "a run");
     uint8_t* memory = program_.run_input->data();
@@ -96,7 +96,7 @@ class RunQueue {
 
   void put_step() {
     const Clock::time_point start = Clock::now();
-    cudaStream_t stream = program_.context->stream;
+    cudaStream_t stream = program_.stream;
     StepProgress& progress = *program_.progress;
     if (program_.executors->measures(shape_.n_tokens)) progress.timer.start(stream);
     launch_operations(&program_, shape_);
@@ -127,11 +127,11 @@ class RunQueue {
     const bool late = run.has_step(step);
     if (!measures) put_next(step);
     const Clock::time_point woken = Clock::now();
-    program_.context->watch.wait([&] { return run.has_step(step); }, program_.context->stream, "a run", begun);
+    program_.context->watch.wait([&] { return run.has_step(step); }, program_.stream, "a run", begun);
     if (!run.has_step(step)) explain_silence(step);
     ended_ = Clock::now();
     if (measures) {
-      program_.context->watch.wait(program_.context->stream, "a run", begun);
+      program_.context->watch.wait(program_.stream, "a run", begun);
       note_time(&program_);
     } else if (late) {
       forecast.woke_late(shape_);
@@ -147,9 +147,9 @@ class RunQueue {
   [[noreturn]] void explain_silence(uint32_t step) const {
     const m40_context* context = program_.context;
     check(cudaMemcpyAsync(program_.results->data(), program_.memory + program_.plan.results, sizeof(StepResults), cudaMemcpyDeviceToHost,
-                          context->stream),
+                          program_.stream),
           "a run");
-    context->watch.wait(context->stream, "a run");
+    context->watch.wait(program_.stream, "a run");
     check_fixed_results(program_);
     fail(M40_INTERNAL, "step %u of a run is done and has put nothing into the ring", step);
   }
@@ -163,6 +163,15 @@ class RunQueue {
   Clock::duration put_time_ = {};   // what it takes to put a step on the stream
 };
 
+// What has been put on the stream still writes to the ring. A device that was lost or hangs has that said by who asks it
+// next.
+void settle(const m40_program* program) {
+  try {
+    program->context->watch.wait(program->stream, "a run");
+  } catch (const Failure&) {
+  }
+}
+
 void begin_run(m40_program* program, const void* block, const Step& step, const RunInput& input, void* ring) {
   const m40_context* context = program->context;
   context->use();
@@ -172,17 +181,16 @@ void begin_run(m40_program* program, const void* block, const Step& step, const 
   const std::shared_ptr<RunQueue> queue(new RunQueue(program, input, ring));
   try {
     queue->begin(block, input);
-    program->run.start([queue, context] {
+    program->run.start([queue, program] {
       try {
         queue->go_on();
       } catch (...) {
-        // What has been put on the stream still writes to the ring.
-        context->settle();
+        settle(program);
         throw;
       }
     });
   } catch (...) {
-    context->settle();
+    settle(program);
     throw;
   }
   program->run_under_way = true;

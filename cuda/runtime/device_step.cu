@@ -32,11 +32,15 @@ namespace {
 // How long the thread that serves may look for a step's end; it was woken shortly before.
 constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
-// Puts the step's input, the program and the copy of its results on the context's stream. times: to be marked, or nullptr.
+// A step that leaves a part of the device to others may take as much longer.
+Clock::duration patience(const m40_program* program) {
+  return m40::cuda::longest_work * m40::cuda::all_places / program->progress->shape.prefill_share;
+}
+
+// Puts the step's input, the program and the copy of its results on the program's stream. times: to be marked, or nullptr.
 void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape, OperationTimes* times) {
   m40_step_header header;
   memcpy(&header, block, sizeof(header));
-  const m40_context* context = program->context;
   const m40_limits& limits = program->limits.limits;
   const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
   // parse_step leaves nothing that is larger than the limits.
@@ -47,10 +51,10 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   StepProgress& progress = *program->progress;
   progress.measures = false;
   const bool decodes = shape.n_decode == shape.n_tokens;
-  if (decodes && program->executors->measures(shape.n_tokens)) progress.timer.start(context->stream);
-  check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
+  if (decodes && program->executors->measures(shape.n_tokens)) progress.timer.start(program->stream);
+  check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, program->stream), "a step");
   const bool experts = m40::cuda::has_experts(*program);
-  if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
+  if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
   if (times != nullptr) {
     m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
     times->mark(program->ops.size());
@@ -61,9 +65,17 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   const bool sampled = program->limits.samples && step.n_outputs != 0;
   if (experts || sampled) {
     const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
-    check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
+    check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, program->stream), "a step");
   }
-  if (progress.measures) progress.timer.stop(context->stream);
+  if (progress.measures) progress.timer.stop(program->stream);
+}
+
+// Waits for what is on the program's stream. A device that was lost or hangs has that said by who asks it next.
+void settle(const m40_program* program) {
+  try {
+    program->context->watch.wait(program->stream, "a step", Clock::now(), patience(program));
+  } catch (const m40::Failure&) {
+  }
 }
 
 void begin_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
@@ -77,7 +89,7 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
     launch_step(program, block, step, progress.shape, times);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
-    context->settle();
+    settle(program);
     throw;
   }
   progress.woken = false;
@@ -86,7 +98,7 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
 }
 
 void wait_for_step(const m40_program* program) {
-  program->context->watch.wait(program->context->stream, "a step", program->progress->begun);
+  program->context->watch.wait(program->stream, "a step", program->progress->begun, patience(program));
 }
 
 // Whether the step is done, or so near its end that it is worth looking until then.
@@ -94,11 +106,11 @@ bool ends_soon(const m40_program* program) {
   const m40_context* context = program->context;
   StepProgress& progress = *program->progress;
   const Clock::time_point start = Clock::now();
-  if (context->watch.is_done(context->stream, "a step", Clock::duration::zero())) {
+  if (context->watch.is_done(program->stream, "a step", Clock::duration::zero())) {
     if (!progress.timed) progress.forecast.woke_late(progress.shape);
     return true;
   }
-  if (!context->watch.is_done(context->stream, "a step", finish_patience)) return false;
+  if (!context->watch.is_done(program->stream, "a step", finish_patience)) return false;
   progress.forecast.woke_in_time(progress.shape, progress.begun, Clock::now() - start);
   return true;
 }
@@ -113,9 +125,9 @@ void read_values(const m40_program* program, const m40_op_sample& sample, float*
     const uint64_t stride = uint64_t{program->buffers[buffer].columns} * sizeof(float);
     const uint64_t width = m40::output_values(sample, kind) * sizeof(float);
     const uint8_t* from = program->memory + program->plan.buffers[buffer] + first * stride;
-    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, context->stream), "a step's values");
+    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, program->stream), "a step's values");
   });
-  context->watch.wait(context->stream, "a step's values");
+  context->watch.wait(program->stream, "a step's values");
 }
 
 // The results of a step that is done.

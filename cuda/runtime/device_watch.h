@@ -20,7 +20,8 @@ class DeviceWatch {
  public:
   // Waits until what was given to the stream, or what stands before the event, is done. begun: when the last of it was
   // given. Throws Failure, M40_DEVICE_LOST, where the device failed, or hangs.
-  void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now());
+  // longest: that it may take.
+  void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now(), Clock::duration longest = longest_work);
   void wait(cudaEvent_t event, const char* what);
   // Waits until `seen` says so, or the stream has nothing to do any more.
   void wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun);
@@ -36,7 +37,7 @@ class DeviceWatch {
 
  private:
   template <class Query>
-  void wait_for(const Query& query, const char* what, Clock::time_point begun);
+  void wait_for(const Query& query, const char* what, Clock::time_point begun, Clock::duration longest);
 
   std::atomic<bool> hangs_{false};
 };

@@ -211,7 +211,7 @@ std::string describe() {
     FIELD(n_outputs);
     FIELD(n_sequence_pages);
     FIELD(n_vocab);
-    FIELD(reserved);
+    FIELD(lane);
     FIELD(step_bytes);
   }
   {
@@ -234,6 +234,7 @@ std::string describe() {
     FIELD(masks);
     FIELD(n_masks);
     FIELD(states);
+    FIELD(prefill_share);
   }
   {
     STRUCT(m40_output);

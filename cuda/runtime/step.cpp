@@ -12,6 +12,8 @@ namespace m40 {
 
 namespace {
 
+constexpr uint32_t all_places = 1000;  // thousandths
+
 constexpr uint64_t words_of_bits(uint64_t n) { return (n + 31) / 32; }
 
 uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
@@ -44,6 +46,7 @@ class StepParser {
     step.n_outputs = header_.n_outputs;
     step.n_decode = header_.n_decode;
     step.page_stride = header_.page_stride;
+    step.prefill_share = header_.prefill_share == 0 ? all_places : header_.prefill_share;
     step.tokens = array<int32_t>("tokens", header_.tokens, header_.n_tokens);
     step.positions = array<uint32_t>("positions", header_.positions, header_.n_tokens);
     step.sequences = array<uint32_t>("sequences", header_.sequences, header_.n_tokens);
@@ -84,6 +87,9 @@ class StepParser {
     at_most("outputs", header_.n_outputs, limits_.limits.n_outputs);
     if (header_.n_decode > header_.n_tokens) {
       fail(M40_INVALID_ARGUMENT, "%u decoded tokens in a step of %u tokens", header_.n_decode, header_.n_tokens);
+    }
+    if (header_.prefill_share > all_places) {
+      fail(M40_INVALID_ARGUMENT, "prefill_share is %u: wanted at most %u, in thousandths", header_.prefill_share, all_places);
     }
     if (header_.n_tokens == 0) fail(M40_INVALID_ARGUMENT, "a step of 0 tokens: wanted at least 1");
   }

@@ -66,6 +66,7 @@ struct Step {
   uint32_t mask_words;
   bool hidden;                       // an output is a hidden state
   bool shaped;                       // one is a shaped draw (sample_weights.h)
+  uint32_t prefill_share;            // 1 to 1000
 
   // A sequence's pages in a group of the cache.
   const uint32_t* pages_of(uint32_t sequence, uint32_t group) const {

@@ -1,4 +1,4 @@
-// A step's program on the device's stream, by whatever runs such steps, and what is known when it is done.
+// A step's program on its stream, by whatever runs such steps, and what is known when it is done.
 #ifndef M40_RUNTIME_STEP_LAUNCH_H
 #define M40_RUNTIME_STEP_LAUNCH_H
 
@@ -7,7 +7,7 @@
 
 namespace m40::cuda {
 
-// Puts the program on the context's stream, by launches or as a graph. Decode steps tell what they took where that is not
+// Puts the program on its stream, by launches or as a graph. Decode steps tell what they took where that is not
 // known yet: program->progress says whether this one does.
 void launch_operations(m40_program* program, const StepShape& shape);
 

@@ -46,12 +46,13 @@ export class DeviceProgram {
    * Runs the program over a ragged batch.
    *
    * @param sequences The tokens of each sequence, and what is wanted of which of them.
+   * @param prefillShare The share of the device that rows of prompts may take, above 0 to 1.
    * @returns What each output gave, and how it went; nothing where the program has no sample operation.
    * @throws {M40Error} "device" where the device failed, "internal" where the batch is not one that the
    * program can take.
    */
-  step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    return this.calls.inTurn(() => this.runStep(sequences));
+  step(sequences: readonly StepSequence[], prefillShare?: number): Promise<StepResult> {
+    return this.calls.inTurn(() => this.runStep(sequences, prefillShare));
   }
 
   /**
@@ -240,8 +241,11 @@ export class DeviceProgram {
     return times;
   }
 
-  private async runStep(sequences: readonly StepSequence[]): Promise<StepResult> {
-    const wanted = this.block.write(sequences);
+  private async runStep(
+    sequences: readonly StepSequence[],
+    prefillShare?: number,
+  ): Promise<StepResult> {
+    const wanted = this.block.write(sequences, prefillShare);
     if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
     else await this.runWhole(wanted);
     return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };

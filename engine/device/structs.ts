@@ -477,13 +477,16 @@ export const OPS = {
 /** An operation record: its kind, then a payload of up to 120 bytes. */
 export const OP = new Struct("m40_op", { kind: "u32", flags: "u32", payload: ["u32", 30] });
 
+/** M40_LANE_*: which steps of a context follow each other. */
+export const Lanes = { main: 0, prompts: 1 } as const;
+
 export const LIMITS = new Struct("m40_limits", {
   n_tokens: "u32",
   n_sequences: "u32",
   n_outputs: "u32",
   n_sequence_pages: "u32",
   n_vocab: "u32",
-  reserved: "u32",
+  lane: "u32",
   step_bytes: "u64",
 });
 
@@ -506,6 +509,7 @@ export const STEP_HEADER = new Struct("m40_step_header", {
   masks: "u32",
   n_masks: "u32",
   states: "u32",
+  prefill_share: "u32",
 });
 
 /** M40_OUTPUT_*: what an output is asked for. */

@@ -97,7 +97,7 @@ export class Runner {
       n_outputs: tokens,
       n_sequence_pages: cache === undefined || cache.desc.n_layers === 0 ? 0 : 16,
       n_vocab: 32,
-      reserved: 0,
+      lane: 0,
       ...limits,
     };
     const identity = Uint32Array.from({ length: this.tensors }, (_, i) => i);
