@@ -2,13 +2,15 @@
  * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode,
  * beside what the device gives for a batch of N at the same depth without server and scheduler. With --replicas each of the
  * devices of a list has the model, and what they give alone is that of a batch of its share, times their number.
- * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process] [--replicas]`;
- * with `--step-ms 15` steps compute nothing and take as long as a GPU's of that speed do, several at the same time too.
+ * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--run-steps 32]
+ * [--device-process] [--replicas]`; with `--step-ms 15` steps compute nothing and take as long as a GPU's of that speed do,
+ * several at the same time too.
  *
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
+import { RUN_STEPS } from "../engine/engine_options.ts";
 import { benchmark, Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
 import { paceDevice } from "./paced_device.ts";
@@ -59,9 +61,9 @@ async function throughput(n: number, one: (seed: number) => Promise<number[]>): 
 
 async function measure(): Promise<void> {
   const args = parseArgs(Deno.args, {
-    string: ["device", "clients", "tokens", "step-ms"],
+    string: ["device", "clients", "tokens", "run-steps", "step-ms"],
     boolean: ["device-process", "replicas"],
-    default: { device: "auto", clients: "8,32", tokens: "256" },
+    default: { device: "auto", clients: "8,32", tokens: "256", "run-steps": String(RUN_STEPS) },
   });
   const clients = String(args.clients).split(",").map(Number);
   const tokens = Number(args.tokens);
@@ -72,6 +74,7 @@ async function measure(): Promise<void> {
     device: args.device,
     deviceProcess: args["device-process"],
     replicas: args.replicas,
+    runSteps: Number(args["run-steps"]),
     parallel: Math.max(...clients),
     contextTokens: Math.max(512, tokens + 64),
   });
@@ -90,6 +93,7 @@ async function measure(): Promise<void> {
   for (const n of clients) {
     const share = Math.ceil(n / replicas);
     const gaps: number[] = [];
+    const before = engine.status();
     engine.observer = {
       ...engine.observer,
       step: ({ gapMilliseconds, decodeTokens }) => {
@@ -123,13 +127,15 @@ async function measure(): Promise<void> {
     };
     for await (const measured of benchmark(engine, plan)) {
       const alone = replicas * measured.tokens / Math.min(...measured.milliseconds) * 1000;
+      const { runs, runSteps } = engine.status();
+      const length = (runSteps - before.runSteps) / Math.max(1, runs - before.runs);
       const gap = gaps.toSorted((a, b) => a - b)[gaps.length >> 1];
       console.log(
         `${n} clients: ${served.toFixed(1)} tokens/s served, ${alone.toFixed(1)} by the device${
           replicas > 1 ? `s, ${replicas} of ${share} each,` : ""
         } ` +
           `alone: ${(100 * served / alone).toFixed(1)}%; median gap between steps ` +
-          `${gap?.toFixed(3)} ms`,
+          `${gap?.toFixed(3)} ms; ${runs - before.runs} runs of ${length.toFixed(1)} steps`,
       );
     }
   }

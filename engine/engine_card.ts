@@ -32,14 +32,14 @@ export class EngineCard {
     sequences: number,
     { name, isOneOfSeveral }: Pick<EngineCard, "name" | "isOneOfSeveral">,
   ) {
-    const { device, memory, layers, kernels, program } = placed;
+    const { device, memory, layers, kernels, program, decodeProgram = program } = placed;
     this.name = name;
     this.isOneOfSeveral = isOneOfSeveral;
     this.device = device;
     this.memory = memory;
     this.layers = layers;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
-    this.known = new KnownExecutors(() => lock.share(() => program.executors(sequences)));
+    this.known = new KnownExecutors(() => lock.share(() => decodeProgram.executors(sequences)));
   }
 
   /** How its process ended, where it did without being told to; of several devices with its name. */

@@ -9,8 +9,19 @@ export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 /**
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
  * pages only count tokens and name their beginnings: on the device there are none.
+ *
+ * @param decodeProgram What steps of the lane "decode" are computed by, where there are two; all others by `program`.
  */
-export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledDevice {
+export function scheduledDevice(
+  program: DeviceProgram,
+  cache: Cache,
+  decodeProgram?: DeviceProgram,
+): ProfiledDevice {
+  const step: SchedulerDevice["step"] = (sequences, place) =>
+    decodeProgram && place?.lane === "decode"
+      ? decodeProgram.step(sequences)
+      : program.step(sequences, place?.share);
+  const decoding = decodeProgram ?? program;
   const slots: Pick<SchedulerDevice, "saveSlots" | "restoreSlots"> = {
     saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
     restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
@@ -20,7 +31,7 @@ export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledD
     const withoutPages = (sequences: readonly StepSequence[]) =>
       sequences.map((one) => ({ ...one, pages: [] }));
     return {
-      step: (sequences) => program.step(withoutPages(sequences)),
+      step: (sequences, place) => step(withoutPages(sequences), place),
       profile: (sequences) => program.profile(withoutPages(sequences)),
       copyPages: nothing,
       savePages: nothing,
@@ -29,11 +40,14 @@ export function scheduledDevice(program: DeviceProgram, cache: Cache): ProfiledD
     };
   }
   return {
-    step: (sequences) => program.step(sequences),
+    step,
     profile: (sequences) => program.profile(sequences),
     copyPages: (from, to) => cache.copyPages(from, to),
     savePages: (pages, memory) => cache.savePages(pages, memory),
     restorePages: (pages, memory) => cache.restorePages(pages, memory),
     ...slots,
+    ...decoding.hasRuns && {
+      run: (sequences, steps, limits, take) => decoding.run(sequences, steps, limits, take),
+    } satisfies Partial<SchedulerDevice>,
   };
 }

@@ -81,6 +81,8 @@ async function load(
     onReplica: (message) => standardError.say(`${printable(message)}\n`),
     maxQueue: settings.server["max-queue"],
     chunkMs: options["chunk-ms"],
+    runSteps: options["run-steps"],
+    prefillShare: options["prefill-share"],
     hostCacheBytes: hostCache && hostCache * 2 ** 20,
     diskCache: diskCacheOf(settings.server),
     deviceProcess: !settings.server["in-process"],

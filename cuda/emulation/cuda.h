@@ -133,7 +133,7 @@ T shfl_xor(Site site, unsigned mask, T value, int lane_mask, int width = 32) {
 
 inline void __threadfence() {}
 inline void __threadfence_block() {}
-inline void __threadfence_system() {}
+inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // ---- atomic operations: one thread runs at a time ----------------------------------------------------------------
 

@@ -6,11 +6,11 @@
 #include "../ops/ops.h"
 #include "device_objects.h"
 #include "executor.h"
-#include "graphs.h"
 #include "operation_times.h"
 #include "results.h"
 #include "step_executors.h"
 #include "step_input.h"
+#include "step_launch.h"
 #include "step_progress.h"
 #include "uploader.h"
 
@@ -22,7 +22,6 @@ using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
 using m40::cuda::OperationTimes;
-using m40::cuda::ProgramGraphs;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
@@ -33,49 +32,15 @@ namespace {
 // How long the thread that serves may look for a step's end; it was woken shortly before.
 constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
-bool has_experts(const m40_program& program) {
-  return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
+// A step that leaves a part of the device to others may take as much longer.
+Clock::duration patience(const m40_program* program) {
+  return m40::cuda::longest_work * m40::cuda::all_places / program->progress->shape.prefill_share;
 }
 
-void check_experts(const m40_program& program, const StepResults& results) {
-  if (results.expert_fault_token == 0) return;
-  for (const m40_op& op : program.ops) {
-    if (op.kind != M40_OP_EXPERT_MATMUL) continue;
-    fail(M40_INVALID_ARGUMENT, "expert_matmul: token %u of the step goes to expert %u: wanted one below %u", results.expert_fault_token - 1,
-         results.expert_fault, op.expert_matmul.n_experts + op.expert_matmul.n_shared);
-  }
-}
-
-// Puts the program on the context's stream, by launches or as a graph. Decode steps tell what they took where that is not
-// known yet.
-void launch_operations(m40_program* program, const StepShape& shape) {
-  const bool decodes = shape.n_decode == shape.n_tokens;
-  StepProgress& progress = *program->progress;
-  auto use = ProgramGraphs::Use::kNone;
-  if (decodes && program->executors->next(shape.n_tokens) == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
-  if (!program->graphs->usable()) program->executors->have_no_graphs();
-  if (use == ProgramGraphs::Use::kNone) {
-    m40::cuda::launch_program(*program, shape);
-    m40::cuda::check_launches("a step");
-  }
-  progress.executor = use == ProgramGraphs::Use::kNone ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
-  // The device waits while a graph is made.
-  progress.measures = decodes && use != ProgramGraphs::Use::kCaptured && program->executors->measures(shape.n_tokens);
-}
-
-// A step is done: notes what it took.
-void note_time(m40_program* program) {
-  StepProgress& progress = *program->progress;
-  if (!progress.measures) return;
-  progress.measures = false;
-  program->executors->took(progress.shape.n_tokens, progress.executor, progress.timer.milliseconds());
-}
-
-// Puts the step's input, the program and the copy of its results on the context's stream. times: to be marked, or nullptr.
+// Puts the step's input, the program and the copy of its results on the program's stream. times: to be marked, or nullptr.
 void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape, OperationTimes* times) {
   m40_step_header header;
   memcpy(&header, block, sizeof(header));
-  const m40_context* context = program->context;
   const m40_limits& limits = program->limits.limits;
   const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
   // parse_step leaves nothing that is larger than the limits.
@@ -86,23 +51,31 @@ void launch_step(m40_program* program, const void* block, const Step& step, cons
   StepProgress& progress = *program->progress;
   progress.measures = false;
   const bool decodes = shape.n_decode == shape.n_tokens;
-  if (decodes && program->executors->measures(shape.n_tokens)) progress.timer.start(context->stream);
-  check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
-  const bool experts = has_experts(*program);
-  if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
+  if (decodes && program->executors->measures(shape.n_tokens)) progress.timer.start(program->stream);
+  check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, program->stream), "a step");
+  const bool experts = m40::cuda::has_experts(*program);
+  if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
   if (times != nullptr) {
     m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
     times->mark(program->ops.size());
     m40::cuda::check_launches("a step");
   } else {
-    launch_operations(program, shape);
+    m40::cuda::launch_operations(program, shape);
   }
   const bool sampled = program->limits.samples && step.n_outputs != 0;
   if (experts || sampled) {
     const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
-    check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
+    check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, program->stream), "a step");
   }
-  if (progress.measures) progress.timer.stop(context->stream);
+  if (progress.measures) progress.timer.stop(program->stream);
+}
+
+// Waits for what is on the program's stream. A device that was lost or hangs has that said by who asks it next.
+void settle(const m40_program* program) {
+  try {
+    program->context->watch.wait(program->stream, "a step", Clock::now(), patience(program));
+  } catch (const m40::Failure&) {
+  }
 }
 
 void begin_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
@@ -116,7 +89,7 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
     launch_step(program, block, step, progress.shape, times);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
-    context->settle();
+    settle(program);
     throw;
   }
   progress.woken = false;
@@ -125,7 +98,7 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
 }
 
 void wait_for_step(const m40_program* program) {
-  program->context->watch.wait(program->context->stream, "a step", program->progress->begun);
+  program->context->watch.wait(program->stream, "a step", program->progress->begun, patience(program));
 }
 
 // Whether the step is done, or so near its end that it is worth looking until then.
@@ -133,11 +106,11 @@ bool ends_soon(const m40_program* program) {
   const m40_context* context = program->context;
   StepProgress& progress = *program->progress;
   const Clock::time_point start = Clock::now();
-  if (context->watch.is_done(context->stream, "a step", Clock::duration::zero())) {
+  if (context->watch.is_done(program->stream, "a step", Clock::duration::zero())) {
     if (!progress.timed) progress.forecast.woke_late(progress.shape);
     return true;
   }
-  if (!context->watch.is_done(context->stream, "a step", finish_patience)) return false;
+  if (!context->watch.is_done(program->stream, "a step", finish_patience)) return false;
   progress.forecast.woke_in_time(progress.shape, progress.begun, Clock::now() - start);
   return true;
 }
@@ -152,24 +125,17 @@ void read_values(const m40_program* program, const m40_op_sample& sample, float*
     const uint64_t stride = uint64_t{program->buffers[buffer].columns} * sizeof(float);
     const uint64_t width = m40::output_values(sample, kind) * sizeof(float);
     const uint8_t* from = program->memory + program->plan.buffers[buffer] + first * stride;
-    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, context->stream), "a step's values");
+    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, program->stream), "a step's values");
   });
-  context->watch.wait(context->stream, "a step's values");
-}
-
-void check_fixed_results(const m40_program& program) {
-  if (!has_experts(program)) return;
-  StepResults fixed;
-  memcpy(&fixed, program.results->data(), sizeof(fixed));
-  check_experts(program, fixed);
+  context->watch.wait(program->stream, "a step's values");
 }
 
 // The results of a step that is done.
 void take_results(m40_program* program, const ResultMemory& memory) {
   const Step& step = program->step;
   const uint8_t* results = program->results->data();
-  note_time(program);
-  check_fixed_results(*program);
+  m40::cuda::note_time(program);
+  m40::cuda::check_fixed_results(*program);
   const m40_op_sample* sample = m40::find_sample(program->ops);
   if (sample == nullptr || step.n_outputs == 0) return;
   if (memory.values != nullptr) read_values(program, *sample, memory.values);
@@ -201,7 +167,7 @@ extern "C" m40_status m40_step_profile(m40_program* program, const void* block, 
     OperationTimes marks(*program);
     begin_step(program, block, step, &marks);
     wait_for_step(program);
-    check_fixed_results(*program);
+    m40::cuda::check_fixed_results(*program);
     marks.read(times);
   });
 }

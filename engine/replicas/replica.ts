@@ -73,6 +73,7 @@ export class Replica {
     this.pageManager = new PageManager(plan.pages, plan.pageTokens, plan.groups, slots);
     this.disk = this.createDiskPages();
     this.scheduler = this.createScheduler();
+    this.lock.onWanted = () => this.scheduler.hurry();
     this.evaluations = new Evaluations(
       this.pageManager,
       (sequences) => scheduled.step(sequences),
@@ -91,12 +92,15 @@ export class Replica {
       stepTokens: plan.limits.n_tokens,
       stepOutputs: plan.limits.n_outputs,
       chunkMs: serving.chunkMs,
+      runSteps: serving.runSteps,
       tileTokens: device.tileTokens,
       // A CPU's steps take as much longer as they have rows more.
       rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
       ...createHostCache(placed, plan, placed.hostCacheBytes),
       disk: this.disk,
       concurrentSteps: placed.cards.length,
+      lanes: plan.decodeLimits &&
+        { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => observed.step(report),
@@ -122,7 +126,10 @@ export class Replica {
         fetchStateMemory: hostMemory(slotBytes),
         saveStateMemory: hostMemory(slotBytes),
       }),
-      withDevice: (work) => this.lock.run(work),
+      withDevice: (work) =>
+        plan.decodeLimits
+          ? this.lock.share(() => this.scheduler.betweenDecisions(work))
+          : this.lock.run(work),
       now: () => performance.now(),
     });
   }

@@ -25,6 +25,8 @@ export const NOTHING: ReplicaStatus = {
   guessedTokens: 0,
   certainTokens: 0,
   steps: 0,
+  runs: 0,
+  runSteps: 0,
   preemptions: 0,
   recomputations: 0,
   restedMs: 0,
