@@ -161,7 +161,7 @@ Deno.test("answers to a prompt go on where the first of them ends before it has 
 Deno.test("a step that fails ends those who took part in it, and no one who waits", async () => {
   const requests = [0, 1, 2].map((i) => asking(promptOf(20 + i, i), 20));
   const expected = await alone(requests);
-  await withEngine({ parallel: 2 }, async (engine) => {
+  await withEngine({ parallel: 2, prefillShare: 0 }, async (engine) => {
     const { program } = cardOf(engine);
     const step = program.step.bind(program);
     let steps = 0;
