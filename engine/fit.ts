@@ -98,7 +98,7 @@ export class FitDevice implements Disposable {
           outputs: 1,
           freeBytes: info.freeBytes,
           device: info.kind,
-          lanes: hasLanes(info.kind, maxRunning, DEFAULT_PREFILL_SHARE),
+          lanes: info.kind === "gpu" && hasLanes("cuda", maxRunning, DEFAULT_PREFILL_SHARE),
           // As few as the context takes.
           pages: 1,
           slots: 1,

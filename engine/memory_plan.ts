@@ -94,10 +94,14 @@ export interface MemoryPlan {
   readonly decodeLimits?: Limits;
 }
 
-/** Whether prompts are computed beside decoding on one device: {@link PlanRequest.lanes}. */
-export function hasLanes(device: DeviceKind, maxRunning: number, prefillShare: number): boolean {
+/**
+ * Whether prompts are computed beside decoding on one device: {@link PlanRequest.lanes}.
+ *
+ * @param backend What the device's library is for. A CPU has no second lane; the emulated GPU has.
+ */
+export function hasLanes(backend: string, maxRunning: number, prefillShare: number): boolean {
   // Where one sequence runs at a time, nobody decodes beside a prompt.
-  return device === "gpu" && prefillShare > 0 && maxRunning > 1;
+  return backend !== "cpu" && prefillShare > 0 && maxRunning > 1;
 }
 
 /** @throws {M40Error} "invalid_request" for a context that the model was not trained for, or that is none. */

@@ -183,7 +183,7 @@ async function planFor(
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
-    const lanes = hasLanes(kind, parallel, prefillShare);
+    const lanes = hasLanes(cards[0].library.backend, parallel, prefillShare);
     const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }

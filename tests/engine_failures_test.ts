@@ -162,7 +162,7 @@ for (const [what, runSteps] of [["step", 1], ["run", 32]] as const) {
   Deno.test(`a ${what} that fails ends those who took part in it, and no one who waits`, async () => {
     const requests = [0, 1, 2].map((i) => asking(promptOf(20 + i, i), 20));
     const expected = await alone(requests);
-    await withEngine({ parallel: 2, runSteps }, async (engine) => {
+    await withEngine({ parallel: 2, runSteps, prefillShare: 0 }, async (engine) => {
       const { program } = cardOf(engine);
       const step = program.step.bind(program);
       let steps = 0;
