@@ -49,6 +49,8 @@ Deno.test("a launch that does more than call its body would do what a resident k
         statement !== "" && !/^(__shared__|M40_DYNAMIC_SHARED|using) ?/.test(statement)
       );
   const others = launches.filter((launch) => {
+    // Those of prompts may go through several blocks; a resident kernel decodes alone.
+    if (/prefill/.test(launch.name) && /\bwalk_blocks\(/.test(launch.body)) return false;
     const [call, ...more] = statements(launch);
     return more.length > 0 || !/^\w+(<[^(]*>)?\(.*launched_block\(\)/.test(call ?? "");
   });

@@ -73,6 +73,7 @@ const STEP_CASES: [(step: ReturnType<typeof validStep>) => void, RegExp][] = [
   ],
   [({ words }) => words[H("n_token_biases")] = 0x20000000, /token_biases: 536870912 elements/],
   [({ words }) => words[H("n_masks")] = 0xFFFFFFFF, /masks: 17179869180 elements of 4 bytes/],
+  [({ words }) => words[H("prefill_share")] = 1001, /prefill_share is 1001: wanted at most 1000/],
   [
     // Each of them fits the block, but only where they share bytes.
     ({ words }) => {
@@ -167,7 +168,7 @@ Deno.test("steps: every wrong count, offset, token, position, page and parameter
       assertAnswer(
         await parts.step(program, bytes, STEP_HEADER.bytes - 1),
         Status.invalidArgument,
-        /a step block of 71 bytes: wanted at least the header's 72/,
+        /a step block of 75 bytes: wanted at least the header's 76/,
       );
       assertAnswer(
         await parts.step(program, bytes, bytes.length - 1),
