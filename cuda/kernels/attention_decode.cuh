@@ -11,98 +11,11 @@
 #define M40_KERNELS_ATTENTION_DECODE_CUH
 
 #include "attention_decode_keys.cuh"
+#include "attention_decode_reader.cuh"
 #include "attention_queries.cuh"
 #include "last_block.cuh"
 
 namespace m40::cuda {
-
-// A lane of a warp: which row of those that the warp reads at a time, and the first of its 8 dimensions of it.
-template <int Lanes>
-struct DecodeLane {
-  uint32_t index, row, d;
-
-  __device__ __forceinline__ DecodeLane() : index(threadIdx.x % 32), row(index / Lanes), d(index % Lanes * 8) {}
-};
-
-// Which rows of a run of positions a lane reads, and where they are.
-template <uint32_t Type, int Lanes, int Heads>
-struct DecodeReader {
-  using Shape = AttentionDecodeShape<Type, Lanes, Heads>;
-  using Rows = KvValues<Type>[Shape::batch];
-  const CacheLayer& cache;
-  const DecodePositions& positions;
-  const uint32_t* pages;  // of the sequence
-  uint32_t kv_head;
-  uint32_t run_keys;      // positions of a run: it is inside a page
-  uint32_t row;           // the lane's, of those that the warp reads at a time
-  uint32_t d;             // the first of the lane's 8 dimensions
-
-  __device__ __forceinline__ uint32_t page_number(uint32_t run) const { return pages[run >> cache.page_shift]; }
-  __device__ __forceinline__ const uint8_t* page_at(uint32_t number) const { return cache.keys + number * cache.page_bytes; }
-  __device__ __forceinline__ const uint8_t* page_of(uint32_t run) const { return page_at(page_number(run)); }
-
-  // The lane's share of a run's rows of K, for heads whose queries are shared.
-  template <class DecodeKeys>
-  __device__ __forceinline__ void load_shares(uint32_t run, const uint8_t* page, const DecodeKeys& keys, const KeyOffsets<Type, Lanes, Heads>& offsets,
-                                              typename DecodeKeys::Rows& k) const {
-    using Keys = typename DecodeKeys::Keys;
-    const uint32_t first = cache_row(cache, kv_head, run);
-    const uint32_t least = max(positions.start, run) - run;
-    const uint32_t most = min(run_keys, positions.end - run) - 1;
-    const uint8_t* at = page + first * cache.row_bytes + offsets.first;
-    const uint8_t* scales = page + cache.scales + first * cache.scale_row_bytes + offsets.scale;
-#pragma unroll
-    for (int u = 0; u < Keys::batch; u++) {
-      const uint32_t here = max(min(keys.lane.row_of(u), most), least);
-      const uint8_t* row = at + here * cache.row_bytes;
-#pragma unroll
-      for (int i = 0; i < Keys::loads; i++) k[u].words[i] = *reinterpret_cast<const uint4*>(row + (i == 0 ? 0 : offsets.others[i - 1]));
-      if (KvValues<Type>::scaled) k[u].half_scale = *reinterpret_cast<const unsigned short*>(scales + here * cache.scale_row_bytes);
-    }
-  }
-
-  // visit(u, row, scales of the row) for the rows of K that this lane reads in a run. Positions that are not attended to
-  // read the row of one that is. Rows of V are cache.values behind.
-  template <class Visit>
-  __device__ __forceinline__ void for_each_row(uint32_t run, const uint8_t* page, const Visit& visit) const {
-    const uint32_t first = cache_row(cache, kv_head, run);
-    const uint32_t least = max(positions.start, run) - run;
-    const uint32_t most = min(run_keys, positions.end - run) - 1;
-    const uint8_t* at = page + first * cache.row_bytes;
-    const uint8_t* scales = page + cache.scales + first * cache.scale_row_bytes;
-    uint32_t offset = row * cache.row_bytes;
-    uint32_t scale_offset = row * cache.scale_row_bytes;
-#pragma unroll
-    for (int u = 0; u < Shape::batch; u++) {
-      const uint32_t here = max(min(offset, most * cache.row_bytes), least * cache.row_bytes);
-      const uint32_t scales_here = max(min(scale_offset, most * cache.scale_row_bytes), least * cache.scale_row_bytes);
-      visit(u, at + here, scales + scales_here);
-      offset += Shape::rows * cache.row_bytes;
-      scale_offset += Shape::rows * cache.scale_row_bytes;
-    }
-  }
-  __device__ __forceinline__ void load_keys(uint32_t run, const uint8_t* page, Rows& k) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) { k[u].load(at, scales, d); });
-  }
-  __device__ __forceinline__ void load_values(uint32_t run, const uint8_t* page, Rows& v) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) { v[u].load(at + cache.values, scales + cache.values, d); });
-  }
-#ifdef DEPTH_PREFETCH
-  __device__ __forceinline__ void prefetch(uint32_t run, const uint8_t* page) const {
-    const uint32_t bytes = threadIdx.x % 32 * 128;
-    if (bytes >= min(run_keys, positions.end - run) * cache.row_bytes) return;
-    const uint8_t* at = page + cache_row(cache, kv_head, run) * cache.row_bytes + bytes;
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(at + cache.values));
-  }
-#endif
-  __device__ __forceinline__ void load_both(uint32_t run, const uint8_t* page, Rows& k, Rows& v) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) {
-      k[u].load(at, scales, d);
-      v[u].load(at + cache.values, scales + cache.values, d);
-    });
-  }
-};
 
 // ---- a run of positions, by phase ------------------------------------------------------------------------------------
 
@@ -259,7 +172,7 @@ __device__ __forceinline__ void add_values(const KvValues<Type> (&v)[Shape::batc
 // ---- a chunk ---------------------------------------------------------------------------------------------------------
 
 // Adds the rows of a warp, and puts the warps' sums where combine_warps() wants them.
-template <int Lanes, int Heads, int Width, bool Shared>
+template <int Lanes, int Heads, int Width, bool SpreadsKeys>
 __device__ __forceinline__ void store_warp(const DecodeLane<Lanes>& lane, DecodeSums<Heads>& sums, float* work, float* statistics) {
   const uint32_t warp = threadIdx.x / 32;
 #pragma unroll
@@ -270,7 +183,7 @@ __device__ __forceinline__ void store_warp(const DecodeLane<Lanes>& lane, Decode
       for (int i = 0; i < 8; i++) sums.values[h][i] = __fadd_rn(sums.values[h][i], __shfl_xor_sync(~0u, sums.values[h][i], offset));
     }
   }
-  if constexpr (!Shared) {
+  if constexpr (!SpreadsKeys) {
 #pragma unroll
     for (int offset = 16; offset >= Heads; offset /= 2) sums.weight = __fadd_rn(sums.weight, __shfl_xor_sync(~0u, sums.weight, offset));
   }
@@ -283,7 +196,7 @@ __device__ __forceinline__ void store_warp(const DecodeLane<Lanes>& lane, Decode
       place[1] = make_float4(sums.values[h][4], sums.values[h][5], sums.values[h][6], sums.values[h][7]);
     }
   }
-  if (!Shared && lane.index < Heads) {
+  if (!SpreadsKeys && lane.index < Heads) {
     statistics[(warp * Heads + lane.index) * 2] = sums.largest;
     statistics[(warp * Heads + lane.index) * 2 + 1] = sums.weight;
   }
@@ -336,21 +249,10 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
     while (run + reader.run_keys <= positions.start) run += stride;
     DecodeSums<Heads> sums;
     KvValues<Type> v[Shape::batch];
-    if constexpr (Shape::holds_queries) {
-      KvValues<Type> k[Shape::batch];
-      for (; run < chunk_end; run += stride) {
-        reader.load_both(run, reader.page_of(run), k, v);
-        multiply_keys<Type, Lanes, Heads>(k, held, shared.queries, lane, weights);
-        __syncwarp();
-        weigh_run<Shape::keys>(args, positions, run, reader.run_keys, lane.index, weights, shrinks, sums);
-        __syncwarp();
-        add_values<Type, Lanes, Heads>(v, weights, shrinks, true, lane, sums);
-        __syncwarp();
-      }
-    } else {
+    if constexpr (Shape::spreads_keys) {
       typename DecodeKeys<Type, Lanes, Heads>::Rows k;
       keys.clear();
-      // Of the next run: looked up a run ahead, for its rows are read before this one is done.
+      // Pages are looked up a run before they are needed.
       uint32_t page = 0;
       if (run < chunk_end) {
         const uint8_t* first = reader.page_of(run);
@@ -359,10 +261,10 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
         if (run + stride < chunk_end) page = reader.page_number(run + stride);
       }
       while (run < chunk_end) {
-        const uint32_t next = run + stride;
+        const uint32_t next = run + stride, second = next + stride;
         const bool more = next < chunk_end;
-        uint32_t after = 0;
-        if (next + stride < chunk_end) after = reader.page_number(next + stride);
+        uint32_t second_page = 0;
+        if (second < chunk_end) second_page = reader.page_number(second);
         float products[DecodeKeys<Type, Lanes, Heads>::Keys::places];
         keys.multiply(k, shared.queries, products);
         // On its way while this run is finished.
@@ -372,16 +274,38 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
         __syncwarp();
         add_values<Type, Lanes, Heads>(v, weights, shrinks, shrunk, lane, sums);
         if (more) reader.load_values(next, next_page, v);
-#ifdef DEPTH_PREFETCH
-        if (next + stride < chunk_end) reader.prefetch(next + stride, reader.page_at(after));
-#endif
-        page = after;
+        if (second < chunk_end) reader.prefetch(second, reader.page_at(second_page));
+        page = second_page;
+        run = next;
+        __syncwarp();
+      }
+    } else {
+      KvValues<Type> k[Shape::batch];
+      const uint8_t* page = nullptr;
+      if (Shape::reads_ahead && run < chunk_end) {
+        page = reader.page_of(run);
+        reader.load_both(run, page, k, v);
+      }
+      while (run < chunk_end) {
+        const uint32_t next = run + stride;
+        if (!Shape::reads_ahead) {
+          reader.load_both(run, reader.page_of(run), k, v);
+        } else if (next < chunk_end) {
+          page = reader.page_of(next);
+        }
+        multiply_keys<Type, Lanes, Heads>(k, held, shared.queries, lane, weights);
+        __syncwarp();
+        if (Shape::reads_ahead && next < chunk_end) reader.load_keys(next, page, k);
+        weigh_run<Shape::keys>(args, positions, run, reader.run_keys, lane.index, weights, shrinks, sums);
+        __syncwarp();
+        add_values<Type, Lanes, Heads>(v, weights, shrinks, true, lane, sums);
+        if (Shape::reads_ahead && next < chunk_end) reader.load_values(next, page, v);
         run = next;
         __syncwarp();
       }
     }
-    store_warp<Lanes, Heads, Shape::head_dim, !Shape::holds_queries>(lane, sums, shared.work, statistics);
-    if constexpr (!Shape::holds_queries) keys.store(statistics + warp * Heads * 2);
+    store_warp<Lanes, Heads, Shape::head_dim, Shape::spreads_keys>(lane, sums, shared.work, statistics);
+    if constexpr (Shape::spreads_keys) keys.store(statistics + warp * Heads * 2);
     __syncthreads();
     if (positions.n_chunks == 1) {
       combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, true, heads.sinks(), heads.output(), head_dim, nullptr);

@@ -53,11 +53,13 @@ struct AttentionDecodeShape {
   static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
   // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
   static constexpr bool reads_ahead = !holds_queries;
+  // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time.
+  static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32;
   static constexpr int head_dim = Lanes * 8;                     // at most
   static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block
   using Keys = DecodeKeysShape<Type, Lanes, Heads, batch>;
   // Where dimension d of a head's queries lies in shared memory.
-  __device__ __forceinline__ static uint32_t query_place(uint32_t d) { return holds_queries ? d : Keys::query_place(d); }
+  __device__ __forceinline__ static uint32_t query_place(uint32_t d) { return spreads_keys ? Keys::query_place(d) : d; }
   static constexpr int score_floats = keys * Heads + Heads;      // a warp: weights [keys][Heads], shrinks [Heads]
   static constexpr int query_floats = Heads * head_dim;
   // Warps' sums at the end of a chunk: [warps][Heads][head_dim], then largest and sum [warps][Heads][2].

@@ -65,9 +65,7 @@ struct KeyShare {
 #pragma unroll
     for (int i = 0; i < 4; i++) {
       const int at = 4 * p % width + i;
-      if constexpr (Type == M40_TYPE_F32) {
-        values[i] = __uint_as_float(w[at]);
-      } else if constexpr (Type == M40_TYPE_F16) {
+      if constexpr (Type == M40_TYPE_F16) {
         values[i] = __half2float(__ushort_as_half(static_cast<unsigned short>(at % 2 == 0 ? w[at / 2] & 0xFFFF : w[at / 2] >> 16)));
       } else {
         values[i] = static_cast<float>(static_cast<signed char>(w[at / 4] >> (8 * (at % 4))));

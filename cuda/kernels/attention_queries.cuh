@@ -58,7 +58,7 @@ __device__ __forceinline__ void rotate_queries(const AttentionDecodeArgs& args, 
   __syncthreads();
   for (uint32_t h = warp; h < heads.count(); h += static_cast<uint32_t>(Shape::warps)) {
     rotate_head(args.rope, args.rope.q_norm, qkv + (heads.first() + h) * args.cache.head_dim, queries + h * Shape::head_dim, table, lane);
-    if constexpr (!Shape::holds_queries) place_queries<Shape>(queries + h * Shape::head_dim, lane);
+    if constexpr (Shape::spreads_keys) place_queries<Shape>(queries + h * Shape::head_dim, lane);
   }
   if (caches && warp >= static_cast<uint32_t>(Shape::warps) - 2) cache_token<Type, Shape>(args, heads.kv_head(), position, pages, qkv, table, rotated);
 }
