@@ -182,6 +182,8 @@ int check(bool quick) {
       {7, 1, 128, 128, M40_ROPE_HALVES, 33, 0, true, M40_TYPE_Q8_0, 1},
       {4, 2, 256, 256, M40_ROPE_HALVES, 0, 30, true, M40_TYPE_F16, 32},
       {8, 1, 256, 256, M40_ROPE_HALVES, 70, 0, false, M40_TYPE_F32, 8},
+      {16, 2, 256, 64, M40_ROPE_HALVES, 0, 0, true, M40_TYPE_F16, 32},
+      {8, 1, 256, 64, M40_ROPE_HALVES, 0, 0, true, M40_TYPE_Q8_0, 16},
       {3, 1, 256, 64, M40_ROPE_NONE, 0, 0, false, M40_TYPE_Q8_0, 64},
       {2, 2, 32, 32, M40_ROPE_INTERLEAVED, 5, 1, false, M40_TYPE_Q8_0, 32},
       {5, 1, 11, 10, M40_ROPE_INTERLEAVED, 0, 0, false, M40_TYPE_F16, 2},

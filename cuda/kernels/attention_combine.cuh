@@ -8,18 +8,23 @@
 namespace m40::cuda {
 
 constexpr uint32_t decode_chunk = 128;       // positions of the smallest chunk
-constexpr uint32_t decode_most_chunks = 64;  // of a sequence: chunks double with its length
+constexpr uint32_t decode_most_chunks = 64;  // of a sequence
+constexpr uint32_t decode_whole_rounds = 48;
+constexpr uint32_t decode_chunk_unit = 64;   // positions: runs of all shapes begin inside a chunk where a page's do
 
 // Floats of a chunk's partial results, of so many heads: sums [heads][padded], then largest score and sum of weights
 // [heads][2]. Rounded up, so that four can be read at a time. padded: the head dimension, a multiple of 8.
 __host__ __device__ constexpr uint32_t chunk_floats(uint32_t heads, uint32_t padded) { return (heads * (padded + 2) + 3) / 4 * 4; }
 
-// How many positions a chunk has, where `length` of them are attended to. Short chunks of short rows cost more in sums that
-// are added than they win, so of those there are half as many until they have 512 positions; long rows (wide) have much to do
-// in each.
+// How many positions a chunk has, where `length` of them are attended to. Of long rows (wide), which have much to do in each,
+// there are up to 64 chunks. Of others up to 48, so that 1, 2, 4 and 8 KV heads fill whole rounds of an M40's 48 blocks;
+// until there are so many with chunks of 128 positions, up to 32: shorter ones cost more in sums that are added than they win.
 __device__ __forceinline__ uint32_t chunk_positions(uint32_t length, bool wide) {
+  if (!wide && length > decode_whole_rounds * decode_chunk) {
+    return ((length + decode_whole_rounds - 1) / decode_whole_rounds + decode_chunk_unit - 1) / decode_chunk_unit * decode_chunk_unit;
+  }
   uint32_t chunk = decode_chunk;
-  while (uint64_t{chunk} * (wide || chunk >= 4 * decode_chunk ? decode_most_chunks : decode_most_chunks / 2) < length) chunk *= 2;
+  while (uint64_t{chunk} * (wide ? decode_most_chunks : decode_most_chunks / 2) < length) chunk *= 2;
   return chunk;
 }
 
@@ -88,7 +93,7 @@ __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n
     if (lane == 0) work[h * (decode_most_chunks + 1) + decode_most_chunks] = with_sink(sinks, h, largest, sum);
   }
   __syncthreads();
-  // Four values a thread at a time, eight chunks in flight; those that there are not count 0 times the last.
+  // Four values a thread at a time, sixteen chunks in flight; those that there are not count 0 times the last.
   const uint32_t total = n_heads * padded / 4;
   for (uint32_t i = threadIdx.x; i < total; i += n_warps * 32) {
     const uint32_t head = 4 * i / padded;
@@ -96,12 +101,12 @@ __device__ __forceinline__ void combine_chunks(const float* partials, uint32_t n
     const float* factors = work + head * (decode_most_chunks + 1);
     const float* values = partials + head * padded + d;
     float sums[4] = {};
-    for (uint32_t c = 0; c < n_chunks; c += 8) {
-      float4 loaded[8];
+    for (uint32_t c = 0; c < n_chunks; c += 16) {
+      float4 loaded[16];
 #pragma unroll
-      for (uint32_t j = 0; j < 8; j++) loaded[j] = __ldcg(reinterpret_cast<const float4*>(values + min(c + j, n_chunks - 1) * stride));
+      for (uint32_t j = 0; j < 16; j++) loaded[j] = __ldcg(reinterpret_cast<const float4*>(values + min(c + j, n_chunks - 1) * stride));
 #pragma unroll
-      for (uint32_t j = 0; j < 8; j++) {
+      for (uint32_t j = 0; j < 16; j++) {
         sums[0] = __fmaf_rn(loaded[j].x, factors[c + j], sums[0]);
         sums[1] = __fmaf_rn(loaded[j].y, factors[c + j], sums[1]);
         sums[2] = __fmaf_rn(loaded[j].z, factors[c + j], sums[2]);

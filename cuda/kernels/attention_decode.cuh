@@ -10,67 +10,12 @@
 #ifndef M40_KERNELS_ATTENTION_DECODE_CUH
 #define M40_KERNELS_ATTENTION_DECODE_CUH
 
+#include "attention_decode_keys.cuh"
+#include "attention_decode_reader.cuh"
 #include "attention_queries.cuh"
 #include "last_block.cuh"
 
 namespace m40::cuda {
-
-// A lane of a warp: which row of those that the warp reads at a time, and the first of its 8 dimensions of it.
-template <int Lanes>
-struct DecodeLane {
-  uint32_t index, row, d;
-
-  __device__ __forceinline__ DecodeLane() : index(threadIdx.x % 32), row(index / Lanes), d(index % Lanes * 8) {}
-};
-
-// Which rows of a run of positions a lane reads, and where they are.
-template <uint32_t Type, int Lanes, int Heads>
-struct DecodeReader {
-  using Shape = AttentionDecodeShape<Type, Lanes, Heads>;
-  using Rows = KvValues<Type>[Shape::batch];
-  const CacheLayer& cache;
-  const DecodePositions& positions;
-  const uint32_t* pages;  // of the sequence
-  uint32_t kv_head;
-  uint32_t run_keys;      // positions of a run: it is inside a page
-  uint32_t row;           // the lane's, of those that the warp reads at a time
-  uint32_t d;             // the first of the lane's 8 dimensions
-
-  __device__ __forceinline__ const uint8_t* page_of(uint32_t run) const { return cache.keys + pages[run >> cache.page_shift] * cache.page_bytes; }
-
-  // visit(u, row, scales of the row) for the rows of K that this lane reads in a run. Positions that are not attended to
-  // read the row of one that is. Rows of V are cache.values behind.
-  template <class Visit>
-  __device__ __forceinline__ void for_each_row(uint32_t run, const uint8_t* page, const Visit& visit) const {
-    const uint32_t first = cache_row(cache, kv_head, run);
-    const uint32_t least = max(positions.start, run) - run;
-    const uint32_t most = min(run_keys, positions.end - run) - 1;
-    const uint8_t* at = page + first * cache.row_bytes;
-    const uint8_t* scales = page + cache.scales + first * cache.scale_row_bytes;
-    uint32_t offset = row * cache.row_bytes;
-    uint32_t scale_offset = row * cache.scale_row_bytes;
-#pragma unroll
-    for (int u = 0; u < Shape::batch; u++) {
-      const uint32_t here = max(min(offset, most * cache.row_bytes), least * cache.row_bytes);
-      const uint32_t scales_here = max(min(scale_offset, most * cache.scale_row_bytes), least * cache.scale_row_bytes);
-      visit(u, at + here, scales + scales_here);
-      offset += Shape::rows * cache.row_bytes;
-      scale_offset += Shape::rows * cache.scale_row_bytes;
-    }
-  }
-  __device__ __forceinline__ void load_keys(uint32_t run, const uint8_t* page, Rows& k) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) { k[u].load(at, scales, d); });
-  }
-  __device__ __forceinline__ void load_values(uint32_t run, const uint8_t* page, Rows& v) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) { v[u].load(at + cache.values, scales + cache.values, d); });
-  }
-  __device__ __forceinline__ void load_both(uint32_t run, const uint8_t* page, Rows& k, Rows& v) const {
-    for_each_row(run, page, [&](int u, const uint8_t* at, const uint8_t* scales) {
-      k[u].load(at, scales, d);
-      v[u].load(at + cache.values, scales + cache.values, d);
-    });
-  }
-};
 
 // ---- a run of positions, by phase ------------------------------------------------------------------------------------
 
@@ -199,13 +144,15 @@ __device__ __forceinline__ void weigh_run(const AttentionDecodeArgs& args, const
 
 // The weighted sum of a run's values, over the rows that this lane reads.
 template <uint32_t Type, int Lanes, int Heads, class Shape = AttentionDecodeShape<Type, Lanes, Heads>>
-__device__ __forceinline__ void add_values(const KvValues<Type> (&v)[Shape::batch], const float* weights, const float* shrinks,
+__device__ __forceinline__ void add_values(const KvValues<Type> (&v)[Shape::batch], const float* weights, const float* shrinks, bool shrunk,
                                            const DecodeLane<Lanes>& lane, DecodeSums<Heads>& sums) {
+  if (shrunk) {
 #pragma unroll
-  for (int h = 0; h < Heads; h++) {
-    const float factor = shrinks[h];
+    for (int h = 0; h < Heads; h++) {
+      const float factor = shrinks[h];
 #pragma unroll
-    for (int i = 0; i < 8; i++) sums.values[h][i] = __fmul_rn(sums.values[h][i], factor);
+      for (int i = 0; i < 8; i++) sums.values[h][i] = __fmul_rn(sums.values[h][i], factor);
+    }
   }
 #pragma unroll
   for (int u = 0; u < Shape::batch; u++) {
@@ -225,7 +172,7 @@ __device__ __forceinline__ void add_values(const KvValues<Type> (&v)[Shape::batc
 // ---- a chunk ---------------------------------------------------------------------------------------------------------
 
 // Adds the rows of a warp, and puts the warps' sums where combine_warps() wants them.
-template <int Lanes, int Heads, int Width>
+template <int Lanes, int Heads, int Width, bool SpreadsKeys>
 __device__ __forceinline__ void store_warp(const DecodeLane<Lanes>& lane, DecodeSums<Heads>& sums, float* work, float* statistics) {
   const uint32_t warp = threadIdx.x / 32;
 #pragma unroll
@@ -236,8 +183,10 @@ __device__ __forceinline__ void store_warp(const DecodeLane<Lanes>& lane, Decode
       for (int i = 0; i < 8; i++) sums.values[h][i] = __fadd_rn(sums.values[h][i], __shfl_xor_sync(~0u, sums.values[h][i], offset));
     }
   }
+  if constexpr (!SpreadsKeys) {
 #pragma unroll
-  for (int offset = 16; offset >= Heads; offset /= 2) sums.weight = __fadd_rn(sums.weight, __shfl_xor_sync(~0u, sums.weight, offset));
+    for (int offset = 16; offset >= Heads; offset /= 2) sums.weight = __fadd_rn(sums.weight, __shfl_xor_sync(~0u, sums.weight, offset));
+  }
   __syncthreads();  // weights lie where the sums go
   if (lane.row == 0) {
 #pragma unroll
@@ -247,11 +196,10 @@ __device__ __forceinline__ void store_warp(const DecodeLane<Lanes>& lane, Decode
       place[1] = make_float4(sums.values[h][4], sums.values[h][5], sums.values[h][6], sums.values[h][7]);
     }
   }
-  if (lane.index < Heads) {
+  if (!SpreadsKeys && lane.index < Heads) {
     statistics[(warp * Heads + lane.index) * 2] = sums.largest;
     statistics[(warp * Heads + lane.index) * 2 + 1] = sums.weight;
   }
-  __syncthreads();
 }
 
 // Where a block leaves the sums of its chunks, [chunks][Heads * (padded + 2)], and which of the counters is theirs.
@@ -288,6 +236,8 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
                                                    lane.row, lane.d < padded ? lane.d : 0};
   HeldQueries<Shape, Heads> held;
   hold_queries<Shape, Heads>(shared.queries, lane.d, held);
+  DecodeKeys<Type, Lanes, Heads> keys;
+  const KeyOffsets<Type, Lanes, Heads> offsets(keys.lane, padded);
   float* weights = shared.work + warp * Shape::score_floats;
   float* shrinks = weights + Shape::keys * Heads;
   float* statistics = shared.work + Shape::warps * Shape::query_floats;
@@ -298,32 +248,65 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
     // Runs before the window are passed over: their pages may be another sequence's by now.
     while (run + reader.run_keys <= positions.start) run += stride;
     DecodeSums<Heads> sums;
-    KvValues<Type> k[Shape::batch], v[Shape::batch];
-    const uint8_t* page = nullptr;
-    if (Shape::reads_ahead && run < chunk_end) {
-      page = reader.page_of(run);
-      reader.load_keys(run, page, k);
-      reader.load_values(run, page, v);
-    }
-    while (run < chunk_end) {
-      const uint32_t next = run + stride;
-      if (!Shape::reads_ahead) {
-        reader.load_both(run, reader.page_of(run), k, v);
-      } else if (next < chunk_end) {
-        page = reader.page_of(next);
+    KvValues<Type> v[Shape::batch];
+    if constexpr (Shape::spreads_keys) {
+      typename DecodeKeys<Type, Lanes, Heads>::Rows k;
+      keys.clear();
+      // Pages are looked up a run before they are needed.
+      uint32_t page = 0;
+      if (run < chunk_end) {
+        const uint8_t* first = reader.page_of(run);
+        reader.load_shares(run, first, keys, offsets, k);
+        reader.load_values(run, first, v);
+        if (run + stride < chunk_end) page = reader.page_number(run + stride);
       }
-      multiply_keys<Type, Lanes, Heads>(k, held, shared.queries, lane, weights);
-      __syncwarp();
-      // On its way while this run is finished.
-      if (Shape::reads_ahead && next < chunk_end) reader.load_keys(next, page, k);
-      weigh_run<Shape::keys>(args, positions, run, reader.run_keys, lane.index, weights, shrinks, sums);
-      __syncwarp();
-      add_values<Type, Lanes, Heads>(v, weights, shrinks, lane, sums);
-      if (Shape::reads_ahead && next < chunk_end) reader.load_values(next, page, v);
-      run = next;
-      __syncwarp();
+      while (run < chunk_end) {
+        const uint32_t next = run + stride, second = next + stride;
+        const bool more = next < chunk_end;
+        uint32_t second_page = 0;
+        if (second < chunk_end) second_page = reader.page_number(second);
+        float products[DecodeKeys<Type, Lanes, Heads>::Keys::places];
+        keys.multiply(k, shared.queries, products);
+        // On its way while this run is finished.
+        const uint8_t* next_page = reader.page_at(page);
+        if (more) reader.load_shares(next, next_page, keys, offsets, k);
+        const bool shrunk = keys.weigh(args, positions, run, reader.run_keys, products, weights, shrinks);
+        __syncwarp();
+        add_values<Type, Lanes, Heads>(v, weights, shrinks, shrunk, lane, sums);
+        if (more) reader.load_values(next, next_page, v);
+        if (second < chunk_end) reader.prefetch(second, reader.page_at(second_page));
+        page = second_page;
+        run = next;
+        __syncwarp();
+      }
+    } else {
+      KvValues<Type> k[Shape::batch];
+      const uint8_t* page = nullptr;
+      if (Shape::reads_ahead && run < chunk_end) {
+        page = reader.page_of(run);
+        reader.load_both(run, page, k, v);
+      }
+      while (run < chunk_end) {
+        const uint32_t next = run + stride;
+        if (!Shape::reads_ahead) {
+          reader.load_both(run, reader.page_of(run), k, v);
+        } else if (next < chunk_end) {
+          page = reader.page_of(next);
+        }
+        multiply_keys<Type, Lanes, Heads>(k, held, shared.queries, lane, weights);
+        __syncwarp();
+        if (Shape::reads_ahead && next < chunk_end) reader.load_keys(next, page, k);
+        weigh_run<Shape::keys>(args, positions, run, reader.run_keys, lane.index, weights, shrinks, sums);
+        __syncwarp();
+        add_values<Type, Lanes, Heads>(v, weights, shrinks, true, lane, sums);
+        if (Shape::reads_ahead && next < chunk_end) reader.load_values(next, page, v);
+        run = next;
+        __syncwarp();
+      }
     }
-    store_warp<Lanes, Heads, Shape::head_dim>(lane, sums, shared.work, statistics);
+    store_warp<Lanes, Heads, Shape::head_dim, Shape::spreads_keys>(lane, sums, shared.work, statistics);
+    if constexpr (Shape::spreads_keys) keys.store(statistics + warp * Heads * 2);
+    __syncthreads();
     if (positions.n_chunks == 1) {
       combine_warps<Shape::warps, Heads>(shared.work, statistics, Shape::head_dim, heads.count(), head_dim, true, heads.sinks(), heads.output(), head_dim, nullptr);
       return;

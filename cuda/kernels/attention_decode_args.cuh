@@ -17,6 +17,33 @@ struct AttentionDecodeArgs : AttentionKernelArgs {
   uint32_t n_kv_heads;
 };
 
+constexpr int key_values = 16;  // of a row of K that a lane reads
+
+// How rows of K go over the lanes of a warp, and sums over their places.
+template <uint32_t Type, int Lanes, int Heads, int Batch>
+struct DecodeKeysShape {
+  static constexpr int lanes = Lanes / 2;             // that read a row
+  static constexpr int rows = 32 / lanes;             // that a warp reads at a time
+  static constexpr int batch = Batch / 2;           // of those, in flight
+  static constexpr int places = Heads * batch;        // of a lane before the adding: [Heads][batch]
+  static constexpr int left = places > lanes ? places / lanes : 1;    // after it
+  static constexpr int copies = places > lanes ? 1 : lanes / places;  // lanes that then have the same sums
+  static constexpr int heads = left > batch ? left / batch : 1;       // of those that are left
+  static constexpr int keys = left / heads;
+  static constexpr int head_lanes = Heads / heads;    // lanes, at their highest bits, that tell heads apart
+  static constexpr int other_lanes = lanes / head_lanes;
+  static constexpr int loads = key_values / KvValues<Type>::in_16_bytes;
+
+  // Where dimension d of a head's queries lies in shared memory, [4][lanes][4]: fours in the order in which lanes multiply
+  // them, so that lanes that read at once read from different banks.
+  __device__ __forceinline__ static uint32_t query_place(uint32_t d) {
+    constexpr uint32_t width = KvValues<Type>::in_16_bytes;
+    const uint32_t load = d / (lanes * width), part = d / width % lanes, within = d % width;
+    const uint32_t lane = part % head_lanes * other_lanes + part / head_lanes;
+    return ((load * width + within) / 4 * lanes + lane) * 4 + d % 4;
+  }
+};
+
 template <uint32_t Type, int Lanes, int Heads>
 struct AttentionDecodeShape {
   static constexpr int rows = 32 / Lanes;                        // of K that a warp reads at a time
@@ -26,8 +53,13 @@ struct AttentionDecodeShape {
   static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
   // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
   static constexpr bool reads_ahead = !holds_queries;
+  // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time.
+  static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32;
   static constexpr int head_dim = Lanes * 8;                     // at most
   static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block
+  using Keys = DecodeKeysShape<Type, Lanes, Heads, batch>;
+  // Where dimension d of a head's queries lies in shared memory.
+  __device__ __forceinline__ static uint32_t query_place(uint32_t d) { return spreads_keys ? Keys::query_place(d) : d; }
   static constexpr int score_floats = keys * Heads + Heads;      // a warp: weights [keys][Heads], shrinks [Heads]
   static constexpr int query_floats = Heads * head_dim;
   // Warps' sums at the end of a chunk: [warps][Heads][head_dim], then largest and sum [warps][Heads][2].

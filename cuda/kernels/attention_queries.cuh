@@ -15,8 +15,19 @@ __device__ __forceinline__ void copy_queries(const AttentionDecodeArgs& args, co
   for (uint32_t i = threadIdx.x; i < static_cast<uint32_t>(Shape::query_floats); i += static_cast<uint32_t>(Shape::warps) * 32) {
     const uint32_t h = i / Shape::head_dim;
     const uint32_t d = i % Shape::head_dim;
-    queries[i] = h < heads.count() && d < args.cache.head_dim ? qkv[(heads.first() + h) * args.cache.head_dim + d] : 0;
+    queries[h * Shape::head_dim + Shape::query_place(d)] = h < heads.count() && d < args.cache.head_dim ? qkv[(heads.first() + h) * args.cache.head_dim + d] : 0;
   }
+}
+
+// Puts a rotated query, of a warp's own, where Shape::query_place() says.
+template <class Shape>
+__device__ __forceinline__ void place_queries(float* query, uint32_t lane) {
+  float values[Shape::head_dim / 32];
+#pragma unroll
+  for (int i = 0; i < Shape::head_dim / 32; i++) values[i] = query[i * 32 + lane];
+  __syncwarp();
+#pragma unroll
+  for (int i = 0; i < Shape::head_dim / 32; i++) query[Shape::query_place(i * 32 + lane)] = values[i];
 }
 
 // The token's K, rotated, and V, whose rows are as long, go into the cache: by the last two warps. rotated: [head_dim], the one warp's own.
@@ -47,6 +58,7 @@ __device__ __forceinline__ void rotate_queries(const AttentionDecodeArgs& args, 
   __syncthreads();
   for (uint32_t h = warp; h < heads.count(); h += static_cast<uint32_t>(Shape::warps)) {
     rotate_head(args.rope, args.rope.q_norm, qkv + (heads.first() + h) * args.cache.head_dim, queries + h * Shape::head_dim, table, lane);
+    if constexpr (Shape::spreads_keys) place_queries<Shape>(queries + h * Shape::head_dim, lane);
   }
   if (caches && warp >= static_cast<uint32_t>(Shape::warps) - 2) cache_token<Type, Shape>(args, heads.kv_head(), position, pages, qkv, table, rotated);
 }

@@ -73,6 +73,7 @@ struct KvValues;
 template <>
 struct KvValues<M40_TYPE_F16> {
   uint4 words;
+  static constexpr int in_16_bytes = 8;
   static constexpr bool scaled = false;
 
   __device__ __forceinline__ void load(const uint8_t* row, const uint8_t*, uint32_t d) {
@@ -93,6 +94,7 @@ struct KvValues<M40_TYPE_F16> {
 template <>
 struct KvValues<M40_TYPE_F32> {
   float4 low, high;
+  static constexpr int in_16_bytes = 4;
   static constexpr bool scaled = false;
 
   __device__ __forceinline__ void load(const uint8_t* row, const uint8_t*, uint32_t d) {
@@ -118,6 +120,7 @@ template <>
 struct KvValues<M40_TYPE_Q8_0> {
   uint2 words;
   unsigned short half_scale;
+  static constexpr int in_16_bytes = 16;
   static constexpr bool scaled = true;
 
   __device__ __forceinline__ void load(const uint8_t* row, const uint8_t* scales, uint32_t d) {

@@ -1,0 +1,25 @@
+// Reading ahead without registers: what is asked for is in L2 when it is loaded.
+#ifndef M40_KERNELS_PREFETCH_CUH
+#define M40_KERNELS_PREFETCH_CUH
+
+#include <stdint.h>
+
+#include "../runtime/device.h"
+
+namespace m40::cuda {
+
+constexpr uint32_t prefetched_bytes = 32;  // that one request brings at least: a sector of L2
+
+// Asks for the sector at an address in device memory to be brought into L2; nobody waits for it. Only what will be read may be
+// asked for: the emulation reads it, so that an address outside of what is allocated is found there.
+__device__ __forceinline__ void prefetch_to_l2(const uint8_t* address) {
+#ifdef M40_EMULATED
+  static_cast<void>(*static_cast<const volatile uint8_t*>(address));
+#else
+  asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
+#endif
+}
+
+}  // namespace m40::cuda
+
+#endif
