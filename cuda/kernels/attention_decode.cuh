@@ -228,12 +228,13 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
   const DecodeHeads<Heads> heads = {args, block};
   const uint32_t head_dim = args.cache.head_dim, padded = padded_head_dim(head_dim), warp = threadIdx.x / 32;
   const uint32_t* pages = args.page_table + uint64_t{args.sequences[block.z]} * args.page_stride;
-  take_queries<Type, Shape>(args, heads, positions, block, grid, pages, shared.queries, shared.work);
-
   const DecodeLane<Lanes> lane;
   // Lanes beyond the row read its start: their queries are 0.
   const DecodeReader<Type, Lanes, Heads> reader = {args.cache, positions, pages, heads.kv_head(), min(static_cast<uint32_t>(Shape::keys), args.cache.page_tokens),
                                                    lane.row, lane.d < padded ? lane.d : 0};
+  // On their way while the queries are taken.
+  if constexpr (Shape::spreads_keys) reader.prefetch_first_runs(block.x, warp);
+  take_queries<Type, Shape>(args, heads, positions, block, grid, pages, shared.queries, shared.work);
   HeldQueries<Shape, Heads> held;
   hold_queries<Shape, Heads>(shared.queries, lane.d, held);
   DecodeKeys<Type, Lanes, Heads> keys;
@@ -243,10 +244,8 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
   float* statistics = shared.work + Shape::warps * Shape::query_floats;
   const DecodePartials<Heads> partials = {args, block, grid, padded};
   for (uint32_t c = block.x; c < positions.n_chunks; c += grid.x) {
-    const uint32_t chunk_end = min(positions.first + (c + 1) * positions.chunk, positions.end), stride = Shape::warps * reader.run_keys;
-    uint32_t run = positions.first + c * positions.chunk + warp * reader.run_keys;
-    // Runs before the window are passed over: their pages may be another sequence's by now.
-    while (run + reader.run_keys <= positions.start) run += stride;
+    const uint32_t chunk_end = reader.chunk_end(c), stride = Shape::warps * reader.run_keys;
+    uint32_t run = reader.first_run(c, warp);
     DecodeSums<Heads> sums;
     KvValues<Type> v[Shape::batch];
     if constexpr (Shape::spreads_keys) {

@@ -32,6 +32,14 @@ struct DecodeReader {
   __device__ __forceinline__ const uint8_t* page_at(uint32_t number) const { return cache.keys + number * cache.page_bytes; }
   __device__ __forceinline__ const uint8_t* page_of(uint32_t run) const { return page_at(page_number(run)); }
 
+  __device__ __forceinline__ uint32_t chunk_end(uint32_t chunk) const { return min(positions.first + (chunk + 1) * positions.chunk, positions.end); }
+  // A warp's first run in a chunk. Those before the window are passed over: their pages may be another sequence's by now.
+  __device__ __forceinline__ uint32_t first_run(uint32_t chunk, uint32_t warp) const {
+    uint32_t run = positions.first + chunk * positions.chunk + warp * run_keys;
+    while (run + run_keys <= positions.start) run += Shape::warps * run_keys;
+    return run;
+  }
+
   // The lane's share of a run's rows of K, for heads whose queries are shared.
   template <class DecodeKeys>
   __device__ __forceinline__ void load_shares(uint32_t run, const uint8_t* page, const DecodeKeys& keys, const KeyOffsets<Type, Lanes, Heads>& offsets,
@@ -89,6 +97,16 @@ struct DecodeReader {
       if (at >= bytes) continue;
       prefetch_to_l2(first + at);
       prefetch_to_l2(first + cache.values + at);
+    }
+  }
+  // The same of the two runs of a warp that a chunk begins with; the loop over runs asks for those after.
+  __device__ __forceinline__ void prefetch_first_runs(uint32_t chunk, uint32_t warp) const {
+    const uint32_t end = chunk_end(chunk);
+    uint32_t run = first_run(chunk, warp);
+#pragma unroll
+    for (int i = 0; i < 2; i++) {
+      if (run < end) prefetch(run, page_of(run));
+      run += Shape::warps * run_keys;
     }
   }
   __device__ __forceinline__ void load_both(uint32_t run, const uint8_t* page, Rows& k, Rows& v) const {

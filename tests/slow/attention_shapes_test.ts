@@ -172,22 +172,51 @@ for (
   });
 }
 
-Deno.test("decoded tokens at a depth of more than 32 chunks: right, with the bits of rows of one step", async () => {
-  const depth = Math.min(16_700, MOST_TOKENS);
+Deno.test("decoded tokens of 8 heads at a depth of more than 32 chunks: right, with the bits of rows of one step beside another sequence", async () => {
+  // Chunks of 192 positions.
+  const depth = Math.min(6200, MOST_TOKENS);
   await withDevice({ threads: 2 }, async (device) => {
-    const settings: Settings = { ...PLAIN, heads: 2, kvHeads: 1, headDim: 32, ropeDim: 32 };
-    const rows = randomRows(new Random(24), settings, [depth + 2]);
+    const settings: Settings = { ...PLAIN, heads: 8, kvHeads: 1, headDim: 32, ropeDim: 32 };
+    const rows = randomRows(new Random(24), settings, [depth + 2, 42]);
     const cache = { type: F16, pageTokens: 32 };
-    const piece = Math.ceil(depth / 8);
-    const past = Array.from({ length: 8 }, (_, i): Steps[number] => [
-      [0, Math.min(piece, depth - i * piece)],
-    ]);
-    const decode = (tokens: number): Steps[number] => [[0, tokens, true]];
-    const singly = await run(device, settings, rows, [...past, decode(1), decode(1)], cache, 8);
-    const [rowwise] = await run(device, settings, rows, [...past, decode(2)], cache, 8);
-    assertEquals(rowwise.slice(-2), singly[0].slice(-2));
+    const past = (n: number): Steps => {
+      const piece = Math.ceil(depth / n);
+      return Array.from({ length: n }, (_, i) => [[0, Math.min(piece, depth - i * piece)]]);
+    };
+    const decode = (sequence: number, tokens: number): Steps[number][number] => [
+      sequence,
+      tokens,
+      true,
+    ];
+    const singly = await run(
+      device,
+      settings,
+      rows,
+      [
+        ...past(4),
+        [decode(0, 1)],
+        [decode(0, 1)],
+        [[1, 40]],
+        [decode(1, 2)],
+      ],
+      cache,
+      4,
+    );
+    const together = await run(
+      device,
+      settings,
+      rows,
+      [
+        ...past(7),
+        [[1, 40]],
+        [decode(1, 2), decode(0, 2)],
+      ],
+      cache,
+      7,
+    );
+    assertEquals(together.map((of) => of.slice(-2)), singly.map((of) => of.slice(-2)));
     attended(rows[0], settings, 2).forEach((row, t) =>
-      assertClose(rowwise.slice(-2)[t], row, TOLERANCE[F16])
+      assertClose(together[0].slice(-2)[t], row, TOLERANCE[F16])
     );
   });
 });
