@@ -233,7 +233,7 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
   const DecodeReader<Type, Lanes, Heads> reader = {args.cache, positions, pages, heads.kv_head(), min(static_cast<uint32_t>(Shape::keys), args.cache.page_tokens),
                                                    lane.row, lane.d < padded ? lane.d : 0};
   // On their way while the queries are taken.
-  if constexpr (Shape::spreads_keys) reader.prefetch_first_runs(block.x, warp);
+  if constexpr (Shape::prefetches) reader.prefetch_first_runs(block.x, warp);
   take_queries<Type, Shape>(args, heads, positions, block, grid, pages, shared.queries, shared.work);
   HeldQueries<Shape, Heads> held;
   hold_queries<Shape, Heads>(shared.queries, lane.d, held);
@@ -273,7 +273,7 @@ __device__ __forceinline__ void attention_decode(const AttentionDecodeArgs& args
         __syncwarp();
         add_values<Type, Lanes, Heads>(v, weights, shrinks, shrunk, lane, sums);
         if (more) reader.load_values(next, next_page, v);
-        if (second < chunk_end) reader.prefetch(second, reader.page_at(second_page));
+        if (Shape::prefetches && second < chunk_end) reader.prefetch(second, reader.page_at(second_page));
         page = second_page;
         run = next;
         __syncwarp();

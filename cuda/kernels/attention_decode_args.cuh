@@ -55,6 +55,8 @@ struct AttentionDecodeShape {
   static constexpr bool reads_ahead = !holds_queries;
   // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time.
   static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32;
+  // Whether the run after next is asked into L2. With four heads of Q8_0 the 128 registers have no room for what that takes.
+  static constexpr bool prefetches = spreads_keys && Heads == 8;
   static constexpr int head_dim = Lanes * 8;                     // at most
   static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block
   using Keys = DecodeKeysShape<Type, Lanes, Heads, batch>;
