@@ -130,8 +130,8 @@ const TILED_AIM = 0.8;
 /** Multiply-adds a clock, in percent, of attention to a cache of a type: by query heads of a block. */
 const ATTENTION_DECODE: Record<string, Record<number, number>> = {
   F32: { 1: 18, 2: 20, 4: 28, 8: 32 },
-  F16: { 1: 23, 2: 32, 4: 38, 8: 58 },
-  Q8_0: { 1: 18, 2: 23, 4: 36, 8: 50 },
+  F16: { 1: 23, 2: 32, 4: 38, 8: 57 },
+  Q8_0: { 1: 18, 2: 23, 4: 35, 8: 49 },
 };
 /** By warps that have the same heads. */
 const ATTENTION_WIDE: Record<number, number> = { 1: 53, 4: 13 };

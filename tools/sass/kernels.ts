@@ -230,22 +230,22 @@ export function hotLoop(kernel: Kernel, share?: number): Loop | undefined {
   return hotRuns(kernel, share)?.map(({ instruction }) => instruction.name);
 }
 
-/**
- * Whether a kernel's loop over its data adds over lanes in each turn: attention of decoded tokens, where the loop that
- * adds the results of chunks, without shuffles, has as many multiply-adds as the one over positions with few heads.
- */
-const addsOverLanes = (kernel: Kernel) => kernel.base === "attention_decode_kernel";
+const isShuffle = (name: string) => name.startsWith("SHFL");
 
 /** The same as instructions that run once each. */
 export function hotRuns(kernel: Kernel, share = 1 / 2): Run[] | undefined {
   const ranges = loopRanges(kernel).map((range) => {
     const loop = kernel.instructions.filter(({ address }) => inside(range, address));
     const names = loop.map(({ name }) => name);
-    const counted = !addsOverLanes(kernel) || names.some((name) => name.startsWith("SHFL"));
-    return { range, loop, work: multiplyAdds(names), counted };
+    return { range, loop, work: multiplyAdds(names), shuffles: names.some(isShuffle) };
   });
-  const most = Math.max(0, ...ranges.map(({ work, counted }) => counted ? work : 0));
-  const hot = ranges.filter(({ work, counted }) => counted && work > 0 && work >= most * share)
+  // Attention of decoded tokens adds over lanes in each turn. The loop that adds the results of chunks does not, and has as
+  // many multiply-adds as the one over positions has with few heads.
+  const shuffles = kernel.base === "attention_decode_kernel" &&
+    ranges.some(({ work, shuffles }) => work > 0 && shuffles);
+  const worth = ranges.filter((range) => range.work > 0 && (range.shuffles || !shuffles));
+  const most = Math.max(0, ...worth.map(({ work }) => work));
+  const hot = worth.filter(({ work }) => work >= most * share)
     .sort((a, b) => a.loop.length - b.loop.length)[0];
   const idle = ranges.filter(({ work }) => work === 0).map(({ range }) => range);
   return hot?.loop.filter(({ address }) => !idle.some((range) => inside(range, address)))
