@@ -120,8 +120,8 @@ __device__ __forceinline__ bool prefill_add_splits(float* partials, uint32_t n_s
   return true;
 }
 
-// Activations of a tile on their way into shared memory: a thread's four columns of kTokens / 32 neighbouring tokens.
-// There, four columns of all tokens and eight floats more follow each other, so that no two lanes that store meet in a bank.
+// Activations of a tile on their way into shared memory: a thread's four columns of every 32nd token. There, four columns
+// of all tokens and eight floats more follow each other, so that no two lanes that store meet in a bank.
 template <int kTokens, bool kAligned>
 struct PrefillInput {
   static constexpr int kEach = kTokens / 32, kFourColumns = 4 * kTokens + 8, kFloats = static_cast<int>(prefill_columns) / 4 * kFourColumns;
@@ -131,7 +131,7 @@ struct PrefillInput {
   template <class Tokens>
   __device__ __forceinline__ PrefillInput(const MatmulPrefillArgs& args, const Tokens& tokens) {
 #pragma unroll
-    for (int i = 0; i < kEach; i++) from[i] = tokens.input_row(min(tokens.first + threadIdx.x / 4 * kEach + i, tokens.end - 1)) * args.input_stride + threadIdx.x % 4 * 4;
+    for (int i = 0; i < kEach; i++) from[i] = tokens.input_row(min(tokens.first + threadIdx.x / 4 + 32 * i, tokens.end - 1)) * args.input_stride + threadIdx.x % 4 * 4;
   }
   __device__ __forceinline__ void load(const MatmulPrefillArgs& args, uint32_t column) {
 #pragma unroll
@@ -146,17 +146,13 @@ struct PrefillInput {
       }
     }
   }
-  __device__ __forceinline__ void store(float* buffer) const {
-    float* const to = buffer + threadIdx.x % 4 * kFourColumns + threadIdx.x / 4 * kEach;
+  // Share number `part` of kParts. They are stored one by one: fours would have to be moved into neighbouring registers.
+  template <int kParts>
+  __device__ __forceinline__ void store(float* buffer, int part) const {
+    float* const to = buffer + threadIdx.x % 4 * kFourColumns + threadIdx.x / 4;
 #pragma unroll
-    for (int c = 0; c < 4; c++) {
-      if constexpr (kEach == 4) {
-        *reinterpret_cast<float4*>(to + c * kTokens) = make_float4(x[0][c], x[1][c], x[2][c], x[3][c]);
-      } else if constexpr (kEach == 2) {
-        *reinterpret_cast<float2*>(to + c * kTokens) = make_float2(x[0][c], x[1][c]);
-      } else {
-        to[c * kTokens] = x[0][c];
-      }
+    for (int n = 0; n < 4 * kEach; n++) {
+      if (n * kParts / (4 * kEach) == part) to[n % 4 * kTokens + n / 4 * 32] = x[n / 4][n % 4];
     }
   }
 };
@@ -167,8 +163,9 @@ constexpr int prefill_residency(int tokens) { return tokens == 128 ? 2 : tokens 
 template <uint32_t kType, int kTokens, bool kAligned>
 struct MatmulPrefillShared {
   static constexpr int kWeights = prefill_columns * prefill_rows;  // floats of a buffer
-  static constexpr int kTable = 2 * (kWeights + PrefillInput<kTokens, kAligned>::kFloats);
-  // Two buffers of weights, then two of activations; in the end sums. Behind them the type's table.
+  static constexpr int kBuffer = kWeights + PrefillInput<kTokens, kAligned>::kFloats;
+  static constexpr int kTable = 2 * kBuffer;
+  // Two buffers, each of weights and of activations behind them; in the end sums. Behind them the type's table.
   __align__(16) float floats[kTable + Format<kType>::kTableBytes / 4];
   bool is_last;
 };
@@ -179,9 +176,8 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
                                                 MatmulPrefillShared<kType, kTokens, kAligned>& memory) {
   using Input = PrefillInput<kTokens, kAligned>;
   constexpr int kRows = prefill_rows, kColumns = prefill_columns, kGroups = kTokens / 32;
-  constexpr int kWeights = MatmulPrefillShared<kType, kTokens, kAligned>::kWeights;
+  constexpr int kWeights = MatmulPrefillShared<kType, kTokens, kAligned>::kWeights, kBuffer = MatmulPrefillShared<kType, kTokens, kAligned>::kBuffer;
   float* const shared = memory.floats;
-  float* const inputs = shared + 2 * kWeights;
   const uint32_t thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
 
   const uint32_t n_blocks = packed_blocks(args.columns);
@@ -201,14 +197,17 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
 #pragma unroll
     for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = 0.0f;
   }
-  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns> fragments;
+  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns, 2> fragments;
+  // Activations are stored between weights: a clock can issue a store and what makes a weight.
+  const auto store = [&](uint32_t half, float* buffer) {
+    loader.store(half, buffer + thread, kRows, bases, [&](int column) { input.template store<kColumns>(buffer + kWeights, column); });
+  };
 
   loader.template load<0>(true);
   input.load(args, block * 32);
-  loader.template store<0>(shared + thread, kRows, bases);
-  input.store(inputs);
+  store(0, shared);
   __syncthreads();
-  fragments.start(shared + row4, inputs + token4);
+  fragments.start(shared + row4, shared + kWeights + token4);
   uint32_t odd = 1;  // half of the block, and buffer, that is stored next
 #pragma unroll 1
   for (uint32_t step = 2 * block + 1; step <= 2 * end; step++) {
@@ -226,15 +225,11 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
       fragments.multiply_four(acc, [&] {
         if (four != kColumns / 4 - 1) return;
         // All of this step is in registers.
-        if (odd != 0) {
-          loader.template store<1>(shared + kWeights + thread, kRows, bases);
-        } else {
-          loader.template store<0>(shared + thread, kRows, bases);
-        }
-        input.store(inputs + odd * Input::kFloats);
+        float* const buffer = shared + (odd != 0 ? kBuffer : 0);
+        store(odd, buffer);
         __syncthreads();
-        fragments.a_at = shared + odd * kWeights + row4;
-        fragments.b_at = inputs + odd * Input::kFloats + token4;
+        fragments.a_at = buffer + row4;
+        fragments.b_at = buffer + kWeights + token4;
       });
     }
     odd ^= 1;
