@@ -23,8 +23,13 @@ struct DecodeTiled {
   static constexpr int kWalk = kWeights + kInputs;  // floats of a warp
   static constexpr int kSlots = 32;  // of sums that are added at a time
   static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
-  // Scales as floats take too many registers where there are two for a block: then they are made for each step.
-  static constexpr bool kKeepsFactors = sizeof(typename F::Factors) <= 12;
+  // Scales as floats take too many registers where there are two for a block: then they are those of a half, where that
+  // becomes the first one, or are made for each step.
+  static constexpr bool kOneScale = sizeof(typename F::Factors) <= 12, kKeepsFactors = kOneScale || F::kAlike <= 16;
+
+  // Whether all steps are stored by the same instructions.
+  static constexpr bool kOneStore = F::kAlike == kStep;
+  static constexpr int kTurns = kType == M40_TYPE_Q4_K ? 4 : 2;  // of Fragments: what loses the fewest clocks to banks
 
   // Row and token, among those of the warp, of a lane's sum acc[i][j].
   __device__ static __forceinline__ uint32_t row_of(uint32_t lane, int i) { return i % 4 * 32 + i / 4 * kRowLanes + lane % kRowLanes; }
@@ -89,7 +94,12 @@ struct DecodeTiled {
       }
       load_scales();
     };
-    // Columns [first, first + kStep) of a load, and the activations beside them.
+    const auto store_inputs = [&](int k) {
+      const float4& x = ahead[k / 4];
+      inputs_to[k * kTokens] = k % 4 == 0 ? x.x : k % 4 == 1 ? x.y : k % 4 == 2 ? x.z : x.w;
+    };
+    // Columns [first, first + kStep) of a load, and the activations between them: a clock can issue a store and what makes a
+    // weight.
     const auto store_columns = [&](int first) {
       if (!kKeepsFactors) make_factors();
 #pragma unroll
@@ -98,8 +108,7 @@ struct DecodeTiled {
 #pragma unroll
         for (int r = 0; r < R; r++) w[r] = F::weight(quants[r], first + k, factors[r], bases);
         *reinterpret_cast<float4*>(weights_to + k * kRows) = make_float4(w[0], w[1], w[2], w[3]);
-        const float4& x = ahead[k / 4];
-        inputs_to[k * kTokens] = k % 4 == 0 ? x.x : k % 4 == 1 ? x.y : k % 4 == 2 ? x.z : x.w;
+        if (kOneStore) store_inputs(k);
       }
     };
     const auto store_step = [&](uint32_t step) {
@@ -108,6 +117,14 @@ struct DecodeTiled {
         store_columns(0);
 #pragma unroll
         for (int r = 0; r < R; r++) F::template skip_columns<kStep>(quants[r]);
+      } else if constexpr (F::kAlike == 2 * kStep) {
+        if (of_load % 2 == 0) {
+          store_columns(0);
+        } else {
+          store_columns(kStep);
+#pragma unroll
+          for (int r = 0; r < R; r++) F::template skip_columns<2 * kStep>(quants[r]);
+        }
       } else if (kStepsOfLoad == 1 || of_load == 0) {
         store_columns(0);
       } else if (kStepsOfLoad == 2 || of_load == 1) {
@@ -117,8 +134,11 @@ struct DecodeTiled {
       } else {
         store_columns(3 * kStep % F::kColumns);
       }
+      if (kOneStore) return;
+#pragma unroll
+      for (int k = 0; k < kStep; k++) store_inputs(k);
     };
-    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens, 4> fragments;
+    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens, kTurns> fragments;
 
     load_quants(0);
     load_scales();
@@ -133,10 +153,14 @@ struct DecodeTiled {
     for (uint32_t left = (end - block) * kSteps; left > 0; left--) {
       // What comes next is on its way while this is multiplied; at the end, the last of it is loaded once more.
       step = (step + 1) % kSteps;
-      if (step == 0) {
-        if (kKeepsFactors) make_factors();
-        else next_scales(left > 1);
+      if (kKeepsFactors && (step == 0 || (!kOneScale && step == kSteps / 2))) {
+        make_factors();
+        if (step != 0) {
+#pragma unroll
+          for (int r = 0; r < R; r++) to_second_half(factors[r]);
+        }
       }
+      if (!kKeepsFactors && step == 0) next_scales(left > 1);
       if (step % kStepsOfLoad == 0) load_quants(step / kStepsOfLoad);
       // A step before their block, so that they need not be waited for.
       if (kKeepsFactors && step == kSteps - 1) next_scales(left > 2);
