@@ -29,11 +29,16 @@ template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (T < 4 || kColumns <= 8) return {0};
-  if (kOneType && kType == M40_TYPE_Q4_K) return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{kColumns - 8, true, 1, 3};
-  if (kOneType && T == 8 && kType == M40_TYPE_Q8_0) return {kColumns - 8, true, 0, 2, 1, 1, true, true};
-  if (kOneType && T == 4 && kType == M40_TYPE_Q4_1) return {16};
-  if (kOneType && T == 4 && kType == M40_TYPE_Q4_0) return {12};
-  return {kColumns - 8};
+  if (!kOneType) return {kColumns - 8};
+  constexpr DecodeOrder kBackAndForth = {kColumns - 8, true, 0, 2, 1, 1, true, true};
+  switch (kType) {
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{kColumns - 8, true, 1, 3};
+    case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : kBackAndForth;
+    case M40_TYPE_Q4_1: return kBackAndForth;
+    case M40_TYPE_Q5_1:
+    case M40_TYPE_Q8_0: return T == 8 ? kBackAndForth : DecodeOrder{kColumns - 8};
+    default: return {kColumns - 8};
+  }
 }
 
 struct DecodeProduct {
