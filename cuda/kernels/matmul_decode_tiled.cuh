@@ -134,9 +134,10 @@ struct DecodeTiled {
       } else {
         store_columns(3 * kStep % F::kColumns);
       }
-      if (kOneStore) return;
+      if constexpr (!kOneStore) {
 #pragma unroll
-      for (int k = 0; k < kStep; k++) store_inputs(k);
+        for (int k = 0; k < kStep; k++) store_inputs(k);
+      }
     };
     Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens, kTurns> fragments;
 

@@ -197,10 +197,17 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
 #pragma unroll
     for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = 0.0f;
   }
-  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns, 2> fragments;
-  // Activations are stored between weights: a clock can issue a store and what makes a weight.
+  constexpr int kTurns = PrefillLoader<kType>::kHalvesAlike ? 2 : 8;  // what loses the fewest clocks to register banks
+  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns, kTurns> fragments;
+  // Activations are stored between weights, where those are by the same instructions in every step: a clock can issue a store
+  // and what makes a weight.
   const auto store = [&](uint32_t half, float* buffer) {
-    loader.store(half, buffer + thread, kRows, bases, [&](int column) { input.template store<kColumns>(buffer + kWeights, column); });
+    if constexpr (PrefillLoader<kType>::kHalvesAlike) {
+      loader.store(half, buffer + thread, kRows, bases, [&](int column) { input.template store<kColumns>(buffer + kWeights, column); });
+    } else {
+      loader.store(half, buffer + thread, kRows, bases, [](int) {});
+      input.template store<1>(buffer + kWeights, 0);
+    }
   };
 
   loader.template load<0>(true);
