@@ -53,8 +53,9 @@ struct AttentionDecodeShape {
   static constexpr bool holds_queries = Heads <= 2 || (Heads == 4 && Type == M40_TYPE_F16);  // in registers
   // Whether a run's rows are read while the run before is finished: where the registers for it do more good than queries.
   static constexpr bool reads_ahead = !holds_queries;
-  // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time.
-  static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32;
+  // Whether rows of K go over half as many lanes (attention_decode_keys.cuh). Of F32 they would have one at a time, and with
+  // Q8_0 and four heads there are no registers left.
+  static constexpr bool spreads_keys = reads_ahead && Type != M40_TYPE_F32 && Heads == 8;
   static constexpr int head_dim = Lanes * 8;                     // at most
   static constexpr int warps = Heads >= 8 || Heads * head_dim >= 2048 ? 4 : 8;  // of a block
   using Keys = DecodeKeysShape<Type, Lanes, Heads, batch>;

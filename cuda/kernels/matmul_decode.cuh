@@ -59,7 +59,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   using F = Format<kType>;
   constexpr int kInput = input_floats<F, T>();
   constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType>();
-  static_assert(takes_columns_in_order<R>(kOrder), "the bits of a sum hang on the order of its columns");
+  static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
   // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
   // compiler puts them so late that they are waited for.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
@@ -242,12 +242,13 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
         }
         float(&sums)[R][T] = either<F::kSumsParts>(parts, acc);
 #pragma unroll
-        for (int t = 0; t < T; t++) {
+        for (int turn = 0; turn < T; turn++) {
+          const int t = decode_token<T>(kOrder, i / 4, turn);
           const float4 four = *reinterpret_cast<const float4*>(buffer + t * 32 + load * F::kColumns + i);
           const float x[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
           for (int p = 0; p < 4 * R; p++) {
-            const DecodeProduct at = decode_product<R>(kOrder, p);
+            const DecodeProduct at = decode_product<R>(kOrder, i / 4, t, p);
             sums[at.row][t] = fmaf(w[at.row][at.column], x[at.column], sums[at.row][t]);
           }
         }
