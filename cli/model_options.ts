@@ -60,7 +60,7 @@ export const MODEL_OPTIONS = {
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   executor: option(
-    choice<Executor>("auto", "launches", "graphs"),
+    choice<Executor>("auto", "launches", "graphs", "resident"),
     "What steps that decode are run by on a GPU: launches, or CUDA graphs of them; auto measures which is faster",
     { default: "auto" },
   ),

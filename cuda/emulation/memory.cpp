@@ -99,6 +99,11 @@ cudaError_t cudaFreeHost(void* memory) {
   return cudaSuccess;
 }
 
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
+  *device = host;
+  return cudaSuccess;
+}
+
 cudaError_t cudaHostRegister(void* memory, size_t n_bytes, unsigned) {
   wait_for_device("cudaHostRegister");
   const std::lock_guard<std::mutex> lock(mutex);

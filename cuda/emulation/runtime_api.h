@@ -34,6 +34,7 @@ enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeT
 enum cudaDeviceAttr {
   cudaDevAttrClockRate = 13,
   cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrKernelExecTimeout = 17,
   cudaDevAttrEccEnabled = 32,
   cudaDevAttrMemoryClockRate = 36,
   cudaDevAttrGlobalMemoryBusWidth = 37,
@@ -84,6 +85,7 @@ cudaError_t cudaMalloc(void** memory, size_t n_bytes);
 cudaError_t cudaFree(void* memory);
 cudaError_t cudaHostAlloc(void** memory, size_t n_bytes, unsigned flags);
 cudaError_t cudaFreeHost(void* memory);
+cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned flags);
 cudaError_t cudaHostRegister(void* memory, size_t n_bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* memory);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind);
@@ -94,6 +96,8 @@ cudaError_t cudaMemset(void* memory, int value, size_t n_bytes);
 cudaError_t cudaMemsetAsync(void* memory, int value, size_t n_bytes, cudaStream_t stream = nullptr);
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t* stream, unsigned flags);
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* stream, unsigned flags, int priority);
+cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest);
 cudaError_t cudaStreamDestroy(cudaStream_t stream);
 cudaError_t cudaStreamSynchronize(cudaStream_t stream);
 cudaError_t cudaStreamQuery(cudaStream_t stream);
@@ -114,9 +118,18 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 namespace m40::emulation {
 
-// Runs a grid, or keeps it where the stream is being captured.
-void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
+int blocks_at_once();
+
+// Runs a grid, or keeps it where the stream is being captured. together: its blocks are there together, and it runs beside
+// what the host does, on a thread of its own.
+void enqueue_grid(bool together, const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
 
 }  // namespace m40::emulation
+
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int, size_t) {
+  *blocks = m40::emulation::blocks_at_once();
+  return cudaSuccess;
+}
 
 #endif

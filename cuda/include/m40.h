@@ -222,6 +222,9 @@ enum {
   M40_EXECUTOR_AUTO = 0,      // whatever is measured to be faster, for each number of rows
   M40_EXECUTOR_LAUNCHES = 1,  // a launch for each operation; the CPU library's only one
   M40_EXECUTOR_GRAPHS = 2,    // a CUDA graph of them, where the driver makes one, for steps that come up often
+  // A kernel that stays on the GPU and does the steps of a few rows, where it has all that they are made of; the others, and
+  // all while the device has other work, are graphs.
+  M40_EXECUTOR_RESIDENT = 3,
 };
 
 typedef struct m40_context_options {

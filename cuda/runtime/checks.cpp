@@ -32,7 +32,7 @@ void check_text(const char* text, uint64_t n_bytes, const char* name) {
 }
 
 void check_executor(uint32_t executor) {
-  if (executor > M40_EXECUTOR_GRAPHS) fail(M40_INVALID_ARGUMENT, "executor %u: wanted at most %d", executor, M40_EXECUTOR_GRAPHS);
+  if (executor > M40_EXECUTOR_RESIDENT) fail(M40_INVALID_ARGUMENT, "executor %u: wanted at most %d", executor, M40_EXECUTOR_RESIDENT);
 }
 
 void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what) {

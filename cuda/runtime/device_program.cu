@@ -8,6 +8,7 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
+#include "resident.h"
 #include "step_executors.h"
 #include "program_api.h"
 #include "rope_angles.h"
@@ -60,7 +61,7 @@ void open_all_memory(const m40_program& program) {
   for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
   add(plan.heads);
-  for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch}) places.push_back(place);
+  for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
   for (size_t i = 0; i + 1 < places.size(); i++) {
@@ -128,7 +129,6 @@ void place(m40_program& program, const ProgramDescription& description) {
   context->use();
   program.fusions = m40::cuda::find_fusions(program.ops);
   program.graphs.reset(new m40::cuda::ProgramGraphs);
-  program.executors.reset(new m40::cuda::StepExecutors(context->executor));
   program.progress.reset(new m40::cuda::StepProgress);
   program.plan = m40::cuda::plan_program(description);
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
@@ -137,6 +137,9 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.input.reset(new m40::cuda::HostMemory(program.plan.input_bytes));
   program.results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
   fill_memory(program);
+  const bool wanted = context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT;
+  if (wanted && m40::cuda::device_has_resident(context->device, nullptr)) program.resident.reset(new m40::cuda::ResidentDecoder(program));
+  program.executors.reset(new m40::cuda::StepExecutors(context->executor, program.resident != nullptr));
 }
 
 }  // namespace

@@ -63,9 +63,11 @@ void DeviceWatch::wait(cudaEvent_t event, const char* what) {
   wait_for([event] { return cudaEventQuery(event); }, what, Clock::now());
 }
 
-bool DeviceWatch::is_done(cudaStream_t stream, const char* what, Clock::duration patience) const {
+void DeviceWatch::wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun) { wait_for(query, what, begun); }
+
+bool DeviceWatch::is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const {
   const Clock::time_point start = Clock::now();
-  while (!cuda::is_done(cudaStreamQuery(stream), what)) {
+  while (!cuda::is_done(query(), what)) {
     if (Clock::now() - start >= patience) return false;
   }
   return true;

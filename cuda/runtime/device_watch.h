@@ -4,6 +4,7 @@
 #define M40_RUNTIME_DEVICE_WATCH_H
 
 #include <atomic>
+#include <functional>
 
 #include "clock.h"
 #include "cuda_check.h"
@@ -21,9 +22,11 @@ class DeviceWatch {
   // given. Throws Failure, M40_DEVICE_LOST, where the device failed, or hangs.
   void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now());
   void wait(cudaEvent_t event, const char* what);
+  // The same of what a function says: cudaErrorNotReady where it is not done. It may throw.
+  void wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun);
 
   // Whether it is done, within a time that is short enough to be spent looking.
-  bool is_done(cudaStream_t stream, const char* what, Clock::duration patience) const;
+  bool is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const;
 
   // Whether a wait was given up. Nothing may be called any more that waits for the device, or frees memory.
   bool hangs() const { return hangs_; }

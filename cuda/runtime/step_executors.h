@@ -1,5 +1,5 @@
-// What a decode step is run by: a launch for each of its operations, or a CUDA graph of them. Which is faster depends on the
-// card, its driver and the number of rows: it is measured.
+// What a decode step is run by: a launch for each of its operations, a CUDA graph of them, or a kernel that stays on the
+// device and does them all. Which is fastest depends on the card, its driver and the number of rows: it is measured.
 #ifndef M40_RUNTIME_STEP_EXECUTORS_H
 #define M40_RUNTIME_STEP_EXECUTORS_H
 
@@ -15,39 +15,53 @@ constexpr uint32_t most_graph_tokens = 64;
 
 class StepExecutors {
  public:
-  // asked: M40_EXECUTOR_*
-  explicit StepExecutors(uint32_t asked) : asked_(asked) {}
+  // asked: M40_EXECUTOR_*. has_resident: there is a kernel that stays.
+  StepExecutors(uint32_t asked, bool has_resident) : asked_(asked) {
+    for (Measured& measured : measured_) measured.has_resident = has_resident;
+  }
 
-  // What the next decode step of so many rows is to be run by: M40_EXECUTOR_LAUNCHES or M40_EXECUTOR_GRAPHS.
+  // What the next decode step of so many rows is to be run by: M40_EXECUTOR_LAUNCHES, _GRAPHS or _RESIDENT.
   uint32_t next(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens) return M40_EXECUTOR_LAUNCHES;
-    if (asked_ != M40_EXECUTOR_AUTO) return asked_;
     const Measured& measured = measured_[n_tokens - 1];
-    if (measured.graphs.n < enough) return M40_EXECUTOR_GRAPHS;
+    switch (asked_) {
+      case M40_EXECUTOR_LAUNCHES: return M40_EXECUTOR_LAUNCHES;
+      case M40_EXECUTOR_GRAPHS: return without_resident();
+      case M40_EXECUTOR_RESIDENT: return measured.has_resident ? uint32_t{M40_EXECUTOR_RESIDENT} : without_resident();
+    }
+    if (has_graphs_ && measured.graphs.n < enough) return M40_EXECUTOR_GRAPHS;
     if (measured.launches.n < enough) return M40_EXECUTOR_LAUNCHES;
-    return measured.faster();
+    if (measured.has_resident && measured.resident.n < enough) return M40_EXECUTOR_RESIDENT;
+    return fastest(measured);
   }
 
   // Whether its time is wanted.
-  bool measures(uint32_t n_tokens) const {
-    return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && !measured_[n_tokens - 1].known();
-  }
+  bool measures(uint32_t n_tokens) const { return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && !known(measured_[n_tokens - 1]); }
 
   // The time of such a step, by what it was run by.
   void took(uint32_t n_tokens, uint32_t executor, float milliseconds) {
     Measured& measured = measured_[n_tokens - 1];
-    (executor == M40_EXECUTOR_GRAPHS ? measured.graphs : measured.launches).add(milliseconds);
+    (executor == M40_EXECUTOR_GRAPHS ? measured.graphs : executor == M40_EXECUTOR_RESIDENT ? measured.resident : measured.launches).add(milliseconds);
   }
 
   // The driver makes no graphs.
-  void have_no_graphs() { asked_ = M40_EXECUTOR_LAUNCHES; }
+  void have_no_graphs() { has_graphs_ = false; }
+
+  // The kernel that stays does no steps of so many rows.
+  void have_no_resident(uint32_t n_tokens) {
+    if (n_tokens <= most_graph_tokens) measured_[n_tokens - 1].has_resident = false;
+  }
+
+  // What such steps are run by where the kernel that stays does one of them not.
+  uint32_t without_resident() const { return has_graphs_ ? M40_EXECUTOR_GRAPHS : M40_EXECUTOR_LAUNCHES; }
 
   // What such steps are run by from now on; M40_EXECUTOR_AUTO where too few were measured yet.
   uint32_t chosen(uint32_t n_tokens) const { return measures(n_tokens) ? uint32_t{M40_EXECUTOR_AUTO} : next(n_tokens); }
 
  private:
   static constexpr uint32_t enough = 4;
-  // Launches keep a processor busy: where they are faster by less than this share, graphs are better.
+  // Launches keep a processor busy, a kernel that stays the whole device: where they are faster by less than this share, graphs
+  // are better.
   static constexpr float least_gain = 0.01f;
 
   struct Times {
@@ -60,14 +74,26 @@ class StepExecutors {
   struct Measured {
     Times launches;
     Times graphs;
-
-    bool known() const { return launches.n >= enough && graphs.n >= enough; }
-    uint32_t faster() const {
-      return launches.least < (1 - least_gain) * graphs.least ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
-    }
+    Times resident;
+    bool has_resident = false;
   };
 
+  bool known(const Measured& measured) const {
+    return measured.launches.n >= enough && (!has_graphs_ || measured.graphs.n >= enough) && (!measured.has_resident || measured.resident.n >= enough);
+  }
+  uint32_t fastest(const Measured& measured) const {
+    uint32_t best = M40_EXECUTOR_LAUNCHES;
+    float least = measured.launches.least;
+    if (has_graphs_ && (1 - least_gain) * measured.graphs.least <= least) {
+      best = M40_EXECUTOR_GRAPHS;
+      least = measured.graphs.least;
+    }
+    if (measured.has_resident && measured.resident.least < (1 - least_gain) * least) best = M40_EXECUTOR_RESIDENT;
+    return best;
+  }
+
   uint32_t asked_;
+  bool has_graphs_ = true;
   Measured measured_[most_graph_tokens];
 };
 
