@@ -41,6 +41,8 @@ namespace {
 
 std::atomic<uint64_t> n_grids{0};                      // that kernels were launched on
 std::atomic<uint64_t> n_grids_of[max_devices] = {};  // and on each device
+// Grids whose blocks are there together: how many run.
+std::atomic<uint64_t> n_beside{0};
 // Of graphs that can be launched: how many there are, and how often one was.
 std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
 
@@ -85,11 +87,13 @@ void run_beside(M40EmulatedStream* stream, const char* kernel, dim3 grid, dim3 b
   if (hangs() || !may_run(kernel, &otherwise)) return;
   stream->wait();
   stream->busy = true;
+  n_beside++;
   const uint64_t late = from_environment("M40_EMULATION_BLOCKS_LATE", 0);
   stream->beside = std::thread([=, device = current_device(), thread = std::move(thread)] {
     use_device(device);
     const char* wrong = run_grid_together(kernel, grid, block, shared_bytes, late, thread);
     if (wrong != nullptr) lose(wrong);
+    n_beside--;
     stream->busy = false;
   });
 }
@@ -132,6 +136,8 @@ void enqueue_grid(bool together, const char* kernel, dim3 grid, dim3 block, size
 
 // For tests, which look them up themselves: no part of m40.h.
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_launches(void) { return n_grids; }
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_resident_kernels(void) { return n_beside; }
 
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs(void) { return n_live_graphs; }
 
