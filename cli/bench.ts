@@ -4,6 +4,7 @@ import {
   copyBandwidth,
   type DeviceState,
   type Engine,
+  type Executor,
   type Measurement,
   profile,
   sizeOf,
@@ -106,7 +107,9 @@ export const bench: Command = command({
         for await (const measured of benchmark(engine, plan)) {
           // At once, while the device is as warm and as fast as it was.
           const state = await engine.deviceState();
-          results.push(resultOf(program, engine, measured, bandwidth, state));
+          const executors = measured.kind === "decode" ? await engine.cards[0].executors() : [];
+          const executor = executors[measured.size - 1];
+          results.push({ ...resultOf(program, engine, measured, bandwidth, state), executor });
           progress.update(results.length, total);
         }
       }
@@ -218,6 +221,8 @@ interface Result {
   readonly bandwidthShare?: number;
   /** The device at the end of it. */
   readonly state: DeviceState;
+  /** What decode steps were run by, on a GPU. */
+  readonly executor?: Executor;
 }
 
 function resultOf(
@@ -260,8 +265,9 @@ function asText(engine: Engine, results: Result[], bandwidth: number | undefined
     (result.bytesPerSecond / 1e9).toFixed(1),
     result.bandwidthShare === undefined ? "" : `${(100 * result.bandwidthShare).toFixed(0)}%`,
     (result.flopPerSecond / 1e12).toFixed(2),
+    result.executor === undefined ? "" : `by ${result.executor}`,
   ]);
-  const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s"];
+  const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s", ""];
   return `${model.name} (${model.architecture}, ${model.quantisation}, ` +
     `${formatBytes(plan.weightBytes)} of weights) on ${describeDevice(engine)}\n` +
     formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7]) +
@@ -345,6 +351,7 @@ function asJson(engine: Engine, results: Result[], bandwidth: number | undefined
       kind: result.measured.kind,
       size: result.measured.size,
       depth: result.measured.depth,
+      executor: result.executor,
       repetitions: result.measured.milliseconds.length,
       steps: result.measured.steps,
       tokens_per_second: result.tokensPerSecond.mean,

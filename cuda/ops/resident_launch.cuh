@@ -4,6 +4,7 @@
 #define M40_OPS_RESIDENT_LAUNCH_CUH
 
 #include "../kernels/resident.cuh"
+#include "multiprocessors.h"
 #include "resident.h"
 
 namespace m40::cuda {
@@ -31,14 +32,13 @@ constexpr int resident_residency() {
 
 template <class Family, int T>
 uint32_t blocks_of_resident() {
-  int device = 0, n_multiprocessors = 0, each = 0;
+  int each = 0;
   const auto kernel = &resident_kernel<Family, T, resident_cache, resident_residency<Family, T>()>;
-  if (cudaGetDevice(&device) != cudaSuccess || cudaDeviceGetAttribute(&n_multiprocessors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(resident_threads), sizeof(ResidentShared<Family, T, resident_cache>)) != cudaSuccess) {
+  if (cudaOccupancyMaxActiveBlocksPerMultiprocessor(&each, kernel, static_cast<int>(resident_threads), sizeof(ResidentShared<Family, T, resident_cache>)) != cudaSuccess) {
     cudaGetLastError();  // it does not stay, then
     return 0;
   }
-  return static_cast<uint32_t>(each * n_multiprocessors);
+  return static_cast<uint32_t>(each) * multiprocessors();
 }
 
 template <class Family, int T>
