@@ -7,8 +7,9 @@
  * - noise: whatever a model of noise makes of the grammar: tokens cut in any way, texts without sense. Nothing of it
  *   can be foreseen.
  *
- * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]`:
- * with a made model of 128k tokens, with the vocabulary of another file where one is given. Prints, asserts nothing.
+ * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]
+ * [--only calls|noise] [--step-ms N]`: with a made model of 128k tokens, with the vocabulary of another file where one is
+ * given; with `--step-ms` a device in its place that takes so long for a step and computes nothing. Prints, asserts nothing.
  *
  * @module
  */
@@ -19,10 +20,12 @@ import { writeGguf } from "../engine/gguf/writer.ts";
 import { Constraints } from "../engine/grammar/constraints.ts";
 import { tokensWithin } from "../engine/grammar/likely_texts.ts";
 import { Engine, type GenerateRequest, readGguf } from "../engine/mod.ts";
+import type { StepReport } from "../engine/scheduler/report.ts";
 import type { Steering } from "../engine/sampling/steering.ts";
 import { llamaShape } from "../tools/make_model/families/llama.ts";
 import { randomModel } from "../tools/make_model/model.ts";
 import { AGENT_CALLS, CALL_SCHEMA, spacedJson } from "./agent_tools.ts";
+import { paceDevice } from "./paced_device.ts";
 
 const STREAMS = 8;
 /** Answers of each stream in a round. */
@@ -80,7 +83,7 @@ function scripted(steering: Steering, script: readonly number[], words: number):
       return mask === undefined || allowed === undefined ? allowed : { ...allowed, mask };
     },
     guess: (generated, most) => steering.guess!(generated, most),
-    prepare: () => steering.prepare!(),
+    prepare: (generated) => steering.prepare!(generated),
   };
 }
 
@@ -95,6 +98,7 @@ interface Round {
   readonly steps: number;
   readonly guessed: number;
   readonly certain: number;
+  readonly reports: readonly StepReport[];
 }
 
 class Bench {
@@ -159,6 +163,8 @@ class Bench {
     const { engine } = this;
     const before = engine.status();
     const lengths: number[] = [];
+    const reports: StepReport[] = [];
+    engine.observer = { step: (report) => reports.push(report) };
     const cpuBefore = process.cpuUsage();
     const begun = performance.now();
     await Promise.all(requests.map(async (own, stream) => {
@@ -179,6 +185,7 @@ class Bench {
       steps: steps - before.steps,
       guessed: guessedTokens - before.guessedTokens,
       certain: certainTokens - before.certainTokens,
+      reports,
     };
   }
 }
@@ -193,7 +200,28 @@ function describe(name: string, rounds: readonly Round[]): string {
   return `  ${name.padEnd(24)} ${
     speed.toFixed(1).padStart(8)
   } tokens/s; ${tokens} tokens in ${steps} ` +
-    `steps, ${guessed} guessed, ${certain} certain`;
+    `steps, ${guessed} guessed, ${certain} certain\n${describeSteps(rounds)}`;
+}
+
+/** Where a round's time goes: in steps, by their rows, and between them. */
+function describeSteps(rounds: readonly Round[]): string {
+  const reports = rounds.flatMap(({ reports }) => reports);
+  const sum = (of: readonly StepReport[], what: (report: StepReport) => number) =>
+    of.reduce((sum, report) => sum + what(report), 0) / rounds.length;
+  const kindOf = ({ promptTokens, decodeTokens }: StepReport) => {
+    if (promptTokens > 0) return "prompts";
+    const groups = Math.ceil(decodeTokens / 8);
+    return `${8 * groups - 7} to ${8 * groups} rows`;
+  };
+  const kinds = [...Map.groupBy(reports, kindOf)].map(([kind, own]) => {
+    const ms = sum(own, ({ milliseconds }) => milliseconds);
+    const steps = own.length / rounds.length;
+    return `${steps.toFixed(1)} of ${kind} ${ms.toFixed(0)} (${(ms / steps).toFixed(2)} each)`;
+  });
+  const gaps = sum(reports, ({ gapMilliseconds = 0 }) => gapMilliseconds);
+  return `    milliseconds of a round in steps: ${kinds.join(", ")}; between them ${
+    gaps.toFixed(1)
+  }`;
 }
 
 /** Free and constrained rounds in turn, so that both have the machine at its best and at its worst. */
@@ -233,7 +261,7 @@ async function compare(
 
 if (import.meta.main) {
   const args = parseArgs(Deno.args, {
-    string: ["model", "vocabulary", "device", "rounds", "threads"],
+    string: ["model", "vocabulary", "device", "rounds", "threads", "step-ms", "only"],
     default: { device: "cpu", rounds: "5" },
   });
   const path = args.model ?? await madeModel(args.vocabulary);
@@ -246,11 +274,15 @@ if (import.meta.main) {
     });
     const { model, device } = engine;
     console.log(`${model.name}, ${model.vocabSize} tokens, on ${device.name}; ${STREAMS} streams`);
+    if (args["step-ms"] !== undefined) {
+      paceDevice(engine, Number(args["step-ms"]));
+    }
     const bench = new Bench(engine);
     const rounds = Number(args.rounds);
     const isCpu = device.kind === "cpu";
-    await compare(bench, "calls", rounds, () => bench.calls(), 0, isCpu);
-    await compare(bench, "noise", rounds, () => bench.noise(), 1, isCpu);
+    const { only } = args;
+    if (only !== "noise") await compare(bench, "calls", rounds, () => bench.calls(), 0, isCpu);
+    if (only !== "calls") await compare(bench, "noise", rounds, () => bench.noise(), 1, isCpu);
     await engine.close();
   } finally {
     if (args.model === undefined) await Deno.remove(path);

@@ -283,7 +283,6 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       return false;
     }
     this.emit({ ...said, tokens });
-    this.plan.steering?.prepare?.();
     return true;
   }
 

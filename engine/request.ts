@@ -304,7 +304,7 @@ function reasoningOf(
     allowed: (generated) => steering?.allowed?.(generated),
     guess: (generated, most) =>
       budget?.next(generated) === undefined ? steering?.guess?.(generated, most) ?? [] : [],
-    prepare: () => steering?.prepare?.(),
+    prepare: (generated) => steering?.prepare?.(generated) ?? false,
   };
   return { format, inline: reasoning === "inline", steering: both };
 }

@@ -3,8 +3,9 @@
  *
  * @module
  */
-import { join } from "@std/path";
+import { fromFileUrl, join } from "@std/path";
 import { compile } from "../tools/compile.ts";
+import { lives } from "./process_table.ts";
 
 /** Whether `deno compile` can get the runtime that it builds on. */
 export async function runtimeAvailable(): Promise<boolean> {
@@ -26,13 +27,41 @@ export interface Program {
   run(args: string[], env?: Record<string, string>): Deno.Command;
 }
 
-/** Compiles the executable, and removes it when the work is done. */
+/** Where runs of tests keep the executable that their files have in common, each under the number of its process. */
+const COMPILED = fromFileUrl(new URL("../dist/compiled_for_tests", import.meta.url));
+
+/** The folder of this process's executable: it is compiled for the first file of tests that needs it. */
+async function compiledFolder(): Promise<string> {
+  const own = join(COMPILED, `${Deno.pid}`);
+  await Deno.mkdir(COMPILED, { recursive: true });
+  for (const { name } of [...Deno.readDirSync(COMPILED)]) {
+    if (!lives(parseInt(name))) await Deno.remove(join(COMPILED, name), { recursive: true });
+    else if (name === `${Deno.pid}`) return own;
+  }
+  const fresh = await Deno.makeTempDir({ dir: COMPILED, prefix: `${Deno.pid}-` });
+  await compile(join(fresh, "m40"));
+  try {
+    // Whole or not at all, for files of tests that run beside each other.
+    await Deno.rename(fresh, own);
+  } catch (error) {
+    await Deno.remove(fresh, { recursive: true });
+    // Another file was quicker.
+    if (!await Deno.stat(own).then(() => true, () => false)) throw error;
+  }
+  return own;
+}
+
+/** Gives the executable a folder of its own, and removes that when the work is done. */
 export async function withProgram(work: (program: Program) => Promise<void>): Promise<void> {
+  const compiled = await compiledFolder();
   const folder = await Deno.makeTempDir({ prefix: "m40-compiled-" });
   const elsewhere = join(folder, "elsewhere");
   await Deno.mkdir(elsewhere);
   try {
-    const path = await compile(join(folder, "m40"));
+    const path = join(folder, "m40");
+    for await (const { name } of Deno.readDir(compiled)) {
+      await Deno.copyFile(join(compiled, name), join(folder, name));
+    }
     await work({
       folder,
       run: (args, env = {}) =>

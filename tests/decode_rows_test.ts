@@ -18,12 +18,15 @@ const PAGES = Math.ceil((PROMPT + DECODED) / PAGE_TOKENS);
 const SEQUENCES = 6;
 const CACHE_TYPES: Record<string, number> = { F32: 0, F16: 1, Q8_0: 8 };
 
-/** Rows of each step. Some are as many as before, so that a GPU replays a graph of such steps. */
+/**
+ * Rows of each step. In all but the first some are as many as before, so that a GPU replays a graph of such steps; where
+ * there are no graphs, the first alone will do.
+ */
 const CUTS = [
   [8, 1, 7, 2, 6],
   [3, 5, 4, 4, 4, 4],
   [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
-];
+].slice(0, Number(Deno.env.get("M40_DECODED_CUTS") ?? Infinity));
 
 /** Tokens of sequence s. */
 function tokensOf(sequence: number): number[] {

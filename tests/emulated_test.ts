@@ -1,10 +1,11 @@
 import { assertEquals } from "@std/assert";
 import { fromFileUrl } from "@std/path";
 import { buildKernels } from "../build_kernels.ts";
-import { TestFiles } from "./test_files.ts";
+import { REVERSE, TestFiles } from "./test_files.ts";
 
 // Every kernel of the GPU in a small shape, without a GPU and in the time that somebody waits: the CUDA sources,
-// built for the CPU without sanitizers. All shapes, with the sanitizers: slow/emulated_test.ts.
+// built for the CPU without sanitizers, and threads run from the last to the first. All shapes, with the sanitizers
+// and from the first thread to the last: slow/emulated_test.ts.
 
 const OPS = fromFileUrl(new URL("../cuda/ops", import.meta.url));
 
@@ -34,13 +35,13 @@ async function environment(): Promise<Record<string, string>> {
     M40_TEST_BACKEND: "emulated",
     M40_KERNELS: path,
     M40_EMULATION_KERNELS: launched,
-    M40_GOLDEN_CACHES: "one",
+    ...REVERSE,
   };
 }
 
 // One at a time: other files of tests run meanwhile.
 const files = new TestFiles(environment(), 1);
-for (const file of FILES) files.test("emulated kernels", file);
+for (const file of FILES) files.test("emulated kernels, threads in reverse", file);
 
 /** The names of kernels in a text, without their template arguments. */
 function kernelsIn(text: string, pattern: RegExp): string[] {

@@ -198,7 +198,7 @@ Deno.test("a class without characters, of surrogates alone as well, is no way on
       });
       assert(matches(automaton, "b"));
       for (const text of ["a", "c", "bc", "\ufffd"]) assert(!mayBegin(automaton, text), text);
-      for (const { frame } of automaton.start.items) automaton.framesBehind(frame);
+      for (const { frame } of automaton.start.items) automaton.behindPlace(frame);
     }
   }
 });

@@ -1,6 +1,9 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertThrows } from "@std/assert";
 import { Automaton, type State } from "../engine/grammar/automaton.ts";
 import { parseGbnf } from "../engine/grammar/gbnf.ts";
+import { M40Error } from "../engine/errors.ts";
+import type { Grammar } from "../engine/grammar/grammar.ts";
+import { LikelyTexts } from "../engine/grammar/likely_texts.ts";
 import { jsonObjectGrammar } from "../engine/grammar/json.ts";
 import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
 import { Preparation } from "../engine/grammar/preparation.ts";
@@ -146,31 +149,121 @@ Deno.test("masks that are evicted are made again, and are the same", () => {
   assertEquals(round(), round());
 });
 
-Deno.test("what is prepared while the device computes is what states ask for, and ends", () => {
-  for (const grammar of Object.values(GRAMMARS)) {
-    const vocabulary = madeVocabulary();
-    const automaton = new Automaton(grammar);
-    const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
-    const preparation = new Preparation(automaton, masks);
-    for (let i = 0; i < 2000 && !preparation.isDone; i++) preparation.proceed();
-    assert(preparation.isDone);
-    const looked: unknown[] = [];
-    const alone = automaton.alone.bind(automaton);
-    automaton.alone = (frame) => {
-      looked.push(frame);
-      return alone(frame);
-    };
-    let state: State = automaton.start;
+/** A preparation over a vocabulary, and what it prepares for. */
+function preparing(grammar: Grammar) {
+  const vocabulary = madeVocabulary();
+  const automaton = new Automaton(grammar);
+  const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
+  // Texts are written with a token a byte.
+  const texts = new LikelyTexts({
+    tokenBytes: vocabulary.tokenBytes,
+    encode: (text) => [...encoder.encode(text)],
+  });
+  return {
+    vocabulary,
+    automaton,
+    masks,
+    texts,
+    preparation: new Preparation(automaton, masks, texts),
+  };
+}
+
+/** Prepares what there is for an answer at a state. */
+function prepareAll(preparation: Preparation, state: State): void {
+  let parts = 0;
+  while (preparation.proceed(state)) assert(parts++ < 20_000, "it never ends");
+}
+
+for (const [name, grammar] of Object.entries(GRAMMARS)) {
+  Deno.test(`what an answer may come to next is prepared while the device computes, and is right: ${name}`, () => {
+    const { vocabulary, automaton, masks, preparation } = preparing(grammar);
     const random = randomIntegers(9);
+    let state: State = automaton.start;
     for (let length = 0; length < 20; length++) {
+      prepareAll(preparation, state);
+      const nexts = automaton.statesBehind(state);
+      // Where there are more than are prepared, the first are.
+      for (const next of nexts.slice(0, 8)) {
+        assert(masks.isWide(next) || masks.knows(next), "a state was not prepared");
+      }
       const tokens = tokensOf(masks.of(automaton, state).mask);
       assertEquals(tokens, allowedNaively(automaton, state, vocabulary));
       const going = tokens.filter((token) => !vocabulary.endTokens.has(token));
       if (going.length === 0) break;
       state = automaton.after(state, vocabulary.tokenBytes(going[random(going.length)]))!;
     }
-    assertEquals(looked.length, 0, "a place was not prepared");
+  });
+}
+
+Deno.test("the states on the way of a text that likely comes are prepared, however long it is", () => {
+  const { automaton, masks, texts, preparation } = preparing(
+    parseGbnf('root ::= "{" ("first_property_of_many" | "a") "}"'),
+  );
+  const state = automaton.after(automaton.start, encoder.encode("{f"))!;
+  prepareAll(preparation, state);
+  const states = texts.statesAfter(automaton, state);
+  assertEquals(states.length, "irst_property_of_many}".length);
+  for (const next of states) assert(masks.knows(next));
+});
+
+Deno.test("places that go through most of the vocabulary are prepared, however far away they are", () => {
+  const far = "far".repeat(20);
+  const { automaton, masks, preparation } = preparing(
+    parseGbnf(`root ::= "${far}" text "${far}" | "b"\ntext ::= "\\"" [^"]* "\\""`),
+  );
+  prepareAll(preparation, automaton.start);
+  const state = automaton.after(automaton.start, encoder.encode(`${far}"x`))!;
+  assert(!masks.knows(state));
+  for (const { frame } of state.items) {
+    assert(masks.prepare(automaton, frame, 0), "a place of a string was not prepared");
   }
+});
+
+Deno.test("a mask that is wanted while its place is half found out is the same", () => {
+  for (const grammar of Object.values(GRAMMARS)) {
+    const { vocabulary, automaton, masks } = preparing(grammar);
+    const { start } = automaton;
+    for (const { frame } of start.items) masks.prepare(automaton, frame, 40);
+    const tokens = tokensOf(masks.of(automaton, start).mask);
+    assertEquals(tokens, allowedNaively(automaton, start, vocabulary));
+  }
+});
+
+Deno.test("parts of a place's work have together what it may take at once; where that is too little, preparing ends, and who comes there is told", () => {
+  const { vocabulary, automaton, masks, preparation } = preparing(GRAMMARS.json);
+  const { start } = automaton;
+  const allow = automaton.allowWork.bind(automaton);
+  const allowed: number[] = [];
+  automaton.allowWork = (most) => {
+    allowed.push(most);
+    allow(most);
+  };
+  const [{ frame }] = start.items;
+  while (!masks.prepare(automaton, frame, 20));
+  assert(allowed.length > 2);
+  assertEquals(allowed, allowed.toSorted((a, b) => b - a));
+  assert(allowed.at(-1)! < allowed[0]);
+
+  const state = automaton.after(start, encoder.encode('{"'))!;
+  automaton.allowWork = () => allow(0);
+  prepareAll(preparation, state);
+  assert(!masks.knows(state));
+  assertEquals(preparation.proceed(start), false);
+  const error = assertThrows(() => masks.of(automaton, state), M40Error);
+  assertEquals(error.code, "invalid_request");
+  automaton.allowWork = allow;
+  const tokens = tokensOf(masks.of(automaton, state).mask);
+  assertEquals(tokens, allowedNaively(automaton, state, vocabulary));
+});
+
+Deno.test("a grammar that is nearly too large is not made larger by what is prepared for it", () => {
+  const { automaton, masks, preparation } = preparing(GRAMMARS.json);
+  const state = automaton.after(automaton.start, encoder.encode('{"'))!;
+  automaton["frames"]["nodeCount"] = 7_900_000;
+  prepareAll(preparation, state);
+  assertEquals(automaton["frames"]["nodeCount"], 7_900_000);
+  assert(!masks.knows(state));
+  assert(tokensOf(masks.of(automaton, state).mask).length > 0);
 });
 
 Deno.test("masks made in pieces, while others have their turn, are those made at once; who needs them sooner gets them", async () => {

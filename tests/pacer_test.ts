@@ -37,6 +37,20 @@ Deno.test("a pacer looks twice a second, rests when it is too hot, and says when
   assertEquals([pacer.share, told], [0, [true, false]]);
 });
 
+Deno.test("a device that cools in the midst of a long rest goes on before its end", async () => {
+  let celsius = 100;
+  const pacer = new Pacer(
+    { maxTemperatureCelsius: 80 },
+    () => Promise.resolve({ temperatureCelsius: celsius }),
+  );
+  await pacer.rest(0, 0);
+  await settle();
+  celsius = 30;
+  // Of a step of a second it would rest as long as one rest may be.
+  const waited = await pacer.rest(1000, 0);
+  assert(waited > 400 && waited < 1900, `waited ${waited} ms`);
+});
+
 Deno.test("a driver that fails or never answers holds no step up", async () => {
   let now = 0;
   const silent = new Pacer(

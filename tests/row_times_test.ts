@@ -30,6 +30,23 @@ Deno.test("a number of rows that was not measured is tried, the least of them as
   assertEquals(measured([6]).best(4, 6), 4);
 });
 
+Deno.test("the end of a group is found in a few steps, not in one for each number of rows", () => {
+  const byEights = (rows: number) => Math.ceil(rows / 8) * 10 + rows / 100;
+  const times = measured([8], byEights);
+  const tried: number[] = [];
+  for (let rows = times.best(8, 15); rows !== 8; rows = times.best(8, 15)) {
+    tried.push(rows);
+    times.observe(rows, byEights(rows));
+  }
+  assertEquals(tried, [15, 11, 9]);
+});
+
+Deno.test("a number of rows that was not measured takes no longer than a larger one that was", () => {
+  // Five rows' step took long for another reason, and six are no nearer to eight.
+  const times = measured([4, 5, 8], (rows) => rows === 5 ? 1000 : 12);
+  assertEquals(times.best(5, 6), 6);
+});
+
 Deno.test("where a row more costs as much as the others, none are worth it; where it costs nothing, all are", () => {
   const counts = [1, 2, 3, 4, 5, 6];
   assertEquals(measured(counts, (rows) => rows * 1.01 + rows * rows / 100).best(2, 6), 2);

@@ -44,6 +44,8 @@ export class Automaton {
   private readonly stacks = new Stacks();
   private readonly classes: Uint8Array;
   private readonly classCount: number;
+  /** How many bytes are of a class. */
+  private readonly classSizes: Uint16Array;
   private readonly known = new Map<string, LinkedState>();
   private mostWork = Infinity;
 
@@ -52,6 +54,8 @@ export class Automaton {
     const network = new Network(grammar);
     this.classes = network.classes;
     this.classCount = network.classCount;
+    this.classSizes = new Uint16Array(network.classCount);
+    for (const byteClass of network.classes) this.classSizes[byteClass]++;
     this.frames = new Frames(network);
     this.start = this.stateOf(new Map([[this.frames.start(network.root), this.stacks.bottom]]))!;
   }
@@ -64,6 +68,16 @@ export class Automaton {
   /** From now on no more than so much work is done: what needs more than that ends in an error. */
   allowWork(most: number): void {
     this.mostWork = this.work + most;
+  }
+
+  /** What of that is left. */
+  get workLeft(): number {
+    return this.mostWork - this.work;
+  }
+
+  /** Whether it may be made larger by what nobody may ever need. */
+  get hasRoom(): boolean {
+    return this.frames.hasRoom;
   }
 
   /**
@@ -137,18 +151,36 @@ export class Automaton {
     return this.stateOf(new Map(items), stack.ends) ?? undefined;
   }
 
-  /** The places that one leads to: behind a byte, in a rule that comes next, or behind that. */
-  framesBehind(frame: Frame): readonly Frame[] {
-    const found: Frame[] = [];
+  /** The states behind one byte. */
+  statesBehind(state: State): readonly State[] {
+    const found = new Set<State>();
+    for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
+      const next = this.step(state as LinkedState, byteClass);
+      if (next !== null) found.add(next);
+    }
+    return [...found];
+  }
+
+  /** Where rules begin: the root and those that are called. */
+  get ruleStarts(): readonly Frame[] {
+    return this.frames.starts;
+  }
+
+  /** The places that one leads to (behind a byte, in a rule that comes next, or behind that), and by how many bytes. */
+  behindPlace(frame: Frame): { readonly frames: readonly Frame[]; readonly bytes: number } {
+    const frames: Frame[] = [];
+    let bytes = 0;
     for (let byteClass = 0; byteClass < this.classCount; byteClass++) {
       const next = this.frames.next(frame, byteClass);
-      if (next !== null && !next.final) found.push(next);
+      if (next === null) continue;
+      bytes += this.classSizes[byteClass];
+      if (!next.final) frames.push(next);
     }
     for (const { start, after } of this.frames.calls(frame)) {
-      found.push(start);
-      if (!after.final) found.push(after);
+      frames.push(start);
+      if (!after.final) frames.push(after);
     }
-    return found;
+    return { frames, bytes };
   }
 
   private step(state: LinkedState, byteClass: number): LinkedState | null {
@@ -160,13 +192,14 @@ export class Automaton {
           "differently, and do not nest repetitions.",
       );
     }
-    const items = new Map<Frame, Stack>();
+    // Most bytes lead nowhere.
+    let items: Map<Frame, Stack> | undefined;
     for (const { frame, stack } of state.closed ??= this.close(state)) {
       this.frames.work++;
       const next = this.frames.next(frame, byteClass);
-      if (next !== null) this.put(items, next, stack);
+      if (next !== null) this.put(items ??= new Map(), next, stack);
     }
-    return state.next[byteClass] = this.stateOf(items);
+    return state.next[byteClass] = items === undefined ? null : this.stateOf(items);
   }
 
   private put(items: Map<Frame, Stack>, frame: Frame, stack: Stack): boolean {

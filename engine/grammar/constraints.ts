@@ -84,7 +84,7 @@ export class Constraints {
   private preparationOf(automaton: Automaton): Preparation {
     return this.preparations.getOrInsertComputed(
       automaton,
-      () => new Preparation(automaton, this.masks),
+      () => new Preparation(automaton, this.masks, this.likelyTexts),
     );
   }
 

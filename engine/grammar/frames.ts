@@ -35,7 +35,7 @@ export class Frames {
   private count = 0;
   private nodeCount = 0;
   /** Where each rule begins. */
-  private readonly starts: readonly Frame[];
+  readonly starts: readonly Frame[];
   /** How late the start of a rule comes when calls are followed. */
   private readonly ranks = new Map<Frame, number>();
   /** Counts nodes that were looked at: what was computed so far. */
@@ -146,6 +146,11 @@ export class Frames {
     }
     if (found.length === 0) return null;
     return this.intern(Int32Array.from(found).sort(), accepting);
+  }
+
+  /** Whether there is much room left for more frames: for what nobody may ever need as well. */
+  get hasRoom(): boolean {
+    return this.nodeCount < MOST_FRAME_NODES / 4;
   }
 
   private keep(nodes: number): void {

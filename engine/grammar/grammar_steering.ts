@@ -90,11 +90,17 @@ export class GrammarSteering implements Steering {
     );
   }
 
-  prepare(): void {
+  prepare(generated: readonly number[]): boolean {
     const { constraint, preparationOf } = this.options;
-    const last = this.progress.at(-1)!;
-    const automaton = last.kind === "content" ? last.automaton : constraint.behindSpace;
-    preparationOf(automaton).proceed();
+    const progress = this.after(generated);
+    switch (progress.kind) {
+      case "before":
+        return preparationOf(constraint.behindSpace).proceed(constraint.behindSpace.start);
+      case "content":
+        return preparationOf(progress.automaton).proceed(progress.state);
+      case "nowhere":
+        return false;
+    }
   }
 
   private after(generated: readonly number[]): Progress {

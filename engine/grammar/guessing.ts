@@ -1,8 +1,8 @@
 /**
  * How likely a guessed token is thought to be right at first, and how much each one that is judged says: an answer's
- * first is judged before any is guessed.
+ * first two are judged before any is guessed.
  */
-const FIRST_TRUST = 0.74;
+const FIRST_TRUST = 0.66;
 const NEWEST = 0.25;
 /** Nothing is guessed where a token is less likely right than this: wrong ones cost as much as drawn ones. */
 const LEAST_TRUST = 0.75;

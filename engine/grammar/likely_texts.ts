@@ -23,6 +23,18 @@ export class LikelyTexts {
     );
   }
 
+  /** The states behind each of those tokens. */
+  statesAfter(automaton: Automaton, state: State): readonly State[] {
+    const states: State[] = [];
+    let at: State | undefined = state;
+    for (const token of this.after(automaton, state)) {
+      at = automaton.after(at, this.tokenizer.tokenBytes(token));
+      if (at === undefined) break;
+      states.push(at);
+    }
+    return states;
+  }
+
   private tokensOf(bytes: Uint8Array): readonly number[] {
     const text = decodeWhole(bytes);
     return text === "" ? [] : tokensWithin(this.tokenizer, text);

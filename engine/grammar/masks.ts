@@ -3,6 +3,7 @@ import type { Automaton, State } from "./automaton.ts";
 import { LeastRecentlyUsed } from "./least_recently_used.ts";
 import type { Frame } from "./frames.ts";
 import type { TokenBytes, VocabularyTrie, VocabularyTries } from "./vocabulary_trie.ts";
+import { VocabularyWalk } from "./vocabulary_walk.ts";
 
 /** Memory of masks that are kept. */
 const KEPT_BYTES = 64 * 2 ** 20;
@@ -27,6 +28,14 @@ interface FrameTokens {
   readonly belowExits: number;
 }
 
+/** The same, while it is found out. */
+interface BegunFrame extends Pick<FrameTokens, "mask"> {
+  readonly exits: number[];
+  readonly walk: VocabularyWalk;
+  /** What it may take yet. */
+  workLeft: number;
+}
+
 /**
  * The tokens that states allow. What a place in a rule allows is found out once, whatever rules it is in;
  * of a state that is met the first time, only tokens in which a rule ends are looked at.
@@ -42,8 +51,7 @@ export class TokenMasks {
   readonly everything: AllowedTokens;
   private readonly masks: LeastRecentlyUsed<State, AllowedTokens>;
   private readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
-  /** The states on the way to a node of the tree, by its depth. */
-  private readonly path: State[] = [];
+  private readonly begun = new WeakMap<Frame, BegunFrame>();
 
   /**
    * @param tries The tokenizer's, with tokens of up to {@link SHORT_BYTES} as short ones.
@@ -80,25 +88,63 @@ export class TokenMasks {
     return this.masks.get(state) ?? this.masks.put(state, this.make(automaton, state));
   }
 
+  /** Whether a state's tokens are known. */
+  knows(state: State): boolean {
+    return this.masks.get(state) !== undefined;
+  }
+
+  /** Whether a state is looked at as a whole, and can only be found out at once. */
+  isWide({ items }: State): boolean {
+    return items.length > MOST_PLACES;
+  }
+
   /**
-   * Finds out what a place in a rule allows, so that states with it take less time.
+   * Finds out some of what a place in a rule allows, so that states with it take less time. The answer is whether
+   * nothing of it is left.
    *
+   * @param mostNodes How much is done: that many of the vocabulary's hundreds of thousands of nodes.
    * @throws {M40Error} as {@link of} does.
    */
-  prepare(automaton: Automaton, frame: Frame): void {
-    automaton.allowWork(MOST_WORK);
-    this.ofFrame(automaton, frame);
+  prepare(automaton: Automaton, frame: Frame, mostNodes: number): boolean {
+    const near = automaton.nearest(frame, SHORT_BYTES);
+    if (this.frames.get(near) !== undefined) return true;
+    const begun = this.begun.getOrInsertComputed(near, () => this.begin(automaton, near));
+    automaton.allowWork(begun.workLeft);
+    const isOver = begun.walk.proceed(mostNodes);
+    begun.workLeft = automaton.workLeft;
+    if (isOver) this.finish(near, begun);
+    return isOver;
   }
 
   private ofFrame(automaton: Automaton, frame: Frame): FrameTokens {
     const near = automaton.nearest(frame, SHORT_BYTES);
-    return this.frames.get(near) ?? this.frames.put(near, this.alone(automaton, near));
+    const known = this.frames.get(near);
+    if (known !== undefined) return known;
+    const begun = this.begun.get(near) ?? this.begin(automaton, near);
+    begun.walk.proceed();
+    return this.finish(near, begun);
+  }
+
+  private begin(automaton: Automaton, frame: Frame): BegunFrame {
+    const mask = new Uint32Array(this.words);
+    const exits: number[] = [];
+    const walk = new VocabularyWalk(this.short, automaton, automaton.alone(frame), mask, 0, exits);
+    return { mask, exits, walk, workLeft: MOST_WORK };
+  }
+
+  private finish(frame: Frame, { mask, exits }: BegunFrame): FrameTokens {
+    this.begun.delete(frame);
+    const { skips } = this.short;
+    const belowExits = exits.reduce((sum, node) => sum + skips[node] - node, 0);
+    return this.frames.put(frame, { mask, exits, belowExits });
   }
 
   private make(automaton: Automaton, state: State): AllowedTokens {
     automaton.allowWork(MOST_WORK);
     const mask = new Uint32Array(this.words);
-    if (!this.addByPlaces(automaton, state, mask)) this.walk(this.short, automaton, state, mask);
+    if (this.isWide(state) || !this.addByPlaces(automaton, state, mask)) {
+      this.walk(this.short, automaton, state, mask);
+    }
     this.walk(this.long, automaton, state, mask);
     const onlyEnd = state.items.length === 0;
     if (state.canEnd) { for (const token of this.endTokens) mask[token >> 5] |= 1 << (token & 31); }
@@ -113,7 +159,6 @@ export class TokenMasks {
    * at all tokens for the state as a whole.
    */
   private addByPlaces(automaton: Automaton, { items }: State, mask: Uint32Array): boolean {
-    if (items.length > MOST_PLACES) return false;
     let left = this.short.skips[0];
     for (const { frame, stack } of items) {
       const own = this.ofFrame(automaton, frame);
@@ -127,59 +172,27 @@ export class TokenMasks {
     return true;
   }
 
-  private alone(automaton: Automaton, frame: Frame): FrameTokens {
-    const mask = new Uint32Array(this.words);
-    const exits: number[] = [];
-    this.walk(this.short, automaton, automaton.alone(frame), mask, 0, exits);
-    const { skips } = this.short;
-    const belowExits = exits.reduce((sum, node) => sum + skips[node] - node, 0);
-    return { mask, exits, belowExits };
-  }
-
-  /**
-   * Allows the tokens below a node of a tree that a state allows.
-   *
-   * @param start The node; default: the root.
-   * @param exits Takes the nodes, with others below them, where the text may end.
-   */
+  /** Allows the tokens below a node of a tree that a state allows. */
   private walk(
-    { bytes, skips, depths, tokens, firsts, plain }: VocabularyTrie,
+    trie: VocabularyTrie,
     automaton: Automaton,
     from: State,
     mask: Uint32Array,
-    start = 0,
-    exits?: number[],
+    start?: number,
   ): void {
-    const { path } = this;
-    path[depths[start]] = from;
-    const end = skips[start];
-    for (let node = start + 1; node < end;) {
-      const depth = depths[node];
-      const state = automaton.next(path[depth - 1], bytes[node]);
-      if (state === undefined) {
-        node = skips[node];
-        continue;
-      }
-      const skipsAll = plain[node] !== 0 && skips[node] > node + 1 &&
-        !(exits && state.canEnd) && automaton.staysPlain(state);
-      const next = skipsAll ? skips[node] : node + 1;
-      for (let i = firsts[node]; i < firsts[next]; i++) {
-        mask[tokens[i] >> 5] |= 1 << (tokens[i] & 31);
-      }
-      if (exits && state.canEnd && skips[node] > node + 1) exits.push(node);
-      path[depth] = state;
-      node = next;
-    }
+    new VocabularyWalk(trie, automaton, from, mask, start).proceed();
   }
 }
 
 /** The token of a mask that has no other; the first one, where any does. */
 function soleOf(mask: Uint32Array, any: boolean): number | undefined {
-  const word = mask.findIndex((bits) => bits !== 0);
-  if (word < 0) return undefined;
-  const lowest = 31 - Math.clz32(mask[word] & -mask[word]);
-  if (any) return 32 * word + lowest;
-  const isAlone = (mask[word] & (mask[word] - 1)) === 0 &&
-    mask.findLastIndex((bits) => bits !== 0) === word;
-  return isAlone ? 32 * word + lowest : undefined;
+  let found: number | undefined;
+  for (let word = 0; word < mask.length; word++) {
+    const bits = mask[word];
+    if (bits === 0) continue;
+    if (found !== undefined || (!any && (bits & (bits - 1)) !== 0)) return undefined;
+    found = 32 * word + 31 - Math.clz32(bits & -bits);
+    if (any) return found;
+  }
+  return found;
 }

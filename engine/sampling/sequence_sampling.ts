@@ -130,6 +130,11 @@ export class SequenceSampling {
     return this.steering?.guess?.(this.generated, most) ?? [];
   }
 
+  /** Does a part of the work to come, as far as what steers it has some; the answer is whether more of it is left. */
+  prepare(): boolean {
+    return this.steering?.prepare?.(this.generated) ?? false;
+  }
+
   /** Takes in the next token. */
   append({ token, surprise }: Sample): void {
     if (this.mirostat !== undefined && surprise !== undefined) {

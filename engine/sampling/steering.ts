@@ -36,6 +36,11 @@ export interface Steering {
    * @param generated As above.
    */
   guess?(generated: readonly number[], most: number): readonly number[];
-  /** Does a little of the work to come, about a millisecond: called while the device computes a step. */
-  prepare?(): void;
+  /**
+   * Does a part of the work to come, a tenth of a millisecond or so: called while the device computes a step. The answer
+   * is whether more of it is left.
+   *
+   * @param generated As above.
+   */
+  prepare?(generated: readonly number[]): boolean;
 }

@@ -2,14 +2,20 @@
 const NEWEST = 0.25;
 /** Steps after which a measurement says nothing any more: sequences have grown, the device has other clocks. */
 const STALE_STEPS = 1024;
-/** Fewer measurements may be of steps that were the first of their kind, which take longer: they are soon tried again. */
-const FEW = 3;
+/** A single measurement may be of a step that was the first of its kind, which takes longer: it is soon tried again. */
+const FEW = 2;
 const FEW_STALE_STEPS = 32;
 
 interface Measured {
   readonly ms: number;
   readonly times: number;
   readonly step: number;
+}
+
+/** A number of rows, and how long steps of so many take. */
+interface Known {
+  readonly rows: number;
+  readonly ms: number;
 }
 
 /**
@@ -20,10 +26,13 @@ interface Measured {
 export class RowTimes {
   private readonly measured = new Map<number, Measured>();
   private step = 0;
+  /** The most rows that were measured. */
+  private mostRows = 0;
 
   /** Takes in what a step of nothing but decoded rows took. */
   observe(rows: number, ms: number): void {
     this.step++;
+    this.mostRows = Math.max(this.mostRows, rows);
     const { ms: before = ms, times = 0 } = this.fresh(rows) ?? {};
     this.measured.set(rows, {
       ms: times < FEW ? Math.min(before, ms) : before + NEWEST * (ms - before),
@@ -33,16 +42,22 @@ export class RowTimes {
   }
 
   /**
-   * Of the numbers of rows from `least` to `most`, the one with the least time a row. A number that was not measured
-   * is taken to cost what the next smaller one does, so that it is tried; of two that are as good it is the smaller.
+   * Of the numbers of rows from `least` to `most`, the one with the least time a row; of two that are as good the
+   * smaller. A number that was not measured is taken to cost what the nearest one does that was, so that it is tried where
+   * that is a smaller one, and the end of a group is found in a few steps.
    */
   best(least: number, most: number): number {
-    let ms = this.below(least);
-    if (ms === undefined) return this.measured.size === 0 ? most : least;
+    let before = this.nearestBelow(least);
+    if (before === undefined) return this.measured.size === 0 ? most : least;
     let best = least;
-    let leastTime = ms / least;
+    let leastTime = before.ms / least;
+    let after: Known | undefined;
     for (let rows = least + 1; rows <= most; rows++) {
-      ms = this.fresh(rows)?.ms ?? ms;
+      if (after === undefined || after.rows < rows) after = this.nearestAbove(rows);
+      if (after?.rows === rows) before = after;
+      const isNearer = after !== undefined && after.rows - rows < rows - before.rows;
+      // What more rows took, fewer take no longer.
+      const ms = isNearer ? after!.ms : Math.min(before.ms, after?.ms ?? Infinity);
       if (ms / rows < leastTime) {
         best = rows;
         leastTime = ms / rows;
@@ -51,11 +66,18 @@ export class RowTimes {
     return best;
   }
 
-  /** The time of so many rows, or of the next smaller number that was measured. */
-  private below(rows: number): number | undefined {
-    for (let n = rows; n > 0; n--) {
-      const measured = this.fresh(n);
-      if (measured !== undefined) return measured.ms;
+  private nearestBelow(most: number): Known | undefined {
+    for (let rows = most; rows > 0; rows--) {
+      const ms = this.fresh(rows)?.ms;
+      if (ms !== undefined) return { rows, ms };
+    }
+    return undefined;
+  }
+
+  private nearestAbove(least: number): Known | undefined {
+    for (let rows = least; rows <= this.mostRows; rows++) {
+      const ms = this.fresh(rows)?.ms;
+      if (ms !== undefined) return { rows, ms };
     }
     return undefined;
   }

@@ -6,6 +6,7 @@ import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
+import { prepareBeside } from "./prepare_beside.ts";
 import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
@@ -16,6 +17,8 @@ import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
+/** What a step that takes longer than those before it says of how long the next one takes. */
+const LONGER_SHARE = 0.25;
 
 /**
  * Decides who computes what in the next step.
@@ -57,6 +60,8 @@ export class Scheduler {
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
+  /** How long a step takes at least, by the last ones, in milliseconds. */
+  private expectedMs = Infinity;
   private failure?: M40Error;
   /** How often something has changed that could let somebody take part in a step, and who waits for that. */
   private changes = 0;
@@ -230,6 +235,8 @@ export class Scheduler {
     if (step === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {
+      const sequences = turns.map(({ sequence }) => sequence);
+      await prepareBeside(sequences, step.result, step.start + this.expectedMs, this.now);
       ({ outputs } = await step.result);
     } catch (error) {
       if (isDeviceLoss(error)) throw error;
@@ -245,6 +252,8 @@ export class Scheduler {
     }
     const end = this.lastResult = this.now();
     const milliseconds = end - step.start;
+    const longer = milliseconds - this.expectedMs;
+    this.expectedMs = longer > 0 ? this.expectedMs + LONGER_SHARE * longer : milliseconds;
     this.outcomes.take(turns, outputs);
     this.report(turns, milliseconds, step);
     return { tookPart: true, time: { milliseconds, end } };

@@ -253,6 +253,11 @@ export class Sequence {
     return this.logprobs ? undefined : this.sampler.certain();
   }
 
+  /** Does a part of the work to come that needs no device; the answer is whether more of it is left. */
+  prepare(): boolean {
+    return this.sampler.prepare();
+  }
+
   /** Takes in a drawn token; the answer is whether nothing more is drawn. */
   append(sample: Sample): boolean {
     this.sampler.append(sample);

@@ -1,3 +1,4 @@
+import { copySpeed, createCopiedCache } from "../copy_speed.ts";
 import type { DeviceHealth } from "../device/health.ts";
 import type { KernelLibrary } from "../device/library.ts";
 
@@ -12,14 +13,9 @@ export interface Copies {
   readonly link?: { readonly generation: number; readonly width: number };
 }
 
-/** A page of the cache that is copied: 16 MiB, as each is a copy of its own, which costs some microseconds. */
-const SHAPE = { kvHeads: 64, headDim: 128, pageTokens: 256 };
 /** Pages that are copied at a time: more than any cache of the device holds; of the emulated device a few. */
 const PAGES = 12;
 const EMULATED_PAGES = 2;
-const REPETITIONS = 6;
-/** How long a device copies before it is timed, in milliseconds: an idle one has to raise its clocks. */
-const WARM_UP_MS = 200;
 
 /**
  * Times copies over the link and within the device. It takes 384 MB of the device's memory while it does.
@@ -36,29 +32,10 @@ export async function measureCopies(
   const context = library.createContext({ device, threads: 1 });
   try {
     const n = library.backend === "emulated" ? EMULATED_PAGES : PAGES;
-    const { kvHeads, headDim, pageTokens } = SHAPE;
-    const desc = {
-      ...{ n_layers: 1, n_groups: 1, page_tokens: pageTokens, n_pages: 2 * n, type: 0 },
-      ...{ n_kv_heads: [kvHeads], head_dim: [headDim], value_dim: [headDim], group: [0] },
-      ...{ states: [], slots: 0 },
-    };
-    const { bytes, pageBytes } = context.cacheBytes(desc);
-    const cache = context.createArena(bytes).createCache(desc);
+    const copied = createCopiedCache(context, n);
+    const { cache, pageBytes } = copied;
     const memory = context.hostMemory(n * pageBytes);
-    const [first, second] = [0, n].map((from) =>
-      Uint32Array.from({ length: n }, (_, i) => from + i)
-    );
-    const speed = async (copied: number, copy: () => Promise<void>) => {
-      const begun = performance.now();
-      while (performance.now() - begun < WARM_UP_MS) await copy();
-      let best = Infinity;
-      for (let i = 0; i < REPETITIONS; i++) {
-        const start = performance.now();
-        await copy();
-        best = Math.min(best, performance.now() - start);
-      }
-      return copied / (best / 1000);
-    };
+    const pages = Uint32Array.from({ length: n }, (_, i) => i);
     const seen: DeviceHealth[] = [];
     let busy = true;
     const watch = async () => {
@@ -67,13 +44,14 @@ export async function measureCopies(
     const watching = watch();
     let toDevice: number, toHost: number;
     try {
-      toDevice = await speed(memory.length, () => cache.restorePages(first, memory));
-      toHost = await speed(memory.length, () => cache.savePages(first, memory));
+      const once = { repeatable: false };
+      toDevice = await copySpeed(memory.length, () => cache.restorePages(pages, memory), once);
+      toHost = await copySpeed(memory.length, () => cache.savePages(pages, memory), once);
     } finally {
       busy = false;
       await watching;
     }
-    const onDevice = await speed(2 * memory.length, () => cache.copyPages(first, second));
+    const onDevice = await copied.speed();
     return { toDevice, toHost, onDevice, link: fastestLink(seen) };
   } finally {
     context.close();
