@@ -1,68 +1,111 @@
 /**
- * How long a long prompt holds up those who decode: the steps of seven running streams while a prompt
- * of so many tokens arrives. `deno run -A bench/long_prompt.ts MODEL.gguf [--device auto]
- * [--tokens 4000] [--chunk-ms 50]`
+ * What a long prompt and those who decode cost each other: eight streams run, a prompt arrives, and is computed beside them
+ * with a share of the device, or in chunks between their tokens.
+ * `deno run -A bench/long_prompt.ts MODEL.gguf [--device auto] [--tokens 4000] [--prefill-share 0.25,0.5,0.75]
+ * [--chunk-ms 50]`, where `--chunk-ms ""` leaves chunks out.
  *
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { Engine } from "../engine/mod.ts";
 
-const STREAMS = 7;
+const STREAMS = 8;
+/** Tokens of each stream that its rate is taken from before the prompt arrives. */
+const BEFORE = 60;
 
 const args = parseArgs(Deno.args, {
-  string: ["device", "tokens", "chunk-ms"],
-  default: { device: "auto", tokens: "4000", "chunk-ms": "50" },
+  string: ["device", "tokens", "prefill-share", "chunk-ms"],
+  default: { device: "auto", tokens: "4000", "prefill-share": "0.25,0.5,0.75", "chunk-ms": "50" },
 });
 const tokens = Number(args.tokens);
-const engine = await Engine.load(String(args._[0]), {
-  device: args.device,
-  parallel: STREAMS + 1,
-  contextTokens: tokens + 100,
-  chunkMs: Number(args["chunk-ms"]),
-});
-const decodes: number[] = [];
-const mixed: { ms: number; tokens: number }[] = [];
-engine.observer = {
-  step({ promptTokens, decodeTokens, milliseconds }) {
-    if (decodeTokens !== STREAMS) return;
-    if (promptTokens === 0) decodes.push(milliseconds);
-    else mixed.push({ ms: milliseconds, tokens: promptTokens });
-  },
+const numbers = (text: string) => text.split(",").filter((one) => one !== "").map(Number);
+let seed = 0;
+/** Tokens that no prompt before has begun with. */
+const madeUp = (count: number) => {
+  const first = ++seed;
+  return Array.from({ length: count }, (_, i) => 300 + (i * 7 + first * 131) % 1000);
 };
-const logitBias = new Map([...engine.tokenizer.endTokens].map((token) => [token, -100]));
-const sampling = { temperature: 0, logitBias };
-const madeUp = (count: number) => Array.from({ length: count }, (_, i) => 300 + i * 7 % 1000);
 
-let begun = 0;
-const streams = Array.from({ length: STREAMS }, async (_, i) => {
-  let drawn = 0;
-  const prompt = madeUp(8 + i);
-  for await (const _ of engine.generate({ prompt, maxTokens: tokens - 100, sampling })) {
-    if (++drawn === 20) begun++;
-    if (mixed.length > 0 && answered) break;
-  }
-});
-let answered = false;
-while (begun < STREAMS) await new Promise((resolve) => setTimeout(resolve, 10));
-const start = performance.now();
-for await (const _ of engine.generate({ prompt: madeUp(tokens), maxTokens: 1, sampling }));
-answered = true;
-const prompt = performance.now() - start;
-await Promise.all(streams);
-await engine.close();
+interface Measured {
+  /** Milliseconds between tokens of the streams: as a rule without the prompt, on average and at most beside it. */
+  readonly stepMs: number;
+  readonly besideMs: number;
+  readonly longestMs: number;
+  /** Of the prompt: alone, and beside the streams. */
+  readonly aloneMs: number;
+  readonly promptMs: number;
+}
 
-const median = decodes.toSorted((a, b) => a - b)[decodes.length >> 1];
-const delays = mixed.map(({ ms }) => ms - median).sort((a, b) => a - b);
+async function measure(prefillShare: number, chunkMs: number): Promise<Measured> {
+  const engine = await Engine.load(String(args._[0]), {
+    device: args.device,
+    parallel: STREAMS + 1,
+    contextTokens: tokens + 100,
+    prefillShare,
+    chunkMs,
+  });
+  const logitBias = new Map([...engine.tokenizer.endTokens].map((token) => [token, -100]));
+  const sampling = { temperature: 0, logitBias };
+  const compute = async () => {
+    const start = performance.now();
+    const request = { prompt: madeUp(tokens), maxTokens: 1, sampling };
+    for await (const _ of engine.generate(request));
+    return performance.now() - start;
+  };
+  await compute();
+  const aloneMs = await compute();
+  // When all streams got a token.
+  const times: number[] = [];
+  engine.observer = {
+    step({ decodeTokens }) {
+      if (decodeTokens === STREAMS) times.push(performance.now());
+    },
+  };
+  const stop = new AbortController();
+  const streams = Array.from({ length: STREAMS }, async (_, i) => {
+    const prompt = madeUp(8 + i);
+    const request = { prompt, maxTokens: tokens - 100, sampling, signal: stop.signal };
+    for await (const _ of engine.generate(request));
+  });
+  while (times.length < BEFORE) await new Promise((resolve) => setTimeout(resolve, 5));
+  const before = times.length;
+  const promptMs = await compute();
+  const beside = times.length;
+  stop.abort();
+  await Promise.allSettled(streams);
+  await engine.close();
+  const gaps = (from: number, to: number) =>
+    times.slice(from, to).map((time, i) => time - times[from + i - 1]).sort((a, b) => a - b);
+  // The first steps are run in several ways, to see which is fastest.
+  const usual = gaps(before - BEFORE / 3, before);
+  const others = gaps(before, beside);
+  return {
+    stepMs: usual[usual.length >> 1],
+    besideMs: others.reduce((sum, gap) => sum + gap, 0) / others.length,
+    longestMs: others[others.length - 1],
+    aloneMs,
+    promptMs,
+  };
+}
+
+const settings = [
+  ...numbers(args["prefill-share"]).map((share) => ({ name: `share ${share}`, share, ms: 50 })),
+  ...numbers(args["chunk-ms"]).map((ms) => ({ name: `chunks of ${ms} ms`, share: 0, ms })),
+];
 console.log(
-  `${STREAMS} streams decode in ${
-    median.toFixed(1)
-  } ms a step; a prompt of ${tokens} tokens took ` +
-    `${(prompt / 1000).toFixed(2)} s in ${mixed.length} chunks of ${
-      Math.min(...mixed.map((m) => m.tokens))
-    } to ${Math.max(...mixed.map((m) => m.tokens))} tokens, which delayed a step by ` +
-    `${delays[delays.length >> 1].toFixed(1)} ms (median), ${
-      delays.at(-1)!.toFixed(1)
-    } ms (most); ` +
-    `${args["chunk-ms"]} ms are allowed`,
+  `${STREAMS} streams and a prompt of ${tokens} tokens\n` +
+    "                     ms a token   beside    rate kept   longest gap   prompt alone    beside",
 );
+for (const { name, share, ms } of settings) {
+  const { stepMs, besideMs, longestMs, aloneMs, promptMs } = await measure(share, ms);
+  const cells = [
+    name.padEnd(20),
+    stepMs.toFixed(1).padStart(11),
+    besideMs.toFixed(1).padStart(9),
+    `${(100 * stepMs / besideMs).toFixed(0)}%`.padStart(12),
+    `${(longestMs / stepMs).toFixed(1)} steps`.padStart(14),
+    `${(aloneMs / 1000).toFixed(2)} s`.padStart(15),
+    `${(promptMs / 1000).toFixed(2)} s (${(promptMs / aloneMs).toFixed(2)}x)`.padStart(16),
+  ];
+  console.log(cells.join(""));
+}

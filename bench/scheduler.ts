@@ -58,7 +58,7 @@ class IdleDevice {
       n_vocab: VOCABULARY,
     };
     const bytes = stepBytes(limits, VOCABULARY, groups);
-    this.block = new StepBlock({ ...limits, reserved: 0, step_bytes: BigInt(bytes) });
+    this.block = new StepBlock({ ...limits, lane: 0, step_bytes: BigInt(bytes) });
   }
 
   step(sequences: readonly StepSequence[]): Promise<StepResult> {

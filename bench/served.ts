@@ -1,12 +1,14 @@
 /**
  * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode,
  * beside what the device gives for a batch of N at the same depth without server and scheduler.
- * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--device-process]`
+ * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--run-steps 32]
+ * [--device-process]`
  *
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
+import { RUN_STEPS } from "../engine/engine_options.ts";
 import { benchmark, Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
 
@@ -56,9 +58,9 @@ async function throughput(n: number, one: (seed: number) => Promise<number[]>): 
 
 async function measure(): Promise<void> {
   const args = parseArgs(Deno.args, {
-    string: ["device", "clients", "tokens"],
+    string: ["device", "clients", "tokens", "run-steps"],
     boolean: ["device-process"],
-    default: { device: "auto", clients: "8,32", tokens: "256" },
+    default: { device: "auto", clients: "8,32", tokens: "256", "run-steps": String(RUN_STEPS) },
   });
   const clients = String(args.clients).split(",").map(Number);
   const tokens = Number(args.tokens);
@@ -68,6 +70,7 @@ async function measure(): Promise<void> {
   const engine = await Engine.load(path, {
     device: args.device,
     deviceProcess: args["device-process"],
+    runSteps: Number(args["run-steps"]),
     parallel: Math.max(...clients),
     contextTokens: Math.max(512, tokens + 64),
   });
@@ -83,6 +86,7 @@ async function measure(): Promise<void> {
   const logitBias = Object.fromEntries([...engine.tokenizer.endTokens].map((t) => [t, -100]));
   for (const n of clients) {
     const gaps: number[] = [];
+    const before = engine.status();
     engine.observer = {
       ...engine.observer,
       step: ({ gapMilliseconds, decodeTokens }) => {
@@ -110,11 +114,13 @@ async function measure(): Promise<void> {
     const plan = { prompts: [], batches: [n], depths: [tokens >> 1], steps: 32, repetitions: 3 };
     for await (const measured of benchmark(engine, plan)) {
       const alone = measured.tokens / Math.min(...measured.milliseconds) * 1000;
+      const { runs, runSteps } = engine.status();
+      const length = (runSteps - before.runSteps) / Math.max(1, runs - before.runs);
       const gap = gaps.toSorted((a, b) => a - b)[gaps.length >> 1];
       console.log(
         `${n} clients: ${served.toFixed(1)} tokens/s served, ${alone.toFixed(1)} by the device ` +
           `alone: ${(100 * served / alone).toFixed(1)}%; median gap between steps ` +
-          `${gap?.toFixed(3)} ms`,
+          `${gap?.toFixed(3)} ms; ${runs - before.runs} runs of ${length.toFixed(1)} steps`,
       );
     }
   }

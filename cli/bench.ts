@@ -113,10 +113,16 @@ export const bench: Command = command({
           progress.update(results.length, total);
         }
       }
+      const asked = options.executor === "resident" && plan.batches.length > 0;
+      const noResident = asked ? await engine.cards[0].noResident() : "";
       await write(
         options.json
-          ? JSON.stringify(asJson(engine, results, bandwidth)) + "\n"
-          : asText(engine, results, bandwidth),
+          ? JSON.stringify({
+            ...asJson(engine, results, bandwidth),
+            ...(noResident === "" ? {} : { no_resident: noResident }),
+          }) + "\n"
+          : asText(engine, results, bandwidth) +
+            (noResident && `not all by a resident kernel: ${noResident}\n`),
       );
     } finally {
       await engine.close();
@@ -324,7 +330,7 @@ function describeDriver(version: string, cuda: number): string {
   return version === "" ? `driver for CUDA ${newest}` : `driver ${version} for CUDA ${newest}`;
 }
 
-function asJson(engine: Engine, results: Result[], bandwidth: number | undefined): unknown {
+function asJson(engine: Engine, results: Result[], bandwidth: number | undefined): object {
   const { device, model, plan } = engine;
   return {
     model: model.name,

@@ -2,6 +2,8 @@
  * Who uses a device, in the order in which they asked: one alone, or several who do not mind each other.
  */
 export class DeviceLock {
+  /** Called when somebody wants to be alone with it: those who {@link share} it may end sooner then. */
+  onWanted?: () => void;
   /** The last of those alone, and all who share with each other since then. */
   private last: Promise<unknown> = Promise.resolve();
   private sharing = new Set<Promise<unknown>>();
@@ -12,6 +14,7 @@ export class DeviceLock {
     this.sharing = new Set();
     const result = before.then(work);
     this.last = result.catch(() => {});
+    this.onWanted?.();
     return result;
   }
 

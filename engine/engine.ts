@@ -117,6 +117,7 @@ export class Engine {
     const scheduled = this.scheduled = placed.scheduled;
     this.disk = this.createDiskPages(scheduled);
     this.scheduler = this.createScheduler(scheduled);
+    this.lock.onWanted = () => this.scheduler.hurry();
     this.evaluations = new Evaluations(
       this.pageManager,
       (sequences) => scheduled.step(sequences),
@@ -134,12 +135,15 @@ export class Engine {
       stepTokens: plan.limits.n_tokens,
       stepOutputs: plan.limits.n_outputs,
       chunkMs: serving.chunkMs,
+      runSteps: serving.runSteps,
       tileTokens: device.tileTokens,
       // A CPU's steps take as much longer as they have rows more.
       rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
       ...createHostCache(placed, plan, placed.hostCacheBytes),
       disk: this.disk,
       concurrentSteps: placed.cards.length,
+      lanes: plan.decodeLimits &&
+        { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => told.step(report),
@@ -165,7 +169,10 @@ export class Engine {
         fetchStateMemory: hostMemory(slotBytes),
         saveStateMemory: hostMemory(slotBytes),
       }),
-      withDevice: (work) => this.lock.run(work),
+      withDevice: (work) =>
+        plan.decodeLimits
+          ? this.lock.share(() => this.scheduler.betweenDecisions(work))
+          : this.lock.run(work),
       now: () => performance.now(),
     });
   }

@@ -17,6 +17,7 @@ export class EngineCard {
   readonly layers?: readonly [first: number, last: number];
   private readonly reader: StateReader;
   private readonly known: KnownExecutors;
+  private readonly askNoResident: () => Promise<string>;
   private closed = false;
 
   /**
@@ -24,13 +25,14 @@ export class EngineCard {
    * @param sequences Those that decode in one step at most.
    */
   constructor(private readonly placed: PlacedCard, lock: DeviceLock, sequences: number) {
-    const { name, device, memory, layers, kernels, program } = placed;
+    const { name, device, memory, layers, kernels, program, decodeProgram = program } = placed;
     this.name = name;
     this.device = device;
     this.memory = memory;
     this.layers = layers;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
-    this.known = new KnownExecutors(() => lock.share(() => program.executors(sequences)));
+    this.known = new KnownExecutors(() => lock.share(() => decodeProgram.executors(sequences)));
+    this.askNoResident = () => lock.share(() => decodeProgram.noResident());
   }
 
   /** How its process ended, where it did without being told to; of several devices with its name. */
@@ -59,6 +61,12 @@ export class EngineCard {
   async executors(): Promise<readonly Executor[]> {
     if (this.closed || this.device.backend === "cpu") return [];
     return await this.known.read();
+  }
+
+  /** Why no resident kernel runs decode steps there, or not all of them; empty where nothing stands against it. */
+  async noResident(): Promise<string> {
+    if (this.closed) throw new M40Error("internal", "the engine is closed");
+    return await this.askNoResident();
   }
 
   /** Nothing is asked of it any more. */

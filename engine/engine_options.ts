@@ -14,6 +14,9 @@ export interface DiskCacheOptions {
   readonly onProblem?: (problem: string) => void;
 }
 
+/** See {@link EngineOptions.prefillShare}. */
+export const DEFAULT_PREFILL_SHARE = 0.5;
+
 /** How a model is loaded. */
 export interface EngineOptions {
   /** "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N". */
@@ -49,6 +52,18 @@ export interface EngineOptions {
   maxQueue?: number;
   /** The longest that a chunk of a prompt may delay those who decode, in milliseconds; default 50. */
   chunkMs?: number;
+  /**
+   * Steps that the device is given at once, at most, where the same sequences decode in all of them and nobody comes or
+   * goes: it goes from token to token by itself then; default 32. 1: each step waits for the host.
+   */
+  runSteps?: number;
+  /**
+   * GPU only: the share of its multiprocessors' places for thread blocks that a prompt takes while others decode, 0 to 1;
+   * default {@link DEFAULT_PREFILL_SHARE}. Prompts are then computed at the same time as decoding, instead of between it as
+   * `chunkMs` has it, and alone they take all. 0 has chunks. Several cards with a part of the model each have chunks, too.
+   */
+  prefillShare?: number;
+  /**
   /**
    * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
    * these take on the device, up to 2 GiB. What finds no room there is computed again.
@@ -96,10 +111,15 @@ export interface EngineOptions {
   onObserverError?: (error: unknown) => void;
 }
 
+/** Steps of a run at most, where nothing was said: docs/kernels.md has what other numbers give. */
+export const RUN_STEPS = 32;
+
 /** How a model is served, with what holds where nothing was said. */
 export interface ServingOptions {
   readonly maxQueue: number;
   readonly chunkMs: number;
+  readonly runSteps: number;
+  readonly prefillShare: number;
   readonly logitsOutputs: number;
   readonly paceLimits: PaceLimits;
   readonly onPace?: (message: string) => void;
@@ -108,9 +128,13 @@ export interface ServingOptions {
 
 /** @throws {M40Error} "invalid_request" naming the option. */
 export function servingOptions(options: EngineOptions): ServingOptions {
+  const { prefillShare = DEFAULT_PREFILL_SHARE } = options;
+  checkRange("prefill_share", prefillShare, { min: 0, max: 1 });
   return {
+    prefillShare,
     maxQueue: integerOption("max_queue", options.maxQueue ?? 64, 0, 1_000_000),
     chunkMs: integerOption("chunk_ms", options.chunkMs ?? 50, 1, 60_000),
+    runSteps: integerOption("run_steps", options.runSteps ?? RUN_STEPS, 1, 1024),
     logitsOutputs: integerOption("logits_outputs", options.logitsOutputs ?? 1, 1, 4096),
     paceLimits: {
       maxTemperatureCelsius: options.maxTemperatureCelsius,

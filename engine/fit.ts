@@ -4,7 +4,8 @@ import type { DeviceInfo, DeviceKind } from "./device/library.ts";
 import { openDeviceInPassing, type OpenedDevice } from "./device/open.ts";
 import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
-import { type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
+import { DEFAULT_PREFILL_SHARE } from "./engine_options.ts";
+import { hasLanes, type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
 import type { CacheLayer } from "./program/program.ts";
 import { stepWork } from "./program/work.ts";
@@ -97,6 +98,7 @@ export class FitDevice implements Disposable {
           outputs: 1,
           freeBytes: info.freeBytes,
           device: info.kind,
+          lanes: hasLanes(info.kind, maxRunning, DEFAULT_PREFILL_SHARE),
           // As few as the context takes.
           pages: 1,
           slots: 1,

@@ -1,8 +1,9 @@
 import { groupCacheLayers } from "./cache_groups.ts";
 import type { Context } from "./device/context.ts";
 import type { DeviceKind } from "./device/library.ts";
-import type { CacheDesc, Limits, Records } from "./device/descriptions.ts";
+import type { CacheDesc, Limits } from "./device/descriptions.ts";
 import { stepBytes } from "./device/step_block.ts";
+import { Lanes } from "./device/structs.ts";
 import { M40Error } from "./errors.ts";
 import { tensorTypeByName } from "./gguf/types.ts";
 import { type ModelShape, wantedContext } from "./models/model.ts";
@@ -62,6 +63,8 @@ export interface PlanRequest {
   readonly pages?: number;
   /** Slots of states at most, where the model has states; there are as many as sequences need to run. */
   readonly slots?: number;
+  /** Whether prompts are computed beside decoding: that takes a second program, for those who decode. Default false. */
+  readonly lanes?: boolean;
 }
 
 /** Where the device's memory goes. */
@@ -87,6 +90,14 @@ export interface MemoryPlan {
   /** The groups of layers that have pages of their own. */
   readonly groups: readonly PageGroup[];
   readonly limits: Limits;
+  /** Those of the program for those who decode, where prompts are computed beside them; it is counted in `programBytes`. */
+  readonly decodeLimits?: Limits;
+}
+
+/** Whether prompts are computed beside decoding on one device: {@link PlanRequest.lanes}. */
+export function hasLanes(device: DeviceKind, maxRunning: number, prefillShare: number): boolean {
+  // Where one sequence runs at a time, nobody decodes beside a prompt.
+  return device === "gpu" && prefillShare > 0 && maxRunning > 1;
 }
 
 /** @throws {M40Error} "invalid_request" for a context that the model was not trained for, or that is none. */
@@ -286,17 +297,20 @@ export function planOf(
     n_sequence_pages: Math.ceil(contextTokens / PAGE_TOKENS),
     n_vocab: shape.vocabSize,
   };
-  const limits: Limits = {
-    ...counts,
-    reserved: 0,
-    step_bytes: BigInt(stepBytes(counts, contextTokens, cache.n_groups, states.length > 0)),
-  };
-  const records: Records = {
-    limits,
-    buffers: program.buffers,
-    ops: encodeOperations(program.operations),
-  };
-  const programBytes = context.programBytes(records, cache);
+  const limitsOf = (of: typeof counts, lane: number): Limits => ({
+    ...of,
+    lane,
+    step_bytes: BigInt(stepBytes(of, contextTokens, cache.n_groups, states.length > 0)),
+  });
+  const limits = limitsOf(counts, request.lanes ? Lanes.prompts : Lanes.main);
+  const most = request.maxRunning + GUESS_OUTPUTS;
+  const decodeLimits = request.lanes
+    ? limitsOf({ ...counts, n_tokens: most, n_outputs: most }, Lanes.main)
+    : undefined;
+  const ops = encodeOperations(program.operations);
+  const bytesOf = (limits: Limits) =>
+    context.programBytes({ limits, buffers: program.buffers, ops }, cache);
+  const programBytes = bytesOf(limits) + (decodeLimits ? bytesOf(decodeLimits) : 0);
   const { bytes } = context.cacheBytes(cache);
   const ofStates = stateBytes(context, cache);
   const totalBytes = weightBytes + programBytes + bytes;
@@ -315,6 +329,7 @@ export function planOf(
     cache,
     groups,
     limits,
+    decodeLimits,
   };
 }
 

@@ -1,11 +1,12 @@
 import type { Cache, Context } from "./device/context.ts";
+import { ringBytes } from "./device/run_ring.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { DeviceInfo, KernelLibrary } from "./device/library.ts";
 import { compareBandwidths } from "./device_bandwidth.ts";
 import type { PageStore } from "./disk_cache/page_store.ts";
 import { type EngineOptions, integerOption, servingOptions } from "./engine_options.ts";
 import { asM40Error, M40Error } from "./errors.ts";
-import { type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
+import { hasLanes, type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
 import type { ModelSource } from "./model_source.ts";
 import { openDiskCache } from "./open_disk_cache.ts";
 import { closeCards, openCards, type OpenedCard } from "./opened_card.ts";
@@ -15,6 +16,7 @@ import type { Program } from "./program/program.ts";
 import { KV_VALUE_BYTES, type StepSize, type StepWork, stepWork } from "./program/work.ts";
 import { checkRange } from "./sampling/parameters.ts";
 import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
+import { StepRows } from "./step_rows.ts";
 import { StagedDevice } from "./staged_device.ts";
 import { type PlannedStage, planStages } from "./staged_memory_plan.ts";
 import { usualParallel } from "./state_plan.ts";
@@ -45,6 +47,8 @@ export interface PlacedCard {
   readonly kernels: KernelLibrary;
   readonly context: Context;
   readonly program: DeviceProgram;
+  /** The same for those who decode, where prompts are computed beside them. */
+  readonly decodeProgram?: DeviceProgram;
   readonly cache: Cache;
   readonly memory: CardMemory;
   /** The model's layers that it has, first and last; absent where it has the whole model. */
@@ -145,7 +149,7 @@ async function planFor(
 ): Promise<{ plan: MemoryPlan; shares: readonly Share[] }> {
   const { gguf, program, shape } = source;
   const { memoryShare = 1, leastContextTokens } = options;
-  const { logitsOutputs } = servingOptions(options);
+  const { logitsOutputs, prefillShare } = servingOptions(options);
   checkRange("memory_share", memoryShare, { min: 0, max: 1, above: true });
   const freeBytes = cards.map(({ info }) =>
     Math.min(info.freeBytes, memoryShare * info.memoryBytes)
@@ -169,7 +173,8 @@ async function planFor(
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
-    const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree });
+    const lanes = hasLanes(kind, parallel, prefillShare);
+    const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }
   const bandwidths = await compareBandwidths(cards);
@@ -229,7 +234,7 @@ async function assemble(
   shares: readonly Share[],
   { gguf, program }: ModelSource,
   hostCacheBytes: number,
-  { diskCache }: EngineOptions,
+  options: EngineOptions,
 ): Promise<PlacedModel> {
   const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
   const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
@@ -241,6 +246,15 @@ async function assemble(
   );
   const [first] = cards;
   const { kernels: { path: libraryPath }, device } = first;
+  const { runSteps } = servingOptions(options);
+  if (cards.length === 1 && runSteps > 1 && plan.slots === 0) {
+    const bytes = ringBytes(plan.limits.n_sequences * runSteps);
+    (first.decodeProgram ?? first.program).openRuns(first.context.hostMemory(bytes));
+  }
+  const { executor = "auto" } = options;
+  const stepRows = device.backend !== "cpu" && (executor === "auto" || executor === "resident")
+    ? new StepRows((rows) => (first.decodeProgram ?? first.program).executors(rows))
+    : undefined;
   const parts = stages.map(({ kernels, device, part: { cacheLayers, states } }) => ({
     libraryPath: kernels.path,
     device,
@@ -255,7 +269,7 @@ async function assemble(
     cards,
     plan,
     scheduled: stages.length === 0
-      ? scheduledDevice(first.program, first.cache)
+      ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),
     pageBytes,
     slotBytes,
@@ -263,6 +277,6 @@ async function assemble(
     hostMemory: (bytes) => first.context.hostMemory(bytes),
     stepWork: (size) => stepWork(program, { ...size, kvValueBytes: KV_VALUE_BYTES[plan.kvType] }),
     hostCacheBytes,
-    pageStore: diskCache && await openDiskCache(diskCache, origin, pageBytes),
+    pageStore: options.diskCache && await openDiskCache(options.diskCache, origin, pageBytes),
   };
 }

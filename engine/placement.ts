@@ -1,4 +1,5 @@
 import type { Cache, Context } from "./device/context.ts";
+import type { Limits } from "./device/descriptions.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
@@ -8,8 +9,17 @@ import { encodeOperations } from "./program/operation.ts";
 /** What is placed of a plan. */
 export type PlacedMemory = Pick<
   MemoryPlan,
-  "weightBytes" | "programBytes" | "cacheBytes" | "stateBytes" | "cache" | "limits"
+  "weightBytes" | "programBytes" | "cacheBytes" | "stateBytes" | "cache" | "limits" | "decodeLimits"
 >;
+
+/** What is on the device then. */
+export interface PlacedProgram {
+  readonly program: DeviceProgram;
+  /** The same for those who decode, where prompts are computed beside them. */
+  readonly decodeProgram?: DeviceProgram;
+  readonly cache: Cache;
+  readonly tensors: readonly number[];
+}
 
 /**
  * Puts weights, cache and program on the device, as planned.
@@ -22,7 +32,7 @@ export async function place(
   source: Program,
   plan: PlacedMemory,
   onProgress: (done: number, total: number) => void = () => {},
-): Promise<{ program: DeviceProgram; cache: Cache; tensors: readonly number[] }> {
+): Promise<PlacedProgram> {
   const weights = context.createArena(plan.weightBytes);
   const total = source.weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
   const tensors = new Array<number>(source.weights.length);
@@ -39,10 +49,11 @@ export async function place(
   }
   await context.finishUploads();
   const cache = context.createArena(plan.cacheBytes + plan.stateBytes).createCache(plan.cache);
-  const program = context.createArena(plan.programBytes).createProgram({
-    limits: plan.limits,
-    buffers: source.buffers,
-    ops: encodeOperations(source.operations, tensors),
-  }, cache);
-  return { program, cache, tensors };
+  const arena = context.createArena(plan.programBytes);
+  const ops = encodeOperations(source.operations, tensors);
+  const create = (limits: Limits) =>
+    arena.createProgram({ limits, buffers: source.buffers, ops }, cache);
+  const program = create(plan.limits);
+  const decodeProgram = plan.decodeLimits && create(plan.decodeLimits);
+  return { program, decodeProgram, cache, tensors };
 }

@@ -38,7 +38,9 @@ type Counted =
   | "preemptions"
   | "restedMs"
   | "recomputations"
-  | "steps";
+  | "steps"
+  | "runs"
+  | "runSteps";
 
 /**
  * What a model does, for Prometheus. It stays when the model is unloaded, so that what it counts never falls;
@@ -240,6 +242,16 @@ export class ModelMetrics implements EngineObserver {
       () => this.sum("restedMs") / 1000,
     );
     registry.counter(["m40_steps_total"], "Steps of the device.", () => this.sum("steps"));
+    registry.counter(
+      ["m40_runs_total"],
+      "Runs, in which the device went from step to step by itself.",
+      () => this.sum("runs"),
+    );
+    registry.counter(
+      ["m40_run_steps_total"],
+      "Of the steps, those that were parts of runs.",
+      () => this.sum("runSteps"),
+    );
   }
 
   private addMachine(): void {
@@ -274,6 +286,8 @@ const COUNTED: readonly Counted[] = [
   "recomputations",
   "restedMs",
   "steps",
+  "runs",
+  "runSteps",
 ];
 
 function share(part: number | undefined, whole: number | undefined): number | undefined {

@@ -12,7 +12,7 @@ import { BACKEND } from "./device_harness.ts";
 
 /** Where things stand in a channel's memory, in bytes. */
 const AT = { magic: 0, version: 8, headerBytes: 12, serving: 16, toldToEnd: 20, bells: 24 };
-const MAILBOXES = 40;
+const MAILBOXES = 48;
 const MAILBOX = { state: 0, request: 8, answer: 208, bytes: 736 };
 const ARGUMENT_BYTES = 24;
 const ASKED = 1;
@@ -21,11 +21,16 @@ const MAGIC = 0x4c454e4e4148434dn;
 
 const MIB = 2 ** 20;
 /** The lanes, and where the memory of their messages starts. */
-export const LANES = { calls: 0, steps: 1, state: 2 };
-export const ROOMS = [2 ** 16 + MIB + 2 ** 32, 2 ** 16 + MIB, 2 ** 16];
+export const LANES = { calls: 0, steps: 1, state: 2, prompts: 3 };
+export const ROOMS = [
+  2 ** 16 + MIB + 2 ** 32,
+  2 ** 16 + MIB,
+  2 ** 16,
+  2 ** 16 + MIB + 68 * 2 ** 30,
+];
 /** How long the room of calls is. */
 export const CALLS_BYTES = 2 ** 36;
-const CHANNEL_BYTES = ROOMS[LANES.calls] + CALLS_BYTES;
+const CHANNEL_BYTES = ROOMS[LANES.prompts] + 2 ** 32;
 
 const LIBC = {
   memfd_create: { parameters: ["buffer", "u32"], result: "i32" },
@@ -88,7 +93,7 @@ export class ChannelCaller {
     if (bytes === CHANNEL_BYTES) {
       this.header.setBigUint64(AT.magic, MAGIC, true);
       this.header.setUint32(AT.version, version, true);
-      this.header.setUint32(AT.headerBytes, MAILBOXES + 3 * MAILBOX.bytes, true);
+      this.header.setUint32(AT.headerBytes, MAILBOXES + 4 * MAILBOX.bytes, true);
     }
     const ends = new Int32Array(2);
     symbols.socketpair(1, 1, 0, asBytes(ends));
@@ -125,7 +130,7 @@ export class ChannelCaller {
       header.setUint32(at + 16, area, true);
     });
     header.setUint32(mailbox + MAILBOX.state, ASKED, true);
-    this.ring(lane === LANES.state ? 1 : 0);
+    this.ring(lane === LANES.state ? 1 : lane === LANES.prompts ? 2 : 0);
     const start = performance.now();
     while (header.getUint32(mailbox + MAILBOX.state, true) !== ANSWERED) {
       if (performance.now() - start > 20_000) throw new Error("the server does not answer");
@@ -142,7 +147,7 @@ export class ChannelCaller {
   /** Tells the server to end; what it says at last, "" where all is well. */
   async end(): Promise<string> {
     this.header.setUint32(AT.toldToEnd, 1, true);
-    for (const bell of [0, 1]) this.ring(bell);
+    for (const bell of [0, 1, 2]) this.ring(bell);
     return await this.verdict();
   }
 

@@ -162,7 +162,7 @@ export class TestDevice {
       n_outputs: 64,
       n_sequence_pages: 16,
       n_vocab: 32,
-      reserved: 0,
+      lane: 0,
       ...limits,
     };
     const identity = Uint32Array.from({ length: this.nTensors }, (_, i) => i);

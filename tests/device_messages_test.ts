@@ -77,6 +77,14 @@ Deno.test("what a message says wrongly is refused by name, and the next one is s
       /lane 1 .*wanted lane 0/,
     );
     await refused(caller.ask(state, number("m40_step"), new Array(7).fill({})), /wanted lane 0/);
+    await refused(
+      caller.ask(LANES.prompts, number("m40_tensor_bytes"), [{}, {}, {}]),
+      /lane 3 .*wanted lane 0/,
+    );
+    await refused(
+      caller.ask(LANES.prompts, number("m40_step_wait"), [{ value: context }]),
+      /^m40_step_wait: handle \d+ in the lane of prompts: wanted a program of that lane$/,
+    );
     await refused(caller.ask(calls, number("m40_tensor_bytes"), [{}, {}]), /2 arguments: .*and 3$/);
     await refused(
       caller.ask(calls, number("m40_tensor_bytes"), [{}, {}, {}], NONE),

@@ -12,6 +12,12 @@ await takeEmulatedForCuda();
 
 const FAILURES: [title: string, environment: Record<string, string>, reason: RegExp][] = [
   ["hangs", { M40_EMULATION_HANG_IN: "sample" }, /^a step: the device hangs: it has not finished/],
+  // After the first token.
+  [
+    "hangs in a run",
+    { M40_EMULATION_HANG_IN: "advance_run" },
+    /^a run: the device hangs: it has not finished/,
+  ],
   ["is lost", { M40_EMULATION_FAIL_AFTER: "300" }, /cudaErrorLaunchFailure/],
 ];
 for (const [title, environment, reason] of FAILURES) {
@@ -20,7 +26,8 @@ for (const [title, environment, reason] of FAILURES) {
     await withEnvironment(environment, async () => {
       const engine = await Engine.load(GOLDEN, options);
       const process = cardOf(engine).kernels.processId!;
-      const { error } = await collect(engine.generate(asking(promptOf(4), 100)));
+      const { error, tokens } = await collect(engine.generate(asking(promptOf(4), 100)));
+      if (title !== "hangs") assert(tokens.length > 0, "what was drawn before is kept");
       assert(error instanceof M40Error, String(error));
       assertEquals(error.code, "device");
       assertMatch(error.message, reason);

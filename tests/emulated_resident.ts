@@ -224,3 +224,21 @@ Deno.test("a kernel that does not answer: the device is given up, with the reaso
   });
   await engine.close();
 });
+
+Deno.test("steps of the kernel are not runs; where it does none the device says why, and they are runs", async () => {
+  const steps = await Engine.load(GOLDEN, { device: "emulated", executor: "resident" });
+  await answer(steps, 1, 12);
+  assertEquals(steps.status().runs, 0);
+  assertEquals(await steps.cards[0].noResident(), "");
+  await steps.close();
+
+  const runs = await Engine.load(GOLDEN, {
+    device: "emulated",
+    executor: "resident",
+    kvType: "f32",
+  });
+  await answer(runs, 1, 12);
+  assert(runs.status().runs > 0);
+  assertMatch(await runs.cards[0].noResident(), /\w/);
+  await runs.close();
+});

@@ -24,6 +24,8 @@ const FILES = [
   "cache_layers_test.ts",
   "shaped_sample_test.ts",
   "decode_test.ts",
+  "device_runs_test.ts",
+  "lanes_test.ts",
 ];
 
 /** Gets the names of the kernels that are launched, a line each. */

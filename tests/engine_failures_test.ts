@@ -158,29 +158,41 @@ Deno.test("answers to a prompt go on where the first of them ends before it has 
   }
 });
 
-Deno.test("a step that fails ends those who took part in it, and no one who waits", async () => {
-  const requests = [0, 1, 2].map((i) => asking(promptOf(20 + i, i), 20));
-  const expected = await alone(requests);
-  await withEngine({ parallel: 2 }, async (engine) => {
-    const { program } = cardOf(engine);
-    const step = program.step.bind(program);
-    let steps = 0;
-    program.step = async (sequences) => {
-      if (++steps === 4) throw new M40Error("internal", "a step failed");
-      return await step(sequences);
-    };
-    const answers = await Promise.all(
-      requests.map((request) => collect(engine.generate(request))),
-    );
-    for (const [i, { error, tokens }] of answers.slice(0, 2).entries()) {
-      assertEquals(codeOf(error), "internal");
-      assertEquals(tokens, expected[i].tokens.slice(0, tokens.length));
-      assert(tokens.length > 0, "what was drawn before was dropped");
-    }
-    assertEquals(answers[2], expected[2]);
-    assertEquals(engine.status().usedPages, 0);
+for (const [what, runSteps] of [["step", 1], ["run", 32]] as const) {
+  Deno.test(`a ${what} that fails ends those who took part in it, and no one who waits`, async () => {
+    const requests = [0, 1, 2].map((i) => asking(promptOf(20 + i, i), 20));
+    const expected = await alone(requests);
+    await withEngine({ parallel: 2, runSteps }, async (engine) => {
+      const { program } = cardOf(engine);
+      const step = program.step.bind(program);
+      let steps = 0;
+      program.step = async (sequences) => {
+        if (++steps === 4 && what === "step") throw new M40Error("internal", "a step failed");
+        return await step(sequences);
+      };
+      const run = program.run.bind(program);
+      let runs = 0;
+      program.run = (sequences, _, limits, take) => {
+        const given = run(sequences, 4, limits, take);
+        if (++runs > 1) return given;
+        const over = given.over.then(() => {
+          throw new M40Error("internal", "a run failed in its fifth step");
+        });
+        return { ...given, over };
+      };
+      const answers = await Promise.all(
+        requests.map((request) => collect(engine.generate(request))),
+      );
+      for (const [i, { error, tokens }] of answers.slice(0, 2).entries()) {
+        assertEquals(codeOf(error), "internal");
+        assertEquals(tokens, expected[i].tokens.slice(0, tokens.length));
+        assert(tokens.length >= (what === "run" ? 5 : 1), "what was drawn before was dropped");
+      }
+      assertEquals(answers[2], expected[2]);
+      assertEquals(engine.status().usedPages, 0);
+    });
   });
-});
+}
 
 Deno.test("where the first step of a prompt fails, the other answers to it go on", async () => {
   const request = asking(promptOf(50), 10);

@@ -5,12 +5,16 @@
  * @module
  */
 import { assert, assertEquals } from "@std/assert";
+import type { DeviceRun, TakeRunStep } from "../engine/device/program_runs.ts";
+import type { RunLimits } from "../engine/device/run_block.ts";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput, StepResult } from "../engine/device/step_result.ts";
 import { NONE } from "../engine/device/structs.ts";
 import { NO_PAGE, type PageGroup, PageLayout } from "../engine/scheduler/page_layout.ts";
+import type { Lane, StepPlace } from "../engine/scheduler/lane.ts";
 import type { SchedulerDevice } from "../engine/scheduler/scheduler_options.ts";
 import { drawnAfter, hiddenOf, mix } from "./fake_answers.ts";
+import { LaneWatch, type Use } from "./lane_watch.ts";
 
 /** What fills a page whose writing has failed. */
 const SPOILED = 0xDEADBEEF;
@@ -33,6 +37,8 @@ export interface FakeDeviceOptions {
   readonly slots?: number;
   /** Steps that it may be given at a time; default 1. */
   readonly concurrentSteps?: number;
+  /** Where it has two lanes, whose steps and moves are done in any order: the tokens and outputs of a step that decodes. */
+  readonly decodeTokens?: number;
 }
 
 /** What can go wrong in a call. */
@@ -71,6 +77,9 @@ export class FakeDevice implements SchedulerDevice {
   /** Steps of sequences that read one slot and wrote another. */
   otherSlots = 0;
   restoredSlots = 0;
+  /** Runs, and their steps behind the first. */
+  runs = 0;
+  runSteps = 0;
   guesses = 0;
   /** Steps that began while another was under way. */
   besideOthers = 0;
@@ -79,6 +88,9 @@ export class FakeDevice implements SchedulerDevice {
   /** Parts of prompts that began while the part before was under way. */
   parts = 0;
   private underWay: (readonly StepSequence[])[] = [];
+  /** Lanes that a step is under way in, and what is done at the same time. */
+  private readonly busy = new Set<Lane>();
+  private readonly watch = new LaneWatch();
   /** The pages of those of whom a part of a step failed. */
   private readonly spoiled = new WeakSet<StepSequence["pages"]>();
   private last: Promise<unknown> = Promise.resolve();
@@ -101,20 +113,130 @@ export class FakeDevice implements SchedulerDevice {
     this.states = new Uint32Array((options.slots ?? 0) * STATE_WORDS);
   }
 
-  async step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    this.check(sequences);
-    const { concurrentSteps = 1 } = this.options;
-    if (concurrentSteps === 1) return await this.run(sequences);
+  async step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult> {
+    const { concurrentSteps = 1, decodeTokens, stepTokens, stepOutputs } = this.options;
+    const decodes = place?.lane === "decode";
+    this.check(
+      sequences,
+      decodes ? decodeTokens! : stepTokens,
+      decodes ? decodeTokens! : stepOutputs,
+    );
+    assertEquals(place === undefined, decodeTokens === undefined, "it has two lanes, or not");
+    if (place !== undefined) return await this.stepInLane(sequences, place.lane);
+    if (concurrentSteps === 1) return await this.computeStep(sequences);
     assert(this.underWay.length < concurrentSteps, "more steps than it may be given");
     if (this.underWay.length > 0) this.besideOthers++;
     const others = this.underWay.flat();
     for (const { pages } of sequences) if (others.some((one) => one.pages === pages)) this.parts++;
     this.underWay.push(sequences);
     try {
-      return await this.inTurn(() => this.run(sequences));
+      return await this.inTurn(() => this.computeStep(sequences));
     } finally {
       this.underWay = this.underWay.filter((one) => one !== sequences);
     }
+  }
+
+  /**
+   * Steps one after the other, each of the tokens that the one before has drawn. One that it was told to stop after may be
+   * followed by another, as of a device that has it already.
+   */
+  run(
+    sequences: readonly StepSequence[],
+    steps: number,
+    limits: readonly RunLimits[],
+    take: TakeRunStep,
+  ): DeviceRun {
+    let stops = false;
+    const work = async () => {
+      const next = sequences.map((one, i) => ({
+        // As they are now: a device has copied the tables.
+        one: { ...one, pages: one.pages.map((own) => Array.from(own)) } as StepSequence,
+        left: limits[i].tokens,
+        ended: false,
+      }));
+      this.runs++;
+      let ahead = this.delay() % 2;
+      for (let i = 0; i < steps; i++) {
+        if (stops && i > 0 && ahead-- <= 0) return;
+        // Those that have ended are computed as before.
+        const all = next.map(({ one }) => one);
+        const { decodeTokens, stepTokens, stepOutputs } = this.options;
+        this.check(all, decodeTokens ?? stepTokens, decodeTokens ?? stepOutputs);
+        // What is written again is as it was.
+        const used = next.filter(({ ended }) => !ended).map(({ one }) => one);
+        const { outputs } = this.options.decodeTokens === undefined
+          ? await this.computeStep(all, sequences)
+          : await this.stepInLane(all, "decode", { asked: sequences, used });
+        if (i > 0) this.runSteps++;
+        take(outputs.map((output, s) => next[s].ended ? undefined : output));
+        for (const [s, row] of next.entries()) {
+          const token = outputs[s].sample?.token;
+          if (row.ended) continue;
+          row.ended = token === undefined || --row.left === 0 || limits[s].endTokens.has(token);
+          if (!row.ended) row.one = nextOf(row.one, token!);
+        }
+        if (next.every(({ ended }) => ended)) return;
+      }
+    };
+    return { over: work(), stop: () => stops = true };
+  }
+
+  /** One step of a lane at a time, beside those of the other and beside moves. */
+  private async stepInLane(
+    sequences: readonly StepSequence[],
+    lane: Lane,
+    { asked = sequences, used = sequences } = {},
+  ): Promise<StepResult> {
+    assert(!this.busy.has(lane), "two steps in one lane");
+    if (lane === "decode") assert(sequences.every(({ decode }) => decode), "a prompt that decodes");
+    if (this.busy.size > 0) this.besideOthers++;
+    this.busy.add(lane);
+    try {
+      return await this.watch.during(
+        this.usedBy(used),
+        () => this.computeStep(sequences, asked),
+      );
+    } finally {
+      this.busy.delete(lane);
+    }
+  }
+
+  private usedBy(sequences: readonly StepSequence[]): Use {
+    const [reads, writes] = [new Set<number>(), new Set<number>()];
+    for (const { pages, position, tokens, states } of sequences) {
+      for (const [group, own] of Array.from(pages).entries()) {
+        for (let q = this.firstSeen(group, position); q < position + tokens.length; q++) {
+          (q < position ? reads : writes).add(this.slot(own, q));
+        }
+      }
+      if (states === undefined) continue;
+      if (states.from !== NONE) reads.add(-1 - states.from);
+      writes.add(-1 - states.to);
+    }
+    return { reads, writes };
+  }
+
+  /** A move, beside steps where it has two lanes: what it writes nobody uses, what it reads may be being written. */
+  private move(
+    pages: ArrayLike<number>,
+    slots: ArrayLike<number>,
+    work: () => Promise<void>,
+  ): Promise<void> {
+    if (this.options.decodeTokens === undefined) return this.inTurn(work);
+    const { pageTokens } = this.options;
+    const writes = new Set<number>();
+    for (const page of Array.from(pages)) {
+      for (let i = 0; i < pageTokens; i++) writes.add(page * pageTokens + i);
+    }
+    for (const slot of Array.from(slots)) writes.add(-1 - slot);
+    return this.watch.during({ reads: new Set(), writes }, work);
+  }
+
+  /** What a move gets of a page: what is being written is anything. */
+  private taken(memory: Uint32Array, page: number): Uint32Array<ArrayBuffer> {
+    const { pageTokens } = this.options;
+    const values = new Uint32Array(this.page(memory, page));
+    return values.map((value, i) => this.watch.isWritten(page * pageTokens + i) ? SPOILED : value);
   }
 
   /** Does what it is asked in the order of asking, each when the one before it is done. */
@@ -125,12 +247,15 @@ export class FakeDevice implements SchedulerDevice {
     return result;
   }
 
-  private async run(sequences: readonly StepSequence[]): Promise<StepResult> {
+  private async computeStep(
+    sequences: readonly StepSequence[],
+    asked = sequences,
+  ): Promise<StepResult> {
     queueMicrotask(this.during);
     await undefined;
     for (let i = this.delay(); i > 0; i--) await undefined;
     try {
-      this.fault("step", sequences);
+      this.fault("step", asked);
     } catch (error) {
       for (const sequence of sequences) this.spoilPart(sequence);
       throw error;
@@ -154,13 +279,13 @@ export class FakeDevice implements SchedulerDevice {
     return outputs.map(() => ({ status: "not_finite" }));
   }
 
-  private check(sequences: readonly StepSequence[]): void {
-    const { maxRunning, stepTokens, stepOutputs, pageTokens } = this.options;
+  private check(sequences: readonly StepSequence[], mostTokens: number, mostOutputs: number): void {
+    const { maxRunning, pageTokens } = this.options;
     assert(sequences.length <= maxRunning, "more sequences than may run");
     const tokens = sequences.reduce((sum, one) => sum + one.tokens.length, 0);
-    assert(tokens <= stepTokens, "more tokens than a step may have");
+    assert(tokens <= mostTokens, "more tokens than a step may have");
     const outputs = sequences.reduce((sum, one) => sum + one.outputs.length, 0);
-    assert(outputs <= stepOutputs, "more outputs than a step may have");
+    assert(outputs <= mostOutputs, "more outputs than a step may have");
     const firstPrompt = sequences.findIndex(({ decode }) => !decode);
     assert(
       firstPrompt < 0 || sequences.slice(firstPrompt).every(({ decode }) => !decode),
@@ -203,15 +328,9 @@ export class FakeDevice implements SchedulerDevice {
   private checkSeen({ pages, position }: StepSequence, last: number | undefined): void {
     const { hashes, bits, tokens, groups } = this;
     for (const [group, own] of Array.from(pages).entries()) {
-      const { window, chunk } = this.layout.groups[group];
-      const first = Math.max(
-        window && position + 1 - window,
-        chunk && position - position % chunk,
-        0,
-      );
       let hash: number | undefined;
       let before = 0;
-      for (let q = first; q < position; q++) {
+      for (let q = this.firstSeen(group, position); q < position; q++) {
         const at = this.slot(own, q);
         assertEquals(groups[at], group, `position ${q} of group ${group} is another group's`);
         if (hash !== undefined) {
@@ -224,6 +343,12 @@ export class FakeDevice implements SchedulerDevice {
       }
       if (hash !== undefined) assertEquals(hash, last, `group ${group} holds another sequence`);
     }
+  }
+
+  /** The first position that a token sees of a group. */
+  private firstSeen(group: number, position: number): number {
+    const { window, chunk } = this.layout.groups[group];
+    return Math.max(window && position + 1 - window, chunk && position - position % chunk, 0);
   }
 
   /** The hash and the bits of all tokens before a sequence's part of a step. */
@@ -286,7 +411,7 @@ export class FakeDevice implements SchedulerDevice {
   }
 
   copyPages(from: Uint32Array, to: Uint32Array): Promise<void> {
-    return this.inTurn(() => this.copyPagesNow(from, to));
+    return this.move(to, [], () => this.copyPagesNow(from, to));
   }
 
   private async copyPagesNow(from: Uint32Array, to: Uint32Array): Promise<void> {
@@ -294,13 +419,13 @@ export class FakeDevice implements SchedulerDevice {
     await this.attempt("copy", to);
     from.forEach((page, i) => {
       for (const memory of this.memories) {
-        this.page(memory, to[i]).set(this.page(memory, page));
+        this.page(memory, to[i]).set(this.taken(memory, page));
       }
     });
   }
 
   savePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
-    return this.inTurn(() => this.savePagesNow(pages, memory));
+    return this.move([], [], () => this.savePagesNow(pages, memory));
   }
 
   private async savePagesNow(pages: Uint32Array, memory: Uint8Array): Promise<void> {
@@ -308,7 +433,7 @@ export class FakeDevice implements SchedulerDevice {
     pages.forEach((page, i) => {
       this.memories.forEach((values, n) =>
         memory.set(
-          new Uint8Array(this.page(values, page).slice().buffer),
+          new Uint8Array(this.taken(values, page).buffer),
           (this.memories.length * i + n) * this.options.pageTokens * 4,
         )
       );
@@ -316,7 +441,7 @@ export class FakeDevice implements SchedulerDevice {
   }
 
   restorePages(pages: Uint32Array, memory: Uint8Array): Promise<void> {
-    return this.inTurn(() => this.restorePagesNow(pages, memory));
+    return this.move(pages, [], () => this.restorePagesNow(pages, memory));
   }
 
   private async restorePagesNow(pages: Uint32Array, memory: Uint8Array): Promise<void> {
@@ -331,18 +456,19 @@ export class FakeDevice implements SchedulerDevice {
   }
 
   saveSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
-    return this.inTurn(() => this.saveSlotsNow(slots, memory));
+    return this.move([], [], () => this.saveSlotsNow(slots, memory));
   }
 
   private async saveSlotsNow(slots: Uint32Array, memory: Uint8Array): Promise<void> {
     await this.attempt("save", [], memory);
     slots.forEach((slot, i) => {
+      assert(!this.watch.isWritten(-1 - slot), "a state is saved that is being written");
       memory.set(new Uint8Array(this.stateOf(slot).slice().buffer), i * SLOT_BYTES);
     });
   }
 
   restoreSlots(slots: Uint32Array, memory: Uint8Array): Promise<void> {
-    return this.inTurn(() => this.restoreSlotsNow(slots, memory));
+    return this.move([], slots, () => this.restoreSlotsNow(slots, memory));
   }
 
   private async restoreSlotsNow(slots: Uint32Array, memory: Uint8Array): Promise<void> {
@@ -413,4 +539,15 @@ export class FakeDevice implements SchedulerDevice {
     const { pageTokens } = this.options;
     return memory.subarray(page * pageTokens, (page + 1) * pageTokens);
   }
+}
+
+/** A sequence's part of the next step of a run, after the token that it drew. */
+function nextOf({ outputs, ...one }: StepSequence, token: number): StepSequence {
+  const [{ row, sampling }] = outputs;
+  return {
+    ...one,
+    tokens: [token],
+    position: one.position + 1,
+    outputs: [{ row, sampling: { ...sampling!, counter: sampling!.counter + 1 } }],
+  };
 }

@@ -364,7 +364,7 @@ Deno.test("an arena takes exactly the bytes that tensors, caches and programs we
         n_outputs: 3,
         n_sequence_pages: 4,
         n_vocab: 40,
-        reserved: 0,
+        lane: 0,
         step_bytes: 4096n,
       },
       buffers: [tokenBuffer(10), tokenBuffer(40)],

@@ -64,3 +64,15 @@ Deno.test("a first step that took long for another reason does not keep its rows
   }
   assertEquals(tried > 50, true);
 });
+
+Deno.test("a number of rows that is not worth it is tried twice, and not again and again", () => {
+  const byEights = (rows: number) => Math.ceil(rows / 8) * 10;
+  const times = measured([8], byEights);
+  let tried = 0;
+  for (let i = 0; i < 1000; i++) {
+    const rows = times.best(8, 9);
+    if (rows === 9) tried++;
+    times.observe(rows, byEights(rows));
+  }
+  assertEquals(tried, 2);
+});

@@ -54,6 +54,10 @@ export const EVENTS = {
   besideOthers: 0,
   /** Parts of prompts that began while the part before was under way. */
   parts: 0,
+  runs: 0,
+  runSteps: 0,
+  /** What was begun while another step was under way, on devices with two lanes. */
+  besideLanes: 0,
   /** Lives of models with windows, and what happened in them. */
   windows: 0,
   windowPreemptions: 0,
@@ -127,6 +131,7 @@ function someShape(random: Random): FakeDeviceOptions {
   const slots = random.once(2) ? undefined : 2 + random.below(2 * maxRunning);
   const ofAttention = random.once(2) ? [EVERYTHING] : someGroups(random);
   const groups = slots !== undefined && random.once(4) ? [NO_ATTENTION] : ofAttention;
+  const kind = random.below(3);
   return {
     groups,
     slots,
@@ -136,7 +141,8 @@ function someShape(random: Random): FakeDeviceOptions {
     maxRunning,
     stepTokens: maxRunning + 1 + random.below(24),
     stepOutputs: maxRunning + (random.once(2) ? random.below(12) : 0),
-    concurrentSteps: random.once(3) ? 2 + random.below(2) : undefined,
+    ...(kind === 0 ? { concurrentSteps: 2 + random.below(2) } : {}),
+    ...(kind === 1 ? { decodeTokens: maxRunning + random.below(8) } : {}),
   };
 }
 
@@ -186,6 +192,8 @@ export class Life {
   private loss?: M40Error;
   private reported = 0;
   private stateReads = 0;
+  /** Whether nobody guesses or steers, so that there are many runs. */
+  private readonly plain: boolean;
   /** How often the scheduler looked for something to do. */
   private attempts = 0;
 
@@ -194,6 +202,7 @@ export class Life {
     const random = this.random = new Random(seed);
     this.shape = former?.shape ?? someShape(random);
     this.files = former?.files ?? (random.once(2) ? new FakeFiles() : undefined);
+    this.plain = random.once(3);
     const healthy = random.once(3);
     const odds = (times: number) => healthy || random.once(2) ? Infinity : 1 + random.below(times);
     this.faults = {
@@ -265,7 +274,10 @@ export class Life {
       saveMemory: memory(1),
       fetchStateMemory: new Uint8Array(SLOT_BYTES),
       saveStateMemory: new Uint8Array(SLOT_BYTES),
-      withDevice: (work) => this.lock.run(work),
+      withDevice: (work) =>
+        shape.decodeTokens === undefined
+          ? this.alone(work)
+          : this.lock.share(() => this.scheduler.betweenDecisions(work)),
       now: () => 0,
     });
     const { fetches } = disk;
@@ -285,13 +297,15 @@ export class Life {
   }
 
   private makeScheduler(): Scheduler {
-    const { maxRunning, stepTokens, stepOutputs, concurrentSteps } = this.shape;
+    const { maxRunning, stepTokens, stepOutputs, concurrentSteps, decodeTokens } = this.shape;
     return new Scheduler(this.device, this.pageManager, {
       maxRunning,
       maxWaiting: 1000,
       stepTokens,
       stepOutputs,
       concurrentSteps,
+      runSteps: this.random.once(4) ? 1 : 2 + this.random.below(20),
+      lanes: decodeTokens === undefined ? undefined : { decodeTokens, prefillShare: 0.5 },
       chunkMs: 10,
       rest: this.random.once(4) ? () => Promise.resolve(this.random.below(3)) : undefined,
       rowTimes: this.random.once(2) ? new SomeRows(this.random) : undefined,
@@ -314,8 +328,15 @@ export class Life {
 
   /** Runs a step: beside others, where the device takes several at a time. */
   private withDevice<T>(work: () => Promise<T>): Promise<T> {
-    const { lock } = this;
-    return this.shape.concurrentSteps === undefined ? lock.run(work) : lock.share(work);
+    const { lock, shape: { concurrentSteps, decodeTokens } } = this;
+    return (concurrentSteps ?? decodeTokens) === undefined ? lock.run(work) : lock.share(work);
+  }
+
+  /** Somebody else uses the device, with nobody beside them. */
+  private alone<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.lock.run(work);
+    this.scheduler?.hurry();
+    return result;
   }
 
   private happens(odds: number): boolean {
@@ -407,9 +428,11 @@ export class Life {
       topLogprobs: 0,
       endTokens: new Set([END]),
       leader,
-      guess: random.once(3) ? (_, most) => this.guess(client, most) : undefined,
+      guess: !this.plain && random.once(3) ? (_, most) => this.guess(client, most) : undefined,
       logprobs: false,
-      steering: random.once(3) ? { next: ({ length }) => this.certain(client, length) } : undefined,
+      steering: !this.plain && random.once(3)
+        ? { next: ({ length }) => this.certain(client, length) }
+        : undefined,
       listener: {
         accept: (sample) => this.accept(client, sample.token),
         end: (error) => this.end(client, error),
@@ -560,7 +583,7 @@ export class Life {
     if (slots !== undefined && slot === undefined) return this.pageManager.release(pages);
     this.events.evaluations++;
     const write = () =>
-      this.lock.run(() => {
+      this.alone(() => {
         this.device.spoil(pages);
         if (slot !== undefined) this.device.spoilSlots([slot]);
         return Promise.resolve();
@@ -615,6 +638,8 @@ export class Life {
     this.checkEnd();
     const { preemptions, recomputations, cachedTokens, certainTokens, restedMs } = scheduler.counts;
     const { steps, multiRows, guesses, otherSlots, besideOthers, parts } = this.device;
+    const { runs, runSteps } = this.device;
+    const besideLanes = this.shape.decodeTokens === undefined ? 0 : besideOthers;
     const sums = {
       preemptions,
       recomputations,
@@ -626,7 +651,10 @@ export class Life {
       guesses,
       otherSlots,
       besideOthers,
+      besideLanes,
       parts,
+      runs,
+      runSteps,
     };
     const withStates = this.shape.slots === undefined ? {} : {
       stateLives: 1,

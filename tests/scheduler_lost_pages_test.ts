@@ -54,6 +54,8 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
     guessedTokens: 0,
     certainTokens: 0,
     steps: 0,
+    runs: 0,
+    runSteps: 0,
     preemptions: 0,
     recomputations: 0,
     restedMs: 0,

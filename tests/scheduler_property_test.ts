@@ -22,6 +22,6 @@ Deno.test("whatever comes, goes and fails, each sequence ends once and draws wha
       });
     }
   }
-  console.log(JSON.stringify({ runs, ...sums }));
+  console.log(JSON.stringify({ lives: runs, ...sums }));
   for (const [what, count] of Object.entries(sums)) assert(count > 0, `no ${what} happened`);
 });

@@ -72,7 +72,7 @@ export class Parts {
       n_outputs: 8,
       n_sequence_pages: 8,
       n_vocab: VOCAB,
-      reserved: 0,
+      lane: 0,
     };
     this.limits = LIMITS.encode({ ...limits, step_bytes: BigInt(stepBytes(limits)) });
     this.buffers = new Uint8Array(buffers.length * BUFFER_DESC.bytes);

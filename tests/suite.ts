@@ -34,6 +34,7 @@ export const SUITE = [
   "upload_test.ts",
   "decode_test.ts",
   "decode_rows_test.ts",
+  "device_runs_test.ts",
   "step_outputs_test.ts",
   "golden_test.ts",
 ];

@@ -31,6 +31,8 @@ export const OWN_OPTIONS = {
   ...CHAT_OPTIONS,
   parallel: SERVE_OPTIONS.parallel,
   "chunk-ms": SERVE_OPTIONS["chunk-ms"],
+  "run-steps": SERVE_OPTIONS["run-steps"],
+  "prefill-share": SERVE_OPTIONS["prefill-share"],
   "host-cache": SERVE_OPTIONS["host-cache"],
   "keep-alive": SERVE_OPTIONS["keep-alive"],
 };

@@ -76,6 +76,8 @@ async function load(
     parallel: options.parallel,
     maxQueue: settings.server["max-queue"],
     chunkMs: options["chunk-ms"],
+    runSteps: options["run-steps"],
+    prefillShare: options["prefill-share"],
     hostCacheBytes: hostCache && hostCache * 2 ** 20,
     diskCache: diskCacheOf(settings.server),
     deviceProcess: !settings.server["in-process"],

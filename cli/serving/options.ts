@@ -1,5 +1,6 @@
 import { flag, option, type OptionValues, repeatable } from "../command.ts";
 import { DISK_CACHE_OPTIONS } from "../disk_cache.ts";
+import { DEFAULT_PREFILL_SHARE } from "../../engine/engine_options.ts";
 import { MCP_OPTIONS } from "../mcp_options.ts";
 import { PULL_OPTION } from "../missing_model.ts";
 import { CHAT_OPTIONS, MODEL_OPTIONS } from "../model_options.ts";
@@ -106,10 +107,23 @@ export const SERVE_OPTIONS = {
     number({ min: 20, max: 2000 }),
     "Watts that the GPU is held to in the same way; default: none",
   ),
+  "prefill-share": option(
+    number({ min: 0, max: 1 }),
+    "The share of a GPU that a new prompt takes while answers run, both at the same time, 0 to 1; alone it takes all. " +
+      "0 computes prompts in chunks between the answers' tokens, as --chunk-ms says",
+    { default: DEFAULT_PREFILL_SHARE },
+  ),
   "chunk-ms": option(
     integer(1, 60_000),
-    "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds",
+    "The longest that a chunk of a new prompt may hold up the answers that run, in milliseconds, where the two are " +
+      "not computed at the same time: on the CPU, on several cards, with --prefill-share 0",
     { default: 50 },
+  ),
+  "run-steps": option(
+    integer(1, 1024),
+    "Steps at most that the device goes from token to token by itself, while nobody comes or goes; 1: each waits for " +
+      "the host",
+    { default: 32 },
   ),
   "host-cache": option(
     integer(0, 2 ** 24),

@@ -18,8 +18,8 @@ namespace {
 
 thread_local int current = 0;
 std::mutex mutex;
-cudaError_t last_error = cudaSuccess;  // of this process: an error that a kernel makes stays
-bool lost = false;
+thread_local cudaError_t last_error = cudaSuccess;
+cudaError_t lost = cudaSuccess;  // of this process: an error that a kernel makes stays
 std::string failure;  // what a kernel did wrong
 std::atomic<bool> hanging{false};
 std::atomic<Clock::rep> skipped{0};     // how far the device's clock is ahead of the host's
@@ -54,21 +54,20 @@ size_t memory_bytes() { return from_environment_list("M40_EMULATION_MEMORY_BYTES
 
 cudaError_t remember(cudaError_t error) {
   const std::lock_guard<std::mutex> lock(mutex);
-  if (lost) return last_error;
+  if (lost != cudaSuccess) return lost;
   if (error != cudaSuccess) last_error = error;
   return error;
 }
 
 cudaError_t loss() {
   const std::lock_guard<std::mutex> lock(mutex);
-  return lost ? last_error : cudaSuccess;
+  return lost;
 }
 
 cudaError_t lose(const char* reason) {
   const std::lock_guard<std::mutex> lock(mutex);
-  lost = true;
   failure = reason;
-  return last_error = cudaErrorLaunchFailure;
+  return lost = cudaErrorLaunchFailure;
 }
 
 void refuse_launch(std::string reason) {
@@ -118,14 +117,15 @@ using namespace m40::emulation;
 
 cudaError_t cudaGetLastError() {
   const std::lock_guard<std::mutex> lock(mutex);
+  if (lost != cudaSuccess) return lost;
   const cudaError_t error = last_error;
-  if (!lost) last_error = cudaSuccess;
+  last_error = cudaSuccess;
   return error;
 }
 
 cudaError_t cudaPeekAtLastError() {
   const std::lock_guard<std::mutex> lock(mutex);
-  return last_error;
+  return lost != cudaSuccess ? lost : last_error;
 }
 
 const char* cudaGetErrorName(cudaError_t error) {

@@ -99,11 +99,6 @@ cudaError_t cudaFreeHost(void* memory) {
   return cudaSuccess;
 }
 
-cudaError_t cudaHostGetDevicePointer(void** device, void* host, unsigned) {
-  *device = host;
-  return cudaSuccess;
-}
-
 cudaError_t cudaHostRegister(void* memory, size_t n_bytes, unsigned) {
   wait_for_device("cudaHostRegister");
   const std::lock_guard<std::mutex> lock(mutex);
@@ -115,6 +110,18 @@ cudaError_t cudaHostUnregister(void* memory) {
   wait_for_device("cudaHostUnregister");
   const std::lock_guard<std::mutex> lock(mutex);
   return host_allocations.erase(memory) == 1 ? cudaSuccess : remember(cudaErrorInvalidValue);
+}
+
+cudaError_t cudaHostGetDevicePointer(void** on_device, void* memory, unsigned) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const uint8_t* place = static_cast<const uint8_t*>(memory);
+  for (const auto& [start, n_bytes] : host_allocations) {
+    const uint8_t* begin = static_cast<const uint8_t*>(start);
+    if (place < begin || place >= begin + n_bytes) continue;
+    *on_device = memory;
+    return loss();
+  }
+  return remember(cudaErrorInvalidValue);
 }
 
 cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind) {

@@ -7,11 +7,12 @@
 // Conventions
 // - A function that can fail returns an m40_status, and on failure fills *error; an out parameter is then
 //   left as it was. The library never prints, never exits and lets no C++ exception out.
-// - Nothing is global: a context may be used from one thread at a time, two contexts from two threads.
+// - Nothing is global: a context may be used from one thread at a time, two contexts from two threads. One thing may be done
+//   by a second thread meanwhile: steps of a program of the lane M40_LANE_PROMPTS (m40_step, _begin, _wait and _finish).
 // - Shapes are [rows, columns], tokens first; sizes ending in _bytes are bytes; counts start with n_.
 // - Indices that may be absent are M40_NONE then.
 // - The library copies what it is given and keeps no pointer of the caller's after a call returns, but for the
-//   block of m40_step_begin, which it reads until the step is over.
+//   block of m40_step_begin, which it reads until the step is over, and the ring of m40_run_begin.
 #ifndef M40_H
 #define M40_H
 
@@ -23,13 +24,14 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 14u
+#define M40_ABI_VERSION 15u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
 #define M40_MAX_CACHE_LAYERS 256
 #define M40_MAX_CACHE_GROUPS 16
 #define M40_MAX_STATES 256
+#define M40_MAX_RUN_END_TOKENS 4096
 #define M40_MAX_DEVICE_PROCESSES 16
 
 // ---- status -----------------------------------------------------------------------------------------
@@ -609,6 +611,17 @@ typedef struct m40_op {
   };
 } m40_op;
 
+// Which steps of a context follow each other. Two programs of different lanes over the same weights and KV cache may have a
+// step under way each, begun in any order and from two threads: neither waits for the other, and where both have work the
+// device does that of M40_LANE_MAIN first. Nothing orders their reads and writes of pages and slots, nor those of a step in
+// M40_LANE_PROMPTS and of m40_cache_*: what one writes, the other may neither read nor write until it is over, but for
+// copies of pages, which may read rows of a page while others of it are written. No upload may be under way. Only GPUs have
+// M40_LANE_PROMPTS; a CPU's steps would share its processors.
+enum {
+  M40_LANE_MAIN = 0,
+  M40_LANE_PROMPTS = 1,
+};
+
 // The largest step that a program will be asked for.
 typedef struct m40_limits {
   uint32_t n_tokens;
@@ -616,7 +629,7 @@ typedef struct m40_limits {
   uint32_t n_outputs;
   uint32_t n_sequence_pages;  // pages of one sequence in a group; not looked at where there are no layers
   uint32_t n_vocab;
-  uint32_t reserved;
+  uint32_t lane;              // M40_LANE_*
   uint64_t step_bytes;        // of m40_step's input block
 } m40_limits;
 
@@ -628,7 +641,9 @@ M40_API m40_status m40_program_bytes(m40_context* context, const m40_limits* lim
 M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program, m40_error* error);
 M40_API void m40_program_destroy(m40_program* program);
 // What steps of 1, 2, ... n decode rows are run by; M40_EXECUTOR_AUTO where that is not decided yet.
-M40_API m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error);
+// why: of why_bytes, where it is not 0: why a resident kernel runs none of them, or not all that it has met; ends with a 0, and
+// is empty where nothing stands against it.
+M40_API m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error);
 // A buffer's first n_bytes, for tests of single operations and for reading what a program computed.
 M40_API m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error);
 M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error);
@@ -670,6 +685,9 @@ typedef struct m40_step_header {
   uint32_t masks;            // -> uint32 [n_masks, ceil(n_vocab / 32)]: bit set: the token is allowed
   uint32_t n_masks;
   uint32_t states;           // -> uint32 [n_sequences, 2]: the slots that states are read from and written to
+  // GPU only: of the thread blocks that fit on the device's multiprocessors, the thousandths that long launches of prompts'
+  // rows may take, so that another lane's find room; 1 to 1000, 0: all of them. No bit depends on it.
+  uint32_t prefill_share;
 } m40_step_header;
 
 enum {
@@ -764,6 +782,7 @@ enum {
   M40_OUTPUT_OK = 0,
   M40_OUTPUT_NOT_FINITE = 1,       // of the values that the output is, or is drawn from, one is no finite number
   M40_OUTPUT_NOTHING_ALLOWED = 2,  // its mask and biases forbid every token
+  M40_OUTPUT_ENDED = 3,            // of runs alone: its row had ended in a step before, and nothing was drawn
 };
 
 // What an output gave. A failure of one neither fails the step nor changes a bit of other sequences' outputs.
@@ -795,6 +814,64 @@ M40_API m40_status m40_step_finish(m40_program* program, m40_result* results, ui
 // longer than it is in m40_step. times are left as they were where it fails.
 M40_API m40_status m40_step_profile(m40_program* program, const void* block, uint64_t block_bytes, float* times, uint32_t n_times, m40_error* error);
 
+// ---- runs ---------------------------------------------------------------------------------------------
+
+// A run is several steps of the same sequences, one after the other without the host: between two of them the device
+// itself makes each drawn token the next step's input (the token, its position, the counter of its random numbers), counts
+// what is drawn, and looks for tokens that end a row. Everything else of the block is the same in all steps. What is drawn
+// is what steps of their own would draw, bit for bit.
+//
+// The block is that of a step of decode rows alone, one a sequence, with an output of kind sample each. The page table has
+// the pages of all steps: a row is computed up to its first position + its n_tokens - 1, or n_steps - 1 where that is less.
+// Counts of tokens and mirostat change with each token, and states are read and written by slots: blocks with any of these,
+// and programs with states, are refused.
+typedef struct m40_run_header {
+  uint32_t n_steps;       // at most; at least 1. There are no more than the longest row draws tokens
+  uint32_t rows;          // -> m40_run_row [n_tokens of the step's block], in bytes from this header's start
+  uint32_t end_tokens;    // -> int32 [n_end_tokens]
+  uint32_t n_end_tokens;  // at most M40_MAX_RUN_END_TOKENS
+} m40_run_header;
+
+// When a row ends. A row that has ended takes part in the run's other steps, where it is computed as in its last one, to the
+// same bits, and draws nothing.
+typedef struct m40_run_row {
+  uint32_t n_tokens;         // that it draws at most; at least 1
+  uint32_t first_end_token;  // of those after which it draws no more
+  uint32_t n_end_tokens;
+} m40_run_row;
+
+// What a run gives goes through a ring: this header and behind it m40_ring_entry [n_entries], a power of two, in memory of
+// m40_host_alloc (in that of a channel, too) that starts at a multiple of 64 and was all 0 before its first run. Entries
+// have numbers that count on from run to run, modulo 2^32: the first one of a ring is 0, and number i stands in place
+// i % n_entries. A step has one for each row, in their order.
+//
+// An entry is whole where its own `number` is its number + 1. It is written last, so whoever has read it so (with acquire
+// semantics) finds the rest of it written. It stays until the host has counted it in `read`: the library begins no step
+// that there is no room for, and a run whose next step finds none is over.
+typedef struct m40_ring {
+  uint32_t read;      // the host's: entries that it has taken in. Between two runs those are all there are
+  uint32_t stop;      // the host's: not 0, no further step begins. One that was queued already is computed, and counts
+  uint32_t host_reserved[14];
+  uint32_t over;      // the library's: 1 where the run was over when m40_run_wait returned
+  uint32_t device_reserved[15];
+} m40_ring;
+
+typedef struct m40_ring_entry {
+  uint32_t number;    // of the entry, and 1; written last
+  uint32_t step;      // of the run, from 0
+  uint32_t row;
+  uint32_t status;    // M40_OUTPUT_*
+  uint32_t goes_on;   // 1: the row draws another token in the next step, if there is one
+  m40_sample sample;  // where the status is OK
+} m40_ring_entry;
+
+// Begins a run. run: an m40_run_header and what it points to. The ring is the library's until the run is over; the host
+// sets `stop` to 0 before. A run counts as a step under way. A begin that fails begins none.
+M40_API m40_status m40_run_begin(m40_program* program, const void* block, uint64_t block_bytes, const void* run, uint64_t run_bytes, void* ring, uint64_t ring_bytes, m40_error* error);
+// Sleeps until the ring has an entry that the host has not read, or the run is over, which it says in the ring; may be
+// called on another thread. It fails where the run has failed, which is over then: the entries that are whole count.
+M40_API m40_status m40_run_wait(m40_program* program, m40_error* error);
+
 // ---- the device in a process of its own ---------------------------------------------------------------
 
 // A channel is a process that serves the functions above, and memory that it shares with this one. What happens to that
@@ -820,7 +897,8 @@ M40_API m40_status m40_channel_check(m40_channel* channel, m40_error* error);
 // A function of this header by its name ("m40_step"), or M40_NONE where there is none that a channel serves.
 M40_API uint32_t m40_channel_function(const char* name);
 // Calls a function there. value: what a function gives that is no status; may be NULL. Memory of m40_host_alloc is shared,
-// other memory copied. m40_step_begin returns at once: its failure is m40_step_wait's. Any thread may call.
+// other memory copied. m40_step_begin and m40_run_begin return at once: their failure is that of m40_step_wait and
+// m40_run_wait. Any thread may call.
 M40_API m40_status m40_channel_call(m40_channel* channel, uint32_t function, const m40_channel_argument* arguments, uint32_t n_arguments, uint64_t* value, m40_error* error);
 // Has the process end, by SIGKILL where it takes longer than that, and frees the channel with all host memory. It fails, and
 // frees nothing, where the process is not even ended by that: the library must stay loaded then.

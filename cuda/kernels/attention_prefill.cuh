@@ -308,7 +308,7 @@ __device__ __forceinline__ void walk_share(const AttentionPrefillTile& tile, con
 
 // Grid: tiles of tokens, KV heads * head_tiles, shares of the spans.
 template <uint32_t Type, class Shape>
-__device__ __forceinline__ void attention_prefill(const AttentionPrefillArgs& args, BlockIndex block, GridSize grid,
+__device__ __forceinline__ void attention_prefill(const AttentionPrefillArgs& args, const BlockIndex& block, const GridSize& grid,
                                                   AttentionPrefillShared<Type, Shape>& shared) {
   const AttentionPrefillTile tile = {args, block, grid};
   find_queries(tile, shared);
@@ -338,10 +338,24 @@ __device__ __forceinline__ void attention_prefill(const AttentionPrefillArgs& ar
 }
 
 template <uint32_t Type, int Rows, int Groups, bool Wide = false>
-__global__ void __launch_bounds__(attention_prefill_threads, 2) attention_prefill_kernel(AttentionPrefillArgs args) {
+__global__ void __launch_bounds__(attention_prefill_threads, attention_prefill_residency) attention_prefill_kernel(AttentionPrefillArgs args) {
   using Shape = AttentionPrefillShape<Rows, Groups, Wide>;
   __shared__ AttentionPrefillShared<Type, Shape> shared;
   attention_prefill<Type, Shape>(args, launched_block(), launched_grid(), shared);
+}
+
+// The same by fewer thread blocks than its grid has, args.grid. The block's numbers stand in shared memory.
+template <uint32_t Type, int Rows, int Groups, bool Wide = false>
+__global__ void __launch_bounds__(attention_prefill_threads, attention_prefill_residency) attention_prefill_part_kernel(AttentionPrefillArgs args) {
+  using Shape = AttentionPrefillShape<Rows, Groups, Wide>;
+  __shared__ AttentionPrefillShared<Type, Shape> shared;
+  __shared__ BlockIndex place;
+  __shared__ uint32_t at;
+  walk_blocks(args.grid.x * args.grid.y * args.grid.z, at, [&](uint32_t block) {
+    if (threadIdx.x == 0) place = {block % args.grid.x, block / args.grid.x % args.grid.y, block / args.grid.x / args.grid.y};
+    __syncthreads();
+    attention_prefill<Type, Shape>(args, place, args.grid, shared);
+  });
 }
 
 }  // namespace m40::cuda

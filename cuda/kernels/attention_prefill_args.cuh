@@ -12,6 +12,7 @@
 namespace m40::cuda {
 
 constexpr uint32_t attention_prefill_threads = 128;
+constexpr uint32_t attention_prefill_residency = 2;  // blocks a multiprocessor that there are registers for
 constexpr uint32_t attention_prefill_keys = 64;    // positions of a tile
 constexpr uint32_t attention_prefill_slice = 16;   // dimensions of q and K that are staged at a time
 
@@ -22,6 +23,7 @@ struct AttentionPrefillArgs : AttentionKernelArgs {
   uint32_t tile_heads;   // of group, in a tile
   bool aligned;          // rows of q and of the output may be read 16 bytes at a time
   uint32_t span;         // positions
+  GridSize grid;         // of all tiles, where fewer thread blocks go through them
   uint32_t tile_slots;   // the spans that a tile has at most where thread blocks share them, else 1
 };
 

@@ -35,6 +35,25 @@ struct GridSize {
 __device__ __forceinline__ BlockIndex launched_block() { return {blockIdx.x, blockIdx.y, blockIdx.z}; }
 __device__ __forceinline__ GridSize launched_grid() { return {gridDim.x, gridDim.y, gridDim.z}; }
 
+// For a launch of fewer thread blocks than its body has, so that other launches find room beside it: each goes through
+// every gridDim.x-th of n. at: shared memory of the kernel, where the number of the block stands meanwhile: in a register it
+// would be one of the body's. Where all are launched, each does one.
+template <class Body>
+__device__ __forceinline__ void walk_blocks(uint32_t n, volatile uint32_t& at, const Body& body) {
+  if (threadIdx.x == 0) at = blockIdx.x;
+  uint32_t block = blockIdx.x;
+#pragma unroll 1
+  for (;;) {
+    body(block);
+    if (gridDim.x == n) return;
+    __syncthreads();
+    if (threadIdx.x == 0) at = at + gridDim.x;
+    __syncthreads();
+    block = at;
+    if (block >= n) return;
+  }
+}
+
 }  // namespace m40::cuda
 
 #endif

@@ -51,6 +51,7 @@ struct MatmulPrefillArgs {
   uint32_t columns;
   uint32_t n_weights;
   uint32_t n_tiles;  // of rows and splits, of all weights
+  uint32_t n_blocks;  // all of these tiles, of all tokens: walk_blocks()
   bool fours;        // four rows of all that is read and written at the end can be loaded at once
   PrefillWeight weights[3];
   float* partials;     // of each weight [tiles of tokens][tiles of rows][splits][sums of a thread][threads]
@@ -306,7 +307,8 @@ __device__ __forceinline__ void matmul_prefill(const MatmulPrefillArgs& args, Bl
 template <uint32_t kType, int kTokens, bool kAligned>
 __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_kernel(MatmulPrefillArgs args) {
   __shared__ MatmulPrefillShared<kType, kTokens, kAligned> shared;
-  matmul_prefill<kType, kTokens, kAligned>(args, launched_block(), shared);
+  __shared__ uint32_t at;
+  walk_blocks(args.n_blocks, at, [&](uint32_t block) { matmul_prefill<kType, kTokens, kAligned>(args, {block, 0, 0}, shared); });
 }
 
 }  // namespace m40::cuda

@@ -57,7 +57,8 @@ __device__ __forceinline__ void matmul_prefill_experts(const MatmulPrefillExpert
 template <uint32_t kType, int kTokens, bool kAligned>
 __global__ __launch_bounds__(prefill_threads, prefill_residency(kTokens)) void matmul_prefill_experts_kernel(MatmulPrefillExpertArgs args) {
   __shared__ MatmulPrefillShared<kType, kTokens, kAligned> shared;
-  matmul_prefill_experts<kType, kTokens, kAligned>(args, launched_block(), shared);
+  __shared__ uint32_t at;
+  walk_blocks(args.product.n_blocks, at, [&](uint32_t block) { matmul_prefill_experts<kType, kTokens, kAligned>(args, {block, 0, 0}, shared); });
 }
 
 }  // namespace m40::cuda

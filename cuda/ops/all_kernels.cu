@@ -1,5 +1,6 @@
 // All kernels' headers in one source, as a kernel that calls bodies of several of them has them: two that have one name for
 // two things do not compile. Nothing here is launched.
+#include "../kernels/advance_run.cuh"
 #include "../kernels/attention_args.cuh"
 #include "../kernels/attention_combine.cuh"
 #include "../kernels/attention_decode.cuh"

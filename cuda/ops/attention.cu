@@ -227,10 +227,17 @@ void prefill(const AttentionArgs& args, const StepView& step, const CacheView& c
   const uint32_t shares = shape.shares(shape.count(op, kernel.n_tokens));
   kernel.tile_slots = shares > 1 ? shape.most_spans : 1;
   const dim3 grid(tiles(kernel.n_tokens, kernel.tile_tokens), op.n_kv_heads * kernel.head_tiles, shares);
+  kernel.grid = {grid.x, grid.y, grid.z};
+  const uint64_t n_all = uint64_t{grid.x} * grid.y * grid.z;
+  const uint32_t n_blocks = limited_blocks(n_all, attention_prefill_residency, step.prefill_share);
   for_cache_type(cache, [&](auto type) {
     for_prefill_shape(op, [&](auto tile) {
       using Shape = decltype(tile);
-      M40_LAUNCH((attention_prefill_kernel<decltype(type)::value, Shape::thread_rows, Shape::groups, Shape::wide>), grid, attention_prefill_threads, 0, stream, kernel);
+      if (n_blocks < n_all) {
+        M40_LAUNCH((attention_prefill_part_kernel<decltype(type)::value, Shape::thread_rows, Shape::groups, Shape::wide>), dim3(n_blocks), attention_prefill_threads, 0, stream, kernel);
+      } else {
+        M40_LAUNCH((attention_prefill_kernel<decltype(type)::value, Shape::thread_rows, Shape::groups, Shape::wide>), grid, attention_prefill_threads, 0, stream, kernel);
+      }
     });
   });
 }

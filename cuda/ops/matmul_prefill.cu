@@ -41,6 +41,7 @@ uint32_t pass_tokens(uint64_t floats_a_tile) {
 void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
   MatmulPrefillLaunch launch = {};
   const uint32_t type = args.weights[indices[0]].weight.type;
+  launch.share = args.prefill_share;
   launch.aligned = can_load_four(args);
   launch.tile_tokens = tile_tokens(type, n_tokens, launch.aligned);
   const uint32_t token_tiles = (n_tokens + launch.tile_tokens - 1) / launch.tile_tokens;

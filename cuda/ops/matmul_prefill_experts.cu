@@ -51,7 +51,7 @@ void launch_weights(const ExpertMatmulArgs& experts, const MatmulArgs& args, con
     const PackedWeight& shared = experts.shared[indices[i]];
     std::copy(shared.planes, shared.planes + 2, expert.shared[i]);
   }
-  const MatmulPrefillLaunch launch = {groups.tile_rows, can_load_four(args)};
+  const MatmulPrefillLaunch launch = {groups.tile_rows, experts.prefill_share, can_load_four(args)};
   for_type(args.weights[indices[0]].weight.type, [&](auto t) { launch_prefill_experts<decltype(t)::value>(expert, launch, stream); });
 }
 

@@ -15,6 +15,7 @@
 #include "../kernels/packed.cuh"
 #include "../kernels/state_args.cuh"
 #include "../runtime/device.h"
+#include "multiprocessors.h"
 
 namespace m40::cuda {
 
@@ -46,6 +47,7 @@ struct StepView {
   const m40_token_bias* token_biases;
   const uint32_t* masks;                // [n_masks, mask_words]
   uint32_t mask_words;
+  uint32_t prefill_share;  // thousandths of the places for thread blocks that prompts may take: limited_blocks()
   // Tokens of the sequence with most of them in this step.
   uint32_t most_tokens;
   bool shaped;                          // an output is a shaped draw
@@ -103,6 +105,7 @@ struct MatmulArgs {
   // Which order of additions the rows get: that of decode (any n_rows, in passes of at most 32), or that of
   // prefill. Within either it does not depend on n_rows.
   bool prefill = false;
+  uint32_t prefill_share = all_places;
   MatmulPrologue prologue = {};
 };
 
@@ -153,6 +156,7 @@ struct ExpertMatmulArgs {
   // Which order of additions the rows get, as in MatmulArgs: that of decode, each row by itself, or that of prefill,
   // in groups by their experts. Within either it does not depend on the other rows.
   bool prefill = false;
+  uint32_t prefill_share = all_places;
   // The output is f(gate) * up, of the two weights' products, at the first's output_column, to the bits of the operation of
   // its own. Only where expert_matmul_activates() says so.
   bool activates = false;

@@ -50,7 +50,9 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
 }
 
 extern "C" void m40_arena_destroy(m40_arena* arena) {
-  if (arena != nullptr) arena->release();
+  if (arena == nullptr) return;
+  arena->context->end_runs();
+  arena->release();
 }
 
 extern "C" uint64_t m40_arena_used_bytes(const m40_arena* arena) { return arena == nullptr ? 0 : arena->used_bytes; }

@@ -29,6 +29,7 @@ const m40::reference::Kernels& choose_kernels(const char (&name)[32]) {
 }  // namespace
 
 m40_context::~m40_context() {
+  programs.clear();
   for (void* memory : host_memory) free(memory);
 }
 
@@ -64,6 +65,7 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     }
     memset(allocated, 0, n_bytes);
     context->host_memory.push_back(allocated);
+    context->host_areas.add(allocated, n_bytes);
     *memory = allocated;
   });
 }
@@ -73,13 +75,19 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   auto& list = context->host_memory;
   const auto found = std::find(list.begin(), list.end(), memory);
   if (found == list.end()) return;
+  context->end_runs();
+  context->host_areas.remove(memory);
   list.erase(found);
   free(memory);
 }
 
 // The host's memory is the device's own.
-void m40::register_host_memory(m40_context*, void*, uint64_t) {}
-bool m40::unregister_host_memory(m40_context*, void*) { return true; }
+void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) { context->host_areas.add(memory, n_bytes); }
+bool m40::unregister_host_memory(m40_context* context, void* memory) {
+  context->end_runs();
+  context->host_areas.remove(memory);
+  return true;
+}
 
 extern "C" m40_status m40_upload_finish(m40_context* context, m40_error* error) {
   // Uploads of this library are over when their call returns.

@@ -69,6 +69,9 @@ void run_delta_rule(const Execution& execution, const m40_op_delta_rule& op);
 void run_selective_scan(const Execution& execution, const m40_op_selective_scan& op);
 void run_copy(const Execution& execution, const m40_op_copy& op);
 
+// The whole program, over a step.
+void run_program(const Execution& execution);
+
 // Bytes of scratch memory a thread for those that need any.
 uint64_t embed_scratch_bytes(const m40_op_embed& op);
 uint64_t matmul_scratch_bytes(const m40_op_matmul& op, uint64_t n_rows);

@@ -12,7 +12,9 @@
 
 #include "../include/m40.h"
 #include "../runtime/error.h"
+#include "../runtime/host_areas.h"
 #include "../runtime/program.h"
+#include "../runtime/run.h"
 #include "kernels.h"
 #include "thread_pool.h"
 
@@ -56,6 +58,13 @@ struct ProgramPlan {
   uint64_t n_bytes;               // of all, a multiple of the alignment
 };
 
+// What a run's steps are made from, copied, and advanced from step to step.
+struct RunBlocks {
+  std::vector<uint32_t> step;
+  std::vector<uint32_t> run;
+  std::vector<uint32_t> left;  // tokens that each row draws yet
+};
+
 ProgramPlan plan_program(const ProgramDescription& program, uint32_t n_threads);
 
 }  // namespace m40::reference
@@ -92,6 +101,8 @@ struct m40_program : m40::ProgramBase {
   uint8_t* memory;
   std::vector<m40::reference::SequenceRows> sequence_rows;  // of the step, where the program has states
   bool step_computed = false;                               // the one under way
+  m40::reference::RunBlocks run_blocks;
+  m40::Run run;  // the last: its thread uses the others
 };
 
 struct m40_context final : m40::TensorLookup, m40::TensorArenas {
@@ -110,6 +121,12 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   std::vector<std::unique_ptr<m40_program>> programs;
   std::vector<m40::reference::Tensor> tensors;
   std::vector<void*> host_memory;
+  m40::HostAreas host_areas;  // those, and what was registered
+
+  // What runs use is about to go.
+  void end_runs() {
+    for (const auto& program : programs) program->run.end();
+  }
 };
 
 #endif

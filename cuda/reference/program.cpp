@@ -5,11 +5,13 @@
 #include <chrono>
 #include <vector>
 
+#include "../runtime/checks.h"
 #include "../runtime/program_api.h"
 #include "../runtime/results.h"
 #include "../runtime/rope_angles.h"
 #include "execution.h"
 
+using m40::fail;
 using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;
@@ -71,7 +73,7 @@ void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
 void compute_step(m40_program* program) {
   if (program->step_computed) return;
   program->step_under_way = false;  // unless all goes well
-  execute({*program, program->step, program->context->kernels, program->context->pool}, [](size_t) {});
+  m40::reference::run_program({*program, program->step, program->context->kernels, program->context->pool});
   program->step_computed = true;
   program->step_under_way = true;
 }
@@ -97,6 +99,9 @@ void finish_step(m40_program* program, const ResultMemory& memory) {
 // Plans a program's memory and fills it.
 void place(m40_program& program, const ProgramDescription& description) {
   program.plan = plan_program(description, program.context->pool.n_threads());
+  if (description.limits->lane != M40_LANE_MAIN) {
+    fail(M40_UNSUPPORTED, "a program of lane %u: the CPU has lane 0 alone, as steps beside each other would only share its processors", description.limits->lane);
+  }
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
   if (program.limits.n_slots != 0) program.sequence_rows.reserve(std::min(description.limits->n_sequences, description.limits->n_tokens));
   for (size_t i = 0; i < program.ops.size(); i++) {
@@ -109,6 +114,10 @@ void place(m40_program& program, const ProgramDescription& description) {
 }
 
 }  // namespace
+
+void m40::reference::run_program(const Execution& execution) {
+  execute(execution, [](size_t) {});
+}
 
 extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
                                         const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,
@@ -132,11 +141,12 @@ extern "C" void m40_program_destroy(m40_program* program) {
   if (program != nullptr) m40::drop_program(program);
 }
 
-extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {
+extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {
   return guarded(error, [&] {
     m40::check_alive(program);
     if (n != 0) require(executors, "executors");
     std::fill_n(executors, n, uint32_t{M40_EXECUTOR_LAUNCHES});
+    m40::copy_reason("a CPU has none", why, why_bytes);
   });
 }
 

@@ -13,15 +13,17 @@
 #include <atomic>
 
 #include "../include/m40.h"
+#include "futex.h"
 
 namespace m40::channel {
 
 constexpr uint32_t max_arguments = 8;
 
-// The server has a thread for the first two, which use contexts, and one for the third, which does not.
-enum Lane : uint32_t { kCalls, kSteps, kState, n_lanes };
-constexpr uint32_t n_servers = 2;
-constexpr uint32_t server_of(uint32_t lane) { return lane == kState ? 1 : 0; }
+// The server has a thread for the first two, which use contexts, one for the third, which does not, and one for steps of
+// programs of M40_LANE_PROMPTS.
+enum Lane : uint32_t { kCalls, kSteps, kState, kPrompts, n_lanes };
+constexpr uint32_t n_servers = 3;
+constexpr uint32_t server_of(uint32_t lane) { return lane == kPrompts ? 2 : lane == kState ? 1 : 0; }
 
 enum State : uint32_t { kFree, kAsked, kAnswered, kGone };
 
@@ -72,8 +74,6 @@ struct Header {
   Mailbox mailboxes[n_lanes];
 };
 
-static_assert(std::atomic<uint32_t>::is_always_lock_free && sizeof(std::atomic<uint32_t>) == 4, "a futex is a plain word");
-
 constexpr uint64_t magic = 0x4c454e4e4148434d;
 // What memory of a message starts at a multiple of.
 constexpr uint64_t alignment = 64;
@@ -88,13 +88,10 @@ constexpr Room rooms[n_lanes] = {
     {header_room + (uint64_t{1} << 20) + (uint64_t{4} << 30), uint64_t{64} << 30},
     {header_room + (uint64_t{1} << 20), uint64_t{4} << 30},
     {header_room, uint64_t{1} << 20},
+    {header_room + (uint64_t{1} << 20) + (uint64_t{68} << 30), uint64_t{4} << 30},
 };
-constexpr uint64_t channel_bytes = rooms[kCalls].offset + rooms[kCalls].n_bytes;
+constexpr uint64_t channel_bytes = rooms[kPrompts].offset + rooms[kPrompts].n_bytes;
 static_assert(sizeof(Header) <= header_room, "the header has its room");
-
-// Sleeps while the word has this value, for a time at most.
-void sleep_on(std::atomic<uint32_t>& word, uint32_t value, uint32_t milliseconds);
-void wake_all(std::atomic<uint32_t>& word);
 
 // Whether the condition came true while it was looked at for so long. On a machine with one processor nobody looks.
 template <class Condition>

@@ -11,6 +11,8 @@ using m40::fail;
 using m40::guarded;
 using m40::require;
 using m40::SharedMemory;
+using m40::sleep_on;
+using m40::wake_all;
 using namespace m40::channel;
 
 namespace {
@@ -70,8 +72,10 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
       fail(M40_INVALID_ARGUMENT, "%s: got %u arguments, wanted %u", function.name, n_arguments, function.n_parameters);
     }
     require(arguments, "arguments");
-    const std::lock_guard<std::mutex> lock(lanes_[function.lane].mutex);
-    answer = index == kHostAlloc ? allocate_host(arguments) : index == kHostFree ? free_host(arguments) : ask(function, index, arguments);
+    const Lane lane = lane_of(function, index, arguments);
+    const std::lock_guard<std::mutex> lock(lanes_[lane].mutex);
+    answer = index == kHostAlloc ? allocate_host(arguments) : index == kHostFree ? free_host(arguments) : ask(function, lane, index, arguments);
+    if (index == kProgramCreate && answer.status == M40_OK) note_program(arguments);
   });
   if (thrown != M40_OK) answer.status = thrown;
   // Its process may be gone: this end of it is there.
@@ -84,34 +88,53 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
   return answer.status;
 }
 
-// A step's begin leaves its answer to the wait after it.
-Answer m40_channel::ask(const Function& function, uint32_t index, const m40_channel_argument* arguments) {
-  LaneState& lane = lanes_[function.lane];
-  const bool collects = index == kStepWait && lane.posted;
-  if (lane.posted && !collects) fail(M40_INVALID_ARGUMENT, "%s: a step has begun that nobody has waited for", function.name);
+// Steps of the lane of prompts have a mailbox of their own, so that they go on beside all else.
+Lane m40_channel::lane_of(const Function& function, uint32_t index, const m40_channel_argument* arguments) {
+  if (!is_step(index)) return function.lane;
+  const std::lock_guard<std::mutex> lock(prompt_programs_mutex_);
+  return prompt_programs_.count(arguments[0].value) != 0 ? kPrompts : function.lane;
+}
+
+void m40_channel::note_program(const m40_channel_argument* arguments) {
+  m40_limits limits;
+  memcpy(&limits, reinterpret_cast<const void*>(arguments[1].value), sizeof(limits));
+  if (limits.lane != M40_LANE_PROMPTS) return;
+  uint64_t program;
+  memcpy(&program, reinterpret_cast<const void*>(arguments[7].value), sizeof(program));
+  const std::lock_guard<std::mutex> lock(prompt_programs_mutex_);
+  prompt_programs_.insert(program);
+}
+
+// The begin of a step or a run leaves its answer to the wait after it.
+Answer m40_channel::ask(const Function& function, Lane in, uint32_t index, const m40_channel_argument* arguments) {
+  LaneState& lane = lanes_[in];
+  const bool collects = (index == kStepWait && lane.posted == kStepBegin) || (index == kRunWait && lane.posted == kRunBegin);
+  if (lane.posted != M40_NONE && !collects) fail(M40_INVALID_ARGUMENT, "%s: %s has begun that nobody has waited for", function.name, function_at(lane.posted).what);
   if (!collects) {
     require_alive(function.what);
-    if (index == kStepBegin) lane.kept_bytes = 0;
-    const uint64_t used_bytes = pack(function, index, arguments);
+    const bool begins = index == kStepBegin || index == kRunBegin;
+    if (begins) lane.kept_bytes = 0;
+    const uint64_t used_bytes = pack(function, in, index, arguments);
     lane.touched_bytes = std::max(lane.touched_bytes, used_bytes);
-    post(function.lane);
-    if (index == kStepBegin) {
+    post(in);
+    if (begins) {
       lane.kept_bytes = used_bytes;
-      lane.posted = true;
+      lane.posted = index;
       return {};
     }
   }
-  lane.posted = false;
-  const Answer answer = wait(function, index == kStepFinish ? finish_spin_us : function.lane == kSteps ? 0 : call_spin_us);
-  if (answer.status == M40_OK) unpack(function, arguments);
-  if (lane.touched_bytes > kept_room && function.lane != kSteps) forget_room(function.lane);
+  lane.posted = M40_NONE;
+  const bool steps = in == kSteps || in == kPrompts;
+  const Answer answer = wait(function, in, index == kStepFinish ? finish_spin_us : steps ? 0 : call_spin_us);
+  if (answer.status == M40_OK) unpack(function, in, arguments);
+  if (lane.touched_bytes > kept_room && !steps) forget_room(in);
   return answer;
 }
 
-uint64_t m40_channel::pack(const Function& function, uint32_t index, const m40_channel_argument* arguments) {
-  Request& request = mailbox(function.lane).request;
+uint64_t m40_channel::pack(const Function& function, Lane lane, uint32_t index, const m40_channel_argument* arguments) {
+  Request& request = mailbox(lane).request;
   request = {index, function.n_parameters, {}};
-  uint64_t end = lanes_[function.lane].kept_bytes;
+  uint64_t end = lanes_[lane].kept_bytes;
   for (uint32_t i = 0; i < function.n_parameters; i++) {
     const Parameter& parameter = function.parameters[i];
     const m40_channel_argument& given = arguments[i];
@@ -129,30 +152,30 @@ uint64_t m40_channel::pack(const Function& function, uint32_t index, const m40_c
              static_cast<unsigned long long>(n_bytes));
       }
     }
-    if (find_host(given.value, n_bytes, &argument)) continue;
-    const Room& place = rooms[function.lane];
+    if (lane != kPrompts && find_host(given.value, n_bytes, &argument)) continue;
+    const Room& place = rooms[lane];
     if (n_bytes > place.n_bytes - end) {
       fail(M40_INVALID_ARGUMENT, "%s: its memory is larger than the %llu bytes that a channel can hand over", function.name,
            static_cast<unsigned long long>(place.n_bytes));
     }
     argument = {end, n_bytes, area_of_lane, 0};
-    if (!is_written(parameter.kind)) memcpy(room(function.lane) + end, memory, n_bytes);
+    if (!is_written(parameter.kind)) memcpy(room(lane) + end, memory, n_bytes);
     end = std::min(align_up(end + n_bytes), place.n_bytes);
   }
   return end;
 }
 
 // By where the caller has put it, not by what the other end says now.
-void m40_channel::unpack(const Function& function, const m40_channel_argument* arguments) const {
-  const Request& request = header_.mailboxes[function.lane].request;
+void m40_channel::unpack(const Function& function, Lane lane, const m40_channel_argument* arguments) const {
+  const Request& request = header_.mailboxes[lane].request;
   for (uint32_t i = 0; i < function.n_parameters; i++) {
     const Argument& argument = request.arguments[i];
     if (!is_written(function.parameters[i].kind) || argument.area != area_of_lane) continue;
     const uint64_t n_bytes = memory_bytes(function, i, [&](uint32_t count) { return arguments[count].value; });
-    if (argument.value > rooms[function.lane].n_bytes || n_bytes > rooms[function.lane].n_bytes - argument.value) {
+    if (argument.value > rooms[lane].n_bytes || n_bytes > rooms[lane].n_bytes - argument.value) {
       fail(M40_INTERNAL, "%s: the device's process has changed its message", function.name);
     }
-    memcpy(reinterpret_cast<void*>(arguments[i].value), room(function.lane) + argument.value, n_bytes);
+    memcpy(reinterpret_cast<void*>(arguments[i].value), room(lane) + argument.value, n_bytes);
   }
 }
 
@@ -170,8 +193,8 @@ void m40_channel::post(Lane lane) {
   if (process_.ended()) mailbox(lane).state = kGone;
 }
 
-Answer m40_channel::wait(const Function& function, uint64_t spin_us) {
-  Mailbox& box = mailbox(function.lane);
+Answer m40_channel::wait(const Function& function, Lane lane, uint64_t spin_us) {
+  Mailbox& box = mailbox(lane);
   const auto is_settled = [&box] { return box.state != kAsked; };
   if (!spin_until(is_settled, spin_us)) {
     box.waiting++;
@@ -203,7 +226,7 @@ Answer m40_channel::allocate_host(const m40_channel_argument* arguments) {
   m40::send_descriptor(socket_.number(), area.memory.descriptor().number());
   area.memory.close_descriptor();
   const m40_channel_argument request[] = {arguments[0], arguments[1], {}};
-  Answer answer = ask(function, kHostAlloc, request);
+  Answer answer = ask(function, kCalls, kHostAlloc, request);
   if (answer.status != M40_OK) return answer;
   area.index = static_cast<uint32_t>(answer.value);
   const uint64_t address = reinterpret_cast<uint64_t>(area.memory.data());
@@ -226,7 +249,7 @@ Answer m40_channel::free_host(const m40_channel_argument* arguments) {
     areas_.erase(found);
   }
   const m40_channel_argument request[] = {arguments[0], {index, 0}};
-  return ask(function_at(kHostFree), kHostFree, request);
+  return ask(function_at(kHostFree), kCalls, kHostFree, request);
 }
 
 bool m40_channel::find_host(uint64_t address, uint64_t n_bytes, Argument* place) {

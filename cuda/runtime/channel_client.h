@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <mutex>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -37,7 +38,7 @@ struct m40_channel {
     std::mutex mutex;
     uint64_t kept_bytes = 0;    // of its room, for the block of a step that goes on
     uint64_t touched_bytes = 0; // of its room
-    bool posted = false;        // a message that nobody has waited for yet
+    uint32_t posted = M40_NONE;  // the function of a message that nobody has waited for yet
   };
 
   // Memory of m40_host_alloc. index: its name in messages.
@@ -49,12 +50,14 @@ struct m40_channel {
 
   class Arguments;
 
-  m40::channel::Answer ask(const Function& function, uint32_t index, const m40_channel_argument* arguments);
+  Lane lane_of(const Function& function, uint32_t index, const m40_channel_argument* arguments);
+  void note_program(const m40_channel_argument* arguments);
+  m40::channel::Answer ask(const Function& function, Lane in, uint32_t index, const m40_channel_argument* arguments);
   void post(Lane lane);
-  m40::channel::Answer wait(const Function& function, uint64_t spin_us);
+  m40::channel::Answer wait(const Function& function, Lane lane, uint64_t spin_us);
   // Returns what the message takes of the lane's room, with what is kept of it.
-  uint64_t pack(const Function& function, uint32_t index, const m40_channel_argument* arguments);
-  void unpack(const Function& function, const m40_channel_argument* arguments) const;
+  uint64_t pack(const Function& function, Lane lane, uint32_t index, const m40_channel_argument* arguments);
+  void unpack(const Function& function, Lane lane, const m40_channel_argument* arguments) const;
   void forget_room(Lane lane);
 
   m40::channel::Answer allocate_host(const m40_channel_argument* arguments);
@@ -73,6 +76,8 @@ struct m40_channel {
   LaneState lanes_[m40::channel::n_lanes];
   std::mutex areas_mutex_;
   std::vector<HostArea> areas_;
+  std::mutex prompt_programs_mutex_;
+  std::set<uint64_t> prompt_programs_;  // handles of those of M40_LANE_PROMPTS
   std::atomic<uint32_t> calls_{0};  // under way
   // The last: its thread uses the others.
   m40::ChildProcess process_;

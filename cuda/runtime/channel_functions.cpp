@@ -94,6 +94,11 @@ constexpr Function functions[] = {
     ENTRY(m40_step_begin, "a step", kSteps, program, in<uint8_t>(2), number64),
     ENTRY(m40_step_wait, "a step", kSteps, program),
     ENTRY(m40_step_finish, "a step", kSteps, program, out<m40_result>(2), number32),
+    ENTRY(m40_step, "a step", kCalls, program, in<uint8_t>(2), number64, out<m40_result>(4), number32, out<float>(6), number64),
+    ENTRY(m40_program_create, "a program", kCalls, arena, in<m40_limits>(), cache, in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
+          made(Handle::kProgram)),
+    ENTRY(m40_run_begin, "a run", kSteps, program, in<uint8_t>(2), number64, in<uint8_t>(4), number64, out<uint8_t>(6), number64),
+    ENTRY(m40_run_wait, "a run", kSteps, program),
 
     ENTRY(m40_device_count, "the devices", kCalls, out<uint32_t>()),
     ENTRY(m40_get_device_info, "a device", kCalls, number32, out<m40_device_info>()),
@@ -118,18 +123,16 @@ constexpr Function functions[] = {
     ENTRY(m40_cache_restore_slots, "slots of states", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64),
     ENTRY(m40_program_bytes, "a program", kCalls, context, in<m40_limits>(), in<m40_cache_desc>(), in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
           out<uint64_t>()),
-    ENTRY(m40_program_create, "a program", kCalls, arena, in<m40_limits>(), cache, in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
-          made(Handle::kProgram)),
-    ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32),
+    ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32, out<char>(4), number32),
     ENTRY(m40_buffer_write, "a buffer", kCalls, program, number32, in<uint8_t>(3), number64),
     ENTRY(m40_buffer_read, "a buffer", kCalls, program, number32, out<uint8_t>(3), number64),
-    ENTRY(m40_step, "a step", kCalls, program, in<uint8_t>(2), number64, out<m40_result>(4), number32, out<float>(6), number64),
     ENTRY(m40_step_profile, "a step", kCalls, program, in<uint8_t>(2), number64, out<float>(4), number32),
 };
 
 #undef ENTRY
 
-static_assert(functions[kStepFinish].invoke == &invoke<&m40_step_finish> && functions[kHostAlloc].invoke == &invoke<&m40_host_alloc>,
+static_assert(functions[kRunWait].invoke == &invoke<&m40_run_wait> && functions[kHostAlloc].invoke == &invoke<&m40_host_alloc> &&
+                  functions[kProgramCreate].invoke == &invoke<&m40_program_create>,
               "FunctionIndex has the order of the table");
 
 }  // namespace

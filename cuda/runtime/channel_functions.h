@@ -39,7 +39,24 @@ struct Function {
 };
 
 // Those that a channel does something of its own for.
-enum FunctionIndex : uint32_t { kContextDestroy, kArenaDestroy, kProgramDestroy, kHostAlloc, kHostFree, kStepBegin, kStepWait, kStepFinish, n_special };
+enum FunctionIndex : uint32_t {
+  kContextDestroy,
+  kArenaDestroy,
+  kProgramDestroy,
+  kHostAlloc,
+  kHostFree,
+  kStepBegin,
+  kStepWait,
+  kStepFinish,
+  kStep,
+  kProgramCreate,
+  kRunBegin,
+  kRunWait,
+  n_special
+};
+
+// Those that a second thread may call, for programs of M40_LANE_PROMPTS: in Lane kPrompts then.
+constexpr bool is_step(uint32_t index) { return index >= kStepBegin && index <= kStep; }
 
 uint32_t n_functions();
 const Function& function_at(uint32_t index);

@@ -7,6 +7,7 @@
 
 #include <map>
 #include <memory>
+#include <mutex>
 #include <utility>
 #include <vector>
 
@@ -50,31 +51,45 @@ class Watchdog {
   Thread thread_;
 };
 
-// What ids stand for.
+// What ids stand for. Steps in the lane of prompts are looked up while others are made.
 class Handles {
  public:
-  uint64_t add(Handle kind, void* object, uint64_t context) {
+  uint64_t add(Handle kind, void* object, uint64_t context, bool of_prompts) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     const uint64_t id = ++last_;
-    handles_[id] = {kind, object, context == 0 ? id : context};
+    handles_[id] = {kind, object, context == 0 ? id : context, of_prompts};
     return id;
+  }
+  // Whether it is a program of M40_LANE_PROMPTS.
+  bool is_of_prompts(uint64_t id) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    const auto found = handles_.find(id);
+    return found != handles_.end() && found->second.of_prompts;
   }
   // nullptr for 0.
   void* find(Handle kind, uint64_t id) const {
     if (id == 0) return nullptr;
+    const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = handles_.find(id);
     if (found == handles_.end() || found->second.kind != kind) fail(M40_INVALID_ARGUMENT, "handle %llu is not %s", Long{id}, handle_name(kind));
     return found->second.object;
   }
   // 0 for 0.
   uint64_t context_of(uint64_t id) const {
+    const std::lock_guard<std::mutex> lock(mutex_);
     const auto found = handles_.find(id);
     return found == handles_.end() ? 0 : found->second.context;
   }
-  void remove(uint64_t id) { handles_.erase(id); }
+  void remove(uint64_t id) {
+    const std::lock_guard<std::mutex> lock(mutex_);
+    handles_.erase(id);
+  }
   void remove_all_of(uint64_t context) {
+    const std::lock_guard<std::mutex> lock(mutex_);
     for (auto i = handles_.begin(); i != handles_.end();) i = i->second.context == context ? handles_.erase(i) : std::next(i);
   }
   std::vector<uint64_t> contexts() const {
+    const std::lock_guard<std::mutex> lock(mutex_);
     std::vector<uint64_t> ids;
     for (const auto& [id, entry] : handles_) {
       if (entry.kind == Handle::kContext) ids.push_back(id);
@@ -87,7 +102,9 @@ class Handles {
     Handle kind;
     void* object;
     uint64_t context;  // the id of the one that it belongs to
+    bool of_prompts;
   };
+  mutable std::mutex mutex_;
   std::map<uint64_t, Entry> handles_;
   uint64_t last_ = 0;
 };
@@ -103,11 +120,11 @@ class Server {
 
   void run() {
     const Watchdog watchdog(socket_.number());
-    Thread other;
-    other.start([this] { serve(1); });
+    Thread others[n_servers - 1];
+    for (uint32_t i = 1; i < n_servers; i++) others[i - 1].start([this, i] { serve(i); });
     header_.serving = 1;
     serve(0);
-    other.join();
+    for (Thread& other : others) other.join();
     for (uint64_t id : handles_.contexts()) destroy_context(id);
   }
 
@@ -128,7 +145,7 @@ class Server {
         if (server_of(lane) != server || header_.mailboxes[lane].state != kAsked) continue;
         found = true;
         answer(static_cast<Lane>(lane));
-        spin_us = lane == kSteps ? step_spin_us : lane == kCalls ? call_spin_us : 0;
+        spin_us = lane == kSteps || lane == kPrompts ? step_spin_us : lane == kCalls ? call_spin_us : 0;
       }
       if (found || spin_until([&] { return bell.rung != rung; }, std::exchange(spin_us, 0))) continue;
       bell.asleep++;
@@ -152,9 +169,13 @@ class Server {
 
   m40_status serve_request(Lane lane, const Request& request, Answer* answer) {
     const Function& function = function_at(request.function);
-    if (function.lane != lane || request.n_arguments != function.n_parameters) {
+    const bool in_lane = function.lane == lane || (lane == kPrompts && is_step(request.function));
+    if (!in_lane || request.n_arguments != function.n_parameters) {
       fail(M40_INVALID_ARGUMENT, "%s: a message in lane %u with %u arguments: wanted lane %u and %u", function.name, static_cast<uint32_t>(lane),
            request.n_arguments, static_cast<uint32_t>(function.lane), function.n_parameters);
+    }
+    if (lane == kPrompts && !handles_.is_of_prompts(request.arguments[0].value)) {
+      fail(M40_INVALID_ARGUMENT, "%s: handle %llu in the lane of prompts: wanted a program of that lane", function.name, Long{request.arguments[0].value});
     }
     uint64_t words[max_arguments];
     uint64_t made = 0;
@@ -169,7 +190,7 @@ class Server {
       } else if (parameter.kind == Kind::kHandle) {
         words[i] = reinterpret_cast<uint64_t>(handles_.find(parameter.handle, argument.value));
       } else {
-        void* memory = find_memory(function, i, request);
+        void* memory = find_memory(function, lane, i, request);
         words[i] = reinterpret_cast<uint64_t>(memory);
         if (parameter.kind != Kind::kMade || memory == nullptr) continue;
         made_to = static_cast<uint64_t*>(memory);
@@ -187,24 +208,29 @@ class Server {
     m40_status status = function.invoke(words, &answer->error, &answer->value);
     // What comes next in any case: a message less.
     if (request.function == kStepBegin && status == M40_OK) status = m40_step_wait(reinterpret_cast<m40_program*>(words[0]), &answer->error);
+    if (request.function == kRunBegin && status == M40_OK) status = m40_run_wait(reinterpret_cast<m40_program*>(words[0]), &answer->error);
     if (request.function == kProgramDestroy) handles_.remove(first);
-    if (status == M40_OK && made_to != nullptr) *made_to = handles_.add(made_kind, reinterpret_cast<void*>(made), handles_.context_of(first));
+    if (status == M40_OK && made_to != nullptr) {
+      const bool of_prompts = request.function == kProgramCreate && reinterpret_cast<const m40_limits*>(words[1])->lane == M40_LANE_PROMPTS;
+      *made_to = handles_.add(made_kind, reinterpret_cast<void*>(made), handles_.context_of(first), of_prompts);
+    }
     return status;
   }
 
   // nullptr for none.
-  void* find_memory(const Function& function, uint32_t index, const Request& request) const {
+  void* find_memory(const Function& function, Lane lane, uint32_t index, const Request& request) const {
     const Parameter& parameter = function.parameters[index];
     const Argument& argument = request.arguments[index];
     if (argument.area == area_none) return nullptr;
     uint8_t* area;
     uint64_t n_bytes;
     if (argument.area == area_of_lane) {
-      area = memory_.data() + rooms[function.lane].offset;
-      n_bytes = rooms[function.lane].n_bytes;
+      area = memory_.data() + rooms[lane].offset;
+      n_bytes = rooms[lane].n_bytes;
     } else {
-      const auto found = areas_.find(argument.area);
-      if (function.lane == kState || found == areas_.end()) fail(M40_INVALID_ARGUMENT, "%s: there is no memory %u", function.name, argument.area);
+      // Those threads that use no contexts, or only step, leave what others share alone.
+      const auto found = server_of(lane) == 0 ? areas_.find(argument.area) : areas_.end();
+      if (found == areas_.end()) fail(M40_INVALID_ARGUMENT, "%s: there is no memory %u", function.name, argument.area);
       area = found->second.memory.data();
       n_bytes = found->second.memory.n_bytes();
     }

@@ -1,5 +1,6 @@
 #include "checks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -29,6 +30,12 @@ void check_text(const char* text, uint64_t n_bytes, const char* name) {
   if (memchr(text, '\0', n_bytes) == nullptr) {
     fail(M40_INVALID_ARGUMENT, "%s has no terminating zero in its %llu bytes", name, Long{n_bytes});
   }
+}
+
+void copy_reason(const std::string& reason, char* text, uint32_t text_bytes) {
+  if (text_bytes == 0) return;
+  require(text, "why");
+  snprintf(text, text_bytes, "%s", reason.c_str());
 }
 
 void check_executor(uint32_t executor) {

@@ -101,7 +101,7 @@ void ChildProcess::watch() {
     ended_ = 1;
   }
   on_end_();
-  channel::wake_all(ended_);
+  wake_all(ended_);
 }
 
 void ChildProcess::kill() {
@@ -114,7 +114,7 @@ bool ChildProcess::wait_for_end(uint32_t milliseconds) {
   while (!ended()) {
     const uint64_t now = channel::now_us();
     if (now >= end) return false;
-    channel::sleep_on(ended_, 0, static_cast<uint32_t>((end - now + 999) / 1000));
+    sleep_on(ended_, 0, static_cast<uint32_t>((end - now + 999) / 1000));
   }
   return true;
 }

@@ -25,10 +25,23 @@ HostMemory::~HostMemory() { cudaFreeHost(data_); }
 
 }  // namespace m40::cuda
 
+namespace {
+
+// first: its thread blocks are placed before those of streams that are not, wherever a multiprocessor has room.
+cudaStream_t create_stream(bool first) {
+  int least = 0, greatest = 0;
+  check(cudaDeviceGetStreamPriorityRange(&least, &greatest), "a context");
+  cudaStream_t stream = nullptr;
+  check(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, first ? greatest : least), "a context");
+  return stream;
+}
+
+}  // namespace
+
 m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
     : device(device_index), executor(asked_executor), seat(m40::cuda::ResidentSeat::of(device_index)), uploader(new m40::cuda::Uploader(watch)) {
   use();
-  check(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "a context");
+  stream = create_stream(true);
 }
 
 m40_context::~m40_context() {
@@ -36,8 +49,16 @@ m40_context::~m40_context() {
   uploader.reset();
   arenas.clear();
   host_memory.clear();
-  if (stream != nullptr) cudaStreamDestroy(stream);
+  for (cudaStream_t one : {stream, prompts}) {
+    if (one != nullptr) cudaStreamDestroy(one);
+  }
   cudaGetLastError();
+}
+
+cudaStream_t m40_context::stream_of(uint32_t lane) {
+  if (lane == M40_LANE_MAIN) return stream;
+  if (prompts == nullptr) prompts = create_stream(false);
+  return prompts;
 }
 
 void m40_context::use_beside_resident() const {
@@ -57,6 +78,7 @@ bool m40_context::settle() const {
     seat.clear();
     uploader->wait();
     watch.wait(stream, "what was under way");
+    if (prompts != nullptr) watch.wait(prompts, "what was under way");
   } catch (const m40::Failure&) {
     // A device that was lost has nothing under way any more.
   }
@@ -81,7 +103,9 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
 
 extern "C" void m40_context_destroy(m40_context* context) {
   // Freeing waits for the device. Where it hangs, all is left to the end of the process.
-  if (context != nullptr && context->settle()) delete context;
+  if (context == nullptr) return;
+  context->end_runs();
+  if (context->settle()) delete context;
 }
 
 // ---- arenas -------------------------------------------------------------------------------------------
@@ -130,6 +154,7 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
 
 extern "C" void m40_arena_destroy(m40_arena* arena) {
   if (arena == nullptr) return;
+  arena->context->end_runs();
   // What still runs may use it.
   if (arena->context->settle()) {
     arena->release();
@@ -155,23 +180,31 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     context->host_memory.reserve(context->host_memory.size() + 1);
     *memory = allocated->data();
     context->host_memory.push_back(std::move(allocated));
+    context->host_areas.add(*memory, n_bytes);
   });
 }
 
 extern "C" void m40_host_free(m40_context* context, void* memory) {
-  if (context == nullptr || memory == nullptr || !context->settle()) return;
+  if (context == nullptr || memory == nullptr) return;
+  context->end_runs();
+  if (!context->settle()) return;
   auto& list = context->host_memory;
   const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
-  if (found != list.end()) list.erase(found);
+  if (found == list.end()) return;
+  context->host_areas.remove(memory);
+  list.erase(found);
 }
 
 void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) {
   context->use();
   check(cudaHostRegister(memory, n_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), "page-locked host memory");
+  context->host_areas.add(memory, n_bytes);
 }
 
 bool m40::unregister_host_memory(m40_context* context, void* memory) {
+  context->end_runs();
   if (!context->settle()) return false;
+  context->host_areas.remove(memory);
   cudaHostUnregister(memory);
   cudaGetLastError();  // so that it is not taken for a launch's
   return true;

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -19,7 +20,9 @@
 #include "device_memory.h"
 #include "device_watch.h"
 #include "error.h"
+#include "host_areas.h"
 #include "program.h"
+#include "run.h"
 
 namespace m40::cuda {
 
@@ -38,6 +41,7 @@ struct ProgramPlan {
   uint64_t input;                     // a step's input: see step_input.h
   uint64_t input_bytes;
   uint64_t results;                   // StepResults
+  uint64_t run;                       // a run's RunState: see device_run.cu
   uint64_t counters;                  // Scratch
   uint64_t scratch;
   uint64_t scratch_bytes;
@@ -128,6 +132,7 @@ struct m40_program : m40::ProgramBase {
   m40_context* context;
   m40_arena* arena;
   m40_cache* cache;  // nullptr where no operation uses one
+  cudaStream_t stream;  // of its lane
   m40::cuda::ProgramPlan plan;
   uint8_t* memory;
   std::vector<m40::cuda::Fusion> fusions;  // see find_fusions()
@@ -135,8 +140,11 @@ struct m40_program : m40::ProgramBase {
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
   std::unique_ptr<m40::cuda::ResidentDecoder> resident;  // nullptr where there is none
+  std::string no_resident;                               // why, then
   std::unique_ptr<m40::cuda::StepExecutors> executors;
   std::unique_ptr<m40::cuda::StepProgress> progress;
+  std::unique_ptr<m40::cuda::HostMemory> run_input;  // what a run's RunState is gathered in
+  m40::Run run;                                      // the last: its thread uses the others
 };
 
 struct m40_context final : m40::TensorLookup, m40::TensorArenas {
@@ -159,13 +167,23 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   uint32_t executor;  // M40_EXECUTOR_*, as asked for
   m40::cuda::ResidentSeat& seat;  // the device's
   mutable m40::cuda::DeviceWatch watch;
-  cudaStream_t stream = nullptr;
+  // Of a lane (M40_LANE_*). That of prompts is made when the first program wants it.
+  cudaStream_t stream_of(uint32_t lane);
+
+  cudaStream_t stream = nullptr;   // the main lane's: what is on it is done first
+  cudaStream_t prompts = nullptr;
   std::unique_ptr<m40::cuda::Uploader> uploader;
   std::vector<std::unique_ptr<m40_arena>> arenas;
   std::vector<std::unique_ptr<m40_cache>> caches;
   std::vector<std::unique_ptr<m40_program>> programs;
   std::vector<m40::cuda::Tensor> tensors;
   std::vector<std::unique_ptr<m40::cuda::HostMemory>> host_memory;
+  m40::HostAreas host_areas;  // those, and what was registered
+
+  // What runs use is about to go.
+  void end_runs() {
+    for (const auto& program : programs) program->run.end();
+  }
 };
 
 #endif

@@ -6,6 +6,7 @@
 #include "device_objects.h"
 #include "resident.h"
 #include "state_operations.h"
+#include "run_state.h"
 #include "step_input.h"
 
 namespace m40::cuda {
@@ -96,6 +97,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.input_bytes = (input_bytes(limits, cache == nullptr ? 0 : cache->n_groups, cache != nullptr && cache->n_states != 0) + 15) / 16 * 16;
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
+  plan.run = place(run_state_bytes(limits));
   plan.counters = place(scratch_counters * sizeof(uint32_t));
   plan.scratch = place(plan.scratch_bytes);
   plan.resident_state = place(sizeof(ResidentState));

@@ -5,12 +5,14 @@
 #include <numeric>
 
 #include "../ops/ops.h"
+#include "checks.h"
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
 #include "resident.h"
 #include "step_executors.h"
 #include "program_api.h"
+#include "run_state.h"
 #include "rope_angles.h"
 #include "step_progress.h"
 #include "uploader.h"
@@ -29,8 +31,8 @@ namespace {
 // Copies, and waits for it: a plain cudaMemcpy of pageable memory may return before the device has the bytes, and a
 // context's stream does not wait for it.
 void copy_to_device(const m40_program& program, uint8_t* to, const void* from, uint64_t n_bytes, const char* what) {
-  check(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, program.context->stream), what);
-  program.context->watch.wait(program.context->stream, what);
+  check(cudaMemcpyAsync(to, from, n_bytes, cudaMemcpyHostToDevice, program.stream), what);
+  program.context->watch.wait(program.stream, what);
 }
 
 void check_tables(const m40_context* context, const m40_op* ops, uint32_t n_ops) {
@@ -49,7 +51,7 @@ void check_tables(const m40_context* context, const m40_op* ops, uint32_t n_ops)
 // Opens what the program placed, one part after the other, and clears it.
 void open_memory(const m40_program& program, uint64_t begin, uint64_t end) {
   m40::cuda::permit(program.memory + begin, end - begin);
-  check(cudaMemsetAsync(program.memory + begin, 0, end - begin, program.context->stream), "a program");
+  check(cudaMemsetAsync(program.memory + begin, 0, end - begin, program.stream), "a program");
 }
 
 void open_all_memory(const m40_program& program) {
@@ -61,7 +63,7 @@ void open_all_memory(const m40_program& program) {
   for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
   add(plan.heads);
-  for (uint64_t place : {plan.input, plan.results, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
+  for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
   for (size_t i = 0; i + 1 < places.size(); i++) {
@@ -90,7 +92,7 @@ void pack_rows(const m40_program& program, const uint32_t* weights, uint32_t n_w
     const Tensor& tensor = program.context->tensors[weights[i]];
     if (tensor.values == nullptr) continue;
     const PackedWeight row = m40::cuda::packed_view(M40_TYPE_F32, 1, 1, columns, program.memory + place);
-    m40::cuda::launch_repack(tensor.values, row, 0, 1, program.context->stream);
+    m40::cuda::launch_repack(tensor.values, row, 0, 1, program.stream);
     place += m40::cuda::packed_bytes(M40_TYPE_F32, 1, 1, columns);
   }
 }
@@ -104,7 +106,7 @@ void place_heads(const m40_program& program) {
 
 void fill_memory(const m40_program& program) {
   open_all_memory(program);
-  program.context->watch.wait(program.context->stream, "a program");
+  program.context->watch.wait(program.stream, "a program");
   for (size_t i = 0; i < program.ops.size(); i++) {
     const m40_op& op = program.ops[i];
     if (op.kind == M40_OP_ROPE_STORE && op.rope_store.rope != M40_ROPE_NONE) place_turns(program, i);
@@ -119,7 +121,7 @@ void fill_memory(const m40_program& program) {
   }
   place_heads(program);
   m40::cuda::check_launches("a program");
-  program.context->watch.wait(program.context->stream, "a program");
+  program.context->watch.wait(program.stream, "a program");
 }
 
 // Plans a program's memory and fills it.
@@ -127,6 +129,7 @@ void place(m40_program& program, const ProgramDescription& description) {
   m40_context* context = program.context;
   check_tables(context, description.ops, description.n_ops);
   context->use();
+  program.stream = context->stream_of(description.limits->lane);
   program.fusions = m40::cuda::find_fusions(program.ops);
   program.graphs.reset(new m40::cuda::ProgramGraphs);
   program.progress.reset(new m40::cuda::StepProgress);
@@ -136,9 +139,15 @@ void place(m40_program& program, const ProgramDescription& description) {
   const m40_limits& limits = *description.limits;
   program.input.reset(new m40::cuda::HostMemory(program.plan.input_bytes));
   program.results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
+  program.run_input.reset(new m40::cuda::HostMemory(m40::cuda::run_state_bytes(limits)));
   fill_memory(program);
-  const bool wanted = context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT;
-  if (wanted && m40::cuda::device_has_resident(context->device, nullptr)) program.resident.reset(new m40::cuda::ResidentDecoder(program));
+  // What is computed beside others may keep no kernel on the device.
+  const bool wanted = limits.lane == M40_LANE_MAIN && (context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT);
+  if (!wanted) {
+    program.no_resident = limits.lane == M40_LANE_MAIN ? "another executor was asked for" : "the program is of the lane of prompts";
+  } else if (m40::cuda::device_has_resident(context->device, &program.no_resident)) {
+    program.resident.reset(new m40::cuda::ResidentDecoder(program));
+  }
   program.executors.reset(new m40::cuda::StepExecutors(context->executor, program.resident != nullptr));
 }
 
@@ -166,14 +175,17 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 }
 
 extern "C" void m40_program_destroy(m40_program* program) {
-  if (program != nullptr && program->context->settle()) m40::drop_program(program);
+  if (program == nullptr) return;
+  program->run.end();
+  if (program->context->settle()) m40::drop_program(program);
 }
 
-extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {
+extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {
   return guarded(error, [&] {
     m40::check_alive(program);
     if (n != 0) m40::require(executors, "executors");
     for (uint32_t i = 0; i < n; i++) executors[i] = program->executors->chosen(i + 1);
+    m40::copy_reason(program->resident != nullptr ? program->resident->why() : program->no_resident, why, why_bytes);
   });
 }
 

@@ -1,17 +1,15 @@
 // One step: its input in one copy, the program, its results in one copy.
 #include <string.h>
 
-#include <algorithm>
-
 #include "../ops/ops.h"
 #include "device_objects.h"
 #include "executor.h"
-#include "graphs.h"
 #include "operation_times.h"
 #include "resident.h"
 #include "results.h"
 #include "step_executors.h"
 #include "step_input.h"
+#include "step_launch.h"
 #include "step_progress.h"
 #include "uploader.h"
 
@@ -22,8 +20,8 @@ using m40::ResultMemory;
 using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
+using m40::cuda::decodes;
 using m40::cuda::OperationTimes;
-using m40::cuda::ProgramGraphs;
 using m40::cuda::ResidentDecoder;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
@@ -35,76 +33,48 @@ namespace {
 // How long the thread that serves may look for a step's end; it was woken shortly before.
 constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
-bool decodes(const StepShape& shape) { return shape.n_decode == shape.n_tokens; }
-
-bool has_experts(const m40_program& program) {
-  return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
-}
-
-void check_experts(const m40_program& program, const StepResults& results) {
-  if (results.expert_fault_token == 0) return;
-  for (const m40_op& op : program.ops) {
-    if (op.kind != M40_OP_EXPERT_MATMUL) continue;
-    fail(M40_INVALID_ARGUMENT, "expert_matmul: token %u of the step goes to expert %u: wanted one below %u", results.expert_fault_token - 1,
-         results.expert_fault, op.expert_matmul.n_experts + op.expert_matmul.n_shared);
-  }
-}
-
-// Puts the program on the context's stream, by launches or as a graph, as asked. Decode steps tell what they took where that
-// is not known yet.
-void launch_operations(m40_program* program, const StepShape& shape, uint32_t executor) {
-  StepProgress& progress = *program->progress;
-  auto use = ProgramGraphs::Use::kNone;
-  if (executor == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
-  if (!program->graphs->usable()) program->executors->have_no_graphs();
-  if (use == ProgramGraphs::Use::kNone) {
-    m40::cuda::launch_program(*program, shape);
-    m40::cuda::check_launches("a step");
-  }
-  progress.executor = use == ProgramGraphs::Use::kNone ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
-  // The device waits while a graph is made.
-  progress.measures = decodes(shape) && use != ProgramGraphs::Use::kCaptured && program->executors->measures(shape.n_tokens);
-}
-
-// A step is done: notes what it took.
-void note_time(m40_program* program) {
-  StepProgress& progress = *program->progress;
-  if (!progress.measures) return;
-  progress.measures = false;
-  const bool resident = progress.executor == M40_EXECUTOR_RESIDENT;
-  program->executors->took(progress.shape.n_tokens, progress.executor, resident ? program->resident->milliseconds() : progress.timer.milliseconds());
-}
-
 // Bytes of the results that the host looks at; 0 where there are none.
 uint64_t result_bytes(const m40_program& program, const Step& step) {
   const bool sampled = program.limits.samples && step.n_outputs != 0;
   if (sampled) return StepResults::n_bytes(program.limits.limits, step.n_outputs);
-  return has_experts(program) ? sizeof(StepResults) : 0;
+  return m40::cuda::has_experts(program) ? sizeof(StepResults) : 0;
 }
 
-// Puts the step's input, which lies in the program's host memory, the program and the copy of its results on the context's
+// A step that leaves a part of the device to others may take as much longer.
+Clock::duration patience(const m40_program* program) {
+  return m40::cuda::longest_work * m40::cuda::all_places / program->progress->shape.prefill_share;
+}
+
+// Puts the step's input, which lies in the program's host memory, the program and the copy of its results on the program's
 // stream. times: to be marked, or nullptr.
-void launch_step(m40_program* program, const Step& step, const StepShape& shape, uint32_t executor, OperationTimes* times) {
+void launch_step(m40_program* program, const Step& step, const StepShape& shape, OperationTimes* times) {
   StepProgress& progress = *program->progress;
-  const m40_context* context = program->context;
-  progress.work.begin(context->seat);
+  progress.work.begin(program->context->seat);
   uint8_t* device_results = program->memory + program->plan.results;
   progress.measures = false;
-  if (decodes(shape) && program->executors->measures(shape.n_tokens)) progress.timer.start(context->stream);
-  check(cudaMemcpyAsync(program->memory + program->plan.input, program->input->data(), progress.input_bytes, cudaMemcpyHostToDevice, context->stream), "a step");
-  if (has_experts(*program)) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), context->stream), "a step");
+  if (decodes(shape) && program->executors->measures_launched(shape.n_tokens)) progress.timer.start(program->stream);
+  check(cudaMemcpyAsync(program->memory + program->plan.input, program->input->data(), progress.input_bytes, cudaMemcpyHostToDevice, program->stream), "a step");
+  if (m40::cuda::has_experts(*program)) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
   if (times != nullptr) {
     m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
     times->mark(program->ops.size());
     m40::cuda::check_launches("a step");
     progress.executor = M40_EXECUTOR_LAUNCHES;
   } else {
-    launch_operations(program, shape, executor);
+    m40::cuda::launch_operations(program, shape);
   }
   if (const uint64_t n_bytes = result_bytes(*program, step); n_bytes != 0) {
-    check(cudaMemcpyAsync(program->results->data(), device_results, n_bytes, cudaMemcpyDeviceToHost, context->stream), "a step");
+    check(cudaMemcpyAsync(program->results->data(), device_results, n_bytes, cudaMemcpyDeviceToHost, program->stream), "a step");
   }
-  if (progress.measures) progress.timer.stop(context->stream);
+  if (progress.measures) progress.timer.stop(program->stream);
+}
+
+// Waits for what is on the program's stream. A device that was lost or hangs has that said by who asks it next.
+void settle(const m40_program* program) {
+  try {
+    program->context->watch.wait(program->stream, "a step", Clock::now(), patience(program));
+  } catch (const m40::Failure&) {
+  }
 }
 
 // Whether the kernel that stays has been asked for the step.
@@ -136,14 +106,12 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
   // parse_step leaves nothing that is larger than the limits.
   if (progress.input_bytes > program->plan.input_bytes) fail(M40_INTERNAL, "a step's input is larger than what was planned for it");
   m40::cuda::write_input(step, shape, header, program->input->data());
-  uint32_t executor = decodes(shape) ? program->executors->next(shape.n_tokens) : uint32_t{M40_EXECUTOR_LAUNCHES};
+  const bool resident = times == nullptr && decodes(shape) && program->executors->next(shape.n_tokens) == M40_EXECUTOR_RESIDENT;
   try {
-    const bool resident = times == nullptr && executor == M40_EXECUTOR_RESIDENT;
-    if (executor == M40_EXECUTOR_RESIDENT) executor = program->executors->without_resident();
-    if (!resident || !begin_resident(program, step, shape)) launch_step(program, step, shape, executor, times);
+    if (!resident || !begin_resident(program, step, shape)) launch_step(program, step, shape, times);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
-    context->settle();
+    settle(program);
     progress.work.end();
     throw;
   }
@@ -155,20 +123,20 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
 // Whether the step is done: cudaSuccess, or cudaErrorNotReady.
 cudaError_t state_of_step(m40_program* program) {
   StepProgress& progress = *program->progress;
-  if (progress.executor != M40_EXECUTOR_RESIDENT) return cudaStreamQuery(program->context->stream);
+  if (progress.executor != M40_EXECUTOR_RESIDENT) return cudaStreamQuery(program->stream);
   switch (program->resident->state()) {
     case ResidentDecoder::State::kDone: return cudaSuccess;
     case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
-    case ResidentDecoder::State::kRefused: break;
+    case ResidentDecoder::State::kDisplaced: break;
+    case ResidentDecoder::State::kRefused: program->executors->have_no_resident(); break;
   }
-  for (uint32_t n = 1; n <= m40::cuda::most_graph_tokens; n++) program->executors->have_no_resident(n);
-  launch_step(program, program->step, progress.shape, program->executors->without_resident(), nullptr);
+  launch_step(program, program->step, progress.shape, nullptr);
   progress.measures = false;
   return cudaErrorNotReady;
 }
 
 void wait_for_step(m40_program* program) {
-  program->context->watch.wait([program] { return state_of_step(program); }, "a step", program->progress->begun);
+  program->context->watch.wait([program] { return state_of_step(program); }, "a step", program->progress->begun, patience(program));
 }
 
 // Whether the step is done, or so near its end that it is worth looking until then.
@@ -196,24 +164,17 @@ void read_values(const m40_program* program, const m40_op_sample& sample, float*
     const uint64_t stride = uint64_t{program->buffers[buffer].columns} * sizeof(float);
     const uint64_t width = m40::output_values(sample, kind) * sizeof(float);
     const uint8_t* from = program->memory + program->plan.buffers[buffer] + first * stride;
-    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, context->stream), "a step's values");
+    check(cudaMemcpy2DAsync(to, width, from, stride, width, n, cudaMemcpyDeviceToHost, program->stream), "a step's values");
   });
-  context->watch.wait(context->stream, "a step's values");
-}
-
-void check_fixed_results(const m40_program& program) {
-  if (!has_experts(program)) return;
-  StepResults fixed;
-  memcpy(&fixed, program.results->data(), sizeof(fixed));
-  check_experts(program, fixed);
+  context->watch.wait(program->stream, "a step's values");
 }
 
 // The results of a step that is done.
 void take_results(m40_program* program, const ResultMemory& memory) {
   const Step& step = program->step;
   const uint8_t* results = program->results->data();
-  note_time(program);
-  check_fixed_results(*program);
+  m40::cuda::note_time(program);
+  m40::cuda::check_fixed_results(*program);
   const m40_op_sample* sample = m40::find_sample(program->ops);
   if (sample == nullptr || step.n_outputs == 0) return;
   if (memory.values != nullptr) read_values(program, *sample, memory.values);
@@ -259,7 +220,7 @@ extern "C" m40_status m40_step_profile(m40_program* program, const void* block, 
     begin_step(program, block, step, &marks);
     const EndsWork ends(program);
     wait_for_step(program);
-    check_fixed_results(*program);
+    m40::cuda::check_fixed_results(*program);
     marks.read(times);
   });
 }

@@ -39,31 +39,37 @@ void keep_library() {
 }  // namespace
 
 template <class Query>
-void DeviceWatch::wait_for(const Query& query, const char* what, Clock::time_point begun) {
+void DeviceWatch::wait_for(const Query& query, const char* what, Clock::time_point begun, Clock::duration longest) {
   const Clock::time_point start = Clock::now();
   for (;;) {
     // Before it is asked, so that time in which this process was stopped is not held against the device.
     const Clock::time_point now = Clock::now();
     if (cuda::is_done(query(), what)) return;
-    if (now - begun >= longest_work) break;
+    if (now - begun >= longest) break;
     pause(now - start);
   }
   if (!hangs_.exchange(true)) keep_library();
-  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest_work).count();
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(longest).count();
   fail(M40_DEVICE_LOST,
        "%s: the device hangs: it has not finished in %d s; restart the program, and where that does not help, the machine", what,
        static_cast<int>(seconds));
 }
 
-void DeviceWatch::wait(cudaStream_t stream, const char* what, Clock::time_point begun) {
-  wait_for([stream] { return cudaStreamQuery(stream); }, what, begun);
+void DeviceWatch::wait(cudaStream_t stream, const char* what, Clock::time_point begun, Clock::duration longest) {
+  wait_for([stream] { return cudaStreamQuery(stream); }, what, begun, longest);
 }
 
 void DeviceWatch::wait(cudaEvent_t event, const char* what) {
-  wait_for([event] { return cudaEventQuery(event); }, what, Clock::now());
+  wait_for([event] { return cudaEventQuery(event); }, what, Clock::now(), longest_work);
 }
 
-void DeviceWatch::wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun) { wait_for(query, what, begun); }
+void DeviceWatch::wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun) {
+  wait_for([&] { return seen() ? cudaSuccess : cudaStreamQuery(stream); }, what, begun, longest_work);
+}
+
+void DeviceWatch::wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun, Clock::duration longest) {
+  wait_for(query, what, begun, longest);
+}
 
 bool DeviceWatch::is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const {
   const Clock::time_point start = Clock::now();

@@ -20,10 +20,13 @@ class DeviceWatch {
  public:
   // Waits until what was given to the stream, or what stands before the event, is done. begun: when the last of it was
   // given. Throws Failure, M40_DEVICE_LOST, where the device failed, or hangs.
-  void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now());
+  // longest: that it may take.
+  void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now(), Clock::duration longest = longest_work);
   void wait(cudaEvent_t event, const char* what);
   // The same of what a function says: cudaErrorNotReady where it is not done. It may throw.
-  void wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun);
+  void wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun, Clock::duration longest);
+  // Waits until `seen` says so, or the stream has nothing to do any more.
+  void wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun);
 
   // Whether it is done, within a time that is short enough to be spent looking.
   bool is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const;
@@ -36,7 +39,7 @@ class DeviceWatch {
 
  private:
   template <class Query>
-  void wait_for(const Query& query, const char* what, Clock::time_point begun);
+  void wait_for(const Query& query, const char* what, Clock::time_point begun, Clock::duration longest);
 
   std::atomic<bool> hangs_{false};
 };

@@ -92,6 +92,7 @@ class Execution : OperationArgs {
       args.output += uint64_t{n_decode} * args.output_stride;
       if (args.residual != nullptr) args.residual += uint64_t{n_decode} * args.output_stride;
       args.prefill = true;
+      args.prefill_share = step_.prefill_share;
       launch_matmul(args, stream_);
     }
     const m40_op_matmul& op = program_.ops[i].matmul;
@@ -235,6 +236,7 @@ class Execution : OperationArgs {
       args.output += uint64_t{n_decode} * args.n_used * args.output_stride;
       if (args.slot_scale != nullptr) args.slot_scale += uint64_t{n_decode} * args.slot_scale_stride;
       args.prefill = true;
+      args.prefill_share = step_.prefill_share;
       args.copied = 0;
       args.grouping = &groupings_[1];
       launch_expert_matmul(args, stream_);
@@ -290,6 +292,7 @@ class Execution : OperationArgs {
     args.output += uint64_t{step_.n_decode} * args.output_stride;
     args.n_rows = step_.n_tokens - step_.n_decode;
     args.prefill = true;
+    args.prefill_share = step_.prefill_share;
     launch_matmul(args, stream_);
   }
 

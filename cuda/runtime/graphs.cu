@@ -13,7 +13,7 @@ constexpr size_t most_graphs = 256;
 
 // The program as a graph; nullptr where the driver cannot make one.
 cudaGraphExec_t capture(const m40_program& program, const StepShape& shape) {
-  cudaStream_t stream = program.context->stream;
+  cudaStream_t stream = program.stream;
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t executable = nullptr;
   if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) == cudaSuccess) {
@@ -48,7 +48,7 @@ ProgramGraphs::Use ProgramGraphs::launch(const m40_program& program, const StepS
     if (!usable_) return Use::kNone;
     use = Use::kCaptured;
   }
-  check(cudaGraphLaunch(entry.executable, program.context->stream), "a step");
+  check(cudaGraphLaunch(entry.executable, program.stream), "a step");
   return use;
 }
 

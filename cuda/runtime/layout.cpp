@@ -211,7 +211,7 @@ std::string describe() {
     FIELD(n_outputs);
     FIELD(n_sequence_pages);
     FIELD(n_vocab);
-    FIELD(reserved);
+    FIELD(lane);
     FIELD(step_bytes);
   }
   {
@@ -234,6 +234,7 @@ std::string describe() {
     FIELD(masks);
     FIELD(n_masks);
     FIELD(states);
+    FIELD(prefill_share);
   }
   {
     STRUCT(m40_output);
@@ -289,6 +290,36 @@ std::string describe() {
     STRUCT(m40_result);
     FIELD(kind);
     FIELD(status);
+    FIELD(sample);
+  }
+  {
+    STRUCT(m40_run_header);
+    FIELD(n_steps);
+    FIELD(rows);
+    FIELD(end_tokens);
+    FIELD(n_end_tokens);
+  }
+  {
+    STRUCT(m40_run_row);
+    FIELD(n_tokens);
+    FIELD(first_end_token);
+    FIELD(n_end_tokens);
+  }
+  {
+    STRUCT(m40_ring);
+    FIELD(read);
+    FIELD(stop);
+    FIELD(host_reserved);
+    FIELD(over);
+    FIELD(device_reserved);
+  }
+  {
+    STRUCT(m40_ring_entry);
+    FIELD(number);
+    FIELD(step);
+    FIELD(row);
+    FIELD(status);
+    FIELD(goes_on);
     FIELD(sample);
   }
   {

@@ -13,7 +13,7 @@ namespace m40::cuda {
 // Made and used with the program's context current.
 class OperationTimes {
  public:
-  explicit OperationTimes(const m40_program& program) : stream_(program.context->stream), events_(program.ops.size() + 1), marked_(events_.size()) {
+  explicit OperationTimes(const m40_program& program) : stream_(program.stream), events_(program.ops.size() + 1), marked_(events_.size()) {
     try {
       for (cudaEvent_t& event : events_) check(cudaEventCreateWithFlags(&event, cudaEventDefault), "a step's times");
     } catch (...) {

@@ -96,6 +96,7 @@ Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_byt
   check_alive(program);
   require(block, "block");
   if (program->step_under_way) fail(M40_INVALID_ARGUMENT, "a step is under way: wanted m40_step_finish first");
+  if (program->run_under_way) fail(M40_INVALID_ARGUMENT, "a run is under way: wanted it over, as m40_run_wait says it");
   return parse_step(block, block_bytes, program->limits, program->seen.data());
 }
 
@@ -107,6 +108,11 @@ void check_times(const ProgramBase* program, const float* times, uint32_t n_time
 void require_step(const ProgramBase* program) {
   check_alive(program);
   if (!program->step_under_way) fail(M40_INVALID_ARGUMENT, "no step is under way: wanted m40_step_begin first");
+}
+
+void require_run(const ProgramBase* program) {
+  check_alive(program);
+  if (!program->run_under_way) fail(M40_INVALID_ARGUMENT, "no run is under way: wanted m40_run_begin first");
 }
 
 }  // namespace m40

@@ -43,6 +43,7 @@ struct ProgramBase {
   std::vector<uint32_t> seen;        // parse_step's scratch
   Step step = {};                    // the one under way, or the last
   bool step_under_way = false;       // begun, and not finished
+  bool run_under_way = false;        // begun, and nobody has been told that it is over
 
   bool uses_cache() const { return limits.page_tokens != 0 || limits.n_slots != 0; }
 };
@@ -61,14 +62,15 @@ void check_alive(const ProgramBase* program);
 // Throws where the program is not alive, has no such buffer, or the buffer not n_bytes.
 void check_buffer_access(const ProgramBase* program, uint32_t buffer, const void* data, uint64_t n_bytes);
 
-// Parses the block of the next step. Throws where one is under way; that one goes on.
+// Parses the block of the next step. Throws where a step or a run is under way; that one goes on.
 Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_bytes);
 
 // Throws where there is not one time for each of the program's operations.
 void check_times(const ProgramBase* program, const float* times, uint32_t n_times);
 
-// Throws where no step is under way.
+// Throws where no step is under way, or no run.
 void require_step(const ProgramBase* program);
+void require_run(const ProgramBase* program);
 
 }  // namespace m40
 

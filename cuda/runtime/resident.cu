@@ -104,9 +104,8 @@ void ResidentDecoder::place_list(Entry& entry) {
   const auto place = static_cast<uint32_t>(std::min_element(placed_, placed_ + resident_lists, least_used) - placed_);
   if (placed_[place] != nullptr) placed_[place]->place = resident_lists;
   placed_[place] = nullptr;
-  const m40_context& context = *program_.context;
-  check(cudaMemcpyAsync(list_at(place), entry.nodes.data(), entry.nodes.size() * sizeof(ResidentNode), cudaMemcpyHostToDevice, context.stream), "a step's launches");
-  context.watch.wait(context.stream, "a step's launches");
+  check(cudaMemcpyAsync(list_at(place), entry.nodes.data(), entry.nodes.size() * sizeof(ResidentNode), cudaMemcpyHostToDevice, program_.stream), "a step's launches");
+  program_.context->watch.wait(program_.stream, "a step's launches");
   placed_[place] = &entry;
   entry.place = place;
 }
@@ -155,6 +154,8 @@ ResidentDecoder::Begun ResidentDecoder::begin(const StepShape& shape, uint64_t i
   Entry& entry = entry_of(shape);
   if (!entry.usable) return Begun::kNever;
   if (!seat_.sit(this)) return Begun::kNotNow;
+  // A run may have left a step behind it, which uses the program's memory as well.
+  if (has_left()) program_.context->watch.wait(program_.stream, "a run");
   // Another number of tokens, or more thread blocks than it was launched with.
   if (!has_left() && !(kernel_ == entry.kernel && most_blocks_ >= entry.most_blocks)) leave();
   place_list(entry);
@@ -174,7 +175,9 @@ ResidentDecoder::State ResidentDecoder::state() {
   if (has_left()) {
     if (look(mailbox_->done) == asked_) return State::kDone;
     if (refused_) return State::kRefused;
-    launch();  // it had left when it was asked
+    // It had left when it was asked.
+    if (!seat_.sit(this)) return State::kDisplaced;
+    launch();
     return State::kRuns;
   }
   if (++n_looks_ % looks_a_question != 0) return State::kRuns;

@@ -44,7 +44,8 @@ class ResidentDecoder {
   enum class State : uint8_t {
     kRuns,
     kDone,
-    kRefused,  // it will not be done: not all of the kernel's thread blocks came onto the device. So it is from now on
+    kDisplaced,  // it will not be done: the kernel had to leave before it saw the step, and others use the device
+    kRefused,    // it will not be done: not all of the kernel's thread blocks came onto the device. So it is from now on
   };
 
   // Of the step that was asked for last. Throws Failure where the device was lost.

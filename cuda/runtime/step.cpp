@@ -12,7 +12,26 @@ namespace m40 {
 
 namespace {
 
+constexpr uint32_t all_places = 1000;  // thousandths
+
 constexpr uint64_t words_of_bits(uint64_t n) { return (n + 31) / 32; }
+
+uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
+  uint64_t first = position;
+  for (const Reach& reach : use.reaches) first = std::min(first, reach.first_visible(position));
+  return first;
+}
+
+[[noreturn]] void reject_page(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t group, uint32_t index, uint64_t first) {
+  const uint32_t page = step.pages_of(sequence, group)[index];
+  char of_group[32] = "";
+  if (step.n_groups > 1) snprintf(of_group, sizeof(of_group), " in group %u", group);
+  if (page == M40_NONE) {
+    fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is absent (M40_NONE): the step looks at its positions from %llu on", index, sequence,
+         of_group, static_cast<unsigned long long>(first));
+  }
+  fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is %u: the KV cache has %u pages", index, sequence, of_group, page, limits.n_pages);
+}
 
 class StepParser {
  public:
@@ -27,6 +46,7 @@ class StepParser {
     step.n_outputs = header_.n_outputs;
     step.n_decode = header_.n_decode;
     step.page_stride = header_.page_stride;
+    step.prefill_share = header_.prefill_share == 0 ? all_places : header_.prefill_share;
     step.tokens = array<int32_t>("tokens", header_.tokens, header_.n_tokens);
     step.positions = array<uint32_t>("positions", header_.positions, header_.n_tokens);
     step.sequences = array<uint32_t>("sequences", header_.sequences, header_.n_tokens);
@@ -67,6 +87,9 @@ class StepParser {
     at_most("outputs", header_.n_outputs, limits_.limits.n_outputs);
     if (header_.n_decode > header_.n_tokens) {
       fail(M40_INVALID_ARGUMENT, "%u decoded tokens in a step of %u tokens", header_.n_decode, header_.n_tokens);
+    }
+    if (header_.prefill_share > all_places) {
+      fail(M40_INVALID_ARGUMENT, "prefill_share is %u: wanted at most %u, in thousandths", header_.prefill_share, all_places);
     }
     if (header_.n_tokens == 0) fail(M40_INVALID_ARGUMENT, "a step of 0 tokens: wanted at least 1");
   }
@@ -128,24 +151,7 @@ class StepParser {
              step.positions[t], step.positions[t - 1]);
       }
       const bool ends = t + 1 == step.n_tokens || step.sequences[t + 1] != sequence;
-      if (ends && limits_.page_tokens != 0) check_pages(step, sequence, first_position, step.positions[t]);
-    }
-  }
-
-  // The pages that the sequence's tokens, from first_position to last_position, are written to or attend to.
-  void check_pages(const Step& step, uint32_t sequence, uint32_t first_position, uint32_t last_position) const {
-    const uint32_t last_page = last_position / limits_.page_tokens;
-    if (last_page >= step.page_stride) {
-      fail(M40_INVALID_ARGUMENT, "sequence %u reaches position %u, page %u: its row of the page table has %u", sequence,
-           last_position, last_page, step.page_stride);
-    }
-    for (uint32_t group = 0; group < step.n_groups; group++) {
-      if (!limits_.groups[group].used) continue;
-      const uint64_t first = first_looked_at(limits_.groups[group], first_position);
-      const uint32_t* row = step.pages_of(sequence, group);
-      for (uint32_t i = static_cast<uint32_t>(first / limits_.page_tokens); i <= last_page; i++) {
-        if (row[i] >= limits_.n_pages) reject_page(step, sequence, group, i, row[i], first);
-      }
+      if (ends && limits_.page_tokens != 0) check_pages(step, limits_, sequence, first_position, step.positions[t]);
     }
   }
 
@@ -186,22 +192,6 @@ class StepParser {
     uint32_t t = 0;
     while (step.slot_to(step.sequences[t]) != slot) t++;
     return step.sequences[t];
-  }
-
-  static uint64_t first_looked_at(const CacheUse& use, uint64_t position) {
-    uint64_t first = position;
-    for (const Reach& reach : use.reaches) first = std::min(first, reach.first_visible(position));
-    return first;
-  }
-
-  [[noreturn]] void reject_page(const Step& step, uint32_t sequence, uint32_t group, uint32_t index, uint32_t page, uint64_t first) const {
-    char of_group[32] = "";
-    if (step.n_groups > 1) snprintf(of_group, sizeof(of_group), " in group %u", group);
-    if (page == M40_NONE) {
-      fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is absent (M40_NONE): the step looks at its positions from %llu on", index, sequence,
-           of_group, static_cast<unsigned long long>(first));
-    }
-    fail(M40_INVALID_ARGUMENT, "page %u of sequence %u%s is %u: the KV cache has %u pages", index, sequence, of_group, page, limits_.n_pages);
   }
 
   void check_outputs(Step& step) const {
@@ -316,6 +306,22 @@ class StepParser {
 };
 
 }  // namespace
+
+void check_pages(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position) {
+  const uint32_t last_page = last_position / limits.page_tokens;
+  if (last_page >= step.page_stride) {
+    fail(M40_INVALID_ARGUMENT, "sequence %u reaches position %u, page %u: its row of the page table has %u", sequence, last_position, last_page,
+         step.page_stride);
+  }
+  for (uint32_t group = 0; group < step.n_groups; group++) {
+    if (!limits.groups[group].used) continue;
+    const uint64_t first = first_looked_at(limits.groups[group], first_position);
+    const uint32_t* row = step.pages_of(sequence, group);
+    for (uint32_t i = static_cast<uint32_t>(first / limits.page_tokens); i <= last_page; i++) {
+      if (row[i] >= limits.n_pages) reject_page(step, limits, sequence, group, i, first);
+    }
+  }
+}
 
 uint64_t seen_words(const StepLimits& limits) { return words_of_bits(std::max(limits.limits.n_sequences, limits.n_slots)); }
 

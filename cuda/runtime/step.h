@@ -66,6 +66,7 @@ struct Step {
   uint32_t mask_words;
   bool hidden;                       // an output is a hidden state
   bool shaped;                       // one is a shaped draw (sample_weights.h)
+  uint32_t prefill_share;            // 1 to 1000
 
   // A sequence's pages in a group of the cache.
   const uint32_t* pages_of(uint32_t sequence, uint32_t group) const {
@@ -79,6 +80,10 @@ struct Step {
 // seen: scratch of seen_words(limits). Throws Failure with M40_INVALID_ARGUMENT.
 Step parse_step(const void* block, uint64_t block_bytes, const StepLimits& limits, uint32_t* seen);
 uint64_t seen_words(const StepLimits& limits);
+
+// Throws where the step has not all the pages that a sequence's tokens, from first_position to last_position, are written to
+// or attend to. The program has a KV cache.
+void check_pages(const Step& step, const StepLimits& limits, uint32_t sequence, uint32_t first_position, uint32_t last_position);
 
 }  // namespace m40
 

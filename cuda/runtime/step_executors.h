@@ -7,6 +7,7 @@
 
 #include "cuda_check.h"
 #include "../include/m40.h"
+#include "../ops/resident.h"
 
 namespace m40::cuda {
 
@@ -17,26 +18,40 @@ class StepExecutors {
  public:
   // asked: M40_EXECUTOR_*. has_resident: there is a kernel that stays.
   StepExecutors(uint32_t asked, bool has_resident) : asked_(asked) {
-    for (Measured& measured : measured_) measured.has_resident = has_resident;
+    for (uint32_t n = 1; has_resident && n <= most_resident_tokens; n++) measured_[n - 1].has_resident = true;
   }
 
   // What the next decode step of so many rows is to be run by: M40_EXECUTOR_LAUNCHES, _GRAPHS or _RESIDENT.
   uint32_t next(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens) return M40_EXECUTOR_LAUNCHES;
     const Measured& measured = measured_[n_tokens - 1];
-    switch (asked_) {
-      case M40_EXECUTOR_LAUNCHES: return M40_EXECUTOR_LAUNCHES;
-      case M40_EXECUTOR_GRAPHS: return without_resident();
-      case M40_EXECUTOR_RESIDENT: return measured.has_resident ? uint32_t{M40_EXECUTOR_RESIDENT} : without_resident();
+    if (measured.has_resident && asked_ == M40_EXECUTOR_RESIDENT) return M40_EXECUTOR_RESIDENT;
+    if (measured.has_resident && asked_ == M40_EXECUTOR_AUTO && !measures_launched(n_tokens)) {
+      if (measured.resident.n < enough || measured.resident.least < (1 - least_gain) * fastest_launched(measured).least) return M40_EXECUTOR_RESIDENT;
     }
-    if (has_graphs_ && measured.graphs.n < enough) return M40_EXECUTOR_GRAPHS;
+    return next_launched(n_tokens);
+  }
+
+  // The same where the kernel that stays is out of the question: M40_EXECUTOR_LAUNCHES or _GRAPHS.
+  uint32_t next_launched(uint32_t n_tokens) const {
+    if (n_tokens > most_graph_tokens || asked_ == M40_EXECUTOR_LAUNCHES || !has_graphs_) return M40_EXECUTOR_LAUNCHES;
+    const Measured& measured = measured_[n_tokens - 1];
+    if (asked_ != M40_EXECUTOR_AUTO || measured.graphs.n < enough) return M40_EXECUTOR_GRAPHS;
     if (measured.launches.n < enough) return M40_EXECUTOR_LAUNCHES;
-    if (measured.has_resident && measured.resident.n < enough) return M40_EXECUTOR_RESIDENT;
-    return fastest(measured);
+    return &fastest_launched(measured) == &measured.graphs ? M40_EXECUTOR_GRAPHS : M40_EXECUTOR_LAUNCHES;
   }
 
   // Whether its time is wanted.
-  bool measures(uint32_t n_tokens) const { return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && !known(measured_[n_tokens - 1]); }
+  bool measures(uint32_t n_tokens) const {
+    if (measures_launched(n_tokens)) return true;
+    return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && measured_[n_tokens - 1].has_resident && measured_[n_tokens - 1].resident.n < enough;
+  }
+  // The same where it is run by launches or graphs.
+  bool measures_launched(uint32_t n_tokens) const {
+    if (asked_ != M40_EXECUTOR_AUTO || n_tokens > most_graph_tokens) return false;
+    const Measured& measured = measured_[n_tokens - 1];
+    return measured.launches.n < enough || (has_graphs_ && measured.graphs.n < enough);
+  }
 
   // The time of such a step, by what it was run by.
   void took(uint32_t n_tokens, uint32_t executor, float milliseconds) {
@@ -47,13 +62,13 @@ class StepExecutors {
   // The driver makes no graphs.
   void have_no_graphs() { has_graphs_ = false; }
 
-  // The kernel that stays does no steps of so many rows.
+  // The kernel that stays does no steps of so many rows, or of any.
   void have_no_resident(uint32_t n_tokens) {
     if (n_tokens <= most_graph_tokens) measured_[n_tokens - 1].has_resident = false;
   }
-
-  // What such steps are run by where the kernel that stays does one of them not.
-  uint32_t without_resident() const { return has_graphs_ ? M40_EXECUTOR_GRAPHS : M40_EXECUTOR_LAUNCHES; }
+  void have_no_resident() {
+    for (Measured& measured : measured_) measured.has_resident = false;
+  }
 
   // What such steps are run by from now on; M40_EXECUTOR_AUTO where too few were measured yet.
   uint32_t chosen(uint32_t n_tokens) const { return measures(n_tokens) ? uint32_t{M40_EXECUTOR_AUTO} : next(n_tokens); }
@@ -78,18 +93,8 @@ class StepExecutors {
     bool has_resident = false;
   };
 
-  bool known(const Measured& measured) const {
-    return measured.launches.n >= enough && (!has_graphs_ || measured.graphs.n >= enough) && (!measured.has_resident || measured.resident.n >= enough);
-  }
-  uint32_t fastest(const Measured& measured) const {
-    uint32_t best = M40_EXECUTOR_LAUNCHES;
-    float least = measured.launches.least;
-    if (has_graphs_ && (1 - least_gain) * measured.graphs.least <= least) {
-      best = M40_EXECUTOR_GRAPHS;
-      least = measured.graphs.least;
-    }
-    if (measured.has_resident && measured.resident.least < (1 - least_gain) * least) best = M40_EXECUTOR_RESIDENT;
-    return best;
+  const Times& fastest_launched(const Measured& measured) const {
+    return has_graphs_ && (1 - least_gain) * measured.graphs.least <= measured.launches.least ? measured.graphs : measured.launches;
   }
 
   uint32_t asked_;

@@ -65,7 +65,7 @@ m40_sampling greedy() {
 }  // namespace
 
 StepShape shape_of(const Step& step, const StepLimits& limits) {
-  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, step.n_groups, 0, 1, step.hidden, step.shaped, limits.n_slots != 0};
+  StepShape shape = {step.n_tokens, step.n_sequences, step.n_outputs, step.n_decode, step.n_groups, 0, 1, step.hidden, step.shaped, limits.n_slots != 0, step.prefill_share};
   if (limits.page_tokens != 0) {
     uint32_t stride = 16;
     while (stride < step.page_stride) stride *= 2;
@@ -80,7 +80,7 @@ StepShape shape_of(const Step& step, const StepLimits& limits) {
 }
 
 uint64_t input_bytes(const m40_limits& limits, uint32_t n_groups, bool states) {
-  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_pages, 0, false, false, states};
+  const StepShape largest = {limits.n_tokens, limits.n_sequences, limits.n_outputs, 0, n_groups, limits.n_sequence_pages, 0, false, false, states, all_places};
   return Places(largest).rest + limits.step_bytes + 16;
 }
 
@@ -145,6 +145,7 @@ StepView view_input(const StepShape& shape, const m40_limits& limits, uint8_t* m
   view.token_biases = reinterpret_cast<const m40_token_bias*>(memory + places.rest);
   view.masks = reinterpret_cast<const uint32_t*>(memory + places.rest);
   view.mask_words = static_cast<uint32_t>(mask_words(limits));
+  view.prefill_share = shape.prefill_share;
   view.most_tokens = shape.most_tokens;
   view.shaped = shape.shaped;
   view.sequence_rows = reinterpret_cast<const SequenceRows*>(memory + places.sequence_rows);

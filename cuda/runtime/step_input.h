@@ -24,6 +24,7 @@ struct StepShape {
   bool hidden;  // hidden states are wanted: they are written where they would not have to be
   bool shaped;  // there are shaped draws, which take a launch of their own
   bool states;  // sequences have states: always a program's
+  uint32_t prefill_share;  // of prompts' rows, which no graph has
 
   // Tiles of sequence_tile_rows that any sequences of so many rows are cut into, at most.
   uint64_t n_tiles() const { return states ? (n_tokens + uint64_t{n_sequences} * (sequence_tile_rows - 1)) / sequence_tile_rows : 0; }

@@ -12,7 +12,7 @@ namespace m40::cuda {
 class StepOperands {
  protected:
   StepOperands(const m40_program& program, const StepShape& shape)
-      : program_(program), step_(view_input(shape, program.limits.limits, program.memory + program.plan.input)), stream_(program.context->stream) {
+      : program_(program), step_(view_input(shape, program.limits.limits, program.memory + program.plan.input)), stream_(program.stream) {
     scratch_ = {reinterpret_cast<uint32_t*>(memory(program.plan.counters)), memory(program.plan.scratch)};
     results_ = reinterpret_cast<StepResults*>(memory(program.plan.results));
     if (program.cache != nullptr) {

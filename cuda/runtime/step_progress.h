@@ -20,6 +20,7 @@ struct StepProgress {
   StepTimer timer;
   Clock::time_point begun;
   StepForecast forecast;
+  StepForecast run_forecast;  // of steps of runs: the host is no part of them
 };
 
 }  // namespace m40::cuda

@@ -25,6 +25,7 @@ void validate_limits(const m40_limits& limits, const m40_cache_desc* cache) {
   if (uint64_t{limits.n_sequences} * limits.n_sequence_pages > uint64_t{1} << 46) {
     fail(M40_INVALID_ARGUMENT, "%u sequences of %u pages: wanted at most 2^46 pages in all", limits.n_sequences, limits.n_sequence_pages);
   }
+  if (limits.lane > M40_LANE_PROMPTS) fail(M40_INVALID_ARGUMENT, "lane is %u: wanted 0 (main) or 1 (prompts)", limits.lane);
   if (cache == nullptr) return;
   check_cache_desc(*cache);
   if (cache->n_layers == 0) return;

@@ -2,22 +2,50 @@ import type { Symbols } from "./symbols.ts";
 
 /**
  * A context's functions, and the order of those that run off the event loop: a context is used from one
- * thread at a time, so a step waits for page copies that were asked for before it, and they for it.
+ * thread at a time, so a step waits for page copies that were asked for before it, and they for it. Steps of a program of
+ * the lane of prompts have an order of their own.
  */
 export class Calls {
   /** The last of those that go on or wait. */
   private last?: Promise<void>;
+  /** How many of them have not begun. */
+  private waiting = 0;
+  /** What goes on ends early when this is called. */
+  private hurry?: () => void;
 
   constructor(readonly symbols: Symbols) {}
 
   /** Does the work as soon as what was asked for before is over, however that ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {
-    const result = this.last === undefined ? work() : this.last.then(work);
+    const begin = () => {
+      this.waiting--;
+      return work();
+    };
+    this.waiting++;
+    const result = this.last === undefined ? begin() : this.last.then(begin);
+    if (this.waiting > 0) this.hurry?.();
     const over = () => {
       if (this.last === last) this.last = undefined;
     };
     const last: Promise<void> = result.then(over, over);
     this.last = last;
     return result;
+  }
+
+  /**
+   * {@link inTurn} for work that ends earlier where others wait.
+   *
+   * @param hurry Called when somebody does, once or more often, also before `work`.
+   */
+  inTurnUntilWanted<T>(work: () => Promise<T>, hurry: () => void): Promise<T> {
+    return this.inTurn(async () => {
+      this.hurry = hurry;
+      if (this.waiting > 0) hurry();
+      try {
+        return await work();
+      } finally {
+        this.hurry = undefined;
+      }
+    });
   }
 }

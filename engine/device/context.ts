@@ -10,7 +10,15 @@ import {
 } from "./descriptions.ts";
 import { DeviceProgram } from "./device_program.ts";
 import { call, callAsync } from "./status.ts";
-import { BUFFER_DESC, CONTEXT_OPTIONS, Executors, LIMITS, OP, TENSOR_DESC } from "./structs.ts";
+import {
+  BUFFER_DESC,
+  CONTEXT_OPTIONS,
+  Executors,
+  Lanes,
+  LIMITS,
+  OP,
+  TENSOR_DESC,
+} from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
@@ -249,7 +257,10 @@ export class Arena {
         error,
       )
     );
-    return new DeviceProgram(this.context.calls, handle, records);
+    // Steps of the lane of prompts are asked for on their own, beside all else.
+    const { calls } = this.context;
+    const own = records.limits.lane === Lanes.prompts ? new Calls(this.symbols) : calls;
+    return new DeviceProgram(own, handle, records);
   }
 }
 

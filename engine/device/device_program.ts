@@ -1,25 +1,20 @@
+import { M40Error } from "../errors.ts";
 import { asBytes } from "./bytes.ts";
 import type { Calls } from "./calls.ts";
 import type { Records } from "./descriptions.ts";
 import { call, callAsync, callUntilReady } from "./status.ts";
+import { type DeviceRun, ProgramRuns, type TakeRunStep } from "./program_runs.ts";
+import { readSample, STATUS_NAMES } from "./read_output.ts";
+import type { RunLimits } from "./run_block.ts";
+import { RunRing } from "./run_ring.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
-import type { OutputStatus, Sample, StepOutput, StepResult } from "./step_result.ts";
-import {
-  Executors,
-  MAX_TOP_LOGPROBS,
-  OP,
-  OpKind,
-  OPS,
-  OutputStatus as Statuses,
-  RESULT,
-  SAMPLE,
-  type StructOf,
-} from "./structs.ts";
+import type { StepOutput, StepResult } from "./step_result.ts";
+import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 
 /** The names of the executors by their numbers. */
 const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
-/** The names of the statuses by their numbers. */
-const STATUS_NAMES = Object.keys(Statuses) as OutputStatus[];
+
+const decoder = new TextDecoder();
 
 /** Bytes of a buffer's value, whatever it is. */
 const VALUE_BYTES = 4;
@@ -37,6 +32,7 @@ export class DeviceProgram {
   private readonly sampleOp?: StructOf<typeof OPS["sample"]>;
   private readonly results: Uint8Array<ArrayBuffer>;
   private values = new Float32Array(0);
+  private runs?: ProgramRuns;
 
   constructor(
     private readonly calls: Calls,
@@ -52,12 +48,49 @@ export class DeviceProgram {
    * Runs the program over a ragged batch.
    *
    * @param sequences The tokens of each sequence, and what is wanted of which of them.
+   * @param prefillShare The share of the device that rows of prompts may take, above 0 to 1.
    * @returns What each output gave, and how it went; nothing where the program has no sample operation.
    * @throws {M40Error} "device" where the device failed, "internal" where the batch is not one that the
    * program can take.
    */
-  step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    return this.calls.inTurn(() => this.runStep(sequences));
+  step(sequences: readonly StepSequence[], prefillShare?: number): Promise<StepResult> {
+    return this.calls.inTurn(() => this.runStep(sequences, prefillShare));
+  }
+
+  /**
+   * Has runs from now on.
+   *
+   * @param memory Of the context's {@link Context.hostMemory}, and `ringBytes` for as many tokens as the device may be
+   * ahead of those who take them.
+   */
+  openRuns(memory: Uint8Array<ArrayBuffer>): void {
+    this.runs = new ProgramRuns(this.calls, this.handle, this.block, new RunRing(memory));
+  }
+
+  /** Whether it has runs. */
+  get hasRuns(): boolean {
+    return this.runs !== undefined;
+  }
+
+  /**
+   * Runs the program over decode rows, one a sequence, and then over the tokens that it drew, again and again. Nothing
+   * that is asked of the context meanwhile waits for more than the step that is under way.
+   *
+   * @param sequences Each of one decode row, with a sample as its output. Their pages are those of all steps.
+   * @param steps At most.
+   * @param limits When each sequence ends.
+   * @param take Called for each step, in their order. It must not fail.
+   */
+  run(
+    sequences: readonly StepSequence[],
+    steps: number,
+    limits: readonly RunLimits[],
+    take: TakeRunStep,
+  ): DeviceRun {
+    if (this.runs === undefined) {
+      throw new M40Error("internal", "a program without runs was to run");
+    }
+    return this.runs.run(sequences, steps, limits, take);
   }
 
   /**
@@ -109,13 +142,26 @@ export class DeviceProgram {
   }
 
   /** What steps of 1, 2, ... `rows` decode rows are run by; "auto" where that is not decided yet. */
-  executors(rows: number): Promise<(keyof typeof Executors)[]> {
+  async executors(rows: number): Promise<(keyof typeof Executors)[]> {
+    return (await this.readExecutors(rows)).executors;
+  }
+
+  /** Why a resident kernel runs no decode steps, or not all that it has met; empty where nothing stands against it. */
+  async noResident(): Promise<string> {
+    return (await this.readExecutors(1)).why;
+  }
+
+  private readExecutors(rows: number) {
     // Between steps, so that nobody waits for one.
     return this.calls.inTurn(() => {
-      const executors = new Uint32Array(rows);
-      const into = asBytes(executors);
-      call((error) => this.calls.symbols.m40_program_executors(this.handle, into, rows, error));
-      return Promise.resolve(Array.from(executors, (executor) => EXECUTOR_NAMES[executor]));
+      const numbers = new Uint32Array(rows);
+      const [into, text] = [asBytes(numbers), new Uint8Array(256)];
+      const { symbols } = this.calls;
+      call((error) =>
+        symbols.m40_program_executors(this.handle, into, rows, text, text.length, error)
+      );
+      const executors = Array.from(numbers, (executor) => EXECUTOR_NAMES[executor]);
+      return Promise.resolve({ executors, why: decoder.decode(text.subarray(0, text.indexOf(0))) });
     });
   }
 
@@ -210,10 +256,13 @@ export class DeviceProgram {
     return times;
   }
 
-  private async runStep(sequences: readonly StepSequence[]): Promise<StepResult> {
-    const wanted = this.block.write(sequences);
+  private async runStep(
+    sequences: readonly StepSequence[],
+    prefillShare?: number,
+  ): Promise<StepResult> {
+    const wanted = this.block.write(sequences, prefillShare);
     if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
-    else await this.run(wanted);
+    else await this.runWhole(wanted);
     return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
   }
 
@@ -235,7 +284,7 @@ export class DeviceProgram {
   }
 
   /** Runs the block's step, whatever its outputs are. */
-  private async run(wanted: readonly WantedOutput[]): Promise<void> {
+  private async runWhole(wanted: readonly WantedOutput[]): Promise<void> {
     const { symbols } = this.calls;
     const { bytes, length } = this.block;
     const nValues = wanted.reduce((sum, output) => sum + this.valuesOf(output), 0);
@@ -291,19 +340,4 @@ function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]
     }
   }
   return undefined;
-}
-
-/** By hand, because it is done for every token of every sequence. */
-function readSample(view: DataView, at: number, wanted: WantedOutput): Sample {
-  const { token, logprob, top_tokens, top_logprobs, surprise } = SAMPLE.fields;
-  const sample = {
-    token: view.getInt32(at + token.offset, true),
-    logprob: view.getFloat32(at + logprob.offset, true),
-    top: Array.from({ length: Math.min(wanted.topLogprobs, MAX_TOP_LOGPROBS) }, (_, i) => ({
-      token: view.getInt32(at + top_tokens.offset + 4 * i, true),
-      logprob: view.getFloat32(at + top_logprobs.offset + 4 * i, true),
-    })),
-  };
-  if (!wanted.surprise) return sample;
-  return { ...sample, surprise: view.getFloat32(at + surprise.offset, true) };
 }

@@ -72,7 +72,7 @@ const FIELD = Object.fromEntries(
  * @param hasStates Whether sequences have slots of states.
  */
 export function stepBytes(
-  limits: Omit<Limits, "step_bytes" | "reserved">,
+  limits: Omit<Limits, "step_bytes" | "lane">,
   sequenceTokens = limits.n_vocab,
   groups = 1,
   hasStates = true,
@@ -149,15 +149,16 @@ export class StepBlock {
   /**
    * Writes the batch.
    *
+   * @param prefillShare The share of the device that rows of prompts may take, above 0 to 1.
    * @returns What the outputs are, in the order of the sequences and of their outputs.
    * @throws {M40Error} "internal" where the batch is larger than the program's limits.
    */
-  write(sequences: readonly StepSequence[]): WantedOutput[] {
+  write(sequences: readonly StepSequence[], prefillShare = 1): WantedOutput[] {
     const size = this.measure(sequences);
     const at = this.places(size);
     this.within("bytes", 4 * at.end, Number(this.limits.step_bytes));
     this.reserve(4 * at.end);
-    this.writeHeader(size, at);
+    this.writeHeader(size, at, Math.max(1, Math.round(1000 * prefillShare)));
     const written = { tokens: 0, outputs: 0, counts: 0, biases: 0, masks: 0 };
     const wanted: WantedOutput[] = [];
     sequences.forEach((sequence, index) => {
@@ -182,7 +183,7 @@ export class StepBlock {
     return wanted;
   }
 
-  private writeHeader(size: StepSize, at: Places): void {
+  private writeHeader(size: StepSize, at: Places, prefillShare: number): void {
     STEP_HEADER.write(this.view, 0, {
       n_tokens: size.tokens,
       n_sequences: size.sequences,
@@ -202,6 +203,7 @@ export class StepBlock {
       masks: at.masks * 4,
       n_masks: size.masks,
       states: at.states * 4,
+      prefill_share: prefillShare,
     });
   }
 

@@ -12,7 +12,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 14;
+export const ABI_VERSION = 15;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -477,13 +477,16 @@ export const OPS = {
 /** An operation record: its kind, then a payload of up to 120 bytes. */
 export const OP = new Struct("m40_op", { kind: "u32", flags: "u32", payload: ["u32", 30] });
 
+/** M40_LANE_*: which steps of a context follow each other. */
+export const Lanes = { main: 0, prompts: 1 } as const;
+
 export const LIMITS = new Struct("m40_limits", {
   n_tokens: "u32",
   n_sequences: "u32",
   n_outputs: "u32",
   n_sequence_pages: "u32",
   n_vocab: "u32",
-  reserved: "u32",
+  lane: "u32",
   step_bytes: "u64",
 });
 
@@ -506,12 +509,17 @@ export const STEP_HEADER = new Struct("m40_step_header", {
   masks: "u32",
   n_masks: "u32",
   states: "u32",
+  prefill_share: "u32",
 });
 
 /** M40_OUTPUT_*: what an output is asked for. */
 export const OutputKind = { sample: 0, logits: 1, hidden: 2 } as const;
 /** M40_OUTPUT_*: how it went. */
 export const OutputStatus = { ok: 0, not_finite: 1, nothing_allowed: 2 } as const;
+/** M40_MAX_RUN_END_TOKENS. */
+export const MAX_RUN_END_TOKENS = 4096;
+/** M40_OUTPUT_ENDED: of a row of a run that ended in a step before. */
+export const OUTPUT_ENDED = 3;
 
 export const OUTPUT = new Struct("m40_output", { row: "u32", kind: "u32" });
 
@@ -553,6 +561,36 @@ export const SAMPLE = new Struct("m40_sample", {
   surprise: "f32",
 });
 
+export const RUN_HEADER = new Struct("m40_run_header", {
+  n_steps: "u32",
+  rows: "u32",
+  end_tokens: "u32",
+  n_end_tokens: "u32",
+});
+
+export const RUN_ROW = new Struct("m40_run_row", {
+  n_tokens: "u32",
+  first_end_token: "u32",
+  n_end_tokens: "u32",
+});
+
+export const RING = new Struct("m40_ring", {
+  read: "u32",
+  stop: "u32",
+  host_reserved: ["u32", 14],
+  over: "u32",
+  device_reserved: ["u32", 15],
+});
+
+export const RING_ENTRY = new Struct("m40_ring_entry", {
+  number: "u32",
+  step: "u32",
+  row: "u32",
+  status: "u32",
+  goes_on: "u32",
+  sample: ["u32", SAMPLE.bytes / 4],
+});
+
 /** What is handed to a function of another process: a number, a handle or an address; bytes there. */
 export const CHANNEL_ARGUMENT = new Struct("m40_channel_argument", {
   value: "u64",
@@ -588,5 +626,9 @@ export const STRUCTS = [
   TOKEN_BIAS,
   SAMPLE,
   RESULT,
+  RUN_HEADER,
+  RUN_ROW,
+  RING,
+  RING_ENTRY,
   CHANNEL_ARGUMENT,
 ];

@@ -159,8 +159,11 @@ export const SYMBOLS = {
   },
   // void m40_program_destroy(m40_program*)
   m40_program_destroy: { parameters: ["pointer"], result: "void" },
-  // m40_status m40_program_executors(m40_program*, uint32_t* executors, uint32_t n, m40_error*)
-  m40_program_executors: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
+  // m40_status m40_program_executors(m40_program*, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error*)
+  m40_program_executors: {
+    parameters: ["pointer", "buffer", "u32", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
   // m40_status m40_buffer_write(m40_program*, uint32_t buffer, const void* data, uint64_t n_bytes,
   //   m40_error*)
   m40_buffer_write: { parameters: ["pointer", "u32", "buffer", "u64", "buffer"], result: "i32" },
@@ -187,6 +190,15 @@ export const SYMBOLS = {
   m40_step_wait: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
   // m40_status m40_step_finish(m40_program*, m40_result* results, uint32_t n_results, m40_error*)
   m40_step_finish: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
+
+  // m40_status m40_run_begin(m40_program*, const void* block, uint64_t block_bytes, const void* run,
+  //   uint64_t run_bytes, void* ring, uint64_t ring_bytes, m40_error*)
+  m40_run_begin: {
+    parameters: ["pointer", "buffer", "u64", "buffer", "u64", "buffer", "u64", "buffer"],
+    result: "i32",
+  },
+  // m40_status m40_run_wait(m40_program*, m40_error*)
+  m40_run_wait: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
 } as const satisfies Deno.ForeignLibraryInterface;
 
 /** Functions of {@link SYMBOLS} that take long where they are handed much: the same off the event loop. */

@@ -111,6 +111,17 @@ export class SequenceSampling {
   }
 
   /**
+   * Whether all tokens to come are drawn alike but for the number of each: nothing that was drawn has a part in it, and
+   * nobody steers.
+   */
+  get isFixed(): boolean {
+    const mayEnd = this.minTokens === Infinity || this.generated.length >= this.minTokens ||
+      this.endTokens.size === 0;
+    return mayEnd && this.steering === undefined && this.window === undefined &&
+      this.dry === undefined && this.mirostat === undefined;
+  }
+
+  /**
    * The next token, where no other may come, whatever the model says. With mirostat none is known before it
    * is drawn, as its cut follows from each draw.
    */

@@ -1,3 +1,4 @@
+import { Holds } from "./holds.ts";
 import { NO_PAGE, type PageGroup, PageLayout } from "./page_layout.ts";
 import { type Prefix, PrefixTree, ROOT_PREFIX } from "./prefix_tree.ts";
 import type { SlotManager } from "./slot_manager.ts";
@@ -23,6 +24,8 @@ export interface Match {
  */
 export class PageManager {
   readonly layout: PageLayout;
+  /** Pages that steps use which are not over, where a device has several lanes: see {@link StepHolds}. */
+  readonly holds: Holds;
   /** Called when pages were given back: there may be room for whoever waits for some. */
   onRelease?: () => void;
   /** Called when a page was published, the last of a prefix, of a group. */
@@ -54,6 +57,7 @@ export class PageManager {
     this.layout = new PageLayout(pageTokens, groups);
     this.tree = new PrefixTree(this.layout.groups.length);
     this.references = new Uint32Array(pages);
+    this.holds = new Holds(pages);
     this.empty = Array.from({ length: pages }, (_, i) => pages - 1 - i);
   }
 
@@ -132,6 +136,7 @@ export class PageManager {
     for (const page of pages) {
       this.references[page]++;
       this.idle.delete(page);
+      this.holds.takeBack(page);
     }
   }
 
@@ -140,11 +145,17 @@ export class PageManager {
     if (pages.length === 0) return;
     // Later pages first, so that of a prefix the end is evicted before the beginning.
     for (const page of pages.toReversed()) {
-      if (--this.references[page] > 0) continue;
-      if (this.published.has(page)) this.idle.set(page, true);
-      else this.empty.push(page);
+      if (--this.references[page] > 0 || this.holds.giveUp(page)) continue;
+      this.lay(page);
     }
     this.onRelease?.();
+  }
+
+  /** A step is over that pages were held for: those that were given up meanwhile can be had. */
+  endHold(pages: readonly number[]): void {
+    const free = this.holds.remove(pages);
+    for (const page of free.reverse()) this.lay(page);
+    if (free.length > 0) this.onRelease?.();
   }
 
   /** Whether a page may be written to: one holder, and nobody may come to share it. */
@@ -196,6 +207,12 @@ export class PageManager {
     if (!this.slots!.keep(slot, { passing, onForget })) return false;
     this.tree.attachState(prefix, slot);
     return true;
+  }
+
+  /** Puts a page that nobody holds where it can be had from. */
+  private lay(page: number): void {
+    if (this.published.has(page)) this.idle.set(page, true);
+    else this.empty.push(page);
   }
 
   private evict(): number {

@@ -32,6 +32,9 @@ export interface SchedulerCounts {
   guessedTokens: number;
   certainTokens: number;
   steps: number;
+  /** Runs, in which the device went from step to step by itself, and how many of the steps they were. */
+  runs: number;
+  runSteps: number;
   preemptions: number;
   recomputations: number;
   /** Milliseconds in which steps waited so that the device could rest. */

@@ -188,14 +188,15 @@ export class Roster {
 
   /**
    * Sees to it that a sequence can write its next `count` tokens and its state: gets pages, and copies those
-   * that are shared. Where there are none, the youngest gives way (if `force`, which may be this one).
+   * that are shared. Where there are none, the youngest gives way (if `force`, which may be this one); where it takes
+   * part in another lane's step, that has to be over first, and the answer is false.
    *
    * @param guesses Whether some of the tokens may be wrong.
    */
   reserve(sequence: Sequence, count: number, force = true, guesses = false): boolean {
     if (!sequence.runs) return false;
     while (this.states?.reserve(sequence, guesses) === false) {
-      if (!force || !this.makeRoom(sequence)) return false;
+      if (!force || this.states.comes || !this.makeRoom(sequence)) return false;
     }
     const { pageTokens } = this.pageManager;
     const end = Math.ceil((sequence.begun + count) / pageTokens);
@@ -217,6 +218,9 @@ export class Roster {
         fresh = this.pageManager.allocate(needed);
         continue;
       }
+      // Who gives way in the midst of a step has pages to give when it is over: nobody else has to before that.
+      const { freePages, holds } = this.pageManager;
+      if (holds.coming > 0 && needed <= freePages + holds.coming) return false;
       if (!this.makeRoom(sequence)) return false;
       fresh = this.pageManager.allocate(needed);
     }
@@ -337,8 +341,8 @@ export class Roster {
   }
 
   /**
-   * Nothing comes of a sequence any more. Its pages are free at once, also while a step computes it: what
-   * the device does next waits for that step.
+   * Nothing comes of a sequence any more. Its pages are free at once, also while a step computes it, where
+   * what the device does next waits for that step; else {@link StepHolds} keeps them until it is over.
    */
   finish(sequence: Sequence): void {
     if (!remove(this.runningSequences, sequence)) remove(this.waitingSequences, sequence);

@@ -33,7 +33,9 @@ export class RowTimes {
   observe(rows: number, ms: number): void {
     this.step++;
     this.mostRows = Math.max(this.mostRows, rows);
-    const { ms: before = ms, times = 0 } = this.fresh(rows) ?? {};
+    // One that is to be tried again is not forgotten: twice is enough.
+    const known = this.measured.get(rows);
+    const { ms: before = ms, times = 0 } = known && this.age(known) < STALE_STEPS ? known : {};
     this.measured.set(rows, {
       ms: times < FEW ? Math.min(before, ms) : before + NEWEST * (ms - before),
       times: times + 1,
@@ -85,7 +87,12 @@ export class RowTimes {
   private fresh(rows: number): Measured | undefined {
     const measured = this.measured.get(rows);
     if (measured === undefined) return undefined;
-    const age = this.step - measured.step;
-    return age < (measured.times < FEW ? FEW_STALE_STEPS : STALE_STEPS) ? measured : undefined;
+    const most = measured.times < FEW ? FEW_STALE_STEPS : STALE_STEPS;
+    return this.age(measured) < most ? measured : undefined;
+  }
+
+  /** Steps since then. */
+  private age({ step }: Measured): number {
+    return this.step - step;
   }
 }

@@ -4,14 +4,18 @@ import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
+import type { Lane } from "./lane.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import { prepareBeside } from "./prepare_beside.ts";
-import type { SchedulerCounts, SchedulerStatus } from "./report.ts";
+import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
 import { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
 import type { SchedulerDevice, SchedulerOptions } from "./scheduler_options.ts";
+import type { RunUnderWay } from "./run_under_way.ts";
+import { Runs } from "./runs.ts";
 import { States } from "./states.ts";
+import { StepHolds } from "./step_holds.ts";
 import { StepPlanner } from "./step_planner.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
 
@@ -28,7 +32,7 @@ const LONGER_SHARE = 0.25;
  * in and who gives way. What a step has drawn is delivered while the next one runs.
  *
  * A device of several stages computes several steps at a time: each takes its share of the sequences, none that is in
- * another.
+ * another. One with two lanes ({@link Lane}) computes a step of each at a time.
  */
 export class Scheduler {
   /** Sums since the start. */
@@ -40,6 +44,8 @@ export class Scheduler {
     guessedTokens: 0,
     certainTokens: 0,
     steps: 0,
+    runs: 0,
+    runSteps: 0,
     preemptions: 0,
     recomputations: 0,
     restedMs: 0,
@@ -51,9 +57,11 @@ export class Scheduler {
   private readonly outcomes: Outcomes;
   private readonly chunks: ChunkBudget;
   private readonly planner: StepPlanner;
+  private readonly runs: Runs;
   private readonly now: () => number;
-  /** How many steps are computed at a time, and the loops that each run one step after the other. */
-  private readonly concurrentSteps: number;
+  /** The lanes that steps are computed in at the same time; undefined: one of those that take whatever there is. */
+  private readonly lanes: readonly (Lane | undefined)[];
+  /** Of each of them what runs one step after the other. */
   private readonly loops: (Promise<void> | undefined)[];
   /** Steps that the device has been given and has not answered. */
   private readonly underWay = new Set<StepUnderWay>();
@@ -101,8 +109,10 @@ export class Scheduler {
       tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
-    this.concurrentSteps = options.concurrentSteps ?? 1;
-    this.loops = new Array(this.concurrentSteps).fill(undefined);
+    this.lanes = options.lanes
+      ? ["decode", "prompts"]
+      : new Array(options.concurrentSteps ?? 1).fill(undefined);
+    this.loops = this.lanes.map(() => undefined);
     this.planner = new StepPlanner(
       this.roster,
       this.chunks,
@@ -111,6 +121,20 @@ export class Scheduler {
       () => this.underWay.size,
       (sequence, error) => this.end(sequence, error),
       this.now,
+    );
+    // Whoever rests does so between two steps, and a state is read and written by slots that each step has of its own.
+    const hasRuns = this.lanes.length === (options.lanes ? 2 : 1) && states === undefined &&
+      options.rest === undefined;
+    this.runs = new Runs(
+      {
+        ...{ device, pageManager, counts },
+        ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
+        now: this.now,
+        tell: (report) =>
+          this.tell(report, [...this.underWay].some(({ hasPrompts }) => hasPrompts)),
+      },
+      hasRuns ? options.runSteps ?? 1 : 1,
+      maxRunning,
     );
     pageManager.onRelease = () => this.notice();
     if (slots) slots.onRelease = () => this.notice();
@@ -171,6 +195,7 @@ export class Scheduler {
     }
     const now = this.now();
     for (const sequence of sequences) this.roster.arrive(sequence, now);
+    this.runs.arrive();
     this.notice();
     this.loops.forEach((loop, i) => this.loops[i] = loop ?? this.run(i));
   }
@@ -178,7 +203,23 @@ export class Scheduler {
   /** Ends a sequence, wherever it is; its listener is told at once. */
   cancel(sequence: Sequence): void {
     this.end(sequence);
+    this.runs.hurry();
     this.notice();
+  }
+
+  /** Somebody else wants the device: it is free again after the step that it computes, or the next one. */
+  hurry(): void {
+    this.runs.hurry();
+  }
+
+  /**
+   * Moves pages for others while no step is being decided on. Where the device has two lanes, steps that have begun go on
+   * meanwhile: only pages that are published or free may be moved.
+   */
+  betweenDecisions<T>(work: () => Promise<T>): Promise<T> {
+    const result = this.decided.then(work);
+    this.decided = result.catch(() => {});
+    return result;
   }
 
   /** Resolves when nothing runs or waits. */
@@ -198,7 +239,9 @@ export class Scheduler {
       const seen = { changes: this.changes };
       try {
         if (rest) this.counts.restedMs += await rest(last.milliseconds, this.now() - last.end);
-        const step = await withDevice(() => this.step(seen));
+        // Who asks for the device from now on has it after this step.
+        if (this.lanes[loop] !== "prompts") this.runs.relax();
+        const step = await withDevice(() => this.step(seen, this.lanes[loop]));
         last = step.time ?? last;
         if (step.tookPart) continue;
       } catch (error) {
@@ -206,7 +249,11 @@ export class Scheduler {
       }
       this.deliveries.deliver();
       if (this.underWay.size === 0) this.lastResult = undefined;
-      if (this.roster.waiting.length + this.underWay.size > 0) await this.change(seen.changes);
+      // Of two lanes, one may be about to begin with those whom the other has left.
+      const { waiting, running } = this.roster;
+      const others = waiting.length + this.underWay.size +
+        (this.options.lanes ? running.length : 0);
+      if (others > 0) await this.change(seen.changes);
     }
     if (this.underWay.size === 0) this.lastResult = undefined;
     this.loops[loop] = undefined;
@@ -228,10 +275,8 @@ export class Scheduler {
    *
    * @param seen Is told after how many changes it was decided.
    */
-  private async step(seen: { changes: number }): Promise<StepTaken> {
-    const deciding = this.decided.then(() => this.begin(seen));
-    this.decided = deciding.catch(() => {});
-    const { turns, step } = await deciding;
+  private async step(seen: { changes: number }, lane?: Lane): Promise<StepTaken> {
+    const { turns, step, run } = await this.betweenDecisions(() => this.begin(seen, lane));
     if (step === undefined) return { tookPart: turns.length > 0 };
     let outputs: readonly StepOutput[];
     try {
@@ -248,52 +293,69 @@ export class Scheduler {
     } finally {
       this.underWay.delete(step);
       for (const turn of turns) endTurn(turn);
-      if (this.concurrentSteps > 1) this.notice();
+      if (run !== undefined) this.runs.end(run);
+      step.holds?.release();
+      if (this.lanes.length > 1) this.notice();
     }
     const end = this.lastResult = this.now();
     const milliseconds = end - step.start;
-    const longer = milliseconds - this.expectedMs;
-    this.expectedMs = longer > 0 ? this.expectedMs + LONGER_SHARE * longer : milliseconds;
-    this.outcomes.take(turns, outputs);
-    this.report(turns, milliseconds, step);
+    if (run === undefined) {
+      const longer = milliseconds - this.expectedMs;
+      this.expectedMs = longer > 0 ? this.expectedMs + LONGER_SHARE * longer : milliseconds;
+      this.outcomes.take(turns, outputs);
+      this.report(turns, milliseconds, step);
+    }
     return { tookPart: true, time: { milliseconds, end } };
   }
 
   /** Decides on a step, and gives it to the device; there is no result where nobody takes part in it any more. */
-  private async begin(seen: { changes: number }): Promise<StepBegun> {
-    const scheduled = this.planner.plan();
+  private async begin(seen: { changes: number }, lane?: Lane): Promise<StepBegun> {
+    const scheduled = this.planner.plan(lane);
+    const steps = lane !== "prompts" && this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
     // What was given back in deciding that helps nobody.
     seen.changes = this.changes;
     for (const turn of scheduled) beginTurn(turn);
     let turns = scheduled;
     let step: StepUnderWay | undefined;
+    let run: RunUnderWay | undefined;
     try {
       if (!this.moves.isEmpty) turns = await this.movePages(turns);
       const moved = turns;
       const parts = moved.map((turn) => this.partOf(turn));
       turns = moved.filter((_, i) => parts[i] !== undefined);
       if (turns.length === 0) return { turns: moved };
-      step = this.give(turns, parts.filter((part) => part !== undefined));
+      const wanted = parts.filter((part) => part !== undefined);
+      if (steps > 1 && turns.length === scheduled.length) {
+        run = this.runs.begin(turns, this.lastResult);
+      }
+      const share = this.planner.decodes ? this.options.lanes?.prefillShare ?? 1 : 1;
+      const ask = run
+        ? () => this.runs.give(run!, wanted, steps)
+        : () => this.device.step(wanted, lane && { lane, share });
+      step = this.give(turns, ask, lane);
     } finally {
       const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
+      if (steps > 1 && run === undefined) this.runs.trim(scheduled);
     }
     this.deliveries.deliver();
-    return { turns, step };
+    return { turns, step, run };
   }
+
   /** Gives the device a step; whatever is wrong with it, its result says. */
-  private give(turns: readonly Turn[], parts: readonly StepSequence[]): StepUnderWay {
+  private give(turns: readonly Turn[], ask: () => Promise<StepResult>, lane?: Lane): StepUnderWay {
     const others = [...this.underWay];
     const start = this.now();
     const gapMilliseconds = others.length > 0
       ? undefined
       : this.lastResult && start - this.lastResult;
     const hasPrompts = turns.some(({ draws }) => !draws);
-    const result = (async () => await this.device.step(parts))();
+    const holds = lane && new StepHolds(this.pageManager, turns);
+    const result = (async () => await ask())();
     // It is waited for later.
     result.catch(() => {});
     const besidePrompts = others.some((other) => other.hasPrompts);
-    const step = { start, gapMilliseconds, hasPrompts, besidePrompts, result };
+    const step = { start, gapMilliseconds, hasPrompts, besidePrompts, result, holds };
     if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
     this.underWay.add(step);
     return step;
@@ -331,7 +393,13 @@ export class Scheduler {
       tokens += count + guesses.length;
       if (draws) decodeTokens += count + guesses.length;
     }
-    const report = { promptTokens: tokens - decodeTokens, decodeTokens, milliseconds };
+    const promptTokens = tokens - decodeTokens;
+    this.tell({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }, besidePrompts);
+  }
+
+  /** Tells of a step. */
+  private tell(report: StepReport, besidePrompts: boolean): void {
+    const { decodeTokens, milliseconds } = report;
     this.counts.steps++;
     // A step that waited for another's prompts says nothing of what its rows take.
     if (report.promptTokens > 0 || !besidePrompts) this.chunks.observe(report);
@@ -340,7 +408,7 @@ export class Scheduler {
     }
     this.options.disk?.observe(report);
     try {
-      this.options.onStep?.({ ...report, gapMilliseconds });
+      this.options.onStep?.(report);
     } catch (error) {
       this.options.onListenerError?.(error);
     }
@@ -370,12 +438,16 @@ interface StepUnderWay {
   readonly hasPrompts: boolean;
   besidePrompts: boolean;
   readonly result: Promise<StepResult>;
+  /** What nobody else may have until it is over, where the device has lanes. */
+  readonly holds?: StepHolds;
 }
 
 /** Who was to take part in a step, and the step, where somebody does. */
 interface StepBegun {
   readonly turns: readonly Turn[];
   readonly step?: StepUnderWay;
+  /** The run that it is the first step of, where it is one. */
+  readonly run?: RunUnderWay;
 }
 
 /** A step that is over, if anybody took part in it: how long it took, and when it ended. */

@@ -1,17 +1,31 @@
+import type { DeviceRun, TakeRunStep } from "../device/program_runs.ts";
+import type { RunLimits } from "../device/run_block.ts";
 import type { StepSequence } from "../device/step_block.ts";
 import type { StepResult } from "../device/step_result.ts";
 import type { DiskPages } from "./disk_pages.ts";
 import type { HostPages } from "./host_pages.ts";
+import type { LaneOptions, StepPlace } from "./lane.ts";
 import type { PageMover, SlotMover } from "./page_moves.ts";
 import type { StepReport } from "./report.ts";
 import type { RowTimes } from "./row_times.ts";
 
 /**
  * What a scheduler needs of a device. It may be asked for something while it still does what was asked for before;
- * what is asked for later finds all that was written to pages and slots before it.
+ * what is asked for later finds all that was written to pages and slots before it. Where it has two lanes, only what
+ * was answered before it was asked is certain to be found.
  */
 export interface SchedulerDevice extends PageMover, SlotMover {
-  step(sequences: readonly StepSequence[]): Promise<StepResult>;
+  /** @param place Where it is computed, of a device with two lanes: in each of them one step at a time. */
+  step(sequences: readonly StepSequence[], place?: StepPlace): Promise<StepResult>;
+  /** Where it can go from step to step by itself, in the lane "decode" where it has two: see `DeviceProgram.run`. */
+  run?(
+    sequences: readonly StepSequence[],
+    steps: number,
+    limits: readonly RunLimits[],
+    take: TakeRunStep,
+  ): DeviceRun;
+  /** Whether it is to be given steps of so many decode rows one by one all the same, which it does faster. */
+  wantsSteps?(rows: number): boolean;
 }
 
 /** Limits of a `Scheduler`, and what it tells to whom. */
@@ -29,6 +43,13 @@ export interface SchedulerOptions {
    * waits for another. Default 1.
    */
   readonly concurrentSteps?: number;
+  /**
+   * Steps that a device which has runs is given at once, at most, where the same sequences decode in all of them; default 1:
+   * each by itself. There are none of several steps at a time, of models with states, nor where the device is to rest.
+   */
+  readonly runSteps?: number;
+  /** Where the device has two lanes: then `chunkMs` is not looked at. Not with `concurrentSteps`. */
+  readonly lanes?: LaneOptions;
   /** The longest that a chunk of a prompt may delay a decoding sequence, in milliseconds. */
   readonly chunkMs: number;
   /** The numbers of tokens, rising, that the device computes at a time; default any. */

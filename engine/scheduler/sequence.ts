@@ -111,7 +111,8 @@ export class Sequence {
   private listener?: SequenceListener;
   /** Parts of the prompt, rising, that were taken over from sequences that had decoded them. */
   private decodedParts: { readonly start: number; readonly end: number }[] = [];
-  private readonly endTokens: ReadonlySet<number>;
+  /** After these nothing more is drawn. */
+  readonly endTokens: ReadonlySet<number>;
   private readonly sampler: SequenceSampling;
   private readonly logprobs: boolean;
 
@@ -241,6 +242,12 @@ export class Sequence {
     this.uncomputed = 0;
     this.prefixes = [];
     this.match = undefined;
+  }
+
+  /** Whether a device can draw its tokens to come one after the other by itself. */
+  get canRun(): boolean {
+    return this.guess === undefined && this.hidden === undefined && this.uncomputed === 0 &&
+      this.sampler.isFixed;
   }
 
   /** How its next token is to be drawn, or the one after so many guesses; valid until the next call. */

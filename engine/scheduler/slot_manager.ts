@@ -1,3 +1,5 @@
+import { Holds } from "./holds.ts";
+
 /** Why a state is kept that no sequence goes on from at the moment. */
 export interface KeptState {
   /** Whether it is of the midst of a prompt: let go before those that a prompt or an answer ends with. */
@@ -14,6 +16,8 @@ export interface KeptState {
  * least-recently-used, those of the midst of prompts first.
  */
 export class SlotManager {
+  /** Slots that steps use which are not over, where a device has several lanes: see {@link StepHolds}. */
+  readonly holds: Holds;
   /** Called when a slot was given back: there may be one for whoever waits. */
   onRelease?: () => void;
   private readonly references: Uint32Array;
@@ -27,6 +31,7 @@ export class SlotManager {
   /** @param slots How many there are. */
   constructor(readonly slots: number) {
     this.references = new Uint32Array(slots);
+    this.holds = new Holds(slots);
     this.empty = Array.from({ length: slots }, (_, i) => slots - 1 - i);
   }
 
@@ -58,17 +63,25 @@ export class SlotManager {
     this.references[slot]++;
     this.idle.delete(slot);
     this.idlePassing.delete(slot);
+    this.holds.takeBack(slot);
   }
 
   /** A reference less. */
   release(slot: number): void {
-    if (--this.references[slot] === 0) this.lay(slot);
+    if (--this.references[slot] === 0 && !this.holds.giveUp(slot)) this.lay(slot);
     this.onRelease?.();
   }
 
-  /** Whether a slot may be written to: one holder, and nobody may come to share it. */
+  /** A step is over that slots were held for: those that were given up meanwhile can be had. */
+  endHold(slots: readonly number[]): void {
+    const free = this.holds.remove(slots);
+    for (const slot of free) this.lay(slot);
+    if (free.length > 0) this.onRelease?.();
+  }
+
+  /** Whether a slot may be written to: one holder, no step that reads it, and nobody may come to share it. */
   isWritable(slot: number): boolean {
-    return this.references[slot] === 1 && !this.kept.has(slot);
+    return this.references[slot] === 1 && !this.kept.has(slot) && !this.holds.has(slot);
   }
 
   /** Makes a slot writable where its one holder would only have to let go of what is kept; whether it is. */

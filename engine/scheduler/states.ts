@@ -27,6 +27,11 @@ export class States {
     return this.slots.free > 0;
   }
 
+  /** Whether slots were given up that a step still uses: there will be some when it is over. */
+  get comes(): boolean {
+    return this.slots.holds.coming > 0;
+  }
+
   /**
    * How many tokens of a sequence a step computes, of so many at most: one step ends at the last page border
    * of the prompt, where the state is kept for prompts that begin alike, and one before its last token, where

@@ -1,5 +1,6 @@
 import { asM40Error } from "../errors.ts";
 import type { ChunkBudget } from "./chunk_budget.ts";
+import type { Lane } from "./lane.ts";
 import type { Roster } from "./roster.ts";
 import type { SchedulerOptions } from "./scheduler_options.ts";
 import type { Sequence } from "./sequence.ts";
@@ -9,7 +10,7 @@ import { type Turn, turnOf } from "./turn.ts";
 /** What of a scheduler's options says who takes part in a step. */
 type StepPlannerOptions = Pick<
   SchedulerOptions,
-  "maxRunning" | "stepTokens" | "stepOutputs" | "concurrentSteps" | "rowTimes"
+  "maxRunning" | "stepTokens" | "stepOutputs" | "concurrentSteps" | "rowTimes" | "lanes"
 >;
 
 /**
@@ -32,14 +33,19 @@ export class StepPlanner {
     private readonly now: () => number,
   ) {}
 
-  /** The next step's turns. Afterwards each of their sequences holds the pages that it writes to. */
-  plan(): Turn[] {
+  /**
+   * The next step's turns. Afterwards each of their sequences holds the pages that it writes to.
+   *
+   * @param lane Which it is for, where the device has two.
+   */
+  plan(lane?: Lane): Turn[] {
+    if (lane === "decode") return this.scheduleDecoding();
     const { stepTokens, maxRunning } = this.options;
     const { running, waiting } = this.roster;
     const everybody = Math.min(running.length + waiting.length, maxRunning);
-    const decoding = this.scheduleDecoding();
+    const decoding = lane === "prompts" ? [] : this.scheduleDecoding();
     let budget = stepTokens;
-    const delaysOthers = this.stepsUnderWay() > 0 && running.some((one) => one.drawsNext);
+    const delaysOthers = lane === undefined && this.stepsUnderWay() > 0 && this.decodes;
     if (decoding.length > 0 || delaysOthers) {
       const rows = rowsOf(decoding);
       budget = Math.min(this.chunks.tokens, stepTokens - rows);
@@ -66,6 +72,7 @@ export class StepPlanner {
     if (decoding.length + chunks.length + this.stepsUnderWay() === 0 && running.length > 0) {
       // Prompts that are half computed hold all pages: the oldest gets its own at the others' cost.
       const [oldest] = this.roster.running;
+      if (lane === "prompts" && oldest.drawsNext) return [];
       const most = Math.min(stepTokens, oldest.mostRows(1 + this.spareOutputs([])));
       const turn = turnOf(oldest, this.states?.cut(oldest, most) ?? most);
       if (this.roster.reserve(oldest, turn.count)) chunks.push(turn);
@@ -77,6 +84,11 @@ export class StepPlanner {
       ...chunks.filter((one) => one.decode),
       ...chunks.filter((one) => !one.decode),
     ];
+  }
+
+  /** Whether somebody draws a token in every step. */
+  get decodes(): boolean {
+    return this.roster.running.some((one) => one.drawsNext);
   }
 
   /** The turns of those that draw a token in every step. */
@@ -113,8 +125,11 @@ export class StepPlanner {
   }
 
   /** Outputs of a step that are left where each sequence that runs, or may be let in yet, has one. */
-  private spareOutputs(turns: readonly Turn[]): number {
-    const { stepOutputs = 0, maxRunning } = this.options;
+  private spareOutputs(
+    turns: readonly Turn[],
+    stepOutputs = this.options.stepOutputs ?? 0,
+  ): number {
+    const { maxRunning } = this.options;
     const { running, waiting } = this.roster;
     const others = waiting.length > 0 ? maxRunning : running.length;
     const guesses = turns.reduce((sum, { guesses }) => sum + guesses.length, 0);
@@ -124,7 +139,7 @@ export class StepPlanner {
   /** What each of them may be going to draw, as many tokens together as a step has outputs to spare. */
   private propose(drawing: readonly Sequence[]): ReadonlyMap<Sequence, readonly number[]> {
     const proposed = new Map<Sequence, readonly number[]>();
-    let room = this.spareOutputs([]);
+    let room = this.spareOutputs([], this.options.lanes?.decodeTokens);
     for (const sequence of drawing) {
       if (room <= 0) break;
       const guesses = this.guessesOf(sequence, room);
@@ -142,7 +157,8 @@ export class StepPlanner {
     const least = drawing.length;
     const uncomputed = drawing.reduce((sum, one) => sum + one.uncomputed, 0);
     const guesses = [...proposed.values()].reduce((sum, { length }) => sum + length, 0);
-    const most = Math.min(this.options.stepTokens, least + uncomputed + guesses);
+    const { stepTokens, lanes } = this.options;
+    const most = Math.min(lanes?.decodeTokens ?? stepTokens, least + uncomputed + guesses);
     if (most <= least) return 0;
     return (this.options.rowTimes?.best(least, most) ?? most) - least;
   }

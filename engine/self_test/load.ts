@@ -32,7 +32,7 @@ export async function underLoad(
     const weight = { type: 1, n_experts: 1, rows: side, columns: side };
     const limits = {
       ...{ n_tokens: tokens, n_sequences: 1, n_outputs: 1, n_sequence_pages: 1, n_vocab: 32 },
-      reserved: 0,
+      lane: 0,
     };
     const buffer = { rows: Rows.tokens, rows_factor: 1, columns: side, element: Element.f32 };
     const records = {

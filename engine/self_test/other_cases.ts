@@ -67,6 +67,7 @@ export function otherCases({ columns }: Sizes): Case[] {
         seed: 9n,
       },
     }),
+    run("tokens one after the other", { ...GREEDY, temperature: 0.8, topK: 40, seed: 7n }),
     ...[3, 4, 8].map(conv),
     ...[16, 32, 64, 128, 37].map(deltaRule),
     ...[16, 64, 128, 37].map(selectiveScan),
@@ -248,6 +249,37 @@ function sample(variant: string, sampling: StepSampling): Case {
       return Float32Array.from(
         result.outputs.flatMap(({ sample }) => [sample?.token ?? -1, sample?.logprob ?? 0]),
       );
+    },
+  };
+}
+
+/** Tokens that the device draws one after the other by itself, and their log-probabilities. */
+function run(variant: string, sampling: StepSampling): Case {
+  return {
+    operation: "sample",
+    variant,
+    async compute(runner) {
+      const vocabulary = 5000;
+      const [rows, steps] = [3, 4];
+      const program = runner.program({
+        ops: [{ kind: "sample", logits: 0, columns: vocabulary }],
+        buffers: [outputBuffer(vocabulary)],
+        sequences: prompt(rows),
+        limits: { n_vocab: vocabulary, n_sequences: rows },
+      });
+      runner.openRuns(program, rows * steps);
+      program.writeBuffer(0, runner.random.floats(rows * vocabulary, 3));
+      const sequences = Array.from({ length: rows }, (_, counter) => ({
+        ...{ tokens: [counter], position: 0, pages: [], decode: true },
+        outputs: [{ row: 0, sampling: { ...sampling, counter } }],
+      }));
+      // Each ends after a step more than the one before it.
+      const limits = sequences.map((_, i) => ({ tokens: i + 2, endTokens: new Set<number>() }));
+      const drawn: number[] = [];
+      await program.run(sequences, steps, limits, (outputs) => {
+        for (const one of outputs) drawn.push(one?.sample?.token ?? -1, one?.sample?.logprob ?? 0);
+      }).over;
+      return Float32Array.from(drawn);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Arena, Cache, Context } from "../device/context.ts";
 import type { BufferDesc, Limits } from "../device/descriptions.ts";
 import type { DeviceProgram } from "../device/device_program.ts";
 import type { KernelLibrary } from "../device/library.ts";
+import { ringBytes } from "../device/run_ring.ts";
 import { stepBytes, type StepSequence } from "../device/step_block.ts";
 import { Element, Rows } from "../device/structs.ts";
 import { GGML_TYPES, type TensorType } from "../gguf/types.ts";
@@ -96,7 +97,7 @@ export class Runner {
       n_outputs: tokens,
       n_sequence_pages: cache === undefined || cache.desc.n_layers === 0 ? 0 : 16,
       n_vocab: 32,
-      reserved: 0,
+      lane: 0,
       ...limits,
     };
     const identity = Uint32Array.from({ length: this.tensors }, (_, i) => i);
@@ -115,6 +116,11 @@ export class Runner {
     }
     await program.step(work.sequences);
     return program.readBuffer(output, new Float32Array(values));
+  }
+
+  /** Has a program go from step to step by itself, with room for so many tokens. */
+  openRuns(program: DeviceProgram, tokens: number): void {
+    program.openRuns(this.context.hostMemory(ringBytes(tokens)));
   }
 
   close(): void {

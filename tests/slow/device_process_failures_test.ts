@@ -80,6 +80,33 @@ for (const [signal, reason] of SIGNALS) {
   });
 }
 
+Deno.test("SIGKILL in the midst of a run fails it, and what it drew before is kept", async () => {
+  const request = asking(promptOf(4), 400);
+  for (let i = 0; i < 20; i++) {
+    const { engine, process } = await load();
+    const expected = (await collect(engine.generate(request))).tokens;
+    const { runs } = engine.status();
+    const got: number[] = [];
+    const error = await (async () => {
+      for await (const { tokens } of engine.generate(request)) {
+        got.push(...tokens.map(({ token }) => token));
+        // The first was a prompt's.
+        if (engine.status().runs > runs && got.length > 1) Deno.kill(process, "SIGKILL");
+      }
+    })().catch((error) => error);
+    // Where this thread had to wait for a processor, all may have been drawn.
+    const hit = error !== undefined && got.length < expected.length;
+    if (hit) {
+      assertLost(error, /^a run: the device's process was ended by signal 9/);
+      assertEquals(got, expected.slice(0, got.length));
+      assert(got.length > 1);
+    }
+    await assertClosed(engine, process);
+    if (hit) return;
+  }
+  throw new Error("no run was under way when its process was killed");
+});
+
 Deno.test("pages that are on their way when the process is killed fail, and host memory can be read still", async () => {
   const { engine, process } = await load();
   const { context, cache } = cardOf(engine);

@@ -18,6 +18,8 @@ const REVERSED = [
   "slow/attention_shapes_test.ts",
   "expert_matmul_test.ts",
   "reference_sample_test.ts",
+  "decode_test.ts",
+  "lanes_test.ts",
   "decode_rows_test.ts",
 ];
 
@@ -27,6 +29,8 @@ const RESIDENT = [
   "reference_products_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
+  "device_runs_test.ts",
+  "lanes_test.ts",
   "batching_test.ts",
 ];
 

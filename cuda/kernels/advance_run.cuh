@@ -1,0 +1,83 @@
+// What stands between two steps of a run: the drawn tokens go into the ring, and become the next step's input.
+#ifndef M40_KERNELS_ADVANCE_RUN_CUH
+#define M40_KERNELS_ADVANCE_RUN_CUH
+
+#include "../runtime/run_row.h"
+#include "block.cuh"
+
+namespace m40::cuda {
+
+constexpr uint32_t advance_run_threads = 256;
+
+// A run on the device, behind it m40_run_row [n_rows], uint32_t left [n_rows] (tokens that each row draws yet) and its end
+// tokens.
+struct RunState {
+  uint32_t step;    // the one that is computed, or comes next
+  uint32_t number;  // of its first entry in the ring
+  uint32_t fault;   // not 0: a step had an input that cannot be, and nothing is drawn from then on
+  uint32_t reserved;
+};
+
+struct AdvanceRunArgs {
+  RunState* state;
+  const m40_run_row* rows;
+  uint32_t* left;
+  const int32_t* end_tokens;
+  uint32_t n_rows;
+  uint32_t n_entries;       // of the ring, a power of two
+  m40_ring_entry* entries;  // in the host's memory
+  // The step's input.
+  int32_t* tokens;
+  uint32_t* positions;
+  m40_sampling* sampling;
+  // What it gave.
+  const uint32_t* fault;  // not 0: its input was wrong
+  const uint32_t* statuses;
+  const m40_sample* samples;
+};
+
+// One block. All entries of a step are written, then made visible to the host, then said to be whole: an entry's number is
+// its last word to be written.
+__device__ __forceinline__ void advance_run(const AdvanceRunArgs& args) {
+  const uint32_t step = args.state->step;
+  const uint32_t number = args.state->number;
+  const bool faulty = args.state->fault != 0 || *args.fault != 0;
+  __syncthreads();
+  if (faulty) {
+    if (threadIdx.x == 0) args.state->fault = 1;
+    return;
+  }
+  constexpr uint32_t sample_words = sizeof(m40_sample) / sizeof(uint32_t);
+  const uint32_t warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  for (uint32_t row = warp; row < args.n_rows; row += advance_run_threads / 32) {
+    m40_ring_entry& entry = args.entries[(number + row) & (args.n_entries - 1)];
+    const bool ended = args.left[row] == 0;
+    const uint32_t status = ended ? uint32_t{M40_OUTPUT_ENDED} : args.statuses[row];
+    const uint32_t* sample = reinterpret_cast<const uint32_t*>(args.samples + row);
+    volatile uint32_t* to = reinterpret_cast<volatile uint32_t*>(&entry.sample);
+    for (uint32_t i = lane; i < sample_words; i += 32) to[i] = sample[i];
+    __syncwarp();
+    if (lane != 0) continue;
+    const bool goes_on = advance_row(args.rows[row], args.end_tokens, args.statuses[row], args.samples[row].token, args.left + row,
+                                     {args.tokens + row, args.positions + row, args.sampling + row});
+    volatile m40_ring_entry& head = entry;
+    head.step = step;
+    head.row = row;
+    head.status = status;
+    head.goes_on = goes_on ? 1 : 0;
+  }
+  __threadfence_system();
+  __syncthreads();
+  for (uint32_t row = threadIdx.x; row < args.n_rows; row += advance_run_threads) {
+    volatile m40_ring_entry& entry = args.entries[(number + row) & (args.n_entries - 1)];
+    entry.number = number + row + 1;
+  }
+  if (threadIdx.x == 0) {
+    args.state->step = step + 1;
+    args.state->number = number + args.n_rows;
+  }
+}
+
+}  // namespace m40::cuda
+
+#endif

@@ -1,0 +1,13 @@
+// Behind each step of a run: what it drew goes into the ring, and becomes the next step's input.
+#ifndef M40_OPS_ADVANCE_RUN_H
+#define M40_OPS_ADVANCE_RUN_H
+
+#include "../kernels/advance_run.cuh"
+
+namespace m40::cuda {
+
+void launch_advance_run(const AdvanceRunArgs& args, cudaStream_t stream);
+
+}  // namespace m40::cuda
+
+#endif

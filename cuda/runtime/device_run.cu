@@ -1,0 +1,224 @@
+// Runs: steps that are put on the stream one behind the other. Between two of them a kernel makes what was drawn the next
+// one's input, so the device goes from step to step by itself; a thread here puts the next step behind the one that is
+// computed shortly before that ends, and says when there is something in the ring.
+//
+// No step is queued further ahead than that: whatever was queued is computed, and a stop that comes before costs nothing.
+// Where the last row ends by a token, the step behind it may be there already: it computes what the last one did, to the
+// same bits, and its entries say that all rows have ended. Nobody waits for it but who uses the device next.
+#include <string.h>
+
+#include <memory>
+#include <utility>
+
+#include "../ops/advance_run.h"
+#include "device_objects.h"
+#include "run.h"
+#include "run_state.h"
+#include "step_executors.h"
+#include "step_input.h"
+#include "step_launch.h"
+#include "step_progress.h"
+#include "uploader.h"
+
+namespace m40::cuda {
+
+namespace {
+
+// Puts the steps of a run on the context's stream. The context is its alone.
+class RunQueue {
+ public:
+  RunQueue(m40_program* program, const RunInput& input, void* ring)
+      : program_(*program), n_steps_(input.n_steps), shape_(program->progress->shape) {
+    const RunPlaces places(shape_.n_tokens, input.n_end_tokens);
+    uint8_t* state = program->memory + program->plan.run;
+    uint8_t* input_memory = program->memory + program->plan.input;
+    uint8_t* results = program->memory + program->plan.results;
+    const StepView view = view_input(shape_, program->limits.limits, input_memory);
+    args_.state = reinterpret_cast<RunState*>(state);
+    args_.rows = reinterpret_cast<const m40_run_row*>(state + places.rows);
+    args_.left = reinterpret_cast<uint32_t*>(state + places.left);
+    args_.end_tokens = reinterpret_cast<const int32_t*>(state + places.end_tokens);
+    args_.n_rows = shape_.n_tokens;
+    args_.n_entries = program->run.ring().n_entries();
+    void* on_device = nullptr;
+    check(cudaHostGetDevicePointer(&on_device, ring, 0), "a run's ring");
+    args_.entries = reinterpret_cast<m40_ring_entry*>(static_cast<m40_ring*>(on_device) + 1);
+    // Of the step's input these alone are written by the device.
+    args_.tokens = const_cast<int32_t*>(view.tokens);
+    args_.positions = const_cast<uint32_t*>(view.positions);
+    args_.sampling = const_cast<m40_sampling*>(view.sampling);
+    args_.fault = &reinterpret_cast<const StepResults*>(results)->expert_fault_token;
+    args_.statuses = reinterpret_cast<const uint32_t*>(results + StepResults::statuses_offset());
+    args_.samples = reinterpret_cast<const m40_sample*>(results + StepResults::samples_offset(program->limits.limits));
+  }
+
+  // The input of the first step, and the step.
+  void begin(const void* block, const RunInput& input) {
+    program_.progress->work.begin(program_.context->seat);
+    write_inputs(block, input);
+    check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), program_.stream), "a run");
+    put_step();
+  }
+
+  // From the first step, which is on the stream, to the last.
+  void go_on() {
+    program_.context->use();
+    for (uint32_t step = 0;; step++) {
+      // The end of the run is news as well.
+      if (!compute(step) || (!ahead_ && !put_next(step))) return;
+      program_.run.notify();
+    }
+  }
+
+ private:
+  void write_inputs(const void* block, const RunInput& input) {
+    m40_step_header header;
+    memcpy(&header, block, sizeof(header));
+    const Step& step = program_.step;
+    const uint64_t n_bytes = input_bytes(step, shape_, header);
+    // parse_step and parse_run leave nothing that is larger than the limits.
+    const RunPlaces places(shape_.n_tokens, input.n_end_tokens);
+    if (n_bytes > program_.plan.input_bytes || places.end > run_state_bytes(program_.limits.limits)) {
+      fail(M40_INTERNAL, "a run's input is larger than what was planned for it");
+    }
+    cudaStream_t stream = program_.stream;
+    write_input(step, shape_, header, program_.input->data());
+    check(cudaMemcpyAsync(program_.memory + program_.plan.input, program_.input->data(), n_bytes, cudaMemcpyHostToDevice, stream), "a run");
+    uint8_t* memory = program_.run_input->data();
+    const RunState state = {0, program_.run.number(0, 0), 0, 0};
+    memcpy(memory, &state, sizeof(state));
+    for (uint32_t i = 0; i < shape_.n_tokens; i++) {
+      memcpy(memory + places.rows + i * sizeof(m40_run_row), &input.rows[i], sizeof(m40_run_row));
+      memcpy(memory + places.left + i * sizeof(uint32_t), &input.rows[i].n_tokens, sizeof(uint32_t));
+    }
+    if (input.n_end_tokens != 0) memcpy(memory + places.end_tokens, input.end_tokens, input.n_end_tokens * sizeof(int32_t));
+    check(cudaMemcpyAsync(program_.memory + program_.plan.run, memory, places.end, cudaMemcpyHostToDevice, stream), "a run");
+  }
+
+  void put_step() {
+    const Clock::time_point start = Clock::now();
+    cudaStream_t stream = program_.stream;
+    StepProgress& progress = *program_.progress;
+    if (program_.executors->measures_launched(shape_.n_tokens)) progress.timer.start(stream);
+    launch_operations(&program_, shape_);
+    launch_advance_run(args_, stream);
+    check_launches("a run");
+    if (progress.measures) progress.timer.stop(stream);
+    put_time_ = Clock::now() - start;
+  }
+
+  // Puts the step after this one on the stream, if there is one. One is computed all the same that somebody wants no more.
+  bool put_next(uint32_t step) {
+    if (step + 1 >= n_steps_ || !program_.run.may_begin(step + 1)) return false;
+    put_step();
+    return ahead_ = true;
+  }
+
+  // Waits for a step to end, with the next one behind it in time; whether that is wanted.
+  bool compute(uint32_t step) {
+    const Run& run = program_.run;
+    StepProgress& progress = *program_.progress;
+    StepForecast& forecast = progress.run_forecast;
+    const Clock::time_point begun = std::exchange(ended_, Clock::time_point{});
+    ahead_ = false;
+    // A step that is to be timed is alone.
+    const bool measures = progress.measures;
+    const bool known = forecast.knows(shape_);
+    if (!measures && known) Clock::sleep_until(forecast.wake_time(shape_, begun) - put_time_);
+    const bool late = run.has_step(step);
+    if (!measures) put_next(step);
+    const Clock::time_point woken = Clock::now();
+    program_.context->watch.wait([&] { return run.has_step(step); }, program_.stream, "a run", begun);
+    if (!run.has_step(step)) explain_silence(step);
+    ended_ = Clock::now();
+    if (measures) {
+      program_.context->watch.wait(program_.stream, "a run", begun);
+      note_time(&program_);
+    } else if (late) {
+      forecast.woke_late(shape_);
+    } else if (known) {
+      forecast.woke_in_time(shape_, begun, ended_ - woken);
+    } else {
+      forecast.took(shape_, ended_ - begun);
+    }
+    return run.goes_on(step);
+  }
+
+  // The device has done all that it was given, and the step has no entries.
+  [[noreturn]] void explain_silence(uint32_t step) const {
+    const m40_context* context = program_.context;
+    check(cudaMemcpyAsync(program_.results->data(), program_.memory + program_.plan.results, sizeof(StepResults), cudaMemcpyDeviceToHost,
+                          program_.stream),
+          "a run");
+    context->watch.wait(program_.stream, "a run");
+    check_fixed_results(program_);
+    fail(M40_INTERNAL, "step %u of a run is done and has put nothing into the ring", step);
+  }
+
+  m40_program& program_;
+  const uint32_t n_steps_;
+  const StepShape shape_;
+  AdvanceRunArgs args_ = {};
+  bool ahead_ = false;              // the next step is on the stream
+  Clock::time_point ended_ = Clock::now();  // the step before, or when the first one was given
+  Clock::duration put_time_ = {};   // what it takes to put a step on the stream
+};
+
+// What has been put on the stream still writes to the ring. A device that was lost or hangs has that said by who asks it
+// next.
+void settle(const m40_program* program) {
+  try {
+    program->context->watch.wait(program->stream, "a run");
+  } catch (const Failure&) {
+  }
+}
+
+void begin_run(m40_program* program, const void* block, const Step& step, const RunInput& input, void* ring) {
+  const m40_context* context = program->context;
+  context->use();
+  if (context->uploader->busy()) context->uploader->wait();
+  program->step = step;
+  program->progress->shape = shape_of(step, program->limits);
+  const std::shared_ptr<RunQueue> queue(new RunQueue(program, input, ring));
+  try {
+    queue->begin(block, input);
+    program->run.start([queue, program] {
+      try {
+        queue->go_on();
+      } catch (...) {
+        settle(program);
+        program->progress->work.end();
+        throw;
+      }
+      program->progress->work.end();
+    });
+  } catch (...) {
+    settle(program);
+    program->progress->work.end();
+    throw;
+  }
+  program->run_under_way = true;
+}
+
+}  // namespace
+
+}  // namespace m40::cuda
+
+extern "C" m40_status m40_run_begin(m40_program* program, const void* block, uint64_t block_bytes, const void* run, uint64_t run_bytes, void* ring,
+                                    uint64_t ring_bytes, m40_error* error) {
+  return m40::guarded(error, [&] {
+    const m40::Step step = m40::parse_next_step(program, block, block_bytes);
+    const m40::RunInput input = m40::parse_run(run, run_bytes, step, program->limits);
+    program->context->host_areas.require_within(ring, ring_bytes, "ring");
+    program->run.open(m40::Ring(ring, ring_bytes), step.n_tokens);
+    m40::cuda::begin_run(program, block, step, input, ring);
+  });
+}
+
+extern "C" m40_status m40_run_wait(m40_program* program, m40_error* error) {
+  return m40::guarded(error, [&] {
+    m40::require_run(program);
+    program->run_under_way = false;  // where it has failed
+    program->run_under_way = !program->run.wait();
+  });
+}

@@ -1,0 +1,53 @@
+#include "step_launch.h"
+
+#include <string.h>
+
+#include <algorithm>
+
+#include "executor.h"
+#include "graphs.h"
+#include "resident.h"
+#include "step_executors.h"
+#include "step_progress.h"
+
+namespace m40::cuda {
+
+bool has_experts(const m40_program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
+}
+
+void check_fixed_results(const m40_program& program) {
+  if (!has_experts(program)) return;
+  StepResults results;
+  memcpy(&results, program.results->data(), sizeof(results));
+  if (results.expert_fault_token == 0) return;
+  for (const m40_op& op : program.ops) {
+    if (op.kind != M40_OP_EXPERT_MATMUL) continue;
+    fail(M40_INVALID_ARGUMENT, "expert_matmul: token %u of the step goes to expert %u: wanted one below %u", results.expert_fault_token - 1,
+         results.expert_fault, op.expert_matmul.n_experts + op.expert_matmul.n_shared);
+  }
+}
+
+void launch_operations(m40_program* program, const StepShape& shape) {
+  StepProgress& progress = *program->progress;
+  auto use = ProgramGraphs::Use::kNone;
+  if (decodes(shape) && program->executors->next_launched(shape.n_tokens) == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
+  if (!program->graphs->usable()) program->executors->have_no_graphs();
+  if (use == ProgramGraphs::Use::kNone) {
+    launch_program(*program, shape);
+    check_launches("a step");
+  }
+  progress.executor = use == ProgramGraphs::Use::kNone ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
+  // The device waits while a graph is made.
+  progress.measures = decodes(shape) && use != ProgramGraphs::Use::kCaptured && program->executors->measures_launched(shape.n_tokens);
+}
+
+void note_time(m40_program* program) {
+  StepProgress& progress = *program->progress;
+  if (!progress.measures) return;
+  progress.measures = false;
+  const bool resident = progress.executor == M40_EXECUTOR_RESIDENT;
+  program->executors->took(progress.shape.n_tokens, progress.executor, resident ? program->resident->milliseconds() : progress.timer.milliseconds());
+}
+
+}  // namespace m40::cuda

@@ -1,0 +1,360 @@
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { M40Error } from "../engine/errors.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
+import { encodeRun, type RunLimits } from "../engine/device/run_block.ts";
+import { ringBytes } from "../engine/device/run_ring.ts";
+import { StepBlock, stepBytes, type StepSequence } from "../engine/device/step_block.ts";
+import type { StepOutput } from "../engine/device/step_result.ts";
+import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
+import { ERROR, NONE, RING, RUN_HEADER, RUN_ROW, Status } from "../engine/device/structs.ts";
+import { BACKEND, type TestDevice, withDevice } from "./device_harness.ts";
+import { smallModel, smallModelProgram, STATES, VOCAB, withStates } from "./small_model.ts";
+
+// Runs: steps that the device makes one after the other give what steps of their own give, end where they should, and
+// fail as steps do, with what was drawn before kept.
+
+const PROMPT = 3;
+/** A token whose embedding is infinite. */
+const SPOILT = 50;
+const NO_END: ReadonlySet<number> = new Set();
+
+/** How sequences draw, one after the other. */
+const SAMPLINGS: readonly StepSampling[] = [
+  { ...GREEDY, topLogprobs: 3 },
+  { ...GREEDY, temperature: 1.2, seed: 5n },
+  { ...GREEDY, temperature: 0.9, topP: 0.9, seed: 5n, stream: 1, topLogprobs: 20 },
+  { ...GREEDY, temperature: 1, topK: 40, seed: 8n, tokenBiases: new Map([[3, 2], [9, -Infinity]]) },
+  { ...GREEDY, temperature: 1.5, xtcProbability: 0.5, xtcThreshold: 0.05, seed: 1n },
+];
+
+/** A sequence on its way: its tokens, and how they are drawn. */
+interface Course {
+  readonly tokens: number[];
+  readonly sampling: StepSampling;
+  readonly pages: number[];
+  readonly prompt: number;
+}
+
+function courses(count: number, place = 0): Course[] {
+  return Array.from({ length: count }, (_, s) => {
+    const prompt = PROMPT + s;
+    return {
+      prompt,
+      tokens: Array.from({ length: prompt }, (_, i) => (7 + 11 * s + 5 * i) % VOCAB),
+      sampling: SAMPLINGS[s % SAMPLINGS.length],
+      // Neighbours in the sequence are no neighbours in the cache.
+      pages: Array.from({ length: 8 }, (_, i) => (place + s + 8 * i) % 64),
+    };
+  });
+}
+
+/** A sequence's next part: its prompt, or its last token. */
+function part({ tokens, sampling, pages, prompt }: Course): StepSequence {
+  const first = tokens.length === prompt ? 0 : tokens.length - 1;
+  return {
+    tokens: tokens.slice(first),
+    position: first,
+    pages: [pages],
+    outputs: [{
+      row: tokens.length - first - 1,
+      sampling: { ...sampling, counter: tokens.length - prompt },
+    }],
+    decode: first > 0,
+  };
+}
+
+/** One step of these sequences, whose tokens are taken in. */
+async function step(program: DeviceProgram, some: readonly Course[]): Promise<StepOutput[]> {
+  const { outputs } = await program.step(some.map(part));
+  outputs.forEach(({ sample }, i) => sample && some[i].tokens.push(sample.token));
+  return [...outputs];
+}
+
+/** A run of these sequences, whose tokens are taken in: what each step gave. */
+async function run(
+  program: DeviceProgram,
+  some: readonly Course[],
+  steps: number,
+  limits: readonly RunLimits[],
+): Promise<(StepOutput | undefined)[][]> {
+  const taken: (StepOutput | undefined)[][] = [];
+  await program.run(some.map(part), steps, limits, (outputs) => {
+    taken.push([...outputs]);
+    outputs.forEach((output, i) => output?.sample && some[i].tokens.push(output.sample.token));
+  }).over;
+  return taken;
+}
+
+const endless = (some: readonly Course[]): RunLimits[] =>
+  some.map(() => ({ tokens: 100, endTokens: NO_END }));
+
+/** A program that has runs through a ring of so many entries. */
+function open(device: TestDevice, program: DeviceProgram, entries: number): DeviceProgram {
+  program.openRuns(device.context.hostMemory(ringBytes(entries)));
+  return program;
+}
+
+/** How long runs are; in the emulation a step takes as long as hundreds of them elsewhere. */
+const LENGTHS = BACKEND === "emulated" ? [1, 4, 2] : [1, 4, 2, 6, 1, 3];
+
+for (const cacheType of [0, 1]) {
+  for (const count of BACKEND === "emulated" ? [1 + 2 * cacheType] : [1, 5]) {
+    Deno.test(`runs of ${count} give what steps give, whatever their lengths, through a ring that goes round (cache type ${cacheType})`, async () => {
+      await withDevice({ threads: 2 }, async (device) => {
+        const { program } = smallModelProgram(device, cacheType);
+        open(device, program, BACKEND === "emulated" ? 16 : 32);
+        const wanted = courses(count);
+        const wantedOutputs: StepOutput[][] = [await step(program, wanted)];
+        const own = LENGTHS.filter((steps) => steps !== 6).length;
+        const all = LENGTHS.reduce((sum, steps) => sum + steps, own);
+        for (let i = 0; i < all; i++) wantedOutputs.push(await step(program, wanted));
+        const got = courses(count, 5);
+        const outputs: unknown[] = [await step(program, got)];
+        for (const steps of LENGTHS) {
+          const taken = await run(program, got, steps, endless(got));
+          assertEquals(taken.length, steps);
+          outputs.push(...taken);
+          // Steps and runs follow each other as they like.
+          if (steps !== 6) outputs.push(await step(program, got));
+        }
+        assertEquals(outputs, wantedOutputs);
+        assert(new Set(got[0].tokens).size > 3, "it draws different tokens");
+      });
+    });
+  }
+}
+
+Deno.test("each sequence of a run ends after its own tokens or at its own end tokens, and the others go on to the same bits", async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const { program } = smallModelProgram(device);
+    open(device, program, 128);
+    const wanted = courses(5);
+    const alone: StepOutput[][] = [];
+    for (let i = 0; i < 12; i++) alone.push(await step(program, wanted));
+    const got = courses(5);
+    await step(program, got);
+    const ends = wanted.map(({ tokens, prompt }) => tokens.slice(prompt + 1));
+    const limits: RunLimits[] = [
+      { tokens: 1, endTokens: NO_END },
+      { tokens: 100, endTokens: new Set([VOCAB - 1, ends[1][4]]) },
+      { tokens: 5, endTokens: new Set([ends[2][3]]) },
+      { tokens: 8, endTokens: NO_END },
+      { tokens: 100, endTokens: new Set([ends[4][9]]) },
+    ];
+    const lasts = limits.map(({ tokens, endTokens }, i) => {
+      const end = ends[i].findIndex((token) => endTokens.has(token));
+      return Math.min(tokens, end < 0 ? Infinity : end + 1);
+    });
+    const taken = await run(program, got, 12, limits);
+    assertEquals(taken.filter((outputs) => outputs.some((one) => one)).length, Math.max(...lasts));
+    taken.forEach((outputs, i) =>
+      assertEquals(outputs, alone[i + 1].map((output, s) => i < lasts[s] ? output : undefined))
+    );
+    // What ended is as it was: its next token is drawn from the same K and V.
+    const after = await step(program, got);
+    assertEquals(
+      after.map(({ sample }) => sample?.token),
+      wanted.map(({ tokens, prompt }, i) => tokens[prompt + 1 + lasts[i]]),
+    );
+  });
+});
+
+Deno.test("a run ends when it is told to, and when somebody else wants the device", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const { program, cache } = smallModelProgram(device);
+    open(device, program, 64);
+    const some = courses(1);
+    await step(program, some);
+    const whole = part(some[0]);
+    const all = 29;
+    const steps = async (stop: (run: { stop(): void }) => unknown) => {
+      let count = 0;
+      const running = program.run([whole], all, endless(some), () => count++);
+      const stopped = stop(running);
+      await Promise.all([running.over, stopped]);
+      return count;
+    };
+    /** A run is over in no time where this thread has to wait for a processor: one of some ends early. */
+    const stopsOnce = async (stop: (run: { stop(): void }) => unknown) => {
+      for (let i = 0; i < 100; i++) {
+        const count = await steps(stop);
+        assert(count >= 1);
+        if (count < all) return;
+      }
+      throw new Error("no run ended before its last step");
+    };
+    assertEquals(await steps(() => {}), all);
+    await stopsOnce((running) => running.stop());
+    await stopsOnce(() => cache.copyPages(Uint32Array.of(3), Uint32Array.of(4)));
+    // Before it begins, it is of one step: who is told to stop then, and who finds somebody waiting.
+    const before = program.step([whole]);
+    assertEquals(await steps((running) => running.stop()), 1);
+    await before;
+    const first = program.step([whole]);
+    assertEquals(await steps(() => program.step([whole])), 1);
+    await first;
+    assertEquals(await steps(() => {}), all);
+  });
+});
+
+Deno.test("what a run draws that is no number ends its own sequence alone", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const { program } = smallModelProgram(device, 0, SPOILT);
+    open(device, program, 64);
+    const some = courses(3);
+    await step(program, some);
+    // The second is made to draw the spoilt token, and can draw nothing after it.
+    const forced = { ...some[1], sampling: { ...GREEDY, only: SPOILT } };
+    const others = [some[0], forced, some[2]];
+    const wanted = courses(3);
+    await step(program, wanted);
+    const alone: StepOutput[][] = [];
+    for (let i = 0; i < 6; i++) alone.push(await step(program, [wanted[0], wanted[2]]));
+    const taken = await run(program, others, 6, endless(others));
+    assertEquals(taken.map(([one, , other]) => [one, other]), alone);
+    assertEquals(taken.map(([, output]) => output?.status), [
+      "ok",
+      "not_finite",
+      ...new Array(4).fill(undefined),
+    ]);
+  });
+});
+
+/** The library's own functions, with a ring that nobody reads. */
+function bareRun(device: TestDevice, program: DeviceProgram, entries: number) {
+  const { symbols } = device.kernels;
+  const handle = (program as unknown as { handle: Deno.PointerValue }).handle;
+  const limits = program.records.limits;
+  const block = new StepBlock({ ...limits, step_bytes: BigInt(stepBytes(limits)) });
+  const memory = device.context.hostMemory(ringBytes(entries) + 64);
+  const ring = memory.subarray(0, ringBytes(entries));
+  const words = new Int32Array(memory.buffer, memory.byteOffset, memory.length / 4);
+  memory.fill(0);
+  const error = new Uint8Array(ERROR.bytes);
+  const answer = (status: number) =>
+    status === Status.ok ? "" : ERROR.read(new DataView(error.buffer)).message;
+  return {
+    ring,
+    words,
+    begin(sequences: readonly StepSequence[], run: Uint8Array<ArrayBuffer>, place = ring) {
+      block.write(sequences);
+      return answer(
+        symbols.m40_run_begin(
+          handle,
+          block.bytes,
+          BigInt(block.length),
+          run,
+          BigInt(run.length),
+          place,
+          BigInt(place.length),
+          error,
+        ),
+      );
+    },
+    wait: async () => answer(await symbols.m40_run_wait(handle, error)),
+    isOver: () => Atomics.load(words, RING.fields.over.offset / 4) !== 0,
+    /** The numbers of the ring's entries. */
+    numbers: () => Array.from({ length: entries }, (_, i) => words[RING.bytes / 4 + 48 * i]),
+    read: (count: number) => Atomics.store(words, 0, count),
+  };
+}
+
+Deno.test("a run whose ring is not read ends where there is no room, and overwrites nothing", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const { program } = smallModelProgram(device);
+    const some = courses(2);
+    await step(program, some);
+    const { begin, wait, isOver, numbers, read } = bareRun(device, program, 8);
+    const run = encodeRun(20, endless(some));
+    assertEquals(begin(some.map(part), run), "");
+    do assertEquals(await wait(), ""); while (!isOver());
+    assertEquals(numbers(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    assertMatch(begin(some.map(part), run), /^a run with a ring that has entries to be read/);
+    read(8);
+    assertEquals(begin(some.map(part), run), "");
+    do assertEquals(await wait(), ""); while (!isOver());
+    assertEquals(numbers(), [9, 10, 11, 12, 13, 14, 15, 16]);
+    // Numbers go round as well.
+    read(-2);
+    assertEquals(begin(some.map(part), encodeRun(2, endless(some))), "");
+    do assertEquals(await wait(), ""); while (!isOver());
+    assertEquals(numbers(), [1, 2, 11, 12, 13, 14, -1, 0]);
+    assertMatch(await wait(), /^no run is under way/);
+  });
+});
+
+Deno.test("a run that cannot be is refused with its reason, and nothing is under way", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const { program } = smallModelProgram(device);
+    const some = courses(2);
+    await step(program, some);
+    const { begin, wait, isOver, ring } = bareRun(device, program, 8);
+    const rows = some.map(part);
+    const run = encodeRun(4, endless(some));
+    const changed = (at: number, value: number) => {
+      const copy = run.slice();
+      new DataView(copy.buffer).setUint32(at, value, true);
+      return copy;
+    };
+    const wrong = (one: Partial<StepSequence>) => [rows[0], { ...rows[1], ...one }];
+    const sampled = (sampling: Partial<StepSampling>) =>
+      wrong({ outputs: [{ row: 0, sampling: { ...GREEDY, ...sampling } }] });
+    const refused = (message: string, reason: RegExp) => assertMatch(message, reason);
+    refused(begin(rows, run.subarray(0, 12)), /^a run of 12 bytes/);
+    refused(begin(rows, changed(0, 0)), /^a run of 0 steps/);
+    refused(begin(rows, changed(RUN_HEADER.fields.rows.offset, 36)), /^rows: 2 elements/);
+    refused(begin(rows, changed(RUN_HEADER.fields.rows.offset, 18)), /^rows: .*multiple of 4/);
+    refused(begin(rows, changed(RUN_HEADER.fields.n_end_tokens.offset, 5000)), /5000 end tokens/);
+    refused(begin(rows, changed(RUN_HEADER.fields.n_end_tokens.offset, 1)), /^end_tokens: 1 /);
+    refused(begin(rows, changed(RUN_HEADER.bytes, 0)), /^row 0 of a run draws 0 tokens/);
+    const endTokens = RUN_HEADER.bytes + RUN_ROW.fields.n_end_tokens.offset;
+    refused(begin(rows, changed(endTokens, 1)), /^row 0 of a run: end tokens 0 to 1/);
+    refused(begin(rows, changed(0, 60)), /page 15: its row of the page table has 8$/);
+    const missing = wrong({
+      pages: [[...some[1].pages.slice(0, 1), NONE, ...some[1].pages.slice(2)]],
+    });
+    refused(begin(missing, run), /absent/);
+    refused(begin(wrong({ decode: false }), run), /wanted decoded ones alone/);
+    refused(begin(wrong({ outputs: [] }), run), /with 1 outputs/);
+    refused(begin(wrong({ outputs: [{ row: 0, kind: "logits" }] }), run), /wanted samples alone/);
+    const two = { tokens: [1, 2], outputs: [{ row: 0 }, { row: 1 }] };
+    refused(begin(wrong(two), run), /wanted one token a sequence/);
+    refused(begin(sampled({ temperature: 1, mirostat: 2 }), run), /mirostat/);
+    refused(begin(rows, run, ring.subarray(0, 100)), /^a ring of 100 bytes/);
+    refused(begin(rows, run, ring.subarray(0, ringBytes(8) - 192)), /power of two/);
+    refused(begin(rows, run, new Uint8Array(ringBytes(8))), /not in memory of m40_host_alloc$/);
+    const more = courses(9, 7);
+    refused(
+      begin(
+        more.map((one) => ({
+          ...part(one),
+          tokens: [1],
+          position: 1,
+          decode: true,
+          outputs: [{ row: 0 }],
+        })),
+        encodeRun(1, endless(more)),
+      ),
+      /^a run of 9 rows with a ring of 8/,
+    );
+    assertMatch(await wait(), /^no run is under way/);
+
+    assertEquals(begin(rows, run), "");
+    refused(begin(rows, run), /^a run is under way/);
+    await assertRejects(() => program.step(rows), M40Error, "a run is under way");
+    do assertEquals(await wait(), ""); while (!isOver());
+    assertEquals((await program.step(rows)).outputs.length, 2);
+  });
+  await withDevice({ threads: 1 }, (device) => {
+    const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 };
+    const cache = device.cache({ ...layers, states: STATES, slots: 4 });
+    const program = device.program(withStates(device, smallModel(device, cache)));
+    const row = {
+      ...{ tokens: [1], position: 1, pages: [[3]], decode: true, outputs: [{ row: 0 }] },
+      states: { from: 0, to: 1 },
+    };
+    const { begin } = bareRun(device, program, 8);
+    const run = encodeRun(1, [{ tokens: 1, endTokens: NO_END }]);
+    assertMatch(begin([row], run), /^a run of a program with states/);
+  });
+});

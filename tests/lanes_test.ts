@@ -1,0 +1,79 @@
+import { assert, assertEquals, assertThrows } from "@std/assert";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import { Lanes } from "../engine/device/structs.ts";
+import type { EngineOptions } from "../engine/mod.ts";
+import { answersAlone, request, tokensOf, withModel } from "./batching.ts";
+import { BACKEND, TestDevice } from "./device_harness.ts";
+import { smallModel, smallModelProgram, VOCAB } from "./small_model.ts";
+
+// Prompts beside decoding: the bits are those of one after the other. Of the CPU, that it has no such thing.
+
+function promptOf(count: number, first: number, page: number): StepSequence {
+  const pages = Array.from({ length: Math.ceil(count / 4) }, (_, i) => page + i);
+  return {
+    tokens: Array.from({ length: count }, (_, i) => (first + 7 * i) % VOCAB),
+    position: 0,
+    pages: [pages],
+    outputs: [{ row: count - 1, kind: "logits" }],
+  };
+}
+
+if (BACKEND === "cpu") {
+  Deno.test("a CPU refuses a program of the lane of prompts, as it has one lane", () => {
+    const device = new TestDevice();
+    const recipe = smallModel(device, device.cache({ n_layers: 2, n_kv_heads: 2, head_dim: 12 }));
+    const limits = { ...recipe.limits, lane: Lanes.prompts };
+    assertThrows(
+      () => device.program({ ...recipe, limits }),
+      Error,
+      "a program of lane 1: the CPU has lane 0 alone",
+    );
+    device.close();
+  });
+} else {
+  Deno.test("a prompt has the same bits, whatever share of the device it takes", async () => {
+    const device = new TestDevice();
+    const { program } = smallModelProgram(device, 1);
+    const logits = async (share: number) => {
+      const { outputs } = await program.step([promptOf(40, 5, 0), promptOf(20, 9, 10)], share);
+      return outputs.map(({ values }) => [...values!]);
+    };
+    const all = await logits(1);
+    for (const share of [0.001, 0.01, 0.1]) assertEquals(await logits(share), all, `${share}`);
+    device.close();
+  });
+
+  for (const deviceProcess of [false, true]) {
+    const where = deviceProcess ? "in a process of its own" : "in this process";
+    Deno.test(`prompts that are computed beside decoding, ${where}, give each the tokens that it gets alone`, async () => {
+      const alone = await answersAlone("llama", 16, 24);
+      const options: EngineOptions = {
+        parallel: 6,
+        maxQueue: 64,
+        deviceProcess,
+        prefillShare: 0.05,
+      };
+      await withModel("llama", options, async (engine) => {
+        // Steps that end while another is under way have no gap before them.
+        let beside = 0;
+        engine.observer = {
+          step: ({ gapMilliseconds }) => void (gapMilliseconds === undefined && beside++),
+        };
+        const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 24))));
+        assertEquals(among, alone);
+        assert(beside > 10, `${beside} steps were beside others`);
+        assertEquals(engine.status().usedPages, 0);
+      });
+    });
+  }
+
+  Deno.test("pages that give way while prompts are computed beside decoding come back, and change nobody's tokens", async () => {
+    const alone = await answersAlone("llama", 12, 40);
+    const options = { parallel: 6, maxQueue: 64, kvPages: 6, hostCacheBytes: 2 ** 20 };
+    await withModel("llama", options, async (engine) => {
+      const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 40))));
+      assertEquals(among, alone);
+      assert(engine.status().preemptions > 0, "nobody gave way");
+    });
+  });
+}
