@@ -4,6 +4,7 @@ import {
   copyBandwidth,
   type DeviceState,
   type Engine,
+  type Executor,
   type Measurement,
   profile,
   sizeOf,
@@ -110,14 +111,22 @@ export const bench: Command = command({
         for await (const measured of benchmark(engine, plan)) {
           // At once, while the device is as warm and as fast as it was.
           const state = await engine.deviceState();
-          results.push(resultOf(program, engine, measured, bandwidth, state));
+          const executors = measured.kind === "decode" ? await engine.cards[0].executors() : [];
+          const executor = executors[measured.size - 1];
+          results.push({ ...resultOf(program, engine, measured, bandwidth, state), executor });
           progress.update(results.length, total);
         }
       }
+      const asked = options.executor === "resident" && plan.batches.length > 0;
+      const noResident = asked ? await engine.cards[0].noResident() : "";
       await write(
         options.json
-          ? JSON.stringify(asJson(engine, results, bandwidth)) + "\n"
-          : asText(engine, results, bandwidth),
+          ? JSON.stringify({
+            ...asJson(engine, results, bandwidth),
+            ...(noResident === "" ? {} : { no_resident: noResident }),
+          }) + "\n"
+          : asText(engine, results, bandwidth) +
+            (noResident && `not all by a resident kernel: ${noResident}\n`),
       );
     } finally {
       await engine.close();
@@ -222,6 +231,8 @@ interface Result {
   readonly bandwidthShare?: number;
   /** The device at the end of it. */
   readonly state: DeviceState;
+  /** What decode steps were run by, on a GPU. */
+  readonly executor?: Executor;
 }
 
 function resultOf(
@@ -264,8 +275,9 @@ function asText(engine: Engine, results: Result[], bandwidth: number | undefined
     (result.bytesPerSecond / 1e9).toFixed(1),
     result.bandwidthShare === undefined ? "" : `${(100 * result.bandwidthShare).toFixed(0)}%`,
     (result.flopPerSecond / 1e12).toFixed(2),
+    result.executor === undefined ? "" : `by ${result.executor}`,
   ]);
-  const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s"];
+  const head = ["", "size", "depth", "tokens/s", "ms/step", "GB/s", "of copy", "TFLOP/s", ""];
   return `${model.name} (${model.architecture}, ${model.quantisation}, ` +
     `${formatBytes(plan.weightBytes)} of weights) on ${describeDevice(engine)}\n` +
     formatTable([head, ...rows], [1, 2, 3, 4, 5, 6, 7]) +
@@ -322,7 +334,7 @@ function describeDriver(version: string, cuda: number): string {
   return version === "" ? `driver for CUDA ${newest}` : `driver ${version} for CUDA ${newest}`;
 }
 
-function asJson(engine: Engine, results: Result[], bandwidth: number | undefined): unknown {
+function asJson(engine: Engine, results: Result[], bandwidth: number | undefined): object {
   const { device, model, plan } = engine;
   return {
     model: model.name,
@@ -349,6 +361,7 @@ function asJson(engine: Engine, results: Result[], bandwidth: number | undefined
       kind: result.measured.kind,
       size: result.measured.size,
       depth: result.measured.depth,
+      executor: result.executor,
       repetitions: result.measured.milliseconds.length,
       steps: result.measured.steps,
       tokens_per_second: result.tokensPerSecond.mean,

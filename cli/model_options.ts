@@ -60,8 +60,8 @@ export const MODEL_OPTIONS = {
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   executor: option(
-    choice<Executor>("auto", "launches", "graphs"),
-    "What steps that decode are run by on a GPU: launches, or CUDA graphs of them; auto measures which is faster",
+    choice<Executor>("auto", "launches", "graphs", "resident"),
+    "What steps that decode are run by on a GPU: launches, CUDA graphs of them, or a resident kernel that stays there; auto measures which is fastest",
     { default: "auto" },
   ),
   ...TOKENIZER_OPTIONS,

@@ -19,6 +19,7 @@ export class EngineCard {
   readonly layers?: readonly [first: number, last: number];
   private readonly reader: StateReader;
   private readonly known: KnownExecutors;
+  private readonly askNoResident: () => Promise<string>;
   private closed = false;
 
   /**
@@ -40,6 +41,7 @@ export class EngineCard {
     this.layers = layers;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
     this.known = new KnownExecutors(() => lock.share(() => decodeProgram.executors(sequences)));
+    this.askNoResident = () => lock.share(() => decodeProgram.noResident());
   }
 
   /** How its process ended, where it did without being told to; of several devices with its name. */
@@ -68,6 +70,12 @@ export class EngineCard {
   async executors(): Promise<readonly Executor[]> {
     if (this.closed || this.device.backend === "cpu") return [];
     return await this.known.read();
+  }
+
+  /** Why no resident kernel runs decode steps there, or not all of them; empty where nothing stands against it. */
+  async noResident(): Promise<string> {
+    if (this.closed) throw new M40Error("internal", "the engine is closed");
+    return await this.askNoResident();
   }
 
   /** Nothing is asked of it any more. */

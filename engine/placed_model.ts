@@ -16,6 +16,7 @@ import type { Program } from "./program/program.ts";
 import { KV_VALUE_BYTES, type StepSize, type StepWork, stepWork } from "./program/work.ts";
 import { checkRange } from "./sampling/parameters.ts";
 import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
+import { StepRows } from "./step_rows.ts";
 import { StagedDevice } from "./staged_device.ts";
 import { type PlannedStage, planStages } from "./staged_memory_plan.ts";
 import { usualParallel } from "./state_plan.ts";
@@ -262,6 +263,10 @@ async function assemble(
     const bytes = ringBytes(plan.limits.n_sequences * runSteps);
     (first.decodeProgram ?? first.program).openRuns(first.context.hostMemory(bytes));
   }
+  const { executor = "auto" } = options;
+  const stepRows = device.backend !== "cpu" && (executor === "auto" || executor === "resident")
+    ? new StepRows((rows) => (first.decodeProgram ?? first.program).executors(rows))
+    : undefined;
   const parts = stages.map(({ kernels, device, part: { cacheLayers, states } }) => ({
     libraryPath: kernels.path,
     device,
@@ -276,7 +281,7 @@ async function assemble(
     cards,
     plan,
     scheduled: stages.length === 0
-      ? scheduledDevice(first.program, first.cache, first.decodeProgram)
+      ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),
     pageBytes,
     slotBytes,

@@ -2,6 +2,7 @@ import type { Cache } from "./device/context.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
+import type { StepRows } from "./step_rows.ts";
 
 /** A device that can be asked where a step's time goes, too. */
 export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
@@ -11,11 +12,13 @@ export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
  * pages only count tokens and name their beginnings: on the device there are none.
  *
  * @param decodeProgram What steps of the lane "decode" are computed by, where there are two; all others by `program`.
+ * @param stepRows Where decode steps may be run by what has no runs.
  */
 export function scheduledDevice(
   program: DeviceProgram,
   cache: Cache,
   decodeProgram?: DeviceProgram,
+  stepRows?: StepRows,
 ): ProfiledDevice {
   const step: SchedulerDevice["step"] = (sequences, place) =>
     decodeProgram && place?.lane === "decode"
@@ -47,7 +50,15 @@ export function scheduledDevice(
     restorePages: (pages, memory) => cache.restorePages(pages, memory),
     ...slots,
     ...decoding.hasRuns && {
+      step: async (sequences, place) => {
+        const result = await step(sequences, place);
+        if (sequences.every(({ decode }) => decode)) {
+          stepRows?.note(sequences.reduce((sum, { tokens }) => sum + tokens.length, 0));
+        }
+        return result;
+      },
       run: (sequences, steps, limits, take) => decoding.run(sequences, steps, limits, take),
+      wantsSteps: (rows) => stepRows?.has(rows) ?? false,
     } satisfies Partial<SchedulerDevice>,
   };
 }

@@ -72,7 +72,7 @@ const DEVICE_FIELDS = {
       "The share of the time in which it rests between steps, 0 to 1; absent where it has no limits.",
   }),
   executors: z.array(z.strictObject({
-    executor: z.enum(["auto", "launches", "graphs"]),
+    executor: z.enum(["auto", "launches", "graphs", "resident"]),
     sequences: z.array(count()),
   })).optional().meta({
     description:

@@ -133,9 +133,9 @@ Deno.test("contexts, arenas, host memory, caches and buffers refuse what is out 
       );
     assertAnswer(context({ device: 99 }), Status.invalidArgument, /device 99: /);
     assertAnswer(
-      context({ executor: 3 }),
+      context({ executor: 4 }),
       Status.invalidArgument,
-      /executor 3: wanted at most 2/,
+      /executor 4: wanted at most 3/,
     );
     if (BACKEND === "cpu") {
       assertAnswer(

@@ -36,16 +36,20 @@ constexpr int warpSize = 32;
 
 #define M40_UNPARENTHESISED(...) __VA_ARGS__
 #define M40_LAUNCH(kernel, grid, block, shared_bytes, stream, ...) \
-  ::m40::emulation::launch(#kernel, M40_UNPARENTHESISED kernel, grid, block, shared_bytes, stream __VA_OPT__(, ) __VA_ARGS__)
+  (::m40::cuda::written_down(#kernel)                              \
+       ? static_cast<void>(0)                                      \
+       : ::m40::emulation::launch(false, #kernel, M40_UNPARENTHESISED kernel, grid, block, shared_bytes, stream __VA_OPT__(, ) __VA_ARGS__))
+#define M40_LAUNCH_TOGETHER(kernel, grid, block, shared_bytes, stream, ...) \
+  ::m40::emulation::launch(true, #kernel, M40_UNPARENTHESISED kernel, grid, block, shared_bytes, stream __VA_OPT__(, ) __VA_ARGS__)
 #define M40_DYNAMIC_SHARED(type, name) type* const name = static_cast<type*>(::m40::emulation::dynamic_shared)
 
 namespace m40::emulation {
 
 template <class... Parameters, class... Arguments>
-void launch(const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
+void launch(bool together, const char* name, void (*kernel)(Parameters...), dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream,
             const Arguments&... arguments) {
   // The arguments are copied as a launch copies them: converted to the parameters' types.
-  enqueue_grid(name, grid, block, shared_bytes, stream,
+  enqueue_grid(together, name, grid, block, shared_bytes, stream,
                [kernel, copies = std::tuple<std::decay_t<Parameters>...>(arguments...)] { std::apply(kernel, copies); });
 }
 
@@ -133,6 +137,7 @@ T shfl_xor(Site site, unsigned mask, T value, int lane_mask, int width = 32) {
 
 inline void __threadfence() {}
 inline void __threadfence_block() {}
+// The host's threads run meanwhile.
 inline void __threadfence_system() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 // ---- atomic operations: one thread runs at a time ----------------------------------------------------------------
@@ -176,6 +181,10 @@ inline T __ldg(const T* address) {
 }
 template <class T>
 inline T __ldcg(const T* address) {
+  return *address;
+}
+template <class T>
+inline T __ldcv(const T* address) {
   return *address;
 }
 template <class T>

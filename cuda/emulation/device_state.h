@@ -13,6 +13,9 @@
 //                                       begins; what waits for it without a bound ends the process. N:NAME, on device N
 //   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
 //                                       should have written is not
+//   M40_EMULATION_RESIDENT_BLOCKS=N     so many thread blocks of a kernel that stays fit a multiprocessor; default 2
+//   M40_EMULATION_BLOCKS_LATE=N         so many of the blocks of such a kernel find no room while the others are there
+//   M40_EMULATION_WATCHDOG=1            kernels may run for a limited time only, as where a display hangs on the device
 #ifndef M40_EMULATION_DEVICE_STATE_H
 #define M40_EMULATION_DEVICE_STATE_H
 

@@ -7,6 +7,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -21,6 +22,14 @@ struct M40EmulatedGraph {
 
 struct M40EmulatedStream {
   M40EmulatedGraph* capture = nullptr;
+  // A grid whose blocks are there together runs on a thread of its own.
+  std::thread beside;
+  std::atomic<bool> busy{false};
+
+  // What is given to the stream comes after that.
+  void wait() {
+    if (beside.joinable()) beside.join();
+  }
 };
 
 struct M40EmulatedEvent {
@@ -32,6 +41,8 @@ namespace {
 
 std::atomic<uint64_t> n_grids{0};                      // that kernels were launched on
 std::atomic<uint64_t> n_grids_of[max_devices] = {};  // and on each device
+// Grids whose blocks are there together: how many run.
+std::atomic<uint64_t> n_beside{0};
 // Of graphs that can be launched: how many there are, and how often one was.
 std::atomic<uint64_t> n_live_graphs{0}, n_graph_launches{0};
 
@@ -47,23 +58,51 @@ const char* hanging_kernel() {
   return *rest == ':' && device == current_device() ? rest + 1 : nullptr;
 }
 
-cudaError_t run(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
-  if (const cudaError_t error = loss(); error != cudaSuccess) return error;
+// Whether a grid is to be run, by what the environment makes of the device; else what comes of it.
+bool may_run(const char* kernel, cudaError_t* otherwise) {
+  if ((*otherwise = loss()) != cudaSuccess) return false;
   const uint64_t limit = from_environment_list("M40_EMULATION_FAIL_AFTER", 0);
   n_grids++;
-  if (++n_grids_of[current_device()] >= limit && limit != 0) return lose("the emulated device was told to fail");
+  if (++n_grids_of[current_device()] >= limit && limit != 0) {
+    *otherwise = lose("the emulated device was told to fail");
+    return false;
+  }
   const char* hanging = hanging_kernel();
   if (hanging != nullptr && *hanging != '\0' && strstr(kernel, hanging) != nullptr) {
     hang();
-    return cudaSuccess;
+    return false;
   }
+  return true;
+}
+
+cudaError_t run(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, const std::function<void()>& thread) {
+  cudaError_t otherwise;
+  if (!may_run(kernel, &otherwise)) return otherwise;
   const char* wrong = run_grid(kernel, grid, block, shared_bytes, thread);
   return wrong == nullptr ? cudaSuccess : lose(wrong);
+}
+
+void run_beside(M40EmulatedStream* stream, const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, std::function<void()> thread) {
+  cudaError_t otherwise;
+  if (hangs() || !may_run(kernel, &otherwise)) return;
+  stream->wait();
+  stream->busy = true;
+  n_beside++;
+  const uint64_t late = from_environment("M40_EMULATION_BLOCKS_LATE", 0);
+  stream->beside = std::thread([=, device = current_device(), thread = std::move(thread)] {
+    use_device(device);
+    const char* wrong = run_grid_together(kernel, grid, block, shared_bytes, late, thread);
+    if (wrong != nullptr) lose(wrong);
+    n_beside--;
+    stream->busy = false;
+  });
 }
 
 }  // namespace
 
 namespace m40::emulation {
+
+int blocks_at_once() { return static_cast<int>(from_environment("M40_EMULATION_RESIDENT_BLOCKS", 2)); }
 
 cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work) {
   if (stream != nullptr && stream->capture != nullptr) {
@@ -71,12 +110,13 @@ cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work) {
     return cudaSuccess;
   }
   if (hangs()) return cudaSuccess;
+  if (stream != nullptr) stream->wait();
   const cudaError_t error = remember(work());
   occupy();
   return error;
 }
 
-void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread) {
+void enqueue_grid(bool together, const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
   // The limits of compute capability 5.2.
   const bool good = threads >= 1 && block.x <= 1024 && block.y <= 1024 && block.z <= 64 && threads <= 1024 && grid.x >= 1 && grid.y >= 1 &&
@@ -87,6 +127,7 @@ void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes
              block.x, block.y, block.z, shared_bytes);
     return refuse_launch(text);
   }
+  if (together) return run_beside(stream, kernel, grid, block, shared_bytes, std::move(thread));
   if (stream == nullptr || stream->capture == nullptr) delay("M40_EMULATION_LAUNCH_US");
   submit(stream, [=, thread = std::move(thread)] { return run(kernel, grid, block, shared_bytes, thread); });
 }
@@ -95,6 +136,8 @@ void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes
 
 // For tests, which look them up themselves: no part of m40.h.
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_launches(void) { return n_grids; }
+
+extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_resident_kernels(void) { return n_beside; }
 
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_live_graphs(void) { return n_live_graphs; }
 
@@ -145,7 +188,11 @@ cudaError_t cudaDeviceGetPCIBusId(char* place, int n_bytes, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int device) {
-  *value = attribute == cudaDevAttrMultiProcessorCount ? multiprocessors() : 0;  // 0: unknown
+  switch (attribute) {
+    case cudaDevAttrMultiProcessorCount: *value = multiprocessors(); break;
+    case cudaDevAttrKernelExecTimeout: *value = from_environment("M40_EMULATION_WATCHDOG", 0) != 0; break;
+    default: *value = 0;  // unknown
+  }
   return remember(exists(device) ? cudaSuccess : cudaErrorInvalidDevice);
 }
 
@@ -178,16 +225,21 @@ cudaError_t cudaDeviceGetStreamPriorityRange(int* least, int* greatest) {
 }
 
 cudaError_t cudaStreamDestroy(cudaStream_t stream) {
+  stream->wait();
   delete stream;
   return cudaSuccess;
 }
 
-cudaError_t cudaStreamSynchronize(cudaStream_t) {
+cudaError_t cudaStreamSynchronize(cudaStream_t stream) {
   wait_for_device("cudaStreamSynchronize");
+  if (stream != nullptr) stream->wait();
   return remember(cudaSuccess);
 }
 
-cudaError_t cudaStreamQuery(cudaStream_t) { return ask(); }
+cudaError_t cudaStreamQuery(cudaStream_t stream) {
+  if (const cudaError_t error = loss(); error != cudaSuccess) return error;
+  return stream != nullptr && stream->busy ? remember(cudaErrorNotReady) : ask();
+}
 cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned) { return remember(cudaSuccess); }
 
 cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned flags) {

@@ -34,6 +34,7 @@ enum cudaStreamCaptureMode { cudaStreamCaptureModeGlobal, cudaStreamCaptureModeT
 enum cudaDeviceAttr {
   cudaDevAttrClockRate = 13,
   cudaDevAttrMultiProcessorCount = 16,
+  cudaDevAttrKernelExecTimeout = 17,
   cudaDevAttrEccEnabled = 32,
   cudaDevAttrMemoryClockRate = 36,
   cudaDevAttrGlobalMemoryBusWidth = 37,
@@ -117,9 +118,18 @@ cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable);
 
 namespace m40::emulation {
 
-// Runs a grid, or keeps it where the stream is being captured.
-void enqueue_grid(const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
+int blocks_at_once();
+
+// Runs a grid, or keeps it where the stream is being captured. together: its blocks are there together, and it runs beside
+// what the host does, on a thread of its own.
+void enqueue_grid(bool together, const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);
 
 }  // namespace m40::emulation
+
+template <class Kernel>
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, int, size_t) {
+  *blocks = m40::emulation::blocks_at_once();
+  return cudaSuccess;
+}
 
 #endif

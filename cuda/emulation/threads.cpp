@@ -9,10 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <algorithm>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "fiber.h"
@@ -26,7 +29,7 @@ namespace {
 
 constexpr uint32_t warp_lanes = 32;
 
-enum class State : uint8_t { kReady, kBlock, kWarp, kDone };
+enum class State : uint8_t { kReady, kBlock, kWarp, kYield, kDone };
 
 struct Thread {
   std::unique_ptr<Fiber> fiber;
@@ -41,18 +44,58 @@ struct Thread {
   uint64_t result;
 };
 
+class Block;
+Block* running = nullptr;  // the one whose threads run
+
+// What a grid's blocks have in common.
+struct Grid {
+  const char* kernel;
+  dim3 size, block_size;
+  const std::function<void()>& work;
+  bool reverse;
+
+  uint64_t n_blocks() const { return uint64_t{size.x} * size.y * size.z; }
+  uint3 index(uint64_t block) const {
+    return {static_cast<uint32_t>(block % size.x), static_cast<uint32_t>(block / size.x % size.y), static_cast<uint32_t>(block / size.x / size.y)};
+  }
+};
+
 class Block {
  public:
-  const char* run(const char* kernel, dim3 size, const std::function<void()>& work) {
-    kernel_ = kernel;
-    work_ = &work;
-    n_threads_ = size.x * size.y * size.z;
-    prepare(size);
-    const char* failure = run_threads();
-    // What was given up in the middle of a kernel cannot be used again.
-    if (failure != nullptr) threads_.clear();
-    return failure;
+  enum class Progress : uint8_t {
+    kDone,
+    kYielded,  // a thread waits for another block, or for the host; the others for it
+    kFailed,
+  };
+
+  // Before a grid's block begins. shared: its dynamic shared memory.
+  void begin(const Grid& grid, uint3 index, void* shared) {
+    grid_ = &grid;
+    index_ = index;
+    shared_ = shared;
+    n_threads_ = grid.block_size.x * grid.block_size.y * grid.block_size.z;
+    prepare(grid.block_size);
   }
+
+  // As far as its threads come by themselves.
+  Progress advance() {
+    running = this;
+    indices.block = index_;
+    indices.block_size = grid_->block_size;
+    indices.grid_size = grid_->size;
+    dynamic_shared = shared_;
+    const Progress progress = run_threads();
+    // What was given up in the middle of a kernel cannot be used again.
+    if (progress == Progress::kFailed) threads_.clear();
+    return progress;
+  }
+
+  // What is wrong, where advance() failed.
+  const char* failure() const { return failure_; }
+  // Whether a thread came any further, the last time.
+  bool moved() const { return moved_; }
+  // Ends a block in the middle.
+  void give_up() { threads_.clear(); }
 
   Thread& current() { return threads_[current_]; }
 
@@ -62,12 +105,10 @@ class Block {
     thread.fiber->suspend();
   }
 
-  void reverse(bool is) { reverse_ = is; }
-
  private:
   static void work_of_thread(void* block) {
     Block* self = static_cast<Block*>(block);
-    (*self->work_)();
+    self->grid_->work();
     self->current().state = State::kDone;
   }
 
@@ -88,34 +129,45 @@ class Block {
     }
   }
 
-  const char* run_threads() {
+  Progress run_threads() {
     const uint32_t n_warps = (n_threads_ + warp_lanes - 1) / warp_lanes;
-    for (;;) {
-      for (uint32_t i = 0; i < n_warps; i++) {
-        const uint32_t warp = reverse_ ? n_warps - 1 - i : i;
-        if (!run_warp(warp)) return failure_;
+    moved_ = false;
+    if (yielded_) {
+      for (uint32_t i = 0; i < n_threads_; i++) {
+        if (threads_[i].state == State::kYield) threads_[i].state = State::kReady;
       }
-      if (!pass_barrier()) return failure_;
-      if (n_ready_ == 0) return nullptr;
+    }
+    for (;;) {
+      yielded_ = false;
+      for (uint32_t i = 0; i < n_warps; i++) {
+        const uint32_t warp = grid_->reverse ? n_warps - 1 - i : i;
+        if (!run_warp(warp)) return Progress::kFailed;
+      }
+      if (yielded_) return Progress::kYielded;
+      if (!pass_barrier()) return Progress::kFailed;
+      if (n_ready_ == 0) return Progress::kDone;
     }
   }
 
-  // Until each of the warp's threads is done or waits for the block.
+  // Until each of the warp's threads is done or waits for the block; or one of them yields.
   bool run_warp(uint32_t warp) {
     const uint32_t first = warp * warp_lanes;
     const uint32_t n = n_threads_ - first < warp_lanes ? n_threads_ - first : warp_lanes;
     for (;;) {
-      bool waits = false;
+      bool waits = false, yields = false;
       for (uint32_t i = 0; i < n; i++) {
-        current_ = first + (reverse_ ? n - 1 - i : i);
+        current_ = first + (grid_->reverse ? n - 1 - i : i);
         Thread& thread = threads_[current_];
         if (thread.state == State::kReady) {
           indices.thread = thread.index;
           thread.fiber->resume();
+          moved_ |= thread.state != State::kYield;
         }
         waits |= thread.state == State::kWarp;
+        yields |= thread.state == State::kYield;
       }
-      if (!waits) return true;
+      yielded_ |= yields;
+      if (!waits || yields) return true;
       if (!exchange(first, n)) return false;
     }
   }
@@ -211,27 +263,38 @@ class Block {
     va_start(arguments, format);
     vsnprintf(reason, sizeof(reason), format, arguments);
     va_end(arguments);
-    snprintf(failure_, sizeof(failure_), "%s, block (%u, %u, %u), %s:%d: %s", kernel_, indices.block.x, indices.block.y, indices.block.z,
+    snprintf(failure_, sizeof(failure_), "%s, block (%u, %u, %u), %s:%d: %s", grid_->kernel, indices.block.x, indices.block.y, indices.block.z,
              thread.site.file, thread.site.line, reason);
     return false;
   }
 
   std::vector<Thread> threads_;
-  const char* kernel_ = nullptr;
-  const std::function<void()>* work_ = nullptr;
+  const Grid* grid_ = nullptr;
+  uint3 index_ = {};
+  void* shared_ = nullptr;
   uint32_t n_threads_ = 0;
   uint32_t n_ready_ = 0;
   uint32_t current_ = 0;
-  bool reverse_ = false;
+  bool yielded_ = false;
+  bool moved_ = false;
   char failure_[512] = {};
 };
 
 // Shared memory and indices are global: one grid runs at a time.
 std::mutex grid_mutex;
 
-Block& block() {
-  static Block* instance = new Block;  // never destroyed: a thread may be in it when the process ends
+// Blocks that no grid has: their threads' stacks are kept. Never destroyed: a thread may be in one when the process ends.
+std::vector<Block*>& free_blocks() {
+  static std::vector<Block*>* instance = new std::vector<Block*>;
   return *instance;
+}
+
+Block* take_block() {
+  std::vector<Block*>& blocks = free_blocks();
+  if (blocks.empty()) return new Block;
+  Block* block = blocks.back();
+  blocks.pop_back();
+  return block;
 }
 
 // Memory of exactly so many bytes, for the address sanitizer; of values that are not numbers.
@@ -257,47 +320,120 @@ void record_kernel(const char* kernel) {
 }  // namespace
 
 int sync_block(Site site, int predicate) {
-  Thread& thread = block().current();
+  Block* const block = running;
+  Thread& thread = block->current();
   thread.site = site;
   thread.predicate = predicate;
-  block().wait(State::kBlock);
+  block->wait(State::kBlock);
   return static_cast<int>(thread.result);
 }
 
 uint64_t sync_warp(WarpOperation operation, Site site, uint32_t mask, uint64_t value, uint32_t source) {
-  Thread& thread = block().current();
+  Block* const block = running;
+  Thread& thread = block->current();
   thread.operation = operation;
   thread.site = site;
   thread.mask = mask;
   thread.value = value;
   thread.source = source;
-  block().wait(State::kWarp);
+  block->wait(State::kWarp);
   return thread.result;
 }
 
-const char* run_grid(const char* kernel, dim3 grid, dim3 block_size, size_t shared_bytes, const std::function<void()>& thread) {
+void yield() { running->wait(State::kYield); }
+
+uint64_t nanoseconds() {
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
+}
+
+namespace {
+
+bool runs_in_reverse() {
+  const char* order = getenv("M40_EMULATION_ORDER");
+  return order != nullptr && strcmp(order, "reverse") == 0;
+}
+
+const char* failure_of(const Block& block) {
+  static char text[512];
+  snprintf(text, sizeof(text), "%s", block.failure());
+  return text;
+}
+
+}  // namespace
+
+const char* run_grid(const char* kernel, dim3 size, dim3 block_size, size_t shared_bytes, const std::function<void()>& thread) {
   const std::lock_guard<std::mutex> lock(grid_mutex);
   record_kernel(kernel);
-  const char* order = getenv("M40_EMULATION_ORDER");
-  const bool reverse = order != nullptr && strcmp(order, "reverse") == 0;
-  block().reverse(reverse);
-  indices.block_size = block_size;
-  indices.grid_size = grid;
-  const uint64_t n_blocks = uint64_t{grid.x} * grid.y * grid.z;
+  const Grid grid = {kernel, size, block_size, thread, runs_in_reverse()};
   const char* spoiled = getenv("M40_EMULATION_SPOIL");
   const bool spoil = spoiled != nullptr && *spoiled != '\0' && strstr(kernel, spoiled) != nullptr;
-  for (uint64_t i = 0; i < n_blocks; i++) {
-    const uint64_t b = reverse ? n_blocks - 1 - i : i;
+  Block* const block = take_block();
+  const char* failure = nullptr;
+  for (uint64_t i = 0; i < grid.n_blocks() && failure == nullptr; i++) {
+    const uint64_t b = grid.reverse ? grid.n_blocks() - 1 - i : i;
     if (spoil && b == 0) continue;
-    indices.block = {static_cast<uint32_t>(b % grid.x), static_cast<uint32_t>(b / grid.x % grid.y),
-                     static_cast<uint32_t>(b / grid.x / grid.y)};
     const SharedMemory shared(shared_bytes);
-    if (shared.data == nullptr) return "no memory for a block's shared memory";
-    dynamic_shared = shared.data;
-    const char* failure = block().run(kernel, block_size, thread);
-    if (failure != nullptr) return failure;
+    if (shared.data == nullptr) {
+      failure = "no memory for a block's shared memory";
+      break;
+    }
+    block->begin(grid, grid.index(b), shared.data);
+    switch (block->advance()) {
+      case Block::Progress::kDone: break;
+      case Block::Progress::kFailed: failure = failure_of(*block); break;
+      case Block::Progress::kYielded:
+        block->give_up();
+        failure = "a thread waits for another block: wanted a launch of all blocks together";
+        break;
+    }
   }
-  return nullptr;
+  free_blocks().push_back(block);
+  return failure;
+}
+
+const char* run_grid_together(const char* kernel, dim3 size, dim3 block_size, size_t shared_bytes, uint64_t late, const std::function<void()>& thread) {
+  std::unique_lock<std::mutex> lock(grid_mutex);
+  record_kernel(kernel);
+  const Grid grid = {kernel, size, block_size, thread, runs_in_reverse()};
+  std::vector<Block*> blocks;
+  std::vector<std::unique_ptr<SharedMemory>> shared;
+  for (uint64_t b = 0; b < grid.n_blocks(); b++) {
+    shared.emplace_back(new SharedMemory(shared_bytes));
+    if (shared.back()->data == nullptr) return "no memory for a block's shared memory";
+    blocks.push_back(take_block());
+    blocks.back()->begin(grid, grid.index(b), shared.back()->data);
+  }
+  const char* failure = nullptr;
+  std::vector<Block*> left = blocks, later;
+  while (late > 0 && left.size() > 1) {
+    later.push_back(left.back());
+    left.pop_back();
+    late--;
+  }
+  if (grid.reverse) std::reverse(left.begin(), left.end());
+  while (failure == nullptr) {
+    if (left.empty()) left.swap(later);
+    if (left.empty()) break;
+    bool moved = false;
+    std::vector<Block*> still;
+    for (Block* block : left) {
+      const Block::Progress progress = block->advance();
+      moved |= block->moved();
+      if (progress == Block::Progress::kFailed) failure = failure_of(*block);
+      if (progress == Block::Progress::kYielded) still.push_back(block);
+    }
+    left.swap(still);
+    if (moved || failure != nullptr) continue;
+    // All wait for the host: its threads, and other grids, have their turn.
+    lock.unlock();
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    lock.lock();
+  }
+  if (failure != nullptr) {
+    for (Block* block : blocks) block->give_up();
+  }
+  free_blocks().insert(free_blocks().end(), blocks.begin(), blocks.end());
+  return failure;
 }
 
 }  // namespace m40::emulation

@@ -224,6 +224,9 @@ enum {
   M40_EXECUTOR_AUTO = 0,      // whatever is measured to be faster, for each number of rows
   M40_EXECUTOR_LAUNCHES = 1,  // a launch for each operation; the CPU library's only one
   M40_EXECUTOR_GRAPHS = 2,    // a CUDA graph of them, where the driver makes one, for steps that come up often
+  // A kernel that stays on the GPU and does the steps of a few rows, where it has all that they are made of; the others, and
+  // all while the device has other work, are graphs.
+  M40_EXECUTOR_RESIDENT = 3,
 };
 
 typedef struct m40_context_options {
@@ -638,7 +641,9 @@ M40_API m40_status m40_program_bytes(m40_context* context, const m40_limits* lim
 M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program, m40_error* error);
 M40_API void m40_program_destroy(m40_program* program);
 // What steps of 1, 2, ... n decode rows are run by; M40_EXECUTOR_AUTO where that is not decided yet.
-M40_API m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error);
+// why: of why_bytes, where it is not 0: why a resident kernel runs none of them, or not all that it has met; ends with a 0, and
+// is empty where nothing stands against it.
+M40_API m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error);
 // A buffer's first n_bytes, for tests of single operations and for reading what a program computed.
 M40_API m40_status m40_buffer_write(m40_program* program, uint32_t buffer, const void* data, uint64_t n_bytes, m40_error* error);
 M40_API m40_status m40_buffer_read(m40_program* program, uint32_t buffer, void* data, uint64_t n_bytes, m40_error* error);

@@ -17,38 +17,55 @@ struct DecodeOrder {
   int refill;
   // Whether a column's products with all rows come before the next column's; else a row's with all columns do.
   bool rows_inside = false;
-  // The row that the first column starts with, and by how many rows each column starts later than the one before it.
-  int first_row = 0, rows_later = 0;
+  // The row that the first column starts with, and by how many rows later than the one before it each column starts, each
+  // token, and each four columns.
+  int first_row = 0, rows_later = 0, rows_later_by_token = 0, rows_later_by_four = 0;
+  // Whether every second column goes through its rows from the last to the first, and every second four columns through
+  // the tokens.
+  bool rows_back = false, tokens_back = false;
 };
 
 template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (T < 4 || kColumns <= 8) return {0};
-  if (kOneType && kType == M40_TYPE_Q4_K) return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{kColumns - 8, true, 1, 3};
-  if (kOneType && T == 4 && kType == M40_TYPE_Q4_1) return {16};
-  if (kOneType && T == 4 && kType == M40_TYPE_Q4_0) return {12};
-  return {kColumns - 8};
+  if (!kOneType) return {kColumns - 8};
+  constexpr DecodeOrder kBackAndForth = {kColumns - 8, true, 0, 2, 1, 1, true, true};
+  switch (kType) {
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{kColumns - 8, true, 1, 3};
+    case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : kBackAndForth;
+    case M40_TYPE_Q4_1: return kBackAndForth;
+    case M40_TYPE_Q5_1:
+    case M40_TYPE_Q8_0: return T == 8 ? kBackAndForth : DecodeOrder{kColumns - 8};
+    default: return {kColumns - 8};
+  }
 }
 
 struct DecodeProduct {
   int row, column;
 };
 
-// Product number i of four columns and R rows.
+// The token that comes next in four columns of a load, after `turn` others of T.
+template <int T>
+__host__ __device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn) { return order.tokens_back && four % 2 == 1 ? T - 1 - turn : turn; }
+
+// Product number i of a token, four columns and R rows.
 template <int R>
-__host__ __device__ constexpr DecodeProduct decode_product(const DecodeOrder& order, int i) {
+__host__ __device__ constexpr DecodeProduct decode_product(const DecodeOrder& order, int four, int token, int i) {
   if (!order.rows_inside) return {i / 4, i % 4};
-  return {(i % R + order.first_row + order.rows_later * (i / R)) % R, i / R};
+  const int column = i / R, row = order.rows_back && column % 2 == 1 ? R - 1 - i % R : i % R;
+  return {(row + order.first_row + order.rows_later * column + order.rows_later_by_token * token + order.rows_later_by_four * four) % R, column};
 }
 
 // Whether every sum takes its columns in their order.
 template <int R>
-__host__ __device__ constexpr bool takes_columns_in_order(const DecodeOrder& order) {
-  int next[R] = {};
-  for (int i = 0; i < 4 * R; i++) {
-    const DecodeProduct at = decode_product<R>(order, i);
-    if (at.column != next[at.row]++) return false;
+__host__ __device__ constexpr bool takes_columns_in_order(const DecodeOrder& order, int n_fours, int n_tokens) {
+  for (int of = 0; of < n_fours * n_tokens; of++) {
+    int next[R] = {};
+    for (int i = 0; i < 4 * R; i++) {
+      const DecodeProduct at = decode_product<R>(order, of / n_tokens, of % n_tokens, i);
+      if (at.column != next[at.row]++) return false;
+    }
   }
   return true;
 }

@@ -13,6 +13,8 @@
 //   Expanded           what expand(quants, scale, bases) makes of a load's quants: what stands in a table is looked up
 //   kTableBytes        bytes of that table(), which a thread block puts into shared memory
 //   weight(...)        weight i of the columns that a load covers
+//   kAlike             columns of a load after which the next ones lie in the words behind as these do in theirs: after
+//                      skip_columns(...) they are the first, and after to_second_half(factors) so are the scales of 16 on
 //   kSumsParts         whether decode multiplies activations with field(...), sums those of each of kParts parts of a block,
 //                      and takes the offset() out of the sum and the scale to it: weight = scale * (field - offset). Of
 //                      kDeltas groups of columns each has a delta(...) beside it, times the sum of activations and delta_scale()
@@ -36,7 +38,7 @@ struct LegacyFormat : Blocks<Planes<32, uint4, 1, More, typename std::conditiona
   using typename Base::Scale;
   using typename Base::Super;
   using Factors = Affine<B, 2>;
-  static constexpr int kBits = B;
+  static constexpr int kBits = B, kAlike = B == 4 ? 8 : 32;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
     if (kMinimum) {
@@ -64,7 +66,7 @@ struct Format<M40_TYPE_Q5_1> : LegacyFormat<5, uint32_t, true> {};
 template <>
 struct Format<M40_TYPE_Q8_0> : Blocks<Planes<16, uint4, 1, Nothing, unsigned short, Nothing>> {
   using Factors = Affine<8, 1>;
-  static constexpr int kBits = 8;
+  static constexpr int kBits = 8, kAlike = 8;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     Factors f;
     f.set_centred(low_half(scale), 128.0f);
@@ -81,7 +83,7 @@ struct PairFormat : Planes<32, uint4, 1, More, Nothing, uint4> {
   using typename Base::Quants;
   using Super = PairsOf6;
   using Factors = Affine<B, 2>;
-  static constexpr int kBits = B;
+  static constexpr int kBits = B, kAlike = B == 4 ? 8 : 32;
   static constexpr int kSuperWords = 4;
   __device__ static __forceinline__ Super open(uint4 stored) { return PairsOf6::open(stored); }
   __device__ static __forceinline__ Factors factors(const Super& s, Nothing, uint32_t word, uint32_t block) {
@@ -105,6 +107,8 @@ template <int B, int P>
 struct TwoAffines {
   Affine<B, P> half[2];
 };
+template <int B, int P>
+__device__ __forceinline__ void to_second_half(TwoAffines<B, P>& f) { f.half[0] = f.half[1]; }
 
 template <>
 struct Format<M40_TYPE_Q3_K> : Planes<32, uint2, 1, uint32_t, Nothing, uint4> {
@@ -131,7 +135,7 @@ struct Format<M40_TYPE_Q2_K> : Planes<32, uint2, 1, Nothing, unsigned short, uin
   using Super = uint32_t;
   static constexpr int kSuperWords = 0;
   using Factors = TwoAffines<2, 2>;
-  static constexpr int kBits = 2;
+  static constexpr int kBits = 2, kAlike = 16;
   __device__ static __forceinline__ Super open(uint32_t stored) { return stored; }
   __device__ static __forceinline__ Factors factors(Super s, Scale scale, uint32_t, uint32_t) {
     const float d = low_half(s), m = -high_half(s);
@@ -150,7 +154,7 @@ struct Format<M40_TYPE_Q6_K> : Planes<32, uint4, 1, uint2, unsigned short, unsig
   using Super = float;
   static constexpr int kSuperWords = 0;
   using Factors = TwoAffines<6, 1>;
-  static constexpr int kBits = 6;
+  static constexpr int kBits = 6, kAlike = 16;
   __device__ static __forceinline__ Super open(unsigned short stored) { return low_half(stored); }
   __device__ static __forceinline__ Factors factors(Super d, Scale scale, uint32_t, uint32_t) {
     Factors f;
@@ -181,7 +185,7 @@ template <class Base_>
 struct Iq4Format : Base_ {
   using typename Base_::Quants;
   using Factors = Affine<8, 1>;
-  static constexpr int kBits = 8;
+  static constexpr int kBits = 8, kAlike = 8;
   __device__ static __forceinline__ float weight(const Quants& q, int i, const Factors& f, const Bases& bases) {
     const uint32_t four = Iq4::bytes(q.w[i / 8], i / 4 % 2);
     const int to = 15, from = 8 * (i % 4);

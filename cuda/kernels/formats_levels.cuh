@@ -50,6 +50,7 @@ template <int N>
 struct LevelFactors {
   float scale[N];
 };
+__device__ __forceinline__ void to_second_half(LevelFactors<2>& f) { f.scale[0] = f.scale[1]; }
 
 template <class Base_, class Levels, int N>
 struct LevelFormat : Base_ {
@@ -75,6 +76,7 @@ using LevelsE2M1 = Levels8<level_bytes(twice_e2m1, 0, 1), level_bytes(twice_e2m1
 // plus 64 is infinite.)
 template <>
 struct Format<M40_TYPE_MXFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing, unsigned char, Nothing>>, LevelsE2M1, 1> {
+  static constexpr int kAlike = 8;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     return {{0.5f * bits_to_float(max(static_cast<uint32_t>(scale) << 23, 1u << 22))}};
   }
@@ -84,6 +86,7 @@ struct Format<M40_TYPE_MXFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing,
 // subnormal ones too.
 template <>
 struct Format<M40_TYPE_NVFP4> : LevelFormat<Blocks<Planes<32, uint4, 1, Nothing, unsigned short, Nothing>>, LevelsE2M1, 2> {
+  static constexpr int kAlike = 8;
   __device__ static __forceinline__ Factors factors(const Super&, Scale scale, uint32_t, uint32_t) {
     constexpr float half = 6.646139978924579e35f;  // 2^119
     return {{half * bits_to_float((scale & 0x7Fu) << 20), half * bits_to_float((scale & 0x7F00u) << 12)}};

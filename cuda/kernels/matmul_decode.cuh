@@ -36,12 +36,25 @@ __device__ __forceinline__ A& either(A& first, A& second) {
   }
 }
 
+// How a launch of its own has its input: it is there, nothing writes to it meanwhile, and where it is are the launch's
+// constants.
+struct LaunchInputs {
+  static constexpr bool kWaits = false;
+  __device__ __forceinline__ const float* from(const MatmulDecodeArgs& args) const { return args.input; }
+  template <class V>
+  __device__ __forceinline__ V load(const V* at) const {
+    return __ldg(at);
+  }
+  __device__ __forceinline__ void wait() const {}
+};
+
 // Where the activations of the tokens from first_token on start; those that are beyond the last are the last's.
 template <int T>
-struct DecodeInputs {
+struct DecodeInputs : LaunchInputs {
   static constexpr bool kHeld = true;
   const MatmulDecodeArgs& args;
   uint32_t first_token;
+  __device__ __forceinline__ DecodeInputs(const MatmulDecodeArgs& args_, uint32_t first) : args(args_), first_token(first) {}
   __device__ __forceinline__ uint32_t operator()(uint32_t t) const {
     const uint32_t token = first_token + t;
     return (T == 1 || token < args.n_tokens ? token : args.n_tokens - 1) * args.input_stride;
@@ -49,7 +62,9 @@ struct DecodeInputs {
 };
 
 // acc[r][t] += blocks [block, end) of rows row + 32 r times the activations of T tokens; input_of(t) is where those of
-// token t start, from args.input. InputOf::kHeld: in registers; else it is asked again for every block.
+// token t start, from input_of.from(). InputOf::kHeld: in registers; else it is asked again for every block. InputOf::kWaits:
+// they are not there yet; input_of.wait() is called when the first weights are under way, by all warps of the thread block,
+// also those whose part is empty.
 // prepare(scales) is called once, when the first loads are under way: the norm prologue's scales take a while. With a
 // prologue, all warps of the thread block come here, also those whose part is empty. kOneType: the kernel walks no other
 // type, nor other numbers of tokens.
@@ -59,7 +74,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   using F = Format<kType>;
   constexpr int kInput = input_floats<F, T>();
   constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType>();
-  static_assert(takes_columns_in_order<R>(kOrder), "the bits of a sum hang on the order of its columns");
+  static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
   // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
   // compiler puts them so late that they are waited for.
   constexpr bool kEarly = T == 1 && F::kHasSuper && F::kLoads == 1;
@@ -67,7 +82,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   const uint32_t lane = threadIdx.x % 32;
   const Bases bases = make_bases<F::kBits, F::kBasesTimes>(table);
   float* const words_at = shared + 2 * kInput + lane;  // of the super block, this lane's own
-  const uint32_t from = kPrologue == no_prologue ? block : min(block, packed_blocks(weight.columns) - 1);
+  const uint32_t from = kPrologue == no_prologue && !InputOf::kWaits ? block : min(block, packed_blocks(weight.columns) - 1);
   typename F::Cursor cursor(weight, row, from);
   typename F::Quants quants[R];
   typename F::Scale scale[R];
@@ -89,14 +104,14 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   const auto load_input = [&](uint32_t b) {
 #pragma unroll
     for (int i = 0; i < kAhead; i++) {
-      const float* const at = args.input + ((InputOf::kHeld ? inputs[i] : input_start(i)) + b * 32);
+      const float* const at = input_of.from(args) + ((InputOf::kHeld ? inputs[i] : input_start(i)) + b * 32);
       if constexpr (kFours) {
-        const float4 x = __ldg(reinterpret_cast<const float4*>(at));
+        const float4 x = input_of.load(reinterpret_cast<const float4*>(at));
         ahead[i][0] = x.x, ahead[i][1] = x.y, ahead[i][2] = x.z, ahead[i][3] = x.w;
       } else {
         // Only floating-point rows may end in the middle of a block.
         const bool inside = F::kColumns > 8 || b * 32 + lane < args.columns;
-        ahead[i][0] = inside ? __ldg(at) : 0.0f;
+        ahead[i][0] = inside ? input_of.load(at) : 0.0f;
         if (kPrologue == activation_prologue) up_ahead[i] = inside ? __ldg(at + args.columns) : 0.0f;
         if (kPrologue == norm_prologue) norm_ahead = inside ? __ldg(args.norm_weight + b * 32 + lane) : 0.0f;
       }
@@ -150,9 +165,13 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
   };
 
   load_quants(0);
-  load_input(from);
+  if (!InputOf::kWaits) load_input(from);
   load_scale();
   if (F::kHasSuper) load_super();
+  if (InputOf::kWaits) {
+    input_of.wait();
+    load_input(from);
+  }
   prepare(scales);
   if (F::kHasSuper) {
     open_super(block);
@@ -242,12 +261,13 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
         }
         float(&sums)[R][T] = either<F::kSumsParts>(parts, acc);
 #pragma unroll
-        for (int t = 0; t < T; t++) {
+        for (int turn = 0; turn < T; turn++) {
+          const int t = decode_token<T>(kOrder, i / 4, turn);
           const float4 four = *reinterpret_cast<const float4*>(buffer + t * 32 + load * F::kColumns + i);
           const float x[4] = {four.x, four.y, four.z, four.w};
 #pragma unroll
           for (int p = 0; p < 4 * R; p++) {
-            const DecodeProduct at = decode_product<R>(kOrder, p);
+            const DecodeProduct at = decode_product<R>(kOrder, i / 4, t, p);
             sums[at.row][t] = fmaf(w[at.row][at.column], x[at.column], sums[at.row][t]);
           }
         }
@@ -291,10 +311,10 @@ struct DecodeSplitShared {
   static constexpr int kFloats = kTable + Format<kType>::kTableBytes / 4;
 };
 
-// The sums of one split of 32 * R rows and T tokens: take(i, sum) gets sum i, which is of token i / 32 % T and of row
+// The sums of one split of 32 * R rows and T tokens, whose activations input_of says: take(i, sum) gets sum i, which is of token i / 32 % T and of row
 // i / (32 T) * 32 + i % 32 among them, in the thread of the block that it falls to (the same for all splits).
-template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class Prepare, class Take>
-__device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t split,
+template <uint32_t kType, int T, int R, int kPrologue, bool kOneType, class InputOf, class Prepare, class Take>
+__device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, const InputOf& input_of, uint32_t split,
                                              uint32_t n_splits, float* shared, const Prepare& prepare, const Take& take) {
   using Shared = DecodeSplitShared<kType, T, R>;
   const uint32_t lane = threadIdx.x % 32, warp = threadIdx.x / 32;
@@ -303,8 +323,8 @@ __device__ __forceinline__ void decode_split(const MatmulDecodeArgs& args, const
   stage_table<Format<kType>>(shared + Shared::kTable, decode_split_parts * 32);
   float acc[R][T];
   clear(acc);
-  if (kPrologue != no_prologue || begin < end) {
-    decode_walk<kType, T, R, kPrologue, kOneType>(args, weight, first_row + lane, DecodeInputs<T>{args, first_token}, begin, end, shared + Shared::kTable,
+  if (kPrologue != no_prologue || InputOf::kWaits || begin < end) {
+    decode_walk<kType, T, R, kPrologue, kOneType>(args, weight, first_row + lane, input_of, begin, end, shared + Shared::kTable,
                                         shared + warp * Shared::kWalk, prepare, acc);
   }
 #pragma unroll
@@ -335,10 +355,11 @@ struct MatmulDecodeShared {
   bool& is_last;
 };
 
-// Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther.
-template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>
+// Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther. inputs(args, token): an
+// InputOf of the tokens from that one on.
+template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther, class Inputs>
 __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, BlockIndex block,
-                                              const MatmulDecodeShared<kType, T, R, kPrologue, kOther>& shared) {
+                                              const MatmulDecodeShared<kType, T, R, kPrologue, kOther>& shared, const Inputs& inputs) {
   const uint32_t token_blocks = (args.n_tokens + T - 1) / T;
   // Where there are registers for it, every thread finds out for itself, and none waits.
   constexpr bool kAlone = T == 1 || (T == 8 && Format<kType>::kHasSuper && kResidency > 1);
@@ -360,12 +381,17 @@ __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, Bloc
   const DecodeWeight& w = args.weights[here.which];
   const uint32_t first_row = here.row_set * (32 * R), first_token = here.token_block * T;
   if (kType == kOther || w.weight.type == kType) {
-    decode_split<kType, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
+    decode_split<kType, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, inputs(args, first_token), here.split, w.splits, shared.split, prepare, take);
   } else {
-    decode_split<kOther, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, first_token, here.split, w.splits, shared.split, prepare, take);
+    decode_split<kOther, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, inputs(args, first_token), here.split, w.splits, shared.split, prepare, take);
   }
   decode_add_splits<32 * R, T>(args, args.weights[shared.tile.which], shared.tile, token_blocks, shared.is_last);
 }
+
+template <int T>
+struct LaunchedInputs {
+  __device__ __forceinline__ DecodeInputs<T> operator()(const MatmulDecodeArgs& args, uint32_t first_token) const { return {args, first_token}; }
+};
 
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>
 __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_decode_kernel(MatmulDecodeArgs args) {
@@ -374,7 +400,7 @@ __global__ __launch_bounds__(decode_split_parts * 32, kResidency) void matmul_de
   __shared__ DecodeTile tile;
   __shared__ bool is_last;
   matmul_decode<kType, T, R, kPrologue, kResidency, kOther>(args, launched_block(),
-                                                                    MatmulDecodeShared<kType, T, R, kPrologue, kOther>{split, norm_sums, tile, is_last});
+                                                                    MatmulDecodeShared<kType, T, R, kPrologue, kOther>{split, norm_sums, tile, is_last}, LaunchedInputs<T>{});
 }
 
 }  // namespace m40::cuda

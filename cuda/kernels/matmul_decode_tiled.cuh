@@ -23,23 +23,30 @@ struct DecodeTiled {
   static constexpr int kWalk = kWeights + kInputs;  // floats of a warp
   static constexpr int kSlots = 32;  // of sums that are added at a time
   static constexpr int kFloats = static_cast<int>(decode_split_parts) * (kWalk > kSlots * 32 ? kWalk : kSlots * 32);
-  // Scales as floats take too many registers where there are two for a block: then they are made for each step.
-  static constexpr bool kKeepsFactors = sizeof(typename F::Factors) <= 12;
+  // Scales as floats take too many registers where there are two for a block: then they are those of a half, where that
+  // becomes the first one, or are made for each step.
+  static constexpr bool kOneScale = sizeof(typename F::Factors) <= 12, kKeepsFactors = kOneScale || F::kAlike <= 16;
+
+  // Whether all steps are stored by the same instructions.
+  static constexpr bool kOneStore = F::kAlike == kStep;
+  static constexpr int kTurns = kType == M40_TYPE_Q4_K ? 4 : 2;  // of Fragments: what loses the fewest clocks to banks
 
   // Row and token, among those of the warp, of a lane's sum acc[i][j].
   __device__ static __forceinline__ uint32_t row_of(uint32_t lane, int i) { return i % 4 * 32 + i / 4 * kRowLanes + lane % kRowLanes; }
   __device__ static __forceinline__ uint32_t token_of(uint32_t lane, int j) { return j / 4 * 8 + lane / kRowLanes * 4 + j % 4; }
 
   // acc[i][j] += blocks [block, end) of rows first_row + row_of(i) times the activations of tokens first_token + token_of(j).
+  // The warp's memory starts at shared + warp_at.
   __device__ static __forceinline__ void walk(const MatmulDecodeArgs& args, const PackedWeight& weight, uint32_t first_row, uint32_t first_token, uint32_t block,
-                                              uint32_t end, float* shared, float (&acc)[8][16]) {
+                                              uint32_t end, float* shared, uint32_t warp_at, float (&acc)[8][16]) {
     const uint32_t lane = threadIdx.x % 32;
     const Bases bases = make_bases<F::kBits, F::kBasesTimes>();
     static_assert(!F::kSkips, "factors are made of any block's Super");
-    float* const weights = shared;             // [kStep][lanes][R]: a lane's rows, which lie 32 apart, beside each other
-    float* const inputs = shared + kWeights;   // [kStep][kTokens]
-    const float* const a_from = weights + lane % kRowLanes * 4;
-    const float* const b_from = inputs + lane / kRowLanes * 4;
+    float* const weights = shared + warp_at;    // [kStep][lanes][R]: a lane's rows, which lie 32 apart, beside each other
+    float* const inputs = weights + kWeights;   // [kStep][kTokens]
+    // Where this lane stores. In registers: made anew for each step, they cost a dozen instructions.
+    float* const weights_to = shared + in_register(warp_at + lane * 4);
+    float* const inputs_to = shared + in_register(warp_at + kWeights + lane);
     typename F::Cursor cursor(weight, first_row + lane, block);
     typename F::Quants quants[R];
     typename F::Scale scale[R];
@@ -75,59 +82,89 @@ struct DecodeTiled {
 #pragma unroll
       for (int r = 0; r < R; r++) factors[r] = F::factors(super[r], scale[r], word[r], block);
     };
-    // Columns [first, first + kStep) of a load.
-    const auto store_weights = [&](int first) {
-      if (!kKeepsFactors) make_factors();
-#pragma unroll
-      for (int k = 0; k < kStep; k++) {
-        float w[R];
-#pragma unroll
-        for (int r = 0; r < R; r++) w[r] = F::weight(quants[r], first + k, factors[r], bases);
-        *reinterpret_cast<float4*>(weights + k * kRows + lane * 4) = make_float4(w[0], w[1], w[2], w[3]);
-      }
-    };
-    const auto store_step = [&](uint32_t step) {
-      if (kKeepsFactors && step == 0) make_factors();
-      const uint32_t of_load = step % kStepsOfLoad;
-      if (kStepsOfLoad == 1 || of_load == 0) {
-        store_weights(0);
-      } else if (kStepsOfLoad == 2 || of_load == 1) {
-        store_weights(kStep % F::kColumns);
-      } else if (of_load == 2) {
-        store_weights(2 * kStep % F::kColumns);
-      } else {
-        store_weights(3 * kStep % F::kColumns);
-      }
-#pragma unroll
-      for (int i = 0; i < 2; i++) {
-        float* const to = inputs + 4 * i * kTokens + lane;
-        to[0] = ahead[i].x, to[kTokens] = ahead[i].y, to[2 * kTokens] = ahead[i].z, to[3 * kTokens] = ahead[i].w;
-      }
-    };
-    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens> fragments;
-
-    load_quants(0);
-    load_scales();
-    load_input();
-    if (F::kHasSuper) open_super();
-    store_step(0);
-    __syncwarp();
-    fragments.start(a_from, b_from);
-    uint32_t step = 0;  // of its block; the one that is stored next
-#pragma unroll 1
-    for (uint32_t left = (end - block) * kSteps; left > 0; left--) {
-      // What comes next is on its way while this is multiplied; at the end, the last of it is loaded once more.
-      step = (step + 1) % kSteps;
-      if (step == 0 && left > 1) {
+    // The scales of the next block, if there is one.
+    const auto next_scales = [&](bool more) {
+      if (more) {
         block++;
         cursor.next_block();
         if (F::kHasSuper && block % 8 == 0) {
           cursor.next_super();
           open_super();
         }
-        load_scales();
       }
+      load_scales();
+    };
+    const auto store_inputs = [&](int k) {
+      const float4& x = ahead[k / 4];
+      inputs_to[k * kTokens] = k % 4 == 0 ? x.x : k % 4 == 1 ? x.y : k % 4 == 2 ? x.z : x.w;
+    };
+    // Columns [first, first + kStep) of a load, and the activations between them: a clock can issue a store and what makes a
+    // weight.
+    const auto store_columns = [&](int first) {
+      if (!kKeepsFactors) make_factors();
+#pragma unroll
+      for (int k = 0; k < kStep; k++) {
+        float w[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) w[r] = F::weight(quants[r], first + k, factors[r], bases);
+        *reinterpret_cast<float4*>(weights_to + k * kRows) = make_float4(w[0], w[1], w[2], w[3]);
+        if (kOneStore) store_inputs(k);
+      }
+    };
+    const auto store_step = [&](uint32_t step) {
+      const uint32_t of_load = step % kStepsOfLoad;
+      if constexpr (F::kAlike == kStep) {
+        store_columns(0);
+#pragma unroll
+        for (int r = 0; r < R; r++) F::template skip_columns<kStep>(quants[r]);
+      } else if constexpr (F::kAlike == 2 * kStep) {
+        if (of_load % 2 == 0) {
+          store_columns(0);
+        } else {
+          store_columns(kStep);
+#pragma unroll
+          for (int r = 0; r < R; r++) F::template skip_columns<2 * kStep>(quants[r]);
+        }
+      } else if (kStepsOfLoad == 1 || of_load == 0) {
+        store_columns(0);
+      } else if (kStepsOfLoad == 2 || of_load == 1) {
+        store_columns(kStep % F::kColumns);
+      } else if (of_load == 2) {
+        store_columns(2 * kStep % F::kColumns);
+      } else {
+        store_columns(3 * kStep % F::kColumns);
+      }
+      if constexpr (!kOneStore) {
+#pragma unroll
+        for (int k = 0; k < kStep; k++) store_inputs(k);
+      }
+    };
+    Fragments<16, kRows, kRows / 2, kTokens, 8, 4 * kTokens, kTurns> fragments;
+
+    load_quants(0);
+    load_scales();
+    load_input();
+    if (F::kHasSuper) open_super();
+    if (kKeepsFactors) make_factors();
+    store_step(0);
+    __syncwarp();
+    fragments.start(weights + lane % kRowLanes * 4, inputs + lane / kRowLanes * 4);
+    uint32_t step = 0;  // of its block; the one that is stored next
+#pragma unroll 1
+    for (uint32_t left = (end - block) * kSteps; left > 0; left--) {
+      // What comes next is on its way while this is multiplied; at the end, the last of it is loaded once more.
+      step = (step + 1) % kSteps;
+      if (kKeepsFactors && (step == 0 || (!kOneScale && step == kSteps / 2))) {
+        make_factors();
+        if (step != 0) {
+#pragma unroll
+          for (int r = 0; r < R; r++) to_second_half(factors[r]);
+        }
+      }
+      if (!kKeepsFactors && step == 0) next_scales(left > 1);
       if (step % kStepsOfLoad == 0) load_quants(step / kStepsOfLoad);
+      // A step before their block, so that they need not be waited for.
+      if (kKeepsFactors && step == kSteps - 1) next_scales(left > 2);
       if (left > 1) input += kStep;
       load_input();
       // A short loop: longer ones do not fit where instructions are kept close by.
@@ -139,8 +176,8 @@ struct DecodeTiled {
           __syncwarp();
           store_step(step);
           __syncwarp();
-          fragments.a_at = a_from;
-          fragments.b_at = b_from;
+          fragments.a_at -= kStep * kRows;
+          fragments.b_at -= kStep * kTokens;
         });
       }
     }
@@ -172,12 +209,11 @@ __device__ __forceinline__ void matmul_decode_tiled(const MatmulDecodeArgs& args
     const uint32_t n_blocks = packed_blocks(args.columns), n_parts = w.splits * decode_split_parts, part = tile.split * decode_split_parts + warp;
     const uint32_t begin = part_start(n_blocks, part, n_parts), end = part_start(n_blocks, part + 1, n_parts);
     const uint32_t first_row = tile.row_set * Tiled::kRows, first_token = tile.token_block * kTokens;
-    float* const mine = shared.floats + warp * Tiled::kWalk;
     if (begin < end) {
       if (kType == kOther || w.weight.type == kType) {
-        Tiled::walk(args, w.weight, first_row, first_token, begin, end, mine, acc);
+        Tiled::walk(args, w.weight, first_row, first_token, begin, end, shared.floats, warp * Tiled::kWalk, acc);
       } else {
-        DecodeTiled<kOther>::walk(args, w.weight, first_row, first_token, begin, end, mine, acc);
+        DecodeTiled<kOther>::walk(args, w.weight, first_row, first_token, begin, end, shared.floats, warp * Tiled::kWalk, acc);
       }
     }
   }

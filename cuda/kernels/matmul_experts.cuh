@@ -88,9 +88,10 @@ struct ExpertUnits {
 };
 
 template <int T>
-struct PieceInputs {
+struct PieceInputs : LaunchInputs {
   static constexpr bool kHeld = T < 4;
   const ExpertPiece& piece;
+  __device__ __forceinline__ explicit PieceInputs(const ExpertPiece& of) : piece(of) {}
   __device__ __forceinline__ uint32_t operator()(uint32_t t) const { return piece.inputs[t]; }
 };
 
@@ -110,7 +111,7 @@ __device__ __forceinline__ void expert_product(const MatmulExpertsArgs& args, co
     const uint32_t first_row = units.row_set_of(piece.row_block, unit) * (32 * R);
     if (begin < end && first_row < all.rows) {
       const PackedWeight weight = {kType, 1, all.rows, args.decode.columns, {piece.planes[w][0], piece.planes[w][1]}};
-      decode_walk<kType, T, R, no_prologue, false>(args.decode, weight, first_row + lane, PieceInputs<T>{piece}, begin, end,
+      decode_walk<kType, T, R, no_prologue, false>(args.decode, weight, first_row + lane, PieceInputs<T>(piece), begin, end,
                                             table, shared + warp * Shared::kWalk, [](float(&)[T]) {}, acc);
     }
   }

@@ -8,8 +8,11 @@
 namespace m40::cuda {
 
 // Weights lie as [columns][kRows], of which a lane takes four and four that are kRowHalf further on; activations as
-// [columns][kTileTokens], four of every kTokenGroup, where four columns take kFourColumns floats.
-template <int kTokens, int kRows, int kRowHalf, int kTileTokens, int kTokenGroup, int kFourColumns>
+// [columns][kTileTokens], four of every kTokenGroup, where four columns take kFourColumns floats. Rows are multiplied one
+// after the other; or, where kTurns is not 0, from the last on, and of kTurns rows after each other each starts a token later
+// than the one before it, with activations loaded first: no sum hangs on that, but how many operands meet in a register bank
+// does (docs/kernels/matmul.md, "Clocks by the schedule").
+template <int kTokens, int kRows, int kRowHalf, int kTileTokens, int kTokenGroup, int kFourColumns, int kTurns>
 struct Fragments {
   const float *a_at, *b_at;
   float a[2][8], b[2][kTokens];  // of two columns
@@ -38,24 +41,31 @@ struct Fragments {
   }
 
  private:
-  __device__ __forceinline__ void load(int to, int column) {
+  __device__ __forceinline__ void load_weights(int to, int column) {
 #pragma unroll
     for (int i = 0; i < 2; i++) {
       const float4 v = *reinterpret_cast<const float4*>(a_at + column * kRows + kRowHalf * i);
       a[to][4 * i] = v.x, a[to][4 * i + 1] = v.y, a[to][4 * i + 2] = v.z, a[to][4 * i + 3] = v.w;
     }
+  }
+
+  __device__ __forceinline__ void load(int to, int column) {
+    if constexpr (kTurns == 0) load_weights(to, column);
 #pragma unroll
     for (int j = 0; j < kTokens / 4; j++) {
       const float4 v = *reinterpret_cast<const float4*>(b_at + column * kTileTokens + kTokenGroup * j);
       b[to][4 * j] = v.x, b[to][4 * j + 1] = v.y, b[to][4 * j + 2] = v.z, b[to][4 * j + 3] = v.w;
     }
+    if constexpr (kTurns != 0) load_weights(to, column);
   }
 
   __device__ __forceinline__ void multiply(int from, float (&acc)[8][kTokens]) {
 #pragma unroll
-    for (int i = 0; i < 8; i++) {
-#pragma unroll
-      for (int j = 0; j < kTokens; j++) acc[i][j] = fmaf(a[from][i], b[from][j], acc[i][j]);
+    for (int n = 0; n < 8 * kTokens; n++) {
+      const int row = n / kTokens;
+      const int i = kTurns == 0 ? row : 7 - row;
+      const int j = kTurns == 0 ? n % kTokens : (n + row % (kTurns == 0 ? 1 : kTurns)) % kTokens;
+      acc[i][j] = fmaf(a[from][i], b[from][j], acc[i][j]);
     }
   }
 };

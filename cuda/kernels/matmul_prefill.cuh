@@ -202,7 +202,7 @@ __device__ __forceinline__ void prefill_product(const MatmulPrefillArgs& args, c
 #pragma unroll
     for (int j = 0; j < 4 * kGroups; j++) acc[i][j] = 0.0f;
   }
-  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns> fragments;
+  Fragments<4 * kGroups, kRows, 32, kTokens, 16, Input::kFourColumns, 0> fragments;
 
   loader.template load<0>(true);
   input.load(args, block * 32);

@@ -54,10 +54,20 @@ struct Planes {
   static constexpr int kTableBytes = 0;
   static constexpr bool kSumsParts = false, kScalesInput = false, kSkips = false;
   static constexpr int kParts = 1, kDeltas = 0, kBasesTimes = 0;
+  static constexpr int kAlike = kColumns_;
   __device__ static __forceinline__ Quants expand(const Quants& q, const Scale&, const Bases&) { return q; }
   __device__ static __forceinline__ const void* table() { return nullptr; }
   template <class Super>
   __device__ static __forceinline__ void skip_blocks(Super&, uint32_t) {}
+
+  // Columns kBy on of a load become its first ones, where they lie alike.
+  template <int kBy>
+  __device__ static __forceinline__ void skip_columns(Quants& q) {
+    constexpr int kSkipped = kWords * kBy / kColumns;
+    static_assert(kSkipped * kColumns == kWords * kBy, "whole words");
+#pragma unroll
+    for (int i = 0; i + kSkipped < kWords; i++) q.w[i] = q.w[i + kSkipped];
+  }
 
   // Where the arrays of a block start, in bytes from the block, and what a row has in each.
   static constexpr int kMoreAt = kLoads * kFirst * static_cast<int>(sizeof(First_)) * packed_tile_rows;
@@ -131,6 +141,10 @@ struct Affine {
   }
   __device__ __forceinline__ float at(float field, int place) const { return fmaf(field, c, b[place]); }
 };
+
+// What types with a scale for every 16 weights have two of; column 16 becomes column 0 for others as it is.
+template <class Factors>
+__device__ __forceinline__ void to_second_half(Factors&) {}
 
 // An integer below 2^23 in the mantissa of 2^23.
 constexpr uint32_t two_to_23_bits = 0x4B000000;

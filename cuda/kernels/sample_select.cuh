@@ -12,9 +12,9 @@
 
 namespace m40::cuda {
 
-constexpr uint32_t sample_threads = 512;
+constexpr uint32_t sample_threads = 256;
 constexpr uint32_t sample_warps = sample_threads / 32;
-constexpr uint32_t sample_slice = 8192;      // logits of a block
+constexpr uint32_t sample_slice = 4096;      // logits of a block
 constexpr uint32_t sample_most = 2048;       // tokens that are sorted; a power of two
 constexpr uint32_t sample_enough = 512;      // tokens that are sorted where the draw may need any number
 constexpr uint32_t sample_bins = 2048;

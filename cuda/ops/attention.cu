@@ -7,6 +7,7 @@
 #include "../kernels/attention_prefill.cuh"
 #include "../kernels/attention_wide.cuh"
 #include "../runtime/error.h"
+#include "../runtime/launch_list.h"
 #include "cache_layer.h"
 #include "multiprocessors.h"
 #include "ops.h"
@@ -62,6 +63,7 @@ struct AttentionDecodeKernels {
 
   template <uint32_t Type, int Lanes, int Heads>
   void launch() const {
+    if (LaunchList* list = LaunchList::current()) return list->add({Body::kAttention, Type, Type, Lanes * 16 + Heads}, grid, args);
     M40_LAUNCH((attention_decode_kernel<Type, Lanes, Heads>), grid, (AttentionDecodeShape<Type, Lanes, Heads>::warps * 32), 0, stream, args);
   }
   template <uint32_t Type, int Lanes>

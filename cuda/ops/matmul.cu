@@ -1,6 +1,7 @@
 // Plans products: which weights go in one launch, how the columns are split, where partial sums lie.
 #include <algorithm>
 
+#include "../runtime/launch_list.h"
 #include "matmul_launch.cuh"
 #include "matmul_plan.h"
 #include "matmul_prefill.h"
@@ -41,6 +42,7 @@ void for_each_launch(const MatmulArgs& args, uint32_t n_tokens, bool aligned, co
 }
 
 void launch_decode_types(uint32_t type, uint32_t other, const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {
+  if (LaunchList* list = LaunchList::current()) return list->add({Body::kProduct, type, other, launch.tokens}, dim3(launch.n_blocks), args);
 #define M40_PAIR(name, other_name) \
   if (type == M40_TYPE_##name && other == M40_TYPE_##other_name) return launch_decode<M40_TYPE_##name, M40_TYPE_##other_name>(args, launch, stream);
   M40_MATMUL_PAIRS(M40_PAIR)
@@ -69,6 +71,11 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     MatmulDecodeLaunch launch = {};
     launch.tokens = decode_tokens(type, n_tokens, aligned);
     launch.row_groups = row_groups_of(args, indices, n, launch.tokens);
+    if (const LaunchList* list = LaunchList::current()) {
+      // Bits hang on neither.
+      if (aligned) launch.tokens = list->tokens();
+      launch.row_groups = 4;
+    }
     const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
     MatmulDecodeArgs decode = {};
     decode.input = args.input + size_t{first} * args.input_stride;
@@ -114,7 +121,8 @@ uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_
 // once: a multiprocessor that does several, one after the other, does the prologue as often. With two tokens it costs more.
 bool matmul_fuses(const MatmulArgs& args) {
   if (args.prologue.kind == MatmulPrologue::kNone) return true;
-  if (args.prefill || args.n_rows != 1) return false;
+  // A resident kernel has a block do many, each of which would do the prologue again.
+  if (args.prefill || args.n_rows != 1 || LaunchList::current() != nullptr) return false;
   bool at_once = true;
   for_each_launch(args, 1, can_load_four(args), [&](uint32_t type, uint32_t, const uint32_t* indices, uint32_t n) {
     const uint32_t row_groups = row_groups_of(args, indices, n, 1), set_rows = 32 * row_groups;

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <vector>
 
+#include "../runtime/checks.h"
 #include "../runtime/program_api.h"
 #include "../runtime/results.h"
 #include "../runtime/rope_angles.h"
@@ -140,11 +141,12 @@ extern "C" void m40_program_destroy(m40_program* program) {
   if (program != nullptr) m40::drop_program(program);
 }
 
-extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {
+extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {
   return guarded(error, [&] {
     m40::check_alive(program);
     if (n != 0) require(executors, "executors");
     std::fill_n(executors, n, uint32_t{M40_EXECUTOR_LAUNCHES});
+    m40::copy_reason("a CPU has none", why, why_bytes);
   });
 }
 

@@ -123,7 +123,7 @@ constexpr Function functions[] = {
     ENTRY(m40_cache_restore_slots, "slots of states", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64),
     ENTRY(m40_program_bytes, "a program", kCalls, context, in<m40_limits>(), in<m40_cache_desc>(), in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
           out<uint64_t>()),
-    ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32),
+    ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32, out<char>(4), number32),
     ENTRY(m40_buffer_write, "a buffer", kCalls, program, number32, in<uint8_t>(3), number64),
     ENTRY(m40_buffer_read, "a buffer", kCalls, program, number32, out<uint8_t>(3), number64),
     ENTRY(m40_step_profile, "a step", kCalls, program, in<uint8_t>(2), number64, out<float>(4), number32),

@@ -1,5 +1,6 @@
 #include "checks.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "error.h"
@@ -31,8 +32,14 @@ void check_text(const char* text, uint64_t n_bytes, const char* name) {
   }
 }
 
+void copy_reason(const std::string& reason, char* text, uint32_t text_bytes) {
+  if (text_bytes == 0) return;
+  require(text, "why");
+  snprintf(text, text_bytes, "%s", reason.c_str());
+}
+
 void check_executor(uint32_t executor) {
-  if (executor > M40_EXECUTOR_GRAPHS) fail(M40_INVALID_ARGUMENT, "executor %u: wanted at most %d", executor, M40_EXECUTOR_GRAPHS);
+  if (executor > M40_EXECUTOR_RESIDENT) fail(M40_INVALID_ARGUMENT, "executor %u: wanted at most %d", executor, M40_EXECUTOR_RESIDENT);
 }
 
 void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what) {

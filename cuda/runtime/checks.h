@@ -5,6 +5,8 @@
 
 #include <stdint.h>
 
+#include <string>
+
 #include "../include/m40.h"
 
 namespace m40 {
@@ -17,6 +19,8 @@ void check_text(const char* text, uint64_t n_bytes, const char* name);
 
 // One of M40_EXECUTOR_*.
 void check_executor(uint32_t executor);
+// As much of it as there is room for, with a 0 behind it.
+void copy_reason(const std::string& reason, char* text, uint32_t text_bytes);
 
 // wanted_bytes are free in an arena (which is alive or not) of n_bytes. what: what they are for.
 void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what);

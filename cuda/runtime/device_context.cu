@@ -4,6 +4,7 @@
 #include "checks.h"
 #include "device_objects.h"
 #include "host_memory.h"
+#include "resident.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -38,7 +39,7 @@ cudaStream_t create_stream(bool first) {
 }  // namespace
 
 m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
-    : device(device_index), executor(asked_executor), uploader(new m40::cuda::Uploader(watch)) {
+    : device(device_index), executor(asked_executor), seat(m40::cuda::ResidentSeat::of(device_index)), uploader(new m40::cuda::Uploader(watch)) {
   use();
   stream = create_stream(true);
 }
@@ -60,15 +61,21 @@ cudaStream_t m40_context::stream_of(uint32_t lane) {
   return prompts;
 }
 
-void m40_context::use() const {
+void m40_context::use_beside_resident() const {
   watch.require_alive();
   check(cudaSetDevice(static_cast<int>(device)), "a context");
+}
+
+void m40_context::use() const {
+  use_beside_resident();
+  seat.clear();
 }
 
 bool m40_context::settle() const {
   if (watch.hangs()) return false;
   cudaSetDevice(static_cast<int>(device));
   try {
+    seat.clear();
     uploader->wait();
     watch.wait(stream, "what was under way");
     if (prompts != nullptr) watch.wait(prompts, "what was under way");
@@ -86,6 +93,10 @@ extern "C" m40_status m40_context_create(const m40_context_options* options, m40
     m40::check_text(options->instruction_set, sizeof(options->instruction_set), "instruction_set");
     m40::check_executor(options->executor);
     m40::cuda::check_usable(options->device);
+    std::string why;
+    if (options->executor == M40_EXECUTOR_RESIDENT && !m40::cuda::device_has_resident(options->device, &why)) {
+      fail(M40_UNSUPPORTED, "a resident kernel was asked for: %s; wanted launches, graphs or auto", why.c_str());
+    }
     *context = new m40_context(options->device, options->executor);
   });
 }

@@ -9,6 +9,7 @@
 
 #include <map>
 #include <memory>
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -45,6 +46,8 @@ struct ProgramPlan {
   uint64_t scratch;
   uint64_t scratch_bytes;
   uint64_t expert_groups[2];          // ExpertGrouping of decoded rows, and of prompts'
+  uint64_t resident_state;            // ResidentState
+  uint64_t resident_lists;            // of nodes: see resident.h
   uint64_t heads;                     // 0, 1, 2 ...: the experts of the slots of head_matmul; 0 where there is none
   uint32_t n_heads;
   uint64_t n_bytes;                   // of all
@@ -93,6 +96,8 @@ class HostMemory {
 
 class Uploader;
 class ProgramGraphs;
+class ResidentDecoder;
+class ResidentSeat;
 class StepExecutors;
 struct StepProgress;
 
@@ -134,6 +139,8 @@ struct m40_program : m40::ProgramBase {
   std::unique_ptr<m40::cuda::HostMemory> input;    // what a step's input is gathered in, plan.input_bytes
   std::unique_ptr<m40::cuda::HostMemory> results;  // StepResults
   std::unique_ptr<m40::cuda::ProgramGraphs> graphs;
+  std::unique_ptr<m40::cuda::ResidentDecoder> resident;  // nullptr where there is none
+  std::string no_resident;                               // why, then
   std::unique_ptr<m40::cuda::StepExecutors> executors;
   std::unique_ptr<m40::cuda::StepProgress> progress;
   std::unique_ptr<m40::cuda::HostMemory> run_input;  // what a run's RunState is gathered in
@@ -148,13 +155,17 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
     return tensor < tensors.size() && tensors[tensor].arena->alive() ? &tensors[tensor].desc : nullptr;
   }
   const m40::Arena* arena_of(uint32_t tensor) const override { return tensors[tensor].arena; }
-  // To be called first in every function of the ABI: CUDA's device is the calling thread's. Throws where it hangs.
+  // To be called first in every function of the ABI: CUDA's device is the calling thread's, and no kernel stays on it that
+  // what the function does would have to wait for. Throws where it hangs.
   void use() const;
+  // The same of functions that wait for a step, or ask for one: a kernel may stay.
+  void use_beside_resident() const;
   // Waits for all that is under way. False where the device hangs: what it may still use must be left alone.
   bool settle() const;
 
   uint32_t device;
   uint32_t executor;  // M40_EXECUTOR_*, as asked for
+  m40::cuda::ResidentSeat& seat;  // the device's
   mutable m40::cuda::DeviceWatch watch;
   // Of a lane (M40_LANE_*). That of prompts is made when the first program wants it.
   cudaStream_t stream_of(uint32_t lane);

@@ -4,6 +4,7 @@
 
 #include "../ops/ops.h"
 #include "device_objects.h"
+#include "resident.h"
 #include "state_operations.h"
 #include "run_state.h"
 #include "step_input.h"
@@ -92,12 +93,15 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.heads = plan.n_heads != 0 ? place(plan.n_heads * sizeof(uint32_t)) : 0;
   for (uint64_t& groups : plan.expert_groups) groups = groups_bytes != 0 ? place(groups_bytes) : 0;
   const m40_cache_desc* cache = program.cache;
-  plan.input_bytes = input_bytes(limits, cache == nullptr ? 0 : cache->n_groups, cache != nullptr && cache->n_states != 0);
+  // A resident kernel takes it over 16 bytes at a time.
+  plan.input_bytes = (input_bytes(limits, cache == nullptr ? 0 : cache->n_groups, cache != nullptr && cache->n_states != 0) + 15) / 16 * 16;
   plan.input = place(plan.input_bytes);
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
   plan.run = place(run_state_bytes(limits));
   plan.counters = place(scratch_counters * sizeof(uint32_t));
   plan.scratch = place(plan.scratch_bytes);
+  plan.resident_state = place(sizeof(ResidentState));
+  plan.resident_lists = place(resident_lists * most_resident_nodes(program.n_ops) * sizeof(ResidentNode));
   return plan;
 }
 

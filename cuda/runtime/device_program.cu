@@ -5,9 +5,11 @@
 #include <numeric>
 
 #include "../ops/ops.h"
+#include "checks.h"
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
+#include "resident.h"
 #include "step_executors.h"
 #include "program_api.h"
 #include "run_state.h"
@@ -61,7 +63,7 @@ void open_all_memory(const m40_program& program) {
   for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
   add(plan.heads);
-  for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch}) places.push_back(place);
+  for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
   for (size_t i = 0; i + 1 < places.size(); i++) {
@@ -130,7 +132,6 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.stream = context->stream_of(description.limits->lane);
   program.fusions = m40::cuda::find_fusions(program.ops);
   program.graphs.reset(new m40::cuda::ProgramGraphs);
-  program.executors.reset(new m40::cuda::StepExecutors(context->executor));
   program.progress.reset(new m40::cuda::StepProgress);
   program.plan = m40::cuda::plan_program(description);
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
@@ -140,6 +141,14 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
   program.run_input.reset(new m40::cuda::HostMemory(m40::cuda::run_state_bytes(limits)));
   fill_memory(program);
+  // What is computed beside others may keep no kernel on the device.
+  const bool wanted = limits.lane == M40_LANE_MAIN && (context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT);
+  if (!wanted) {
+    program.no_resident = limits.lane == M40_LANE_MAIN ? "another executor was asked for" : "the program is of the lane of prompts";
+  } else if (m40::cuda::device_has_resident(context->device, &program.no_resident)) {
+    program.resident.reset(new m40::cuda::ResidentDecoder(program));
+  }
+  program.executors.reset(new m40::cuda::StepExecutors(context->executor, program.resident != nullptr));
 }
 
 }  // namespace
@@ -171,11 +180,12 @@ extern "C" void m40_program_destroy(m40_program* program) {
   if (program->context->settle()) m40::drop_program(program);
 }
 
-extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, m40_error* error) {
+extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {
   return guarded(error, [&] {
     m40::check_alive(program);
     if (n != 0) m40::require(executors, "executors");
     for (uint32_t i = 0; i < n; i++) executors[i] = program->executors->chosen(i + 1);
+    m40::copy_reason(program->resident != nullptr ? program->resident->why() : program->no_resident, why, why_bytes);
   });
 }
 

@@ -54,6 +54,7 @@ class RunQueue {
 
   // The input of the first step, and the step.
   void begin(const void* block, const RunInput& input) {
+    program_.progress->work.begin(program_.context->seat);
     write_inputs(block, input);
     check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), program_.stream), "a run");
     put_step();
@@ -98,7 +99,7 @@ class RunQueue {
     const Clock::time_point start = Clock::now();
     cudaStream_t stream = program_.stream;
     StepProgress& progress = *program_.progress;
-    if (program_.executors->measures(shape_.n_tokens)) progress.timer.start(stream);
+    if (program_.executors->measures_launched(shape_.n_tokens)) progress.timer.start(stream);
     launch_operations(&program_, shape_);
     launch_advance_run(args_, stream);
     check_launches("a run");
@@ -186,11 +187,14 @@ void begin_run(m40_program* program, const void* block, const Step& step, const 
         queue->go_on();
       } catch (...) {
         settle(program);
+        program->progress->work.end();
         throw;
       }
+      program->progress->work.end();
     });
   } catch (...) {
     settle(program);
+    program->progress->work.end();
     throw;
   }
   program->run_under_way = true;

@@ -1,12 +1,11 @@
 // One step: its input in one copy, the program, its results in one copy.
 #include <string.h>
 
-#include <algorithm>
-
 #include "../ops/ops.h"
 #include "device_objects.h"
 #include "executor.h"
 #include "operation_times.h"
+#include "resident.h"
 #include "results.h"
 #include "step_executors.h"
 #include "step_input.h"
@@ -21,7 +20,9 @@ using m40::ResultMemory;
 using m40::Step;
 using m40::cuda::check;
 using m40::cuda::Clock;
+using m40::cuda::decodes;
 using m40::cuda::OperationTimes;
+using m40::cuda::ResidentDecoder;
 using m40::cuda::StepResults;
 using m40::cuda::StepForecast;
 using m40::cuda::StepShape;
@@ -32,40 +33,38 @@ namespace {
 // How long the thread that serves may look for a step's end; it was woken shortly before.
 constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 
+// Bytes of the results that the host looks at; 0 where there are none.
+uint64_t result_bytes(const m40_program& program, const Step& step) {
+  const bool sampled = program.limits.samples && step.n_outputs != 0;
+  if (sampled) return StepResults::n_bytes(program.limits.limits, step.n_outputs);
+  return m40::cuda::has_experts(program) ? sizeof(StepResults) : 0;
+}
+
 // A step that leaves a part of the device to others may take as much longer.
 Clock::duration patience(const m40_program* program) {
   return m40::cuda::longest_work * m40::cuda::all_places / program->progress->shape.prefill_share;
 }
 
-// Puts the step's input, the program and the copy of its results on the program's stream. times: to be marked, or nullptr.
-void launch_step(m40_program* program, const void* block, const Step& step, const StepShape& shape, OperationTimes* times) {
-  m40_step_header header;
-  memcpy(&header, block, sizeof(header));
-  const m40_limits& limits = program->limits.limits;
-  const uint64_t n_bytes = m40::cuda::input_bytes(step, shape, header);
-  // parse_step leaves nothing that is larger than the limits.
-  if (n_bytes > program->plan.input_bytes) fail(M40_INTERNAL, "a step's input is larger than what was planned for it");
-  uint8_t* input = program->input->data();
-  m40::cuda::write_input(step, shape, header, input);
-  uint8_t* device_results = program->memory + program->plan.results;
+// Puts the step's input, which lies in the program's host memory, the program and the copy of its results on the program's
+// stream. times: to be marked, or nullptr.
+void launch_step(m40_program* program, const Step& step, const StepShape& shape, OperationTimes* times) {
   StepProgress& progress = *program->progress;
+  progress.work.begin(program->context->seat);
+  uint8_t* device_results = program->memory + program->plan.results;
   progress.measures = false;
-  const bool decodes = shape.n_decode == shape.n_tokens;
-  if (decodes && program->executors->measures(shape.n_tokens)) progress.timer.start(program->stream);
-  check(cudaMemcpyAsync(program->memory + program->plan.input, input, n_bytes, cudaMemcpyHostToDevice, program->stream), "a step");
-  const bool experts = m40::cuda::has_experts(*program);
-  if (experts) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
+  if (decodes(shape) && program->executors->measures_launched(shape.n_tokens)) progress.timer.start(program->stream);
+  check(cudaMemcpyAsync(program->memory + program->plan.input, program->input->data(), progress.input_bytes, cudaMemcpyHostToDevice, program->stream), "a step");
+  if (m40::cuda::has_experts(*program)) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
   if (times != nullptr) {
     m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
     times->mark(program->ops.size());
     m40::cuda::check_launches("a step");
+    progress.executor = M40_EXECUTOR_LAUNCHES;
   } else {
     m40::cuda::launch_operations(program, shape);
   }
-  const bool sampled = program->limits.samples && step.n_outputs != 0;
-  if (experts || sampled) {
-    const uint64_t result_bytes = sampled ? StepResults::n_bytes(limits, step.n_outputs) : sizeof(StepResults);
-    check(cudaMemcpyAsync(program->results->data(), device_results, result_bytes, cudaMemcpyDeviceToHost, program->stream), "a step");
+  if (const uint64_t n_bytes = result_bytes(*program, step); n_bytes != 0) {
+    check(cudaMemcpyAsync(program->results->data(), device_results, n_bytes, cudaMemcpyDeviceToHost, program->stream), "a step");
   }
   if (progress.measures) progress.timer.stop(program->stream);
 }
@@ -78,18 +77,42 @@ void settle(const m40_program* program) {
   }
 }
 
+// Whether the kernel that stays has been asked for the step.
+bool begin_resident(m40_program* program, const Step& step, const StepShape& shape) {
+  StepProgress& progress = *program->progress;
+  switch (program->resident->begin(shape, progress.input_bytes, result_bytes(*program, step))) {
+    case ResidentDecoder::Begun::kYes: break;
+    case ResidentDecoder::Begun::kNotNow: return false;
+    case ResidentDecoder::Begun::kNever:
+      // Another step of so many rows may be one that it does.
+      if (!shape.shaped && !shape.hidden) program->executors->have_no_resident(shape.n_tokens);
+      return false;
+  }
+  progress.executor = M40_EXECUTOR_RESIDENT;
+  progress.measures = program->executors->measures(shape.n_tokens);
+  return true;
+}
+
 void begin_step(m40_program* program, const void* block, const Step& step, OperationTimes* times = nullptr) {
   StepProgress& progress = *program->progress;
   const m40_context* context = program->context;
-  context->use();
+  context->use_beside_resident();
   if (context->uploader->busy()) context->uploader->wait();
   program->step = step;
-  progress.shape = m40::cuda::shape_of(step, program->limits);
+  const StepShape& shape = progress.shape = m40::cuda::shape_of(step, program->limits);
+  m40_step_header header;
+  memcpy(&header, block, sizeof(header));
+  progress.input_bytes = m40::cuda::input_bytes(step, shape, header);
+  // parse_step leaves nothing that is larger than the limits.
+  if (progress.input_bytes > program->plan.input_bytes) fail(M40_INTERNAL, "a step's input is larger than what was planned for it");
+  m40::cuda::write_input(step, shape, header, program->input->data());
+  const bool resident = times == nullptr && decodes(shape) && program->executors->next(shape.n_tokens) == M40_EXECUTOR_RESIDENT;
   try {
-    launch_step(program, block, step, progress.shape, times);
+    if (!resident || !begin_resident(program, step, shape)) launch_step(program, step, shape, times);
   } catch (...) {
     // What has been put on the stream still reads the input's memory.
     settle(program);
+    progress.work.end();
     throw;
   }
   progress.woken = false;
@@ -97,20 +120,36 @@ void begin_step(m40_program* program, const void* block, const Step& step, Opera
   progress.begun = Clock::now();
 }
 
-void wait_for_step(const m40_program* program) {
-  program->context->watch.wait(program->stream, "a step", program->progress->begun, patience(program));
+// Whether the step is done: cudaSuccess, or cudaErrorNotReady.
+cudaError_t state_of_step(m40_program* program) {
+  StepProgress& progress = *program->progress;
+  if (progress.executor != M40_EXECUTOR_RESIDENT) return cudaStreamQuery(program->stream);
+  switch (program->resident->state()) {
+    case ResidentDecoder::State::kDone: return cudaSuccess;
+    case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
+    case ResidentDecoder::State::kDisplaced: break;
+    case ResidentDecoder::State::kRefused: program->executors->have_no_resident(); break;
+  }
+  launch_step(program, program->step, progress.shape, nullptr);
+  progress.measures = false;
+  return cudaErrorNotReady;
+}
+
+void wait_for_step(m40_program* program) {
+  program->context->watch.wait([program] { return state_of_step(program); }, "a step", program->progress->begun, patience(program));
 }
 
 // Whether the step is done, or so near its end that it is worth looking until then.
-bool ends_soon(const m40_program* program) {
+bool ends_soon(m40_program* program) {
   const m40_context* context = program->context;
   StepProgress& progress = *program->progress;
   const Clock::time_point start = Clock::now();
-  if (context->watch.is_done(program->stream, "a step", Clock::duration::zero())) {
+  const auto state = [program] { return state_of_step(program); };
+  if (context->watch.is_done(state, "a step", Clock::duration::zero())) {
     if (!progress.timed) progress.forecast.woke_late(progress.shape);
     return true;
   }
-  if (!context->watch.is_done(program->stream, "a step", finish_patience)) return false;
+  if (!context->watch.is_done(state, "a step", finish_patience)) return false;
   progress.forecast.woke_in_time(progress.shape, progress.begun, Clock::now() - start);
   return true;
 }
@@ -143,6 +182,18 @@ void take_results(m40_program* program, const ResultMemory& memory) {
                      reinterpret_cast<const m40_sample*>(results + StepResults::samples_offset(program->limits.limits)), memory);
 }
 
+// However the step ends, its work on the device is over, or the device lost.
+class EndsWork {
+ public:
+  explicit EndsWork(m40_program* program) : work_(program->progress->work) {}
+  ~EndsWork() { work_.end(); }
+  EndsWork(const EndsWork&) = delete;
+  EndsWork& operator=(const EndsWork&) = delete;
+
+ private:
+  m40::cuda::LaunchedWork& work_;
+};
+
 }  // namespace
 
 extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t block_bytes, m40_result* results,
@@ -152,6 +203,7 @@ extern "C" m40_status m40_step(m40_program* program, const void* block, uint64_t
     const ResultMemory memory = {results, n_results, values, n_values};
     m40::check_result_memory(m40::find_sample(program->ops), step, memory);
     begin_step(program, block, step);
+    const EndsWork ends(program);
     wait_for_step(program);
     take_results(program, memory);
   });
@@ -166,6 +218,7 @@ extern "C" m40_status m40_step_profile(m40_program* program, const void* block, 
     program->context->use();
     OperationTimes marks(*program);
     begin_step(program, block, step, &marks);
+    const EndsWork ends(program);
     wait_for_step(program);
     m40::cuda::check_fixed_results(*program);
     marks.read(times);
@@ -193,7 +246,7 @@ extern "C" m40_status m40_step_wait(m40_program* program, m40_error* error) {
       return;
     }
     program->step_under_way = false;  // where the device fails
-    program->context->use();
+    program->context->use_beside_resident();
     wait_for_step(program);
     progress.forecast.took(progress.shape, Clock::now() - progress.begun);
     progress.timed = program->step_under_way = true;
@@ -204,11 +257,12 @@ extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results,
   return guarded(error, [&] {
     m40::require_step(program);
     program->step_under_way = false;  // however it ends, but for this:
-    program->context->use();
+    program->context->use_beside_resident();
     if (!ends_soon(program)) {
       program->step_under_way = true;
       fail(M40_NOT_READY, "the step goes on: wanted m40_step_wait again");
     }
+    const EndsWork ends(program);
     const ResultMemory memory = {results, n_results, nullptr, 0};
     m40::check_result_memory(m40::find_sample(program->ops), program->step, memory);
     take_results(program, memory);

@@ -67,9 +67,13 @@ void DeviceWatch::wait(const std::function<bool()>& seen, cudaStream_t stream, c
   wait_for([&] { return seen() ? cudaSuccess : cudaStreamQuery(stream); }, what, begun, longest_work);
 }
 
-bool DeviceWatch::is_done(cudaStream_t stream, const char* what, Clock::duration patience) const {
+void DeviceWatch::wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun, Clock::duration longest) {
+  wait_for(query, what, begun, longest);
+}
+
+bool DeviceWatch::is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const {
   const Clock::time_point start = Clock::now();
-  while (!cuda::is_done(cudaStreamQuery(stream), what)) {
+  while (!cuda::is_done(query(), what)) {
     if (Clock::now() - start >= patience) return false;
   }
   return true;

@@ -23,11 +23,13 @@ class DeviceWatch {
   // longest: that it may take.
   void wait(cudaStream_t stream, const char* what, Clock::time_point begun = Clock::now(), Clock::duration longest = longest_work);
   void wait(cudaEvent_t event, const char* what);
+  // The same of what a function says: cudaErrorNotReady where it is not done. It may throw.
+  void wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun, Clock::duration longest);
   // Waits until `seen` says so, or the stream has nothing to do any more.
   void wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun);
 
   // Whether it is done, within a time that is short enough to be spent looking.
-  bool is_done(cudaStream_t stream, const char* what, Clock::duration patience) const;
+  bool is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const;
 
   // Whether a wait was given up. Nothing may be called any more that waits for the device, or frees memory.
   bool hangs() const { return hangs_; }

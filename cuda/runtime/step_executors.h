@@ -1,5 +1,5 @@
-// What a decode step is run by: a launch for each of its operations, or a CUDA graph of them. Which is faster depends on the
-// card, its driver and the number of rows: it is measured.
+// What a decode step is run by: a launch for each of its operations, a CUDA graph of them, or a kernel that stays on the
+// device and does them all. Which is fastest depends on the card, its driver and the number of rows: it is measured.
 #ifndef M40_RUNTIME_STEP_EXECUTORS_H
 #define M40_RUNTIME_STEP_EXECUTORS_H
 
@@ -7,6 +7,7 @@
 
 #include "cuda_check.h"
 #include "../include/m40.h"
+#include "../ops/resident.h"
 
 namespace m40::cuda {
 
@@ -15,39 +16,67 @@ constexpr uint32_t most_graph_tokens = 64;
 
 class StepExecutors {
  public:
-  // asked: M40_EXECUTOR_*
-  explicit StepExecutors(uint32_t asked) : asked_(asked) {}
+  // asked: M40_EXECUTOR_*. has_resident: there is a kernel that stays.
+  StepExecutors(uint32_t asked, bool has_resident) : asked_(asked) {
+    for (uint32_t n = 1; has_resident && n <= most_resident_tokens; n++) measured_[n - 1].has_resident = true;
+  }
 
-  // What the next decode step of so many rows is to be run by: M40_EXECUTOR_LAUNCHES or M40_EXECUTOR_GRAPHS.
+  // What the next decode step of so many rows is to be run by: M40_EXECUTOR_LAUNCHES, _GRAPHS or _RESIDENT.
   uint32_t next(uint32_t n_tokens) const {
     if (n_tokens > most_graph_tokens) return M40_EXECUTOR_LAUNCHES;
-    if (asked_ != M40_EXECUTOR_AUTO) return asked_;
     const Measured& measured = measured_[n_tokens - 1];
-    if (measured.graphs.n < enough) return M40_EXECUTOR_GRAPHS;
+    if (measured.has_resident && asked_ == M40_EXECUTOR_RESIDENT) return M40_EXECUTOR_RESIDENT;
+    if (measured.has_resident && asked_ == M40_EXECUTOR_AUTO && !measures_launched(n_tokens)) {
+      if (measured.resident.n < enough || measured.resident.least < (1 - least_gain) * fastest_launched(measured).least) return M40_EXECUTOR_RESIDENT;
+    }
+    return next_launched(n_tokens);
+  }
+
+  // The same where the kernel that stays is out of the question: M40_EXECUTOR_LAUNCHES or _GRAPHS.
+  uint32_t next_launched(uint32_t n_tokens) const {
+    if (n_tokens > most_graph_tokens || asked_ == M40_EXECUTOR_LAUNCHES || !has_graphs_) return M40_EXECUTOR_LAUNCHES;
+    const Measured& measured = measured_[n_tokens - 1];
+    if (asked_ != M40_EXECUTOR_AUTO || measured.graphs.n < enough) return M40_EXECUTOR_GRAPHS;
     if (measured.launches.n < enough) return M40_EXECUTOR_LAUNCHES;
-    return measured.faster();
+    return &fastest_launched(measured) == &measured.graphs ? M40_EXECUTOR_GRAPHS : M40_EXECUTOR_LAUNCHES;
   }
 
   // Whether its time is wanted.
   bool measures(uint32_t n_tokens) const {
-    return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && !measured_[n_tokens - 1].known();
+    if (measures_launched(n_tokens)) return true;
+    return asked_ == M40_EXECUTOR_AUTO && n_tokens <= most_graph_tokens && measured_[n_tokens - 1].has_resident && measured_[n_tokens - 1].resident.n < enough;
+  }
+  // The same where it is run by launches or graphs.
+  bool measures_launched(uint32_t n_tokens) const {
+    if (asked_ != M40_EXECUTOR_AUTO || n_tokens > most_graph_tokens) return false;
+    const Measured& measured = measured_[n_tokens - 1];
+    return measured.launches.n < enough || (has_graphs_ && measured.graphs.n < enough);
   }
 
   // The time of such a step, by what it was run by.
   void took(uint32_t n_tokens, uint32_t executor, float milliseconds) {
     Measured& measured = measured_[n_tokens - 1];
-    (executor == M40_EXECUTOR_GRAPHS ? measured.graphs : measured.launches).add(milliseconds);
+    (executor == M40_EXECUTOR_GRAPHS ? measured.graphs : executor == M40_EXECUTOR_RESIDENT ? measured.resident : measured.launches).add(milliseconds);
   }
 
   // The driver makes no graphs.
-  void have_no_graphs() { asked_ = M40_EXECUTOR_LAUNCHES; }
+  void have_no_graphs() { has_graphs_ = false; }
+
+  // The kernel that stays does no steps of so many rows, or of any.
+  void have_no_resident(uint32_t n_tokens) {
+    if (n_tokens <= most_graph_tokens) measured_[n_tokens - 1].has_resident = false;
+  }
+  void have_no_resident() {
+    for (Measured& measured : measured_) measured.has_resident = false;
+  }
 
   // What such steps are run by from now on; M40_EXECUTOR_AUTO where too few were measured yet.
   uint32_t chosen(uint32_t n_tokens) const { return measures(n_tokens) ? uint32_t{M40_EXECUTOR_AUTO} : next(n_tokens); }
 
  private:
   static constexpr uint32_t enough = 4;
-  // Launches keep a processor busy: where they are faster by less than this share, graphs are better.
+  // Launches keep a processor busy, a kernel that stays the whole device: where they are faster by less than this share, graphs
+  // are better.
   static constexpr float least_gain = 0.01f;
 
   struct Times {
@@ -60,14 +89,16 @@ class StepExecutors {
   struct Measured {
     Times launches;
     Times graphs;
-
-    bool known() const { return launches.n >= enough && graphs.n >= enough; }
-    uint32_t faster() const {
-      return launches.least < (1 - least_gain) * graphs.least ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
-    }
+    Times resident;
+    bool has_resident = false;
   };
 
+  const Times& fastest_launched(const Measured& measured) const {
+    return has_graphs_ && (1 - least_gain) * measured.graphs.least <= measured.launches.least ? measured.graphs : measured.launches;
+  }
+
   uint32_t asked_;
+  bool has_graphs_ = true;
   Measured measured_[most_graph_tokens];
 };
 

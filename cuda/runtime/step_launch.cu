@@ -6,6 +6,7 @@
 
 #include "executor.h"
 #include "graphs.h"
+#include "resident.h"
 #include "step_executors.h"
 #include "step_progress.h"
 
@@ -28,10 +29,9 @@ void check_fixed_results(const m40_program& program) {
 }
 
 void launch_operations(m40_program* program, const StepShape& shape) {
-  const bool decodes = shape.n_decode == shape.n_tokens;
   StepProgress& progress = *program->progress;
   auto use = ProgramGraphs::Use::kNone;
-  if (decodes && program->executors->next(shape.n_tokens) == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
+  if (decodes(shape) && program->executors->next_launched(shape.n_tokens) == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
   if (!program->graphs->usable()) program->executors->have_no_graphs();
   if (use == ProgramGraphs::Use::kNone) {
     launch_program(*program, shape);
@@ -39,14 +39,15 @@ void launch_operations(m40_program* program, const StepShape& shape) {
   }
   progress.executor = use == ProgramGraphs::Use::kNone ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
   // The device waits while a graph is made.
-  progress.measures = decodes && use != ProgramGraphs::Use::kCaptured && program->executors->measures(shape.n_tokens);
+  progress.measures = decodes(shape) && use != ProgramGraphs::Use::kCaptured && program->executors->measures_launched(shape.n_tokens);
 }
 
 void note_time(m40_program* program) {
   StepProgress& progress = *program->progress;
   if (!progress.measures) return;
   progress.measures = false;
-  program->executors->took(progress.shape.n_tokens, progress.executor, progress.timer.milliseconds());
+  const bool resident = progress.executor == M40_EXECUTOR_RESIDENT;
+  program->executors->took(progress.shape.n_tokens, progress.executor, resident ? program->resident->milliseconds() : progress.timer.milliseconds());
 }
 
 }  // namespace m40::cuda

@@ -7,7 +7,11 @@
 
 namespace m40::cuda {
 
-// Puts the program on its stream, by launches or as a graph. Decode steps tell what they took where that is not
+// Whether all rows of a step decode.
+inline bool decodes(const StepShape& shape) { return shape.n_decode == shape.n_tokens; }
+
+// Puts the program on its stream, by launches or as a graph, also where a resident kernel would be faster: who could have that
+// has decided against it. Decode steps tell what they took where that is not
 // known yet: program->progress says whether this one does.
 void launch_operations(m40_program* program, const StepShape& shape);
 

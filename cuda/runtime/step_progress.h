@@ -2,6 +2,7 @@
 #ifndef M40_RUNTIME_STEP_PROGRESS_H
 #define M40_RUNTIME_STEP_PROGRESS_H
 
+#include "resident_seat.h"
 #include "step_executors.h"
 #include "step_forecast.h"
 #include "step_input.h"
@@ -14,6 +15,8 @@ struct StepProgress {
   bool timed = false;  // its end was seen
   uint32_t executor = M40_EXECUTOR_LAUNCHES;  // what it is run by
   bool measures = false;                      // how long that takes is to be noted
+  uint64_t input_bytes = 0;                   // of the input, which lies in the program's host memory
+  LaunchedWork work;                          // where it is run by launches or graphs
   StepTimer timer;
   Clock::time_point begun;
   StepForecast forecast;

@@ -14,6 +14,8 @@ import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts"
 /** The names of the executors by their numbers. */
 const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
 
+const decoder = new TextDecoder();
+
 /** Bytes of a buffer's value, whatever it is. */
 const VALUE_BYTES = 4;
 
@@ -140,13 +142,26 @@ export class DeviceProgram {
   }
 
   /** What steps of 1, 2, ... `rows` decode rows are run by; "auto" where that is not decided yet. */
-  executors(rows: number): Promise<(keyof typeof Executors)[]> {
+  async executors(rows: number): Promise<(keyof typeof Executors)[]> {
+    return (await this.readExecutors(rows)).executors;
+  }
+
+  /** Why a resident kernel runs no decode steps, or not all that it has met; empty where nothing stands against it. */
+  async noResident(): Promise<string> {
+    return (await this.readExecutors(1)).why;
+  }
+
+  private readExecutors(rows: number) {
     // Between steps, so that nobody waits for one.
     return this.calls.inTurn(() => {
-      const executors = new Uint32Array(rows);
-      const into = asBytes(executors);
-      call((error) => this.calls.symbols.m40_program_executors(this.handle, into, rows, error));
-      return Promise.resolve(Array.from(executors, (executor) => EXECUTOR_NAMES[executor]));
+      const numbers = new Uint32Array(rows);
+      const [into, text] = [asBytes(numbers), new Uint8Array(256)];
+      const { symbols } = this.calls;
+      call((error) =>
+        symbols.m40_program_executors(this.handle, into, rows, text, text.length, error)
+      );
+      const executors = Array.from(numbers, (executor) => EXECUTOR_NAMES[executor]);
+      return Promise.resolve({ executors, why: decoder.decode(text.subarray(0, text.indexOf(0))) });
     });
   }
 

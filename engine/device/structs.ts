@@ -157,7 +157,7 @@ export const DEVICE_HEALTH = new Struct("m40_device_health", {
 });
 
 /** What decode steps are run by; "auto" where that is to be measured, or is not decided yet. */
-export const Executors = { auto: 0, launches: 1, graphs: 2 } as const;
+export const Executors = { auto: 0, launches: 1, graphs: 2, resident: 3 } as const;
 
 export const CONTEXT_OPTIONS = new Struct("m40_context_options", {
   device: "u32",

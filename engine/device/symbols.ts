@@ -159,8 +159,11 @@ export const SYMBOLS = {
   },
   // void m40_program_destroy(m40_program*)
   m40_program_destroy: { parameters: ["pointer"], result: "void" },
-  // m40_status m40_program_executors(m40_program*, uint32_t* executors, uint32_t n, m40_error*)
-  m40_program_executors: { parameters: ["pointer", "buffer", "u32", "buffer"], result: "i32" },
+  // m40_status m40_program_executors(m40_program*, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error*)
+  m40_program_executors: {
+    parameters: ["pointer", "buffer", "u32", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
   // m40_status m40_buffer_write(m40_program*, uint32_t buffer, const void* data, uint64_t n_bytes,
   //   m40_error*)
   m40_buffer_write: { parameters: ["pointer", "u32", "buffer", "u64", "buffer"], result: "i32" },

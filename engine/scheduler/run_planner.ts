@@ -14,12 +14,14 @@ export class RunPlanner {
   /**
    * @param mostSteps Of one run; 1: there are no runs.
    * @param maxRunning Sequences that run at the same time.
+   * @param wantsSteps Whether the device is to be given steps of so many rows one by one all the same.
    */
   constructor(
     private readonly roster: Roster,
     private readonly pageManager: PageManager,
     private readonly mostSteps: number,
     private readonly maxRunning: number,
+    private readonly wantsSteps: (rows: number) => boolean,
   ) {}
 
   /** Whether somebody who arrives could take part in the next step. */
@@ -35,7 +37,7 @@ export class RunPlanner {
     const { running, waiting } = this.roster;
     if (this.mostSteps <= 1 || turns.length === 0 || turns.length < running.length) return 1;
     if (waiting.length > 0 && this.hasPlaces) return 1;
-    if (!turns.every(isPlain)) return 1;
+    if (!turns.every(isPlain) || this.wantsSteps(turns.length)) return 1;
     const limits = turns.map(({ sequence }) => runLimits(sequence));
     if (!fitsRun(limits)) return 1;
     const left = Math.max(...limits.map(({ tokens }) => tokens));

@@ -12,7 +12,7 @@ import type { Turn } from "./turn.ts";
 
 /** Whom {@link Runs} work for. */
 export interface RunsClient {
-  readonly device: Pick<SchedulerDevice, "run">;
+  readonly device: Pick<SchedulerDevice, "run" | "wantsSteps">;
   readonly roster: Roster;
   readonly pageManager: PageManager;
   readonly outcomes: Outcomes;
@@ -37,7 +37,8 @@ export class Runs {
   constructor(private readonly client: RunsClient, mostSteps: number, maxRunning: number) {
     const { device, roster, pageManager } = client;
     const steps = device.run === undefined ? 1 : mostSteps;
-    this.planner = new RunPlanner(roster, pageManager, steps, maxRunning);
+    const wantsSteps = (rows: number) => device.wantsSteps?.(rows) ?? false;
+    this.planner = new RunPlanner(roster, pageManager, steps, maxRunning, wantsSteps);
   }
 
   /** Somebody else wants the device: the run that it has, or that was decided on, begins no more steps. */

@@ -26,6 +26,8 @@ export interface SchedulerDevice extends PageMover, SlotMover {
     limits: readonly RunLimits[],
     take: TakeRunStep,
   ): DeviceRun;
+  /** Whether it is to be given steps of so many decode rows one by one all the same, which it does faster. */
+  wantsSteps?(rows: number): boolean;
 }
 
 /** A device was lost; what its scheduler had to do is told with it. */

@@ -23,6 +23,17 @@ const REVERSED = [
   "decode_rows_test.ts",
 ];
 
+/** Those of decode steps, which are run by the resident kernel, too: what it has no bodies for is run by graphs. */
+const RESIDENT = [
+  "golden_test.ts",
+  "reference_products_test.ts",
+  "reference_sample_test.ts",
+  "decode_test.ts",
+  "device_runs_test.ts",
+  "lanes_test.ts",
+  "batching_test.ts",
+];
+
 /** Those that only an emulated device can be had for. */
 const EMULATED = [
   "emulated_device.ts",
@@ -31,6 +42,7 @@ const EMULATED = [
   "emulated_memory.ts",
   "emulated_graphs.ts",
   "emulated_executors.ts",
+  "emulated_resident.ts",
   "emulated_launches.ts",
   "emulated_hang.ts",
   "emulated_process.ts",
@@ -105,4 +117,11 @@ const reverse = {
 };
 for (const file of REVERSED) {
   files.test("emulated kernels, threads in reverse", file, reverse);
+}
+
+const resident = { ...SHORTER, M40_TEST_EXECUTOR: "resident", M40_STRESS_REQUESTS: "60" };
+for (const file of RESIDENT) {
+  // With the sanitizers in one order of the threads, without them in the other.
+  files.test("resident kernel, sanitized", file, { ...forward, ...resident });
+  files.test("resident kernel, threads in reverse", file, { ...reverse, ...resident });
 }

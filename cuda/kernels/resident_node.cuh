@@ -1,0 +1,95 @@
+// What a kernel that stays on the device is told: a step as a list of nodes, and by the host, through mapped memory, when
+// a step is to be done, and when to leave.
+#ifndef M40_KERNELS_RESIDENT_NODE_CUH
+#define M40_KERNELS_RESIDENT_NODE_CUH
+
+#include "block.cuh"
+
+namespace m40::cuda {
+
+// The bodies that such a kernel calls.
+enum class Body : uint32_t { kEmbed, kNorm, kProduct, kAttention, kActivation, kAdd, kSelect, kSoftcap, kRopeStore, kSample };
+
+// Which instance of a body's template a launch runs.
+struct BodyKey {
+  Body body;
+  uint32_t type;   // of a product's or table's weights, or of the cache: M40_TYPE_*
+  uint32_t other;  // a product's second type, or the same
+  uint32_t shape;  // a product's tokens; attention's lanes of a row * 16 + heads of a block; a norm's M40_NORM_*; else 0
+
+  __host__ __device__ constexpr bool operator==(const BodyKey& to) const {
+    return body == to.body && type == to.type && other == to.other && shape == to.shape;
+  }
+};
+
+constexpr uint32_t resident_threads = 256;
+constexpr uint32_t resident_args_bytes = 320;  // of the largest arguments
+
+// A launch of the step. Its blocks' numbers run over x first.
+struct alignas(16) ResidentNode {
+  BodyKey key;
+  GridSize grid;
+  uint32_t n_blocks;
+  alignas(16) uint8_t args[resident_args_bytes];
+};
+
+constexpr uint32_t resident_node_words = sizeof(ResidentNode) / 4;
+
+// A step that is to be done. Bytes are multiples of 16, of results 4.
+struct ResidentStep {
+  const ResidentNode* nodes;  // in the device's memory
+  uint32_t n_nodes;
+  uint32_t input_bytes;
+  uint32_t result_bytes;
+  uint32_t reserved;
+};
+
+// Why a kernel left.
+enum class ResidentEnd : uint32_t {
+  kIdle = 1,      // there was no step for long enough
+  kTold = 2,      // the host told it to
+  kNotAll = 3,    // some of its thread blocks did not come onto the device: it did nothing
+};
+
+// Host memory that the device reads and writes. Each word is written by one side alone, and what it announces before it: a
+// reader that has seen the word, and then a fence, sees all of that.
+struct ResidentMailbox {
+  // The host's. step: written before `asked` is, and left alone until `done` says so.
+  alignas(64) ResidentStep step;
+  uint32_t asked;  // the number of the step that is to be done
+  uint32_t leave;  // the life that is to end when no step is asked for
+  // The device's.
+  alignas(64) uint32_t done;  // the number of the last step whose results are there
+  uint32_t nanoseconds;       // that it took
+  uint32_t left;              // the last life that has ended
+  uint32_t end;               // ResidentEnd of it
+};
+
+// What the blocks of a life have in common, in the device's memory; 0 before it begins.
+struct ResidentState {
+  alignas(128) uint32_t arrived;  // at barriers, all blocks together
+  alignas(128) uint32_t here;     // blocks that have come onto the device
+  uint32_t start;                 // 1: all have come; 2: some have not in time
+  // Of the step that block 0 was told of.
+  alignas(128) unsigned long long nodes;  // where they are
+  uint32_t n_nodes;
+  uint32_t leaves;                        // there is no step: all leave
+};
+
+struct ResidentArgs {
+  const float* memory;          // of the program: what its products read lies from here on
+  ResidentState* state;
+  ResidentMailbox* mailbox;     // as the device sees it
+  const uint8_t* input;         // the host's, as the device sees it: multiples of 16 bytes
+  uint8_t* step_input;          // the device's
+  const uint8_t* results;       // the device's
+  uint8_t* host_results;        // the host's, as the device sees them
+  uint32_t life;                // a number of its own
+  uint32_t first;               // the number of the first step that is waited for
+  uint32_t patience;            // that a step is waited for: microseconds
+  uint32_t start_patience;      // that all blocks are waited for: microseconds
+};
+
+}  // namespace m40::cuda
+
+#endif

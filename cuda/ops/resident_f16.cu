@@ -1,0 +1,9 @@
+// Resident kernels of weights of F16.
+#define M40_RESIDENT_INSTANTIATE
+#include "resident_launch.cuh"
+
+namespace m40::cuda {
+
+M40_RESIDENT_FAMILY(FamilyF16)
+
+}  // namespace m40::cuda

@@ -1,0 +1,9 @@
+// Resident kernels of weights of Q4_K and Q6_K.
+#define M40_RESIDENT_INSTANTIATE
+#include "resident_launch.cuh"
+
+namespace m40::cuda {
+
+M40_RESIDENT_FAMILY(FamilyK)
+
+}  // namespace m40::cuda

@@ -1,0 +1,101 @@
+// Decode steps by a kernel that stays on the device (kernels/resident.cuh), as the host sees them: what a step launches is
+// written down once for each shape, a step is asked for by a word in mapped memory, and its results come back there.
+#ifndef M40_RUNTIME_RESIDENT_H
+#define M40_RUNTIME_RESIDENT_H
+
+#include <map>
+#include <string>
+
+#include "../ops/resident.h"
+#include "device_objects.h"
+#include "resident_seat.h"
+#include "step_input.h"
+
+namespace m40::cuda {
+
+// Lists of nodes that a program's memory has room for at a time.
+constexpr uint32_t resident_lists = 4;
+
+// Nodes that a step of so many operations has at most: there is no room for more.
+constexpr uint64_t most_resident_nodes(uint64_t n_ops) { return 2 * n_ops + 16; }
+
+// Whether a device has kernels that stay; why it has not, where it is not nullptr.
+bool device_has_resident(uint32_t device, std::string* why);
+
+// A program's. The functions take the seat's mutex, but for those that say otherwise.
+class ResidentDecoder {
+ public:
+  // Throws Failure where mapped memory or a stream cannot be had.
+  explicit ResidentDecoder(const m40_program& program);
+  ~ResidentDecoder();
+  ResidentDecoder(const ResidentDecoder&) = delete;
+  ResidentDecoder& operator=(const ResidentDecoder&) = delete;
+
+  enum class Begun : uint8_t {
+    kYes,
+    kNotNow,  // the device has other work
+    kNever,   // not a step of this shape: why() says it
+  };
+
+  // Asks for a step, whose input lies in the program's own host memory. Bytes of the input, and of the results. None may be
+  // under way. May have to write down the step's launches, to put them into the device's memory, and to launch the kernel.
+  Begun begin(const StepShape& shape, uint64_t input_bytes, uint64_t result_bytes);
+
+  enum class State : uint8_t {
+    kRuns,
+    kDone,
+    kDisplaced,  // it will not be done: the kernel had to leave before it saw the step, and others use the device
+    kRefused,    // it will not be done: not all of the kernel's thread blocks came onto the device. So it is from now on
+  };
+
+  // Of the step that was asked for last. Throws Failure where the device was lost.
+  State state();
+
+  // Milliseconds that the step took which is done, by the device.
+  float milliseconds() const;
+
+  // Why steps of some shape are never done so; empty where all are.
+  const std::string& why() const { return why_; }
+
+  // Has the kernel leave, if it is there, and waits until it is gone. With the mutex held.
+  void leave();
+
+ private:
+  struct Entry {
+    bool known = false;
+    bool usable = false;
+    ResidentKernel kernel = {};
+    std::vector<ResidentNode> nodes;
+    uint32_t most_blocks = 0;  // of a node
+    uint32_t place = resident_lists;  // of the list in the device's memory; resident_lists: it is not there
+    uint64_t last_use = 0;
+  };
+
+  Entry& entry_of(const StepShape& shape);
+  void write_down(const StepShape& shape, Entry& entry);
+  void place_list(Entry& entry);
+  ResidentNode* list_at(uint32_t place) const;
+  void launch();
+  bool has_left();
+
+  const m40_program& program_;
+  ResidentSeat& seat_;
+  HostMemory mailbox_memory_;
+  ResidentMailbox* mailbox_;
+  cudaStream_t stream_ = nullptr;
+  std::map<StepShape, Entry> entries_;
+  Entry* placed_[resident_lists] = {};
+  uint64_t n_uses_ = 0;
+  std::string why_;
+  ResidentKernel kernel_ = {};  // the one that is there
+  uint32_t most_blocks_ = 0;
+  uint32_t life_ = 0;           // the number of its life
+  bool alive_ = false;          // it was launched, and has not been seen to leave
+  bool refused_ = false;
+  uint32_t asked_ = 0;          // the number of the last step
+  uint32_t n_looks_ = 0;
+};
+
+}  // namespace m40::cuda
+
+#endif

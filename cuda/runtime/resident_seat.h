@@ -1,0 +1,67 @@
+// Who of a process may keep a kernel on a device that stays there: one at a time, and nobody while launches have work to do.
+//
+// Such a kernel takes all of a device's registers: what others launch meanwhile waits until it leaves. So whoever is about
+// to use the device in another way has it leave first, and none comes while other work is under way: then decoding is
+// launched as well, and the two share the device.
+#ifndef M40_RUNTIME_RESIDENT_SEAT_H
+#define M40_RUNTIME_RESIDENT_SEAT_H
+
+#include <stdint.h>
+
+#include <atomic>
+#include <mutex>
+
+namespace m40::cuda {
+
+class ResidentDecoder;
+
+class ResidentSeat {
+ public:
+  // A device's; lives as long as the process.
+  static ResidentSeat& of(uint32_t device);
+
+  // Whoever sits there leaves: returns when it is gone. Throws Failure where the device is lost.
+  void clear();
+  // The same, and nobody comes until end_work().
+  void begin_work();
+  void end_work();
+
+  std::mutex& mutex() { return mutex_; }
+  // With the mutex held: whoever else sits there leaves. False while there is other work.
+  bool sit(ResidentDecoder* decoder);
+  // Never to be called by it again.
+  void forget(ResidentDecoder* decoder);
+
+ private:
+  void clear_locked(ResidentDecoder* but);
+
+  std::mutex mutex_;
+  std::atomic<ResidentDecoder*> sits_{nullptr};
+  uint32_t n_works_ = 0;
+};
+
+// Work of launches that is under way on a device, from begin() to end() or its own end.
+class LaunchedWork {
+ public:
+  LaunchedWork() = default;
+  ~LaunchedWork() { end(); }
+  LaunchedWork(const LaunchedWork&) = delete;
+  LaunchedWork& operator=(const LaunchedWork&) = delete;
+
+  void begin(ResidentSeat& seat) {
+    if (seat_ != nullptr) return;
+    seat.begin_work();
+    seat_ = &seat;
+  }
+  void end() {
+    if (seat_ != nullptr) seat_->end_work();
+    seat_ = nullptr;
+  }
+
+ private:
+  ResidentSeat* seat_ = nullptr;
+};
+
+}  // namespace m40::cuda
+
+#endif

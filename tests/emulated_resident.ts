@@ -1,0 +1,244 @@
+import { assert, assertEquals, assertMatch, assertRejects, assertThrows } from "@std/assert";
+import type { StepSequence } from "../engine/device/step_block.ts";
+import { Engine, type Executor } from "../engine/mod.ts";
+import { M40Error } from "../engine/errors.ts";
+import { bitsOf, Random, TestDevice, tokenBuffer } from "./device_harness.ts";
+import { withEnvironment } from "./emulated_environment.ts";
+import { GOLDEN, until } from "./engine_fixture.ts";
+import { GOLDEN_BLOCKS, matrixOf } from "./golden_blocks.ts";
+
+// The kernel that stays on the device. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their
+// thread blocks come late, and hangs.
+
+/** Kernels that stay on the device now, and grids launched so far. */
+function counts(): { resident: number; launches: number } {
+  const library = Deno.dlopen(Deno.env.get("M40_KERNELS")!, {
+    m40_emulation_resident_kernels: { parameters: [], result: "u64" },
+    m40_emulation_launches: { parameters: [], result: "u64" },
+  });
+  const resident = Number(library.symbols.m40_emulation_resident_kernels());
+  const launches = Number(library.symbols.m40_emulation_launches());
+  library.close();
+  return { resident, launches };
+}
+
+const gone = () => until("the kernel has left", () => counts().resident === 0);
+
+function load(executor: Executor, parallel = 1): Promise<Engine> {
+  return Engine.load(GOLDEN, { device: "emulated", parallel, executor });
+}
+
+async function answer(engine: Engine, seed: number, maxTokens: number): Promise<string> {
+  const sampling = { seed, temperature: 0.8 };
+  let text = "";
+  for await (
+    const chunk of engine.generate({ prompt: [1, 2, 3 + seed], maxTokens, sampling, stop: [] })
+  ) text += chunk.text;
+  return text;
+}
+
+/** What one sequence gets by graphs. */
+async function expected(seeds: readonly number[], maxTokens: number): Promise<string[]> {
+  const engine = await load("graphs");
+  const texts = [];
+  for (const seed of seeds) texts.push(await answer(engine, seed, maxTokens));
+  await engine.close();
+  return texts;
+}
+
+/** A program that doubles what it is given, a row a sequence. */
+function doubling(device: TestDevice) {
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 0, output: 1, columns: 1 }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+  });
+  return async (rows: number, n: number) => {
+    program.writeBuffer(0, Float32Array.from({ length: rows }, (_, i) => i + n));
+    await program.step(decoding(rows));
+    const doubled = Array.from({ length: rows }, (_, i) => 2 * (i + n));
+    assertEquals(Array.from(program.readBuffer(1, new Float32Array(rows))), doubled);
+  };
+}
+
+function decoding(rows: number): StepSequence[] {
+  const one = { tokens: [0], position: 0, pages: [], decode: true, outputs: [] };
+  return Array.from({ length: rows }, () => one);
+}
+
+Deno.test("tokens decoded by the kernel that stays need no launches of their own, and are those of graphs", async () => {
+  const tokens = 60;
+  const [wanted] = await expected([1], tokens);
+  const engine = await load("resident");
+  await answer(engine, 1, 2);
+  const before = counts().launches;
+  assertEquals(await answer(engine, 1, tokens), wanted);
+  // The prompt is launched, and the kernel itself where it had left; a token by launches takes ten.
+  const launched = counts().launches - before;
+  assert(launched < 2 * tokens, `${launched} launches`);
+  assertEquals(await engine.cards[0].executors(), ["resident"]);
+  await engine.close();
+  assertEquals(counts().resident, 0, "it has left when the engine is closed");
+});
+
+Deno.test("a kernel without a step to do leaves, and the next step has it come back", async () => {
+  const engine = await load("resident");
+  const wanted = await expected([1, 2], 10);
+  for (const [i, seed] of [1, 2].entries()) {
+    assertEquals(await answer(engine, seed, 10), wanted[i]);
+    await gone();
+  }
+  await engine.close();
+});
+
+Deno.test("sequences that come and go between the steps of a kernel that stays get what each gets alone", async () => {
+  const seeds = Array.from({ length: 12 }, (_, i) => i);
+  const wanted = await expected(seeds, 20);
+  const engine = await load("resident", 8);
+  // One, two, four and eight rows, with lengths of their own: other kernels, and lists of other shapes.
+  const got = await Promise.all(seeds.map((seed) => answer(engine, seed, 6 + seed)));
+  for (const [i, text] of got.entries()) {
+    assert(wanted[i].startsWith(text), `${seeds[i]}: got ${text}, wanted ${wanted[i]}`);
+  }
+  await engine.close();
+});
+
+Deno.test("products of each family of types have the launches' bits, of any number of rows, with columns that are split, two types together", async () => {
+  const columns = 1024, rows = [288, 160];
+  const results = new Map<string, Uint32Array[]>();
+  for (const executor of ["graphs", "resident"] as const) {
+    const device = new TestDevice({ executor });
+    const random = new Random(7);
+    const weight = (name: string, n: number) => {
+      const blocks = GOLDEN_BLOCKS.find(({ type }) => type === name)!;
+      return device.blocks(blocks.id, matrixOf(blocks, n, columns, random).bytes, n, columns);
+    };
+    for (const [first, second] of [["Q4_K", "Q6_K"], ["Q8_0", "Q8_0"], ["F16", "F16"]]) {
+      const program = device.program({
+        ops: [{
+          kind: "matmul",
+          input: 0,
+          output: 1,
+          n_weights: 2,
+          weight: [weight(first, rows[0]), weight(second, rows[1])],
+          output_column: [0, rows[0]],
+          rows,
+          columns,
+        }],
+        buffers: [tokenBuffer(columns), tokenBuffer(rows[0] + rows[1])],
+      });
+      for (const n of [1, 2, 3, 8]) {
+        program.writeBuffer(0, new Random(n).floats(n * columns));
+        await program.step(decoding(n));
+        const bits = bitsOf(program.readBuffer(1, new Float32Array(n * (rows[0] + rows[1]))));
+        const key = `${first} and ${second}, ${n} rows`;
+        results.set(key, [...results.get(key) ?? [], bits]);
+      }
+      assertEquals((await program.executors(8))[7], executor, first);
+    }
+    device.close();
+  }
+  for (const [key, [graphs, resident]] of results) assertEquals(resident, graphs, key);
+});
+
+Deno.test("what else wants the device has the kernel leave first, and finds all of the steps before it done", async () => {
+  const device = new TestDevice({ executor: "resident" });
+  const other = new TestDevice({ executor: "resident" });
+  const launched = new TestDevice({ executor: "launches" });
+  const [one, two, three] = [doubling(device), doubling(other), doubling(launched)];
+  for (let n = 0; n < 5; n++) {
+    await one(1, n);
+    await two(2, n);
+    await three(1, n);
+    await Promise.all([one(3, n), two(1, n), three(2, n)]);
+  }
+  for (const each of [device, other, launched]) each.close();
+  assertEquals(counts().resident, 0);
+});
+
+Deno.test("a step that wants more than the kernel has is run by graphs, and the executors say so", async () => {
+  const device = new TestDevice({ executor: "resident" });
+  const program = device.program({
+    ops: [{
+      kind: "copy",
+      input: 0,
+      input_column: 0,
+      input_stride: 1,
+      output: 1,
+      output_column: 0,
+      output_stride: 1,
+      n_groups: 1,
+      columns: 1,
+    }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+  });
+  assertEquals(await program.executors(1), ["resident"]);
+  program.writeBuffer(0, Float32Array.of(5));
+  await program.step(decoding(1));
+  assertEquals(Array.from(program.readBuffer(1, new Float32Array(1))), [5]);
+  assertEquals(await program.executors(2), ["graphs", "resident"]);
+  device.close();
+});
+
+Deno.test("steps are run by the kernel that stays where launches and graphs were measured to be slower", async () => {
+  const engine = await load("auto");
+  const slow = { M40_EMULATION_GRAPH_US: "20000", M40_EMULATION_LAUNCH_US: "2000" };
+  await withEnvironment(slow, async () => void await answer(engine, 1, 40));
+  assertEquals(await engine.cards[0].executors(), ["resident"]);
+  await engine.close();
+});
+
+Deno.test("thread blocks that find no room: the step is run by graphs, the kernel is not tried again, and nothing waits for ever", async () => {
+  const [wanted] = await expected([1], 10);
+  const engine = await load("resident");
+  await withEnvironment({ M40_EMULATION_BLOCKS_LATE: "1" }, async () => {
+    assertEquals(await answer(engine, 1, 10), wanted);
+  });
+  assertEquals(counts().resident, 0);
+  assertEquals(await engine.cards[0].executors(), ["graphs"]);
+  assertEquals(await answer(engine, 1, 10), wanted);
+  await engine.close();
+});
+
+Deno.test("where a display hangs on the device, kernels do not stay: asked for, that is an error, else others are measured", async () => {
+  await withEnvironment({ M40_EMULATION_WATCHDOG: "1" }, async () => {
+    const error = assertThrows(() => new TestDevice({ executor: "resident" }), M40Error);
+    assertEquals(error.code, "unsupported");
+    assertMatch(error.message, /^a resident kernel was asked for: a display hangs on the device/);
+    const engine = await load("auto");
+    await answer(engine, 1, 20);
+    const [executor] = await engine.cards[0].executors();
+    assert(executor === "graphs" || executor === "launches", executor);
+    await engine.close();
+  });
+});
+
+// The last: a device that hangs, or is lost, is so until the process ends.
+Deno.test("a kernel that does not answer: the device is given up, with the reason", async () => {
+  const engine = await load("resident");
+  await answer(engine, 1, 5);
+  await gone();
+  await withEnvironment({ M40_EMULATION_HANG_IN: "resident_kernel" }, async () => {
+    const error = await assertRejects(() => answer(engine, 1, 5), M40Error);
+    assertEquals(error.code, "device");
+    assertMatch(error.message, /^a step: the device hangs: it has not finished in 60 s/);
+  });
+  await engine.close();
+});
+
+Deno.test("steps of the kernel are not runs; where it does none the device says why, and they are runs", async () => {
+  const steps = await Engine.load(GOLDEN, { device: "emulated", executor: "resident" });
+  await answer(steps, 1, 12);
+  assertEquals(steps.status().runs, 0);
+  assertEquals(await steps.cards[0].noResident(), "");
+  await steps.close();
+
+  const runs = await Engine.load(GOLDEN, {
+    device: "emulated",
+    executor: "resident",
+    kvType: "f32",
+  });
+  await answer(runs, 1, 12);
+  assert(runs.status().runs > 0);
+  assertMatch(await runs.cards[0].noResident(), /\w/);
+  await runs.close();
+});
