@@ -173,7 +173,9 @@ async function planFor(
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
-    const lanes = hasLanes(kind, parallel, prefillShare);
+    // An emulated GPU says that it is a CPU, but has what a GPU has.
+    const place = cards[0].library.backend === "cpu" ? "cpu" : "gpu";
+    const lanes = hasLanes(place, parallel, prefillShare);
     const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }
