@@ -212,19 +212,6 @@ Deno.test("where a display hangs on the device, kernels do not stay: asked for, 
   });
 });
 
-// The last: a device that hangs, or is lost, is so until the process ends.
-Deno.test("a kernel that does not answer: the device is given up, with the reason", async () => {
-  const engine = await load("resident");
-  await answer(engine, 1, 5);
-  await gone();
-  await withEnvironment({ M40_EMULATION_HANG_IN: "resident_kernel" }, async () => {
-    const error = await assertRejects(() => answer(engine, 1, 5), M40Error);
-    assertEquals(error.code, "device");
-    assertMatch(error.message, /^a step: the device hangs: it has not finished in 60 s/);
-  });
-  await engine.close();
-});
-
 Deno.test("steps of the kernel are not runs; where it does none the device says why, and they are runs", async () => {
   const steps = await Engine.load(GOLDEN, { device: "emulated", executor: "resident" });
   await answer(steps, 1, 12);
@@ -241,4 +228,17 @@ Deno.test("steps of the kernel are not runs; where it does none the device says 
   assert(runs.status().runs > 0);
   assertMatch(await runs.cards[0].noResident(), /\w/);
   await runs.close();
+});
+
+// The last: a device that hangs, or is lost, is so until the process ends.
+Deno.test("a kernel that does not answer: the device is given up, with the reason", async () => {
+  const engine = await load("resident");
+  await answer(engine, 1, 5);
+  await gone();
+  await withEnvironment({ M40_EMULATION_HANG_IN: "resident_kernel" }, async () => {
+    const error = await assertRejects(() => answer(engine, 1, 5), M40Error);
+    assertEquals(error.code, "device");
+    assertMatch(error.message, /^a step: the device hangs: it has not finished in 60 s/);
+  });
+  await engine.close();
 });
