@@ -10,7 +10,7 @@ import {
   type EngineStatus,
   type GenerateRequest,
 } from "../engine/mod.ts";
-import { BACKEND } from "./device_harness.ts";
+import { BACKEND, EXECUTOR } from "./device_harness.ts";
 
 /** Numbers that are the same in every run (Numerical Recipes' LCG). */
 export function generator(seed: number): (below: number) => number {
@@ -55,7 +55,10 @@ export async function withModel<T>(
   work: (engine: Engine) => Promise<T>,
 ): Promise<T> {
   const path = new URL(`data/golden/${golden}.gguf`, import.meta.url).pathname;
-  const engine = await Engine.load(path, { device: BACKEND, threads: 1, ...options });
+  const engine = await Engine.load(path, {
+    ...{ device: BACKEND, executor: EXECUTOR, threads: 1 },
+    ...options,
+  });
   try {
     return await work(engine);
   } finally {

@@ -18,8 +18,8 @@ import { completed, type GivenOperation } from "./operations.ts";
 /** The library that these tests are run on. */
 export const BACKEND = (Deno.env.get("M40_TEST_BACKEND") ?? "cpu") as Backend;
 
-/** What steps are run by in all contexts of these tests, where M40_TEST_EXECUTOR says it ("launches", "graphs"). */
-const EXECUTOR = Deno.env.get("M40_TEST_EXECUTOR") as Executor | undefined;
+/** What steps are run by in all contexts and engines of these tests, where M40_TEST_EXECUTOR says it ("launches", "graphs"). */
+export const EXECUTOR = Deno.env.get("M40_TEST_EXECUTOR") as Executor | undefined;
 if (EXECUTOR) {
   const { createContext } = KernelLibrary.prototype;
   KernelLibrary.prototype.createContext = function (options = {}) {

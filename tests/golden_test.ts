@@ -1,6 +1,6 @@
 import { assertEquals, assertLess } from "@std/assert";
 import { Engine } from "../engine/mod.ts";
-import { BACKEND } from "./device_harness.ts";
+import { BACKEND, EXECUTOR } from "./device_harness.ts";
 
 // Models of random weights, and what another implementation computes for them in float64.
 
@@ -34,7 +34,10 @@ for (const [i, name] of NAMES.entries()) {
         await Deno.readTextFile(new URL(`${name}.json`, folder)),
       );
       const path = new URL(`${name}.gguf`, folder).pathname;
-      const engine = await Engine.load(path, { device: BACKEND, kvType, logitsOutputs: 7 });
+      const engine = await Engine.load(path, {
+        ...{ device: BACKEND, executor: EXECUTOR },
+        ...{ kvType, logitsOutputs: 7 },
+      });
       try {
         assertLess(await logitsError(engine, golden), tolerance);
         assertEquals(await greedy(engine, golden), golden.greedy);
