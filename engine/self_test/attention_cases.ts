@@ -27,6 +27,8 @@ const SHAPES: readonly Heads[] = [
   { name: "latent heads of 576", heads: 4, kvHeads: 1, headDim: 576, valueDim: 512 },
 ];
 
+/** The share of a device with which a prompt has one thread block at a time. */
+const LEAST_SHARE = 0.001;
 /** Decoded tokens behind the prompt. */
 const DECODED = 3;
 
@@ -102,12 +104,13 @@ function attention(cache: typeof CACHES[number], shape: Heads, tokens: number): 
       const program = runner.program(run);
       const pages = [Uint32Array.from({ length: 16 }, (_, i) => (i * 5 + 3) % 16)];
       const results: Float32Array[] = [];
-      const step = async (position: number, count: number, decode: boolean) => {
+      const step = async (position: number, count: number, decode: boolean, share?: number) => {
         program.writeBuffer(0, runner.random.floats(count * columns));
-        await program.step(prompt(count, { position, pages, decode }));
+        await program.step(prompt(count, { position, pages, decode }), share);
         results.push(program.readBuffer(1, new Float32Array(count * values)));
       };
       await step(0, tokens, false);
+      await step(0, tokens, false, LEAST_SHARE);
       for (let i = 0; i < DECODED; i++) await step(tokens + i, 1, true);
       return joined(results);
     },
