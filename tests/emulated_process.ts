@@ -22,7 +22,8 @@ const FAILURES: [title: string, environment: Record<string, string>, reason: Reg
 ];
 for (const [title, environment, reason] of FAILURES) {
   Deno.test(`a device that ${title} fails its requests, its process can be closed, and the next can use it`, async () => {
-    const options = { device: "cuda", deviceProcess: true };
+    // Launches are counted, and a run has a kernel of its own: a resident kernel has neither.
+    const options = { device: "cuda", deviceProcess: true, executor: "launches" } as const;
     await withEnvironment(environment, async () => {
       const engine = await Engine.load(GOLDEN, options);
       const process = cardOf(engine).kernels.processId!;
