@@ -110,7 +110,7 @@ Deno.test("a text that the model cannot compute fails alone, with not_finite", a
       assertEquals(await codeOf(engine.score(tokens, { topLogprobs: 0 }).result), "not_finite");
       assertEquals((await other).tokens.length, 20);
       // Pages of a step under way are given back when it is over.
-      await until(() => engine.status().usedPages === 0);
+      await until("pages are given back", () => engine.status().usedPages === 0);
       const whole = await engine.score(promptOf(10), { topLogprobs: 0 }).result;
       assertEquals(whole.length, 9);
     });
