@@ -1,6 +1,7 @@
 import type { Cache } from "./device/context.ts";
 import type { DeviceProgram } from "./device/device_program.ts";
 import type { StepSequence } from "./device/step_block.ts";
+import type { Lane } from "./scheduler/lane.ts";
 import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
 import type { StepRows } from "./step_rows.ts";
 
@@ -11,7 +12,8 @@ export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
  * pages only count tokens and name their beginnings: on the device there are none.
  *
- * @param decodeProgram What steps of the lane "decode" are computed by, where there are two; all others by `program`.
+ * @param decodeProgram Where there are two lanes, what steps of the lane "decode" are computed by, and those of decode rows
+ * that name none (of a benchmark, say) and fit it; all others by `program`.
  * @param stepRows Where decode steps may be run by what has no runs.
  */
 export function scheduledDevice(
@@ -20,10 +22,13 @@ export function scheduledDevice(
   decodeProgram?: DeviceProgram,
   stepRows?: StepRows,
 ): ProfiledDevice {
+  const programOf = (sequences: readonly StepSequence[], lane?: Lane): DeviceProgram => {
+    if (decodeProgram === undefined || lane === "prompts") return program;
+    return lane === "decode" || fitsDecoding(sequences, decodeProgram) ? decodeProgram : program;
+  };
   const step: SchedulerDevice["step"] = (sequences, place) =>
-    decodeProgram && place?.lane === "decode"
-      ? decodeProgram.step(sequences)
-      : program.step(sequences, place?.share);
+    programOf(sequences, place?.lane).step(sequences, place?.share);
+  const profile = (sequences: readonly StepSequence[]) => programOf(sequences).profile(sequences);
   const decoding = decodeProgram ?? program;
   const slots: Pick<SchedulerDevice, "saveSlots" | "restoreSlots"> = {
     saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
@@ -35,7 +40,7 @@ export function scheduledDevice(
       sequences.map((one) => ({ ...one, pages: [] }));
     return {
       step: (sequences, place) => step(withoutPages(sequences), place),
-      profile: (sequences) => program.profile(withoutPages(sequences)),
+      profile: (sequences) => profile(withoutPages(sequences)),
       copyPages: nothing,
       savePages: nothing,
       restorePages: nothing,
@@ -44,7 +49,7 @@ export function scheduledDevice(
   }
   return {
     step,
-    profile: (sequences) => program.profile(sequences),
+    profile,
     copyPages: (from, to) => cache.copyPages(from, to),
     savePages: (pages, memory) => cache.savePages(pages, memory),
     restorePages: (pages, memory) => cache.restorePages(pages, memory),
@@ -61,4 +66,14 @@ export function scheduledDevice(
       wantsSteps: (rows) => stepRows?.has(rows) ?? false,
     } satisfies Partial<SchedulerDevice>,
   };
+}
+
+/** Whether a step is of decode rows alone, no more than a program takes. */
+function fitsDecoding(sequences: readonly StepSequence[], program: DeviceProgram): boolean {
+  const { n_tokens, n_sequences, n_outputs } = program.records.limits;
+  const sum = (count: (one: StepSequence) => number) =>
+    sequences.reduce((all, one) => all + count(one), 0);
+  return sequences.every(({ decode }) => decode) && sequences.length <= n_sequences &&
+    sum(({ tokens }) => tokens.length) <= n_tokens &&
+    sum(({ outputs }) => outputs.length) <= n_outputs;
 }

@@ -1,9 +1,10 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import { Lanes } from "../engine/device/structs.ts";
-import type { EngineOptions } from "../engine/mod.ts";
+import { benchmark, type EngineOptions } from "../engine/mod.ts";
 import { answersAlone, request, tokensOf, withModel } from "./batching.ts";
 import { BACKEND, TestDevice } from "./device_harness.ts";
+import { cardOf } from "./engine_fixture.ts";
 import { smallModel, smallModelProgram, VOCAB } from "./small_model.ts";
 
 // Prompts beside decoding: the bits are those of one after the other. Of the CPU, that it has no such thing.
@@ -66,6 +67,24 @@ if (BACKEND === "cpu") {
       });
     });
   }
+
+  Deno.test("m40 bench times decode rows by the program that decodes, and prompts by that of prompts", async () => {
+    await withModel("llama", { parallel: 2 }, async (engine) => {
+      const { program, decodeProgram } = cardOf(engine);
+      const rows: Record<string, number[]> = { prompts: [], decode: [] };
+      for (const [name, one] of [["prompts", program], ["decode", decodeProgram!]] as const) {
+        const step = one.step.bind(one);
+        one.step = (sequences, share) => {
+          rows[name].push(...sequences.map(({ tokens }) => tokens.length));
+          return step(sequences, share);
+        };
+      }
+      const plan = { prompts: [8], batches: [2], depths: [0], steps: 2, repetitions: 1 };
+      for await (const _ of benchmark(engine, plan));
+      assertEquals(new Set(rows.prompts), new Set([8]));
+      assertEquals(new Set(rows.decode), new Set([1]));
+    });
+  });
 
   Deno.test("pages that give way while prompts are computed beside decoding come back, and change nobody's tokens", async () => {
     const alone = await answersAlone("llama", 12, 50);

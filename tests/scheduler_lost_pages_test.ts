@@ -4,7 +4,7 @@ import { SAMPLING_DEFAULTS } from "../engine/sampling/parameters.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
 import { HostPages } from "../engine/scheduler/host_pages.ts";
 import { PageMoves } from "../engine/scheduler/page_moves.ts";
-import type { SchedulerCounts } from "../engine/scheduler/report.ts";
+import { noCounts } from "../engine/scheduler/report.ts";
 import { Roster } from "../engine/scheduler/roster.ts";
 import { Sequence } from "../engine/scheduler/sequence.ts";
 
@@ -46,20 +46,7 @@ Deno.test("one who shares pages of a leader that did not come back is computed a
   const mover = new Mover();
   const moves = new PageMoves(mover);
   const host = new HostPages(new Uint8Array(PAGES), 1);
-  const counts: SchedulerCounts = {
-    promptTokens: 0,
-    queriedTokens: 0,
-    cachedTokens: 0,
-    generatedTokens: 0,
-    guessedTokens: 0,
-    certainTokens: 0,
-    steps: 0,
-    runs: 0,
-    runSteps: 0,
-    preemptions: 0,
-    recomputations: 0,
-    restedMs: 0,
-  };
+  const counts = noCounts();
   const roster = new Roster(pageManager, moves, 4, PAGES * PAGE_TOKENS, counts, host);
   const [older, leader] = [sequenceOf(4, 100), sequenceOf(6, 0)];
   const follower = sequenceOf(6, 0, leader);

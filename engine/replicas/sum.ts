@@ -1,3 +1,4 @@
+import { noCounts } from "../scheduler/report.ts";
 import type { PageStore, PageStoreStatus } from "../disk_cache/page_store.ts";
 import type { DiskPagesStatus } from "../scheduler/disk_pages.ts";
 import type { ReplicaStatus } from "./replica.ts";
@@ -18,18 +19,7 @@ const PRESENT = {
 /** What one that has done nothing has counted. */
 export const NOTHING: ReplicaStatus = {
   ...PRESENT,
-  promptTokens: 0,
-  queriedTokens: 0,
-  cachedTokens: 0,
-  generatedTokens: 0,
-  guessedTokens: 0,
-  certainTokens: 0,
-  steps: 0,
-  runs: 0,
-  runSteps: 0,
-  preemptions: 0,
-  recomputations: 0,
-  restedMs: 0,
+  ...noCounts(),
 };
 
 /** What stays of a replica that goes. */

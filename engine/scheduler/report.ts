@@ -40,3 +40,21 @@ export interface SchedulerCounts {
   /** Milliseconds in which steps waited so that the device could rest. */
   restedMs: number;
 }
+
+/** What one that has done nothing has counted. */
+export function noCounts(): SchedulerCounts {
+  return {
+    promptTokens: 0,
+    queriedTokens: 0,
+    cachedTokens: 0,
+    generatedTokens: 0,
+    guessedTokens: 0,
+    certainTokens: 0,
+    steps: 0,
+    runs: 0,
+    runSteps: 0,
+    preemptions: 0,
+    recomputations: 0,
+    restedMs: 0,
+  };
+}

@@ -8,7 +8,7 @@ import type { Lane } from "./lane.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import { prepareBeside } from "./prepare_beside.ts";
-import type { SchedulerCounts, SchedulerStatus, StepReport } from "./report.ts";
+import { noCounts, type SchedulerCounts, type SchedulerStatus, type StepReport } from "./report.ts";
 import { Room } from "./room.ts";
 import { Roster } from "./roster.ts";
 import type { RunUnderWay } from "./run_under_way.ts";
@@ -38,20 +38,7 @@ const LONGER_SHARE = 0.25;
  */
 export class Scheduler implements SequenceQueue {
   /** Sums since the start. */
-  readonly counts: SchedulerCounts = {
-    promptTokens: 0,
-    queriedTokens: 0,
-    cachedTokens: 0,
-    generatedTokens: 0,
-    guessedTokens: 0,
-    certainTokens: 0,
-    steps: 0,
-    runs: 0,
-    runSteps: 0,
-    preemptions: 0,
-    recomputations: 0,
-    restedMs: 0,
-  };
+  readonly counts: SchedulerCounts = noCounts();
 
   private readonly roster: Roster;
   private readonly moves: PageMoves;

@@ -2,15 +2,14 @@
 # Tries an archive where neither Deno nor a compiler nor a network is: installs it in fresh roots of Debian and Ubuntu,
 # lets it tell a story, serves a request with and without OpenAI's streams, and removes it again.
 #
-#   sudo sh tools/release/try_in_roots.sh FOLDER [SUITE=MIRROR ...]
+#   sudo sh tools/release/try_in_roots.sh FOLDER [SUITE[=MIRROR] ...]
 #
 # FOLDER has the archive, SHA256SUMS and install.sh (dist/release). The roots are made by debootstrap, once, in
-# ${M40_ROOTS:-/var/tmp/m40-roots}. What cannot be had is said, and left out.
+# ${M40_ROOTS:-/var/tmp/m40-roots}, from its own mirror where none is named. What cannot be had is said, and left out.
 set -eu
 release=$(cd "$1" && pwd)
 shift
-[ "$#" -gt 0 ] || set -- bullseye=http://deb.debian.org/debian trixie=http://deb.debian.org/debian \
-  jammy=http://archive.ubuntu.com/ubuntu
+[ "$#" -gt 0 ] || set -- bullseye trixie jammy
 roots=${M40_ROOTS:-/var/tmp/m40-roots}
 archive=$(cd "$release" && find . -maxdepth 1 -name "m40-*.tar.gz" | sort | head -n 1)
 archive=${archive#./}
@@ -24,10 +23,11 @@ done
 mkdir -p "$roots"
 
 for one; do
-  suite=${one%%=*} root=$roots/${one%%=*}
+  suite=${one%%=*} root=$roots/${one%%=*} mirror=
+  case $one in *=*) mirror=${one#*=} ;; esac
   if [ ! -e "$root.made" ]; then
     rm -rf "$root"
-    if ! debootstrap --variant=minbase --include=curl "$suite" "$root" "${one#*=}" >"$root.log" 2>&1; then
+    if ! debootstrap --variant=minbase --include=curl "$suite" "$root" ${mirror:+"$mirror"} >"$root.log" 2>&1; then
       echo "skipped: $suite: $(tail -n 1 "$root.log")"
       skipped=$((skipped + 1))
       continue
