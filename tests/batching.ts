@@ -117,6 +117,7 @@ export async function stress(
       }
     };
     await Promise.all(Array.from({ length: 30 }, client));
+    await engine.idle();
     const status = engine.status();
     const { usedPages, usedSlots, preemptions, cachedTokens, running, waiting } = status;
     const nothing = { usedPages: 0, usedSlots: 0, running: 0, waiting: 0 };

@@ -9,6 +9,7 @@ Deno.test("64 requests get the tokens that each gets alone, served sixteen at a 
   await withModel(MODEL, { parallel: 16, maxQueue: 64 }, async (engine) => {
     const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 60))));
     assertEquals(among, alone);
+    await engine.idle();
     assertEquals(engine.status().usedPages, 0);
   });
 });
@@ -22,6 +23,7 @@ Deno.test("a KV cache that is far too small changes nobody's tokens, with and wi
       async (engine) => {
         const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 60))));
         assertEquals(among, alone);
+        await engine.idle();
         const { preemptions, recomputations, usedPages } = engine.status();
         assert(preemptions > 0, "nobody gave way");
         assertEquals(recomputations > 0, hostCacheBytes === 0);

@@ -114,6 +114,7 @@ Deno.test("the logits of a long text are those of one step, though windows pass 
     const rows = await evaluated(engine, [...text, ...promptOf(CONTEXT - text.length, 3)]);
     assertEquals(rows.length, CONTEXT);
     kept.forEach((row, i) => assertEquals(rows[i], row, `position ${i}`));
+    await engine.idle();
     assertEquals(engine.status().usedPages, 0);
     // Scored, in decode rows and several at once, they are the same but for rounding.
     const scored = await engine.score(text, { topLogprobs: 0 }).result;
@@ -130,6 +131,7 @@ Deno.test("requests of all lengths get the tokens that each gets alone, whoever 
   await withEngine({ parallel: 8, maxQueue: 64, contextTokens: CONTEXT }, async (engine) => {
     const among = await Promise.all(alone.map((_, i) => answerOf(engine, request(i))));
     assertEquals(among, alone);
+    await engine.idle();
     assertEquals(engine.status().usedPages, 0);
   });
 });
@@ -148,6 +150,7 @@ Deno.test("a KV cache that is too small changes nobody's tokens, with and withou
     await withEngine({ ...options, hostCacheBytes }, async (engine) => {
       const among = await Promise.all(alone.map((_, i) => answerOf(engine, growing(i))));
       assertEquals(among, alone);
+      await engine.idle();
       const { preemptions, recomputations, usedPages, running } = engine.status();
       assert(preemptions > 0, "nobody gave way");
       assertEquals(recomputations > 0, hostCacheBytes === 0);
@@ -244,6 +247,7 @@ for (const [name, groups] of Object.entries(MODELS)) {
         assertEquals(engine.plan.groups.length, groups);
         const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
         assertEquals(got, kept);
+        await engine.idle();
         assertEquals(engine.status().usedPages, 0);
       }, model);
     }
@@ -268,6 +272,7 @@ Deno.test("a latent cache: its pages are shared, saved, restored and computed ag
     await withEngine({ parallel: 4, hostCacheBytes, kvPages: 1 }, async (engine) => {
       const got = await Promise.all(requests.map((request) => answerOf(engine, request)));
       assertEquals(got, alone);
+      await engine.idle();
       const { preemptions, recomputations, cachedTokens, usedPages } = engine.status();
       assert(preemptions > 0 && cachedTokens > 0);
       assertEquals([recomputations > 0, usedPages], [hostCacheBytes === 0, 0]);

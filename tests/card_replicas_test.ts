@@ -59,6 +59,7 @@ for (const name of ["llama", "granitehybrid-moe"]) {
     await withReplicas(name, 3, few, async (engine) => {
       assertEquals(await answersTo(engine, asked), one);
       assert(stepsOf(engine).every((steps) => steps > 0), `${stepsOf(engine)}`);
+      await engine.idle();
       const { usedPages, usedSlots, running, waiting, failed } = engine.status();
       assertEquals([usedPages, usedSlots, running, waiting, failed], [0, 0, 0, 0, undefined]);
     });

@@ -120,6 +120,7 @@ for (const [title, variables, reason] of FAULTS) {
         assertMatch(error.message, reason);
       }
       assertMatch(engine.status().failed!, reason);
+      await engine.idle();
       assertEquals(engine.status().usedPages, 0);
       await engine.close();
     });

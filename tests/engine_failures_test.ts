@@ -47,6 +47,7 @@ Deno.test("logits that are not finite end their own request, and change nobody's
       assertMatch(String(bad.error), /token 1 of the answer.*--kv-type f32/);
       assertEquals(bad.tokens, []);
       assertEquals(await Promise.all(answers), expected);
+      await engine.idle();
       const { usedPages, running, failed } = engine.status();
       assertEquals({ usedPages, running, failed }, { usedPages: 0, running: 0, failed: undefined });
       assertEquals(await collect(engine.generate(healthy[0])), expected[0]);
@@ -77,6 +78,7 @@ Deno.test("an evaluation of logits that are not finite fails, and gives its page
       }, M40Error);
       assertEquals(error.code, "not_finite");
       assertEquals(positions, [0, 1]);
+      await engine.idle();
       assertEquals(engine.status().usedPages, 0);
     });
   });
@@ -189,6 +191,7 @@ for (const [what, runSteps] of [["step", 1], ["run", 32]] as const) {
         assert(tokens.length >= (what === "run" ? 5 : 1), "what was drawn before was dropped");
       }
       assertEquals(answers[2], expected[2]);
+      await engine.idle();
       assertEquals(engine.status().usedPages, 0);
     });
   });
@@ -225,6 +228,7 @@ for (const operation of ["savePages", "restorePages"] as const) {
       };
       const answers = await Promise.all(CROWD.map((request) => collect(engine.generate(request))));
       assertEquals(answers, expected);
+      await engine.idle();
       const { recomputations, usedPages } = engine.status();
       assert(failures > 0 && recomputations >= failures, `${failures}, ${recomputations}`);
       assertEquals(usedPages, 0);

@@ -66,6 +66,7 @@ Deno.test("one whose text cannot be made ends with an error, and the others lose
     assertEquals(answers[1].tokens, expected[1].tokens.slice(0, 4));
     assert(answers[1].error instanceof M40Error && answers[1].error.code === "internal");
     assertEquals(reports.map(({ outcome }) => outcome).sort(), ["error", "length", "length"]);
+    await engine.idle();
     assertEquals(engine.status().usedPages, 0);
   });
 });
@@ -193,6 +194,7 @@ Deno.test("one call at a time uses the device, and what needs it waits its turn"
     for (const name of ["step", "copyPages", "savePages", "restorePages"]) {
       assert(calls[name] > 0, `no ${name}`);
     }
+    await engine.idle();
     assertEquals(engine.status().usedPages, 0);
   });
 });

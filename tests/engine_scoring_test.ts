@@ -23,6 +23,7 @@ Deno.test("a text's tokens are scored several a step where nobody else needs the
     const scored = await engine.score(tokens, { topLogprobs: 3 }).result;
     assertEquals(scored.map(({ token }) => token), tokens.slice(1));
     assert(scored.every(({ logprob, top }) => logprob! <= 0 && top!.length === 3));
+    await engine.idle();
     const { steps, generatedTokens, usedPages } = engine.status();
     // The first token by itself, and then 24 outputs a step: one for each place, and 16 for guesses.
     assertEquals([steps, generatedTokens, usedPages], [4, 64, 0]);
@@ -43,6 +44,7 @@ Deno.test("scores are bit for bit the same alone, beside others, and after givin
     for (const result of scorings) assertEquals(await result, wanted);
     for (const other of others) assertEquals((await other).tokens.length, 90);
     assert(engine.status().preemptions > 0, "the KV cache was too small for all");
+    await engine.idle();
     assertEquals(engine.status().usedPages, 0);
   });
 });
@@ -109,8 +111,8 @@ Deno.test("a text that the model cannot compute fails alone, with not_finite", a
       const other = collect(engine.generate(asking(promptOf(8), 20)));
       assertEquals(await codeOf(engine.score(tokens, { topLogprobs: 0 }).result), "not_finite");
       assertEquals((await other).tokens.length, 20);
-      // Pages of a step under way are given back when it is over.
-      await until("pages are given back", () => engine.status().usedPages === 0);
+      await engine.idle();
+      assertEquals(engine.status().usedPages, 0);
       const whole = await engine.score(promptOf(10), { topLogprobs: 0 }).result;
       assertEquals(whole.length, 9);
     });

@@ -84,6 +84,7 @@ async function both(
   const status = await withEngine(options, async (engine) => {
     const answers = await answersOf(engine, requests.map((one) => ({ ...one, constraint: TOOL })));
     assertEquals(answers, alone);
+    await engine.idle();
     return engine.status();
   });
   assertEquals([status.usedPages, status.usedSlots], [0, 0]);

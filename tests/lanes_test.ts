@@ -63,6 +63,7 @@ if (BACKEND === "cpu") {
         const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 16))));
         assertEquals(among, alone);
         assert(beside > 3, `${beside} steps were beside others`);
+        await engine.idle();
         assertEquals(engine.status().usedPages, 0);
       });
     });

@@ -21,6 +21,7 @@ Deno.test("two seconds of load: all kinds of clients are served without an error
     const { running, waiting } = server.engine.status();
     return running + waiting === 0;
   });
+  await server.engine.idle();
   const { usedPages, cachedTokens } = server.engine.status();
   assertEquals(usedPages, 0);
   assert(cachedTokens > 0, "no prompt began like another");

@@ -218,6 +218,7 @@ Deno.test("a prompt is scored where the KV cache is full and places are taken: i
   ]);
   for (const answer of [answers[2], answers[3]]) assertEquals(answer.choices, alone.choices);
   assertEquals(answers[0].usage!.completion_tokens, 80);
+  await server.engine.idle();
   const { running, waiting, usedPages } = server.engine.status();
   assertEquals([running, waiting, usedPages], [0, 0, 0]);
 });

@@ -71,7 +71,8 @@ Deno.test("a client that hangs up on several answers before they begin leaves no
   firstController.abort();
   await first;
   assertEquals(await textOf(server.post("/v1/completions", body)), expected);
-  await until("nothing is left", () => server.engine.status().usedPages === 0);
+  await server.engine.idle();
+  assertEquals(server.engine.status().usedPages, 0);
 });
 
 Deno.test("a request that needs pages which somebody else holds waits, and the server answers meanwhile", async () => {

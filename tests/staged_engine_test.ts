@@ -41,6 +41,7 @@ for (const name of MODELS) {
       await withCards(name, count, FEW, async (engine) => {
         assertEquals(engine.cards.length, count);
         assertEquals(await answersTo(engine, REQUESTS), alone, `${count} devices`);
+        await engine.idle();
         const { usedPages, usedSlots, running, failed } = engine.status();
         assertEquals([usedPages, usedSlots, running, failed], [0, 0, 0, undefined]);
       });

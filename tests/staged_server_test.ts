@@ -117,6 +117,7 @@ for (const killed of [0, 1]) {
       await endOf(process);
       const health = await fetch(`${server.url}/health`);
       assertEquals([health.status, (await health.json()).status], [503, "failed"]);
+      await server.engine.idle();
       assertEquals(server.engine.status().usedPages, 0);
     }
     assertGone(processes);

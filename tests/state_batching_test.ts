@@ -49,6 +49,7 @@ for (const model of MODELS) {
         assertEquals(engine.plan.slots, 9);
         const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 40))));
         assertEquals(among, alone);
+        await engine.idle();
         const { preemptions, recomputations, usedPages, usedSlots } = engine.status();
         assertEquals([usedPages, usedSlots], [0, 0]);
         // Without attention, a sequence needs no page but that of its next token.
