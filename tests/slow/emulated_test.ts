@@ -122,6 +122,9 @@ for (const file of REVERSED) {
 const resident = { ...SHORTER, M40_TEST_EXECUTOR: "resident", M40_STRESS_REQUESTS: "60" };
 for (const file of RESIDENT) {
   // With the sanitizers in one order of the threads, without them in the other.
-  files.test("resident kernel, sanitized", file, { ...forward, ...resident });
+  // All models in one of them: bodies are seen by the sanitizers where launches run them, what is around them by the others here.
+  if (file !== "golden_test.ts") {
+    files.test("resident kernel, sanitized", file, { ...forward, ...resident });
+  }
   files.test("resident kernel, threads in reverse", file, { ...reverse, ...resident });
 }
