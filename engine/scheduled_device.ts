@@ -34,26 +34,9 @@ export function scheduledDevice(
     saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
     restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
   };
-  if (cache.desc.n_layers === 0) {
-    const nothing = () => Promise.resolve();
-    const withoutPages = (sequences: readonly StepSequence[]) =>
-      sequences.map((one) => ({ ...one, pages: [] }));
-    return {
-      step: (sequences, place) => step(withoutPages(sequences), place),
-      profile: (sequences) => profile(withoutPages(sequences)),
-      copyPages: nothing,
-      savePages: nothing,
-      restorePages: nothing,
-      ...slots,
-    };
-  }
-  return {
+  const steps: Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile"> = {
     step,
     profile,
-    copyPages: (from, to) => cache.copyPages(from, to),
-    savePages: (pages, memory) => cache.savePages(pages, memory),
-    restorePages: (pages, memory) => cache.restorePages(pages, memory),
-    ...slots,
     ...decoding.hasRuns && {
       step: async (sequences, place) => {
         const result = await step(sequences, place);
@@ -65,6 +48,34 @@ export function scheduledDevice(
       run: (sequences, steps, limits, take) => decoding.run(sequences, steps, limits, take),
       wantsSteps: (rows) => stepRows?.has(rows) ?? false,
     } satisfies Partial<SchedulerDevice>,
+  };
+  if (cache.desc.n_layers === 0) return { ...withoutPages(steps), ...slots };
+  return {
+    ...steps,
+    copyPages: (from, to) => cache.copyPages(from, to),
+    savePages: (pages, memory) => cache.savePages(pages, memory),
+    restorePages: (pages, memory) => cache.restorePages(pages, memory),
+    ...slots,
+  };
+}
+
+/** What computes steps without pages, for a scheduler that counts some. */
+function withoutPages(
+  { step, run, wantsSteps, profile }: Pick<
+    ProfiledDevice,
+    "step" | "run" | "wantsSteps" | "profile"
+  >,
+): ProfiledDevice {
+  const nothing = () => Promise.resolve();
+  const bare = (sequences: readonly StepSequence[]) =>
+    sequences.map((one) => ({ ...one, pages: [] }));
+  return {
+    step: (sequences, place) => step(bare(sequences), place),
+    profile: (sequences) => profile(bare(sequences)),
+    ...run && { run: (sequences, ...rest) => run(bare(sequences), ...rest), wantsSteps },
+    copyPages: nothing,
+    savePages: nothing,
+    restorePages: nothing,
   };
 }
 
