@@ -8,6 +8,9 @@ import type { StepRows } from "./step_rows.ts";
 /** A device that can be asked where a step's time goes, too. */
 export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 
+/** What computes steps. */
+type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
+
 /**
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
  * pages only count tokens and name their beginnings: on the device there are none.
@@ -34,7 +37,7 @@ export function scheduledDevice(
     saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
     restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
   };
-  const steps: Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile"> = {
+  const steps: Steps = {
     step,
     profile,
     ...decoding.hasRuns && {
@@ -61,11 +64,8 @@ export function scheduledDevice(
 
 /** What computes steps without pages, for a scheduler that counts some. */
 function withoutPages(
-  { step, run, wantsSteps, profile }: Pick<
-    ProfiledDevice,
-    "step" | "run" | "wantsSteps" | "profile"
-  >,
-): ProfiledDevice {
+  { step, run, wantsSteps, profile }: Steps,
+): Omit<ProfiledDevice, "saveSlots" | "restoreSlots"> {
   const nothing = () => Promise.resolve();
   const bare = (sequences: readonly StepSequence[]) =>
     sequences.map((one) => ({ ...one, pages: [] }));

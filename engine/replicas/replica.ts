@@ -57,7 +57,7 @@ export class Replica {
       new EngineCard(card, this.lock, plan.limits.n_sequences, {
         name: options.name ?? card.name,
         isOneOfSeveral,
-      })
+      }, serving)
     );
     const { onPace } = serving;
     // Each card is held to the limits.
@@ -103,7 +103,10 @@ export class Replica {
         { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
-      onStep: (report) => observed.step(report),
+      onStep: (report) => {
+        if (report.decodeTokens > 0) { for (const card of this.cards) card.noteDecodeStep(); }
+        observed.step(report);
+      },
       onListenerError: (error) => observed.note(error),
     });
   }
