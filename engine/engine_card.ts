@@ -21,6 +21,8 @@ export class EngineCard {
   readonly layers?: readonly [first: number, last: number];
   private readonly reader: StateReader;
   private readonly known: KnownExecutors;
+  /** Whether a resident kernel may run steps there. */
+  private readonly wantsResident: boolean;
   private readonly askExecutors: () => Promise<DecodeExecutors>;
   private closed = false;
 
@@ -44,12 +46,12 @@ export class EngineCard {
     this.memory = memory;
     this.layers = layers;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
-    const wantsResident = executor === "auto" || executor === "resident";
+    this.wantsResident = executor === "auto" || executor === "resident";
     this.askExecutors = () =>
       lock.share(async () => {
         if (this.closed) throw new M40Error("internal", "the engine is closed");
         const found = await decodeProgram.decodeExecutors(sequences);
-        return wantsResident ? found : { ...found, noResident: "" };
+        return this.wantsResident ? found : { ...found, noResident: "" };
       });
     this.known = new KnownExecutors(this.askExecutors, (why) =>
       onExecutor?.(
@@ -100,9 +102,9 @@ export class EngineCard {
     return (await this.askExecutors()).noResident;
   }
 
-  /** A step was done there in which somebody decoded. */
+  /** A step of sequences that decode was done there, by itself. */
   noteDecodeStep(): void {
-    if (!this.closed && this.device.backend !== "cpu") this.known.noteStep();
+    if (!this.closed && this.device.backend !== "cpu" && this.wantsResident) this.known.noteStep();
   }
 
   /** Nothing is asked of it any more. */

@@ -104,7 +104,11 @@ export class Replica {
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => {
-        if (report.decodeTokens > 0) { for (const card of this.cards) card.noteDecodeStep(); }
+        const { promptTokens, decodeTokens, inRun } = report;
+        // In a run there is no resident kernel to be refused.
+        if (decodeTokens > 0 && promptTokens === 0 && !inRun) {
+          for (const card of this.cards) card.noteDecodeStep();
+        }
         observed.step(report);
       },
       onListenerError: (error) => observed.note(error),
