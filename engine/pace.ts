@@ -36,17 +36,25 @@ const UNIT_POWER = 0.1;
  * from one reading to the next.
  */
 const HELD = 0.2;
-/** A card's heat follows its work by minutes: its rest follows what will be too much at once, and adds it up slowly. */
-const HEAT_AT_ONCE = 0.9;
-const HEAT_PER_SECOND = 0.025;
+/**
+ * A card's heat follows its work by minutes, a chip's within a second: the rest follows what will be too much at once, so
+ * weakly that neither swings, and adds it up slowly.
+ */
+const HEAT_AT_ONCE = 0.7;
+const HEAT_PER_SECOND = 0.04;
 /** Temperatures are means over as many seconds; their difference, so many times, is how far it will rise. */
-const LATELY_SECONDS = 2;
+const LATELY_SECONDS = 0.75;
 const BEFORE_SECONDS = 12;
-const AHEAD = 2;
+const AHEAD = 1;
 /** Its power follows within the driver's own mean of up to a second: what is too much is added up alone. */
 const POWER_PER_SECOND = 0.025;
 /** One reading changes no more than this many units would. */
 const MOST_UNITS = 4;
+/**
+ * A device that computed less than this share of what it may have was not held by its rest: that it is cool then does not
+ * say that it may rest less, and would be too hot as soon as there is work again.
+ */
+const USED = 0.9;
 /** A reading after a long time without any counts as one of this many seconds. */
 const MOST_SECONDS = 2;
 
@@ -55,25 +63,29 @@ const MOST_SECONDS = 2;
  * must be.
  *
  * @param seconds Since the reading before.
+ * @param busy The share of that time in which it computed, 0 to 1.
  */
 export function nextPace(
-  { heat, power, lately, before }: Pace,
+  { rest, heat, power, lately, before }: Pace,
   { temperatureCelsius, powerWatts }: PaceReading,
   { maxTemperatureCelsius, maxPowerWatts }: PaceLimits,
   seconds: number,
+  busy = 1,
 ): Pace {
   const time = Math.min(Math.max(seconds, 0), MOST_SECONDS);
+  const wasHeld = busy >= USED * (1 - rest);
+  const added = (excess: number) => time * (wasHeld ? beyondHeld(excess) : Math.max(excess, 0));
   let atOnce = 0;
   if (maxTemperatureCelsius !== undefined && temperatureCelsius !== undefined) {
     lately = mean(lately, temperatureCelsius, time / LATELY_SECONDS);
     before = mean(before, temperatureCelsius, time / BEFORE_SECONDS);
     const over = (celsius: number) => bounded((celsius - maxTemperatureCelsius) / UNIT_CELSIUS);
-    heat = share(heat + HEAT_PER_SECOND * time * beyondHeld(over(lately)));
+    heat = share(heat + HEAT_PER_SECOND * added(over(lately)));
     atOnce = HEAT_AT_ONCE * over(lately + AHEAD * (lately - before));
   }
   if (maxPowerWatts !== undefined && powerWatts !== undefined) {
     const excess = bounded((powerWatts - maxPowerWatts) / (UNIT_POWER * maxPowerWatts));
-    power = share(power + POWER_PER_SECOND * time * beyondHeld(excess));
+    power = share(power + POWER_PER_SECOND * added(excess));
   }
   return { rest: Math.max(share(heat + atOnce), power), heat, power, lately, before };
 }

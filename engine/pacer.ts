@@ -3,7 +3,7 @@ import type { ServingOptions } from "./engine_options.ts";
 import { FULL_PACE, nextPace, type PaceLimits, restBefore } from "./pace.ts";
 
 /** How often the device is looked at while it computes, in milliseconds. */
-const PERIOD_MS = 500;
+const PERIOD_MS = 250;
 /** One rest takes no longer, so that a step that took seconds does not make a pause of minutes. */
 const MOST_REST_MS = 2000;
 
@@ -16,6 +16,8 @@ export class Pacer {
   /** When the device was looked at last, and whether that is under way. */
   private lookedAt?: number;
   private looking = false;
+  /** What it has computed since. */
+  private busyMs = 0;
 
   /**
    * @param onChange Told when the device begins to rest, and when it no longer does.
@@ -42,6 +44,7 @@ export class Pacer {
    */
   async rest(stepMs: number, idleMs: number): Promise<number> {
     const start = performance.now();
+    this.busyMs += stepMs;
     for (let waited = 0;; waited = performance.now() - start) {
       this.look();
       const wanted = Math.min(MOST_REST_MS, restBefore(this.pace, stepMs, idleMs)) - waited;
@@ -56,18 +59,21 @@ export class Pacer {
     const now = this.now();
     if (this.looking || (this.lookedAt !== undefined && now - this.lookedAt < PERIOD_MS)) return;
     const seconds = this.lookedAt === undefined ? 0 : (now - this.lookedAt) / 1000;
+    // Steps of two lanes are computed at the same time.
+    const busy = seconds === 0 ? 1 : Math.min(1, this.busyMs / 1000 / seconds);
     this.lookedAt = now;
+    this.busyMs = 0;
     this.looking = true;
     this.state()
-      .then((state) => this.take(state, seconds))
+      .then((state) => this.take(state, seconds, busy))
       // A driver that does not answer holds nothing up; the pace stays.
       .catch(() => {})
       .finally(() => this.looking = false);
   }
 
-  private take(state: DeviceState, seconds: number): void {
+  private take(state: DeviceState, seconds: number, busy: number): void {
     const rested = this.pace.rest > 0;
-    this.pace = nextPace(this.pace, state, this.limits, seconds);
+    this.pace = nextPace(this.pace, state, this.limits, seconds, busy);
     const rests = this.pace.rest > 0;
     if (rests !== rested) this.onChange(rests, state);
   }

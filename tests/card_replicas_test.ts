@@ -1,6 +1,6 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
-import { Engine, type GenerateRequest, M40Error } from "../engine/mod.ts";
+import { Engine, type GenerateRequest, M40Error, readGguf } from "../engine/mod.ts";
 import {
   killBusy,
   processesOf,
@@ -209,6 +209,37 @@ Deno.test("a replica's process is killed in the midst of load: nothing is lost o
     assert(stepsOf(engine)[1] > 0, "the one that came back computes");
     assert(engine.status().steps > 0);
   });
+});
+
+Deno.test("a replica whose file was replaced meanwhile is not loaded from the other file, and the others go on", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const path = join(folder, "model.gguf");
+    await Deno.copyFile(MODEL, path);
+    const asked = requests(4);
+    const said: string[] = [];
+    const options = {
+      ...OPTIONS,
+      deviceProcess: true,
+      onReplica: (text: string) => said.push(text),
+    };
+    await withReplicas(path, 2, options, async (engine) => {
+      const before = await answersTo(engine, asked);
+      const bytes = await Deno.readFile(path);
+      const weights = [...(await readGguf(path)).tensors.values()][0];
+      bytes.subarray(weights.offset, weights.offset + weights.bytes).fill(1);
+      await Deno.writeFile(path + ".new", bytes);
+      await Deno.rename(path + ".new", path);
+      Deno.kill(processesOf(engine)[0], "SIGKILL");
+      const isSaid = () => said.some((text) => text.includes("was replaced"));
+      // An idle device's loss is seen by who asks for its state.
+      await until(() => engine.status() && isSaid(), "that is said");
+      assertEquals(engine.replicas!.map(({ state }) => state === "ready"), [false, true]);
+      assertEquals(await answersTo(engine, asked), before);
+    });
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
 });
 
 Deno.test("replicas of one kind have one disk cache: what one wrote, another one finds", async () => {

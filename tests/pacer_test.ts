@@ -7,7 +7,7 @@ import { startServer } from "./server_fixture.ts";
 /** Lets a call of the device's state that was made come back. */
 const settle = () => new Promise((resolve) => setTimeout(resolve));
 
-Deno.test("a pacer looks twice a second, rests when it is too hot, and says when that begins and ends", async () => {
+Deno.test("a pacer looks four times a second, rests when it is too hot, and says when that begins and ends", async () => {
   let now = 0;
   let asked = 0;
   let state: DeviceState = { temperatureCelsius: 90, powerWatts: 200 };
@@ -23,7 +23,7 @@ Deno.test("a pacer looks twice a second, rests when it is too hot, and says when
     await settle();
     now += 100;
   }
-  assertEquals([asked, told], [2, [true]]);
+  assertEquals([asked, told], [4, [true]]);
   assert(pacer.share > 0.5);
   const start = performance.now();
   const waited = await pacer.rest(5, 0);

@@ -27,6 +27,8 @@ export interface GgufTensor {
 export interface GgufFile {
   readonly path: string;
   readonly bytes: number;
+  /** What tells it from another file in its place: by which file, and when written; absent where it was not read from a disk. */
+  readonly stamp?: string;
 }
 
 /** What the header of a GGUF file says, or those of all files of a model that is in several. */

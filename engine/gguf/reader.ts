@@ -52,6 +52,32 @@ export async function readGguf(path: string, options: ReadGgufOptions = {}): Pro
   return joinParts(parts);
 }
 
+/**
+ * Checks that what was read of files still holds: that none was replaced or written to since.
+ *
+ * @throws {M40Error} `invalid_model` where one was; `model_not_found` where one is gone; `io` where that cannot be seen.
+ */
+export async function assertUnchanged({ files }: Gguf): Promise<void> {
+  for (const { path, stamp } of files) {
+    let info: Deno.FileInfo;
+    try {
+      info = await Deno.stat(path);
+    } catch (error) {
+      throw unreadable(path, error);
+    }
+    if (stamp === undefined || stamp === stampOf(info)) continue;
+    throw new M40Error(
+      "invalid_model",
+      `${path} is not the file that the model was loaded from: it was replaced or written to since; ` +
+        "unload the model, and it is loaded anew",
+    );
+  }
+}
+
+function stampOf({ size, mtime, dev, ino }: Deno.FileInfo): string {
+  return `${size} ${mtime?.getTime()} ${dev} ${ino}`;
+}
+
 /** The paths of all parts of a model; fails where some are missing, with which. */
 async function partPaths(folder: string, stem: string, count: number): Promise<string[]> {
   const nameOf = (number: number) => joinFileName(stem, { number, count });
@@ -85,12 +111,17 @@ async function readFile(path: string, options: ReadGgufOptions): Promise<Gguf> {
       throw new M40Error("invalid_model", `${path}: not a file; wanted a GGUF file`);
     }
     using file = await Deno.open(path, { read: true });
-    return parseGguf(fileSource(file, info.size), path, options);
+    const gguf = parseGguf(fileSource(file, info.size), path, options);
+    return { ...gguf, files: gguf.files.map((one) => ({ ...one, stamp: stampOf(info) })) };
   } catch (error) {
-    if (error instanceof M40Error) throw error;
-    if (error instanceof Deno.errors.NotFound) {
-      throw new M40Error("model_not_found", `${path}: there is no such file`);
-    }
-    throw new M40Error("io", `${path}: cannot be read: ${systemReason(error)}`);
+    throw unreadable(path, error);
   }
+}
+
+function unreadable(path: string, error: unknown): M40Error {
+  if (error instanceof M40Error) return error;
+  if (error instanceof Deno.errors.NotFound) {
+    return new M40Error("model_not_found", `${path}: there is no such file`);
+  }
+  return new M40Error("io", `${path}: cannot be read: ${systemReason(error)}`);
 }

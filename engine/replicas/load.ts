@@ -1,5 +1,6 @@
 import type { EngineOptions } from "../engine_options.ts";
 import { asM40Error, M40Error } from "../errors.ts";
+import { assertUnchanged } from "../gguf/reader.ts";
 import type { ModelSource } from "../model_source.ts";
 import type { PageStores } from "../open_disk_cache.ts";
 import { type PlacedModel, planModel, type PlannedModel, type Shared } from "../placed_model.ts";
@@ -67,7 +68,16 @@ export async function planReplicas(
         async again() {
           // What was promised for requests holds.
           const asked = { ...options, contextTokens, onProgress: undefined };
-          return await (await planModel(source, [devices[i]], asked, shared)).place();
+          const planned = await planModel(source, [devices[i]], asked, shared);
+          const placed = await planned.place();
+          try {
+            // After its weights were read, from a file that may have been replaced meanwhile.
+            await assertUnchanged(source.gguf);
+          } catch (error) {
+            await planned.close();
+            throw error;
+          }
+          return placed;
         },
       }));
     },

@@ -9,6 +9,7 @@ import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import { prepareBeside } from "./prepare_beside.ts";
 import { noCounts, type SchedulerCounts, type SchedulerStatus, type StepReport } from "./report.ts";
+import { Rests, type StepTime } from "./rests.ts";
 import { Room } from "./room.ts";
 import { Roster } from "./roster.ts";
 import type { RunUnderWay } from "./run_under_way.ts";
@@ -59,6 +60,7 @@ export class Scheduler implements SequenceQueue {
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
+  private readonly rests?: Rests;
   /** How long a step takes at least, by the last ones, in milliseconds. */
   private expectedMs = Infinity;
   private failure?: M40Error;
@@ -105,6 +107,7 @@ export class Scheduler implements SequenceQueue {
       ? ["decode", "prompts"]
       : new Array(options.concurrentSteps ?? 1).fill(undefined);
     this.loops = this.lanes.map(() => undefined);
+    this.rests = options.rest && new Rests(this.lanes.length, options.rest, this.now);
     this.planner = new StepPlanner(
       this.roster,
       this.chunks,
@@ -175,7 +178,9 @@ export class Scheduler implements SequenceQueue {
 
   /** Tokens of prompts that the next step computes at most. */
   get promptBudget(): number {
-    const { stepTokens } = this.options;
+    const { stepTokens, lanes } = this.options;
+    // Prompts are computed beside those who decode.
+    if (lanes) return stepTokens;
     const delaysOthers = this.roster.running.some((one) => one.drawsNext);
     return delaysOthers ? Math.min(this.chunks.tokens, stepTokens) : stepTokens;
   }
@@ -221,18 +226,21 @@ export class Scheduler implements SequenceQueue {
   private async run(loop: number): Promise<void> {
     // Sequences that arrive together start together.
     await Promise.resolve();
-    const { withDevice = (work) => work(), rest } = this.options;
-    let last = { milliseconds: 0, end: 0 };
+    const { withDevice = (work) => work() } = this.options;
     while (
       this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
     ) {
       const seen = { changes: this.changes };
       try {
-        if (rest) this.counts.restedMs += await rest(last.milliseconds, this.now() - last.end);
+        if (this.rests) {
+          // What has been drawn does not wait for the device's rest.
+          this.deliveries.deliver();
+          this.counts.restedMs += await this.rests.before(loop);
+        }
         // Who asks for the device from now on has it after this step.
         if (this.lanes[loop] !== "prompts") this.runs.relax();
         const step = await withDevice(() => this.step(seen, this.lanes[loop]));
-        last = step.time ?? last;
+        if (step.time) this.rests?.take(loop, step.time);
         if (step.tookPart) continue;
       } catch (error) {
         this.fail(error);
@@ -460,5 +468,5 @@ interface StepBegun {
 /** A step that is over, if anybody took part in it: how long it took, and when it ended. */
 interface StepTaken {
   readonly tookPart: boolean;
-  readonly time?: { readonly milliseconds: number; readonly end: number };
+  readonly time?: StepTime;
 }
