@@ -182,6 +182,7 @@ function describeDevice(device: DeviceObject): string {
     utilisation,
     rest_share,
     executors = [],
+    no_resident,
   } = device;
   const { memory_bytes, memory_used_bytes } = device;
   const limit = power_limit_watts === undefined ? "" : ` of ${power_limit_watts.toFixed(0)}`;
@@ -202,6 +203,9 @@ function describeDevice(device: DeviceObject): string {
   }
   for (const { executor, sequences } of executors) {
     if (executor !== "auto") facts.push(`${executor} for ${ranges(sequences)} at once`);
+  }
+  if (no_resident !== undefined) {
+    facts.push(`not all by a resident kernel: ${printable(no_resident)}`);
   }
   const state = facts.length === 0 ? "" : `: ${facts.join(", ")}`;
   return `${printable(device.name)} (${printable(device.backend)})${state}\n`;

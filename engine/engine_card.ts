@@ -1,6 +1,8 @@
 import type { Executor } from "./device/context.ts";
+import type { DecodeExecutors } from "./device/device_program.ts";
 import type { DeviceState } from "./device/library.ts";
 import type { DeviceLock } from "./device_lock.ts";
+import type { ServingOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
 import { KnownExecutors } from "./known_executors.ts";
 import type { CardMemory, ModelDevice, PlacedCard } from "./placed_model.ts";
@@ -19,19 +21,23 @@ export class EngineCard {
   readonly layers?: readonly [first: number, last: number];
   private readonly reader: StateReader;
   private readonly known: KnownExecutors;
-  private readonly askNoResident: () => Promise<string>;
+  /** Whether a resident kernel may run steps there. */
+  private readonly wantsResident: boolean;
+  private readonly askExecutors: () => Promise<DecodeExecutors>;
   private closed = false;
 
   /**
    * @param lock Of who uses the devices.
    * @param sequences Those that decode in one step at most.
    * @param called What it is called, and whether there are others.
+   * @param wanted What steps that decode were to be run by, and who is told why a resident kernel does not run them all.
    */
   constructor(
     private readonly placed: PlacedCard,
     lock: DeviceLock,
     sequences: number,
     { name, isOneOfSeveral }: Pick<EngineCard, "name" | "isOneOfSeveral">,
+    { executor, onExecutor }: Pick<ServingOptions, "executor" | "onExecutor">,
   ) {
     const { device, memory, layers, kernels, program, decodeProgram = program } = placed;
     this.name = name;
@@ -40,8 +46,18 @@ export class EngineCard {
     this.memory = memory;
     this.layers = layers;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
-    this.known = new KnownExecutors(() => lock.share(() => decodeProgram.executors(sequences)));
-    this.askNoResident = () => lock.share(() => decodeProgram.noResident());
+    this.wantsResident = executor === "auto" || executor === "resident";
+    this.askExecutors = () =>
+      lock.share(async () => {
+        if (this.closed) throw new M40Error("internal", "the engine is closed");
+        const found = await decodeProgram.decodeExecutors(sequences);
+        return this.wantsResident ? found : { ...found, noResident: "" };
+      });
+    this.known = new KnownExecutors(this.askExecutors, (why) =>
+      onExecutor?.(
+        `${isOneOfSeveral ? `${name}: ` : ""}--executor ${executor}: ` +
+          `not all steps that decode are run by a resident kernel: ${why}`,
+      ));
   }
 
   /** How its process ended, where it did without being told to; of several devices with its name. */
@@ -68,14 +84,27 @@ export class EngineCard {
    * yet. Empty on the CPU, which has one way alone.
    */
   async executors(): Promise<readonly Executor[]> {
-    if (this.closed || this.device.backend === "cpu") return [];
+    return (await this.decodeExecutors())?.executors ?? [];
+  }
+
+  /** The same, and why no resident kernel runs them, or not all, where one may; undefined on the CPU. */
+  async decodeExecutors(): Promise<DecodeExecutors | undefined> {
+    if (this.closed || this.device.backend === "cpu") return undefined;
     return await this.known.read();
   }
 
-  /** Why no resident kernel runs decode steps there, or not all of them; empty where nothing stands against it. */
+  /**
+   * Why no resident kernel runs decode steps there, or not all of them; empty where nothing stands against it, or others
+   * were asked for. However long the device takes to answer.
+   */
   async noResident(): Promise<string> {
     if (this.closed) throw new M40Error("internal", "the engine is closed");
-    return await this.askNoResident();
+    return (await this.askExecutors()).noResident;
+  }
+
+  /** A step of sequences that decode was done there, by itself. */
+  noteDecodeStep(): void {
+    if (!this.closed && this.device.backend !== "cpu" && this.wantsResident) this.known.noteStep();
   }
 
   /** Nothing is asked of it any more. */

@@ -93,6 +93,11 @@ export interface EngineOptions {
   maxPowerWatts?: number;
   /** Told, in a sentence, when the device begins to rest for that, and when it no longer does. */
   onPace?: (message: string) => void;
+  /**
+   * Told, in a sentence and once for each reason, why a resident kernel does not run all steps that decode, where
+   * `executor` is "resident", or "auto", which would try it. What the reason is may show with the first of them.
+   */
+  onExecutor?: (message: string) => void;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
   /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */
@@ -134,6 +139,8 @@ export interface ServingOptions {
   readonly logitsOutputs: number;
   readonly paceLimits: PaceLimits;
   readonly onPace?: (message: string) => void;
+  readonly executor: Executor;
+  readonly onExecutor?: (message: string) => void;
   readonly onReplica?: (message: string) => void;
   readonly onObserverError?: (error: unknown) => void;
 }
@@ -153,6 +160,8 @@ export function servingOptions(options: EngineOptions): ServingOptions {
       maxPowerWatts: options.maxPowerWatts,
     },
     onPace: options.onPace,
+    executor: options.executor ?? "auto",
+    onExecutor: options.onExecutor,
     onReplica: options.onReplica,
     onObserverError: options.onObserverError,
   };

@@ -44,6 +44,8 @@ export interface Card {
   readonly bytesPerSecond?: number;
 }
 
+/** What a library for such a device is for. */
+const BACKENDS: Readonly<Record<DeviceKind, string>> = { cpu: "cpu", gpu: "cuda" };
 /** Tokens that come before one whose reading is counted. */
 const USUAL_DEPTH = 1024;
 
@@ -88,6 +90,8 @@ export class FitDevice implements Disposable {
     const info: Omit<Card, "bytesPerSecond"> & { freeBytes: number } = card === undefined
       ? this.info
       : { ...card, freeBytes: card.memoryBytes };
+    // A card that need not be there has a library of its own.
+    const backend = card === undefined ? library.backend : BACKENDS[card.kind];
     const maxRunning = usualParallel(this.context, program, info.kind, info.freeBytes);
     const plan = (contextTokens: number): MemoryPlan | undefined => {
       try {
@@ -98,7 +102,7 @@ export class FitDevice implements Disposable {
           outputs: 1,
           freeBytes: info.freeBytes,
           device: info.kind,
-          lanes: info.kind === "gpu" && hasLanes("cuda", maxRunning, DEFAULT_PREFILL_SHARE),
+          lanes: hasLanes(backend, maxRunning, DEFAULT_PREFILL_SHARE),
           // As few as the context takes.
           pages: 1,
           slots: 1,

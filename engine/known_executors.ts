@@ -1,21 +1,31 @@
-import type { Executor } from "./device/context.ts";
+import type { DecodeExecutors } from "./device/device_program.ts";
 
 /** How long who asks waits for an answer, in milliseconds. */
 const PATIENCE_MS = 100;
+const NOTHING: DecodeExecutors = { executors: [], noResident: "" };
 
 /**
  * What decode steps are run by, as it was known last: the device answers between two steps, and a device that hangs does
  * not answer.
  */
 export class KnownExecutors {
-  private known: readonly Executor[] = [];
+  private known = NOTHING;
   private asked?: Promise<void>;
+  private steps = 0;
+  /** Why no resident kernel runs them, or not all, as somebody was told. */
+  private readonly told = new Set<string>();
 
-  /** @param ask Of 1, 2, ... sequences. */
-  constructor(private readonly ask: () => Promise<readonly Executor[]>) {}
+  /**
+   * @param ask Of 1, 2, ... sequences.
+   * @param onNoResident Told once of each reason why a resident kernel does not run them all.
+   */
+  constructor(
+    private readonly ask: () => Promise<DecodeExecutors>,
+    private readonly onNoResident: (why: string) => void = () => {},
+  ) {}
 
-  /** Of 1, 2, ... sequences; "auto" where it is not decided yet, empty where the device has not answered yet. */
-  async read(): Promise<readonly Executor[]> {
+  /** No executors where the device has not answered yet. */
+  async read(): Promise<DecodeExecutors> {
     this.asked ??= this.refresh();
     let timer: number | undefined;
     const late = new Promise<void>((resolve) => timer = setTimeout(resolve, PATIENCE_MS));
@@ -24,14 +34,24 @@ export class KnownExecutors {
     return this.known;
   }
 
+  /** A decode step is done. What it was refused for shows soon or late: it is asked for after 1, 2, 4, 8 ... of them. */
+  noteStep(): void {
+    const steps = ++this.steps;
+    if (Number.isInteger(Math.log2(steps))) this.asked ??= this.refresh();
+  }
+
   private async refresh(): Promise<void> {
     try {
       this.known = await this.ask();
     } catch {
       // A device that was lost runs nothing any more; who asks is told of that elsewhere.
-      this.known = [];
+      this.known = NOTHING;
     } finally {
       this.asked = undefined;
     }
+    const { noResident } = this.known;
+    if (noResident === "" || this.told.has(noResident)) return;
+    this.told.add(noResident);
+    this.onNoResident(noResident);
   }
 }

@@ -259,7 +259,7 @@ async function assemble(
   const [first] = cards;
   const { kernels: { path: libraryPath }, device } = first;
   const { runSteps } = servingOptions(options);
-  if (cards.length === 1 && runSteps > 1 && plan.slots === 0) {
+  if (cards.length === 1 && runSteps > 1) {
     const bytes = ringBytes(plan.limits.n_sequences * runSteps);
     (first.decodeProgram ?? first.program).openRuns(first.context.hostMemory(bytes));
   }

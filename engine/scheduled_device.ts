@@ -8,6 +8,9 @@ import type { StepRows } from "./step_rows.ts";
 /** A device that can be asked where a step's time goes, too. */
 export type ProfiledDevice = SchedulerDevice & Pick<DeviceProgram, "profile">;
 
+/** What computes steps. */
+type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
+
 /**
  * A program and what its sequences keep, as those who schedule them see it. Where a model has no attention, its
  * pages only count tokens and name their beginnings: on the device there are none.
@@ -34,26 +37,9 @@ export function scheduledDevice(
     saveSlots: (slots, memory) => cache.saveSlots(slots, memory),
     restoreSlots: (slots, memory) => cache.restoreSlots(slots, memory),
   };
-  if (cache.desc.n_layers === 0) {
-    const nothing = () => Promise.resolve();
-    const withoutPages = (sequences: readonly StepSequence[]) =>
-      sequences.map((one) => ({ ...one, pages: [] }));
-    return {
-      step: (sequences, place) => step(withoutPages(sequences), place),
-      profile: (sequences) => profile(withoutPages(sequences)),
-      copyPages: nothing,
-      savePages: nothing,
-      restorePages: nothing,
-      ...slots,
-    };
-  }
-  return {
+  const steps: Steps = {
     step,
     profile,
-    copyPages: (from, to) => cache.copyPages(from, to),
-    savePages: (pages, memory) => cache.savePages(pages, memory),
-    restorePages: (pages, memory) => cache.restorePages(pages, memory),
-    ...slots,
     ...decoding.hasRuns && {
       step: async (sequences, place) => {
         const result = await step(sequences, place);
@@ -65,6 +51,31 @@ export function scheduledDevice(
       run: (sequences, steps, limits, take) => decoding.run(sequences, steps, limits, take),
       wantsSteps: (rows) => stepRows?.has(rows) ?? false,
     } satisfies Partial<SchedulerDevice>,
+  };
+  if (cache.desc.n_layers === 0) return { ...withoutPages(steps), ...slots };
+  return {
+    ...steps,
+    copyPages: (from, to) => cache.copyPages(from, to),
+    savePages: (pages, memory) => cache.savePages(pages, memory),
+    restorePages: (pages, memory) => cache.restorePages(pages, memory),
+    ...slots,
+  };
+}
+
+/** What computes steps without pages, for a scheduler that counts some. */
+function withoutPages(
+  { step, run, wantsSteps, profile }: Steps,
+): Omit<ProfiledDevice, "saveSlots" | "restoreSlots"> {
+  const nothing = () => Promise.resolve();
+  const bare = (sequences: readonly StepSequence[]) =>
+    sequences.map((one) => ({ ...one, pages: [] }));
+  return {
+    step: (sequences, place) => step(bare(sequences), place),
+    profile: (sequences) => profile(bare(sequences)),
+    ...run && { run: (sequences, ...rest) => run(bare(sequences), ...rest), wantsSteps },
+    copyPages: nothing,
+    savePages: nothing,
+    restorePages: nothing,
   };
 }
 

@@ -78,6 +78,10 @@ const DEVICE_FIELDS = {
     description:
       "What steps of so many sequences that decode are run by on a GPU; auto where it is not decided yet.",
   }),
+  no_resident: z.string().optional().meta({
+    description:
+      "Why a resident kernel runs none of them, or not all, where --executor is resident, or auto, which would try it.",
+  }),
 };
 
 /** The device as it is now; what is not known is absent. */
@@ -304,11 +308,12 @@ async function devicesOf(engine: Engine): Promise<Pick<SlotsObject, "device" | "
 
 /** What is known of a device now. */
 async function knownOf(card: EngineCard): Promise<{ state: DeviceState; object: DeviceObject }> {
-  const [state, executors] = await Promise.all([knownState(card), card.executors()]);
+  const [state, decode] = await Promise.all([knownState(card), card.decodeExecutors()]);
   const object = {
     ...stateObject(state),
     ...deviceFacts(card.device),
-    executors: executorsObject(executors),
+    executors: executorsObject(decode?.executors ?? []),
+    no_resident: decode?.noResident || undefined,
   };
   return { state, object };
 }

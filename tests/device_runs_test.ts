@@ -33,6 +33,8 @@ interface Course {
   readonly sampling: StepSampling;
   readonly pages: number[];
   readonly prompt: number;
+  /** Where its state is, of a model that keeps some. */
+  slot?: number;
 }
 
 function courses(count: number, place = 0): Course[] {
@@ -49,9 +51,10 @@ function courses(count: number, place = 0): Course[] {
 }
 
 /** A sequence's next part: its prompt, or its last token. */
-function part({ tokens, sampling, pages, prompt }: Course): StepSequence {
+function part({ tokens, sampling, pages, prompt, slot }: Course): StepSequence {
   const first = tokens.length === prompt ? 0 : tokens.length - 1;
   return {
+    ...slot !== undefined && { states: { from: first === 0 ? NONE : slot, to: slot } },
     tokens: tokens.slice(first),
     position: first,
     pages: [pages],
@@ -159,6 +162,105 @@ Deno.test("each sequence of a run ends after its own tokens or at its own end to
   });
 });
 
+/** The small model with states that its K and V follow from, over a cache of its own with 16 slots. */
+function statefulProgram(device: TestDevice, spoilt?: number): DeviceProgram {
+  const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 };
+  const cache = device.cache({ ...layers, states: STATES, slots: 16 });
+  const { ops, ...recipe } = withStates(device, smallModel(device, cache, spoilt));
+  const stateful = ops.filter(({ kind }) =>
+    ["conv", "delta_rule", "selective_scan", "copy"].includes(kind)
+  );
+  assertEquals(stateful.length, 5);
+  const [embed, ...others] = ops.filter((op) => !stateful.includes(op));
+  return device.program({ ...recipe, ops: [embed, ...stateful, ...others] });
+}
+
+/** Courses of a model with states, in slots from `slot` on. */
+const stateful = (count: number, place: number, slot: number): Course[] =>
+  courses(count, place).map((one, i) => ({ ...one, slot: slot + i }));
+
+Deno.test("runs of a model with states give what steps give, and leave the states that steps leave where rows go on in other slots", async () => {
+  await withDevice({ threads: 2 }, async (device) => {
+    const program = open(device, statefulProgram(device), 64);
+    const wanted = stateful(3, 0, 0);
+    const alone: StepOutput[][] = [];
+    for (let i = 0; i < 8; i++) alone.push(await step(program, wanted));
+    const got = stateful(3, 5, 4);
+    assertEquals(await step(program, got), alone[0]);
+    // The first goes on in another slot behind its second token of the run, the last behind the first one.
+    const limits: RunLimits[] = [
+      { tokens: 100, endTokens: NO_END, later: { slot: 9, from: 2 } },
+      { tokens: 100, endTokens: NO_END },
+      { tokens: 100, endTokens: NO_END, later: { slot: 7, from: 1 } },
+    ];
+    assertEquals(await run(program, got, 4, limits), alone.slice(1, 5));
+    const again = (course: Course, slot: number, computed: number): Course => ({
+      ...course,
+      slot,
+      tokens: course.tokens.slice(0, course.prompt + 1 + computed),
+    });
+    // What they left is the state of then: the tokens behind it come once more.
+    const left = [again(got[0], 4, 2), again(got[2], 6, 1)];
+    assertEquals(await step(program, left), [alone[3][0], alone[2][2]]);
+    [got[0].slot, got[2].slot] = [9, 7];
+    assertEquals(await step(program, got), alone[5]);
+    assertEquals(await run(program, got, 2, endless(got)), alone.slice(6));
+  });
+});
+
+Deno.test("a sequence with states that ends in the midst of a run spoils neither the state nor the K and V that it has left", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const program = open(device, statefulProgram(device), 64);
+    const wanted = stateful(3, 0, 0);
+    const alone: StepOutput[][] = [];
+    for (let i = 0; i < 10; i++) alone.push(await step(program, wanted));
+    const got = stateful(3, 5, 4);
+    await step(program, got);
+    const tokens = wanted.map(({ tokens, prompt }) => tokens.slice(prompt + 1));
+    const ends = tokens.map((own, i) =>
+      own.findIndex((token, at) => at > i && own.indexOf(token) === at)
+    );
+    const last = (s: number) => new Set([tokens[s][ends[s]]]);
+    // Two leave their state where they end; the third ends nobody's way.
+    const limits: RunLimits[] = [
+      { tokens: 100, endTokens: last(0), later: { slot: 9, from: ends[0] + 1 } },
+      { tokens: 100, endTokens: last(1), later: { slot: 10, from: ends[1] + 1 } },
+      { tokens: 100, endTokens: NO_END },
+    ];
+    const taken = await run(program, got, 9, limits);
+    taken.forEach((outputs, i) =>
+      assertEquals(outputs, alone[i + 1].map((one, s) => s < 2 && i > ends[s] ? undefined : one))
+    );
+    assertEquals(taken.length, 9);
+    // From there on, by the K and V before: what comes next is what came next.
+    const next = await step(program, got.slice(0, 2));
+    assertEquals(next, [0, 1].map((s) => alone[ends[s] + 2][s]));
+  });
+});
+
+Deno.test("a run of a model with states is no longer than its shortest row, and may be stopped between any two steps", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const program = open(device, statefulProgram(device), 64);
+    const wanted = stateful(2, 0, 0);
+    const alone: StepOutput[][] = [];
+    for (let i = 0; i < 9; i++) alone.push(await step(program, wanted));
+    const got = stateful(2, 5, 4);
+    await step(program, got);
+    const few = [{ tokens: 3, endTokens: NO_END }, { tokens: 100, endTokens: NO_END }];
+    assertEquals(await run(program, got, 8, few), alone.slice(1, 4));
+    // However many of its steps there are, the state is that behind the last one.
+    let steps = 4;
+    while (steps < 9) {
+      const running = program.run(got.map(part), 9 - steps, endless(got), (outputs) => {
+        assertEquals(outputs, alone[steps++]);
+        outputs.forEach((one, i) => got[i].tokens.push(one!.sample!.token));
+        running.stop();
+      });
+      await running.over;
+    }
+  });
+});
+
 Deno.test("a run ends when it is told to, and when somebody else wants the device", async () => {
   await withDevice({ threads: 1 }, async (device) => {
     const { program, cache } = smallModelProgram(device);
@@ -197,28 +299,34 @@ Deno.test("a run ends when it is told to, and when somebody else wants the devic
   });
 });
 
-Deno.test("what a run draws that is no number ends its own sequence alone", async () => {
-  await withDevice({ threads: 1 }, async (device) => {
-    const { program } = smallModelProgram(device, 0, SPOILT);
-    open(device, program, 64);
-    const some = courses(3);
-    await step(program, some);
-    // The second is made to draw the spoilt token, and can draw nothing after it.
-    const forced = { ...some[1], sampling: { ...GREEDY, only: SPOILT } };
-    const others = [some[0], forced, some[2]];
-    const wanted = courses(3);
-    await step(program, wanted);
-    const alone: StepOutput[][] = [];
-    for (let i = 0; i < 6; i++) alone.push(await step(program, [wanted[0], wanted[2]]));
-    const taken = await run(program, others, 6, endless(others));
-    assertEquals(taken.map(([one, , other]) => [one, other]), alone);
-    assertEquals(taken.map(([, output]) => output?.status), [
-      "ok",
-      "not_finite",
-      ...new Array(4).fill(undefined),
-    ]);
+for (const hasStates of [false, true]) {
+  const model = hasStates ? "a model with states" : "a model";
+  Deno.test(`what a run of ${model} draws that is no number ends its own sequence alone`, async () => {
+    await withDevice({ threads: 1 }, async (device) => {
+      const program = hasStates
+        ? statefulProgram(device, SPOILT)
+        : smallModelProgram(device, 0, SPOILT).program;
+      const someCourses = (slot: number) => hasStates ? stateful(3, 0, slot) : courses(3);
+      open(device, program, 64);
+      const some = someCourses(0);
+      await step(program, some);
+      // The second is made to draw the spoilt token, and can draw nothing after it.
+      const forced = { ...some[1], sampling: { ...GREEDY, only: SPOILT } };
+      const others = [some[0], forced, some[2]];
+      const wanted = someCourses(4);
+      await step(program, wanted);
+      const alone: StepOutput[][] = [];
+      for (let i = 0; i < 6; i++) alone.push(await step(program, [wanted[0], wanted[2]]));
+      const taken = await run(program, others, 6, endless(others));
+      assertEquals(taken.map(([one, , other]) => [one, other]), alone);
+      assertEquals(taken.map(([, output]) => output?.status), [
+        "ok",
+        "not_finite",
+        ...new Array(4).fill(undefined),
+      ]);
+    });
   });
-});
+}
 
 /** The library's own functions, with a ring that nobody reads. */
 function bareRun(device: TestDevice, program: DeviceProgram, entries: number) {
@@ -346,15 +454,27 @@ Deno.test("a run that cannot be is refused with its reason, and nothing is under
     assertEquals((await program.step(rows)).outputs.length, 2);
   });
   await withDevice({ threads: 1 }, (device) => {
-    const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 };
-    const cache = device.cache({ ...layers, states: STATES, slots: 4 });
-    const program = device.program(withStates(device, smallModel(device, cache)));
-    const row = {
-      ...{ tokens: [1], position: 1, pages: [[3]], decode: true, outputs: [{ row: 0 }] },
-      states: { from: 0, to: 1 },
+    const { begin } = bareRun(device, statefulProgram(device), 8);
+    const row = (from: number, to: number) => ({
+      ...{ tokens: [1], position: 1, pages: [[from]], decode: true, outputs: [{ row: 0 }] },
+      states: { from, to },
+    });
+    const refused = (reason: RegExp, ...later: RunLimits["later"][]) => {
+      const limits = later.map((later) => ({ tokens: 4, endTokens: NO_END, later }));
+      assertMatch(begin([row(0, 0), row(1, 2)], encodeRun(2, limits)), reason);
     };
-    const { begin } = bareRun(device, program, 8);
-    const run = encodeRun(1, [{ tokens: 1, endTokens: NO_END }]);
-    assertMatch(begin([row], run), /^a run of a program with states/);
+    refused(/^the states of row 1 .* slot 16 .*: wanted one below 16/, undefined, {
+      slot: 16,
+      from: 1,
+    });
+    refused(/^the states of row 0 .* from step 0 on/, { slot: 3, from: 0 }, undefined);
+    refused(/^two rows of a run go on in slot 3/, { slot: 3, from: 1 }, { slot: 3, from: 2 });
+    for (const [slot, owner] of [[0, 0], [1, 1], [2, 1]]) {
+      const reason = new RegExp(
+        `^a row of a run goes on in slot ${slot}, which row ${owner} begins`,
+      );
+      refused(reason, { slot, from: 1 }, undefined);
+      refused(reason, undefined, { slot, from: 1 });
+    }
   });
 });

@@ -3,9 +3,11 @@ import type { StepSequence } from "../engine/device/step_block.ts";
 import { Engine, type Executor } from "../engine/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import { bitsOf, Random, TestDevice, tokenBuffer } from "./device_harness.ts";
+import { Home, m40 } from "./cli_program.ts";
 import { withEnvironment } from "./emulated_environment.ts";
 import { GOLDEN, until } from "./engine_fixture.ts";
 import { GOLDEN_BLOCKS, matrixOf } from "./golden_blocks.ts";
+import { startServer } from "./server_fixture.ts";
 
 // The kernel that stays on the device. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their
 // thread blocks come late, and hangs.
@@ -229,6 +231,39 @@ Deno.test("steps of the kernel are not runs; where it does none the device says 
   assertMatch(await runs.cards[0].noResident(), /\w/);
   await runs.close();
 });
+
+for (const executor of ["auto", "resident", "graphs"] as const) {
+  Deno.test(`--executor ${executor}: why a resident kernel does not run steps is told once where it may, and m40 ps says it`, async () => {
+    const told: string[] = [];
+    await using home = await Home.make();
+    await using server = await startServer({
+      engine: {
+        ...{ device: "emulated", executor, kvType: "f32" },
+        onExecutor: (message) => told.push(message),
+      },
+    });
+    const { engine, port } = server;
+    await answer(engine, 1, 40);
+    await engine.idle();
+    if (executor !== "graphs") await until("it is told", () => told.length > 0);
+    await answer(engine, 2, 40);
+    const why = await engine.cards[0].noResident();
+    const { stdout } = await m40(home, ["ps", "--port", String(port)]);
+    const { device } = JSON.parse(
+      (await m40(home, ["ps", "--json", "--port", String(port)])).stdout,
+    );
+    if (executor === "graphs") {
+      assertEquals([why, device.no_resident, told], ["", undefined, []]);
+      assert(!stdout.includes("resident"), stdout);
+      return;
+    }
+    assertMatch(why, /\w/);
+    assertEquals(device.no_resident, why);
+    const sentence = "not all steps that decode are run by a resident kernel";
+    assertEquals(told, [`--executor ${executor}: ${sentence}: ${why}`]);
+    assert(stdout.includes(`, not all by a resident kernel: ${why}\n`), stdout);
+  });
+}
 
 // The last: a device that hangs, or is lost, is so until the process ends.
 Deno.test("a kernel that does not answer: the device is given up, with the reason", async () => {

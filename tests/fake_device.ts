@@ -80,6 +80,8 @@ export class FakeDevice implements SchedulerDevice {
   /** Runs, and their steps behind the first. */
   runs = 0;
   runSteps = 0;
+  /** States of sequences that went on in another slot in the midst of a run, which left the one before as it was. */
+  laterSlots = 0;
   guesses = 0;
   /** Steps that began while another was under way. */
   besideOthers = 0;
@@ -138,7 +140,8 @@ export class FakeDevice implements SchedulerDevice {
 
   /**
    * Steps one after the other, each of the tokens that the one before has drawn. One that it was told to stop after may be
-   * followed by another, as of a device that has it already.
+   * followed by another, as of a device that has it already. Who has ended is computed as before; with states, as if it went
+   * on.
    */
   run(
     sequences: readonly StepSequence[],
@@ -155,15 +158,18 @@ export class FakeDevice implements SchedulerDevice {
         ended: false,
       }));
       this.runs++;
+      const hasStates = this.options.slots !== undefined;
+      if (hasStates) this.checkLater(sequences, limits);
+      const most = hasStates ? Math.min(steps, ...limits.map(({ tokens }) => tokens)) : steps;
       let ahead = this.delay() % 2;
-      for (let i = 0; i < steps; i++) {
+      for (let i = 0; i < most; i++) {
         if (stops && i > 0 && ahead-- <= 0) return;
         // Those that have ended are computed as before.
         const all = next.map(({ one }) => one);
         const { decodeTokens, stepTokens, stepOutputs } = this.options;
         this.check(all, decodeTokens ?? stepTokens, decodeTokens ?? stepOutputs);
         // What is written again is as it was.
-        const used = next.filter(({ ended }) => !ended).map(({ one }) => one);
+        const used = next.filter(({ ended }) => hasStates || !ended).map(({ one }) => one);
         const { outputs } = this.options.decodeTokens === undefined
           ? await this.computeStep(all, sequences)
           : await this.stepInLane(all, "decode", { asked: sequences, used });
@@ -171,14 +177,32 @@ export class FakeDevice implements SchedulerDevice {
         take(outputs.map((output, s) => next[s].ended ? undefined : output));
         for (const [s, row] of next.entries()) {
           const token = outputs[s].sample?.token;
-          if (row.ended) continue;
-          row.ended = token === undefined || --row.left === 0 || limits[s].endTokens.has(token);
-          if (!row.ended) row.one = nextOf(row.one, token!);
+          if (row.ended && !hasStates) continue;
+          row.ended ||= token === undefined || --row.left === 0 || limits[s].endTokens.has(token);
+          if (row.ended && !hasStates) continue;
+          row.one = nextOf(row.one, token ?? row.one.tokens[0]);
+          const { later } = limits[s];
+          if (!hasStates) continue;
+          const to = row.one.states!.to;
+          const moves = later?.from === i + 1;
+          if (moves) this.laterSlots++;
+          row.one = { ...row.one, states: { from: to, to: moves ? later!.slot : to } };
         }
         if (next.every(({ ended }) => ended)) return;
       }
     };
     return { over: work(), stop: () => stops = true };
+  }
+
+  /** What a run goes on in is nobody's before. */
+  private checkLater(sequences: readonly StepSequence[], limits: readonly RunLimits[]): void {
+    const slots = [
+      ...sequences.flatMap(({ states }) => [...new Set([states!.from, states!.to])]),
+      ...limits.flatMap(({ later }) => later === undefined ? [] : [later.slot]),
+    ].filter((slot) => slot !== NONE);
+    assertEquals(new Set(slots).size, slots.length, "a slot of two sequences in a run");
+    assert(slots.every((slot) => slot < this.options.slots!), "a slot that is not there");
+    assert(limits.every(({ later }) => later === undefined || later.from > 0), "no later step");
   }
 
   /** One step of a lane at a time, beside those of the other and beside moves. */

@@ -1,11 +1,11 @@
 import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
-import { Lanes } from "../engine/device/structs.ts";
+import { Lanes, NONE } from "../engine/device/structs.ts";
 import { benchmark, type EngineOptions } from "../engine/mod.ts";
 import { answersAlone, request, tokensOf, withModel } from "./batching.ts";
 import { BACKEND, TestDevice } from "./device_harness.ts";
 import { cardOf } from "./engine_fixture.ts";
-import { smallModel, smallModelProgram, VOCAB } from "./small_model.ts";
+import { smallModel, smallModelProgram, STATES, VOCAB, withStates } from "./small_model.ts";
 
 // Prompts beside decoding: the bits are those of one after the other. Of the CPU, that it has no such thing.
 
@@ -41,6 +41,27 @@ if (BACKEND === "cpu") {
     };
     const all = await logits(1);
     for (const share of [0.001, 0.01, 0.1]) assertEquals(await logits(share), all, `${share}`);
+    device.close();
+  });
+
+  Deno.test("a prompt of a model with states has the same bits, and leaves the same states, whatever share of the device it takes", async () => {
+    const device = new TestDevice();
+    const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 };
+    const cache = device.cache({ ...layers, states: STATES, slots: 4 });
+    const program = device.program(withStates(device, smallModel(device, cache)));
+    const { slotBytes } = device.context.cacheBytes(cache.desc);
+    const computed = async (share: number) => {
+      const parts = [promptOf(40, 5, 0), promptOf(20, 9, 10), promptOf(3, 8, 20)];
+      const { outputs } = await program.step(
+        parts.map((part, to) => ({ ...part, states: { from: NONE, to } })),
+        share,
+      );
+      const states = device.context.hostMemory(3 * slotBytes);
+      await cache.saveSlots(Uint32Array.of(0, 1, 2), states);
+      return { logits: outputs.map(({ values }) => [...values!]), states: states.slice() };
+    };
+    const all = await computed(1);
+    for (const share of [0.001, 0.01, 0.1]) assertEquals(await computed(share), all, `${share}`);
     device.close();
   });
 

@@ -71,6 +71,10 @@ export const EVENTS = {
   stateCertainTokens: 0,
   stateRestores: 0,
   stateReads: 0,
+  stateRuns: 0,
+  stateRunSteps: 0,
+  /** Runs in which a sequence's state went on in another slot. */
+  laterSlots: 0,
   /** Steps of sequences that read one slot and wrote another. */
   otherSlots: 0,
   /** Lives with a disk cache, those after a restart among them, and what happened to its pages. */
@@ -395,7 +399,7 @@ export class Life {
     const present = new Set(this.scheduler.sequences());
     for (const { sequence, ends } of this.clients) {
       const { state, pages, saved, savedState, runs, computed } = sequence;
-      const slots = [sequence.slot, sequence.nextSlot, sequence.startSlot]
+      const slots = [sequence.slot, sequence.nextSlot, sequence.laterSlot, sequence.startSlot]
         .filter((slot) => slot !== undefined);
       if (state === "finished") {
         assert(!present.has(sequence) && saved === undefined && savedState === undefined);
@@ -665,6 +669,9 @@ export class Life {
       stateCertainTokens: certainTokens,
       stateRestores: this.device.restoredSlots,
       stateReads: this.stateReads,
+      stateRuns: runs,
+      stateRunSteps: runSteps,
+      laterSlots: this.device.laterSlots,
     };
     const inWindows = this.shape.groups!.some(({ window, chunk }) => window + chunk > 0)
       ? { windows: 1, windowPreemptions: preemptions, windowCachedTokens: cachedTokens }

@@ -90,6 +90,7 @@ async function load(
     maxTemperatureCelsius: settings.server["max-temperature"],
     maxPowerWatts: settings.server["max-power"],
     onPace: (message) => standardError.say(`${printable(message)}\n`),
+    onExecutor: (message) => standardError.say(`${printable(message)}\n`),
     onFallback: sayFallback,
     onObserverError: sayObserverError,
   };

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 15u
+#define M40_ABI_VERSION 16u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -823,21 +823,30 @@ M40_API m40_status m40_step_profile(m40_program* program, const void* block, uin
 //
 // The block is that of a step of decode rows alone, one a sequence, with an output of kind sample each. The page table has
 // the pages of all steps: a row is computed up to its first position + its n_tokens - 1, or n_steps - 1 where that is less.
-// Counts of tokens and mirostat change with each token, and states are read and written by slots: blocks with any of these,
-// and programs with states, are refused.
+// Counts of tokens and mirostat change with each token: blocks with these are refused.
+//
+// States go on where they are: the first step reads and writes the slots that the block names, each further one reads and
+// writes the slot that the one before it wrote. So that a state of the midst of a run can be kept, a row may write another
+// slot from one of its steps on; the one before is left as it was then.
 typedef struct m40_run_header {
-  uint32_t n_steps;       // at most; at least 1. There are no more than the longest row draws tokens
+  uint32_t n_steps;       // at most; at least 1. There are no more than the longest row draws tokens; of a program with
+                          // states, than the shortest one does
   uint32_t rows;          // -> m40_run_row [n_tokens of the step's block], in bytes from this header's start
   uint32_t end_tokens;    // -> int32 [n_end_tokens]
   uint32_t n_end_tokens;  // at most M40_MAX_RUN_END_TOKENS
 } m40_run_header;
 
-// When a row ends. A row that has ended takes part in the run's other steps, where it is computed as in its last one, to the
-// same bits, and draws nothing.
+// When a row ends, and where its states are. A row that has ended takes part in the run's other steps, and nothing that it
+// draws is given: it is computed as in its last one, to the same bits; where the program has states, which cannot be computed
+// twice, as if it went on, so its K and V behind its end and its state are of no meaning, but those that it has left are.
 typedef struct m40_run_row {
   uint32_t n_tokens;         // that it draws at most; at least 1
   uint32_t first_end_token;  // of those after which it draws no more
   uint32_t n_end_tokens;
+  // Looked at where the program has states: from this step on, at least 1, they are written to later_slot, which no row names
+  // for anything else; M40_NONE: they stay.
+  uint32_t later_slot;
+  uint32_t later_from;
 } m40_run_row;
 
 // What a run gives goes through a ring: this header and behind it m40_ring_entry [n_entries], a power of two, in memory of

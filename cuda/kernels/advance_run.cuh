@@ -4,6 +4,7 @@
 
 #include "../runtime/run_row.h"
 #include "block.cuh"
+#include "state_args.cuh"
 
 namespace m40::cuda {
 
@@ -30,6 +31,7 @@ struct AdvanceRunArgs {
   int32_t* tokens;
   uint32_t* positions;
   m40_sampling* sampling;
+  SequenceRows* sequence_rows;  // that of a row stands where the row does; nullptr where the program has no states
   // What it gave.
   const uint32_t* fault;  // not 0: its input was wrong
   const uint32_t* statuses;
@@ -58,8 +60,10 @@ __device__ __forceinline__ void advance_run(const AdvanceRunArgs& args) {
     for (uint32_t i = lane; i < sample_words; i += 32) to[i] = sample[i];
     __syncwarp();
     if (lane != 0) continue;
-    const bool goes_on = advance_row(args.rows[row], args.end_tokens, args.statuses[row], args.samples[row].token, args.left + row,
-                                     {args.tokens + row, args.positions + row, args.sampling + row});
+    SequenceRows* const states = args.sequence_rows == nullptr ? nullptr : args.sequence_rows + row;
+    const RunRowSlots slots = states == nullptr ? RunRowSlots{nullptr, nullptr} : RunRowSlots{&states->from, &states->to};
+    const bool goes_on = advance_row(args.rows[row], args.end_tokens, step, args.statuses[row], args.samples[row].token, args.left + row,
+                                     {args.tokens + row, args.positions + row, args.sampling + row, slots});
     volatile m40_ring_entry& head = entry;
     head.step = step;
     head.row = row;

@@ -351,11 +351,7 @@ __global__ void __launch_bounds__(attention_prefill_threads, attention_prefill_r
   __shared__ AttentionPrefillShared<Type, Shape> shared;
   __shared__ BlockIndex place;
   __shared__ uint32_t at;
-  walk_blocks(args.grid.x * args.grid.y * args.grid.z, at, [&](uint32_t block) {
-    if (threadIdx.x == 0) place = {block % args.grid.x, block / args.grid.x % args.grid.y, block / args.grid.x / args.grid.y};
-    __syncthreads();
-    attention_prefill<Type, Shape>(args, place, args.grid, shared);
-  });
+  walk_grid(args.grid, at, place, [&] { attention_prefill<Type, Shape>(args, place, args.grid, shared); });
 }
 
 }  // namespace m40::cuda

@@ -54,6 +54,16 @@ __device__ __forceinline__ void walk_blocks(uint32_t n, volatile uint32_t& at, c
   }
 }
 
+// The same where the body's blocks have a grid. place: shared memory as well, where the block is in it.
+template <class Body>
+__device__ __forceinline__ void walk_grid(const GridSize& grid, volatile uint32_t& at, BlockIndex& place, const Body& body) {
+  walk_blocks(grid.x * grid.y * grid.z, at, [&](uint32_t block) {
+    if (threadIdx.x == 0) place = {block % grid.x, block / grid.x % grid.y, block / grid.x / grid.y};
+    __syncthreads();
+    body();
+  });
+}
+
 }  // namespace m40::cuda
 
 #endif

@@ -70,9 +70,20 @@ __device__ __forceinline__ void conv(const ConvArgs& args, BlockIndex block) {
   }
 }
 
+// Thread blocks of a multiprocessor that have their registers at least.
+constexpr uint32_t conv_residency = 8;
+
 template <int kKernel>
 __global__ void __launch_bounds__(conv_threads) conv_kernel(ConvArgs args) {
   conv<kKernel>(args, launched_block());
+}
+
+// The same by fewer thread blocks than its grid has.
+template <int kKernel>
+__global__ void __launch_bounds__(conv_threads, conv_residency) conv_part_kernel(ConvArgs args, GridSize grid) {
+  __shared__ BlockIndex place;
+  __shared__ uint32_t at;
+  walk_grid(grid, at, place, [&] { conv<kKernel>(args, place); });
 }
 
 }  // namespace m40::cuda

@@ -120,11 +120,23 @@ __device__ __forceinline__ void delta_rule(const DeltaRuleArgs& args, BlockIndex
   state.store(args.state.data + rows.to * args.state.slot_values + head_state, lane, args.key_dim, args.value_dim, of.first_column);
 }
 
+constexpr uint32_t delta_rule_residency = 3;
+
 template <int kFours, int kLanes, bool kRagged>
-__global__ void __launch_bounds__(recurrence_threads, 3) delta_rule_kernel(DeltaRuleArgs args) {
+__global__ void __launch_bounds__(recurrence_threads, delta_rule_residency) delta_rule_kernel(DeltaRuleArgs args) {
   using Shape = RecurrenceShape<kFours, kLanes, kRagged>;
   __shared__ RecurrenceShared<Shape> shared;
   delta_rule<Shape>(args, launched_block(), shared);
+}
+
+// The same by fewer thread blocks than its grid has.
+template <int kFours, int kLanes, bool kRagged>
+__global__ void __launch_bounds__(recurrence_threads, delta_rule_residency) delta_rule_part_kernel(DeltaRuleArgs args, GridSize grid) {
+  using Shape = RecurrenceShape<kFours, kLanes, kRagged>;
+  __shared__ RecurrenceShared<Shape> shared;
+  __shared__ BlockIndex place;
+  __shared__ uint32_t at;
+  walk_grid(grid, at, place, [&] { delta_rule<Shape>(args, place, shared); });
 }
 
 }  // namespace m40::cuda

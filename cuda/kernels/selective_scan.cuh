@@ -72,11 +72,23 @@ __device__ __forceinline__ void selective_scan(const SelectiveScanArgs& args, Bl
   state.store(args.state.data + rows.to * args.state.slot_values + head_state, lane, args.state_dim, args.head_dim, first_column);
 }
 
+constexpr uint32_t selective_scan_residency = 4;
+
 template <int kFours, int kLanes, bool kRagged>
-__global__ void __launch_bounds__(recurrence_threads, 4) selective_scan_kernel(SelectiveScanArgs args) {
+__global__ void __launch_bounds__(recurrence_threads, selective_scan_residency) selective_scan_kernel(SelectiveScanArgs args) {
   using Shape = RecurrenceShape<kFours, kLanes, kRagged>;
   __shared__ RecurrenceShared<Shape> shared;
   selective_scan<Shape>(args, launched_block(), shared);
+}
+
+// The same by fewer thread blocks than its grid has.
+template <int kFours, int kLanes, bool kRagged>
+__global__ void __launch_bounds__(recurrence_threads, selective_scan_residency) selective_scan_part_kernel(SelectiveScanArgs args, GridSize grid) {
+  using Shape = RecurrenceShape<kFours, kLanes, kRagged>;
+  __shared__ RecurrenceShared<Shape> shared;
+  __shared__ BlockIndex place;
+  __shared__ uint32_t at;
+  walk_grid(grid, at, place, [&] { selective_scan<Shape>(args, place, shared); });
 }
 
 }  // namespace m40::cuda

@@ -9,7 +9,13 @@ namespace {
 template <int kKernel>
 void launch(const ConvArgs& args, const StepView& step, cudaStream_t stream) {
   const dim3 grid(step.n_sequence_tiles, (args.columns + conv_threads - 1) / conv_threads);
-  M40_LAUNCH((conv_kernel<kKernel>), grid, dim3(conv_threads), 0, stream, args);
+  const uint32_t n_blocks = limited_blocks(uint64_t{grid.x} * grid.y, conv_residency, sequences_share(step));
+  if (n_blocks < uint64_t{grid.x} * grid.y) {
+    const GridSize whole = {grid.x, grid.y, 1};
+    M40_LAUNCH((conv_part_kernel<kKernel>), dim3(n_blocks), dim3(conv_threads), 0, stream, args, whole);
+  } else {
+    M40_LAUNCH((conv_kernel<kKernel>), grid, dim3(conv_threads), 0, stream, args);
+  }
 }
 
 }  // namespace

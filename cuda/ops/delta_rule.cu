@@ -17,7 +17,13 @@ void launch_delta_rule(const DeltaRuleArgs& args, uint32_t n_heads, const StepVi
     for (uint32_t first = 0; first < step.n_sequences; first += most_grid_y) {
       kernel.state.sequences = step.sequence_rows + first;
       const dim3 grid(n_heads * kernel.head_tiles, std::min(step.n_sequences - first, most_grid_y));
-      M40_LAUNCH((delta_rule_kernel<Shape::fours, Shape::lanes, Shape::ragged>), grid, dim3(recurrence_threads), 0, stream, kernel);
+      const uint32_t n_blocks = limited_blocks(uint64_t{grid.x} * grid.y, delta_rule_residency, sequences_share(step));
+      if (n_blocks < uint64_t{grid.x} * grid.y) {
+        const GridSize whole = {grid.x, grid.y, 1};
+        M40_LAUNCH((delta_rule_part_kernel<Shape::fours, Shape::lanes, Shape::ragged>), dim3(n_blocks), dim3(recurrence_threads), 0, stream, kernel, whole);
+      } else {
+        M40_LAUNCH((delta_rule_kernel<Shape::fours, Shape::lanes, Shape::ragged>), grid, dim3(recurrence_threads), 0, stream, kernel);
+      }
     }
   });
 }

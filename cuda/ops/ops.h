@@ -58,6 +58,10 @@ struct StepView {
   uint32_t n_sequence_tiles;
 };
 
+// The share of the places for thread blocks that a launch over all of a step's sequences may take: decoded rows alone are in
+// nobody's way.
+inline uint32_t sequences_share(const StepView& step) { return step.n_decode < step.n_tokens ? step.prefill_share : all_places; }
+
 // kernels/kv_cache.cuh says how a layer of a page of page_bytes (place_cache() or more) is laid out. Page i starts at
 // data + i * page_bytes; both are multiples of 16.
 struct CacheView {

@@ -69,7 +69,9 @@ void run_delta_rule(const Execution& execution, const m40_op_delta_rule& op);
 void run_selective_scan(const Execution& execution, const m40_op_selective_scan& op);
 void run_copy(const Execution& execution, const m40_op_copy& op);
 
-// The whole program, over a step.
+// Finds the rows of each sequence of the program's step, where it has states. Within the room that was reserved for them.
+void find_sequence_rows(m40_program* program);
+// The whole program, over a step: the program's, whose sequences' rows are found.
 void run_program(const Execution& execution);
 
 // Bytes of scratch memory a thread for those that need any.

@@ -53,21 +53,10 @@ void execute(const Execution& execution, const After& after) {
   }
 }
 
-// Within the room that place() reserved.
-void find_sequence_rows(m40_program* program) {
-  auto& found = program->sequence_rows;
-  found.clear();
-  const Step& step = program->step;
-  for (uint32_t t = 0; t < step.n_tokens; t++) {
-    if (found.empty() || step.sequences[t] != found.back().sequence) found.push_back({step.sequences[t], t, 0});
-    found.back().n++;
-  }
-}
-
 void begin_step(m40_program* program, const void* block, uint64_t block_bytes) {
   program->step = m40::parse_next_step(program, block, block_bytes);
   program->step_computed = false;
-  if (program->limits.n_slots != 0) find_sequence_rows(program);
+  m40::reference::find_sequence_rows(program);
 }
 
 void compute_step(m40_program* program) {
@@ -114,6 +103,17 @@ void place(m40_program& program, const ProgramDescription& description) {
 }
 
 }  // namespace
+
+void m40::reference::find_sequence_rows(m40_program* program) {
+  if (program->limits.n_slots == 0) return;
+  auto& found = program->sequence_rows;
+  found.clear();
+  const Step& step = program->step;
+  for (uint32_t t = 0; t < step.n_tokens; t++) {
+    if (found.empty() || step.sequences[t] != found.back().sequence) found.push_back({step.sequences[t], t, 0});
+    found.back().n++;
+  }
+}
 
 void m40::reference::run_program(const Execution& execution) {
   execute(execution, [](size_t) {});

@@ -42,9 +42,11 @@ void advance(const Execution& execution, const RunInput& input, uint32_t step_in
     entry.status = left == 0 ? uint32_t{M40_OUTPUT_ENDED} : result.status;
     entry.sample = result.sample;
     // The step's arrays are those of the run's own copy.
-    entry.goes_on = m40::advance_row(input.rows[row], input.end_tokens, result.status, result.sample.token, &left,
+    uint32_t* const states = step.states == nullptr ? nullptr : const_cast<uint32_t*>(step.states) + 2 * uint64_t{step.sequences[row]};
+    const m40::RunRowSlots slots = states == nullptr ? m40::RunRowSlots{} : m40::RunRowSlots{states, states + 1};
+    entry.goes_on = m40::advance_row(input.rows[row], input.end_tokens, step_index, result.status, result.sample.token, &left,
                                      {const_cast<int32_t*>(step.tokens) + row, const_cast<uint32_t*>(step.positions) + row,
-                                      const_cast<m40_sampling*>(step.sampling) + row});
+                                      const_cast<m40_sampling*>(step.sampling) + row, slots});
     run.ring().publish(number);
   }
 }
@@ -73,6 +75,7 @@ extern "C" m40_status m40_run_begin(m40_program* program, const void* block, uin
     auto& blocks = program->run_blocks;
     program->step = m40::parse_next_step(program, copy_to(blocks.step, block, block_bytes), block_bytes);
     const RunInput input = m40::parse_run(copy_to(blocks.run, run, run_bytes), run_bytes, program->step, program->limits);
+    m40::reference::find_sequence_rows(program);
     blocks.left.resize(program->step.n_tokens);
     for (uint32_t i = 0; i < program->step.n_tokens; i++) blocks.left[i] = input.rows[i].n_tokens;
     program->run.start([program, input] { compute(program, input); });

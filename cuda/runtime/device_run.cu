@@ -3,8 +3,9 @@
 // computed shortly before that ends, and says when there is something in the ring.
 //
 // No step is queued further ahead than that: whatever was queued is computed, and a stop that comes before costs nothing.
-// Where the last row ends by a token, the step behind it may be there already: it computes what the last one did, to the
-// same bits, and its entries say that all rows have ended. Nobody waits for it but who uses the device next.
+// Where the last row ends by a token, the step behind it may be there already: its entries say that all rows have ended. What
+// was drawn is told before it, but the run is over behind it, as it still uses the pages and slots of its sequences, which
+// somebody in another lane may get then.
 #include <string.h>
 
 #include <memory>
@@ -47,6 +48,8 @@ class RunQueue {
     args_.tokens = const_cast<int32_t*>(view.tokens);
     args_.positions = const_cast<uint32_t*>(view.positions);
     args_.sampling = const_cast<m40_sampling*>(view.sampling);
+    // All have one token, so they stand in the order of their tokens.
+    args_.sequence_rows = shape_.states ? const_cast<SequenceRows*>(view.sequence_rows) : nullptr;
     args_.fault = &reinterpret_cast<const StepResults*>(results)->expert_fault_token;
     args_.statuses = reinterpret_cast<const uint32_t*>(results + StepResults::statuses_offset());
     args_.samples = reinterpret_cast<const m40_sample*>(results + StepResults::samples_offset(program->limits.limits));
@@ -64,9 +67,13 @@ class RunQueue {
   void go_on() {
     program_.context->use();
     for (uint32_t step = 0;; step++) {
+      const bool goes_on = compute(step);
       // The end of the run is news as well.
-      if (!compute(step) || (!ahead_ && !put_next(step))) return;
+      if (!ahead_ && (!goes_on || !put_next(step))) return;
       program_.run.notify();
+      if (goes_on) continue;
+      program_.context->watch.wait(program_.stream, "a run", ended_);
+      return;
     }
   }
 

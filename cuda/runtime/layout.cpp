@@ -304,6 +304,8 @@ std::string describe() {
     FIELD(n_tokens);
     FIELD(first_end_token);
     FIELD(n_end_tokens);
+    FIELD(later_slot);
+    FIELD(later_from);
   }
   {
     STRUCT(m40_ring);

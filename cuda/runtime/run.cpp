@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <algorithm>
+#include <vector>
 
 #include "results.h"
 #include "sample_weights.h"
@@ -18,7 +19,6 @@ using Long = unsigned long long;
 // The step's rows are those that a run can go on with.
 void check_step(const Step& step, const StepLimits& limits) {
   if (!limits.samples) fail(M40_UNSUPPORTED, "a run of a program without a sample operation");
-  if (limits.n_slots != 0) fail(M40_UNSUPPORTED, "a run of a program with states: each of its steps has slots of its own; wanted steps");
   if (step.n_decode != step.n_tokens || step.n_outputs != step.n_tokens) {
     fail(M40_INVALID_ARGUMENT, "a run of %u tokens, %u of them decoded, with %u outputs: wanted decoded ones alone, with an output each", step.n_tokens,
          step.n_decode, step.n_outputs);
@@ -64,9 +64,11 @@ class RunParser {
              Long{uint64_t{row.first_end_token} + row.n_end_tokens}, header.n_end_tokens);
       }
       const uint32_t n_steps = std::min(row.n_tokens, header.n_steps);
-      input.n_steps = std::max(input.n_steps, n_steps);
+      const bool ends_all = limits.n_slots != 0 && i > 0;
+      input.n_steps = ends_all ? std::min(input.n_steps, n_steps) : std::max(input.n_steps, n_steps);
       check_last(step, limits, i, n_steps);
     }
+    if (limits.n_slots != 0) check_later_slots(step, limits, input.rows);
     return input;
   }
 
@@ -90,6 +92,31 @@ class RunParser {
       fail(M40_INVALID_ARGUMENT, "row %u of a run reaches position %llu: wanted one below %llu", i, Long{last}, Long{limits.n_positions});
     }
     if (limits.page_tokens != 0) check_pages(step, limits, step.sequences[i], step.positions[i], static_cast<uint32_t>(last));
+  }
+
+  // Slots that are written from some step on are nobody's before.
+  static void check_later_slots(const Step& step, const StepLimits& limits, const m40_run_row* rows) {
+    std::vector<uint32_t> later;
+    for (uint32_t i = 0; i < step.n_tokens; i++) {
+      const m40_run_row& row = rows[i];
+      if (row.later_slot == M40_NONE) continue;
+      if (row.later_slot >= limits.n_slots) {
+        fail(M40_INVALID_ARGUMENT, "the states of row %u of a run are written to slot %u in the end: wanted one below %u, or M40_NONE", i, row.later_slot,
+             limits.n_slots);
+      }
+      if (row.later_from == 0) fail(M40_INVALID_ARGUMENT, "the states of row %u of a run go to slot %u from step 0 on: wanted a later one", i, row.later_slot);
+      later.push_back(row.later_slot);
+    }
+    if (later.empty()) return;
+    std::sort(later.begin(), later.end());
+    const auto twice = std::adjacent_find(later.begin(), later.end());
+    if (twice != later.end()) fail(M40_INVALID_ARGUMENT, "two rows of a run go on in slot %u: wanted a slot each", *twice);
+    for (uint32_t i = 0; i < step.n_tokens; i++) {
+      for (const uint32_t slot : {step.slot_from(step.sequences[i]), step.slot_to(step.sequences[i])}) {
+        if (!std::binary_search(later.begin(), later.end(), slot)) continue;
+        fail(M40_INVALID_ARGUMENT, "a row of a run goes on in slot %u, which row %u begins with: wanted one that no row has", slot, i);
+      }
+    }
   }
 
   const uint8_t* run_;

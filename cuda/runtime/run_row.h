@@ -9,25 +9,40 @@
 
 namespace m40 {
 
+// The slots of a row's states.
+struct RunRowSlots {
+  uint32_t* from;
+  uint32_t* to;
+};
+
 // A row's place in the step's input, which the next step finds advanced.
 struct RunRowInput {
   int32_t* token;
   uint32_t* position;
   m40_sampling* sampling;
+  RunRowSlots slots;  // nullptr where the program has no states
 };
 
-// left: how many tokens the row draws yet, 0 once it has ended. status, token: what it drew now. The answer is whether it
-// goes on; where it does not, its input stays, so that steps to come compute it to the same bits.
-M40_ANYWHERE bool advance_row(const m40_run_row& row, const int32_t* end_tokens, uint32_t status, int32_t token, uint32_t* left, const RunRowInput& input) {
-  if (*left == 0) return false;
-  bool ends = status != M40_OUTPUT_OK || *left == 1;
+// left: how many tokens the row draws yet, 0 once it has ended. status, token: what it drew now, in that step of the run. The
+// answer is whether it goes on. Where it does not, its input stays, so that steps to come compute it to the same bits; a state
+// they would advance once more, and so write other K and V to its last position, which may be kept: a row with one goes on by
+// itself behind its end, where nobody looks.
+M40_ANYWHERE bool advance_row(const m40_run_row& row, const int32_t* end_tokens, uint32_t step, uint32_t status, int32_t token, uint32_t* left,
+                              const RunRowInput& input) {
+  bool ends = *left <= 1 || status != M40_OUTPUT_OK;
   for (uint32_t i = 0; i < row.n_end_tokens; i++) ends = ends || end_tokens[row.first_end_token + i] == token;
   *left = ends ? 0 : *left - 1;
-  if (ends) return false;
-  *input.token = token;
+  const bool has_states = input.slots.to != nullptr;
+  if (ends && !has_states) return false;
+  // An output that failed has no token.
+  if (status == M40_OUTPUT_OK) *input.token = token;
   *input.position += 1;
   input.sampling->counter += 1;
-  return true;
+  if (has_states) {
+    *input.slots.from = *input.slots.to;
+    if (row.later_slot != M40_NONE && row.later_from == step + 1) *input.slots.to = row.later_slot;
+  }
+  return !ends;
 }
 
 }  // namespace m40

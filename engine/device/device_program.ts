@@ -11,6 +11,14 @@ import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts
 import type { StepOutput, StepResult } from "./step_result.ts";
 import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 
+/** What the steps of a program that decode are run by. */
+export interface DecodeExecutors {
+  /** Of steps of 1, 2, ... rows; "auto" where it is not decided yet. */
+  readonly executors: readonly (keyof typeof Executors)[];
+  /** Why a resident kernel runs none of them, or not all that it has met; empty where nothing stands against it. */
+  readonly noResident: string;
+}
+
 /** The names of the executors by their numbers. */
 const EXECUTOR_NAMES = Object.keys(Executors) as (keyof typeof Executors)[];
 
@@ -142,16 +150,12 @@ export class DeviceProgram {
   }
 
   /** What steps of 1, 2, ... `rows` decode rows are run by; "auto" where that is not decided yet. */
-  async executors(rows: number): Promise<(keyof typeof Executors)[]> {
-    return (await this.readExecutors(rows)).executors;
+  async executors(rows: number): Promise<readonly (keyof typeof Executors)[]> {
+    return (await this.decodeExecutors(rows)).executors;
   }
 
-  /** Why a resident kernel runs no decode steps, or not all that it has met; empty where nothing stands against it. */
-  async noResident(): Promise<string> {
-    return (await this.readExecutors(1)).why;
-  }
-
-  private readExecutors(rows: number) {
+  /** The same, and why a resident kernel does not run them. */
+  decodeExecutors(rows: number): Promise<DecodeExecutors> {
     // Between steps, so that nobody waits for one.
     return this.calls.inTurn(() => {
       const numbers = new Uint32Array(rows);
@@ -161,7 +165,8 @@ export class DeviceProgram {
         symbols.m40_program_executors(this.handle, into, rows, text, text.length, error)
       );
       const executors = Array.from(numbers, (executor) => EXECUTOR_NAMES[executor]);
-      return Promise.resolve({ executors, why: decoder.decode(text.subarray(0, text.indexOf(0))) });
+      const noResident = decoder.decode(text.subarray(0, text.indexOf(0)));
+      return Promise.resolve({ executors, noResident });
     });
   }
 

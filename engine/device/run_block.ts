@@ -1,4 +1,4 @@
-import { MAX_RUN_END_TOKENS, RUN_HEADER, RUN_ROW } from "./structs.ts";
+import { MAX_RUN_END_TOKENS, NONE, RUN_HEADER, RUN_ROW } from "./structs.ts";
 
 /** When a sequence of a run draws no more. */
 export interface RunLimits {
@@ -6,6 +6,8 @@ export interface RunLimits {
   readonly tokens: number;
   /** It draws none after these. */
   readonly endTokens: ReadonlySet<number>;
+  /** A slot that its states are written to from a step of the run on, counted from 0, so that those before are kept. */
+  readonly later?: { readonly slot: number; readonly from: number };
 }
 
 /** Whether a run can have these end tokens: there is room for so many. */
@@ -34,11 +36,13 @@ export function encodeRun(steps: number, rows: readonly RunLimits[]): Uint8Array
     end_tokens: first,
     n_end_tokens: endTokens.length,
   });
-  rows.forEach(({ tokens, endTokens }, i) =>
+  rows.forEach(({ tokens, endTokens, later }, i) =>
     RUN_ROW.write(view, RUN_HEADER.bytes + i * RUN_ROW.bytes, {
       n_tokens: tokens,
       first_end_token: places.get(endTokens)!,
       n_end_tokens: endTokens.size,
+      later_slot: later?.slot ?? NONE,
+      later_from: later?.from ?? 0,
     })
   );
   endTokens.forEach((token, i) => view.setInt32(first + 4 * i, token, true));

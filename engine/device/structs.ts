@@ -23,7 +23,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 15;
+export const ABI_VERSION = 16;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -177,6 +177,8 @@ export const RUN_ROW = new Struct("m40_run_row", {
   n_tokens: "u32",
   first_end_token: "u32",
   n_end_tokens: "u32",
+  later_slot: "u32",
+  later_from: "u32",
 });
 
 export const RING = new Struct("m40_ring", {

@@ -57,7 +57,7 @@ export class Replica {
       new EngineCard(card, this.lock, plan.limits.n_sequences, {
         name: options.name ?? card.name,
         isOneOfSeveral,
-      })
+      }, serving)
     );
     const { onPace } = serving;
     // Each card is held to the limits.
@@ -103,7 +103,14 @@ export class Replica {
         { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
-      onStep: (report) => observed.step(report),
+      onStep: (report) => {
+        const { promptTokens, decodeTokens, inRun } = report;
+        // In a run there is no resident kernel to be refused.
+        if (decodeTokens > 0 && promptTokens === 0 && !inRun) {
+          for (const card of this.cards) card.noteDecodeStep();
+        }
+        observed.step(report);
+      },
       onListenerError: (error) => observed.note(error),
     });
   }

@@ -8,6 +8,8 @@ export interface StepReport {
   readonly milliseconds: number;
   /** From the result of the step before to the call of this one; absent where nothing ran before. */
   readonly gapMilliseconds?: number;
+  /** Whether the device was given it with others, as a run. */
+  readonly inRun?: boolean;
 }
 
 /** What a scheduler has done so far, and does now. */

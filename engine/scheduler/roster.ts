@@ -352,7 +352,7 @@ export class Roster {
     }
   }
 
-  /** Gives back pages that were reserved for guesses that were wrong. */
+  /** Gives back pages that were reserved for guesses that were wrong, or for steps that will not be. */
   trim(sequence: Sequence): void {
     const used = Math.ceil(sequence.tokens.length / this.pageManager.pageTokens);
     for (const pages of sequence.pages) {

@@ -2,6 +2,7 @@ import { fitsRun, type RunLimits } from "../device/run_block.ts";
 import type { PageManager } from "./page_manager.ts";
 import type { Roster } from "./roster.ts";
 import type { Sequence } from "./sequence.ts";
+import type { States } from "./states.ts";
 import type { Turn } from "./turn.ts";
 
 /**
@@ -19,6 +20,7 @@ export class RunPlanner {
   constructor(
     private readonly roster: Roster,
     private readonly pageManager: PageManager,
+    private readonly states: States | undefined,
     private readonly mostSteps: number,
     private readonly maxRunning: number,
     private readonly wantsSteps: (rows: number) => boolean,
@@ -31,7 +33,7 @@ export class RunPlanner {
 
   /**
    * How many steps these turns, which are planned and have not begun, are the first of; 1: no run. Afterwards each of their
-   * sequences holds the pages that it writes to in all of them.
+   * sequences holds the pages and slots that it writes to in all of them.
    */
   plan(turns: readonly Turn[]): number {
     const { running, waiting } = this.roster;
@@ -40,16 +42,18 @@ export class RunPlanner {
     if (!turns.every(isPlain) || this.wantsSteps(turns.length)) return 1;
     const limits = turns.map(({ sequence }) => runLimits(sequence));
     if (!fitsRun(limits)) return 1;
-    const left = Math.max(...limits.map(({ tokens }) => tokens));
-    let steps = Math.min(this.mostSteps, left);
+    const left = limits.map(({ tokens }) => tokens);
+    let steps = Math.min(this.mostSteps, this.states ? Math.min(...left) : Math.max(...left));
     while (steps > 1 && this.pagesFor(turns, steps) > this.pageManager.freePages) {
       steps = Math.floor(steps / 2);
     }
     if (steps <= 1) return 1;
-    const reserved = turns.every(({ sequence }) =>
-      this.roster.reserve(sequence, rowsOf(sequence, steps), false)
-    );
-    return reserved ? steps : 1;
+    for (const { sequence } of turns) steps = this.states?.reserveRun(sequence, steps) ?? steps;
+    const reserved = steps > 1 &&
+      turns.every(({ sequence }) => this.roster.reserve(sequence, rowsOf(sequence, steps), false));
+    if (reserved) return steps;
+    for (const { sequence } of turns) this.states?.endRun(sequence);
+    return 1;
   }
 
   /** Pages that they need beside their own. */

@@ -66,7 +66,7 @@ export class RunUnderWay {
     const reports = this.untold.map((decodeTokens) => {
       const { gapMilliseconds } = this;
       this.gapMilliseconds = 0;
-      return { promptTokens: 0, decodeTokens, milliseconds, gapMilliseconds };
+      return { promptTokens: 0, decodeTokens, milliseconds, gapMilliseconds, inRun: true };
     });
     this.untold = [];
     this.lastAt = now;

@@ -8,6 +8,7 @@ import type { Roster } from "./roster.ts";
 import { runLimits, RunPlanner } from "./run_planner.ts";
 import { RunUnderWay } from "./run_under_way.ts";
 import type { SchedulerDevice } from "./scheduler_options.ts";
+import type { States } from "./states.ts";
 import type { Turn } from "./turn.ts";
 
 /** Whom {@link Runs} work for. */
@@ -15,6 +16,7 @@ export interface RunsClient {
   readonly device: Pick<SchedulerDevice, "run" | "wantsSteps">;
   readonly roster: Roster;
   readonly pageManager: PageManager;
+  readonly states?: States;
   readonly outcomes: Outcomes;
   readonly deliveries: Deliveries;
   readonly counts: Pick<SchedulerCounts, "runs" | "runSteps">;
@@ -35,10 +37,10 @@ export class Runs {
    * @param maxRunning Sequences that run at the same time.
    */
   constructor(private readonly client: RunsClient, mostSteps: number, maxRunning: number) {
-    const { device, roster, pageManager } = client;
+    const { device, roster, pageManager, states } = client;
     const steps = device.run === undefined ? 1 : mostSteps;
     const wantsSteps = (rows: number) => device.wantsSteps?.(rows) ?? false;
-    this.planner = new RunPlanner(roster, pageManager, steps, maxRunning, wantsSteps);
+    this.planner = new RunPlanner(roster, pageManager, states, steps, maxRunning, wantsSteps);
   }
 
   /** Somebody else wants the device: the run that it has, or that was decided on, begins no more steps. */
@@ -79,9 +81,12 @@ export class Runs {
     parts: readonly StepSequence[],
     steps: number,
   ): Promise<StepResult> {
-    const { device, outcomes, deliveries, counts } = this.client;
+    const { device, outcomes, deliveries, states, counts } = this.client;
     counts.runs++;
-    const limits = run.turns.map(({ sequence }) => runLimits(sequence));
+    const limits = run.turns.map(({ sequence }) => ({
+      ...runLimits(sequence),
+      later: states?.laterOf(sequence),
+    }));
     const given = device.run!(parts, steps, limits, (outputs) => {
       const step = run.next(outputs);
       outcomes.take(step.turns, step.outputs);
@@ -105,7 +110,12 @@ export class Runs {
 
   /** Gives back what was reserved for steps that will not be. */
   trim(turns: readonly Turn[]): void {
-    for (const { sequence } of turns) if (sequence.runs) this.client.roster.trim(sequence);
+    const { roster, states } = this.client;
+    for (const { sequence } of turns) {
+      if (!sequence.runs) continue;
+      roster.trim(sequence);
+      states?.endRun(sequence);
+    }
   }
 
   /** Tells of the steps that have come since the last time. */

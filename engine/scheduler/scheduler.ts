@@ -117,12 +117,11 @@ export class Scheduler implements SequenceQueue {
       (sequence, error) => this.end(sequence, error),
       this.now,
     );
-    // Whoever rests does so between two steps, and a state is read and written by slots that each step has of its own.
-    const hasRuns = this.lanes.length === (options.lanes ? 2 : 1) && states === undefined &&
-      options.rest === undefined;
+    // Whoever rests does so between two steps.
+    const hasRuns = this.lanes.length === (options.lanes ? 2 : 1) && options.rest === undefined;
     this.runs = new Runs(
       {
-        ...{ device, pageManager, counts },
+        ...{ device, pageManager, states, counts },
         ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
         now: this.now,
         tell: (report) =>

@@ -56,7 +56,7 @@ export interface SchedulerOptions {
   readonly concurrentSteps?: number;
   /**
    * Steps that a device which has runs is given at once, at most, where the same sequences decode in all of them; default 1:
-   * each by itself. There are none of several steps at a time, of models with states, nor where the device is to rest.
+   * each by itself. There are none of several steps at a time, nor where the device is to rest between steps.
    */
   readonly runSteps?: number;
   /** Where the device has two lanes: then `chunkMs` is not looked at. Not with `concurrentSteps`. */

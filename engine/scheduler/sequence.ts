@@ -84,6 +84,8 @@ export class Sequence {
   slot?: number;
   /** The slot that the next step writes its state to, where that is not the same. */
   nextSlot?: number;
+  /** The slot that a run writes its state to behind the next page border, where the one there is kept. */
+  laterSlot?: number;
   /** The slot with its state before the last token of its prompt, which those whose leader it is begin with. */
   startSlot?: number;
   /** The last prefix in its answer whose state is kept for those who go on from there. */

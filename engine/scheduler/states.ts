@@ -1,3 +1,4 @@
+import type { RunLimits } from "../device/run_block.ts";
 import { NONE } from "../device/structs.ts";
 import type { StepSequence } from "../device/step_block.ts";
 import type { HostPages } from "./host_pages.ts";
@@ -70,6 +71,39 @@ export class States {
     return slot !== undefined && this.slots.makeWritable(slot);
   }
 
+  /**
+   * How many steps of a run there can be, one token each, of so many that a sequence would take part in: those to the page
+   * border where its state would have to be kept a second time. One that goes on behind the first has a slot for that
+   * afterwards; where none can be had, its steps end there.
+   */
+  reserveRun(sequence: Sequence, steps: number): number {
+    const toBorder = this.stepsToBorder(sequence);
+    if (steps <= toBorder) return steps;
+    sequence.laterSlot ??= this.slots.allocate();
+    if (sequence.laterSlot === undefined) return toBorder;
+    return Math.min(steps, toBorder + this.pageManager.pageTokens);
+  }
+
+  /** Where a run that is about to begin writes a sequence's state behind the next page border, if it is to go on there. */
+  laterOf(sequence: Sequence): RunLimits["later"] {
+    const { laterSlot } = sequence;
+    if (laterSlot === undefined) return undefined;
+    return { slot: laterSlot, from: this.stepsToBorder(sequence) };
+  }
+
+  /** There are no more steps of a run: the slot is given back that it would have gone on in. */
+  endRun(sequence: Sequence): void {
+    const { laterSlot } = sequence;
+    sequence.laterSlot = undefined;
+    if (laterSlot !== undefined) this.slots.release(laterSlot);
+  }
+
+  /** Tokens from those that are computed to the next page border, at least one. */
+  private stepsToBorder({ computed }: Sequence): number {
+    const { pageTokens } = this.pageManager;
+    return pageTokens - computed % pageTokens;
+  }
+
   /** A step has computed a sequence up to `computed`, and written its state. */
   advance(sequence: Sequence): void {
     const { slot, nextSlot } = sequence;
@@ -79,6 +113,11 @@ export class States {
       if (slot !== undefined) this.slots.release(slot);
     }
     this.keep(sequence);
+    if (sequence.laterSlot !== undefined && sequence.computed % this.pageManager.pageTokens === 0) {
+      // A run writes there from here on.
+      sequence.nextSlot = sequence.laterSlot;
+      sequence.laterSlot = undefined;
+    }
     if (sequence.leads && sequence.computed === sequence.prompt.length - 1) {
       sequence.startSlot = sequence.slot!;
       this.slots.share(sequence.startSlot);
@@ -100,6 +139,7 @@ export class States {
   /** A sequence needs no state any more. */
   release(sequence: Sequence): void {
     this.dropStart(sequence);
+    this.endRun(sequence);
     const { slot, nextSlot } = sequence;
     sequence.slot = sequence.nextSlot = undefined;
     if (slot !== undefined) this.slots.release(slot);

@@ -30,8 +30,10 @@ export class StepHolds {
 
   constructor(private readonly pageManager: PageManager, turns: readonly Turn[]) {
     this.pages = turns.flatMap(({ sequence }) => pagesIn(sequence.pages));
-    const states = turns.map(({ sequence }) => stepStates(sequence)).filter((one) => one);
-    this.slots = states.flatMap((one) => [one!.from, one!.to]).filter((slot) => slot !== NONE);
+    this.slots = turns.flatMap(({ sequence }) => {
+      const { from = NONE, to = NONE } = stepStates(sequence) ?? {};
+      return [from, to, sequence.laterSlot ?? NONE].filter((slot) => slot !== NONE);
+    });
     pageManager.holds.add(this.pages);
     pageManager.slots?.holds.add(this.slots);
   }

@@ -1,6 +1,6 @@
 import { NONE, Rope } from "../device/structs.ts";
 import type { Case, Sizes } from "./case.ts";
-import { joined } from "./case.ts";
+import { joined, LEAST_SHARE } from "./case.ts";
 import { prompt, tokenBuffer } from "./runner.ts";
 
 /** Types of the cache, and what rounding to them may change. */
@@ -27,8 +27,6 @@ const SHAPES: readonly Heads[] = [
   { name: "latent heads of 576", heads: 4, kvHeads: 1, headDim: 576, valueDim: 512 },
 ];
 
-/** The share of a device with which a prompt has one thread block at a time. */
-const LEAST_SHARE = 0.001;
 /** Decoded tokens behind the prompt. */
 const DECODED = 3;
 

@@ -27,6 +27,9 @@ export const SIZES: Readonly<Record<"device" | "emulated", Sizes>> = {
   emulated: { rows: 40, columns: 256, tokens: 34 },
 };
 
+/** The share of a device with which a prompt has one thread block at a time. */
+export const LEAST_SHARE = 0.001;
+
 /** One array of several. */
 export function joined(parts: readonly Float32Array[]): Float32Array {
   const whole = new Float32Array(parts.reduce((sum, part) => sum + part.length, 0));

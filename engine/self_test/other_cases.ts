@@ -1,6 +1,6 @@
 import { Activation, KHeads, NONE, Norm, Score } from "../device/structs.ts";
 import { GREEDY, type StepSampling } from "../device/step_sampling.ts";
-import type { Case, Sizes } from "./case.ts";
+import { type Case, LEAST_SHARE, type Sizes } from "./case.ts";
 import type { GivenOperation } from "./given_operation.ts";
 import {
   expertBuffer,
@@ -284,7 +284,7 @@ function run(variant: string, sampling: StepSampling): Case {
   };
 }
 
-/** An operation with a state: a prompt, then two decoded tokens from the state that it left. */
+/** An operation with a state: a prompt, with all of the device and with little, then two decoded tokens from its state. */
 async function withState(
   runner: Runner,
   op: GivenOperation,
@@ -300,12 +300,19 @@ async function withState(
     cache: runner.cache({ state }),
   });
   const results: number[] = [];
-  const step = async (position: number, count: number, from: number, decode: boolean) => {
+  const step = async (
+    position: number,
+    count: number,
+    from: number,
+    decode: boolean,
+    share?: number,
+  ) => {
     inputs.forEach((columns, i) => program.writeBuffer(i, runner.random.floats(count * columns)));
-    await program.step(prompt(count, { position, decode, states: { from, to: 1 } }));
+    await program.step(prompt(count, { position, decode, states: { from, to: 1 } }), share);
     results.push(...program.readBuffer(inputs.length, new Float32Array(count * outputColumns)));
   };
   await step(0, tokens, NONE, false);
+  await step(0, tokens, NONE, false, LEAST_SHARE);
   for (let i = 0; i < 2; i++) await step(tokens + i, 1, 1, true);
   return Float32Array.from(results);
 }
