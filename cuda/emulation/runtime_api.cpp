@@ -169,10 +169,13 @@ cudaError_t cudaGetDevice(int* device) {
   return cudaSuccess;
 }
 
+// Ten times what is before its point, and what is behind it.
+static int compute_capability() { return static_cast<int>(from_environment("M40_EMULATION_CAPABILITY", 52)); }
+
 cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   if (!exists(device)) return remember(cudaErrorInvalidDevice);
   *properties = {};
-  const auto capability = static_cast<int>(from_environment("M40_EMULATION_CAPABILITY", 52));
+  const int capability = compute_capability();
   snprintf(properties->name, sizeof(properties->name), "Emulated compute capability %d.%d", capability / 10, capability % 10);
   properties->totalGlobalMem = memory_bytes();
   properties->major = capability / 10;
@@ -191,6 +194,7 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   switch (attribute) {
     case cudaDevAttrMultiProcessorCount: *value = multiprocessors(); break;
     case cudaDevAttrKernelExecTimeout: *value = from_environment("M40_EMULATION_WATCHDOG", 0) != 0; break;
+    case cudaDevAttrComputeCapabilityMajor: *value = compute_capability() / 10; break;
     default: *value = 0;  // unknown
   }
   return remember(exists(device) ? cudaSuccess : cudaErrorInvalidDevice);

@@ -38,6 +38,7 @@ enum cudaDeviceAttr {
   cudaDevAttrEccEnabled = 32,
   cudaDevAttrMemoryClockRate = 36,
   cudaDevAttrGlobalMemoryBusWidth = 37,
+  cudaDevAttrComputeCapabilityMajor = 75,
 };
 
 struct M40EmulatedStream;

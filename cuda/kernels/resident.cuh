@@ -132,12 +132,15 @@ struct Resident {
     show(&args.mailbox->left, args.life);
   }
 
-  // Block 0 waits for a step, takes its input over, and tells the others. They wait at the barrier meanwhile.
-  __device__ __forceinline__ void take_step(uint32_t number) const {
+  // Block 0 waits for a step, takes its input over, and tells the others. They wait at the barrier meanwhile. born: when it
+  // came.
+  __device__ __forceinline__ void take_step(uint32_t number, uint32_t born) const {
     if (threadIdx.x == 0) {
       const uint32_t begun = microseconds();
-      ResidentEnd end;
-      for (;;) {
+      // It does one step at least, however long it took to come.
+      const bool old = number != args.first && begun - born >= args.most_life;
+      ResidentEnd end = ResidentEnd::kIdle;
+      while (!old) {
         if (look(&args.mailbox->asked) == number) {
           end = {};
           break;
@@ -323,8 +326,9 @@ struct Resident {
       if (block.x == 0) say_end(ResidentEnd::kNotAll);
       return;
     }
+    const uint32_t born = microseconds();
     for (uint32_t number = args.first;; number++) {
-      if (block.x == 0) take_step(number);
+      if (block.x == 0) take_step(number, born);
       if (!step()) break;
       if (block.x == 0) give_results(number);
     }

@@ -88,6 +88,7 @@ struct ResidentArgs {
   uint32_t first;               // the number of the first step that is waited for
   uint32_t patience;            // that a step is waited for: microseconds
   uint32_t start_patience;      // that all blocks are waited for: microseconds
+  uint32_t most_life;           // after which it begins no further step: microseconds
 };
 
 }  // namespace m40::cuda

@@ -169,6 +169,9 @@ class Server {
 
   m40_status serve_request(Lane lane, const Request& request, Answer* answer) {
     const Function& function = function_at(request.function);
+    // The descriptor has been sent before the message, so it is taken first, whatever else is wrong.
+    Descriptor descriptor;
+    if (request.function == kHostAlloc && lane == function.lane) descriptor = receive_descriptor(socket_.number());
     const bool in_lane = function.lane == lane || (lane == kPrompts && is_step(request.function));
     if (!in_lane || request.n_arguments != function.n_parameters) {
       fail(M40_INVALID_ARGUMENT, "%s: a message in lane %u with %u arguments: wanted lane %u and %u", function.name, static_cast<uint32_t>(lane),
@@ -200,7 +203,7 @@ class Server {
     }
     const uint64_t first = request.arguments[0].value;
     switch (request.function) {
-      case kHostAlloc: return share_host(reinterpret_cast<m40_context*>(words[0]), first, words[1], &answer->value);
+      case kHostAlloc: return share_host(std::move(descriptor), reinterpret_cast<m40_context*>(words[0]), first, words[1], &answer->value);
       case kHostFree: return release_host(reinterpret_cast<m40_context*>(words[0]), first, words[1]);
       case kContextDestroy: destroy_context(first); return M40_OK;
       default: break;
@@ -249,9 +252,7 @@ class Server {
     return area + argument.value;
   }
 
-  // The descriptor has been sent before the message, so it is taken first, whatever else is wrong.
-  m40_status share_host(m40_context* context, uint64_t id, uint64_t n_bytes, uint64_t* index) {
-    Descriptor descriptor = receive_descriptor(socket_.number());
+  m40_status share_host(Descriptor descriptor, m40_context* context, uint64_t id, uint64_t n_bytes, uint64_t* index) {
     require(context, "context");
     Area area = {SharedMemory::open(std::move(descriptor), n_bytes), id};
     area.memory.close_descriptor();

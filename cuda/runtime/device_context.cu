@@ -5,6 +5,7 @@
 #include "device_objects.h"
 #include "host_memory.h"
 #include "resident.h"
+#include "step_progress.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -71,6 +72,15 @@ void m40_context::use() const {
   seat.clear();
 }
 
+m40::cuda::Clock::duration m40_context::longest_prompt() const {
+  m40::cuda::Clock::duration longest = m40::cuda::longest_work;
+  for (const auto& program : programs) {
+    const uint32_t share = program->progress->shape.prefill_share;
+    if (share != 0) longest = std::max(longest, m40::cuda::longest_step(share));
+  }
+  return longest;
+}
+
 bool m40_context::settle() const {
   if (watch.hangs()) return false;
   cudaSetDevice(static_cast<int>(device));
@@ -78,7 +88,7 @@ bool m40_context::settle() const {
     seat.clear();
     uploader->wait();
     watch.wait(stream, "what was under way");
-    if (prompts != nullptr) watch.wait(prompts, "what was under way");
+    if (prompts != nullptr) watch.wait(prompts, "what was under way", m40::cuda::Clock::now(), longest_prompt());
   } catch (const m40::Failure&) {
     // A device that was lost has nothing under way any more.
   }

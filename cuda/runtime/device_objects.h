@@ -162,6 +162,8 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   void use_beside_resident() const;
   // Waits for all that is under way. False where the device hangs: what it may still use must be left alone.
   bool settle() const;
+  // How long what its programs have on the stream of prompts may take.
+  m40::cuda::Clock::duration longest_prompt() const;
 
   uint32_t device;
   uint32_t executor;  // M40_EXECUTOR_*, as asked for

@@ -174,6 +174,7 @@ class RunQueue {
 // What has been put on the stream still writes to the ring. A device that was lost or hangs has that said by who asks it
 // next.
 void settle(const m40_program* program) {
+  if (program->context->watch.hangs()) return;
   try {
     program->context->watch.wait(program->stream, "a run");
   } catch (const Failure&) {

@@ -40,10 +40,8 @@ uint64_t result_bytes(const m40_program& program, const Step& step) {
   return m40::cuda::has_experts(program) ? sizeof(StepResults) : 0;
 }
 
-// A step that leaves a part of the device to others may take as much longer.
-Clock::duration patience(const m40_program* program) {
-  return m40::cuda::longest_work * m40::cuda::all_places / program->progress->shape.prefill_share;
-}
+// Of a step, which may leave a part of the device to others.
+Clock::duration patience(const m40_program* program) { return m40::cuda::longest_step(program->progress->shape.prefill_share); }
 
 // Puts the step's input, which lies in the program's host memory, the program and the copy of its results on the program's
 // stream. times: to be marked, or nullptr.
@@ -71,6 +69,7 @@ void launch_step(m40_program* program, const Step& step, const StepShape& shape,
 
 // Waits for what is on the program's stream. A device that was lost or hangs has that said by who asks it next.
 void settle(const m40_program* program) {
+  if (program->context->watch.hangs()) return;
   try {
     program->context->watch.wait(program->stream, "a step", Clock::now(), patience(program));
   } catch (const m40::Failure&) {
@@ -135,8 +134,22 @@ cudaError_t state_of_step(m40_program* program) {
   return cudaErrorNotReady;
 }
 
+// Does what waits for the step. Where that fails, nothing of it is under way any more, or the device is lost.
+template <class Wait>
+auto watched(m40_program* program, const Wait& wait) {
+  try {
+    return wait();
+  } catch (...) {
+    settle(program);
+    program->progress->work.end();
+    throw;
+  }
+}
+
 void wait_for_step(m40_program* program) {
-  program->context->watch.wait([program] { return state_of_step(program); }, "a step", program->progress->begun, patience(program));
+  watched(program, [program] {
+    program->context->watch.wait([program] { return state_of_step(program); }, "a step", program->progress->begun, patience(program));
+  });
 }
 
 // Whether the step is done, or so near its end that it is worth looking until then.
@@ -258,7 +271,7 @@ extern "C" m40_status m40_step_finish(m40_program* program, m40_result* results,
     m40::require_step(program);
     program->step_under_way = false;  // however it ends, but for this:
     program->context->use_beside_resident();
-    if (!ends_soon(program)) {
+    if (!watched(program, [program] { return ends_soon(program); })) {
       program->step_under_way = true;
       fail(M40_NOT_READY, "the step goes on: wanted m40_step_wait again");
     }

@@ -45,6 +45,8 @@ void DeviceWatch::wait_for(const Query& query, const char* what, Clock::time_poi
     // Before it is asked, so that time in which this process was stopped is not held against the device.
     const Clock::time_point now = Clock::now();
     if (cuda::is_done(query(), what)) return;
+    // The wait of another lane was given up.
+    require_alive();
     if (now - begun >= longest) break;
     pause(now - start);
   }

@@ -16,6 +16,9 @@ namespace m40::cuda {
 // an M40 ten seconds.
 constexpr Clock::duration longest_work = std::chrono::seconds(60);
 
+// The same of a step that has this share of the device, in thousandths, above 0: what takes ten seconds takes as much longer.
+constexpr Clock::duration longest_step(uint32_t share) { return longest_work + std::chrono::seconds(10) * (1000 - share) / share; }
+
 class DeviceWatch {
  public:
   // Waits until what was given to the stream, or what stands before the event, is done. begun: when the last of it was

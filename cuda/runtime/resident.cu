@@ -11,8 +11,12 @@ namespace {
 
 // Without a step for so long, the kernel leaves: microseconds. Between two tokens of a stream it waits for much less.
 constexpr uint32_t resident_patience = 10'000;
+// How long it stays on devices older than Pascal, however much there is to do: microseconds. They go from one process to
+// another only when a kernel ends.
+constexpr uint32_t resident_life = 20'000;
 // All thread blocks are on the device within that, or never: microseconds. A prompt's step may have to end first.
 constexpr uint32_t resident_start_patience = 1'000'000;
+constexpr int pascal = 6;
 constexpr size_t most_entries = 256;
 // Steps are looked for in mapped memory; every so many times the driver is asked whether all is well.
 constexpr uint32_t looks_a_question = 64;
@@ -49,7 +53,11 @@ bool device_has_resident(uint32_t device, std::string* why) {
 }
 
 ResidentDecoder::ResidentDecoder(const m40_program& program)
-    : program_(program), seat_(ResidentSeat::of(program.context->device)), mailbox_memory_(sizeof(ResidentMailbox)), mailbox_(new (mailbox_memory_.data()) ResidentMailbox()), stream_(create_stream()) {}
+    : program_(program), seat_(ResidentSeat::of(program.context->device)), mailbox_memory_(sizeof(ResidentMailbox)), mailbox_(new (mailbox_memory_.data()) ResidentMailbox()), stream_(create_stream()) {
+  int generation = 0;
+  check(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, static_cast<int>(program.context->device)), "a device's capability");
+  if (generation < pascal) most_life_ = resident_life;
+}
 
 ResidentDecoder::~ResidentDecoder() {
   // Whoever destroys a program has had all that is under way end.
@@ -123,6 +131,7 @@ void ResidentDecoder::launch() {
   args.first = asked_;
   args.patience = resident_patience;
   args.start_patience = resident_start_patience;
+  args.most_life = most_life_;
   check(cudaMemsetAsync(args.state, 0, sizeof(ResidentState), stream_), "a resident kernel");
   launch_resident(kernel_, args, std::min(resident_blocks(kernel_), most_blocks_), stream_);
   check_launches("a resident kernel");

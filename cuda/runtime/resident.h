@@ -55,7 +55,10 @@ class ResidentDecoder {
   float milliseconds() const;
 
   // Why steps of some shape are never done so; empty where all are.
-  const std::string& why() const { return why_; }
+  std::string why() const {
+    const std::lock_guard<std::mutex> lock(seat_.mutex());
+    return why_;
+  }
 
   // Has the kernel leave, if it is there, and waits until it is gone. With the mutex held.
   void leave();
@@ -90,6 +93,7 @@ class ResidentDecoder {
   ResidentKernel kernel_ = {};  // the one that is there
   uint32_t most_blocks_ = 0;
   uint32_t life_ = 0;           // the number of its life
+  uint32_t most_life_ = UINT32_MAX;  // how long it stays at most: microseconds
   bool alive_ = false;          // it was launched, and has not been seen to leave
   bool refused_ = false;
   uint32_t asked_ = 0;          // the number of the last step

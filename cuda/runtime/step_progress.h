@@ -10,7 +10,7 @@
 namespace m40::cuda {
 
 struct StepProgress {
-  StepShape shape;
+  StepShape shape = {};
   bool woken = false;  // m40_step_wait has returned by the forecast
   bool timed = false;  // its end was seen
   uint32_t executor = M40_EXECUTOR_LAUNCHES;  // what it is run by
