@@ -109,6 +109,19 @@ Deno.test("what is loaded when all is to end is closed again", async () => {
   assertEquals([told, late.closed], [["attempt"], 1]);
 });
 
+Deno.test("what is being loaded when all is to end is told so, and its failure is nobody's", async () => {
+  const { revival } = make();
+  const told: string[] = [];
+  const load = (signal: AbortSignal) =>
+    new Promise<Loaded>((_, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason));
+    });
+  revival.begin(lost(load, loaded(), told));
+  while (told.length === 0) await undefined;
+  await revival.close();
+  assertEquals(told, ["attempt"]);
+});
+
 Deno.test("what is left and does not close is told of, and holds nothing up", async () => {
   const { revival, problems } = make();
   const told: string[] = [];

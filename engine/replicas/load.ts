@@ -19,8 +19,8 @@ export interface PlacedReplica {
   /** What the device is called; one that is named twice has a number more. */
   readonly name: string;
   readonly placed: PlacedModel;
-  /** Puts the model there once more, when this one is closed. */
-  readonly again: () => Promise<PlacedModel>;
+  /** Puts the model there once more, when this one is closed; fails soon where that is not wanted any more. */
+  readonly again: (signal: AbortSignal) => Promise<PlacedModel>;
 }
 
 /**
@@ -65,11 +65,11 @@ export async function planReplicas(
       return placed.map((placed, i) => ({
         name: names[i],
         placed,
-        async again() {
+        async again(signal) {
           // What was promised for requests holds.
           const asked = { ...options, contextTokens, onProgress: undefined };
           const planned = await planModel(source, [devices[i]], asked, shared);
-          const placed = await planned.place();
+          const placed = await planned.place(() => signal.throwIfAborted());
           try {
             // After its weights were read, from a file that may have been replaced meanwhile.
             await assertUnchanged(source.gguf);

@@ -20,7 +20,7 @@ interface Place {
   readonly name: string;
   /** As it was when the model was there last. */
   card: Pick<EngineCard, "device" | "memory">;
-  readonly again: () => Promise<PlacedModel>;
+  readonly again: (signal: AbortSignal) => Promise<PlacedModel>;
   replica?: Replica;
   state: ReplicaState["state"];
   /** What it was lost by, or could not be loaded again for. */
@@ -187,7 +187,7 @@ export class Replicas {
       name: place.name,
       error: loss.error,
       remains: replica,
-      load: async () => this.create(place, await place.again()),
+      load: async (signal) => this.create(place, await place.again(signal)),
       onAttempt: (failed) => this.noteAttempt(place, failed),
       onReady: (replica) => {
         this.putIn(place, replica);

@@ -11,8 +11,8 @@ export interface Lost<T> {
   readonly error: M40Error;
   /** What is left of it. */
   readonly remains: { close(): Promise<void> };
-  /** Loads it anew. */
-  readonly load: () => Promise<T>;
+  /** Loads it anew; fails soon where that is not wanted any more. */
+  readonly load: (signal: AbortSignal) => Promise<T>;
   /** It is there again. */
   readonly onReady: (loaded: T) => void;
   /** An attempt begins, or has failed. */
@@ -28,7 +28,7 @@ export class Revival<T extends { close(): Promise<void> }> {
   private readonly waits: (milliseconds: number) => Promise<void>;
   private readonly running = new Set<Promise<void>>();
   private readonly ended = Promise.withResolvers<void>();
-  private closed = false;
+  private readonly ending = new AbortController();
 
   /**
    * @param onError Told what does not close.
@@ -52,7 +52,7 @@ export class Revival<T extends { close(): Promise<void> }> {
 
   /** No attempt is made any more; resolves when none is under way. */
   async close(): Promise<void> {
-    this.closed = true;
+    this.ending.abort();
     this.ended.resolve();
     await Promise.all(this.running);
   }
@@ -64,7 +64,8 @@ export class Revival<T extends { close(): Promise<void> }> {
     } catch (error) {
       this.onError(error);
     }
-    while (!this.closed) {
+    const { signal } = this.ending;
+    while (!signal.aborted) {
       const refusal = this.failures.refusal(name);
       if (refusal !== undefined) {
         await this.waits(1000 * refusal.retryAfterSeconds);
@@ -72,11 +73,12 @@ export class Revival<T extends { close(): Promise<void> }> {
       }
       onAttempt();
       try {
-        const loaded = await load();
-        if (this.closed) await loaded.close();
+        const loaded = await load(signal);
+        if (signal.aborted) await loaded.close();
         else onReady(loaded);
         return;
       } catch (error) {
+        if (signal.aborted) return;
         this.failures.note(name, error);
         onAttempt(asM40Error(error));
       }
