@@ -13,7 +13,7 @@ const MODELS = EMULATED
   ? ["qwen35", "mamba2"]
   : ["qwen35", "lfm2", "nemotron_h_moe", "granitehybrid", "mamba2"];
 /** One lane and two, where there are two. */
-const SHARES = EMULATED ? [0, 0.5] : [0];
+const SHARES = BACKEND === "cpu" ? [0] : [0, 0.5];
 
 /** Prompts that reach a page border after some tokens of their answers, each after another number of them. */
 const asked = (i: number, maxTokens: number): GenerateRequest => ({

@@ -46,7 +46,12 @@ for (const file of SUITE) {
 }
 
 // Requests alone and among others, with random ends, giving way and shared prefixes: the whole engine.
-const ENGINE = ["batching_test.ts", "cache_windows_test.ts", "engine_sampling_test.ts"];
+const ENGINE = [
+  "batching_test.ts",
+  "state_runs_test.ts",
+  "cache_windows_test.ts",
+  "engine_sampling_test.ts",
+];
 for (const file of [...ENGINE_SUITE, ...ENGINE]) {
   Deno.test(`cuda: ${file}`, async (t) => {
     for (const { name, failure } of await runFile(file, { M40_TEST_BACKEND: "cuda" })) {

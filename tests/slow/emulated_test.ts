@@ -21,6 +21,7 @@ const REVERSED = [
   "decode_test.ts",
   "lanes_test.ts",
   "decode_rows_test.ts",
+  "state_runs_test.ts",
 ];
 
 /** Those of decode steps, which are run by the resident kernel, too: what it has no bodies for is run by graphs. */
