@@ -8,8 +8,9 @@
  *   can be foreseen.
  *
  * `deno task bench constrained [--device cuda] [--model MODEL.gguf] [--vocabulary FILE.gguf] [--rounds N] [--threads N]
- * [--only calls|noise] [--step-ms N]`: with a made model of 128k tokens, with the vocabulary of another file where one is
- * given; with `--step-ms` a device in its place that takes so long for a step and computes nothing. Prints, asserts nothing.
+ * [--only calls|noise] [--step-ms N,...]`: with a made model of 128k tokens, with the vocabulary of another file where one
+ * is given; with `--step-ms` a device in its place that takes so long for a step (of up to 8, 16, ... rows) and computes
+ * nothing. Prints, asserts nothing.
  *
  * @module
  */
@@ -25,12 +26,11 @@ import type { Steering } from "../engine/sampling/steering.ts";
 import { llamaShape } from "../tools/make_model/families/llama.ts";
 import { randomModel } from "../tools/make_model/model.ts";
 import { AGENT_CALLS, CALL_SCHEMA, spacedJson } from "./agent_tools.ts";
-import { paceDevice } from "./paced_device.ts";
+import { paceDevice, parseStepTimes } from "./paced_device.ts";
 
 const STREAMS = 8;
 /** Answers of each stream in a round. */
 const ANSWERS = 1;
-const CONSTRAINT = { kind: "json_schema", schema: CALL_SCHEMA } as const;
 const NOISE_TOKENS = 96;
 
 /** A llama of 38 million parameters, most of them in a vocabulary of 128k tokens. */
@@ -104,10 +104,13 @@ interface Round {
 class Bench {
   private readonly words: number;
   private readonly scripts: readonly (readonly number[])[];
+  private readonly constraints: Constraints;
+  private schemas = 0;
 
   constructor(private readonly engine: Engine) {
     const { tokenizer, model } = engine;
     this.words = Math.ceil(model.vocabSize / 32);
+    this.constraints = new Constraints(tokenizer, model.vocabSize);
     const [end] = tokenizer.endTokens;
     this.scripts = AGENT_CALLS.map((call) => [
       ...tokensWithin(tokenizer, spacedJson(call)),
@@ -115,18 +118,20 @@ class Bench {
     ]);
   }
 
-  private requests(make: (index: number, constraints: Constraints) => Partial<GenerateRequest>) {
-    const { tokenizer, model } = this.engine;
-    // Of each round anew: every grammar is compiled, every mask is made.
-    const constraints = new Constraints(tokenizer, model.vocabSize);
-    constraints.prepare();
+  /** Steers answers of a round: to a schema that no round had before, so that its grammar and all its masks are made anew. */
+  private steering(): () => Steering {
+    const schema = { ...CALL_SCHEMA, description: `Schema ${++this.schemas}` };
+    return () => this.constraints.steering({ kind: "json_schema", schema });
+  }
+
+  private requests(make: (index: number) => Partial<GenerateRequest>) {
     return Array.from(
       { length: STREAMS },
       (_, stream) =>
         Array.from({ length: ANSWERS }, (_, n): GenerateRequest => {
           const index = stream * ANSWERS + n;
           const prompt = Array.from({ length: 48 }, (_, i) => 300 + (i * 7 + index * 31) % 1000);
-          return { prompt, sampling: { temperature: 1, seed: index }, ...make(index, constraints) };
+          return { prompt, sampling: { temperature: 1, seed: index }, ...make(index) };
         }),
     );
   }
@@ -140,11 +145,11 @@ class Bench {
   }
 
   calls(): Requests {
-    return this.requests((index, constraints) => {
+    const steering = this.steering();
+    return this.requests((index) => {
       const script = this.scripts[index % this.scripts.length];
-      const steering = constraints.steering(CONSTRAINT);
       return {
-        steering: scripted(steering, script, this.words),
+        steering: scripted(steering(), script, this.words),
         maxTokens: script.length,
         sampling: { temperature: 0 },
       };
@@ -152,10 +157,8 @@ class Bench {
   }
 
   noise(): Requests {
-    return this.requests((_, constraints) => ({
-      steering: constraints.steering(CONSTRAINT),
-      maxTokens: NOISE_TOKENS,
-    }));
+    const steering = this.steering();
+    return this.requests(() => ({ steering: steering(), maxTokens: NOISE_TOKENS }));
   }
 
   /** Eight streams at once, each asking for the next answer when it has one. */
@@ -218,7 +221,9 @@ function describeSteps(rounds: readonly Round[]): string {
     const steps = own.length / rounds.length;
     return `${steps.toFixed(1)} of ${kind} ${ms.toFixed(0)} (${(ms / steps).toFixed(2)} each)`;
   });
-  const gaps = sum(reports, ({ gapMilliseconds = 0 }) => gapMilliseconds);
+  // Before its first step a round's grammars are made, which is not measured.
+  const others = rounds.flatMap(({ reports: [, ...others] }) => others);
+  const gaps = sum(others, ({ gapMilliseconds = 0 }) => gapMilliseconds);
   return `    milliseconds of a round in steps: ${kinds.join(", ")}; between them ${
     gaps.toFixed(1)
   }`;
@@ -275,7 +280,7 @@ if (import.meta.main) {
     const { model, device } = engine;
     console.log(`${model.name}, ${model.vocabSize} tokens, on ${device.name}; ${STREAMS} streams`);
     if (args["step-ms"] !== undefined) {
-      paceDevice(engine, Number(args["step-ms"]));
+      paceDevice(engine, parseStepTimes(args["step-ms"]));
     }
     const bench = new Bench(engine);
     const rounds = Number(args.rounds);

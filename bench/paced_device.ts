@@ -14,34 +14,86 @@ const libc = Deno.dlopen("libc.so.6", {
 });
 
 /**
- * Has an engine's steps take as long as a GPU's do: nothing is computed, any allowed token is as likely as the others,
- * and it is the seed's and the place's whatever else is in the step. What is left of the processor, between steps and
- * beside them, is what a GPU of that speed would wait for.
- *
- * @param stepMs Milliseconds of a step of up to eight rows.
+ * How long steps take by their rows: milliseconds of up to 8, 16, 24, ... of them. Groups of eight beyond those given take
+ * as much more as the last of them did, or a quarter of the first where there is one alone.
  */
-export function paceDevice(engine: Engine, stepMs: number): void {
-  const { vocabSize } = engine.model;
-  for (const replica of engine["copies"]["there"]) paceReplica(replica, stepMs, vocabSize);
+export type StepTimes = readonly [number, ...number[]];
+
+/**
+ * Step times as a command line gives them: "23,44,72,75".
+ *
+ * @throws {Error} Where that is no list of numbers above 0.
+ */
+export function parseStepTimes(text: string): StepTimes {
+  const times = text.split(",").map(Number);
+  if (!times.every((ms) => ms > 0 && ms < Infinity)) {
+    throw new Error(
+      `--step-ms ${text}: wanted milliseconds above 0 of steps of up to 8, 16, 24, ... rows, as in 23,44,72,75`,
+    );
+  }
+  return times as unknown as StepTimes;
 }
 
-function paceReplica({ scheduler, placed }: Replica, stepMs: number, vocabSize: number): void {
+/**
+ * Has an engine's steps take as long as a GPU's do, those of runs as well: nothing is computed, any allowed token is as
+ * likely as the others, and it is the seed's and the place's whatever else is in the step. What is left of the processor,
+ * between steps and beside them, is what a GPU of that speed would wait for.
+ */
+export function paceDevice(engine: Engine, times: StepTimes): void {
+  const { vocabSize } = engine.model;
+  for (const replica of engine["copies"]["there"]) paceReplica(replica, times, vocabSize);
+}
+
+function paceReplica({ scheduler, placed }: Replica, times: StepTimes, vocabSize: number): void {
   Object.assign(scheduler["options"], { rowTimes: new RowTimes() });
-  placed.scheduled.step = async (sequences) => {
+  const { scheduled } = placed;
+  scheduled.step = async (sequences) => {
     const begun = performance.now();
     const outputs = sequences.flatMap((one) => outputsOf(one, vocabSize));
     const rows = sequences.reduce((sum, { tokens }) => sum + tokens.length, 0);
-    const ms = stepMs * (1 + GROUP_SHARE * (Math.ceil(rows / GROUP_ROWS) - 1));
-    await libc.symbols.usleep(Math.max(0, Math.round(1000 * (ms - (performance.now() - begun)))));
+    await sleepUntil(begun + msOf(times, rows));
     return { outputs };
   };
+  if (scheduled.run === undefined) return;
+  scheduled.run = (sequences, steps, limits, take) => {
+    let stops = false;
+    const work = async () => {
+      const over = sequences.map(() => false);
+      let end = performance.now();
+      for (let step = 0; step < steps && !stops && over.includes(false); step++) {
+        await sleepUntil(end += msOf(times, sequences.length));
+        take(sequences.map((one, i) => {
+          if (over[i]) return undefined;
+          const [output] = outputsOf(one, vocabSize, step);
+          const { tokens, endTokens } = limits[i];
+          over[i] = step + 1 === tokens || endTokens.has(output.sample!.token);
+          return output;
+        }));
+      }
+    };
+    return { over: work(), stop: () => stops = true };
+  };
+  scheduled.wantsSteps = () => false;
 }
 
-function outputsOf({ outputs }: StepSequence, vocabSize: number): StepOutput[] {
-  return outputs.map(({ sampling = GREEDY }) => ({
-    status: "ok",
-    sample: { token: drawn(sampling, vocabSize), logprob: -1, top: [] },
-  }));
+function msOf(times: StepTimes, rows: number): number {
+  const groups = Math.ceil(rows / GROUP_ROWS);
+  if (groups <= times.length) return times[groups - 1];
+  const [last, before = last * (1 - GROUP_SHARE)] = times.toReversed();
+  return last + (groups - times.length) * (last - before);
+}
+
+async function sleepUntil(end: number): Promise<void> {
+  await libc.symbols.usleep(Math.max(0, Math.round(1000 * (end - performance.now()))));
+}
+
+/** @param step The step of a run that it is. */
+function outputsOf({ outputs }: StepSequence, vocabSize: number, step = 0): StepOutput[] {
+  return outputs.map(({ sampling = GREEDY }) => {
+    const counter = sampling.counter + step;
+    const token = drawn({ ...sampling, counter }, vocabSize);
+    return { status: "ok", sample: { token, logprob: -1, top: [] } };
+  });
 }
 
 function drawn({ seed, stream, counter, mask, forbidden, only }: StepSampling, vocabSize: number) {

@@ -13,7 +13,7 @@ import { fromFileUrl } from "@std/path";
 import { RUN_STEPS } from "../engine/engine_options.ts";
 import { benchmark, Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
-import { paceDevice } from "./paced_device.ts";
+import { paceDevice, parseStepTimes } from "./paced_device.ts";
 
 const PROMPT = "Once upon a time";
 
@@ -78,7 +78,7 @@ async function measure(): Promise<void> {
     parallel: Math.max(...clients),
     contextTokens: Math.max(512, tokens + 64),
   });
-  if (args["step-ms"] !== undefined) paceDevice(engine, Number(args["step-ms"]));
+  if (args["step-ms"] !== undefined) paceDevice(engine, parseStepTimes(args["step-ms"]));
   const app = createApp({ engine, modelName: "bench" });
   const controller = new AbortController();
   const { port, finished } = serve(app, {

@@ -22,12 +22,7 @@ function madeVocabulary() {
     '"',
     '",',
     '":',
-    "{",
-    "}",
-    "[",
-    "]",
-    ",",
-    ":",
+    ..."{}[],:._-~/%",
     "\\",
     "\n",
     "é",
@@ -86,6 +81,7 @@ const GRAMMARS = {
   counted: grammarOf(parseRegex('[a-c]{2,5}( |"[^"]{3,9}"|é){1,3}\\d*')),
   repeated: grammarOf(parseRegex('(a|b|"c{2,60}",){3,70}|([a-e]é?){40}|[^"]{0,200}"')),
   "repeated in repeated": grammarOf(parseRegex("(([a-h]{1,30},){20,40}:){1,30}|( [^,]{30}){0,40}")),
+  addresses: grammarOf(parseRegex("[a-d]+:[a-h0-9._~-]*(/[a-h0-9._~,:-]*)*(%[^ ]*)?")),
   choice: grammarOf(parseRegex("(abc|abcd|ab 01|h{3}|)")),
 };
 
@@ -114,6 +110,29 @@ for (const [name, grammar] of Object.entries(GRAMMARS)) {
     assert(checked >= 6);
   });
 }
+
+Deno.test("tokens by which a class of characters goes on are taken whole, whatever kinds of them it has", () => {
+  const random = randomIntegers(3);
+  const text = () => Array.from({ length: 8 }, () => "abcdefgh0123"[random(12)]).join("");
+  const texts = Array.from({ length: 2000 }, () => encoder.encode(`a${text()}`));
+  const vocabulary = {
+    vocabSize: texts.length,
+    tokenBytes: (token: number) => texts[token],
+    endTokens: new Set<number>(),
+    isControl: () => false,
+  };
+  // No blank may come, which prose has.
+  const automaton = new Automaton(grammarOf(parseRegex('[A-Za-z0-9]*"')));
+  const masks = new LazyMasks(vocabulary, vocabulary.vocabSize).masks;
+  let bytes = 0;
+  const next = automaton.next.bind(automaton);
+  automaton.next = (state, byte) => {
+    bytes++;
+    return next(state, byte);
+  };
+  assertEquals(tokensOf(masks.of(automaton, automaton.start).mask).length, texts.length);
+  assert(bytes < texts.length, `${bytes} bytes were looked at`);
+});
 
 Deno.test("masks of a real vocabulary: control tokens are never allowed, end tokens where the text may end", async () => {
   const tokenizer = loadTokenizer((await readGguf(GOLDEN)).metadata);

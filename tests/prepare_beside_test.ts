@@ -6,6 +6,7 @@ import { prepareBeside } from "../engine/scheduler/prepare_beside.ts";
 import { collect, promptOf, withEngine } from "./engine_fixture.ts";
 
 const now = () => performance.now();
+const unknown = () => [Infinity];
 
 /** A sequence with so many parts of work; each notes its name. */
 function worker(name: string, parts: number, done: string[]) {
@@ -22,7 +23,7 @@ Deno.test("sequences do a part of their work in turn, until nothing is left, tho
   const done: string[] = [];
   const never = new Promise<never>(() => {});
   const sequences = [worker("a", 3, done), worker("b", 1, done), worker("c", 2, done)];
-  await prepareBeside(sequences, never, Infinity, now);
+  await prepareBeside(sequences, never, unknown, now);
   assertEquals(done.join(""), "abcaca");
 });
 
@@ -33,7 +34,7 @@ for (const end of ["ends", "fails"]) {
       setTimeout(() => end === "ends" ? resolve() : reject(new Error("a step")), 5)
     );
     step.catch(() => {});
-    await prepareBeside([worker("a", Infinity, done)], step, Infinity, now);
+    await prepareBeside([worker("a", Infinity, done)], step, unknown, now);
     assert(done.length > 0);
   });
 }
@@ -49,26 +50,80 @@ Deno.test("who runs no more prepares nothing, and who fails prepares nothing mor
     },
   };
   const gone = { ...worker("g", 5, done), runs: false };
-  await prepareBeside([failing, gone, worker("a", 3, done)], never, Infinity, now);
+  await prepareBeside([failing, gone, worker("a", 3, done)], never, unknown, now);
   assertEquals(done.join(""), "faaa");
 });
 
-Deno.test("nothing is begun where the step is about to end, and nothing goes on then", async () => {
-  const done: string[] = [];
-  let time = 0;
-  const sequence = worker("a", Infinity, done);
-  const timed = {
+Deno.test("others have their turn without a timer, which would keep the work waiting for longer than they need", async () => {
+  const { setTimeout } = globalThis;
+  const noTimer = () => {
+    throw new Error("a timer");
+  };
+  globalThis.setTimeout = Object.assign(noTimer, { __promisify__: noTimer });
+  try {
+    const done: string[] = [];
+    // Resolves when the event loop has had its turn.
+    await prepareBeside([worker("a", Infinity, done)], Deno.stat("."), unknown, now);
+    assert(done.length > 0);
+  } finally {
+    globalThis.setTimeout = setTimeout;
+  }
+});
+
+/** Work without end on a clock that moves by so many milliseconds with each part, and a step that is over after so many parts. */
+function clocked(partMs: number, parts: number) {
+  const { promise: step, resolve } = Promise.withResolvers<void>();
+  const clock = { time: 0, done: 0 };
+  const sequence = {
     runs: true,
     prepare() {
-      time += 0.25;
-      return sequence.prepare();
+      clock.time += partMs;
+      if (++clock.done === parts) resolve();
+      return true;
     },
   };
-  const never = new Promise<never>(() => {});
-  await prepareBeside([timed], never, 0.5, () => time);
-  assertEquals(done, []);
-  await prepareBeside([timed], never, 1.75, () => time);
-  assertEquals(done.length, 4);
+  return { step, clock, sequence, now: () => clock.time };
+}
+
+Deno.test("nothing is begun where the step is about to end", async () => {
+  const { step, clock, sequence, now } = clocked(0.25, 6);
+  await prepareBeside([sequence], step, () => [1.75], now);
+  assertEquals(clock.done, 6);
+  await prepareBeside([sequence], Promise.resolve(), () => [1.9], now);
+  assertEquals(clock.done, 6);
+});
+
+Deno.test("nothing is begun where another step under way is about to end, and work goes on when it has", async () => {
+  const { step, clock, sequence, now } = clocked(0.25, 60);
+  let begun: number | undefined;
+  let ends = [1.75, 100];
+  const expected = () => {
+    if (clock.done === 6 && begun === undefined) {
+      begun = 6;
+      setTimeout(() => {
+        begun = clock.done;
+        ends = [100];
+      });
+    }
+    return ends;
+  };
+  await prepareBeside([sequence], step, expected, now);
+  assertEquals(begun, 6);
+  assert(clock.done >= 60, `${clock.done} parts`);
+});
+
+Deno.test("where a step does not end when it was expected to, work goes on", async () => {
+  const { step, clock, sequence, now } = clocked(0.25, 60);
+  let waits = false;
+  const expected = () => {
+    if (clock.done === 6 && !waits) {
+      waits = true;
+      setTimeout(() => clock.time = 3);
+    }
+    return [1.75];
+  };
+  await prepareBeside([sequence], step, expected, now);
+  assert(clock.done >= 60, `${clock.done} parts`);
 });
 
 Deno.test("what steers an answer prepares beside its prompt, told of its tokens; what fails there does not fail the answer", async () => {

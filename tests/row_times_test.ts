@@ -76,3 +76,36 @@ Deno.test("a number of rows that is not worth it is tried twice, and not again a
   }
   assertEquals(tried, 2);
 });
+
+Deno.test("rows that take nearly what the others do are not worth it: who gets ahead leaves rows empty in the end", () => {
+  const counts = Array.from({ length: 25 }, (_, i) => 8 + i);
+  const times = measured(counts, (rows) => [23, 44, 72, 75][Math.ceil(rows / 8) - 1]);
+  assertEquals(times.best(8, 16), 8);
+  assertEquals(times.best(8, 24), 8);
+  // A quarter less.
+  assertEquals(times.best(8, 32), 32);
+  // One more of sixteen costs nothing.
+  assertEquals(times.best(15, 16), 16);
+});
+
+Deno.test("numbers of rows that were not measured are tried a few times at first, then seldom", () => {
+  const byEights = (rows: number) => Math.ceil(rows / 8) * 10;
+  const times = measured([8], byEights);
+  const tried: number[] = [];
+  for (let i = 0; i < 1000; i++) {
+    // Of as many as there are, each time another number.
+    const rows = times.best(8, 9 + i % 24);
+    if (rows > 8) tried.push(i);
+    times.observe(rows, byEights(rows));
+  }
+  assertEquals(tried.filter((i) => i < 250).length, 4);
+  assertEquals(tried.length <= 4 + Math.floor(1000 / 256), true, `${tried}`);
+});
+
+Deno.test("steps that have waited for something else make their number of rows no worse than others", () => {
+  const byEights = (rows: number) => Math.ceil(rows / 8) * 10;
+  const times = measured([8, 9, 10, 11, 12, 13, 14, 15, 16], byEights);
+  // Eight rows took as long as sixteen, once.
+  times.observe(8, 20);
+  assertEquals(times.best(8, 16), 8);
+});

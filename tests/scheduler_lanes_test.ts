@@ -224,3 +224,23 @@ Deno.test("who needs the pages of a prompt that is being computed waits for that
   assert(streams.every((one, i) => one.drawn > drawn[i]), "somebody still waits");
   await life.close();
 });
+
+Deno.test("while all decode, nothing is decided on the lane of prompts between two steps; whoever arrives is let in", async () => {
+  const life = new Life();
+  await life.decoder();
+  await life.endStep("decode");
+  const planner = life.scheduler["planner"];
+  const plan = planner.plan.bind(planner);
+  const planned: (Lane | undefined)[] = [];
+  planner.plan = (lane) => {
+    planned.push(lane);
+    return plan(lane);
+  };
+  for (let i = 0; i < 3; i++) await life.endStep("decode");
+  assertEquals(planned, ["decode", "decode", "decode"]);
+  const arrived = life.arrive(3);
+  await settle();
+  await life.endStep("prompts");
+  assert(arrived.drawsNext);
+  await life.close();
+});

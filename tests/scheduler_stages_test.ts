@@ -103,6 +103,43 @@ Deno.test("the parts of one long prompt are computed in two stages at a time", a
   assert(together < 0.55 * alone, `${together} ms, and ${alone} one part after the other`);
 });
 
+Deno.test("parts of a prompt are taken in in their order, though who prepares beside the first hears of its result later", async () => {
+  const results: (() => void)[] = [];
+  let steps = 0;
+  const nothing = () => Promise.resolve();
+  const device = {
+    ...{ copyPages: nothing, savePages: nothing, restorePages: nothing },
+    ...{ saveSlots: nothing, restoreSlots: nothing },
+    step(sequences: readonly StepSequence[]) {
+      const outputs = sequences.flatMap(({ outputs }) => outputs)
+        .map(() => ({ status: "ok" as const, sample: { token: 1, logprob: 0, top: [] } }));
+      const result = new Promise<StepResult>((resolve) => results.push(() => resolve({ outputs })));
+      // Both parts are over as soon as both are there.
+      if (++steps !== 1) { for (const end of results.splice(0)) queueMicrotask(end); }
+      return result;
+    },
+  };
+  const ends: unknown[] = [];
+  const one = new Sequence({
+    prompt: Array.from({ length: 1024 }, (_, i) => i),
+    maxTokens: 1,
+    sampling: SAMPLING_DEFAULTS,
+    topLogprobs: 0,
+    endTokens: new Set(),
+    listener: { accept: () => true, end: (error) => void ends.push(error) },
+    // Beside the first part there is work until there is a second one.
+    steering: { next: () => undefined, prepare: () => steps === 1 },
+  });
+  const limits = { maxRunning: 1, maxWaiting: 1, stepTokens: 512, chunkMs: CHUNK_MS };
+  const scheduler = new Scheduler(device, new PageManager(100, 32), {
+    ...limits,
+    concurrentSteps: 2,
+  });
+  scheduler.add(one);
+  await scheduler.idle();
+  assertEquals([steps, ends, one.drawn], [2, [undefined], 1]);
+});
+
 Deno.test("when streams of one half end, those of the other are shared out anew", async () => {
   const device = new StagedDevice(2);
   const scheduler = schedulerOf(device, 2);

@@ -1,9 +1,9 @@
+import { BYTES_OF_KINDS } from "./byte_kinds.ts";
 import { invalidGrammar } from "./errors.ts";
 import type { Grammar } from "./grammar.ts";
 import { type Frame, Frames } from "./frames.ts";
 import { Network } from "./network.ts";
 import { type Stack, Stacks } from "./stacks.ts";
-import { PLAIN_BYTES } from "./vocabulary_trie.ts";
 
 /** States and stacks that are kept; beyond that they are made anew. */
 const MOST_KEPT = 100_000;
@@ -29,8 +29,8 @@ interface LinkedState extends State {
   /** The items, and those in rules that may come next. */
   closed?: readonly Item[];
   readonly next: (LinkedState | null | undefined)[];
-  /** Whether it stays what it is after any of {@link PLAIN_BYTES}. */
-  staysPlain?: boolean;
+  /** The kinds of bytes that change nothing; see {@link Automaton.staysAfter}. */
+  staysAfter?: number;
 }
 
 /**
@@ -89,11 +89,17 @@ export class Automaton {
     return this.step(state as LinkedState, this.classes[byte]) ?? undefined;
   }
 
-  /** Whether a state stays what it is after any letter, digit or space. */
-  staysPlain(state: State): boolean {
-    return (state as LinkedState).staysPlain ??= PLAIN_BYTES.every((byte) =>
-      this.next(state, byte) === state
-    );
+  /** The kinds of bytes, as a set of bits, after any of which a state stays what it is: see `KIND_BITS`. */
+  staysAfter(state: State): number {
+    return (state as LinkedState).staysAfter ??= this.findStaying(state);
+  }
+
+  private findStaying(state: State): number {
+    let kinds = 0;
+    for (const [kind, bytes] of BYTES_OF_KINDS.entries()) {
+      if (bytes.every((byte) => this.next(state, byte) === state)) kinds |= 1 << kind;
+    }
+    return kinds;
   }
 
   /** The state behind some bytes. */
@@ -234,7 +240,7 @@ export class Automaton {
       next: [],
       // All of one shape, so that the walk over the vocabulary stays fast.
       closed: undefined,
-      staysPlain: undefined,
+      staysAfter: undefined,
     };
     this.trim();
     this.known.set(key, state);

@@ -2,6 +2,7 @@ import { M40Error } from "../errors.ts";
 import type { Steering } from "../sampling/steering.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Automaton } from "./automaton.ts";
+import { GuessTrust } from "./guessing.ts";
 import { LikelyTexts } from "./likely_texts.ts";
 import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
 import type { ContentTrack } from "./content_track.ts";
@@ -20,6 +21,7 @@ export class Constraints {
   private readonly compiled = new LeastRecentlyUsed<string, CompiledConstraint>(MOST_KEPT);
   private readonly preparations = new WeakMap<Automaton, Preparation>();
   private readonly likelyTexts: LikelyTexts;
+  private readonly guessTrust = new GuessTrust();
   private readonly lazyMasks: LazyMasks;
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
@@ -66,6 +68,7 @@ export class Constraints {
       constraint: compiled,
       masks: this.masks,
       likelyTexts: this.likelyTexts,
+      guessTrust: this.guessTrust,
       preparationOf: (automaton) => this.preparationOf(automaton),
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? terminalBytes(tokenizer, token) : new Uint8Array(0),

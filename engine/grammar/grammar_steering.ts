@@ -3,7 +3,7 @@ import type { AllowedTokens, Steering } from "../sampling/steering.ts";
 import type { Automaton, State } from "./automaton.ts";
 import type { ContentTrack } from "./content_track.ts";
 import type { CompiledConstraint } from "./constraint.ts";
-import { Guessing } from "./guessing.ts";
+import { Guessing, type GuessTrust } from "./guessing.ts";
 import type { LikelyTexts } from "./likely_texts.ts";
 import type { TokenMasks } from "./masks.ts";
 import type { Preparation } from "./preparation.ts";
@@ -28,6 +28,8 @@ export interface GrammarSteeringOptions {
   readonly masks: TokenMasks;
   /** How texts that will likely come are usually written. */
   readonly likelyTexts: LikelyTexts;
+  /** The trust in guesses of all answers. */
+  readonly guessTrust: GuessTrust;
   /** What is done for an automaton while the device computes. */
   readonly preparationOf: (automaton: Automaton) => Preparation;
   /** The bytes that a token is in a grammar; empty for one that no grammar speaks of. */
@@ -41,10 +43,13 @@ export class GrammarSteering implements Steering {
   private readonly tokens: number[] = [];
   /** After each number of {@link tokens}. */
   private readonly progress: Progress[];
-  private readonly guessing = new Guessing();
+  private readonly guessing: Guessing;
+  /** What the state that was asked for last allows: each is asked for several times in a step. */
+  private last?: { readonly state: State; readonly allowed: AllowedTokens };
 
   constructor(private readonly options: GrammarSteeringOptions) {
-    const { constraint: { automaton }, track } = options;
+    const { constraint: { automaton }, track, guessTrust } = options;
+    this.guessing = new Guessing(guessTrust);
     const content: Progress = {
       kind: "content",
       automaton,
@@ -66,7 +71,11 @@ export class GrammarSteering implements Steering {
       case "before":
         return constraint.free ? undefined : masks.unending;
       case "content": {
-        const allowed = masks.of(progress.automaton, progress.state);
+        const { automaton, state } = progress;
+        if (this.last?.state !== state) {
+          this.last = { state, allowed: masks.of(automaton, state) };
+        }
+        const { allowed } = this.last;
         if (allowed === masks.everything) return undefined;
         const openers = generated.length === 0 ? track?.openers(track.start) : undefined;
         return openers === undefined || openers.length === 0

@@ -1,4 +1,5 @@
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { KIND_BITS } from "./byte_kinds.ts";
 import { terminalBytes } from "./token_terminals.ts";
 import { commonLength, inOrder } from "./vocabulary_order.ts";
 
@@ -27,8 +28,8 @@ export interface VocabularyTrie {
   readonly tokens: Int32Array;
   /** Where the tokens of a node begin in {@link tokens}; they end where those of the next begin. */
   readonly firsts: Int32Array;
-  /** Whether all that lie below a node are letters, digits, spaces and the like: what any text may have. */
-  readonly plain: Uint8Array;
+  /** The kinds of all bytes below a node, as a set of bits: see {@link KIND_BITS}. */
+  readonly kinds: Uint8Array;
 }
 
 /** The tokens of a vocabulary, those of few bytes and those of more in trees of their own. */
@@ -96,31 +97,20 @@ function* trieOf(texts: readonly Uint8Array[]): Generator<undefined, VocabularyT
   const trie = { bytes: bytes.slice(0, nodes), skips: skips.slice(0, nodes) };
   yield;
   const ofNodes = { depths: depths.slice(0, nodes), firsts: firsts.slice(0, nodes + 1) };
-  return { ...trie, ...ofNodes, tokens, plain: yield* findPlain(trie) };
+  return { ...trie, ...ofNodes, tokens, kinds: yield* findKinds(trie) };
 }
 
-function* findPlain(
+function* findKinds(
   { bytes, skips }: Pick<VocabularyTrie, "bytes" | "skips">,
 ): Generator<undefined, Uint8Array> {
-  const plain = new Uint8Array(bytes.length).fill(1);
+  const kinds = new Uint8Array(bytes.length);
   for (let node = bytes.length - 1; node >= 0; node--) {
     if (node % PIECE === 0) yield;
     for (let child = node + 1; child < skips[node]; child = skips[child]) {
-      if (!isPlain(bytes[child]) || plain[child] === 0) plain[node] = 0;
+      kinds[node] |= KIND_BITS[bytes[child]] | kinds[child];
     }
   }
-  return plain;
-}
-
-/** Letters, digits, spaces: bytes by which most tokens go on. */
-export const PLAIN_BYTES: readonly number[] = Array.from({ length: 128 }, (_, byte) => byte)
-  .filter((byte) => /^[A-Za-z0-9 _]$/.test(String.fromCharCode(byte)));
-
-const isPlainByte = new Uint8Array(256);
-for (const byte of PLAIN_BYTES) isPlainByte[byte] = 1;
-
-function isPlain(byte: number): boolean {
-  return isPlainByte[byte] !== 0;
+  return kinds;
 }
 
 const NO_BYTES: Uint8Array = new Uint8Array(0);

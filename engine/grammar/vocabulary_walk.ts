@@ -1,4 +1,5 @@
 import type { Automaton, State } from "./automaton.ts";
+import { OTHER_KIND } from "./byte_kinds.ts";
 import type { VocabularyTrie } from "./vocabulary_trie.ts";
 
 /** Finds the tokens below a node of a vocabulary's tree that an automaton allows, in as many parts as one likes. */
@@ -34,7 +35,7 @@ export class VocabularyWalk {
    */
   proceed(most = Infinity): boolean {
     const { path, mask, automaton, exits, end } = this;
-    const { bytes, skips, depths, tokens, firsts, plain } = this.trie;
+    const { bytes, skips, depths, tokens, firsts, kinds } = this.trie;
     let { node } = this;
     for (let left = most; node < end && left > 0; left--) {
       const depth = depths[node];
@@ -43,8 +44,9 @@ export class VocabularyWalk {
         node = skips[node];
         continue;
       }
-      const skipsAll = plain[node] !== 0 && skips[node] > node + 1 &&
-        !(exits && state.canEnd) && automaton.staysPlain(state);
+      // Whatever is below changes nothing, and so all of it is allowed.
+      const skipsAll = kinds[node] < OTHER_KIND && skips[node] > node + 1 &&
+        !(exits && state.canEnd) && (kinds[node] & ~automaton.staysAfter(state)) === 0;
       const next = skipsAll ? skips[node] : node + 1;
       for (let i = firsts[node]; i < firsts[next]; i++) {
         mask[tokens[i] >> 5] |= 1 << (tokens[i] & 31);

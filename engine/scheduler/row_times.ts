@@ -1,10 +1,21 @@
-/** The weight of the newest measurement. */
-const NEWEST = 0.25;
+/**
+ * How much more than was known steps of so many rows are taken to take, after one that took longer: most that do have
+ * waited for something else.
+ */
+const LONGER_SHARE = 0.1;
 /** Steps after which a measurement says nothing any more: sequences have grown, the device has other clocks. */
 const STALE_STEPS = 1024;
 /** A single measurement may be of a step that was the first of its kind, which takes longer: it is soon tried again. */
 const FEW = 2;
 const FEW_STALE_STEPS = 32;
+/** Numbers of rows that were not measured are tried so many times at first, and once more every so many steps. */
+const FIRST_TRIES = 4;
+const STEPS_A_TRY = 256;
+/**
+ * What a row that a step could do without may take, as a share of what the others take. It brings less: whoever gets
+ * ahead of those that began together leaves them to steps of fewer rows that take as long.
+ */
+const MOST_SHARE = 0.8;
 
 interface Measured {
   readonly ms: number;
@@ -21,13 +32,15 @@ interface Known {
 /**
  * How long steps of so many decoded rows take, as measured. A device computes rows in groups: within one a row more
  * costs next to nothing, and the first row of the next one as much as all of it. Rows that a step could also do without
- * (tokens that are certain, guesses) are worth computing where they make the time of a row less.
+ * (tokens that are certain, guesses) are worth computing where they take clearly less than the others.
  */
 export class RowTimes {
   private readonly measured = new Map<number, Measured>();
   private step = 0;
   /** The most rows that were measured. */
   private mostRows = 0;
+  /** How often a number of rows that was not measured was chosen. */
+  private tries = 0;
 
   /** Takes in what a step of nothing but decoded rows took. */
   observe(rows: number, ms: number): void {
@@ -37,34 +50,42 @@ export class RowTimes {
     const known = this.measured.get(rows);
     const { ms: before = ms, times = 0 } = known && this.age(known) < STALE_STEPS ? known : {};
     this.measured.set(rows, {
-      ms: times < FEW ? Math.min(before, ms) : before + NEWEST * (ms - before),
+      ms: Math.min(ms, before * (1 + LONGER_SHARE)),
       times: times + 1,
       step: this.step,
     });
   }
 
   /**
-   * Of the numbers of rows from `least` to `most`, the one with the least time a row; of two that are as good the
-   * smaller. A number that was not measured is taken to cost what the nearest one does that was, so that it is tried where
-   * that is a smaller one, and the end of a group is found in a few steps.
+   * Of the numbers of rows from `least` to `most`, the one with the least time a row among those whose rows beyond `least`
+   * are worth it; of two that are as good the smaller. A number that was not measured is now and then taken to cost what
+   * the nearest one does that was, so that it is tried where that is a smaller one, and the end of a group is found in a
+   * few steps; else what the next larger one does.
    */
   best(least: number, most: number): number {
     let before = this.nearestBelow(least);
     if (before === undefined) return this.measured.size === 0 ? most : least;
+    const mayTry = this.tries < FIRST_TRIES + Math.floor(this.step / STEPS_A_TRY);
+    const leastMs = before.ms;
     let best = least;
-    let leastTime = before.ms / least;
+    let bestTime = leastMs / least;
+    const mostTime = MOST_SHARE * bestTime;
     let after: Known | undefined;
     for (let rows = least + 1; rows <= most; rows++) {
       if (after === undefined || after.rows < rows) after = this.nearestAbove(rows);
       if (after?.rows === rows) before = after;
       const isNearer = after !== undefined && after.rows - rows < rows - before.rows;
+      const isKnown = before.rows === rows;
       // What more rows took, fewer take no longer.
-      const ms = isNearer ? after!.ms : Math.min(before.ms, after?.ms ?? Infinity);
-      if (ms / rows < leastTime) {
+      const ms = isKnown || (mayTry && !isNearer)
+        ? Math.min(before.ms, after?.ms ?? Infinity)
+        : after?.ms ?? Infinity;
+      if (ms / rows < bestTime && ms - leastMs <= mostTime * (rows - least)) {
         best = rows;
-        leastTime = ms / rows;
+        bestTime = ms / rows;
       }
     }
+    if (best > least && this.fresh(best) === undefined) this.tries++;
     return best;
   }
 

@@ -4,6 +4,7 @@ import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
+import { ExpectedTimes } from "./expected_times.ts";
 import type { Lane } from "./lane.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
@@ -24,8 +25,6 @@ import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
 const LEAST_CHUNK_TOKENS = 16;
-/** What a step that takes longer than those before it says of how long the next one takes. */
-const LONGER_SHARE = 0.25;
 
 /**
  * Decides who computes what in the next step.
@@ -60,9 +59,8 @@ export class Scheduler implements SequenceQueue {
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
   private lastResult?: number;
+  private readonly expectedTimes = new ExpectedTimes();
   private readonly rests?: Rests;
-  /** How long a step takes at least, by the last ones, in milliseconds. */
-  private expectedMs = Infinity;
   private failure?: M40Error;
   /** How often something has changed that could let somebody take part in a step, and who waits for that. */
   private changes = 0;
@@ -227,10 +225,16 @@ export class Scheduler implements SequenceQueue {
     // Sequences that arrive together start together.
     await Promise.resolve();
     const { withDevice = (work) => work() } = this.options;
+    let tookPart = true;
     while (
       this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
     ) {
       const seen = { changes: this.changes };
+      // Nothing is decided on the lane of prompts between two steps of the other one, while there are none.
+      if (!tookPart && this.lanes[loop] === "prompts" && this.planner.onlyDecodes) {
+        await this.change(seen.changes);
+        continue;
+      }
       try {
         if (this.rests) {
           // What has been drawn does not wait for the device's rest.
@@ -241,7 +245,8 @@ export class Scheduler implements SequenceQueue {
         if (this.lanes[loop] !== "prompts") this.runs.relax();
         const step = await withDevice(() => this.step(seen, this.lanes[loop]));
         if (step.time) this.rests?.take(loop, step.time);
-        if (step.tookPart) continue;
+        ({ tookPart } = step);
+        if (tookPart) continue;
       } catch (error) {
         this.fail(error);
       }
@@ -277,11 +282,28 @@ export class Scheduler implements SequenceQueue {
   private async step(seen: { changes: number }, lane?: Lane): Promise<StepTaken> {
     const { turns, step, run } = await this.betweenDecisions(() => this.begin(seen, lane));
     if (step === undefined) return { tookPart: turns.length > 0 };
+    try {
+      return await this.finish(turns, step, run);
+    } finally {
+      step.taken.resolve();
+    }
+  }
+
+  /** Waits for what a step gives, and takes it in. */
+  private async finish(
+    turns: readonly Turn[],
+    step: StepUnderWay,
+    run?: RunUnderWay,
+  ): Promise<StepTaken> {
     let outputs: readonly StepOutput[];
     try {
       const sequences = turns.map(({ sequence }) => sequence);
-      await prepareBeside(sequences, step.result, step.start + this.expectedMs, this.now);
+      // Of a run there is nothing to prepare.
+      if (run === undefined) {
+        await prepareBeside(sequences, step.result, () => this.expectedEnds(), this.now);
+      }
       ({ outputs } = await step.result);
+      await step.before;
     } catch (error) {
       if (isDeviceLoss(error)) throw error;
       // Whatever was wrong with it, the others had no part in it.
@@ -299,8 +321,7 @@ export class Scheduler implements SequenceQueue {
     const end = this.lastResult = this.now();
     const milliseconds = end - step.start;
     if (run === undefined) {
-      const longer = milliseconds - this.expectedMs;
-      this.expectedMs = longer > 0 ? this.expectedMs + LONGER_SHARE * longer : milliseconds;
+      this.expectedTimes.observe(turns, milliseconds);
       this.outcomes.take(turns, outputs);
       this.report(turns, milliseconds, step);
     }
@@ -355,10 +376,23 @@ export class Scheduler implements SequenceQueue {
     // It is waited for later.
     result.catch(() => {});
     const besidePrompts = others.some((other) => other.hasPrompts);
-    const step = { start, gapMilliseconds, hasPrompts, besidePrompts, result, holds };
+    const expectedEnd = start + this.expectedTimes.of(turns);
+    const shares = (other: StepUnderWay) =>
+      other.turns.some(({ sequence }) => turns.some((turn) => turn.sequence === sequence));
+    const before = Promise.all(others.filter(shares).map(({ taken }) => taken.promise));
+    const step: StepUnderWay = {
+      ...{ turns, start, expectedEnd, gapMilliseconds, hasPrompts, besidePrompts, result, before },
+      taken: Promise.withResolvers<void>(),
+      holds,
+    };
     if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
     this.underWay.add(step);
     return step;
+  }
+
+  /** When the results of the steps under way are expected. */
+  private expectedEnds(): number[] {
+    return Array.from(this.underWay, ({ expectedEnd }) => expectedEnd);
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
@@ -446,13 +480,23 @@ export class Scheduler implements SequenceQueue {
 
 /** A step that the device was given and has not answered. */
 interface StepUnderWay {
+  readonly turns: readonly Turn[];
   /** When it was given, and how long after the result of the one before, where no other was under way. */
   readonly start: number;
   readonly gapMilliseconds?: number;
+  /** When its result is expected; Infinity where nobody knows. Of a run: that of its first step. */
+  readonly expectedEnd: number;
   /** Whether some of it are prompts, and whether there were prompts in another one meanwhile. */
   readonly hasPrompts: boolean;
   besidePrompts: boolean;
   readonly result: Promise<StepResult>;
+  /**
+   * Resolves when the results of earlier parts of the same prompts have been taken in: those who wait for them may have
+   * been held up.
+   */
+  readonly before: Promise<unknown>;
+  /** Resolves when its own has been, or it came to nothing. */
+  readonly taken: PromiseWithResolvers<void>;
   /** What nobody else may have until it is over, where the device has lanes. */
   readonly holds?: StepHolds;
 }

@@ -91,6 +91,12 @@ export class StepPlanner {
     return this.roster.running.some((one) => one.drawsNext);
   }
 
+  /** Whether somebody draws a token in every step, and nobody waits or computes a prompt, or what it lost. */
+  get onlyDecodes(): boolean {
+    const { running, waiting } = this.roster;
+    return waiting.length === 0 && running.length > 0 && running.every((one) => one.drawsNext);
+  }
+
   /** The turns of those that draw a token in every step. */
   private scheduleDecoding(): Turn[] {
     const turns: Turn[] = [];
