@@ -10,7 +10,7 @@
 /** By tensor type and tokens of a pass, four rows a lane: percent of a clock's multiply-adds, percent lost to banks. */
 export const DECODE_12: Record<string, Record<number, readonly [adds: number, banks: number]>> = {
   Q4_0: { 2: [61, 4] },
-  Q4_1: { 4: [73, 4] },
+  Q4_1: { 4: [72, 4] },
   Q5_0: { 1: [48, 2], 4: [65, 9] },
   Q8_0: { 2: [57, 4], 4: [69, 2], 8: [71, 12] },
   Q2_K: { 2: [55, 4], 4: [68, 4], 8: [75, 6] },
