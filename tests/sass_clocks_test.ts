@@ -240,14 +240,14 @@ Deno.test("what waits for barriers and what gives way is counted", () => {
 });
 
 /** A decode loop of which so many multiply-adds of a hundred lose a clock to banks. */
-function decodeLoop(lost: number, others: number): Kernel {
+function decodeLoop(lost: number, others: number, name?: string): Kernel {
   return kernelOf([
     ...new Array<Line>(lost).fill(["FFMA R0, R1, R5, R3"]),
     ...new Array<Line>(100 - lost).fill(["FFMA R0, R1, R2, R3"]),
     ...new Array<Line>(others).fill(["IADD R4, R4, R5"]),
     ["@P0 BRA 0x8"],
     ["EXIT"],
-  ]);
+  ], name);
 }
 
 Deno.test("a loop that loses more clocks to banks than it did, or has fewer multiply-adds a clock, is broken", () => {
@@ -264,6 +264,24 @@ Deno.test("a loop that loses more clocks to banks than it did, or has fewer mult
   assertEquals(slow.broken.length, 1);
   assertEquals(slow.broken[0].endsWith("FFMA a clock"), true);
   assertEquals(examine(decodeLoop(0, 100)).broken, slow.broken);
+});
+
+Deno.test("each CUDA's code is held to its own figures, and unknown code to those of CUDA 11", () => {
+  // Q8_0 with 8 tokens may lose 3% of its clocks to banks, 12% with CUDA 12; this loop loses 11%.
+  const kernel = decodeLoop(
+    15,
+    20,
+    DECODE.replace("ILj12E", "ILj8E").replace("2ELj12EE", "2ELj8EE"),
+  );
+  const brokenOf = (cuda: number) =>
+    judgeClocks(kernelClocks(kernel)!, clockBudget({ ...kernel, cuda })!).broken;
+  assertEquals(brokenOf(12), []);
+  assertEquals(brokenOf(11).length > 0, true);
+  assertEquals(brokenOf(0), brokenOf(11));
+  // Where CUDA 12 has no figures of its own, CUDA 11's hold: Q4_K.
+  const alike = decodeLoop(20, 1);
+  const budgetOf = (cuda: number) => clockBudget({ ...alike, cuda });
+  assertEquals(budgetOf(12), budgetOf(11));
 });
 
 Deno.test("a product of prompts whose outer loop is not found is broken, not unjudged", () => {

@@ -90,6 +90,24 @@ Deno.test("registers, shared memory and threads give the blocks that a multiproc
   assertEquals(residentBlocks(kernel), 8); // threads
 });
 
+Deno.test("a kernel's PTX says which CUDA compiled it; what is neither 11 nor 12 stays unknown", () => {
+  const cudaOf = (...lines: string[]) => {
+    const parser = new SassParser();
+    for (const line of listing(["EXIT"]).split("\n")) parser.push(line);
+    const ptx = new PtxReader(parser.kernels);
+    for (const line of lines) ptx.push(line);
+    return parser.kernels.get(MANGLED)!.cuda;
+  };
+  const entry = `.visible .entry ${MANGLED}(`;
+  assertEquals(cudaOf(), 0);
+  assertEquals(cudaOf(entry), 0);
+  assertEquals(cudaOf(".version 7.8", entry), 11);
+  assertEquals(cudaOf(".version 8.4", entry), 12);
+  // Of several files in a library, the one that the kernel is in.
+  assertEquals(cudaOf(".version 7.8", entry, ".version 8.4"), 11);
+  assertEquals(cudaOf(".version 9.0", entry), 0);
+});
+
 Deno.test("clocks are those of the pipe that takes longest", () => {
   assertEquals(kindOf("FFMA.FTZ"), "fp32");
   assertEquals(kindOf("LDS.U.128"), "memory");

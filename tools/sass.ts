@@ -226,8 +226,9 @@ async function compareWith(library: string, kernels: readonly Kernel[]): Promise
 
 const HELP = `deno task sass [--all] [--against LIBRARY] [LIBRARY]
 
-Checks the M40's machine code in a library against the budgets of tools/sass. LIBRARY: default
-dist/libm40_cuda.so, of which what is not up to date is built first.
+Checks the M40's machine code in a library against the budgets of tools/sass, those of the CUDA that
+compiled it: 11 or 12. LIBRARY: default dist/libm40_cuda.so, of which what is not up to date is built
+first.
 
   --all              Print kernels without a budget, too
   --against LIBRARY  Say instead which kernels' code is not that of another build, and what of it differs
@@ -265,7 +266,11 @@ async function main(): Promise<number> {
   }
   const failed = findings.filter(({ broken }) => broken.length > 0).length;
   const short = findings.filter(({ missed }) => missed.length > 0).length;
-  console.log(`${kernels.length} kernels, ${failed} break a budget, ${short} fall short of an aim`);
+  const versions = [...new Set(kernels.map(({ cuda }) => cuda))].filter((cuda) => cuda > 0);
+  const compiled = versions.length === 0 ? "" : ` of CUDA ${versions.sort().join(" and ")}`;
+  console.log(
+    `${kernels.length} kernels${compiled}, ${failed} break a budget, ${short} fall short of an aim`,
+  );
   return failed > 0 ? 1 : 0;
 }
 

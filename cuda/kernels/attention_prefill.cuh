@@ -11,6 +11,7 @@
 
 #include "attention_spans.cuh"
 #include "attention_staging.cuh"
+#include "intrinsics.cuh"
 #include "last_block.cuh"
 
 namespace m40::cuda {
@@ -201,7 +202,7 @@ __device__ __forceinline__ void end_span(float* slot, bool adds, AttentionSums<S
     const bool is_row = shared.bounds[row].y != 0;
     const SpanFold fold(adds && is_row ? __ldcg(slot_statistics(slot, row)) : make_float2(-INFINITY, 0), shared.running[row]);
     if (is_row) {
-      float* const at = slot_sums<attention_prefill_threads>(slot, Shape::rows, r, 4 * Shape::groups);
+      float* const at = in_register(slot_sums<attention_prefill_threads>(slot, Shape::rows, r, 4 * Shape::groups));
 #pragma unroll
       for (int i = 0; i < 4 * Shape::groups; i++) {
         at[i * attention_prefill_threads] = adds ? fold.sums(__ldcg(at + i * attention_prefill_threads), sums[r][i]) : sums[r][i];

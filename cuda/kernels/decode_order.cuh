@@ -3,7 +3,8 @@
 // No result depends on it, for each sum takes its columns from the first to the last. But the assembler chooses registers as
 // it comes upon them, and an operand costs a clock where another one of the same instruction lies in its register bank. So
 // orders are chosen by what Maxwell's schedule then loses (docs/kernels/matmul.md, "Clocks by the schedule"), where a kernel
-// walks one type and one number of tokens.
+// walks one type and one number of tokens. CUDA 12's assembler chooses others than CUDA 11's: what costs least with one costs
+// an eighth more with the other, or spills, so each has orders of its own.
 #ifndef M40_KERNELS_DECODE_ORDER_CUH
 #define M40_KERNELS_DECODE_ORDER_CUH
 
@@ -25,20 +26,54 @@ struct DecodeOrder {
   bool rows_back = false, tokens_back = false;
 };
 
+// CUDA's major version. A C++ compiler, for emulation, takes the orders of CUDA 11.
+#ifdef __CUDACC_VER_MAJOR__
+constexpr int cuda_version = __CUDACC_VER_MAJOR__;
+#else
+constexpr int cuda_version = 11;
+#endif
+
+__host__ __device__ constexpr DecodeOrder back_and_forth(int refill) { return {refill, true, 0, 2, 1, 1, true, true}; }
+
+// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens.
+template <int T, bool kOneType>
+__host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
+  if (!kOneType) return {late};
+  switch (type) {
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{late, true, 1, 3};
+    case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : back_and_forth(late);
+    case M40_TYPE_Q4_1: return back_and_forth(late);
+    case M40_TYPE_Q5_1:
+    case M40_TYPE_Q8_0: return T == 8 ? back_and_forth(late) : DecodeOrder{late};
+    default: return {late};
+  }
+}
+
+// Of CUDA 12. Straight ones spill in Q4_K beside Q6_K and in experts of Q4_K, Q4_1 and MXFP4.
+template <int T, bool kOneType>
+__host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int late) {
+  if (!kOneType) {
+    switch (type) {
+      case M40_TYPE_Q4_K:
+      case M40_TYPE_Q4_1: return back_and_forth(late);
+      case M40_TYPE_MXFP4: return {late, true, 2, 2, 0, 0, false, true};
+      default: return {late};
+    }
+  }
+  switch (type) {
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 2, 1, 2, 2, true, true} : DecodeOrder{late, true, 3, 0, 0, 3};
+    case M40_TYPE_Q6_K: return T == 4 ? DecodeOrder{late, true, 1, 3, 3, 1} : DecodeOrder{late};
+    case M40_TYPE_Q8_0: return T == 8 ? DecodeOrder{late + 4, true, 3, 2, 3, 0, true, true} : DecodeOrder{late};
+    default: return decode_order_11<T, kOneType>(type, late);
+  }
+}
+
 template <uint32_t kType, int T, bool kOneType>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
+  if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
-  if (!kOneType) return {kColumns - 8};
-  constexpr DecodeOrder kBackAndForth = {kColumns - 8, true, 0, 2, 1, 1, true, true};
-  switch (kType) {
-    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{kColumns - 8, true, 1, 3};
-    case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : kBackAndForth;
-    case M40_TYPE_Q4_1: return kBackAndForth;
-    case M40_TYPE_Q5_1:
-    case M40_TYPE_Q8_0: return T == 8 ? kBackAndForth : DecodeOrder{kColumns - 8};
-    default: return {kColumns - 8};
-  }
+  return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType>(kType, kColumns - 8);
 }
 
 struct DecodeProduct {

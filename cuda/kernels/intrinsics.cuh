@@ -102,6 +102,16 @@ __device__ __forceinline__ uint32_t in_register(uint32_t value) {
   return value;
 }
 
+// A pointer that the compiler cannot take apart: what is read and written around it lies at constant distances from it, not
+// at sums that were made long before and kept.
+template <class T>
+__device__ __forceinline__ T* in_register(T* value) {
+#ifndef M40_EMULATED
+  asm volatile("" : "+l"(value));
+#endif
+  return value;
+}
+
 }  // namespace m40::cuda
 
 #endif

@@ -1,7 +1,7 @@
 /**
  * How many multiply-adds a clock the schedule of each kernel has to allow, and what it may lose to register banks: the
- * figures of CUDA 11.8, to a percent, as they stand. A change that makes one worse fails; one that makes it better moves
- * it here.
+ * figures of CUDA 11.8, to a percent, as they stand, and those of 12.4 where they are others (clock_figures_12.ts). A change
+ * that makes one worse fails; one that makes it better moves it there.
  *
  * @module
  */
@@ -17,6 +17,7 @@ import {
   RECURRENCE_KEYS,
   WEIGHT_TYPES,
 } from "./budgets.ts";
+import { DECODE_12, PREFILL_12, TILED_12 } from "./clock_figures_12.ts";
 import type { Kernel } from "./kernels.ts";
 import type { KernelClocks } from "./loops.ts";
 import { bankShare, multiplyAddsAClock } from "./schedule.ts";
@@ -144,28 +145,31 @@ const held = (percent: number, aim = 0): Budget => ({
   least: percent / 100,
 });
 
-/** What the schedule of a kernel is held to, or undefined where nothing is asked. */
+/** What the schedule of a kernel is held to, by the CUDA that compiled it; undefined where nothing is asked. */
 export function clockBudget(kernel: Kernel): ClockBudget | undefined {
   const [first, second, third, fourth, , sixth] = kernel.args;
   const type = WEIGHT_TYPES[first]?.name;
+  const is12 = kernel.cuda === 12;
   const turn = (percent: number | undefined) =>
     percent === undefined ? undefined : { turn: held(percent) };
   if (isDecode(kernel)) {
     const shared = first === sixth ? undefined : DECODE_PAIR[type]?.[second];
-    const figures = third === 4 && fourth === 0 ? shared ?? DECODE[type]?.[second] : undefined;
+    const figures = third === 4 && fourth === 0
+      ? shared ?? (is12 ? DECODE_12[type]?.[second] : undefined) ?? DECODE[type]?.[second]
+      : undefined;
     if (!figures) return undefined;
     const most = figures[1] / 100;
     const aimed = BANKS_AIMED.types.includes(type) && BANKS_AIMED.tokens.includes(second);
     return { turn: held(figures[0]), banks: { aim: aimed ? BANKS_AIM : most, most } };
   }
   if (isPrefill(kernel)) {
-    const figures = PREFILL[type]?.[second];
+    const figures = (is12 ? PREFILL_12[type]?.[second] : undefined) ?? PREFILL[type]?.[second];
     if (!figures) return undefined;
     const aim = second === PREFILL_AIM.tokens ? PREFILL_AIM.share : undefined;
     return { turn: held(figures[0], aim), whole: held(figures[1]) };
   }
   if (isTiledDecode(kernel)) {
-    const figures = TILED[type];
+    const figures = (is12 ? TILED_12[type] : undefined) ?? TILED[type];
     return figures && { turn: held(figures[0], TILED_AIM), whole: held(figures[1]) };
   }
   if (isAttentionDecode(kernel)) return turn(ATTENTION_DECODE[type]?.[third]);

@@ -30,6 +30,8 @@ export interface Kernel {
   shared: number;
   /** The most threads that a block may have; 0 where the kernel does not say. */
   threads: number;
+  /** The major version of the CUDA toolkit that compiled it; 0 where the listing does not say. */
+  cuda: number;
 }
 
 /** The name and template arguments of a mangled function of namespace m40::cuda. */
@@ -67,7 +69,10 @@ export class SassParser {
     const start = /Function : (\S+)/.exec(line);
     if (start) {
       const { name, base, args } = parseName(start[1]);
-      this.current = { name, base, args, instructions: [], registers: 0, shared: 0, threads: 0 };
+      this.current = {
+        ...{ name, base, args, instructions: [] },
+        ...{ registers: 0, shared: 0, threads: 0, cuda: 0 },
+      };
       this.kernels.set(start[1], this.current);
       this.word = undefined;
       this.controls = [];
@@ -118,15 +123,24 @@ export function addResources(kernels: Map<string, Kernel>, usage: string): void 
   }
 }
 
-/** Reads from `cuobjdump -ptx`, a line at a time, how many threads the blocks of each kernel have. */
+/** CUDA's major versions by those of the PTX that they write. */
+const CUDA_OF_PTX: Record<string, number> = { 7: 11, 8: 12 };
+
+/** Reads from `cuobjdump -ptx`, a line at a time, how many threads the blocks of each kernel have, and whose PTX it is. */
 export class PtxReader {
   private current?: Kernel;
+  private cuda = 0;
 
   constructor(private readonly kernels: Map<string, Kernel>) {}
 
   push(line: string): void {
+    const version = /^\.version (\d+)\.\d+/.exec(line);
+    if (version) this.cuda = CUDA_OF_PTX[version[1]] ?? 0;
     const entry = /\.entry (\w+)/.exec(line);
-    if (entry) this.current = this.kernels.get(entry[1]);
+    if (entry) {
+      this.current = this.kernels.get(entry[1]);
+      if (this.current) this.current.cuda = this.cuda;
+    }
     const threads = /^\.maxntid (\d+), (\d+), (\d+)/.exec(line);
     if (threads && this.current) {
       this.current.threads = threads.slice(1).reduce((product, n) => product * Number(n), 1);
