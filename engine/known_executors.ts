@@ -2,6 +2,8 @@ import type { DecodeExecutors } from "./device/device_program.ts";
 
 /** How long who asks waits for an answer, in milliseconds. */
 const PATIENCE_MS = 100;
+/** Steps within which it is decided, of one number of sequences, what they are run by. */
+const FIRST_STEPS = 32;
 const NOTHING: DecodeExecutors = { executors: [], noResident: "" };
 
 /**
@@ -34,10 +36,13 @@ export class KnownExecutors {
     return this.known;
   }
 
-  /** A decode step is done. What it was refused for shows soon or late: it is asked for after 1, 2, 4, 8 ... of them. */
+  /**
+   * A decode step is done. What it was refused for shows among the first of them, when all ways are tried, or later: it is
+   * asked for after each of these, then after 32, 64, 128 ... of them.
+   */
   noteStep(): void {
     const steps = ++this.steps;
-    if (Number.isInteger(Math.log2(steps))) this.asked ??= this.refresh();
+    if (steps <= FIRST_STEPS || Number.isInteger(Math.log2(steps))) this.asked ??= this.refresh();
   }
 
   private async refresh(): Promise<void> {
