@@ -6,7 +6,15 @@ import { ringBytes } from "../engine/device/run_ring.ts";
 import { StepBlock, stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import type { StepOutput } from "../engine/device/step_result.ts";
 import { GREEDY, type StepSampling } from "../engine/device/step_sampling.ts";
-import { ERROR, NONE, RING, RUN_HEADER, RUN_ROW, Status } from "../engine/device/structs.ts";
+import {
+  ERROR,
+  NONE,
+  RING,
+  RING_ENTRY,
+  RUN_HEADER,
+  RUN_ROW,
+  Status,
+} from "../engine/device/structs.ts";
 import { BACKEND, type TestDevice, withDevice } from "./device_harness.ts";
 import { smallModel, smallModelProgram, STATES, VOCAB, withStates } from "./small_model.ts";
 
@@ -388,6 +396,26 @@ Deno.test("a run whose ring is not read ends where there is no room, and overwri
     do assertEquals(await wait(), ""); while (!isOver());
     assertEquals(numbers(), [1, 2, 11, 12, 13, 14, -1, 0]);
     assertMatch(await wait(), /^no run is under way/);
+  });
+});
+
+Deno.test("what a run that could not begin has left in the ring is nobody's", async () => {
+  await withDevice({ threads: 1 }, async (device) => {
+    const { program } = smallModelProgram(device);
+    const some = courses(2);
+    await step(program, some);
+    const memory = device.context.hostMemory(ringBytes(64));
+    program.openRuns(memory);
+    const number = (RING.bytes + RING_ENTRY.fields.number.offset) / 4;
+    const words = new Int32Array(memory.buffer, memory.byteOffset);
+    // Of the first row alone.
+    words[number] = 1;
+    const taken = await run(program, some, 3, endless(some));
+    assertEquals(taken.map((outputs) => outputs.map((output) => output?.status)), [
+      ["ok", "ok"],
+      ["ok", "ok"],
+      ["ok", "ok"],
+    ]);
   });
 });
 
