@@ -1,15 +1,15 @@
 import type { StepSequence } from "../device/step_block.ts";
-import type { StepOutput, StepResult } from "../device/step_result.ts";
+import type { StepOutput } from "../device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "../errors.ts";
 import type { PageManager } from "./page_manager.ts";
+import { Changes } from "./changes.ts";
 import { ChunkBudget } from "./chunk_budget.ts";
 import { Deliveries } from "./deliveries.ts";
-import { ExpectedTimes } from "./expected_times.ts";
 import type { Lane } from "./lane.ts";
 import { Outcomes } from "./outcomes.ts";
 import { PageMoves } from "./page_moves.ts";
 import { prepareBeside } from "./prepare_beside.ts";
-import { noCounts, type SchedulerCounts, type SchedulerStatus, type StepReport } from "./report.ts";
+import { noCounts, type SchedulerCounts, type SchedulerStatus } from "./report.ts";
 import { Rests, type StepTime } from "./rests.ts";
 import { Room } from "./room.ts";
 import { Roster } from "./roster.ts";
@@ -21,6 +21,8 @@ import { assertQueueRoom, type SequenceQueue } from "./sequence_queue.ts";
 import { States } from "./states.ts";
 import { StepHolds } from "./step_holds.ts";
 import { StepPlanner } from "./step_planner.ts";
+import { StepReports } from "./step_reports.ts";
+import { StepsUnderWay, type StepUnderWay } from "./steps_under_way.ts";
 import { beginTurn, endTurn, stepOf, type Turn } from "./turn.ts";
 
 /** The fewest tokens of a chunk of a prompt, where a device computes any number at a time. */
@@ -54,17 +56,13 @@ export class Scheduler implements SequenceQueue {
   private readonly lanes: readonly (Lane | undefined)[];
   /** Of each of them what runs one step after the other. */
   private readonly loops: (Promise<void> | undefined)[];
-  /** Steps that the device has been given and has not answered. */
-  private readonly underWay = new Set<StepUnderWay>();
+  private readonly underWay: StepsUnderWay;
+  private readonly reports: StepReports;
   /** The last decision on a step: the next one is taken when its pages are where they should be. */
   private decided: Promise<unknown> = Promise.resolve();
-  private lastResult?: number;
-  private readonly expectedTimes = new ExpectedTimes();
   private readonly rests?: Rests;
   private failure?: M40Error;
-  /** How often something has changed that could let somebody take part in a step, and who waits for that. */
-  private changes = 0;
-  private waiters: (() => void)[] = [];
+  private readonly changes = new Changes();
 
   constructor(
     private readonly device: SchedulerDevice,
@@ -101,6 +99,8 @@ export class Scheduler implements SequenceQueue {
       tileTokens,
     );
     this.now = options.now ?? (() => performance.now());
+    this.underWay = new StepsUnderWay(this.now);
+    this.reports = new StepReports(options, counts, this.chunks);
     this.lanes = options.lanes
       ? ["decode", "prompts"]
       : new Array(options.concurrentSteps ?? 1).fill(undefined);
@@ -122,8 +122,7 @@ export class Scheduler implements SequenceQueue {
         ...{ device, pageManager, states, counts },
         ...{ roster: this.roster, outcomes: this.outcomes, deliveries: this.deliveries },
         now: this.now,
-        tell: (report) =>
-          this.tell(report, [...this.underWay].some(({ hasPrompts }) => hasPrompts)),
+        tell: (report) => this.reports.tellReport(report, this.underWay.hasPrompts),
       },
       hasRuns ? options.runSteps ?? 1 : 1,
       maxRunning,
@@ -229,10 +228,10 @@ export class Scheduler implements SequenceQueue {
     while (
       this.roster.running.length + this.roster.waiting.length > 0 || !this.deliveries.isEmpty
     ) {
-      const seen = { changes: this.changes };
+      const seen = { changes: this.changes.count };
       // Nothing is decided on the lane of prompts between two steps of the other one, while there are none.
       if (!tookPart && this.lanes[loop] === "prompts" && this.planner.onlyDecodes) {
-        await this.change(seen.changes);
+        await this.changes.since(seen.changes);
         continue;
       }
       try {
@@ -251,27 +250,21 @@ export class Scheduler implements SequenceQueue {
         this.fail(error);
       }
       this.deliveries.deliver();
-      if (this.underWay.size === 0) this.lastResult = undefined;
+      this.underWay.pause();
       // Of two lanes, one may be about to begin with those whom the other has left.
       const { waiting, running } = this.roster;
       const others = waiting.length + this.underWay.size +
         (this.options.lanes ? running.length : 0);
-      if (others > 0) await this.change(seen.changes);
+      if (others > 0) await this.changes.since(seen.changes);
     }
-    if (this.underWay.size === 0) this.lastResult = undefined;
+    this.underWay.pause();
     this.loops[loop] = undefined;
   }
 
   /** Something has changed that lets those go on who could not. */
   private notice(): void {
-    this.changes++;
-    for (const wake of this.waiters.splice(0)) wake();
+    this.changes.note();
     this.options.onChange?.();
-  }
-
-  /** Resolves when something has changed since it had so many times. */
-  private async change(seen: number): Promise<void> {
-    if (this.changes === seen) await new Promise<void>((resolve) => this.waiters.push(resolve));
   }
 
   /**
@@ -300,7 +293,7 @@ export class Scheduler implements SequenceQueue {
       const sequences = turns.map(({ sequence }) => sequence);
       // Of a run there is nothing to prepare.
       if (run === undefined) {
-        await prepareBeside(sequences, step.result, () => this.expectedEnds(), this.now);
+        await prepareBeside(sequences, step.result, () => this.underWay.expectedEnds(), this.now);
       }
       ({ outputs } = await step.result);
       await step.before;
@@ -312,18 +305,18 @@ export class Scheduler implements SequenceQueue {
       }
       return { tookPart: true };
     } finally {
-      this.underWay.delete(step);
+      this.underWay.remove(step);
       for (const turn of turns) endTurn(turn);
       if (run !== undefined) this.runs.end(run);
       step.holds?.release();
       if (this.lanes.length > 1) this.notice();
     }
-    const end = this.lastResult = this.now();
+    const end = this.underWay.noteResult();
     const milliseconds = end - step.start;
     if (run === undefined) {
-      this.expectedTimes.observe(turns, milliseconds);
+      this.underWay.observe(turns, milliseconds);
       this.outcomes.take(turns, outputs);
-      this.report(turns, milliseconds, step);
+      this.reports.tell(step, milliseconds);
     }
     return { tookPart: true, time: { milliseconds, end } };
   }
@@ -333,7 +326,7 @@ export class Scheduler implements SequenceQueue {
     const scheduled = this.planner.plan(lane);
     const steps = lane !== "prompts" && this.underWay.size === 0 ? this.runs.plan(scheduled) : 1;
     // What was given back in deciding that helps nobody.
-    seen.changes = this.changes;
+    seen.changes = this.changes.count;
     for (const turn of scheduled) beginTurn(turn);
     let turns = scheduled;
     let step: StepUnderWay | undefined;
@@ -347,13 +340,13 @@ export class Scheduler implements SequenceQueue {
       if (turns.length === 0) return { turns: moved };
       const wanted = parts.filter((part) => part !== undefined);
       if (steps > 1 && turns.length === scheduled.length) {
-        run = this.runs.begin(turns, this.lastResult);
+        run = this.runs.begin(turns, this.underWay.lastResult);
       }
       const share = this.planner.decodes ? this.options.lanes?.prefillShare ?? 1 : 1;
       const ask = run
         ? () => this.runs.give(run!, wanted, steps)
         : () => this.device.step(wanted, lane && { lane, share });
-      step = this.give(turns, ask, lane);
+      step = this.underWay.give(turns, ask, lane && new StepHolds(this.pageManager, turns));
     } finally {
       const taken = step === undefined ? [] : turns;
       for (const turn of scheduled) if (!taken.includes(turn)) endTurn(turn);
@@ -361,38 +354,6 @@ export class Scheduler implements SequenceQueue {
     }
     this.deliveries.deliver();
     return { turns, step, run };
-  }
-
-  /** Gives the device a step; whatever is wrong with it, its result says. */
-  private give(turns: readonly Turn[], ask: () => Promise<StepResult>, lane?: Lane): StepUnderWay {
-    const others = [...this.underWay];
-    const start = this.now();
-    const gapMilliseconds = others.length > 0
-      ? undefined
-      : this.lastResult && start - this.lastResult;
-    const hasPrompts = turns.some(({ draws }) => !draws);
-    const holds = lane && new StepHolds(this.pageManager, turns);
-    const result = (async () => await ask())();
-    // It is waited for later.
-    result.catch(() => {});
-    const besidePrompts = others.some((other) => other.hasPrompts);
-    const expectedEnd = start + this.expectedTimes.of(turns);
-    const shares = (other: StepUnderWay) =>
-      other.turns.some(({ sequence }) => turns.some((turn) => turn.sequence === sequence));
-    const before = Promise.all(others.filter(shares).map(({ taken }) => taken.promise));
-    const step: StepUnderWay = {
-      ...{ turns, start, expectedEnd, gapMilliseconds, hasPrompts, besidePrompts, result, before },
-      taken: Promise.withResolvers<void>(),
-      holds,
-    };
-    if (hasPrompts) { for (const other of others) other.besidePrompts = true; }
-    this.underWay.add(step);
-    return step;
-  }
-
-  /** When the results of the steps under way are expected. */
-  private expectedEnds(): number[] {
-    return Array.from(this.underWay, ({ expectedEnd }) => expectedEnd);
   }
 
   /** A turn as the device takes it; where that fails (what steers the sequence, say), its sequence ends. */
@@ -414,39 +375,6 @@ export class Scheduler implements SequenceQueue {
     const possible = turns.filter(({ sequence }) => sequence.runs);
     if (lost.sequences.size > 0 || possible.length < turns.length) this.notice();
     return possible;
-  }
-
-  private report(
-    turns: readonly Turn[],
-    milliseconds: number,
-    { gapMilliseconds, besidePrompts }: StepUnderWay,
-  ): void {
-    let tokens = 0;
-    let decodeTokens = 0;
-    for (const { count, guesses, draws } of turns) {
-      tokens += count + guesses.length;
-      if (draws) decodeTokens += count + guesses.length;
-    }
-    const promptTokens = tokens - decodeTokens;
-    this.tell({ promptTokens, decodeTokens, milliseconds, gapMilliseconds }, besidePrompts);
-  }
-
-  /** Tells of a step. */
-  private tell(report: StepReport, besidePrompts: boolean): void {
-    const { decodeTokens, milliseconds } = report;
-    this.counts.steps++;
-    // A step that waited for another's prompts says nothing of what its rows take.
-    if (report.promptTokens > 0 || !besidePrompts) this.chunks.observe(report);
-    if (report.promptTokens === 0 && !besidePrompts) {
-      this.options.rowTimes?.observe(decodeTokens, milliseconds);
-    }
-    this.options.disk?.observe(report);
-    this.options.onChange?.();
-    try {
-      this.options.onStep?.(report);
-    } catch (error) {
-      this.options.onListenerError?.(error);
-    }
   }
 
   /** Nothing comes of a sequence any more; its listener is told at once. */
@@ -476,29 +404,6 @@ export class Scheduler implements SequenceQueue {
     onLoss({ error, sequences: this.sequences(), surrender });
     return error;
   }
-}
-
-/** A step that the device was given and has not answered. */
-interface StepUnderWay {
-  readonly turns: readonly Turn[];
-  /** When it was given, and how long after the result of the one before, where no other was under way. */
-  readonly start: number;
-  readonly gapMilliseconds?: number;
-  /** When its result is expected; Infinity where nobody knows. Of a run: that of its first step. */
-  readonly expectedEnd: number;
-  /** Whether some of it are prompts, and whether there were prompts in another one meanwhile. */
-  readonly hasPrompts: boolean;
-  besidePrompts: boolean;
-  readonly result: Promise<StepResult>;
-  /**
-   * Resolves when the results of earlier parts of the same prompts have been taken in: those who wait for them may have
-   * been held up.
-   */
-  readonly before: Promise<unknown>;
-  /** Resolves when its own has been, or it came to nothing. */
-  readonly taken: PromiseWithResolvers<void>;
-  /** What nobody else may have until it is over, where the device has lanes. */
-  readonly holds?: StepHolds;
 }
 
 /** Who was to take part in a step, and the step, where somebody does. */
