@@ -184,7 +184,8 @@ async function planFor(
     slots: options.stateSlots,
   };
   if (cards.length === 1) {
-    const lanes = hasLanes(cards[0].library.backend, parallel, prefillShare);
+    const [{ library }] = cards;
+    const lanes = hasLanes(library.backend, parallel, prefillShare);
     const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }

@@ -16,94 +16,22 @@ import {
   Status,
 } from "../engine/device/structs.ts";
 import { BACKEND, type TestDevice, withDevice } from "./device_harness.ts";
-import { smallModel, smallModelProgram, STATES, VOCAB, withStates } from "./small_model.ts";
+import { smallModelProgram, VOCAB } from "./small_model.ts";
+import {
+  courses,
+  endless,
+  NO_END,
+  open,
+  part,
+  run,
+  SPOILT,
+  stateful,
+  statefulProgram,
+  step,
+} from "./device_runs.ts";
 
 // Runs: steps that the device makes one after the other give what steps of their own give, end where they should, and
 // fail as steps do, with what was drawn before kept.
-
-const PROMPT = 3;
-/** A token whose embedding is infinite. */
-const SPOILT = 50;
-const NO_END: ReadonlySet<number> = new Set();
-
-/** How sequences draw, one after the other. */
-const SAMPLINGS: readonly StepSampling[] = [
-  { ...GREEDY, topLogprobs: 3 },
-  { ...GREEDY, temperature: 1.2, seed: 5n },
-  { ...GREEDY, temperature: 0.9, topP: 0.9, seed: 5n, stream: 1, topLogprobs: 20 },
-  { ...GREEDY, temperature: 1, topK: 40, seed: 8n, tokenBiases: new Map([[3, 2], [9, -Infinity]]) },
-  { ...GREEDY, temperature: 1.5, xtcProbability: 0.5, xtcThreshold: 0.05, seed: 1n },
-];
-
-/** A sequence on its way: its tokens, and how they are drawn. */
-interface Course {
-  readonly tokens: number[];
-  readonly sampling: StepSampling;
-  readonly pages: number[];
-  readonly prompt: number;
-  /** Where its state is, of a model that keeps some. */
-  slot?: number;
-}
-
-function courses(count: number, place = 0): Course[] {
-  return Array.from({ length: count }, (_, s) => {
-    const prompt = PROMPT + s;
-    return {
-      prompt,
-      tokens: Array.from({ length: prompt }, (_, i) => (7 + 11 * s + 5 * i) % VOCAB),
-      sampling: SAMPLINGS[s % SAMPLINGS.length],
-      // Neighbours in the sequence are no neighbours in the cache.
-      pages: Array.from({ length: 8 }, (_, i) => (place + s + 8 * i) % 64),
-    };
-  });
-}
-
-/** A sequence's next part: its prompt, or its last token. */
-function part({ tokens, sampling, pages, prompt, slot }: Course): StepSequence {
-  const first = tokens.length === prompt ? 0 : tokens.length - 1;
-  return {
-    ...slot !== undefined && { states: { from: first === 0 ? NONE : slot, to: slot } },
-    tokens: tokens.slice(first),
-    position: first,
-    pages: [pages],
-    outputs: [{
-      row: tokens.length - first - 1,
-      sampling: { ...sampling, counter: tokens.length - prompt },
-    }],
-    decode: first > 0,
-  };
-}
-
-/** One step of these sequences, whose tokens are taken in. */
-async function step(program: DeviceProgram, some: readonly Course[]): Promise<StepOutput[]> {
-  const { outputs } = await program.step(some.map(part));
-  outputs.forEach(({ sample }, i) => sample && some[i].tokens.push(sample.token));
-  return [...outputs];
-}
-
-/** A run of these sequences, whose tokens are taken in: what each step gave. */
-async function run(
-  program: DeviceProgram,
-  some: readonly Course[],
-  steps: number,
-  limits: readonly RunLimits[],
-): Promise<(StepOutput | undefined)[][]> {
-  const taken: (StepOutput | undefined)[][] = [];
-  await program.run(some.map(part), steps, limits, (outputs) => {
-    taken.push([...outputs]);
-    outputs.forEach((output, i) => output?.sample && some[i].tokens.push(output.sample.token));
-  }).over;
-  return taken;
-}
-
-const endless = (some: readonly Course[]): RunLimits[] =>
-  some.map(() => ({ tokens: 100, endTokens: NO_END }));
-
-/** A program that has runs through a ring of so many entries. */
-function open(device: TestDevice, program: DeviceProgram, entries: number): DeviceProgram {
-  program.openRuns(device.context.hostMemory(ringBytes(entries)));
-  return program;
-}
 
 /** How long runs are; in the emulation a step takes as long as hundreds of them elsewhere. */
 const LENGTHS = BACKEND === "emulated" ? [1, 4, 2] : [1, 4, 2, 6, 1, 3];
@@ -167,105 +95,6 @@ Deno.test("each sequence of a run ends after its own tokens or at its own end to
       after.map(({ sample }) => sample?.token),
       wanted.map(({ tokens, prompt }, i) => tokens[prompt + 1 + lasts[i]]),
     );
-  });
-});
-
-/** The small model with states that its K and V follow from, over a cache of its own with 16 slots. */
-function statefulProgram(device: TestDevice, spoilt?: number): DeviceProgram {
-  const layers = { n_layers: 2, n_kv_heads: 2, head_dim: 12, n_pages: 64 };
-  const cache = device.cache({ ...layers, states: STATES, slots: 16 });
-  const { ops, ...recipe } = withStates(device, smallModel(device, cache, spoilt));
-  const stateful = ops.filter(({ kind }) =>
-    ["conv", "delta_rule", "selective_scan", "copy"].includes(kind)
-  );
-  assertEquals(stateful.length, 5);
-  const [embed, ...others] = ops.filter((op) => !stateful.includes(op));
-  return device.program({ ...recipe, ops: [embed, ...stateful, ...others] });
-}
-
-/** Courses of a model with states, in slots from `slot` on. */
-const stateful = (count: number, place: number, slot: number): Course[] =>
-  courses(count, place).map((one, i) => ({ ...one, slot: slot + i }));
-
-Deno.test("runs of a model with states give what steps give, and leave the states that steps leave where rows go on in other slots", async () => {
-  await withDevice({ threads: 2 }, async (device) => {
-    const program = open(device, statefulProgram(device), 64);
-    const wanted = stateful(3, 0, 0);
-    const alone: StepOutput[][] = [];
-    for (let i = 0; i < 8; i++) alone.push(await step(program, wanted));
-    const got = stateful(3, 5, 4);
-    assertEquals(await step(program, got), alone[0]);
-    // The first goes on in another slot behind its second token of the run, the last behind the first one.
-    const limits: RunLimits[] = [
-      { tokens: 100, endTokens: NO_END, later: { slot: 9, from: 2 } },
-      { tokens: 100, endTokens: NO_END },
-      { tokens: 100, endTokens: NO_END, later: { slot: 7, from: 1 } },
-    ];
-    assertEquals(await run(program, got, 4, limits), alone.slice(1, 5));
-    const again = (course: Course, slot: number, computed: number): Course => ({
-      ...course,
-      slot,
-      tokens: course.tokens.slice(0, course.prompt + 1 + computed),
-    });
-    // What they left is the state of then: the tokens behind it come once more.
-    const left = [again(got[0], 4, 2), again(got[2], 6, 1)];
-    assertEquals(await step(program, left), [alone[3][0], alone[2][2]]);
-    [got[0].slot, got[2].slot] = [9, 7];
-    assertEquals(await step(program, got), alone[5]);
-    assertEquals(await run(program, got, 2, endless(got)), alone.slice(6));
-  });
-});
-
-Deno.test("a sequence with states that ends in the midst of a run spoils neither the state nor the K and V that it has left", async () => {
-  await withDevice({ threads: 1 }, async (device) => {
-    const program = open(device, statefulProgram(device), 64);
-    const wanted = stateful(3, 0, 0);
-    const alone: StepOutput[][] = [];
-    for (let i = 0; i < 10; i++) alone.push(await step(program, wanted));
-    const got = stateful(3, 5, 4);
-    await step(program, got);
-    const tokens = wanted.map(({ tokens, prompt }) => tokens.slice(prompt + 1));
-    const ends = tokens.map((own, i) =>
-      own.findIndex((token, at) => at > i && own.indexOf(token) === at)
-    );
-    const last = (s: number) => new Set([tokens[s][ends[s]]]);
-    // Two leave their state where they end; the third ends nobody's way.
-    const limits: RunLimits[] = [
-      { tokens: 100, endTokens: last(0), later: { slot: 9, from: ends[0] + 1 } },
-      { tokens: 100, endTokens: last(1), later: { slot: 10, from: ends[1] + 1 } },
-      { tokens: 100, endTokens: NO_END },
-    ];
-    const taken = await run(program, got, 9, limits);
-    taken.forEach((outputs, i) =>
-      assertEquals(outputs, alone[i + 1].map((one, s) => s < 2 && i > ends[s] ? undefined : one))
-    );
-    assertEquals(taken.length, 9);
-    // From there on, by the K and V before: what comes next is what came next.
-    const next = await step(program, got.slice(0, 2));
-    assertEquals(next, [0, 1].map((s) => alone[ends[s] + 2][s]));
-  });
-});
-
-Deno.test("a run of a model with states is no longer than its shortest row, and may be stopped between any two steps", async () => {
-  await withDevice({ threads: 1 }, async (device) => {
-    const program = open(device, statefulProgram(device), 64);
-    const wanted = stateful(2, 0, 0);
-    const alone: StepOutput[][] = [];
-    for (let i = 0; i < 9; i++) alone.push(await step(program, wanted));
-    const got = stateful(2, 5, 4);
-    await step(program, got);
-    const few = [{ tokens: 3, endTokens: NO_END }, { tokens: 100, endTokens: NO_END }];
-    assertEquals(await run(program, got, 8, few), alone.slice(1, 4));
-    // However many of its steps there are, the state is that behind the last one.
-    let steps = 4;
-    while (steps < 9) {
-      const running = program.run(got.map(part), 9 - steps, endless(got), (outputs) => {
-        assertEquals(outputs, alone[steps++]);
-        outputs.forEach((one, i) => got[i].tokens.push(one!.sample!.token));
-        running.stop();
-      });
-      await running.over;
-    }
   });
 });
 

@@ -25,6 +25,7 @@ const FILES = [
   "shaped_sample_test.ts",
   "decode_test.ts",
   "device_runs_test.ts",
+  "device_state_runs_test.ts",
   "lanes_test.ts",
 ];
 

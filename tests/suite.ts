@@ -35,6 +35,7 @@ export const SUITE = [
   "decode_test.ts",
   "decode_rows_test.ts",
   "device_runs_test.ts",
+  "device_state_runs_test.ts",
   "step_outputs_test.ts",
   "golden_test.ts",
 ];

@@ -8,9 +8,9 @@ const FREE_SHARE = 0.8;
 
 /** Whether the card can be computed on, and why not; what others take of its memory. */
 export function cardFindings(facts: Facts): Finding[] {
-  if (facts.libraryProblem !== undefined) return [];
+  const { device, obstacle, libraryProblem } = facts;
+  if (libraryProblem !== undefined) return [];
   const reasons = [...managementProblems(facts), ...healthProblems(facts)];
-  const { device, obstacle } = facts;
   if (device !== undefined && obstacle === undefined) return [...reasons, ...memoryFindings(facts)];
   if (obstacle !== undefined && hasM40(facts.programs)) {
     return [...reasons, {

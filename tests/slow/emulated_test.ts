@@ -31,6 +31,7 @@ const RESIDENT = [
   "reference_sample_test.ts",
   "decode_test.ts",
   "device_runs_test.ts",
+  "device_state_runs_test.ts",
   "lanes_test.ts",
   "batching_test.ts",
 ];
