@@ -32,20 +32,24 @@ export const MOST_REST = 0.95;
 const UNIT_CELSIUS = 5;
 const UNIT_POWER = 0.1;
 /**
- * Below the limit by less than this nothing changes, in units: 1 degree, 2% of the power. The values jump by as much
- * from one reading to the next.
+ * Below what is aimed at by less than this nothing is added up, in units: half a degree, 2% of the power. The values
+ * jump by as much from one reading to the next.
  */
-const HELD = 0.2;
+const HELD_CELSIUS = 0.1;
+const HELD_POWER = 0.2;
+/** Aimed at is so much less than the limit, in units: half a degree, so that its swings are about the limit, not beyond. */
+const AIMED_BELOW = 0.1;
 /**
- * A card's heat follows its work by minutes, a chip's within a second: the rest follows what will be too much at once, so
- * weakly that neither swings, and adds it up slowly.
+ * A card's heat follows its work by minutes, a chip's within a second, and its sensor tells of it up to a second later.
+ * The rest follows what is too much at once, but weakly: with 0.7 and a sensor a quarter of a second late, a chip swings
+ * by four degrees and more. It adds it up slowly.
  */
-const HEAT_AT_ONCE = 0.7;
-const HEAT_PER_SECOND = 0.04;
+const HEAT_AT_ONCE = 0.15;
+const HEAT_PER_SECOND = 0.12;
 /** Temperatures are means over as many seconds; their difference, so many times, is how far it will rise. */
 const LATELY_SECONDS = 0.75;
 const BEFORE_SECONDS = 12;
-const AHEAD = 1;
+const AHEAD = 1.5;
 /** Its power follows within the driver's own mean of up to a second: what is too much is added up alone. */
 const POWER_PER_SECOND = 0.025;
 /** One reading changes no more than this many units would. */
@@ -74,18 +78,20 @@ export function nextPace(
 ): Pace {
   const time = Math.min(Math.max(seconds, 0), MOST_SECONDS);
   const wasHeld = busy >= USED * (1 - rest);
-  const added = (excess: number) => time * (wasHeld ? beyondHeld(excess) : Math.max(excess, 0));
+  const added = (excess: number, held: number) =>
+    time * (wasHeld ? beyond(excess, held) : Math.max(excess, 0));
   let atOnce = 0;
   if (maxTemperatureCelsius !== undefined && temperatureCelsius !== undefined) {
     lately = mean(lately, temperatureCelsius, time / LATELY_SECONDS);
     before = mean(before, temperatureCelsius, time / BEFORE_SECONDS);
-    const over = (celsius: number) => bounded((celsius - maxTemperatureCelsius) / UNIT_CELSIUS);
-    heat = share(heat + HEAT_PER_SECOND * added(over(lately)));
+    const over = (celsius: number) =>
+      bounded((celsius - maxTemperatureCelsius) / UNIT_CELSIUS + AIMED_BELOW);
+    heat = share(heat + HEAT_PER_SECOND * added(over(lately), HELD_CELSIUS));
     atOnce = HEAT_AT_ONCE * over(lately + AHEAD * (lately - before));
   }
   if (maxPowerWatts !== undefined && powerWatts !== undefined) {
     const excess = bounded((powerWatts - maxPowerWatts) / (UNIT_POWER * maxPowerWatts));
-    power = share(power + POWER_PER_SECOND * added(excess));
+    power = share(power + POWER_PER_SECOND * added(excess, HELD_POWER));
   }
   return { rest: Math.max(share(heat + atOnce), power), heat, power, lately, before };
 }
@@ -105,8 +111,8 @@ function mean(old: number | undefined, value: number, by: number): number {
   return old === undefined ? value : old + (value - old) * Math.min(1, by);
 }
 
-function beyondHeld(excess: number): number {
-  return excess > -HELD && excess < 0 ? 0 : excess;
+function beyond(excess: number, held: number): number {
+  return excess > -held && excess < 0 ? 0 : excess;
 }
 
 function bounded(units: number): number {

@@ -50,10 +50,16 @@ for (const seconds of [20, 60, 180]) {
  * A chip that follows its work within a second, and its cooler by a minute: 12 and 15 degrees by full work.
  *
  * @param load The share of the time in which there is work, at a second.
+ * @param late Seconds until its sensor tells of it.
  * @returns Degrees above or below the limit once it has been held for a while.
  */
-function chip(limit: number, load: (second: number) => number): { above: number; below: number } {
+function chip(
+  limit: number,
+  load: (second: number) => number,
+  late = 0,
+): { above: number; below: number } {
   const period = 0.05, steps = 5;
+  const told: number[] = [];
   let [quick, slow, pace, busy] = [0, 0, FULL_PACE, 0];
   let [above, below] = [-Infinity, Infinity];
   for (let i = 1; i * period < 900; i++) {
@@ -61,7 +67,8 @@ function chip(limit: number, load: (second: number) => number): { above: number;
     busy += work / steps;
     quick += (12 * work - quick) * period;
     slow += (15 * work - slow) * period / 60;
-    const temperatureCelsius = Math.round(30 + quick + slow);
+    told.push(Math.round(30 + quick + slow));
+    const temperatureCelsius = told[Math.max(0, told.length - 1 - Math.round(late / period))];
     if (i * period > 300) {
       above = Math.max(above, 30 + quick + slow - limit);
       below = Math.min(below, 30 + quick + slow - limit);
@@ -80,6 +87,13 @@ Deno.test("a chip that follows its work within a second is held within 2 degrees
   const waves = chip(45, (second) => second % 3 < 2 ? 1 : 0.6);
   assert(waves.above < 2 && waves.below > -2, JSON.stringify(waves));
 });
+
+for (const late of [0.25, 0.5, 1]) {
+  Deno.test(`a chip whose sensor is ${late} s late does not swing`, () => {
+    const steady = chip(45, () => 1, late);
+    assert(steady.above < 1 && steady.below > -2, JSON.stringify(steady));
+  });
+}
 
 Deno.test("a chip that had little to do is not too hot as soon as there is work again", () => {
   const bursts = chip(45, (second) => second % 40 < 30 ? 1 : 0.3);
