@@ -1,7 +1,8 @@
-import { assertEquals, assertLessOrEqual } from "@std/assert";
+import { assertEquals, assertGreater, assertLess, assertLessOrEqual } from "@std/assert";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { NONE } from "../engine/device/structs.ts";
 import { TestDevice, tokenBuffer } from "./device_harness.ts";
+import { withEnvironment } from "./emulated_environment.ts";
 
 // Graphs of steps. Run by slow/emulated_test.ts: only the emulated device counts them.
 
@@ -98,4 +99,74 @@ Deno.test("graphs that were not used for long make room for those of new shapes"
   }
   device.close();
   assertEquals(countGraphs().live, 0, "all are freed with the program");
+});
+
+/** A program of one operation whose steps are graphs, of up to 32 sequences. */
+function graphProgram(device: TestDevice): DeviceProgram {
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 0, output: 1, columns: 1 }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+    limits: { n_tokens: 32, n_sequences: 32, n_outputs: 32 },
+  });
+  program.writeBuffer(0, Float32Array.from({ length: 32 }, (_, i) => i));
+  return program;
+}
+
+const MIB = 2 ** 20;
+
+Deno.test("graphs take no more of the device's memory than plans leave for them, however many shapes come up", async () => {
+  await withEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` }, async () => {
+    const device = new TestDevice({ executor: "graphs" });
+    const program = graphProgram(device);
+    let most = 0;
+    for (let round = 0; round < 3; round++) {
+      for (let sequences = 1; sequences <= 32; sequences++) {
+        for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
+        most = Math.max(most, countGraphs().live);
+      }
+    }
+    // The one that is too much is seen when it is there.
+    assertEquals(most, 9);
+    device.close();
+    assertEquals(countGraphs().live, 0);
+  });
+});
+
+Deno.test("where the device has no memory for another graph there are fewer, and steps go on", async () => {
+  const arenaBytes = 64 * MIB;
+  const env = {
+    M40_EMULATION_MEMORY_BYTES: `${arenaBytes + 45 * MIB}`,
+    M40_EMULATION_GRAPH_BYTES: `${10 * MIB}`,
+  };
+  await withEnvironment(env, async () => {
+    const device = new TestDevice({ executor: "graphs", arenaBytes });
+    const program = graphProgram(device);
+    let most = 0;
+    for (let round = 0; round < 3; round++) {
+      for (let sequences = 1; sequences <= 16; sequences++) {
+        for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
+        most = Math.max(most, countGraphs().live);
+      }
+    }
+    assertLess(most, 5);
+    // One that is used all the time has its graph.
+    const before = countGraphs().launches;
+    for (let i = 0; i < 40; i++) await decode(program, 8, 8);
+    assertGreater(countGraphs().launches - before, 20);
+    device.close();
+  });
+});
+
+Deno.test("a graph that finds no memory when it is launched is launched kernel by kernel", async () => {
+  const device = new TestDevice({ executor: "graphs" });
+  const program = graphProgram(device);
+  for (let i = 0; i < 5; i++) await decode(program, 3, 3);
+  for (let i = 0; i < 5; i++) await decode(program, 4, 4);
+  const next = countGraphs().launches + 1;
+  await withEnvironment({ M40_EMULATION_GRAPH_LAUNCH_FAILS: `${next}` }, async () => {
+    for (let i = 0; i < 12; i++) await decode(program, 4, 4);
+  });
+  assertGreater(countGraphs().launches, next, "it has a graph again");
+  device.close();
+  assertEquals(countGraphs().live, 0);
 });

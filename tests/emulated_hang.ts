@@ -92,6 +92,21 @@ for (
   });
 }
 
+for (const [what, where] of [["read", "a tensor"], ["place", "a program"]]) {
+  Deno.test(`a device that hangs in the midst of ${where} is given up with the reason, and no memory of it is waited for`, async () => {
+    const { code, stdout, stderr } = await new Deno.Command(Deno.execPath(), {
+      args: ["run", "-A", "--no-check", `${import.meta.dirname}/hanging_device.ts`, what],
+      env: { ...sanitizerEnvironment(), M40_KERNELS: Deno.env.get("M40_KERNELS")! },
+    }).output();
+    const text = new TextDecoder();
+    assertEquals([code, text.decode(stderr)], [0, ""]);
+    assertMatch(
+      text.decode(stdout),
+      new RegExp(`^${where}: the device hangs: it has not finished in 60 s; restart .*\n$`),
+    );
+  });
+}
+
 Deno.test("m40 serve ends on SIGTERM, though its device hangs", async () => {
   await using home = await Home.make();
   await Deno.symlink(Deno.env.get("M40_KERNELS")!, `${home.path}/libm40_cuda.so`);

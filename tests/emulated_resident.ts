@@ -157,6 +157,28 @@ Deno.test("what else wants the device has the kernel leave first, and finds all 
   assertEquals(counts().resident, 0);
 });
 
+Deno.test("while another model is uploaded steps are graphs, so that the upload need not wait for a kernel that stays", async () => {
+  const device = new TestDevice({ executor: "resident" });
+  const other = new TestDevice();
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 0, output: 1, columns: 1 }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+  });
+  const comes = async () => {
+    for (let n = 0; n < 20; n++) {
+      await program.step(decoding(1));
+      if (counts().resident === 1) return true;
+    }
+    return false;
+  };
+  assert(await comes());
+  other.tensor([1, 2, 3, 4], 2, 2);
+  assert(!await comes(), "a kernel stays beside an upload");
+  await other.context.finishUploads();
+  assert(await comes(), "it has not come back");
+  for (const each of [device, other]) each.close();
+});
+
 Deno.test("a step that wants more than the kernel has is run by graphs, and the executors say so", async () => {
   const device = new TestDevice({ executor: "resident" });
   const program = device.program({

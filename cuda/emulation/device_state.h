@@ -9,6 +9,8 @@
 //   M40_EMULATION_LATE_MS=N             what is given to a stream is done so many milliseconds later, by the device's clock
 //   M40_EMULATION_LAUNCH_US=N           each grid that is launched by itself takes the device so many microseconds more
 //   M40_EMULATION_GRAPH_US=N            each graph does
+//   M40_EMULATION_GRAPH_BYTES=N         each graph that can be launched takes so much of the device's memory
+//   M40_EMULATION_GRAPH_LAUNCH_FAILS=N  the N-th launch of a graph finds no memory
 //   M40_EMULATION_HANG_IN=NAME          the next grid of a kernel with that in its name never ends, and nothing after it
 //                                       begins; what waits for it without a bound ends the process. N:NAME, on device N
 //   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
@@ -40,6 +42,8 @@ int current_device();
 void use_device(int device);
 // Of the current device.
 size_t memory_bytes();
+// Takes so much of its memory for the driver itself; false where there is not so much. A negative number gives it back.
+bool take_memory(long long n_bytes);
 
 // The error that the device was lost with; else this one, which is the last error then, where it is one.
 cudaError_t remember(cudaError_t error);

@@ -37,6 +37,14 @@ void wait_for_copy(const void* to, const void* from, cudaMemcpyKind kind) {
 
 }  // namespace
 
+bool m40::emulation::take_memory(long long n_bytes) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  size_t& taken = allocated_bytes[current_device()];
+  if (n_bytes > 0 && taken + static_cast<size_t>(n_bytes) > memory_bytes()) return false;
+  taken += static_cast<size_t>(n_bytes);
+  return true;
+}
+
 // For tests, which look it up themselves: no part of m40.h.
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocations(void) {
   const std::lock_guard<std::mutex> lock(mutex);

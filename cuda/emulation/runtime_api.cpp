@@ -18,6 +18,7 @@ using namespace m40::emulation;
 
 struct M40EmulatedGraph {
   std::vector<std::function<cudaError_t()>> work;
+  long long n_bytes = 0;  // of the device's memory
 };
 
 struct M40EmulatedStream {
@@ -287,13 +288,18 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
 }
 
 cudaError_t cudaGraphInstantiateWithFlags(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {
+  const auto n_bytes = static_cast<long long>(from_environment("M40_EMULATION_GRAPH_BYTES", 0));
+  if (!take_memory(n_bytes)) return remember(cudaErrorMemoryAllocation);
   *executable = new M40EmulatedGraph(*graph);
+  (*executable)->n_bytes = n_bytes;
   n_live_graphs++;
   return remember(cudaSuccess);
 }
 
+cudaError_t cudaGraphUpload(cudaGraphExec_t, cudaStream_t) { return remember(cudaSuccess); }
+
 cudaError_t cudaGraphLaunch(cudaGraphExec_t executable, cudaStream_t stream) {
-  n_graph_launches++;
+  if (++n_graph_launches == from_environment("M40_EMULATION_GRAPH_LAUNCH_FAILS", 0)) return remember(cudaErrorMemoryAllocation);
   delay("M40_EMULATION_GRAPH_US");
   for (const auto& work : executable->work) {
     const cudaError_t error = submit(stream, work);
@@ -308,6 +314,7 @@ cudaError_t cudaGraphDestroy(cudaGraph_t graph) {
 }
 
 cudaError_t cudaGraphExecDestroy(cudaGraphExec_t executable) {
+  take_memory(-executable->n_bytes);
   delete executable;
   n_live_graphs--;
   return cudaSuccess;

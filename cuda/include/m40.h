@@ -852,7 +852,7 @@ typedef struct m40_run_row {
 // What a run gives goes through a ring: this header and behind it m40_ring_entry [n_entries], a power of two, in memory of
 // m40_host_alloc (in that of a channel, too) that starts at a multiple of 64 and was all 0 before its first run. Entries
 // have numbers that count on from run to run, modulo 2^32: the first one of a ring is 0, and number i stands in place
-// i % n_entries. A step has one for each row, in their order.
+// i % n_entries. A step has one for each row, in their order, and the ring has two for each row of a run at least.
 //
 // An entry is whole where its own `number` is its number + 1. It is written last, so whoever has read it so (with acquire
 // semantics) finds the rest of it written. It stays until the host has counted it in `read`: the library begins no step

@@ -2,6 +2,7 @@
 #include "../ops/ops.h"
 #include "checks.h"
 #include "device_objects.h"
+#include "resident_seat.h"
 #include "sizes.h"
 
 using m40::fail;
@@ -33,7 +34,8 @@ void check_cache(const m40_cache* cache) {
 template <class Continues, class CopyRun>
 void copy_runs(const m40_cache* cache, const char* what, uint32_t n, uint64_t each_bytes, const Continues& continues, const CopyRun& copy_run) {
   const m40_context* context = cache->arena->context;
-  context->use();
+  m40::cuda::LaunchedWork work;
+  context->use(work);
   for (uint32_t first = 0, i = 1; first < n; i++) {
     if (i < n && continues(first, i)) continue;
     check(copy_run(first, (i - first) * each_bytes, context->stream), what);
@@ -84,9 +86,13 @@ extern "C" m40_status m40_cache_create(m40_arena* arena, const m40_cache_desc* d
     created->slots = created->memory + pages_bytes;
     auto& caches = arena->context->caches;
     caches.reserve(caches.size() + 1);
-    arena->context->use();
+    m40_context* context = arena->context;
+    m40::cuda::LaunchedWork work;
+    context->use(work);
     m40::cuda::permit(created->memory, n_bytes);
-    check(cudaMemsetAsync(created->memory, 0, n_bytes, arena->context->stream), "a KV cache");
+    check(cudaMemsetAsync(created->memory, 0, n_bytes, context->stream), "a KV cache");
+    // Programs of other streams use it, too.
+    context->watch.wait(context->stream, "a KV cache");
     caches.push_back(std::move(created));
     arena->take(placed_bytes(n_bytes));
     *cache = caches.back().get();

@@ -16,13 +16,15 @@ using m40::cuda::HostMemory;
 
 namespace m40::cuda {
 
-HostMemory::HostMemory(uint64_t n_bytes) {
+HostMemory::HostMemory(const DeviceWatch& watch, uint64_t n_bytes) : watch_(watch) {
   void* memory = nullptr;
   check(cudaHostAlloc(&memory, n_bytes, cudaHostAllocPortable | cudaHostAllocMapped), "page-locked host memory");
   data_ = static_cast<uint8_t*>(memory);
 }
 
-HostMemory::~HostMemory() { cudaFreeHost(data_); }
+HostMemory::~HostMemory() {
+  if (!watch_.hangs()) cudaFreeHost(data_);
+}
 
 }  // namespace m40::cuda
 
@@ -40,7 +42,7 @@ cudaStream_t create_stream(bool first) {
 }  // namespace
 
 m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
-    : device(device_index), executor(asked_executor), seat(m40::cuda::ResidentSeat::of(device_index)), uploader(new m40::cuda::Uploader(watch)) {
+    : device(device_index), executor(asked_executor), seat(m40::cuda::ResidentSeat::of(device_index)), uploader(new m40::cuda::Uploader(watch, seat)) {
   use();
   stream = create_stream(true);
 }
@@ -70,6 +72,11 @@ void m40_context::use_beside_resident() const {
 void m40_context::use() const {
   use_beside_resident();
   seat.clear();
+}
+
+void m40_context::use(m40::cuda::LaunchedWork& work) const {
+  use_beside_resident();
+  work.begin(seat);
 }
 
 m40::cuda::Clock::duration m40_context::longest_prompt() const {
@@ -134,7 +141,8 @@ extern "C" m40_status m40_arena_create(m40_context* context, uint64_t arena_byte
     require(context, "context");
     require(arena, "arena");
     if (arena_bytes == 0) fail(M40_INVALID_ARGUMENT, "an arena of 0 bytes: wanted at least 1");
-    context->use();
+    m40::cuda::LaunchedWork work;
+    context->use(work);
     size_t free_bytes = 0;
     size_t total_bytes = 0;
     check(cudaMemGetInfo(&free_bytes, &total_bytes), "an arena");
@@ -185,8 +193,9 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
     if (n_bytes > uint64_t{1} << 48) {
       fail(M40_OUT_OF_MEMORY, "%llu bytes of host memory could not be had", static_cast<unsigned long long>(n_bytes));
     }
-    context->use();
-    std::unique_ptr<HostMemory> allocated(new HostMemory(n_bytes));
+    m40::cuda::LaunchedWork work;
+    context->use(work);
+    std::unique_ptr<HostMemory> allocated(new HostMemory(context->watch, n_bytes));
     context->host_memory.reserve(context->host_memory.size() + 1);
     *memory = allocated->data();
     context->host_memory.push_back(std::move(allocated));
@@ -206,7 +215,8 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
 }
 
 void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) {
-  context->use();
+  m40::cuda::LaunchedWork work;
+  context->use(work);
   check(cudaHostRegister(memory, n_bytes, cudaHostRegisterPortable | cudaHostRegisterMapped), "page-locked host memory");
   context->host_areas.add(memory, n_bytes);
 }

@@ -81,19 +81,21 @@ enum class Fusion : uint8_t {
 // Throws where there is no such device, or it is too old for the kernels.
 void check_usable(uint32_t device);
 
-// Page-locked host memory.
+// Page-locked host memory. Freeing waits for the device: where it hangs, it is left to the end of the process.
 class HostMemory {
  public:
-  explicit HostMemory(uint64_t n_bytes);
+  HostMemory(const DeviceWatch& watch, uint64_t n_bytes);
   ~HostMemory();
   HostMemory(const HostMemory&) = delete;
   HostMemory& operator=(const HostMemory&) = delete;
   uint8_t* data() const { return data_; }
 
  private:
+  const DeviceWatch& watch_;
   uint8_t* data_ = nullptr;
 };
 
+class LaunchedWork;
 class Uploader;
 class ProgramGraphs;
 class ResidentDecoder;
@@ -158,6 +160,9 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   // To be called first in every function of the ABI: CUDA's device is the calling thread's, and no kernel stays on it that
   // what the function does would have to wait for. Throws where it hangs.
   void use() const;
+  // The same of functions whose work is under way for longer than it takes to begin it, or that wait for the device without
+  // a bound, as allocating does: no kernel comes to stay until the work ends.
+  void use(m40::cuda::LaunchedWork& work) const;
   // The same of functions that wait for a step, or ask for one: a kernel may stay.
   void use_beside_resident() const;
   // Waits for all that is under way. False where the device hangs: what it may still use must be left alone.

@@ -128,7 +128,8 @@ void fill_memory(const m40_program& program) {
 void place(m40_program& program, const ProgramDescription& description) {
   m40_context* context = program.context;
   check_tables(context, description.ops, description.n_ops);
-  context->use();
+  m40::cuda::LaunchedWork work;
+  context->use(work);
   program.stream = context->stream_of(description.limits->lane);
   program.fusions = m40::cuda::find_fusions(program.ops);
   program.graphs.reset(new m40::cuda::ProgramGraphs);
@@ -137,9 +138,9 @@ void place(m40_program& program, const ProgramDescription& description) {
   program.memory = program.arena->next(program.plan.n_bytes, "a program");
   context->uploader->wait();
   const m40_limits& limits = *description.limits;
-  program.input.reset(new m40::cuda::HostMemory(program.plan.input_bytes));
-  program.results.reset(new m40::cuda::HostMemory(m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
-  program.run_input.reset(new m40::cuda::HostMemory(m40::cuda::run_state_bytes(limits)));
+  program.input.reset(new m40::cuda::HostMemory(context->watch, program.plan.input_bytes));
+  program.results.reset(new m40::cuda::HostMemory(context->watch, m40::cuda::StepResults::n_bytes(limits, limits.n_outputs)));
+  program.run_input.reset(new m40::cuda::HostMemory(context->watch, m40::cuda::run_state_bytes(limits)));
   fill_memory(program);
   // What is computed beside others may keep no kernel on the device.
   const bool wanted = limits.lane == M40_LANE_MAIN && (context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT);

@@ -108,7 +108,8 @@ extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uin
     m40::check_tensor_rows(tensor, desc, first_row, n_rows, n_values);
     if (n_rows == 0) return;
     require(values, "values");
-    context->use();
+    m40::cuda::LaunchedWork work;
+    context->use(work);
     context->uploader->wait();
     const Tensor& stored = context->tensors[tensor];
     const uint64_t row_bytes = uint64_t{desc->columns} * sizeof(float);
@@ -118,7 +119,7 @@ extern "C" m40_status m40_tensor_read(m40_context* context, uint32_t tensor, uin
     }
     // By way of page-locked memory, which kernels can write to: this takes none of the device's.
     const uint64_t chunk = std::clamp<uint64_t>((uint64_t{8} << 20) / row_bytes, 1, n_rows);
-    const m40::cuda::HostMemory host(chunk * row_bytes);
+    const m40::cuda::HostMemory host(context->watch, chunk * row_bytes);
     for (uint64_t done = 0; done < n_rows; done += chunk) {
       const uint64_t now = std::min(chunk, n_rows - done);
       m40::cuda::launch_read_rows(stored.packed, first_row + done, static_cast<uint32_t>(now), reinterpret_cast<float*>(host.data()),

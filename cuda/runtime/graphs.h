@@ -9,10 +9,11 @@
 
 namespace m40::cuda {
 
-// Holds those of the shapes that came up last.
+// Holds those of the shapes that came up last, as many as find room in what memory plans leave for them: drivers take some
+// kilobytes of the device's memory for each launch of a graph, and do not say how many.
 class ProgramGraphs {
  public:
-  ProgramGraphs() = default;
+  ProgramGraphs();
   ~ProgramGraphs();
   ProgramGraphs(const ProgramGraphs&) = delete;
   ProgramGraphs& operator=(const ProgramGraphs&) = delete;
@@ -32,17 +33,28 @@ class ProgramGraphs {
 
  private:
   struct Entry {
-    uint32_t n_steps = 0;
+    uint32_t n_steps = 0;       // since it came up, or lost its graph
+    uint32_t steps_wanted = 2;  // before it is worth a graph; more of one that had none for long, or for which there was no room
     cudaGraphExec_t executable = nullptr;
     uint64_t last_use = 0;
   };
 
   Entry& entry_of(const StepShape& shape);
+  // Makes its graph; false where there is no room for one, or the driver makes none.
+  bool make(const m40_program& program, const StepShape& shape, Entry& entry);
   void evict_least_recent();
+  // One that the driver had no room for: there will be fewer from now on.
+  void allow_fewer();
+  void destroy(Entry& entry);
+  // It is not soon tried again.
+  void put_off(Entry& entry);
 
   std::map<StepShape, Entry> entries_;
   uint64_t n_uses_ = 0;
-  bool usable_ = true;  // false once the driver could not make one
+  uint64_t n_bytes_ = 0;      // of the device's memory, as it was seen to go
+  size_t n_executables_ = 0;
+  size_t most_executables_;   // that find room
+  bool usable_ = true;        // false once the driver could not make one
 };
 
 }  // namespace m40::cuda

@@ -53,7 +53,7 @@ bool device_has_resident(uint32_t device, std::string* why) {
 }
 
 ResidentDecoder::ResidentDecoder(const m40_program& program)
-    : program_(program), seat_(ResidentSeat::of(program.context->device)), mailbox_memory_(sizeof(ResidentMailbox)), mailbox_(new (mailbox_memory_.data()) ResidentMailbox()), stream_(create_stream()) {
+    : program_(program), seat_(ResidentSeat::of(program.context->device)), mailbox_memory_(program.context->watch, sizeof(ResidentMailbox)), mailbox_(new (mailbox_memory_.data()) ResidentMailbox()), stream_(create_stream()) {
   int generation = 0;
   check(cudaDeviceGetAttribute(&generation, cudaDevAttrComputeCapabilityMajor, static_cast<int>(program.context->device)), "a device's capability");
   if (generation < pascal) most_life_ = resident_life;

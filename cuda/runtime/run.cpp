@@ -132,8 +132,9 @@ RunInput parse_run(const void* run, uint64_t run_bytes, const Step& step, const 
 
 void Run::open(const Ring& ring, uint32_t n_rows) {
   const uint32_t first = ring.read();
-  if (n_rows > ring.n_entries()) {
-    fail(M40_INVALID_ARGUMENT, "a run of %u rows with a ring of %u entries: wanted one for each row at least", n_rows, ring.n_entries());
+  // A step is queued behind the one that is under way, whose entries are looked at when it is done.
+  if (uint64_t{2} * n_rows > ring.n_entries()) {
+    fail(M40_INVALID_ARGUMENT, "a run of %u rows with a ring of %u entries: wanted two for each row at least", n_rows, ring.n_entries());
   }
   if (ring.has(first)) fail(M40_INVALID_ARGUMENT, "a run with a ring that has entries to be read: wanted all of them read first");
   ring_ = ring;

@@ -27,6 +27,7 @@ void Uploader::free_lane(Lane& lane) {
 }
 
 Uploader::Lane& Uploader::next_lane(uint64_t n_bytes) {
+  work_.begin(seat_);
   Lane& lane = lanes_[next_];
   next_ = 1 - next_;
   if (lane.stream == nullptr) check(cudaStreamCreateWithFlags(&lane.stream, cudaStreamNonBlocking), "an upload");
@@ -35,13 +36,13 @@ Uploader::Lane& Uploader::next_lane(uint64_t n_bytes) {
   lane.used = false;
   if (lane.device_bytes < n_bytes) {
     // Allocating and freeing wait for the device themselves, without a bound.
-    wait();
+    wait_for_lanes();
     const uint64_t wanted = std::max(n_bytes, lane_bytes);
     if (lane.device != nullptr) check(cudaFree(lane.device), "an upload");
     lane.device = nullptr;
     lane.device_bytes = 0;
     lane.host.reset();
-    lane.host.reset(new HostMemory(wanted));
+    lane.host.reset(new HostMemory(watch_, wanted));
     void* memory = nullptr;
     check(cudaMalloc(&memory, wanted), "device memory for uploads");
     lane.device = static_cast<uint8_t*>(memory);
@@ -100,12 +101,17 @@ void Uploader::upload_vector(const m40_tensor_desc& desc, float* values, const R
   busy_ = true;
 }
 
-void Uploader::wait() {
+void Uploader::wait_for_lanes() {
   for (Lane& lane : lanes_) {
     if (lane.stream != nullptr) watch_.wait(lane.stream, "an upload");
     lane.used = false;
   }
   busy_ = false;
+}
+
+void Uploader::wait() {
+  wait_for_lanes();
+  work_.end();
 }
 
 void Uploader::finish() {

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "device_objects.h"
+#include "resident_seat.h"
 
 namespace m40::cuda {
 
@@ -16,7 +17,7 @@ using ReadData = std::function<void(uint64_t offset, uint8_t* memory, uint64_t n
 // read into. Work may still be under way when upload() returns.
 class Uploader {
  public:
-  explicit Uploader(DeviceWatch& watch) : watch_(watch) {}
+  Uploader(DeviceWatch& watch, ResidentSeat& seat) : watch_(watch), seat_(seat) {}
   ~Uploader();
   Uploader(const Uploader&) = delete;
   Uploader& operator=(const Uploader&) = delete;
@@ -43,9 +44,12 @@ class Uploader {
 
   // A lane that nothing is under way in, with so much room.
   Lane& next_lane(uint64_t n_bytes);
+  void wait_for_lanes();
   void free_lane(Lane& lane);
 
   DeviceWatch& watch_;
+  ResidentSeat& seat_;
+  LaunchedWork work_;  // while lanes are busy
   Lane lanes_[2];
   uint32_t next_ = 0;
   bool busy_ = false;
