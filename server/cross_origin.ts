@@ -1,6 +1,11 @@
 import type { MiddlewareHandler } from "hono";
 import { cors } from "hono/cors";
+import { SHOULD_RETRY_HEADER } from "./errors.ts";
 import { PREFIX_HEADER } from "./prefix.ts";
+import { METHODS } from "./route.ts";
+
+/** Headers of ours that clients read; without their names browsers keep them from a page of another origin. */
+const READ_BY_CLIENTS = ["Retry-After", SHOULD_RETRY_HEADER, "request-id", PREFIX_HEADER];
 
 /** Which web pages may call the server (`--cors`). */
 export class AllowedOrigins {
@@ -26,8 +31,8 @@ export class AllowedOrigins {
     const allow = cors({
       origin: this.any ? "*" : [...this.origins],
       credentials: !this.any,
-      allowMethods: ["GET", "HEAD", "POST"],
-      exposeHeaders: ["Retry-After", "request-id", PREFIX_HEADER],
+      allowMethods: [...METHODS],
+      exposeHeaders: READ_BY_CLIENTS,
       maxAge: 600,
     });
     return async (c, next) => {

@@ -9,6 +9,9 @@ import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
 import { ModelFailing } from "../engine/manager/failures.ts";
 import { standardError } from "./output_stream.ts";
 
+/** Tells OpenAI's and Anthropic's clients whether to send a request again, whatever its status. */
+export const SHOULD_RETRY_HEADER = "X-Should-Retry";
+
 /** The body of every answer that is an error. */
 export const ErrorBody = z.strictObject({
   error: z.strictObject({
@@ -111,7 +114,7 @@ export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpEr
         ? { "Retry-After": String(retryAfterSeconds()) }
         : code === "timeout"
         // OpenAI's clients send a 504 again by themselves: it would take as long the next time.
-        ? { "X-Should-Retry": "false" }
+        ? { [SHOULD_RETRY_HEADER]: "false" }
         : undefined,
     });
   }

@@ -2,6 +2,9 @@ import type { Context, Hono } from "hono";
 import type { ServerEnv } from "./context.ts";
 import { HttpError } from "./errors.ts";
 
+/** The methods that routes answer, beside OPTIONS. */
+export const METHODS = ["GET", "HEAD", "POST", "DELETE"] as const;
+
 /** Answers a request; a thrown error becomes an answer in {@link HttpError}'s shape. */
 export type Handler = (c: Context<ServerEnv>) => Response | Promise<Response>;
 
@@ -12,7 +15,7 @@ export type Handler = (c: Context<ServerEnv>) => Response | Promise<Response>;
 export function route(
   app: Hono<ServerEnv>,
   path: string,
-  handlers: { readonly GET?: Handler; readonly POST?: Handler; readonly DELETE?: Handler },
+  handlers: { readonly [M in Exclude<typeof METHODS[number], "HEAD">]?: Handler },
 ): void {
   const allowed: string[] = [];
   if (handlers.GET !== undefined) {

@@ -21,6 +21,32 @@ Deno.test("openai client: lists and retrieves models", async () => {
   assertEquals([error.status, error.code], [404, "model_not_found"]);
 });
 
+Deno.test("openai client in a web page: a request whose deadline has passed is not sent again", async () => {
+  const origin = "https://chat.example";
+  const app = { timeoutMs: 200, corsOrigins: [origin] };
+  await using server = await startServer({ contextLength: 65_536, app });
+  let sent = 0;
+  const client = new OpenAI({
+    baseURL: server.url + "/v1",
+    apiKey: KEY,
+    maxRetries: 2,
+    dangerouslyAllowBrowser: true,
+    defaultHeaders: { Origin: origin },
+    // As a browser has it: a page of another origin sees no header that is not exposed to it.
+    fetch: async (url, init) => {
+      sent++;
+      const response = await fetch(url, init);
+      const exposed = response.headers.get("access-control-expose-headers")!.toLowerCase();
+      const seen = ["content-type", "content-length", ...exposed.split(/, ?/)];
+      const shown = [...response.headers].filter(([name]) => seen.includes(name));
+      return new Response(response.body, { status: response.status, headers: shown });
+    },
+  });
+  const endless = { model: MODEL, prompt: "Hello", max_tokens: 60_000, ...NO_END };
+  const error = await assertRejects(() => client.completions.create(endless), OpenAI.APIError);
+  assertEquals([error.status, error.code, sent], [504, "timeout", 1]);
+});
+
 Deno.test("openai client: a completion, whole and streamed, is the same text", async () => {
   await using server = await startServer({ app: { apiKey: KEY } });
   const client = clientOf(server);
