@@ -85,6 +85,8 @@ export interface GenerationPlan {
   readonly signal?: AbortSignal;
   /** Absent: no deadline. */
   readonly timeoutMs?: number;
+  /** From when it counts, by `performance.now()`; absent: from the generation's beginning. */
+  readonly timeoutFrom?: number;
   readonly onReport?: (report: GenerationReport) => void;
 }
 
@@ -181,7 +183,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   /** Heeds the signal and the deadline; where nothing is to be computed, it ends at once. */
   private begin(): void {
-    const { signal, timeoutMs, maxTokens } = this.plan;
+    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens } = this.plan;
     if (!isWanted(this.plan)) {
       if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
       this.services.queue.cancel(this.sequence);
@@ -189,7 +191,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     }
     signal?.addEventListener("abort", this.abort);
     if (timeoutMs !== undefined) {
-      this.deadline = setTimeout(() => this.expire(timeoutMs), timeoutMs);
+      const left = timeoutFrom + timeoutMs - performance.now();
+      this.deadline = setTimeout(() => this.expire(timeoutMs), left);
     }
   }
 

@@ -43,6 +43,8 @@ export interface GenerateRequest {
   signal?: AbortSignal;
   /** After so many milliseconds the generation ends with the error "timeout"; default: never. */
   timeoutMs?: number;
+  /** From when `timeoutMs` counts, by `performance.now()`; default: from now on. */
+  timeoutFrom?: number;
   /** Told once what became of it, whatever that is. It must not throw. */
   onReport?: (report: GenerationReport) => void;
 }
@@ -310,8 +312,8 @@ function reasoningOf(
 }
 
 /** What ends a generation from outside. */
-function limitsOf({ signal, timeoutMs, onReport }: GenerateRequest) {
+function limitsOf({ signal, timeoutMs, timeoutFrom, onReport }: GenerateRequest) {
   // Timers take no more than 2^31 - 1 milliseconds, 24 days.
   if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });
-  return { signal, timeoutMs, onReport };
+  return { signal, timeoutMs, timeoutFrom, onReport };
 }

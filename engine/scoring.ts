@@ -16,6 +16,8 @@ export interface ScoringOptions {
   readonly signal?: AbortSignal;
   /** After so many milliseconds it ends with the error "timeout"; default: never. */
   readonly timeoutMs?: number;
+  /** From when `timeoutMs` counts, by `performance.now()`; default: from now on. */
+  readonly timeoutFrom?: number;
 }
 
 /** What a {@link Scoring} is made with. */
@@ -115,12 +117,13 @@ export class Scoring implements SequenceListener {
   }
 
   private begin(): void {
-    const { signal, timeoutMs } = this.options;
+    const { signal, timeoutMs, timeoutFrom = performance.now() } = this.options;
     if (this.tokens.length === 1 || signal?.aborted) return this.end();
     this.services.queue.add(this.sequence);
     signal?.addEventListener("abort", this.abort);
     if (timeoutMs !== undefined) {
-      this.deadline = setTimeout(() => this.expire(timeoutMs), timeoutMs);
+      const left = timeoutFrom + timeoutMs - performance.now();
+      this.deadline = setTimeout(() => this.expire(timeoutMs), left);
     }
   }
 

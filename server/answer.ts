@@ -65,8 +65,6 @@ export interface Answer {
 export interface AnswerEnds {
   readonly signal: AbortSignal;
   readonly deadline: Deadline;
-  /** What is left until the deadline, in milliseconds; absent: there is none. */
-  readonly timeoutMs?: number;
   /** To be told what became of each generation; absent where nobody asks. */
   readonly onReport?: (report: GenerationReport) => void;
 }
@@ -123,7 +121,6 @@ class ModelRequest {
   private readonly signal: AbortSignal;
   private readonly trace?: RequestTrace;
   private begun?: Answer;
-  private waited = false;
 
   constructor(
     c: Context<ServerEnv>,
@@ -137,8 +134,7 @@ class ModelRequest {
 
   get ends(): AnswerEnds {
     const { signal, deadline } = this;
-    const timeoutMs = this.waited ? deadline.millisecondsLeft : this.server.timeoutMs;
-    return { signal, deadline, timeoutMs, onReport: this.trace?.onReport };
+    return { signal, deadline, onReport: this.trace?.onReport };
   }
 
   /** The model, when it is there. */
@@ -147,7 +143,6 @@ class ModelRequest {
     const options = { keepAliveMs: this.asked.keep_alive ?? undefined };
     const ready = models.tryAcquire(name, options);
     if (ready !== undefined) return ready;
-    this.waited = true;
     return await this.deadline.within(
       signal,
       (signal) => models.acquire(name, { ...options, signal }),

@@ -13,7 +13,7 @@ import type { ServedModel } from "./models/models.ts";
 export type ConversationPrompt =
   & Pick<
     GenerateRequest,
-    "format" | "tools" | "reasoning" | "reasoningBudget" | "timeoutMs"
+    "format" | "tools" | "reasoning" | "reasoningBudget" | "timeoutMs" | "timeoutFrom"
   >
   & { readonly prompt: readonly number[] };
 
@@ -59,7 +59,7 @@ export async function conversationPrompt(
     prompt: tokens,
     format,
     tools,
-    timeoutMs: deadline.millisecondsLeft,
+    ...deadline.ofEngine,
     reasoning: server.reasoning,
     reasoningBudget: tokensOfReasoning < 0 ? undefined : tokensOfReasoning,
   };

@@ -1,18 +1,16 @@
 import { M40Error } from "../engine/errors.ts";
+import type { GenerateRequest } from "../engine/mod.ts";
 
 /** When a request has to be done, what comes before its generation included. */
 export class Deadline {
-  private readonly end: number;
+  private readonly start = performance.now();
 
   /** @param timeoutMs From now on, in milliseconds; absent: there is none. */
-  constructor(private readonly timeoutMs: number | undefined) {
-    this.end = performance.now() + (timeoutMs ?? Infinity);
-  }
+  constructor(private readonly timeoutMs: number | undefined) {}
 
-  /** Whole milliseconds that are left, one at least; undefined: there is no deadline. */
-  get millisecondsLeft(): number | undefined {
-    if (this.timeoutMs === undefined) return undefined;
-    return Math.max(1, Math.ceil(this.end - performance.now()));
+  /** The same deadline for what the engine does. */
+  get ofEngine(): Pick<GenerateRequest, "timeoutMs" | "timeoutFrom"> {
+    return { timeoutMs: this.timeoutMs, timeoutFrom: this.start };
   }
 
   /**
@@ -27,19 +25,17 @@ export class Deadline {
     work: (signal: AbortSignal) => Promise<T>,
     state = "its prompt was still being made",
   ): Promise<T> {
-    const left = this.millisecondsLeft;
-    if (left === undefined) return await work(signal);
+    const { timeoutMs, start } = this;
+    if (timeoutMs === undefined) return await work(signal);
     const late = new AbortController();
-    const timer = setTimeout(() => late.abort(), left);
+    const timer = setTimeout(() => late.abort(), start + timeoutMs - performance.now());
     try {
       return await work(AbortSignal.any([signal, late.signal]));
     } catch (error) {
       if (!late.signal.aborted) throw error;
       throw new M40Error(
         "timeout",
-        `the request was not done after ${
-          this.timeoutMs! / 1000
-        } s: ${state}. Send it again, or serve ` +
+        `the request was not done after ${timeoutMs / 1000} s: ${state}. Send it again, or serve ` +
           "with a longer --timeout.",
       );
     } finally {

@@ -47,14 +47,14 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         c,
         server,
         body,
-        ({ engine }, { signal, timeoutMs, onReport }) =>
+        ({ engine }, { signal, deadline, onReport }) =>
           new GeneratedAnswer(
             engine.generate({
               ...engineRequest(body),
               prompt: body.prompt,
               maxTokens: body.max_tokens ?? undefined,
               signal,
-              timeoutMs,
+              ...deadline.ofEngine,
               onReport,
             }),
           ),

@@ -1,5 +1,6 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, type GenerationReport, M40Error } from "../engine/mod.ts";
+import { HELLO, startChat } from "./server_chat_fixture.ts";
 import { NO_END, readError, startServer, until } from "./server_fixture.ts";
 
 const LONG = { contextLength: 65_536 };
@@ -49,6 +50,49 @@ Deno.test("a request whose deadline passes in the queue is told so, and gives up
   assertMatch(event, /^data: {"error":.*still waiting for its turn.*"code":"timeout"}}\n\n$/);
   assertEquals(server.engine.status().waiting, 0);
   first.cancel();
+});
+
+Deno.test("whoever makes a prompt first is told the whole time that there was, in every dialect", async () => {
+  // It takes a while, so that less is left for the tokens.
+  const slow = "{% for a in range(10000) %}{% endfor %}{{ messages[0].content }}";
+  await using server = await startChat({ ...LONG, app: { timeoutMs: 300 } }, slow);
+  await server.engine.chat!.prompt({ messages: [{ role: "user", content: "Hello" }] });
+  const endless = { messages: HELLO, max_tokens: 60_000, ...NO_END };
+  const options = { num_predict: -1, temperature: 0, logit_bias: NO_END.logit_bias };
+  const bodies: Record<string, Record<string, unknown>> = {
+    "/v1/chat/completions": endless,
+    "/v1/messages": endless,
+    "/v1/responses": { input: "Hello", max_output_tokens: 60_000, ...NO_END },
+    "/api/chat": { messages: HELLO, stream: false, options },
+    "/api/generate": { prompt: "Hello", stream: false, options },
+  };
+  for (const [path, body] of Object.entries(bodies)) {
+    const response = await server.post(path, body);
+    const text = await response.text();
+    assertEquals(response.status, 504, text);
+    assertMatch(text, /not done after 0\.3 s: /, path);
+  }
+});
+
+Deno.test("a deadline counts from when the request says, and its error tells the whole of it", async () => {
+  const path = new URL("data/golden/llama.gguf", import.meta.url).pathname;
+  const engine = await Engine.load(path, { device: "cpu", threads: 1 });
+  const limits = { timeoutMs: 600_000, timeoutFrom: performance.now() - 600_000 };
+  const generation = engine.generate({
+    prompt: [5],
+    maxTokens: 100,
+    sampling: NO_END_SAMPLING,
+    ...limits,
+  });
+  const scoring = engine.score(Array.from({ length: 100 }, (_, i) => 5 + i), {
+    topLogprobs: 0,
+    ...limits,
+  });
+  for (const work of [Array.fromAsync(generation), scoring.result]) {
+    const error = await assertRejects(() => work, M40Error, "not done after 600 s");
+    assertEquals(error.code, "timeout");
+  }
+  await engine.close();
 });
 
 Deno.test("the engine's deadline ends a generation with what was drawn before, and frees its pages", async () => {

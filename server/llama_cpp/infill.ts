@@ -66,10 +66,10 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/infill", {
     POST: async (c) => {
       const body = parseBody(InfillRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      return await answer(c, server, body, ({ engine, name }, { signal, timeoutMs, onReport }) => {
+      return await answer(c, server, body, ({ engine, name }, { signal, deadline, onReport }) => {
         const { request, truncated } = requestOf(engine, body);
         return new InfillAnswer(
-          engine.generate({ ...request, signal, timeoutMs, onReport }),
+          engine.generate({ ...request, signal, ...deadline.ofEngine, onReport }),
           name,
           truncated,
         );

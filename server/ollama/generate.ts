@@ -102,8 +102,8 @@ async function requestOf(
 ): Promise<GenerateRequest> {
   const { engine } = model;
   const { prompt, suffix, system, raw, think } = body;
-  const { signal, timeoutMs, onReport } = ends;
-  const common = { ...optionsRequest(engine, body), signal, timeoutMs, onReport };
+  const { signal, deadline, onReport } = ends;
+  const common = { ...optionsRequest(engine, body), signal, ...deadline.ofEngine, onReport };
   if (suffix) {
     const gap = { before: prompt ?? "", after: suffix, parseSpecial: raw ?? false };
     const fim = requireFim(engine.tokenizer, "suffix");

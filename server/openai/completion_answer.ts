@@ -63,10 +63,12 @@ export class CompletionAnswer implements Answer {
   private startEchoes(
     engine: Engine,
     { prompt, logprobs }: CompletionRequest,
-    { signal, timeoutMs }: GenerateRequest,
+    { signal, timeoutMs, timeoutFrom }: GenerateRequest,
   ): Echo[] {
     const firsts = this.generations.filter((_, index) => this.isFirst(index));
-    const scored = logprobs == null ? undefined : { topLogprobs: logprobs, signal, timeoutMs };
+    const scored = logprobs == null
+      ? undefined
+      : { topLogprobs: logprobs, signal, timeoutMs, timeoutFrom };
     return Echo.start(engine, prompt, firsts, scored);
   }
 

@@ -41,7 +41,7 @@ function requestsOf(
   engine: Engine,
   body: CompletionRequest,
   { n, candidates }: { n: number; candidates: number },
-  { signal, timeoutMs, onReport }: AnswerEnds,
+  { signal, deadline, onReport }: AnswerEnds,
 ): GenerateRequest[] {
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
@@ -50,7 +50,7 @@ function requestsOf(
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
     signal,
-    timeoutMs,
+    ...deadline.ofEngine,
     onReport,
   };
   const prompts = body.suffix ? promptsWithSuffix(engine, body, body.suffix) : body.prompt;
