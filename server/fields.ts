@@ -81,6 +81,10 @@ export function read<T>(
   }).meta(schema);
 }
 
+/** A field that has to be there; the rest of what is `wanted` is checked by hand. */
+export const present = (wanted: string, schema: Record<string, unknown>) =>
+  read<unknown>(wanted, schema, (value) => value ?? undefined);
+
 /**
  * An array. The first wrong element is the only one that is told of: with a schema of arrays a million of
  * them would be a million issues.

@@ -23,6 +23,7 @@ const REFUSED: readonly (readonly [Record<string, unknown>, code: string, param:
   [{ context_management: [{ type: "compaction" }] }, "unsupported", "context_management"],
   [{ include: ["everything"] }, "invalid_request", "include.0"],
   [{ input: undefined }, "invalid_request", "input"],
+  [{ input: null }, "invalid_request", "input"],
   [{ input: [] }, "invalid_request", "input"],
   [{ input: 5 }, "invalid_request", "input"],
   [{ input: ["a"] }, "invalid_request", "input.0"],

@@ -3,7 +3,7 @@ import { unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
 import { argumentsText } from "../tool_arguments.ts";
-import type { Message } from "./request_schemas.ts";
+import { CONTENT_WANTED, type Message } from "./request_schemas.ts";
 
 /** What came of a call. */
 export interface ToolResult {
@@ -63,7 +63,7 @@ export function readTurn(role: Message["role"], content: unknown, at: string): T
     turn.parts.push({ type: "text", text: content });
     return turn;
   }
-  if (!Array.isArray(content)) throw wrongField(at, "a string or an array of blocks", content);
+  if (!Array.isArray(content)) throw wrongField(at, CONTENT_WANTED, content);
   for (const [index, block] of content.entries()) {
     readBlock(turn, block, `${at}.${index}`, READERS[role]);
   }

@@ -6,6 +6,7 @@ import {
   ignored,
   integer,
   MAX_STOPS,
+  present,
   read,
   requiredInteger,
   string,
@@ -21,6 +22,9 @@ const EFFORTS = ["low", "medium", "high", "xhigh", "max"] as const;
 
 const oneOf = <T extends string>(values: readonly T[]) =>
   z.enum(values, wants(values.map((one) => `"${one}"`).join(", ")));
+
+/** What a message's content is. */
+export const CONTENT_WANTED = "a string or an array of blocks";
 
 /** A tool. `toolFields` has what its fields may be, which depends on its type. */
 const Tool = z.looseObject({
@@ -82,8 +86,7 @@ const BLOCKS = {
 /** A message of the conversation; `chatRequest` has what its content may be. */
 export const Message = z.object({
   role: oneOf(ROLES).meta({ description: "Who speaks." }),
-  content: z.unknown().meta({
-    anyOf: [{ type: "string" }, BLOCKS],
+  content: present(CONTENT_WANTED, { anyOf: [{ type: "string" }, BLOCKS] }).meta({
     description: "What is said: a text, or blocks of it. An assistant's may have its thinking " +
       "before it, and the tools that it called, as they were answered; a user's what came of those calls.",
   }),

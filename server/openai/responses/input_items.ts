@@ -9,6 +9,7 @@ import { wrongField } from "../../parse_body.ts";
 import { isObjectText } from "../chat_tools.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
 import { type InputMessage, type Item, itemId } from "./item_schemas.ts";
+import { INPUT_WANTED } from "./request_schemas.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -25,7 +26,7 @@ const STATUSES: readonly unknown[] = ["in_progress", "completed", "incomplete"];
 export function readInput(input: unknown, itemOf: (id: string) => Item | undefined): Item[] {
   if (typeof input === "string") return [message("user", input, {})];
   if (!Array.isArray(input) || input.length === 0) {
-    throw wrongField("input", "a string or an array of at least one item", input);
+    throw wrongField("input", INPUT_WANTED, input);
   }
   return input.map((item, index) => readItem(item, `input.${index}`, itemOf));
 }

@@ -1,13 +1,26 @@
 import { z } from "zod";
 import { modelFields } from "../../answer.ts";
 import { constraintFields } from "../../constraint_fields.ts";
-import { arrayOf, boolean, ignored, integer, object, read, string, wants } from "../../fields.ts";
+import {
+  arrayOf,
+  boolean,
+  ignored,
+  integer,
+  object,
+  present,
+  read,
+  string,
+  wants,
+} from "../../fields.ts";
 import { samplingFields } from "../../sampling_fields.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const TRUNCATIONS = ["auto", "disabled"] as const;
 const FORMATS = ["text", "json_object", "json_schema"] as const;
 const VERBOSITIES = ["low", "medium", "high"] as const;
+
+/** What `input` is. */
+export const INPUT_WANTED = "a string or an array of at least one item";
 
 /** The most pairs of `metadata`, and the most characters of their names and values. */
 const MOST_METADATA = { pairs: 16, name: 64, value: 512 } as const;
@@ -71,8 +84,9 @@ export type Tool = z.output<typeof Tool>;
 /** What makes the prompt: alike where a conversation is answered and where its tokens are counted. */
 const conversationFields = {
   ...modelFields,
-  input: z.unknown().meta({
+  input: present(INPUT_WANTED, {
     anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }],
+  }).meta({
     description: "What is said: a text, or items: messages with text, reasoning, function_call, " +
       "function_call_output and item_reference.",
   }),
