@@ -328,6 +328,7 @@ Deno.test("what goes wrong in a stream is a response that failed, with what ther
   assertEquals([end.response.status, end.response.error!.code], ["failed", "server_error"]);
   assertStringIncludes(end.response.error!.message, "send it again");
   assert(textOf(end.response) !== "");
+  assertEquals(end.response.output.map(({ status }) => status), ["incomplete"]);
 });
 
 Deno.test("a client that leaves in the middle frees the engine, and nothing is kept", async () => {

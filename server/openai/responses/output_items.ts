@@ -70,6 +70,12 @@ export class OutputItems {
     yield* this.close(status);
   }
 
+  /** The items of an answer that fails: what it was cut off in does not go on. */
+  failed(): OutputItem[] {
+    if (this.open !== undefined) this.open.status = "incomplete";
+    return this.items;
+  }
+
   private *think(delta: string): Generator<UncountedEvent> {
     if (this.open?.type !== "reasoning") {
       yield* this.close("completed");

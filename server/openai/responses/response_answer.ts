@@ -107,7 +107,7 @@ export class ResponseAnswer implements Answer {
       ...this.head,
       status: "failed",
       error: { code, message },
-      output: this.output.items,
+      output: this.output.failed(),
     };
   }
 }
