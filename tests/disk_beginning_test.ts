@@ -4,6 +4,7 @@ import { PageStore } from "../engine/disk_cache/page_store.ts";
 import { findOnDisk } from "../engine/scheduler/disk_beginning.ts";
 import type { PageGroup } from "../engine/scheduler/page_layout.ts";
 import { PageManager } from "../engine/scheduler/page_manager.ts";
+import { PageSaves } from "../engine/scheduler/page_saves.ts";
 import { PrefixKeys } from "../engine/scheduler/prefix_keys.ts";
 import { ROOT_PREFIX } from "../engine/scheduler/prefix_tree.ts";
 import { FakeFiles } from "./fake_files.ts";
@@ -71,4 +72,43 @@ Deno.test("what is in memory is not read, and fills the gaps of what is on disk"
   assertEquals(length, 4);
   assertEquals(wanted.map(({ name }) => name), all[3]);
   assertEquals(held, [memory[0][0], memory[1][0], memory[2][0], memory[2][1]]);
+});
+
+Deno.test("a page that is published while the last ones' saving ends is saved too, and flush waits for it", async () => {
+  const [[first]] = namesOf([4]);
+  for (let microtasks = 0; microtasks < 8; microtasks++) {
+    const { store, keys } = await storeWith([]);
+    const pageManager = new PageManager(4, PAGE_TOKENS);
+    const move = () => Promise.resolve();
+    const saves = new PageSaves({
+      pageManager,
+      mover: {
+        copyPages: move,
+        savePages: move,
+        restorePages: move,
+        saveSlots: move,
+        restoreSlots: move,
+      },
+      store,
+      keys,
+      leastPages: 1,
+      memory: new Uint8Array(4 * store.pageBytes),
+      withDevice: (work) => work(),
+      now: () => 0,
+    });
+    const publish = (tokens: readonly number[]) =>
+      pageManager.publish(pageManager.allocate(1)!, ROOT_PREFIX, tokens, 0, PAGE_TOKENS)!;
+    const written = Promise.withResolvers<void>();
+    // Asked last when a page was written.
+    saves.isBusy = () => {
+      if (store.has(first)) written.resolve();
+      return false;
+    };
+    publish(TOKENS);
+    await written.promise;
+    for (let i = 0; i < microtasks; i++) await undefined;
+    publish(TOKENS.slice(PAGE_TOKENS));
+    await saves.flush(60_000);
+    assertEquals(store.status().pages, 2, `${microtasks} microtasks after the last was written`);
+  }
 });

@@ -57,7 +57,7 @@ export class PageSaves {
     this.flushing = true;
     this.wake?.();
     const timer = setTimeout(() => this.over = true, milliseconds);
-    await this.loop;
+    await this.settle();
     clearTimeout(timer);
     this.over = true;
   }
@@ -83,7 +83,7 @@ export class PageSaves {
 
   private add(candidate: Candidate): void {
     this.queue.push(candidate);
-    this.loop ??= this.run().finally(() => this.loop = undefined);
+    this.loop ??= this.run();
   }
 
   private noteBefore(prefix: Prefix): void {
@@ -100,29 +100,34 @@ export class PageSaves {
     const { withDevice, store, now } = this.options;
     // Pages that are published together are saved together.
     await Promise.resolve();
-    while (!this.over && store.isWritable && this.queue.length > 0) {
-      let milliseconds = 0;
-      let saved: Batch;
-      try {
-        saved = await withDevice(async () => {
-          const start = now();
-          const batch = await this.copy();
-          milliseconds = now() - start;
-          return batch;
-        });
-      } catch (error) {
-        // A batch that could not be copied is not saved.
-        if (!isDeviceLoss(error)) continue;
-        this.onLoss(error);
-        break;
+    try {
+      while (!this.over && store.isWritable && this.queue.length > 0) {
+        let milliseconds = 0;
+        let saved: Batch;
+        try {
+          saved = await withDevice(async () => {
+            const start = now();
+            const batch = await this.copy();
+            milliseconds = now() - start;
+            return batch;
+          });
+        } catch (error) {
+          // A batch that could not be copied is not saved.
+          if (!isDeviceLoss(error)) continue;
+          this.onLoss(error);
+          break;
+        }
+        const { candidates, parts } = saved;
+        if (candidates.length === 0) continue;
+        if (candidates[0].group !== STATE_GROUP) this.pageMs = milliseconds / candidates.length;
+        await Promise.all(candidates.map((one, i) => this.write(one, parts[i])));
+        if (this.isBusy() && !this.flushing) await this.pause(PAUSE_FACTOR * milliseconds);
       }
-      const { candidates, parts } = saved;
-      if (candidates.length === 0) continue;
-      if (candidates[0].group !== STATE_GROUP) this.pageMs = milliseconds / candidates.length;
-      await Promise.all(candidates.map((one, i) => this.write(one, parts[i])));
-      if (this.isBusy() && !this.flushing) await this.pause(PAUSE_FACTOR * milliseconds);
+    } finally {
+      this.queue = [];
+      // Not later than the loop ends: what is noted from now on needs another.
+      this.loop = undefined;
     }
-    this.queue = [];
   }
 
   /** Copies the next pages that are not on disk to host memory, or the next state. */
