@@ -82,7 +82,7 @@ export class SchemaRoom {
 
 /** The grammar of arguments, as that of calls has it. */
 function grammarOf(schema: unknown, budget: Budget): Grammar {
-  return relaxing(schema, (schema) => grammarOfSchema(schema, { budget, onlyNamed: true }));
+  return relaxing(schema, budget, (schema) => grammarOfSchema(schema, { budget, onlyNamed: true }));
 }
 
 /** How many parts its expressions have, each character of a text one. */

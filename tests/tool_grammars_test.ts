@@ -10,6 +10,7 @@ import addFormats from "ajv-formats";
 import type { Tool } from "../engine/chat/conversation.ts";
 import { TaggedReasoning } from "../engine/chat/tagged_reasoning.ts";
 import { TOOL_FORMATS } from "../engine/chat/tools/formats.ts";
+import { relaxing } from "../engine/chat/tools/relaxed_schema.ts";
 import type { ToolFormat } from "../engine/chat/tools/tool_format.ts";
 import { toolConstraint } from "../engine/chat/tools/tool_grammar.ts";
 import { ToolOutput } from "../engine/chat/tools/tool_output.ts";
@@ -18,6 +19,7 @@ import { M40Error } from "../engine/errors.ts";
 import { Automaton } from "../engine/grammar/automaton.ts";
 import { CompiledConstraint } from "../engine/grammar/constraint.ts";
 import { Budget } from "../engine/grammar/json_schema/limits.ts";
+import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { grammarOfTexts } from "../engine/grammar/json_schema/plain_texts.ts";
 import { LazyMasks } from "../engine/grammar/lazy_masks.ts";
 import type { TokenMasks } from "../engine/grammar/masks.ts";
@@ -240,4 +242,74 @@ Deno.test("texts as they are: the mark behind them is never a part of them, and 
     });
   new CompiledConstraint(constraint(long));
   assertThrows(() => new CompiledConstraint(constraint({ ...long, strict: true })), M40Error, "32");
+});
+
+const LIST = { type: "array", items: { type: "string" } };
+const FOLLOWABLE = { type: "array", items: { enum: ["a", "b"] }, uniqueItems: true };
+
+/** An object's schema, of so many properties. */
+function wide(count: number, of: (index: number) => unknown, more: Record<string, unknown> = {}) {
+  const properties = Array.from({ length: count }, (_, i) => [`p${i}`, of(i)]);
+  return { type: "object", properties: { ...Object.fromEntries(properties), ...more } };
+}
+
+/** A schema as it is followed, and how often that was tried. */
+function relaxed(schema: unknown): { followed: unknown; tries: number } {
+  let tries = 0;
+  const followed = relaxing(schema, new Budget(), (schema) => {
+    tries++;
+    grammarOfSchema(schema);
+    return schema;
+  });
+  return { followed, tries };
+}
+
+Deno.test("a schema with any number of keywords that cannot be followed is followed without them, in a few tries", () => {
+  const unique = { ...LIST, uniqueItems: true };
+  for (const count of [1, 33, 200]) {
+    // Neither a property of a keyword's name nor a value that looks like a schema is a keyword.
+    const more = { uniqueItems: { type: "boolean" }, fixed: { const: { uniqueItems: true } } };
+    const schema = wide(count, () => unique, more);
+    const before = structuredClone(schema);
+    const { followed, tries } = relaxed(schema);
+    assertEquals(followed, wide(count, () => LIST, more));
+    assertEquals(schema, before, "the client's own schema stays");
+    assert(tries <= 6, `${tries}`);
+  }
+  // Of different values each is found by itself, as long as there are not too many of them.
+  const pattern = (i: number) => ({ type: "string", pattern: `(?=a${i})` });
+  const good = { good: { type: "string", pattern: "^a$" } };
+  const few = relaxed(wide(20, pattern, good));
+  assertEquals(few, { followed: wide(20, () => ({ type: "string" }), good), tries: 21 });
+  const many = relaxed(wide(300, pattern, good));
+  assertEquals(many.followed, wide(300, () => ({ type: "string" }), { good: { type: "string" } }));
+  assert(many.tries <= 34, `${many.tries}`);
+  // Where a keyword can be followed in some places, it is, unless there are many where it cannot.
+  assertEquals(
+    relaxed(wide(4, () => unique, { good: FOLLOWABLE })).followed,
+    wide(4, () => LIST, { good: FOLLOWABLE }),
+  );
+});
+
+Deno.test("tools with many keywords that cannot be followed can be offered together; what they cost is bounded", () => {
+  const tools = (count: number, parameters: Record<string, unknown>): Tool[] =>
+    Array.from({ length: count }, (_, i) => ({
+      name: `f${i}`,
+      parameters: { title: `${i}`, ...parameters },
+    }));
+  const offer = (tools: Tool[]) =>
+    new CompiledConstraint(toolConstraint(TOKENIZERS.text, {
+      format: QWEN_XML,
+      tools,
+      choice: "auto",
+      parallel: true,
+    }));
+  offer(tools(1, wide(33, () => ({ ...LIST, uniqueItems: true }))));
+  offer(tools(10, wide(33, (i) => ({ ...LIST, uniqueItems: true, minItems: i }))));
+  // To read this again and again would take long.
+  const long = {
+    ...wide(40, (i) => ({ type: "string", pattern: `(?=a${i})` })),
+    description: "x".repeat(6_000_000),
+  };
+  assertThrows(() => offer(tools(1, long)), M40Error, "too complex");
 });

@@ -110,7 +110,7 @@ class GrammarWriter implements ToolGrammarWriter {
     };
     const parameters = naming(
       parametersOf(tool),
-      () => tool.strict ? follow(schema) : relaxing(schema, follow),
+      () => tool.strict ? follow(schema) : relaxing(schema, this.budget, follow),
     );
     return { ...tool, parameters };
   }
