@@ -172,12 +172,13 @@ function listedMultiples(shape: NumberShape, budget: Budget): Expression | undef
   if ((most - least) / step > MOST_LISTED) return undefined;
   let value = least - least % step;
   if (value < least) value += step;
+  const refused = setOf(shape.not, budget, first.place);
   const listed: Expression[] = [];
   for (; value <= most; value += step) {
     const number = Number(value);
     budget.spend(shape.multiples.length, first.place);
     const fits = shape.multiples.every(({ of, negated }) => isMultiple(number, of) !== negated);
-    if (fits && !setOf(shape.not).has(number)) listed.push(text(String(value)));
+    if (fits && !refused.has(number)) listed.push(text(String(value)));
   }
   return choice(...listed);
 }

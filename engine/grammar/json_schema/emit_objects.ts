@@ -17,6 +17,9 @@ import type { TextAutomaton } from "./text_automaton.ts";
 /** Patterns of names that may be combined. */
 const MOST_PATTERNS = 6;
 
+/** What it costs to make a member, as to look at a key. */
+const KEY_WORK = 4;
+
 interface Member {
   readonly expression: Expression;
   readonly required: boolean;
@@ -24,14 +27,14 @@ interface Member {
 
 export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string): Expression {
   const { budget } = emitter.reader;
-  const wanted = setOf(shape.required);
+  const wanted = setOf(shape.required, budget, shape.place);
   const keys = new Set<string>();
   for (const { properties } of shape.parts) {
     budget.look(properties.size, shape.place);
     for (const key of properties.keys()) keys.add(key);
   }
-  budget.look(wanted.size, shape.place);
   for (const key of wanted) keys.add(key);
+  budget.look(KEY_WORK * keys.size, shape.place);
   const members = [...keys].flatMap((key): Member[] => {
     const required = wanted.has(key);
     const schemas = schemasOf(shape, key, emitter.reader);

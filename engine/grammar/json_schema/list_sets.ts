@@ -3,12 +3,16 @@
  *
  * @module
  */
+import type { Budget } from "./limits.ts";
 
 const sets = new WeakMap<readonly unknown[], ReadonlySet<unknown>>();
 
-/** The set of a list that does not change any more. */
-export function setOf<T>(list: readonly T[]): ReadonlySet<T> {
+/** The set of a list that does not change any more; who asks first pays for it. */
+export function setOf<T>(list: readonly T[], budget: Budget, place: string): ReadonlySet<T> {
   let set = sets.get(list);
-  if (!set) sets.set(list, set = new Set(list));
+  if (!set) {
+    budget.look(list.length, place);
+    sets.set(list, set = new Set(list));
+  }
   return set as ReadonlySet<T>;
 }

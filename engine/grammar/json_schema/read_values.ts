@@ -108,12 +108,15 @@ function schemaOf(value: object): unknown {
   };
 }
 
+/** What it costs to read a value of a list, as to look at one: with writing it, a unit. */
+const VALUE_WORK = 6;
+
 function listed(values: readonly unknown[], at: At, keyword: string, negated: boolean) {
   const pointer = `${at.place.pointer}/${keyword}`;
   if (values.length > MAX_VALUES) {
     throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} can be had`);
   }
-  at.reader.budget.spend(values.length, pointer);
+  at.reader.budget.look(VALUE_WORK * values.length, pointer);
   const compounds = values.filter((value) => typeof value === "object" && value !== null);
   if (compounds.length > MAX_ALTERNATIVES) {
     throw refusal(

@@ -139,8 +139,8 @@ function shared<T>(
   place: string,
 ): readonly T[] | undefined {
   if (!a || !b || a === b) return a ?? b;
-  budget.look(a.length + b.length, place);
-  const known = setOf(b);
+  budget.look(a.length, place);
+  const known = setOf(b, budget, place);
   return a.filter((value) => known.has(value));
 }
 
@@ -172,7 +172,8 @@ const meetNumbers: Meet<NumberShape> = (a, b, budget, place) => {
   if (shape.least > shape.most) return undefined;
   if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
   budget.look(shape.values.length, place);
-  const values = shape.values.filter((value) => admits(shape, value));
+  const refused = setOf(shape.not, budget, place);
+  const values = shape.values.filter((value) => !refused.has(value) && admits(shape, value));
   return values.length > 0 ? { ...shape, values } : undefined;
 };
 
@@ -183,9 +184,9 @@ function isFiltered<T extends NumberShape | StringShape>(shape: T, from: T): boo
     (!("kind" in shape && "kind" in from) || shape.kind === from.kind);
 }
 
-/** Whether a value of a list is within everything else that is said, but for multiples. */
+/** Whether a value of a list is within the bounds, and of the kind. */
 function admits(shape: NumberShape, value: number): boolean {
-  if (value < shape.least || value > shape.most || setOf(shape.not).has(value)) return false;
+  if (value < shape.least || value > shape.most) return false;
   return shape.kind === "any" || Number.isInteger(value) === (shape.kind === "integer");
 }
 
@@ -203,7 +204,7 @@ const meetStrings: Meet<StringShape> = (a, b, budget, place) => {
   if (shape.most !== undefined && shape.least > shape.most) return undefined;
   if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
   budget.look(shape.values.length, place);
-  const refused = setOf(shape.not);
+  const refused = setOf(shape.not, budget, place);
   const values = shape.values.filter((value) =>
     !refused.has(value) && isWithin(value, shape, budget, place)
   );

@@ -69,14 +69,18 @@ export class StringSets {
   admits(shape: StringShape, value: string): boolean {
     this.budget.look(1, shape.place);
     if (!isWithin(value, shape, this.budget, shape.place)) return false;
-    if (setOf(shape.not).has(value)) return false;
-    if (shape.values && !setOf(shape.values).has(value)) return false;
+    if (this.isIn(shape.not, value, shape.place)) return false;
+    if (shape.values && !this.isIn(shape.values, value, shape.place)) return false;
     return this.follows(value, shape.rules);
   }
 
   /** Whether a pattern is found in a string. */
   matches(source: string, value: string, place: string): boolean {
     return this.accepts(this.pattern(source, place), value, place);
+  }
+
+  private isIn(list: readonly string[], value: string, place: string): boolean {
+    return setOf(list, this.budget, place).has(value);
   }
 
   private follows(value: string, rules: readonly StringRule[]): boolean {
