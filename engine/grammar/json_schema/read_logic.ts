@@ -50,15 +50,18 @@ const anyOf: Group = {
 /** What it costs to make a pair of branches, in looks at one value. */
 const PAIR_WORK = 6;
 
-/** What two branches of `oneOf` have in common, for each two of them. */
-function* pairsOf(at: At, literals: readonly Literal[]): Generator<[number, number, Alternatives]> {
+/** What a branch of `oneOf` has in common with each of those behind it. */
+function* commonBehind(
+  at: At,
+  literals: readonly Literal[],
+  i: number,
+): Generator<[number, Alternatives]> {
   const { budget } = at.reader;
   const pointer = `${at.place.pointer}/oneOf`;
-  for (const [i, a] of literals.entries()) {
-    for (let j = i + 1; j < literals.length; j++) {
-      budget.look(PAIR_WORK, pointer);
-      yield [i, j, intersection(at.reader.read(a), at.reader.read(literals[j]), budget, pointer)];
-    }
+  const said = at.reader.read(literals[i]);
+  for (let j = i + 1; j < literals.length; j++) {
+    budget.look(PAIR_WORK, pointer);
+    yield [j, intersection(said, at.reader.read(literals[j]), budget, pointer)];
   }
 }
 
@@ -67,14 +70,10 @@ function exactlyOne(at: At): Alternatives {
   const { reader, place } = at;
   const pointer = `${place.pointer}/oneOf`;
   const literals = branches(at, "oneOf");
-  const overlapping = literals.map((): number[] => []);
-  for (const [i, j, common] of pairsOf(at, literals)) {
-    if (isVacant(common, reader)) continue;
-    overlapping[i].push(j);
-    overlapping[j].push(i);
-  }
-  const alone = literals.map((literal, i) =>
-    overlapping[i].reduce((all, j) => {
+  /** By a branch, those before it that have something in common with it. */
+  const before = literals.map((): number[] => []);
+  const alone = literals.map((literal, i) => {
+    const without = (all: Alternatives, j: number): Alternatives => {
       try {
         return intersection(all, reader.read(not(literals[j])), reader.budget, pointer);
       } catch (error) {
@@ -86,8 +85,15 @@ function exactlyOne(at: At): Alternatives {
             'by a required property with different "const", or use "anyOf"',
         );
       }
-    }, reader.read(literal))
-  );
+    };
+    let said = before[i].reduce(without, reader.read(literal));
+    for (const [j, common] of commonBehind(at, literals, i)) {
+      if (isVacant(common, reader)) continue;
+      before[j].push(i);
+      said = without(said, j);
+    }
+    return said;
+  });
   return union(alone, reader.budget, pointer);
 }
 
@@ -98,7 +104,9 @@ const oneOf: Group = {
     const { reader, place } = at;
     const pointer = `${place.pointer}/oneOf`;
     const literals = branches(at, "oneOf");
-    const pairs = Array.from(pairsOf(at, literals), ([, , common]) => common);
+    const pairs = literals.flatMap((_, i) =>
+      Array.from(commonBehind(at, literals, i), ([, common]) => common)
+    );
     return union([reader.readAll(literals.map(not)), ...pairs], reader.budget, pointer);
   },
 };
