@@ -76,8 +76,8 @@ function scripted(steering: Steering, script: readonly number[], words: number):
   };
   return {
     next: () => undefined,
-    allowed(generated) {
-      const allowed = steering.allowed!(generated);
+    allowed(generated, guessed) {
+      const allowed = steering.allowed!(generated, guessed);
       const mask = place(generated);
       // After a wrong guess the grammar alone holds.
       return mask === undefined || allowed === undefined ? allowed : { ...allowed, mask };

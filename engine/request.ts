@@ -301,7 +301,7 @@ function reasoningOf(
   const budget = format?.limit(reasoningBudget);
   const both: Steering = {
     next: (generated) => budget?.next(generated) ?? steering?.next(generated),
-    allowed: (generated) => steering?.allowed?.(generated),
+    allowed: (generated, guessed) => steering?.allowed?.(generated, guessed),
     guess: (generated, most) =>
       budget?.next(generated) === undefined ? steering?.guess?.(generated, most) ?? [] : [],
     prepare: (generated) => steering?.prepare?.(generated) ?? false,

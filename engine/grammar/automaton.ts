@@ -8,6 +8,9 @@ import { type Stack, Stacks } from "./stacks.ts";
 /** States and stacks that are kept; beyond that they are made anew. */
 const MOST_KEPT = 100_000;
 
+/** What one of them takes. */
+const STATE_BYTES = 300;
+
 const BLANK = 0x20;
 
 /** A place in a rule, and what comes behind the rule. */
@@ -75,9 +78,19 @@ export class Automaton {
     return this.mostWork - this.work;
   }
 
+  /** The memory that it takes, in bytes: an estimate, by what some were seen to take. */
+  get bytes(): number {
+    return this.frames.bytes + STATE_BYTES * (this.known.size + this.stacks.size);
+  }
+
   /** Whether it may be made larger by what nobody may ever need. */
   get hasRoom(): boolean {
-    return this.frames.hasRoom;
+    return this.frames.share < 1 / 4;
+  }
+
+  /** Whether it may be made larger by answers that are yet to begin. */
+  get hasRoomForAnswers(): boolean {
+    return this.frames.share < 1 / 2;
   }
 
   /**

@@ -122,6 +122,16 @@ export class CompiledConstraint {
     if (this.free) return this.automaton;
     return this.spaced ??= new Automaton(behindSpace(this.grammar));
   }
+
+  /** Those that there are. */
+  get automata(): readonly Automaton[] {
+    return this.spaced === undefined ? [this.automaton] : [this.automaton, this.spaced];
+  }
+
+  /** Whether there is room for what new answers need: places that were found are never forgotten. */
+  get hasRoom(): boolean {
+    return this.automata.every((one) => one.hasRoomForAnswers);
+  }
 }
 
 /** An error of a grammar as one of the field that the grammar came in. */

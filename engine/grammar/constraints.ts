@@ -7,27 +7,32 @@ import { LikelyTexts } from "./likely_texts.ts";
 import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
 import type { ContentTrack } from "./content_track.ts";
 import { GrammarSteering } from "./grammar_steering.ts";
-import { LeastRecentlyUsed } from "./least_recently_used.ts";
+import { KeptConstraints, type KeptLimits } from "./kept_constraints.ts";
 import { LazyMasks } from "./lazy_masks.ts";
 import type { TokenMasks } from "./masks.ts";
 import { Preparation } from "./preparation.ts";
 import { terminalBytes } from "./token_terminals.ts";
 
-/** Compiled constraints that are kept: clients ask for the same again and again. */
-const MOST_KEPT = 64;
-
 /** Turns the constraints of requests into steerings for one vocabulary. */
 export class Constraints {
-  private readonly compiled = new LeastRecentlyUsed<string, CompiledConstraint>(MOST_KEPT);
+  private readonly kept: KeptConstraints;
   private readonly preparations = new WeakMap<Automaton, Preparation>();
   private readonly likelyTexts: LikelyTexts;
   private readonly guessTrust = new GuessTrust();
   private readonly lazyMasks: LazyMasks;
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
-  constructor(private readonly tokenizer: Tokenizer, private readonly vocabSize: number) {
+  constructor(
+    private readonly tokenizer: Tokenizer,
+    private readonly vocabSize: number,
+    limits?: KeptLimits,
+  ) {
     this.likelyTexts = new LikelyTexts(tokenizer);
     this.lazyMasks = new LazyMasks(tokenizer, vocabSize);
+    this.kept = new KeptConstraints(
+      (one) => one.automata.reduce((sum, each) => sum + each.bytes + this.masks.bytesOf(each), 0),
+      limits,
+    );
   }
 
   /** Makes what every constraint needs, in pieces between which others have their turn. */
@@ -45,13 +50,12 @@ export class Constraints {
    *
    * @param track Where the answer's content begins; absent: at its first token.
    * @throws {M40Error} "invalid_request" naming the field and what is wrong with it; "unsupported" for a model
-   * without a token that ends an answer.
+   * without a token that ends an answer; "queue_full" where the grammars of other answers take too much memory.
    */
   steering(constraint: Constraint, track?: ContentTrack): Steering {
     const { tokenizer } = this;
     const { param = constraint.kind } = constraint;
-    const known = [...tokenizer.endTokens].some((token) => token < this.vocabSize);
-    if (!known) {
+    if (![...tokenizer.endTokens].some((token) => token < this.vocabSize)) {
       throw new M40Error(
         "unsupported",
         `${param}: this model has no token that ends an answer, so no answer could be complete`,
@@ -60,8 +64,9 @@ export class Constraints {
     }
     const { param: _, ...source } = constraint;
     const key = source.kind === "made" ? `made ${source.key}` : JSON.stringify(source);
-    const compiled = this.compiled.get(key) ??
-      this.compiled.put(key, new CompiledConstraint(constraint));
+    const known = this.kept.get(key);
+    if (known === undefined) this.kept.requireRoom();
+    const compiled = known ?? new CompiledConstraint(constraint);
     const reasons = track !== undefined &&
       (compiled.free || !track.isContent(track.start) || track.openers(track.start).length > 0);
     const steering = new GrammarSteering({
@@ -81,6 +86,9 @@ export class Constraints {
     } catch (error) {
       throw namingParam(error, param);
     }
+    // What was refused is refused again, whatever of it was found out.
+    if (known === undefined) this.kept.add(compiled);
+    this.kept.put(key, compiled);
     return steering;
   }
 

@@ -1,8 +1,11 @@
 import { tooLarge } from "./errors.ts";
 import { type Network, NO_NODE, NodeKind } from "./network.ts";
 
-/** Nodes in all frames together, at most: what memory they take. */
-const MOST_FRAME_NODES = 8_000_000;
+/** Nodes in all frames together, at most, and the memory that each takes, with all that belongs to it. */
+const MOST_FRAME_NODES = 4_000_000;
+const FRAME_NODE_BYTES = 24;
+/** The memory that a node of the network takes. */
+const NETWORK_NODE_BYTES = 60;
 
 /** Where a rule's text may be: a set of nodes, those that only lead to others left out. */
 export interface Frame {
@@ -148,9 +151,14 @@ export class Frames {
     return this.intern(Int32Array.from(found).sort(), accepting);
   }
 
-  /** Whether there is much room left for more frames: for what nobody may ever need as well. */
-  get hasRoom(): boolean {
-    return this.nodeCount < MOST_FRAME_NODES / 4;
+  /** How much there is of what there may be, 0 to 1. */
+  get share(): number {
+    return this.nodeCount / MOST_FRAME_NODES;
+  }
+
+  /** The memory that they and the network take: an estimate. */
+  get bytes(): number {
+    return FRAME_NODE_BYTES * this.nodeCount + NETWORK_NODE_BYTES * this.network.size;
   }
 
   private keep(nodes: number): void {

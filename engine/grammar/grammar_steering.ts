@@ -64,7 +64,7 @@ export class GrammarSteering implements Steering {
     return undefined;
   }
 
-  allowed(generated: readonly number[]): AllowedTokens | undefined {
+  allowed(generated: readonly number[], guessed = 0): AllowedTokens | undefined {
     const { constraint, masks, track } = this.options;
     const progress = this.after(generated);
     switch (progress.kind) {
@@ -83,8 +83,12 @@ export class GrammarSteering implements Steering {
           : withTokens(allowed, openers);
       }
       case "nowhere":
-        // Only a guess can be here that is not drawn, or an answer whose reasoning ended with more than its tag.
-        return undefined;
+        if (guessed > 0) return undefined;
+        // Nothing more would be held to the grammar.
+        throw new M40Error(
+          "internal",
+          "a token was drawn that the answer's grammar does not allow",
+        );
     }
   }
 

@@ -4,6 +4,10 @@ export class LeastRecentlyUsed<Key, Value> {
 
   constructor(private readonly most: number) {}
 
+  get size(): number {
+    return this.entries.size;
+  }
+
   get(key: Key): Value | undefined {
     const value = this.entries.get(key);
     if (value === undefined) return undefined;

@@ -5,8 +5,8 @@ import type { Frame } from "./frames.ts";
 import type { TokenBytes, VocabularyTrie, VocabularyTries } from "./vocabulary_trie.ts";
 import { VocabularyWalk } from "./vocabulary_walk.ts";
 
-/** Memory of masks that are kept. */
-const KEPT_BYTES = 64 * 2 ** 20;
+/** Memory of masks that are kept of an automaton. */
+const KEPT_BYTES = 32 * 2 ** 20;
 /** What one mask may take, in nodes and items that are looked at: a tenth of a second or so. */
 const MOST_WORK = 2_000_000;
 
@@ -36,6 +36,13 @@ interface BegunFrame extends Pick<FrameTokens, "mask"> {
   workLeft: number;
 }
 
+/** What is known of an automaton: it goes with it. */
+interface KeptMasks {
+  readonly states: LeastRecentlyUsed<State, AllowedTokens>;
+  readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
+  readonly begun: WeakMap<Frame, BegunFrame>;
+}
+
 /**
  * The tokens that states allow. What a place in a rule allows is found out once, whatever rules it is in;
  * of a state that is met the first time, only tokens in which a rule ends are looked at.
@@ -49,9 +56,8 @@ export class TokenMasks {
   readonly unending: AllowedTokens;
   /** All tokens that a grammar can speak of: what {@link of} gives for a state that allows every one of them. */
   readonly everything: AllowedTokens;
-  private readonly masks: LeastRecentlyUsed<State, AllowedTokens>;
-  private readonly frames: LeastRecentlyUsed<Frame, FrameTokens>;
-  private readonly begun = new WeakMap<Frame, BegunFrame>();
+  private readonly kept = new WeakMap<Automaton, KeptMasks>();
+  private readonly mostKept: number;
 
   /**
    * @param tries The tokenizer's, with tokens of up to {@link SHORT_BYTES} as short ones.
@@ -74,9 +80,7 @@ export class TokenMasks {
       for (const token of tokens) if (token < vocabSize) known[token >> 5] |= 1 << (token & 31);
     }
     this.everything = { mask: known, onlyEnd: false };
-    const most = Math.max(16, Math.floor(KEPT_BYTES / 2 / (4 * this.words)));
-    this.masks = new LeastRecentlyUsed(most);
-    this.frames = new LeastRecentlyUsed(most);
+    this.mostKept = Math.max(16, Math.floor(KEPT_BYTES / 2 / (4 * this.words)));
   }
 
   /**
@@ -85,12 +89,27 @@ export class TokenMasks {
    * @throws {M40Error} "invalid_request" where the grammar is too ambiguous to say it.
    */
   of(automaton: Automaton, state: State): AllowedTokens {
-    return this.masks.get(state) ?? this.masks.put(state, this.make(automaton, state));
+    const { states } = this.keptOf(automaton);
+    return states.get(state) ?? states.put(state, this.make(automaton, state));
   }
 
   /** Whether a state's tokens are known. */
-  knows(state: State): boolean {
-    return this.masks.get(state) !== undefined;
+  knows(automaton: Automaton, state: State): boolean {
+    return this.keptOf(automaton).states.get(state) !== undefined;
+  }
+
+  /** The memory of what is known of an automaton, in bytes. */
+  bytesOf(automaton: Automaton): number {
+    const { states, frames } = this.keptOf(automaton);
+    return 4 * this.words * (states.size + frames.size);
+  }
+
+  private keptOf(automaton: Automaton): KeptMasks {
+    return this.kept.getOrInsertComputed(automaton, () => ({
+      states: new LeastRecentlyUsed(this.mostKept),
+      frames: new LeastRecentlyUsed(this.mostKept),
+      begun: new WeakMap(),
+    }));
   }
 
   /** Whether a state is looked at as a whole, and can only be found out at once. */
@@ -107,22 +126,24 @@ export class TokenMasks {
    */
   prepare(automaton: Automaton, frame: Frame, mostNodes: number): boolean {
     const near = automaton.nearest(frame, SHORT_BYTES);
-    if (this.frames.get(near) !== undefined) return true;
-    const begun = this.begun.getOrInsertComputed(near, () => this.begin(automaton, near));
+    const kept = this.keptOf(automaton);
+    if (kept.frames.get(near) !== undefined) return true;
+    const begun = kept.begun.getOrInsertComputed(near, () => this.begin(automaton, near));
     automaton.allowWork(begun.workLeft);
     const isOver = begun.walk.proceed(mostNodes);
     begun.workLeft = automaton.workLeft;
-    if (isOver) this.finish(near, begun);
+    if (isOver) this.finish(kept, near, begun);
     return isOver;
   }
 
   private ofFrame(automaton: Automaton, frame: Frame): FrameTokens {
     const near = automaton.nearest(frame, SHORT_BYTES);
-    const known = this.frames.get(near);
+    const kept = this.keptOf(automaton);
+    const known = kept.frames.get(near);
     if (known !== undefined) return known;
-    const begun = this.begun.get(near) ?? this.begin(automaton, near);
+    const begun = kept.begun.get(near) ?? this.begin(automaton, near);
     begun.walk.proceed();
-    return this.finish(near, begun);
+    return this.finish(kept, near, begun);
   }
 
   private begin(automaton: Automaton, frame: Frame): BegunFrame {
@@ -132,11 +153,15 @@ export class TokenMasks {
     return { mask, exits, walk, workLeft: MOST_WORK };
   }
 
-  private finish(frame: Frame, { mask, exits }: BegunFrame): FrameTokens {
-    this.begun.delete(frame);
+  private finish(
+    { frames, begun }: KeptMasks,
+    frame: Frame,
+    { mask, exits }: BegunFrame,
+  ): FrameTokens {
+    begun.delete(frame);
     const { skips } = this.short;
     const belowExits = exits.reduce((sum, node) => sum + skips[node] - node, 0);
-    return this.frames.put(frame, { mask, exits, belowExits });
+    return frames.put(frame, { mask, exits, belowExits });
   }
 
   private make(automaton: Automaton, state: State): AllowedTokens {

@@ -79,7 +79,7 @@ export class Preparation {
   private proceedAhead({ left, seen }: Ahead): void {
     const { automaton, masks, likelyTexts } = this;
     const [{ state, bytes }] = left;
-    if (!masks.knows(state) && !masks.isWide(state)) {
+    if (!masks.knows(automaton, state) && !masks.isWide(state)) {
       const isKnown = ({ frame }: Item) => masks.prepare(automaton, frame, PART_NODES);
       if (!state.items.every(isKnown)) return;
       masks.of(automaton, state);

@@ -31,31 +31,35 @@ export class VocabularyWalk {
   /**
    * Goes on for so many nodes at most; the answer is whether it is over.
    *
-   * @throws {M40Error} "invalid_request" where the grammar is too ambiguous.
+   * @throws {M40Error} "invalid_request" where the grammar is too ambiguous. It may go on after that.
    */
   proceed(most = Infinity): boolean {
     const { path, mask, automaton, exits, end } = this;
     const { bytes, skips, depths, tokens, firsts, kinds } = this.trie;
     let { node } = this;
-    for (let left = most; node < end && left > 0; left--) {
-      const depth = depths[node];
-      const state = automaton.next(path[depth - 1], bytes[node]);
-      if (state === undefined) {
-        node = skips[node];
-        continue;
+    try {
+      for (let left = most; node < end && left > 0; left--) {
+        const depth = depths[node];
+        const state = automaton.next(path[depth - 1], bytes[node]);
+        if (state === undefined) {
+          node = skips[node];
+          continue;
+        }
+        // Whatever is below changes nothing, and so all of it is allowed.
+        const skipsAll = kinds[node] < OTHER_KIND && skips[node] > node + 1 &&
+          !(exits && state.canEnd) && (kinds[node] & ~automaton.staysAfter(state)) === 0;
+        const next = skipsAll ? skips[node] : node + 1;
+        for (let i = firsts[node]; i < firsts[next]; i++) {
+          mask[tokens[i] >> 5] |= 1 << (tokens[i] & 31);
+        }
+        if (exits && state.canEnd && skips[node] > node + 1) exits.push(node);
+        path[depth] = state;
+        node = next;
       }
-      // Whatever is below changes nothing, and so all of it is allowed.
-      const skipsAll = kinds[node] < OTHER_KIND && skips[node] > node + 1 &&
-        !(exits && state.canEnd) && (kinds[node] & ~automaton.staysAfter(state)) === 0;
-      const next = skipsAll ? skips[node] : node + 1;
-      for (let i = firsts[node]; i < firsts[next]; i++) {
-        mask[tokens[i] >> 5] |= 1 << (tokens[i] & 31);
-      }
-      if (exits && state.canEnd && skips[node] > node + 1) exits.push(node);
-      path[depth] = state;
-      node = next;
+    } finally {
+      // Also where a step is too much: the states on the way to another node are gone.
+      this.node = node;
     }
-    this.node = node;
     return node >= end;
   }
 }

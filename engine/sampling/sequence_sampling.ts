@@ -90,7 +90,9 @@ export class SequenceSampling {
     const tokens = guesses.length === 0 ? this.tokens : [...this.tokens, ...guesses];
     const generated = guesses.length === 0 ? this.generated : [...this.generated, ...guesses];
     const only = this.steering?.next(generated);
-    const allowed = only === undefined ? this.steering?.allowed?.(generated) : undefined;
+    const allowed = only === undefined
+      ? this.steering?.allowed?.(generated, guesses.length)
+      : undefined;
     const mayEnd = drawn >= this.minTokens || this.endTokens.size === 0 || allowed?.onlyEnd;
     const changes = {
       counter: drawn,

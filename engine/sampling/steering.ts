@@ -27,8 +27,9 @@ export interface Steering {
    * its own sequence.
    *
    * @param generated As above.
+   * @param guessed How many of them, the last ones, are guesses.
    */
-  allowed?(generated: readonly number[]): AllowedTokens | undefined;
+  allowed?(generated: readonly number[], guessed?: number): AllowedTokens | undefined;
   /**
    * At most so many of the tokens that will likely come next, one after the other: what it costs to be wrong is
    * computing them.

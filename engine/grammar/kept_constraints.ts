@@ -1,0 +1,89 @@
+import { M40Error } from "../errors.ts";
+import type { CompiledConstraint } from "./constraint.ts";
+
+/** Memory of constraints that nobody may ever ask for again. */
+const MOST_KEPT_BYTES = 256 * 2 ** 20;
+/** Memory of all constraints, those of answers under way with them. */
+const MOST_BYTES = 768 * 2 ** 20;
+/** More of them are not looked through with every request. */
+const MOST_KEPT = 256;
+
+/** What limits of memory may be, for tests. */
+export interface KeptLimits {
+  readonly keptBytes?: number;
+  readonly bytes?: number;
+}
+
+/**
+ * Compiled constraints, which clients ask for again and again: those that were asked for last. What they take grows while
+ * answers go through them, so it is counted anew with each request.
+ */
+export class KeptConstraints {
+  private readonly kept = new Map<string, CompiledConstraint>();
+  /** All that there may be, those of answers under way with them. */
+  private live: WeakRef<CompiledConstraint>[] = [];
+  private readonly mostKeptBytes: number;
+  private readonly mostBytes: number;
+
+  /** @param bytesOf What a constraint takes, in bytes: an estimate. */
+  constructor(
+    private readonly bytesOf: (constraint: CompiledConstraint) => number,
+    { keptBytes = MOST_KEPT_BYTES, bytes = MOST_BYTES }: KeptLimits = {},
+  ) {
+    this.mostKeptBytes = keptBytes;
+    this.mostBytes = bytes;
+  }
+
+  /** The constraint of a key; one that has little room left for new answers is made anew. */
+  get(key: string): CompiledConstraint | undefined {
+    const known = this.kept.get(key);
+    if (known === undefined) return undefined;
+    this.kept.delete(key);
+    if (!known.hasRoom) return undefined;
+    this.kept.set(key, known);
+    return known;
+  }
+
+  /**
+   * To be called before one is compiled.
+   *
+   * @throws {M40Error} "queue_full" where those that are there take too much.
+   */
+  requireRoom(): void {
+    this.trim();
+    let bytes = 0;
+    this.live = this.live.filter((one) => {
+      const constraint = one.deref();
+      if (constraint !== undefined) bytes += this.bytesOf(constraint);
+      return constraint !== undefined;
+    });
+    if (bytes < this.mostBytes) return;
+    const mib = (value: number) => Math.round(value / 2 ** 20);
+    throw new M40Error(
+      "queue_full",
+      `the grammars of answers under way take ${mib(bytes)} MiB; wanted less than ` +
+        `${mib(this.mostBytes)} for another one. Ask again when some of them are done.`,
+    );
+  }
+
+  /** Counts one that an answer is about to begin with. */
+  add(constraint: CompiledConstraint): void {
+    this.live.push(new WeakRef(constraint));
+  }
+
+  /** Keeps one for those who ask for the same. */
+  put(key: string, constraint: CompiledConstraint): void {
+    this.kept.set(key, constraint);
+    this.trim();
+  }
+
+  private trim(): void {
+    let bytes = 0;
+    for (const constraint of this.kept.values()) bytes += this.bytesOf(constraint);
+    for (const [key, constraint] of this.kept) {
+      if (bytes <= this.mostKeptBytes && this.kept.size <= MOST_KEPT) return;
+      bytes -= this.bytesOf(constraint);
+      this.kept.delete(key);
+    }
+  }
+}
