@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { MAX_COUNT, refusal } from "./limits.ts";
+import { MAX_COUNT, refusal, shown } from "./limits.ts";
 import type { At } from "./reading.ts";
 
 /** The value of a keyword that is a count. */
@@ -12,7 +12,7 @@ export function countOf({ schema, place }: At, keyword: string): number {
   if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
   throw refusal(
     `${place.pointer}/${keyword}`,
-    `it must be an integer from 0 on, not ${JSON.stringify(value)}`,
+    `it must be an integer from 0 on, not ${shown(value)}`,
   );
 }
 

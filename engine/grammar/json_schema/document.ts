@@ -4,16 +4,24 @@
  *
  * @module
  */
-import { refusal } from "./limits.ts";
+import { type Budget, MAX_NESTING, refusal } from "./limits.ts";
 
 /** A schema in the document, or one that a constant stands for. */
 export interface Place {
   /** A JSON pointer from the document's root; what errors name. */
   readonly pointer: string;
   readonly schema: unknown;
-  /** Tells places from each other: the pointer, but for schemas that stand for constants. */
-  readonly key: string;
+  /** Tells places from each other. */
+  readonly key: number;
+  /** Whether it is no schema of the document but one that a constant stands for: its pointer is the constant's. */
+  readonly ofValue?: boolean;
 }
+
+/** A schema that nothing follows, and one that everything does. */
+export const NOTHING: Place = { pointer: "", schema: false, key: 0 };
+export const ANYTHING: Place = { pointer: "", schema: true, key: 1 };
+/** What the places of a document are numbered from. */
+const FIRST_KEY = 2;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -21,10 +29,11 @@ export function isObject(value: unknown): value is Fields {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-const MAX_NESTING = 256;
 const MAX_PLACES = 100_000;
 /** The address of a document that has none. */
 const NO_ADDRESS = "schema:///";
+/** What a character of an address costs that is resolved or noted, as to one that is copied. */
+const ADDRESS_WORK = 4;
 
 /** Keywords whose value is a schema, a list of schemas, or schemas by names. */
 const ONE = [
@@ -61,14 +70,19 @@ export class Document {
   readonly keywords = new Set<string>();
   private readonly idKeyword: string;
   private readonly places = new Map<string, Place>();
+  /** The numbers of what is inside a constant, by the number around it and the name in that. */
+  private readonly valueKeys = new Map<string, number>();
+  private nextKey = FIRST_KEY;
   /** The addresses of schemas that have one of their own, by their pointers. */
   private readonly addresses = new Map<string, string>();
   private readonly resources = new Map<string, string>();
+  /** The pointers of the schemas with an address that those of the document lie in. */
+  private readonly resourcesAround = new Map<string, string>();
   private readonly anchors = new Map<string, string>();
   /** By its name, the pointers of schemas that declare a dynamic anchor. */
   private readonly dynamicAnchors = new Map<string, string[]>();
 
-  constructor(readonly root: unknown) {
+  constructor(readonly root: unknown, private readonly budget: Budget) {
     const dialect = isObject(root) && typeof root.$schema === "string" ? root.$schema : "";
     this.refStandsAlone = /draft-0[3467]/.test(dialect);
     this.idKeyword = /draft-0[34]/.test(dialect) ? "id" : "$id";
@@ -82,24 +96,31 @@ export class Document {
   at(pointer: string, from = pointer): Place {
     const known = this.places.get(pointer);
     if (known) return known;
+    this.budget.lookAtText(pointer.length, from);
     let schema: unknown = this.root;
     for (const token of pointer.split("/").slice(1).map(unescapeToken)) {
       const inside = typeof schema === "object" && schema !== null && Object.hasOwn(schema, token);
       if (!inside) throw refusal(from, `it leads to "#${pointer}", which is not there`);
       schema = (schema as Fields)[token];
     }
-    const place = { pointer, schema, key: pointer };
+    const place = { pointer, schema, key: this.nextKey++ };
     this.places.set(pointer, place);
     return place;
   }
 
   /** The place inside another one. */
   inside(place: Place, ...tokens: (string | number)[]): Place {
-    if (place.key !== place.pointer) {
+    if (place.ofValue) {
       const schema = tokens.reduce<unknown>((at, token) => (at as Fields)[token], place.schema);
-      return { pointer: place.pointer, schema, key: `${place.key}/${tokens.join("/")}` };
+      return this.ofValue(place, tokens.join("/"), schema);
     }
     return this.at(place.pointer + tokens.map((t) => "/" + escapeToken(String(t))).join(""));
+  }
+
+  /** The place of a schema that stands for a constant at another place, or for a part of one. */
+  ofValue({ pointer, key: around }: Place, name: string, schema: unknown): Place {
+    const key = this.valueKeys.getOrInsertComputed(`${around}/${name}`, () => this.nextKey++);
+    return { pointer, schema, key, ofValue: true };
   }
 
   /** Where a `$ref` leads. */
@@ -129,6 +150,7 @@ export class Document {
    */
   private dynamic(name: string, initial: string, from: string): Place {
     const declared = this.dynamicAnchors.get(name) ?? [];
+    this.budget.spend(declared.length, from);
     if (!declared.includes(initial)) return this.at(initial);
     const outermost = declared.find((pointer) => this.resourceOf(pointer) === "");
     if (outermost !== undefined) return this.at(outermost);
@@ -142,18 +164,27 @@ export class Document {
   private index(): void {
     this.resources.set(NO_ADDRESS, "");
     this.addresses.set("", NO_ADDRESS);
-    const pending: [schema: unknown, pointer: string, depth: number][] = [[this.root, "", 0]];
+    const pending: [schema: unknown, pointer: string, depth: number, around: string][] = [
+      [this.root, "", 0, ""],
+    ];
     for (let seen = 0; pending.length > 0; seen++) {
-      const [schema, pointer, depth] = pending.pop()!;
+      const [schema, pointer, depth, around] = pending.pop()!;
       if (depth > MAX_NESTING) {
         throw refusal("", `its schemas are nested more than ${MAX_NESTING} deep`);
       }
       if (seen > MAX_PLACES) throw refusal("", `it has more than ${MAX_PLACES} schemas in it`);
       if (!isObject(schema)) continue;
+      this.resourcesAround.set(pointer, around);
       this.name(schema, pointer);
+      const resource = this.addresses.has(pointer) ? pointer : around;
+      this.resourcesAround.set(pointer, resource);
       for (const keyword of Object.keys(schema)) this.keywords.add(keyword);
-      const add = (value: unknown, ...tokens: string[]) =>
-        pending.push([value, [pointer, ...tokens.map(escapeToken)].join("/"), depth + 1]);
+      const add = (value: unknown, ...tokens: string[]) => {
+        this.budget.look(1, "");
+        this.budget.lookAtText(pointer.length, "");
+        const inner = [pointer, ...tokens.map(escapeToken)].join("/");
+        pending.push([value, inner, depth + 1, resource]);
+      };
       for (const keyword of ONE) if (isObject(schema[keyword])) add(schema[keyword], keyword);
       for (const keyword of LISTS) {
         const list = schema[keyword];
@@ -182,16 +213,20 @@ export class Document {
     for (const keyword of ["$anchor", "$dynamicAnchor"]) {
       const anchor = schema[keyword];
       if (typeof anchor !== "string") continue;
-      this.anchors.set(`${this.addressOf(pointer)}#${anchor}`, pointer);
+      const address = this.addressOf(pointer);
+      this.budget.lookAtText(ADDRESS_WORK * address.length, pointer);
+      this.anchors.set(`${address}#${anchor}`, pointer);
       if (keyword === "$anchor") continue;
-      this.dynamicAnchors.set(anchor, [...this.dynamicAnchors.get(anchor) ?? [], pointer]);
+      this.dynamicAnchors.getOrInsertComputed(anchor, () => []).push(pointer);
     }
   }
 
   /** The pointer of the schema with an address that a place lies in. */
   private resourceOf(pointer: string): string {
     for (let at = pointer;; at = at.slice(0, at.lastIndexOf("/"))) {
-      if (this.addresses.has(at)) return at;
+      this.budget.lookAtText(at.length, pointer);
+      const resource = this.addresses.has(at) ? at : this.resourcesAround.get(at);
+      if (resource !== undefined) return resource;
     }
   }
 
@@ -200,6 +235,7 @@ export class Document {
   }
 
   private resolve(reference: string, base: string, from: string): [string, string] {
+    this.budget.lookAtText(ADDRESS_WORK * (reference.length + base.length), from);
     try {
       const url = new URL(reference, base);
       const fragment = decodeURIComponent(url.hash.slice(1));

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { M40Error } from "../../errors.ts";
 import type { Expression } from "../grammar.ts";
 import type { RuleWriter } from "./rule_writer.ts";
 import { choice, EMPTY, NOTHING, optional, repeat, sequence } from "./expressions.ts";
@@ -29,7 +30,7 @@ function plainItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expr
   const fixed = Math.min(prefixOf(shape), shape.most ?? Infinity);
   const comma = emitter.punctuation(",");
   const item = (index: number) =>
-    emitter.value(itemSchemas(shape, index), `${place}/items/${index}`);
+    emitter.value(itemSchemas(shape, index, emitter.reader), `${place}/items/${index}`);
   const room = shape.most === undefined ? undefined : shape.most - fixed;
   const missing = Math.max(shape.least - fixed, 0);
   const key = emitter.freshName("items");
@@ -56,6 +57,7 @@ function plainItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expr
 /** Items of which so many must follow one schema, and so many another: those so far are counted. */
 class Containing {
   private readonly key: string;
+  private readonly prefix: number;
   private readonly fixed: number;
 
   constructor(
@@ -64,14 +66,21 @@ class Containing {
     private readonly place: string,
   ) {
     this.key = emitter.freshName("containing");
-    this.fixed = Math.max(prefixOf(shape), shape.least, shape.most ?? 0);
+    this.prefix = prefixOf(shape);
+    this.fixed = Math.max(this.prefix, shape.least, shape.most ?? 0);
+    // As many counts of two and more would be too many states.
+    if (2 ** shape.contains.length > MAX_STATES) throw this.tooMany();
     const counts = shape.contains.map(({ least, most }) => Math.max(least, most ?? 0) + 1);
     if (counts.reduce((all, one) => all * one, this.fixed + 1) > MAX_STATES) {
-      throw refusal(
-        shape.contains[0].place,
-        "items that are counted in several ways, or up to too large a number; use smaller numbers",
-      );
+      throw this.tooMany();
     }
+  }
+
+  private tooMany(): M40Error {
+    return refusal(
+      this.shape.contains[0].place,
+      "items that are counted in several ways, or up to too large a number; use smaller numbers",
+    );
   }
 
   /** What may come from an item on, behind so many of each kind. */
@@ -91,7 +100,7 @@ class Containing {
     // Behind the prefix all items are alike, but the first needs no comma.
     const next = Math.min(index + 1, Math.max(this.fixed, 1));
     return Array.from({ length: 2 ** shape.contains.length }, (_, set) => {
-      const literals = [...itemSchemas(shape, Math.min(index, prefixOf(shape)))];
+      const literals = [...itemSchemas(shape, Math.min(index, this.prefix), emitter.reader)];
       const behind = shape.contains.map(({ item, least, most }, i) => {
         const counted = set >> i & 1;
         if (counted) literals.push(item);
@@ -111,7 +120,7 @@ class Containing {
 function distinctItems(emitter: RuleWriter, shape: ArrayShape, place: string): Expression {
   const { reader } = emitter;
   const fixed = prefixOf(shape);
-  const items = Array.from({ length: fixed + 1 }, (_, i) => itemSchemas(shape, i));
+  const items = Array.from({ length: fixed + 1 }, (_, i) => itemSchemas(shape, i, reader));
   if (shape.contains.length === 0 && areDistinct(emitter, shape, items)) {
     return plainItems(emitter, { ...shape, unique: undefined }, place);
   }

@@ -16,6 +16,7 @@ import {
   text,
 } from "./expressions.ts";
 import type { Budget } from "./limits.ts";
+import { setOf } from "./list_sets.ts";
 import { multiples } from "./number_multiples.ts";
 import { decimals, integers, MOST_DIGITS, MOST_PLACES } from "./number_ranges.ts";
 import { allowedValues, type Decimal, decimalOf, isMultiple } from "./number_values.ts";
@@ -64,7 +65,10 @@ const FRACTION = sequence(
 function exact({ kind, multiples }: NumberShape): Expression {
   if (kind === "integer") return whole(EXACT_DIGITS);
   if (kind === "fraction") return FRACTION;
-  const places = Math.max(EXACT_PLACES, ...multiples.map(({ of }) => decimalOf(of).places));
+  const places = multiples.reduce(
+    (most, { of }) => Math.max(most, decimalOf(of).places),
+    EXACT_PLACES,
+  );
   const before = Math.max(EXACT_DIGITS - places, 1);
   const pointed = sequence(text("."), repeat(DIGIT, 1, places));
   return choice(whole(EXACT_DIGITS), sequence(whole(before), pointed));
@@ -72,13 +76,15 @@ function exact({ kind, multiples }: NumberShape): Expression {
 
 /** What the numbers of a shape look like. */
 export function numbersOf(shape: NumberShape, budget: Budget): Expression | TextAutomaton {
-  if (shape.values) return choice(...allowedValues(shape).map((one) => text(JSON.stringify(one))));
+  if (shape.values) {
+    return choice(...allowedValues(shape, budget).map((one) => text(JSON.stringify(one))));
+  }
   const place = shape.multiples[0]?.place ?? "";
   const free = shape.least === -Infinity && shape.most === Infinity;
   const plain = shape.multiples.length === 0 && shape.not.length === 0;
   if (plain && free) return unbounded(shape);
   if (plain && shape.kind !== "fraction") return bounded(shape);
-  const listed = listedMultiples(shape);
+  const listed = listedMultiples(shape, budget);
   if (listed) return listed;
   let all = TextAutomaton.of(exact(shape), budget, place);
   if (!free) all = all.and(TextAutomaton.of(bounded(shape), budget, place), budget, place);
@@ -92,6 +98,7 @@ export function numbersOf(shape: NumberShape, budget: Budget): Expression | Text
 /** A number that is not to be has many spellings, of which none may be left. */
 function without(all: TextAutomaton, shape: NumberShape, budget: Budget, place: string) {
   if (shape.not.length === 0) return all;
+  budget.spend(shape.not.length, place);
   const spellings = shape.not.map((value) => {
     const exact = decimalOf(value);
     const zeros = decimals(exact, exact);
@@ -155,7 +162,7 @@ function reduced(of: number, { kind }: NumberShape): Decimal {
 }
 
 /** Integers between bounds that are multiples, where they are few. */
-function listedMultiples(shape: NumberShape): Expression | undefined {
+function listedMultiples(shape: NumberShape, budget: Budget): Expression | undefined {
   const first = shape.multiples.find(({ negated }) => !negated);
   if (!first || shape.kind !== "integer" || shape.least === -Infinity || shape.most === Infinity) {
     return undefined;
@@ -165,11 +172,13 @@ function listedMultiples(shape: NumberShape): Expression | undefined {
   if ((most - least) / step > MOST_LISTED) return undefined;
   let value = least - least % step;
   if (value < least) value += step;
+  const refused = setOf(shape.not, budget, first.place);
   const listed: Expression[] = [];
   for (; value <= most; value += step) {
     const number = Number(value);
+    budget.spend(shape.multiples.length, first.place);
     const fits = shape.multiples.every(({ of, negated }) => isMultiple(number, of) !== negated);
-    if (fits && !shape.not.includes(number)) listed.push(text(String(value)));
+    if (fits && !refused.has(number)) listed.push(text(String(value)));
   }
   return choice(...listed);
 }

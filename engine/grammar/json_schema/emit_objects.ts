@@ -9,6 +9,7 @@ import type { RuleWriter } from "./rule_writer.ts";
 import { freeString, quoted } from "./emit_strings.ts";
 import { choice, EMPTY, NOTHING, optional, repeat, sequence, text } from "./expressions.ts";
 import { refusal } from "./limits.ts";
+import { setOf } from "./list_sets.ts";
 import { schemasOf, schemasWhere } from "./property_schemas.ts";
 import { ANY_STRING, type Literal, type ObjectShape } from "./shapes.ts";
 import type { TextAutomaton } from "./text_automaton.ts";
@@ -16,16 +17,26 @@ import type { TextAutomaton } from "./text_automaton.ts";
 /** Patterns of names that may be combined. */
 const MOST_PATTERNS = 6;
 
+/** What it costs to make a member, as to look at a key. */
+const KEY_WORK = 4;
+
 interface Member {
   readonly expression: Expression;
   readonly required: boolean;
 }
 
 export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string): Expression {
-  const keys = new Set(shape.parts.flatMap((part) => [...part.properties.keys()]));
-  for (const key of shape.required) keys.add(key);
+  const { budget } = emitter.reader;
+  const wanted = setOf(shape.required, budget, shape.place);
+  const keys = new Set<string>();
+  for (const { properties } of shape.parts) {
+    budget.look(properties.size, shape.place);
+    for (const key of properties.keys()) keys.add(key);
+  }
+  for (const key of wanted) keys.add(key);
+  budget.look(KEY_WORK * keys.size, shape.place);
   const members = [...keys].flatMap((key): Member[] => {
-    const required = shape.required.includes(key);
+    const required = wanted.has(key);
     const schemas = schemasOf(shape, key, emitter.reader);
     if (schemas.some(isNothing)) return required ? [{ expression: NOTHING, required }] : [];
     const value = emitter.value(schemas, `${place}/properties/${key}`);
@@ -128,7 +139,7 @@ function otherMembers(
   const options: Expression[] = [];
   for (let set = 0; set < 2 ** patterns.size; set++) {
     const chosen = new Set([...patterns.keys()].filter((_, i) => set >> i & 1));
-    const schemas = schemasWhere(shape, undefined, (pattern) => chosen.has(pattern));
+    const schemas = schemasWhere(shape, undefined, (pattern) => chosen.has(pattern), reader);
     if (schemas.some(isNothing)) continue;
     const value = () => emitter.value(schemas, `${place}/additionalProperties`);
     if (patterns.size === 0 && keys.size === 0 && names.includes(ANY_STRING)) {

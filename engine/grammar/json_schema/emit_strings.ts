@@ -48,11 +48,17 @@ const CHARACTER = choice(
   ),
 );
 
+/** What it costs to write a value of a list, as to look at one. */
+const VALUE_WORK = 2;
+
 /** Strings that a shape allows. */
 export function stringsOf(emitter: RuleWriter, shape: StringShape): Expression {
-  const { strings } = emitter.reader;
+  const { budget, strings } = emitter.reader;
   const listed = strings.listed(shape);
-  if (listed) return choice(...listed.map((value) => text(JSON.stringify(value))));
+  if (listed) {
+    budget.look(VALUE_WORK * listed.length, shape.place);
+    return choice(...listed.map((value) => text(JSON.stringify(value))));
+  }
   if (shape === ANY_STRING) return freeString(emitter);
   if (shape.rules.length === 0 && shape.not.length === 0) {
     return emitter.rule(`string of ${shape.least} to ${shape.most}`, () => {
@@ -100,7 +106,7 @@ export function automatonRule(
     emitter.rule(`${id}:${number}`, () => {
       const byTarget = new Map<number, CodePointRange[]>();
       for (const { first, last, target } of states[number].steps) {
-        byTarget.set(target, [...byTarget.get(target) ?? [], [first, last]]);
+        byTarget.getOrInsertComputed(target, () => []).push([first, last]);
       }
       const options: Expression[] = states[number].accepts ? [end] : [];
       for (const [target, ranges] of byTarget) {

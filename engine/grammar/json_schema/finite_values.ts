@@ -15,12 +15,13 @@ export function valuesOf(all: Alternatives, reader: SchemaReader): Expression[] 
   const values: unknown[] = [...(all.null ? [null] : []), ...all.booleans];
   for (const shape of all.numbers) {
     if (!shape.values) return undefined;
-    values.push(...allowedValues(shape));
+    for (const value of allowedValues(shape, reader.budget)) values.push(value);
   }
   for (const shape of all.strings) {
     const listed = reader.strings.listed(shape);
     if (!listed) return undefined;
-    values.push(...listed);
+    reader.budget.look(listed.length, shape.place);
+    for (const value of listed) values.push(value);
   }
   return [...new Set(values.map((value) => JSON.stringify(value)))].map(text);
 }

@@ -14,6 +14,8 @@ export const MAX_ALTERNATIVES = 256;
 export const MAX_STATES = 4096;
 /** The longest counted repetition. A larger `maxLength` or `maxItems` is held to it, a larger minimum refused. */
 export const MAX_COUNT = 2048;
+/** Schemas inside each other, and arrays and objects of a value. */
+export const MAX_NESTING = 256;
 /** In-place applicators (`allOf`, `$ref`, `not`, ...) inside each other. */
 export const MAX_DEPTH = 200;
 /** Rules of a grammar. */
@@ -22,6 +24,10 @@ const MAX_RULES = 12_000;
 const MOST_SHOWN = 200;
 /** Units of work: schemas expanded, shapes intersected, states made. */
 const MAX_WORK = 400_000;
+/** Values, keys, ranges and the like that are gone through for the cost of a unit. */
+const LOOKS_OF_UNIT = 8;
+/** Characters that are gone through for the cost of a look. */
+const CHARACTERS_OF_LOOK = 16;
 
 /** The error that a schema cannot be followed. */
 export class SchemaRefusal extends M40Error {
@@ -33,6 +39,14 @@ export class SchemaRefusal extends M40Error {
     const shown = place.length > MOST_SHOWN ? "..." + place.slice(-MOST_SHOWN) : place;
     super("invalid_request", `JSON Schema at "#${shown}": ${shortened(message)}`);
   }
+}
+
+/** A value for an error: what is long is not written out, as errors of schemas that are only tried cost time as well. */
+export function shown(value: unknown): string {
+  if (Array.isArray(value)) return `a list of ${value.length}`;
+  if (typeof value === "object" && value !== null) return "an object";
+  if (typeof value === "string") return JSON.stringify(value.slice(0, MOST_SHOWN));
+  return String(value);
 }
 
 /** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */
@@ -55,6 +69,16 @@ export class Budget {
     if (this.work > MAX_WORK) {
       throw tooMuch(place, "the schema is too complex to be made into a grammar; make it simpler");
     }
+  }
+
+  /** For values, keys or the like that are gone through: less than a unit each. */
+  look(count: number, place: string): void {
+    this.spend(count / LOOKS_OF_UNIT, place);
+  }
+
+  /** For texts that are copied or looked up. */
+  lookAtText(length: number, place: string): void {
+    this.look(length / CHARACTERS_OF_LOOK, place);
   }
 
   rule(place: string): void {

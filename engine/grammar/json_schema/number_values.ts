@@ -3,6 +3,7 @@
  *
  * @module
  */
+import type { Budget } from "./limits.ts";
 import type { NumberShape } from "./shapes.ts";
 
 /** `units` divided by ten to the power of `places`. */
@@ -31,8 +32,15 @@ export function isMultiple(value: number, of: number): boolean {
 }
 
 /** The values that a shape lists and allows. */
-export function allowedValues(shape: NumberShape): readonly number[] {
-  return (shape.values ?? []).filter((value) =>
-    shape.multiples.every(({ of, negated }) => isMultiple(value, of) !== negated)
+export function allowedValues(
+  { values = [], multiples }: NumberShape,
+  budget: Budget,
+): readonly number[] {
+  budget.look(values.length, "");
+  return values.filter((value) =>
+    multiples.every(({ of, place, negated }) => {
+      budget.spend(1, place);
+      return isMultiple(value, of) !== negated;
+    })
   );
 }

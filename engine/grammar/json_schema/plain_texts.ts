@@ -35,6 +35,7 @@ export function grammarOfTexts(schema: unknown, end: string, budget: Budget): Gr
   const options = strings.map((shape): Expression => {
     const listed = reader.strings.listed(shape);
     if (listed !== undefined) {
+      budget.look(listed.length, shape.place);
       return choice(...listed.filter((one) => isBefore(one, end)).map(text));
     }
     const automaton = reader.strings.of(counted(shape)).without(marked, budget, shape.place);

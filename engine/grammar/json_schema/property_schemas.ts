@@ -16,7 +16,8 @@ export function schemasOf(shape: ObjectShape, key: string, reader: SchemaReader)
   return schemasWhere(
     shape,
     key,
-    (pattern, place) => reader.strings.pattern(pattern, place).accepts(key),
+    (pattern, place) => reader.strings.matches(pattern, key, place),
+    reader,
   );
 }
 
@@ -25,8 +26,10 @@ export function schemasWhere(
   shape: ObjectShape,
   key: string | undefined,
   matches: (pattern: string, place: string) => boolean,
+  { budget }: SchemaReader,
 ): Literal[] {
   return shape.parts.flatMap((part) => {
+    budget.look(1 + part.patterns.length, shape.place);
     const patterns = part.patterns.filter((one) => matches(one.pattern, one.place));
     const known = key !== undefined && part.properties.has(key);
     const wanted = known ? [part.properties.get(key)] : [];
@@ -37,7 +40,12 @@ export function schemasWhere(
 }
 
 /** What an array's shape wants of an item. */
-export function itemSchemas(shape: ArrayShape, index: number): Literal[] {
+export function itemSchemas(
+  shape: ArrayShape,
+  index: number,
+  { budget }: SchemaReader,
+): Literal[] {
+  budget.look(shape.parts.length, shape.place);
   return shape.parts.flatMap((part) => {
     const literal = index < part.prefix.length ? part.prefix[index] : part.rest;
     return literal ? [literal] : [];
@@ -46,5 +54,5 @@ export function itemSchemas(shape: ArrayShape, index: number): Literal[] {
 
 /** From where on all items are alike. */
 export function prefixOf(shape: ArrayShape): number {
-  return Math.max(0, ...shape.parts.map((part) => part.prefix.length));
+  return shape.parts.reduce((longest, part) => Math.max(longest, part.prefix.length), 0);
 }

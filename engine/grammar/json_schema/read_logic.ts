@@ -19,7 +19,7 @@ function branches(at: At, keyword: string): Literal[] {
 
 function anyOfAll(at: At, literals: readonly Literal[], keyword: string): Alternatives {
   const place = `${at.place.pointer}/${keyword}`;
-  return union(literals.map((literal) => at.reader.read(literal)), place);
+  return union(literals.map((literal) => at.reader.read(literal)), at.reader.budget, place);
 }
 
 const allOf: Group = {
@@ -42,24 +42,40 @@ const anyOf: Group = {
       { length: 2 ** literals.length - 1 },
       (_, set) => at.reader.readAll(literals.filter((_, i) => (set + 1) >> i & 1)),
     );
-    return union(sets, `${at.place.pointer}/anyOf`);
+    return union(sets, at.reader.budget, `${at.place.pointer}/anyOf`);
   },
   fails: (at) => at.reader.readAll(branches(at, "anyOf").map(not)),
 };
+
+/** What it costs to make a pair of branches, in looks at one value. */
+const PAIR_WORK = 6;
+
+/** What a branch of `oneOf` has in common with each of those behind it. */
+function* commonBehind(
+  at: At,
+  literals: readonly Literal[],
+  i: number,
+): Generator<[number, Alternatives]> {
+  const { budget } = at.reader;
+  const pointer = `${at.place.pointer}/oneOf`;
+  const said = at.reader.read(literals[i]);
+  for (let j = i + 1; j < literals.length; j++) {
+    budget.look(PAIR_WORK, pointer);
+    yield [j, intersection(said, at.reader.read(literals[j]), budget, pointer)];
+  }
+}
 
 /** Each branch without the others, of which those that have nothing in common with it need no word. */
 function exactlyOne(at: At): Alternatives {
   const { reader, place } = at;
   const pointer = `${place.pointer}/oneOf`;
   const literals = branches(at, "oneOf");
+  /** By a branch, those before it that have something in common with it. */
+  const before = literals.map((): number[] => []);
   const alone = literals.map((literal, i) => {
-    const said = reader.read(literal);
-    return literals.reduce((all, other, j) => {
-      if (i === j) return all;
-      const common = intersection(said, reader.read(other), reader.budget, pointer);
-      if (isVacant(common, reader)) return all;
+    const without = (all: Alternatives, j: number): Alternatives => {
       try {
-        return intersection(all, reader.read(not(other)), reader.budget, pointer);
+        return intersection(all, reader.read(not(literals[j])), reader.budget, pointer);
       } catch (error) {
         if (!(error instanceof M40Error)) throw error;
         throw refusal(
@@ -69,9 +85,16 @@ function exactlyOne(at: At): Alternatives {
             'by a required property with different "const", or use "anyOf"',
         );
       }
-    }, said);
+    };
+    let said = before[i].reduce(without, reader.read(literal));
+    for (const [j, common] of commonBehind(at, literals, i)) {
+      if (isVacant(common, reader)) continue;
+      before[j].push(i);
+      said = without(said, j);
+    }
+    return said;
   });
-  return union(alone, pointer);
+  return union(alone, reader.budget, pointer);
 }
 
 const oneOf: Group = {
@@ -81,12 +104,10 @@ const oneOf: Group = {
     const { reader, place } = at;
     const pointer = `${place.pointer}/oneOf`;
     const literals = branches(at, "oneOf");
-    const pairs = literals.flatMap((a, i) =>
-      literals.slice(i + 1).map((b) =>
-        intersection(reader.read(a), reader.read(b), reader.budget, pointer)
-      )
+    const pairs = literals.flatMap((_, i) =>
+      Array.from(commonBehind(at, literals, i), ([, common]) => common)
     );
-    return union([reader.readAll(literals.map(not)), ...pairs], pointer);
+    return union([reader.readAll(literals.map(not)), ...pairs], reader.budget, pointer);
   },
 };
 
@@ -116,7 +137,7 @@ function conditional(at: At, negated: boolean): Alternatives {
   const pointer = `${place.pointer}/if`;
   const when = (literal: Literal, follows: Alternatives) =>
     follows === NONE ? NONE : intersection(reader.read(literal), follows, reader.budget, pointer);
-  return union([when(met, then), when(not(met), otherwise)], pointer);
+  return union([when(met, then), when(not(met), otherwise)], reader.budget, pointer);
 }
 
 function reference(keyword: "$ref" | "$dynamicRef"): Group {

@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { refusal } from "./limits.ts";
+import { refusal, shown } from "./limits.ts";
 import type { At, Group } from "./reading.ts";
 import { type Alternatives, ANY_NUMBER, limited, NONE, type NumberShape } from "./shapes.ts";
 
@@ -21,7 +21,7 @@ export function neighbour(value: number, up: boolean): number {
 function numberOf({ schema, place }: At, keyword: string): number {
   const value = schema[keyword];
   if (typeof value === "number" && Number.isFinite(value)) return value;
-  throw refusal(`${place.pointer}/${keyword}`, `it must be a number, not ${JSON.stringify(value)}`);
+  throw refusal(`${place.pointer}/${keyword}`, `it must be a number, not ${shown(value)}`);
 }
 
 const numbers = (shape: Partial<NumberShape>): Alternatives =>

@@ -5,9 +5,9 @@
  * @module
  */
 import { countOf, leastOf, mostOf } from "./counts.ts";
-import { isObject } from "./document.ts";
-import { MAX_ALTERNATIVES, refusal } from "./limits.ts";
-import type { At, Group } from "./reading.ts";
+import { isObject, NOTHING } from "./document.ts";
+import { MAX_ALTERNATIVES, refusal, shown } from "./limits.ts";
+import type { At, Group, SchemaReader } from "./reading.ts";
 import {
   ALL,
   type Alternatives,
@@ -22,10 +22,7 @@ import {
 } from "./shapes.ts";
 
 /** A schema that nothing follows. */
-export const NOTHING_FOLLOWS: Literal = {
-  place: { pointer: "", schema: false, key: "false" },
-  negated: false,
-};
+export const NOTHING_FOLLOWS: Literal = { place: NOTHING, negated: false };
 
 function object(at: At, keyword: string, shape: Partial<ObjectShape>): ObjectShape {
   return { ...ANY_OBJECT, ...shape, place: `${at.place.pointer}/${keyword}` };
@@ -43,13 +40,22 @@ const about = (key: string, literal: Literal): ObjectPart => ({
 
 function named(at: At, keyword: string): [string, unknown][] {
   const value = at.schema[keyword] ?? {};
-  if (isObject(value)) return Object.entries(value);
+  if (isObject(value)) {
+    const entries = Object.entries(value);
+    at.reader.budget.look(entries.length, at.place.pointer);
+    return entries;
+  }
   throw refusal(`${at.place.pointer}/${keyword}`, "it must be an object");
 }
 
-function keysOf(value: unknown, place: string): string[] {
-  if (Array.isArray(value) && value.every((key) => typeof key === "string")) return value;
-  throw refusal(place, `it must be a list of strings, not ${JSON.stringify(value)}`);
+function keysOf(value: unknown, place: string, { budget }: SchemaReader): string[] {
+  if (!Array.isArray(value)) {
+    throw refusal(place, `it must be a list of strings, not ${shown(value)}`);
+  }
+  budget.look(value.length, place);
+  const other = value.findIndex((key) => typeof key !== "string");
+  if (other < 0) return value;
+  throw refusal(place, `it must be a list of strings, but ${shown(value[other])} is in it`);
 }
 
 function partOf(at: At): ObjectPart {
@@ -85,15 +91,13 @@ const properties: Group = {
         "the opposite of it is wanted here (by not, oneOf or if), which no grammar is made of",
       );
     }
+    refuseMany(part.properties.size, `${at.place.pointer}/properties`);
     const wrong = [...part.properties].map(([key, literal]) =>
       object(at, "properties", {
         parts: [about(key, { ...literal!, negated: true })],
         required: [key],
       })
     );
-    if (wrong.length > MAX_ALTERNATIVES) {
-      throw refusal(`${at.place.pointer}/properties`, "too many to make the opposite of");
-    }
     return objects(...wrong);
   },
 };
@@ -112,14 +116,32 @@ const propertyNames: Group = {
   },
 };
 
-const requiredOf = (at: At) => keysOf(at.schema.required, `${at.place.pointer}/required`);
+const requiredOf = (at: At) =>
+  keysOf(at.schema.required, `${at.place.pointer}/required`, at.reader);
 const lacking = (at: At, key: string, keyword: string) =>
   object(at, keyword, { parts: [about(key, NOTHING_FOLLOWS)] });
+
+/** What is said of so many keys has an alternative for each of them as its opposite. */
+function refuseMany(count: number, place: string): void {
+  if (count <= MAX_ALTERNATIVES) return;
+  throw refusal(
+    place,
+    `the opposite of it is wanted here (by not, oneOf or if), which is made for at most ` +
+      `${MAX_ALTERNATIVES} properties, not for ${count}`,
+  );
+}
+
+/** Objects without one of several keys, each of which they must have. */
+function lackingAny(at: At, keys: readonly string[], keyword: string): Alternatives {
+  const different = [...new Set(keys)];
+  refuseMany(different.length, `${at.place.pointer}/${keyword}`);
+  return objects(...different.map((key) => lacking(at, key, keyword)));
+}
 
 const required: Group = {
   keywords: ["required"],
   holds: (at) => others(object(at, "required", { required: [...new Set(requiredOf(at))] })),
-  fails: (at) => objects(...requiredOf(at).map((key) => lacking(at, key, "required"))),
+  fails: (at) => lackingAny(at, requiredOf(at), "required"),
 };
 
 const minProperties: Group = {
@@ -145,14 +167,14 @@ interface Dependency {
 }
 
 function needsKeys(at: At, keyword: string, key: string, value: unknown): Dependency {
-  const needed = keysOf(value, `${at.place.pointer}/${keyword}/${key}`);
+  const needed = keysOf(value, `${at.place.pointer}/${keyword}/${key}`, at.reader);
   return {
     key,
     keyword,
     needs: (negated) =>
       negated
-        ? objects(...needed.map((one) => lacking(at, one, keyword)))
-        : objects(object(at, keyword, { required: needed })),
+        ? lackingAny(at, needed, keyword)
+        : objects(object(at, keyword, { required: [...new Set(needed)] })),
   };
 }
 
@@ -170,7 +192,7 @@ function dependent(keyword: string, of: (at: At, key: string, value: unknown) =>
       return named(at, keyword).map(([key, value]) => of(at, key, value)).reduce((all, one) => {
         const { budget } = at.reader;
         const with_ = intersection(having(at, one.key), one.needs(false), budget, place);
-        const either = union([others(lacking(at, one.key, keyword)), with_], place);
+        const either = union([others(lacking(at, one.key, keyword)), with_], budget, place);
         return intersection(all, either, budget, place);
       }, ALL);
     },
@@ -181,6 +203,7 @@ function dependent(keyword: string, of: (at: At, key: string, value: unknown) =>
           const wrong = of(at, key, value).needs(true);
           return intersection(having(at, key), wrong, at.reader.budget, place);
         }),
+        at.reader.budget,
         place,
       );
     },

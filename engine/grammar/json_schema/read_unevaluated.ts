@@ -4,32 +4,45 @@
  *
  * @module
  */
+import { ANYTHING } from "./document.ts";
 import type { Alternatives, ArrayShape, Literal, ObjectShape } from "./shapes.ts";
 import type { At, LateGroup } from "./reading.ts";
 
-function leftItems(shape: ArrayShape, rest: Literal, place: string): ArrayShape {
+function leftItems(
+  shape: ArrayShape,
+  rest: Literal,
+  { place: { pointer }, reader }: At,
+): ArrayShape {
   const seen = shape.parts.filter((part) => part.evaluates);
   if (seen.some((part) => part.rest)) return shape;
   const longest = Math.max(0, ...seen.map((part) => part.prefix.length));
-  const prefix = Array.from({ length: longest }, () => ANYTHING);
-  return { ...shape, parts: [...shape.parts, { prefix, rest, evaluates: true }], place };
+  reader.budget.look(shape.parts.length + longest, pointer);
+  const prefix = Array.from({ length: longest }, () => ANYTHING_FOLLOWS);
+  return { ...shape, parts: [...shape.parts, { prefix, rest, evaluates: true }], place: pointer };
 }
 
-function leftProperties(shape: ObjectShape, additional: Literal, place: string): ObjectShape {
+function leftProperties(
+  shape: ObjectShape,
+  additional: Literal,
+  { place: { pointer }, reader }: At,
+): ObjectShape {
   const seen = shape.parts.filter((part) => part.evaluates);
   if (seen.some((part) => part.additional)) return shape;
-  const properties = new Map(
-    seen.flatMap((part) => [...part.properties.keys()].map((key) => [key, undefined] as const)),
-  );
+  const named = seen.reduce((all, part) => all + part.properties.size + part.patterns.length, 0);
+  reader.budget.look(shape.parts.length + named, pointer);
+  const properties = new Map<string, undefined>();
+  for (const part of seen) {
+    for (const key of part.properties.keys()) properties.set(key, undefined);
+  }
   const patterns = seen.flatMap((part) =>
     part.patterns.map(({ pattern, place }) => ({ pattern, place }))
   );
   const part = { properties, patterns, additional, evaluates: true };
-  return { ...shape, parts: [...shape.parts, part], place };
+  return { ...shape, parts: [...shape.parts, part], place: pointer };
 }
 
 /** A schema that everything follows. */
-const ANYTHING: Literal = { place: { pointer: "", schema: true, key: "true" }, negated: false };
+const ANYTHING_FOLLOWS: Literal = { place: ANYTHING, negated: false };
 
 function late(
   keyword: string,
@@ -41,10 +54,10 @@ function late(
 export const UNEVALUATED: readonly LateGroup[] = [
   late("unevaluatedItems", (at, before, literal) => ({
     ...before,
-    arrays: before.arrays.map((one) => leftItems(one, literal, at.place.pointer)),
+    arrays: before.arrays.map((one) => leftItems(one, literal, at)),
   })),
   late("unevaluatedProperties", (at, before, literal) => ({
     ...before,
-    objects: before.objects.map((one) => leftProperties(one, literal, at.place.pointer)),
+    objects: before.objects.map((one) => leftProperties(one, literal, at)),
   })),
 ];

@@ -3,8 +3,14 @@
  *
  * @module
  */
-import type { Place } from "./document.ts";
-import { MAX_ALTERNATIVES, MAX_VALUES, refusal } from "./limits.ts";
+import {
+  type Budget,
+  MAX_ALTERNATIVES,
+  MAX_NESTING,
+  MAX_VALUES,
+  refusal,
+  shown,
+} from "./limits.ts";
 import type { At, Group } from "./reading.ts";
 import {
   ALL,
@@ -20,13 +26,14 @@ import {
 
 const TYPES = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
-function typesOf({ schema, place }: At): string[] {
+function typesOf({ schema, place, reader }: At): string[] {
   const types = Array.isArray(schema.type) ? schema.type : [schema.type];
+  reader.budget.look(types.length, place.pointer);
   for (const type of types) {
     if (!TYPES.includes(type)) {
       throw refusal(
         `${place.pointer}/type`,
-        `${JSON.stringify(type)} is no type; there are ${TYPES.join(", ")}`,
+        `${shown(type)} is no type; there are ${TYPES.join(", ")}`,
       );
     }
   }
@@ -68,6 +75,20 @@ const type: Group = {
   },
 };
 
+/** Refuses values that are nested too deep, and pays for all that is in them. */
+function checkNesting(values: readonly object[], budget: Budget, place: string): void {
+  for (let depth = 1, level = values; level.length > 0; depth++) {
+    if (depth > MAX_NESTING) {
+      throw refusal(place, `its arrays and objects are nested more than ${MAX_NESTING} deep`);
+    }
+    level = level.flatMap((value): object[] => {
+      const inside = Object.values(value);
+      budget.look(inside.length, place);
+      return inside.filter((one) => typeof one === "object" && one !== null);
+    });
+  }
+}
+
 /** A schema of just this array or object. */
 function schemaOf(value: object): unknown {
   if (Array.isArray(value)) {
@@ -87,12 +108,15 @@ function schemaOf(value: object): unknown {
   };
 }
 
+/** What it costs to read a value of a list, as to look at one: with writing it, a unit. */
+const VALUE_WORK = 6;
+
 function listed(values: readonly unknown[], at: At, keyword: string, negated: boolean) {
   const pointer = `${at.place.pointer}/${keyword}`;
   if (values.length > MAX_VALUES) {
     throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} can be had`);
   }
-  at.reader.budget.spend(values.length, pointer);
+  at.reader.budget.look(VALUE_WORK * values.length, pointer);
   const compounds = values.filter((value) => typeof value === "object" && value !== null);
   if (compounds.length > MAX_ALTERNATIVES) {
     throw refusal(
@@ -100,11 +124,13 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
       `it has ${compounds.length} arrays and objects; at most ${MAX_ALTERNATIVES} can be had`,
     );
   }
+  // What is inside of a value was looked at with it.
+  if (!at.place.ofValue) checkNesting(compounds as object[], at.reader.budget, pointer);
   const compound = compounds.map((value, i): Alternatives => {
-    const key = `${at.place.key}/${keyword}=${i}`;
-    const place: Place = { pointer, schema: schemaOf(value as object), key };
+    const schema = schemaOf(value as object);
+    const place = at.reader.document.ofValue({ ...at.place, pointer }, `${keyword}=${i}`, schema);
     // It is a value that is meant, not its schema: no keyword evaluates its items or properties.
-    return unseen(at.reader.read({ place, negated }));
+    return unseen(at.reader.read({ place, negated }), at.reader.budget, pointer);
   });
   const strings = values.filter((value) => typeof value === "string");
   const numbers = values.filter((value) => typeof value === "number");
@@ -117,17 +143,21 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     });
     return compound.reduce((all, one) => intersection(all, one, at.reader.budget, pointer), others);
   }
-  return union([
-    ...compound,
-    only({
-      null: values.includes(null),
-      booleans: ALL.booleans.filter((value) => values.includes(value)),
-      numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: [...new Set(numbers)] }] : [],
-      strings: strings.length > 0
-        ? [{ ...ANY_STRING, values: [...new Set(strings)], place: pointer }]
-        : [],
-    }),
-  ], pointer);
+  return union(
+    [
+      ...compound,
+      only({
+        null: values.includes(null),
+        booleans: ALL.booleans.filter((value) => values.includes(value)),
+        numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: [...new Set(numbers)] }] : [],
+        strings: strings.length > 0
+          ? [{ ...ANY_STRING, values: [...new Set(strings)], place: pointer }]
+          : [],
+      }),
+    ],
+    at.reader.budget,
+    pointer,
+  );
 }
 
 function enumOf({ schema, place }: At): readonly unknown[] {

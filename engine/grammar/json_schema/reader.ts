@@ -4,7 +4,7 @@
  * @module
  */
 import { Document, type Fields, isObject, type Place } from "./document.ts";
-import { type Budget, MAX_DEPTH, refusal } from "./limits.ts";
+import { type Budget, MAX_DEPTH, refusal, shown } from "./limits.ts";
 import { ARRAY_GROUPS } from "./read_arrays.ts";
 import { LOGIC_GROUPS } from "./read_logic.ts";
 import { NUMBER_GROUPS } from "./read_numbers.ts";
@@ -41,11 +41,11 @@ export class Reader implements SchemaReader {
   readonly strings: StringSets;
   /** Whether any keyword looks at what others have evaluated. */
   readonly looksAtEvaluated: boolean;
-  private readonly known = new Map<string, Alternatives>();
-  private readonly underWay = new Set<string>();
+  private readonly known = new Map<number, Alternatives>();
+  private readonly underWay = new Set<number>();
 
   constructor(schema: unknown, readonly budget: Budget) {
-    this.document = new Document(schema);
+    this.document = new Document(schema, this.budget);
     this.strings = new StringSets(this.budget);
     this.looksAtEvaluated = this.document.keywords.has("unevaluatedItems") ||
       this.document.keywords.has("unevaluatedProperties");
@@ -72,7 +72,7 @@ export class Reader implements SchemaReader {
     this.underWay.add(key);
     try {
       const found = literal.negated
-        ? unseen(this.opposite(literal.place))
+        ? unseen(this.opposite(literal.place), this.budget, pointer)
         : this.says(literal.place);
       this.known.set(key, found);
       return found;
@@ -112,13 +112,14 @@ export class Reader implements SchemaReader {
         "the opposite of it is wanted here (by not, oneOf or if), which no grammar can be made of",
       );
     }
-    return union(this.groups(at.schema).map((group) => group.fails(at)), place.pointer);
+    const wrong = this.groups(at.schema).map((group) => group.fails(at));
+    return union(wrong, this.budget, place.pointer);
   }
 
   private at(place: Place): At {
     const { schema, pointer } = place;
     if (!isObject(schema)) {
-      throw refusal(pointer, `a schema is an object or a boolean, not ${JSON.stringify(schema)}`);
+      throw refusal(pointer, `a schema is an object or a boolean, not ${shown(schema)}`);
     }
     for (const keyword of FOREIGN) {
       if (Object.hasOwn(schema, keyword)) {

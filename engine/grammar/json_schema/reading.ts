@@ -43,5 +43,5 @@ export interface LateGroup {
   add(at: At, before: Alternatives): Alternatives;
 }
 
-/** Names a literal. */
-export const keyOf = ({ place, negated }: Literal): string => (negated ? "!" : "=") + place.key;
+/** Tells literals from each other. */
+export const keyOf = ({ place, negated }: Literal): number => 2 * place.key + Number(negated);

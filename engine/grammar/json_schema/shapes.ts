@@ -6,6 +6,7 @@
  */
 import type { Place } from "./document.ts";
 import { type Budget, MAX_ALTERNATIVES, refusal } from "./limits.ts";
+import { setOf } from "./list_sets.ts";
 
 /** A schema that a value must follow, or must not. */
 export interface Literal {
@@ -127,16 +128,36 @@ export const only = (types: Partial<Alternatives>): Alternatives => ({ ...NONE, 
 const least = (a?: number, b?: number) =>
   a === undefined ? b : b === undefined ? a : Math.min(a, b);
 
-function shared<T>(a?: readonly T[], b?: readonly T[]): readonly T[] | undefined {
-  if (!a || !b) return a ?? b;
-  const known = new Set(b);
+/** Makes one shape of two, and pays for the values, keys and parts that it goes through. */
+type Meet<T> = (a: T, b: T, budget: Budget, place: string) => T | undefined;
+
+/** What is in both lists, where there are two. */
+function shared<T>(
+  a: readonly T[] | undefined,
+  b: readonly T[] | undefined,
+  budget: Budget,
+  place: string,
+): readonly T[] | undefined {
+  if (!a || !b || a === b) return a ?? b;
+  budget.look(a.length, place);
+  const known = setOf(b, budget, place);
   return a.filter((value) => known.has(value));
 }
 
 /** Both lists; what was read once may be in both. */
-const joined = <T>(a: readonly T[], b: readonly T[]): readonly T[] => [...new Set([...a, ...b])];
+function joined<T>(
+  a: readonly T[],
+  b: readonly T[],
+  budget: Budget,
+  place: string,
+): readonly T[] {
+  if (a === b || b.length === 0) return a;
+  if (a.length === 0) return b;
+  budget.look(a.length + b.length, place);
+  return [...new Set([...a, ...b])];
+}
 
-function meetNumbers(a: NumberShape, b: NumberShape): NumberShape | undefined {
+const meetNumbers: Meet<NumberShape> = (a, b, budget, place) => {
   if (a === ANY_NUMBER) return b;
   if (b === ANY_NUMBER) return a;
   if (a.kind !== b.kind && a.kind !== "any" && b.kind !== "any") return undefined;
@@ -144,79 +165,103 @@ function meetNumbers(a: NumberShape, b: NumberShape): NumberShape | undefined {
     kind: a.kind === "any" ? b.kind : a.kind,
     least: Math.max(a.least, b.least),
     most: Math.min(a.most, b.most),
-    multiples: joined(a.multiples, b.multiples),
-    not: joined(a.not, b.not),
-    values: shared(a.values, b.values),
+    multiples: joined(a.multiples, b.multiples, budget, place),
+    not: joined(a.not, b.not, budget, place),
+    values: shared(a.values, b.values, budget, place),
   };
   if (shape.least > shape.most) return undefined;
-  if (!shape.values) return shape;
-  const values = shape.values.filter((value) => admits(shape, value));
+  if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
+  budget.look(shape.values.length, place);
+  const refused = setOf(shape.not, budget, place);
+  const values = shape.values.filter((value) => !refused.has(value) && admits(shape, value));
   return values.length > 0 ? { ...shape, values } : undefined;
+};
+
+/** Whether a shape's values are those of one that it is made of, which says as much of them. */
+function isFiltered<T extends NumberShape | StringShape>(shape: T, from: T): boolean {
+  return shape.values === from.values && shape.least === from.least && shape.most === from.most &&
+    shape.not.length === from.not.length &&
+    (!("kind" in shape && "kind" in from) || shape.kind === from.kind);
 }
 
-/** Whether a value of a list is within everything else that is said, but for multiples. */
+/** Whether a value of a list is within the bounds, and of the kind. */
 function admits(shape: NumberShape, value: number): boolean {
-  if (value < shape.least || value > shape.most || shape.not.includes(value)) return false;
+  if (value < shape.least || value > shape.most) return false;
   return shape.kind === "any" || Number.isInteger(value) === (shape.kind === "integer");
 }
 
-function meetStrings(a: StringShape, b: StringShape): StringShape | undefined {
+const meetStrings: Meet<StringShape> = (a, b, budget, place) => {
   if (a === ANY_STRING) return b;
   if (b === ANY_STRING) return a;
   const shape = {
     least: Math.max(a.least, b.least),
     most: least(a.most, b.most),
-    rules: joined(a.rules, b.rules),
-    not: joined(a.not, b.not),
-    values: shared(a.values, b.values),
+    rules: joined(a.rules, b.rules, budget, place),
+    not: joined(a.not, b.not, budget, place),
+    values: shared(a.values, b.values, budget, place),
     place: a.place,
   };
   if (shape.most !== undefined && shape.least > shape.most) return undefined;
-  if (!shape.values) return shape;
-  const refused = new Set(shape.not);
-  const values = shape.values.filter((value) => {
-    const length = [...value].length;
-    return length >= shape.least && length <= (shape.most ?? Infinity) && !refused.has(value);
-  });
+  if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
+  budget.look(shape.values.length, place);
+  const refused = setOf(shape.not, budget, place);
+  const values = shape.values.filter((value) =>
+    !refused.has(value) && isWithin(value, shape, budget, place)
+  );
   return values.length > 0 ? { ...shape, not: [], values } : undefined;
+};
+
+/** Whether a string is as long as a shape says. Its characters are counted where its code units do not tell. */
+export function isWithin(
+  value: string,
+  { least, most = Infinity }: StringShape,
+  budget: Budget,
+  place: string,
+): boolean {
+  // A character is one code unit or two.
+  if (value.length < least || value.length > 2 * most) return false;
+  if (value.length >= 2 * least && value.length <= most) return true;
+  budget.lookAtText(value.length, place);
+  const length = [...value].length;
+  return length >= least && length <= most;
 }
 
-function meetArrays(a: ArrayShape, b: ArrayShape): ArrayShape | undefined {
+const meetArrays: Meet<ArrayShape> = (a, b, budget, place) => {
   if (a === ANY_ARRAY) return b;
   if (b === ANY_ARRAY) return a;
   const shape = {
-    parts: joined(a.parts, b.parts),
-    contains: joined(a.contains, b.contains),
+    parts: joined(a.parts, b.parts, budget, place),
+    contains: joined(a.contains, b.contains, budget, place),
     least: Math.max(a.least, b.least),
     most: least(a.most, b.most),
     unique: a.unique ?? b.unique,
     place: a.place,
   };
   return shape.most !== undefined && shape.least > shape.most ? undefined : shape;
-}
+};
 
-function meetObjects(a: ObjectShape, b: ObjectShape): ObjectShape | undefined {
+const meetObjects: Meet<ObjectShape> = (a, b, budget, place) => {
   if (a === ANY_OBJECT) return b;
   if (b === ANY_OBJECT) return a;
   const shape = {
-    parts: joined(a.parts, b.parts),
-    names: joined(a.names, b.names),
-    required: joined(a.required, b.required),
+    parts: joined(a.parts, b.parts, budget, place),
+    names: joined(a.names, b.names, budget, place),
+    required: joined(a.required, b.required, budget, place),
     least: Math.max(a.least, b.least),
     most: least(a.most, b.most),
     place: a.place,
   };
   const wanted = Math.max(shape.least, shape.required.length);
   return shape.most !== undefined && wanted > shape.most ? undefined : shape;
-}
+};
 
-/** What it costs to look at a shape. */
+/** What it costs to look at a shape, but for what its lists have in them. */
 const sizeOf = (shape: object) => "parts" in shape ? (shape.parts as unknown[]).length : 0;
 
 function meetAll<T extends object>(
   a: readonly T[],
   b: readonly T[],
-  meet: (a: T, b: T) => T | undefined,
+  meet: Meet<T>,
   budget: Budget,
   place: string,
 ): readonly T[] {
@@ -224,7 +269,7 @@ function meetAll<T extends object>(
   for (const left of a) {
     for (const right of b) {
       budget.spend(1 + sizeOf(left) + sizeOf(right), place);
-      const both = left === right ? left : meet(left, right);
+      const both = left === right ? left : meet(left, right, budget, place);
       if (both) found.add(both);
     }
     if (found.size > MAX_ALTERNATIVES) throw tooMany(place);
@@ -245,6 +290,7 @@ export function intersection(
   budget: Budget,
   place: string,
 ): Alternatives {
+  budget.look(1, place);
   if (a === ALL) return b;
   if (b === ALL) return a;
   return {
@@ -258,8 +304,13 @@ export function intersection(
 }
 
 /** The values that are in any; of none, no value. */
-export function union(all: readonly Alternatives[], place: string): Alternatives {
+export function union(
+  all: readonly Alternatives[],
+  budget: Budget,
+  place: string,
+): Alternatives {
   const join = <T>(lists: (readonly T[])[], any: T): readonly T[] => {
+    budget.look(lists.reduce((count, list) => count + list.length, 0), place);
     const found = new Set(lists.flat());
     if (found.size > MAX_ALTERNATIVES) throw tooMany(place);
     return found.has(any) ? [any] : [...found];
@@ -275,9 +326,11 @@ export function union(all: readonly Alternatives[], place: string): Alternatives
 }
 
 /** The same values, of which nothing counts as evaluated: what `not` looks at does not. */
-export function unseen(all: Alternatives): Alternatives {
-  const hide = <T extends { evaluates: boolean }>(parts: readonly T[]) =>
-    parts.map((part) => ({ ...part, evaluates: false }));
+export function unseen(all: Alternatives, budget: Budget, place: string): Alternatives {
+  const hide = <T extends { evaluates: boolean }>(parts: readonly T[]) => {
+    budget.look(parts.length, place);
+    return parts.map((part) => ({ ...part, evaluates: false }));
+  };
   return {
     ...all,
     arrays: all.arrays.map((one) => one.parts.length ? { ...one, parts: hide(one.parts) } : one),

@@ -6,11 +6,15 @@
 import { M40Error } from "../../errors.ts";
 import type { Expression } from "../grammar.ts";
 import { parseRegex } from "../regex.ts";
-import { choice, text } from "./expressions.ts";
+import { text } from "./expressions.ts";
 import { FORMATS } from "./formats.ts";
 import { type Budget, refusal } from "./limits.ts";
-import type { StringRule, StringShape } from "./shapes.ts";
+import { setOf } from "./list_sets.ts";
+import { isWithin, type StringRule, type StringShape } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
+
+/** What it costs to parse a character of a pattern, as to copied ones. */
+const PARSING_WORK = 8;
 
 export class StringSets {
   private readonly patterns = new Map<string, TextAutomaton>();
@@ -21,6 +25,7 @@ export class StringSets {
   pattern(source: string, place: string): TextAutomaton {
     const known = this.patterns.get(source);
     if (known) return known;
+    this.budget.lookAtText(PARSING_WORK * source.length, place);
     const automaton = TextAutomaton.of(this.parse(source, place), this.budget, place);
     this.patterns.set(source, automaton);
     return automaton;
@@ -37,7 +42,8 @@ export class StringSets {
 
   /** Just these strings. */
   values(values: readonly string[], place: string): TextAutomaton {
-    return TextAutomaton.of(choice(...values.map(text)), this.budget, place);
+    // So many that they are no arguments of a function: the keys of an object are not limited before.
+    return TextAutomaton.of({ kind: "choice", options: values.map(text) }, this.budget, place);
   }
 
   /** Everything that a shape says. */
@@ -55,17 +61,35 @@ export class StringSets {
 
   /** Those of its values that a shape allows; undefined where it does not list them. */
   listed(shape: StringShape): readonly string[] | undefined {
-    return shape.values?.filter((value) =>
-      shape.rules.every((rule) => this.rule(rule).accepts(value) !== rule.negated)
-    );
+    if (!shape.values || shape.rules.length === 0) return shape.values;
+    return shape.values.filter((value) => this.follows(value, shape.rules));
   }
 
   /** Whether a string is one that a shape allows. */
   admits(shape: StringShape, value: string): boolean {
-    const length = [...value].length;
-    if (length < shape.least || length > (shape.most ?? Infinity)) return false;
-    if (shape.not.includes(value) || (shape.values && !shape.values.includes(value))) return false;
-    return shape.rules.every((rule) => this.rule(rule).accepts(value) !== rule.negated);
+    this.budget.look(1, shape.place);
+    if (!isWithin(value, shape, this.budget, shape.place)) return false;
+    if (this.isIn(shape.not, value, shape.place)) return false;
+    if (shape.values && !this.isIn(shape.values, value, shape.place)) return false;
+    return this.follows(value, shape.rules);
+  }
+
+  /** Whether a pattern is found in a string. */
+  matches(source: string, value: string, place: string): boolean {
+    return this.accepts(this.pattern(source, place), value, place);
+  }
+
+  private isIn(list: readonly string[], value: string, place: string): boolean {
+    return setOf(list, this.budget, place).has(value);
+  }
+
+  private follows(value: string, rules: readonly StringRule[]): boolean {
+    return rules.every((rule) => this.accepts(this.rule(rule), value, rule.place) !== rule.negated);
+  }
+
+  private accepts(automaton: TextAutomaton, value: string, place: string): boolean {
+    this.budget.look(1, place);
+    return automaton.accepts(value, this.budget, place);
   }
 
   private rule({ kind, name, place }: StringRule): TextAutomaton {

@@ -36,7 +36,12 @@ export class TextAutomaton {
       () => nfa.closure([start]),
       (set) => ({
         accepts: set.includes(end),
-        steps: splitSteps(set.flatMap((s) => nfa.steps[s]), (targets) => nfa.closure(targets)),
+        steps: splitSteps(
+          set.flatMap((s) => nfa.steps[s]),
+          (targets) => nfa.closure(targets),
+          budget,
+          place,
+        ),
       }),
       (set) => set.join(),
       budget,
@@ -82,6 +87,7 @@ export class TextAutomaton {
       ([a, b]) => {
         const left = complete(this.states[a]);
         const right = complete(other.states[b]);
+        budget.look(left.length + right.length, place);
         const steps: { first: number; last: number; target: [number, number] }[] = [];
         for (let i = 0, j = 0; i < left.length && j < right.length;) {
           const first = Math.max(left[i].first, right[j].first);
@@ -103,9 +109,11 @@ export class TextAutomaton {
 
   /** The same texts by as few states as can be: those from which the same texts follow are one. */
   minimized(budget: Budget, place: string): TextAutomaton {
+    const size = this.states.reduce((sum, { steps }) => sum + steps.length, 0);
     let classes = this.states.map((state) => Number(state.accepts));
     for (let count = 0;;) {
       budget.spend(this.states.length, place);
+      budget.look(size, place);
       const known = new Map<string, number>();
       classes = this.states.map(({ steps }, i) => {
         const led = merge(steps.map((step) => ({ ...step, target: classes[step.target] })));
@@ -128,11 +136,11 @@ export class TextAutomaton {
     return !this.states.some((state) => state.accepts);
   }
 
-  accepts(text: string): boolean {
+  accepts(text: string, budget: Budget, place: string): boolean {
     let state = 0;
     for (const character of text) {
-      const code = character.codePointAt(0)!;
-      const step = this.states[state].steps.find((s) => s.first <= code && code <= s.last);
+      budget.look(1, place);
+      const step = stepOf(this.states[state], character.codePointAt(0)!);
       if (!step) return false;
       state = step.target;
     }
@@ -156,6 +164,17 @@ export class TextAutomaton {
     };
     return walk(0, "", 0) ? found : undefined;
   }
+}
+
+/** The step of a character. */
+function stepOf({ steps }: State, code: number): Step | undefined {
+  let [low, high] = [0, steps.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (steps[middle].last < code) low = middle + 1;
+    else high = middle;
+  }
+  return low < steps.length && steps[low].first <= code ? steps[low] : undefined;
 }
 
 /** The steps of a state with those that lead nowhere (-1); of no state, all lead nowhere. */
@@ -248,12 +267,24 @@ function merge(steps: Step[]): Step[] {
 }
 
 /** Steps of several states at once into steps to sets of states, which do not overlap. */
-function splitSteps<T>(steps: Step[], join: (targets: number[]) => T): Found<T>["steps"] {
+function splitSteps<T>(
+  steps: readonly Step[],
+  join: (targets: number[]) => T,
+  budget: Budget,
+  place: string,
+): Found<T>["steps"] {
   const borders = [...new Set(steps.flatMap((s) => [s.first, s.last + 1]))].sort((a, b) => a - b);
+  const beginning = steps.toSorted((a, b) => a.first - b.first);
   const split: Found<T>["steps"] = [];
-  for (let i = 0; i + 1 < borders.length; i++) {
+  let within: Step[] = [];
+  for (let i = 0, next = 0; i + 1 < borders.length; i++) {
     const [first, last] = [borders[i], borders[i + 1] - 1];
-    const targets = steps.filter((s) => s.first <= first && last <= s.last).map((s) => s.target);
+    within = within.filter((step) => step.last >= first);
+    for (; next < beginning.length && beginning[next].first <= first; next++) {
+      within.push(beginning[next]);
+    }
+    budget.look(1 + within.length, place);
+    const targets = within.map((step) => step.target);
     if (targets.length > 0) split.push({ first, last, target: join(targets) });
   }
   return split;
@@ -274,6 +305,7 @@ class Pieces {
 
   /** Adds the expression behind a state; the state behind the expression. */
   add(expression: Expression, from: number): number {
+    this.budget.look(1, this.place);
     switch (expression.kind) {
       case "literal":
         return [...expression.text].reduce((at, character) => {
@@ -304,6 +336,7 @@ class Pieces {
 
   private step(from: number, ranges: readonly CodePointRange[]): number {
     const end = this.state();
+    this.budget.look(ranges.length, this.place);
     for (const [first, last] of ranges) this.steps[from].push({ first, last, target: end });
     return end;
   }

@@ -13,16 +13,20 @@ import type { Alternatives, Literal, NumberShape, StringShape } from "./shapes.t
 const DEPTH = 3;
 const MOST_ITEMS = 16;
 
+/** What it costs to look whether there is a value, in looks at one. */
+const WORK = 4;
+
 /** Whether there is surely no value; false where it is not known. */
 export function isVacant(all: Alternatives, reader: SchemaReader, depth = DEPTH): boolean {
+  reader.budget.look(WORK, "");
   if (all.null || all.booleans.length > 0) return false;
-  if (all.numbers.some((one) => !noNumber(one))) return false;
+  if (all.numbers.some((one) => !noNumber(one, reader))) return false;
   if (all.strings.some((one) => !noString(one, reader))) return false;
   const vacant = (literals: readonly Literal[]) =>
     depth > 0 && isVacant(known(() => reader.readAll(literals)) ?? ANYTHING, reader, depth - 1);
   const noArray = all.arrays.every((one) => {
     const looked = Math.min(one.least, MOST_ITEMS);
-    return Array.from({ length: looked }, (_, i) => itemSchemas(one, i)).some(vacant);
+    return Array.from({ length: looked }, (_, i) => itemSchemas(one, i, reader)).some(vacant);
   });
   return noArray &&
     all.objects.every((one) =>
@@ -49,8 +53,8 @@ function known<T>(read: () => T): T | undefined {
   }
 }
 
-function noNumber(shape: NumberShape): boolean {
-  if (shape.values) return allowedValues(shape).length === 0;
+function noNumber(shape: NumberShape, { budget }: SchemaReader): boolean {
+  if (shape.values) return allowedValues(shape, budget).length === 0;
   if (shape.kind === "integer") return Math.ceil(shape.least) > Math.floor(shape.most);
   return shape.least > shape.most;
 }
