@@ -4,8 +4,8 @@ import type { LikelyTexts } from "./likely_texts.ts";
 import type { TokenMasks } from "./masks.ts";
 
 /** How far ahead of an answer states are prepared, in bytes, and how many of them. */
-const MOST_BYTES = 12;
-const MOST_STATES = 48;
+const MOST_BYTES = 4;
+const MOST_STATES = 16;
 /** Places in rules that are looked at for one constraint; the first of them beside what is ahead, others after that. */
 const MOST_PLACES = 4096;
 const FIRST_PLACES = 512;
