@@ -183,7 +183,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
 
   /** Heeds the signal and the deadline; where nothing is to be computed, it ends at once. */
   private begin(): void {
-    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens } = this.plan;
+    const { signal, timeoutMs, timeoutFrom = this.arrival, maxTokens, steering } = this.plan;
+    steering?.begun?.(this.done);
     if (!isWanted(this.plan)) {
       if (maxTokens === 0 && !signal?.aborted) this.finish("length", []);
       this.services.queue.cancel(this.sequence);

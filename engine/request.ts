@@ -307,6 +307,7 @@ function reasoningOf(
     guess: (generated, most) =>
       budget?.next(generated) === undefined ? steering?.guess?.(generated, most) ?? [] : [],
     prepare: (generated) => steering?.prepare?.(generated) ?? false,
+    begun: (over) => steering?.begun?.(over),
   };
   return { format, inline: reasoning === "inline", steering: both };
 }

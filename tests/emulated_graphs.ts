@@ -170,3 +170,45 @@ Deno.test("a graph that finds no memory when it is launched is launched kernel b
   device.close();
   assertEquals(countGraphs().live, 0);
 });
+
+Deno.test("where there was no memory for a graph once, there is one when there is memory again", async () => {
+  const device = new TestDevice({ executor: "graphs" });
+  const program = graphProgram(device);
+  await withEnvironment({ M40_EMULATION_GRAPH_BYTES: `${2 ** 50}` }, async () => {
+    for (let i = 0; i < 4; i++) await decode(program, 5, 5);
+    assertEquals(countGraphs().live, 0);
+  });
+  for (let i = 0; i < 20; i++) await decode(program, 5, 5);
+  assertEquals(countGraphs().live, 1);
+  device.close();
+});
+
+Deno.test("shapes that come up once take nobody's room for graphs, and one that lost its graph soon has it again where there is room", async () => {
+  await withEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` }, async () => {
+    const device = new TestDevice({ executor: "graphs" });
+    const program = graphProgram(device);
+    const often = async (least: number) => {
+      for (let sequences = least; sequences < least + 9; sequences++) {
+        for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
+      }
+    };
+    await often(1);
+    assertEquals(countGraphs().live, 9);
+    // More than are remembered: none of them stays long enough for a graph.
+    for (let sequences = 1; sequences <= 32; sequences++) {
+      for (let outputs = 0; outputs < sequences; outputs++) {
+        await decode(program, sequences, outputs);
+      }
+    }
+    assertEquals(countGraphs().live, 0);
+    await often(1);
+    assertEquals(countGraphs().live, 9, "as many as there were");
+    // Those that have to go come back.
+    await often(20);
+    await often(1);
+    const before = countGraphs().launches;
+    for (let i = 0; i < 10; i++) await decode(program, 3, 3);
+    assertGreater(countGraphs().launches - before, 4);
+    device.close();
+  });
+});

@@ -4,11 +4,10 @@ import { M40Error } from "../engine/errors.ts";
 import { CompiledConstraint, type Constraint } from "../engine/grammar/constraint.ts";
 import { Constraints } from "../engine/grammar/constraints.ts";
 import { KeptConstraints } from "../engine/grammar/kept_constraints.ts";
-import { loadTokenizer, readGguf } from "../engine/mod.ts";
+import { Engine, loadTokenizer, readGguf } from "../engine/mod.ts";
 
-const { metadata } = await readGguf(
-  new URL("../tools/demo_model/demo.gguf", import.meta.url).pathname,
-);
+const DEMO = new URL("../tools/demo_model/demo.gguf", import.meta.url).pathname;
+const { metadata } = await readGguf(DEMO);
 const tokenizer = loadTokenizer(metadata);
 
 const regex = (pattern: string): Constraint => ({ kind: "regex", pattern });
@@ -52,21 +51,48 @@ Deno.test("grammars that were asked for long ago are forgotten when all take too
   assert(kept.size > 1);
 });
 
-Deno.test("while the grammars of answers under way take too much no other one is compiled, and those that are known go on", () => {
-  const kept = new KeptConstraints(() => 100, { bytes: 250, keptBytes: 1000 });
+Deno.test("while the grammars of answers take too much no other one is compiled, those that are known go on, and all is well when they are over", async () => {
+  const kept = new KeptConstraints(() => 100, { bytes: 250, keptBytes: 150 });
   const compiled = ["a", "b", "c"].map(compile);
+  const answers = compiled.map(() => Promise.withResolvers<void>());
   for (const [i, one] of compiled.entries()) {
     kept.requireRoom();
-    kept.add(one);
     kept.put(`${i}`, one);
+    kept.hold(one, answers[i].promise);
+    kept.hold(one, answers[i].promise.then(() => {}));
   }
-  const error = assertThrows(
-    () => kept.requireRoom(),
-    M40Error,
-    "the grammars of answers under way",
-  );
+  const error = assertThrows(() => kept.requireRoom(), M40Error, "the grammars of answers");
   assertEquals(error.code, "queue_full");
-  assertEquals(kept.get("1"), compiled[1]);
+  assertEquals(kept.get("2"), compiled[2]);
+  // One that is kept counts once, and those that failed are over as well.
+  answers[0].resolve();
+  answers[1].reject(new Error("it failed"));
+  await Promise.allSettled(answers.slice(0, 2).map(({ promise }) => promise));
+  await new Promise((resolve) => setTimeout(resolve));
+  kept.requireRoom();
+  assertEquals(kept["held"].size, 1);
+});
+
+Deno.test("an answer holds its grammar until it is over, however it ends", async () => {
+  const engine = await Engine.load(DEMO, { device: "cpu", parallel: 1, maxQueue: 2 });
+  const { held } = engine["requests"]["constraints"]["kept"] as unknown as {
+    held: Map<CompiledConstraint, number>;
+  };
+  const ask = (signal?: AbortSignal) =>
+    engine.generate({
+      prompt: "Once",
+      maxTokens: 40,
+      signal,
+      constraint: { kind: "regex", pattern: "[a-z ]{30,}" },
+    });
+  const cancelled = new AbortController();
+  const answers = [ask(), ask(cancelled.signal), ask()];
+  assertEquals([...held.values()], [3]);
+  cancelled.abort();
+  for (const answer of answers) for await (const _ of answer);
+  await engine.idle();
+  assertEquals(held.size, 0);
+  await engine.close();
 });
 
 Deno.test("a grammar that has little room left for new places is compiled anew for the next answer", () => {

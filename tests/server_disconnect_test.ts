@@ -128,6 +128,7 @@ Deno.test("a server that ends tells clients of long answers, and then ends", asy
   const unbegun = server.post("/v1/completions", { ...ENDLESS, stream: true });
   const unbegunWhole = server.post("/v1/completions", ENDLESS);
   await until("all are there", () => server.engine.status().waiting === 3);
+  await until("the first is under way", () => server.engine.status().generatedTokens > 8);
   server.stop();
   const events = (await (await streamed).text()).trimEnd().split("\n\n");
   const last = events.at(-1)!;

@@ -9,6 +9,7 @@ namespace m40::cuda {
 namespace {
 
 constexpr uint32_t most_steps_wanted = 1 << 16;
+constexpr uint32_t replays_of_many = 256;
 constexpr size_t most_graphs = 256;
 // Half of what memory plans leave free (engine/memory_plan.ts).
 constexpr uint64_t most_bytes = uint64_t{128} << 20;
@@ -44,7 +45,7 @@ uint64_t free_memory() {
 
 }  // namespace
 
-ProgramGraphs::ProgramGraphs() : most_executables_(most_graphs) {}
+ProgramGraphs::ProgramGraphs() : most_executables_(most_graphs), limit_(most_graphs) {}
 
 ProgramGraphs::~ProgramGraphs() {
   for (auto& entry : entries_) destroy(entry.second);
@@ -56,17 +57,23 @@ ProgramGraphs::Use ProgramGraphs::launch(const m40_program& program, const StepS
   entry.last_use = ++n_uses_;
   Use use = Use::kReplayed;
   if (entry.executable == nullptr) {
-    if (++entry.n_steps <= entry.steps_wanted || !make(program, shape, entry)) return Use::kNone;
+    const bool has_room = n_executables_ < most_executables_ && !entry.failed;
+    const uint32_t wanted = has_room ? steps_before_graph : entry.steps_wanted;
+    if (++entry.n_steps <= wanted || !make(program, shape, entry)) {
+      return entry.steps_wanted == steps_before_graph ? Use::kNone : Use::kPutOff;
+    }
     use = Use::kCaptured;
+  } else if (++entry.n_replays == replays_of_many) {
+    entry.steps_wanted = steps_before_graph;
   }
   const cudaError_t error = cudaGraphLaunch(entry.executable, program.stream);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
     destroy(entry);
     put_off(entry);
-    usable_ = n_executables_ > 0;
+    entry.failed = true;
     allow_fewer();
-    return Use::kNone;
+    return Use::kPutOff;
   }
   check(error, "a step");
   return use;
@@ -82,14 +89,21 @@ bool ProgramGraphs::make(const m40_program& program, const StepShape& shape, Ent
   }
   if (error != cudaSuccess) {
     put_off(entry);
-    usable_ = n_executables_ > 0;
+    entry.failed = true;
+    // Where there is no room there may be some later.
+    usable_ = n_executables_ > 0 || error == cudaErrorMemoryAllocation;
     return false;
   }
   n_executables_++;
+  entry.n_replays = 0;
+  entry.failed = false;
   const uint64_t after = free_memory();
+  const bool was_within = n_bytes_ <= most_bytes;
   if (before > after) n_bytes_ += std::min(before - after, most_bytes_each);
-  // What one gives back, the next one gets.
-  if (n_bytes_ > most_bytes) most_executables_ = std::min(most_executables_, n_executables_);
+  // As many as there are now; what one of them gives back, the next one gets.
+  if (was_within && n_bytes_ > most_bytes) limit_ = most_executables_ = std::min(most_executables_, n_executables_);
+  // What there was no room for once may have become free.
+  if (most_executables_ < limit_ && after > most_bytes) most_executables_++;
   return true;
 }
 

@@ -20,21 +20,26 @@ class ProgramGraphs {
 
   enum class Use : uint8_t {
     kNone,      // steps of that shape have none yet, or the driver makes none
+    kPutOff,    // they had one, or there was no room for it: they will not soon have one
     kCaptured,  // it has just been made, and runs
     kReplayed,
   };
 
-  // Puts the program on the context's stream as a graph, if there is one. No step may be under way: what is evicted is
-  // freed.
+  // Puts the program on the context's stream as a graph, if there is one. What is evicted while it runs the driver frees
+  // when it is over.
   Use launch(const m40_program& program, const StepShape& shape);
 
   // Whether the driver makes graphs, as far as is known.
   bool usable() const { return usable_; }
 
  private:
+  static constexpr uint32_t steps_before_graph = 2;  // of a shape, before it is worth a graph
+
   struct Entry {
     uint32_t n_steps = 0;       // since it came up, or lost its graph
-    uint32_t steps_wanted = 2;  // before it is worth a graph; more of one that had none for long, or for which there was no room
+    uint32_t steps_wanted = steps_before_graph;  // more of one that lost it, or found no room, until it was replayed often
+    uint32_t n_replays = 0;     // since it has its graph
+    bool failed = false;        // the driver had no room for it when it was tried last
     cudaGraphExec_t executable = nullptr;
     uint64_t last_use = 0;
   };
@@ -53,7 +58,8 @@ class ProgramGraphs {
   uint64_t n_uses_ = 0;
   uint64_t n_bytes_ = 0;      // of the device's memory, as it was seen to go
   size_t n_executables_ = 0;
-  size_t most_executables_;   // that find room
+  size_t most_executables_;   // that find room: no more than
+  size_t limit_;              // this many, which were there when they took as much memory as they may
   bool usable_ = true;        // false once the driver could not make one
 };
 

@@ -33,13 +33,15 @@ void launch_operations(m40_program* program, const StepShape& shape) {
   auto use = ProgramGraphs::Use::kNone;
   if (decodes(shape) && program->executors->next_launched(shape.n_tokens) == M40_EXECUTOR_GRAPHS) use = program->graphs->launch(*program, shape);
   if (!program->graphs->usable()) program->executors->have_no_graphs();
-  if (use == ProgramGraphs::Use::kNone) {
+  const bool is_graph = use == ProgramGraphs::Use::kCaptured || use == ProgramGraphs::Use::kReplayed;
+  if (!is_graph) {
     launch_program(*program, shape);
     check_launches("a step");
   }
-  progress.executor = use == ProgramGraphs::Use::kNone ? M40_EXECUTOR_LAUNCHES : M40_EXECUTOR_GRAPHS;
-  // The device waits while a graph is made.
-  progress.measures = decodes(shape) && use != ProgramGraphs::Use::kCaptured && program->executors->measures_launched(shape.n_tokens);
+  progress.executor = is_graph ? M40_EXECUTOR_GRAPHS : M40_EXECUTOR_LAUNCHES;
+  // The device waits while a graph is made; and of a graph that will not soon be there nothing is to be waited for.
+  const bool says = use == ProgramGraphs::Use::kNone || use == ProgramGraphs::Use::kReplayed;
+  progress.measures = decodes(shape) && says && program->executors->measures_launched(shape.n_tokens);
 }
 
 void note_time(m40_program* program) {

@@ -115,8 +115,10 @@ void Uploader::wait() {
 }
 
 void Uploader::finish() {
-  wait();
+  wait_for_lanes();
   for (Lane& lane : lanes_) free_lane(lane);
+  // Freeing waits for the device as well.
+  work_.end();
 }
 
 }  // namespace m40::cuda

@@ -78,6 +78,7 @@ export class Constraints {
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? terminalBytes(tokenizer, token) : new Uint8Array(0),
       track: reasons ? track : undefined,
+      hold: (over) => this.kept.hold(compiled, over),
     });
     try {
       // What is too ambiguous for its first token is refused now.
@@ -87,7 +88,6 @@ export class Constraints {
       throw namingParam(error, param);
     }
     // What was refused is refused again, whatever of it was found out.
-    if (known === undefined) this.kept.add(compiled);
     this.kept.put(key, compiled);
     return steering;
   }

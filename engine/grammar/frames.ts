@@ -3,9 +3,9 @@ import { type Network, NO_NODE, NodeKind } from "./network.ts";
 
 /** Nodes in all frames together, at most, and the memory that each takes, with all that belongs to it. */
 const MOST_FRAME_NODES = 4_000_000;
-const FRAME_NODE_BYTES = 24;
+const FRAME_NODE_BYTES = 48;
 /** The memory that a node of the network takes. */
-const NETWORK_NODE_BYTES = 60;
+const NETWORK_NODE_BYTES = 120;
 
 /** Where a rule's text may be: a set of nodes, those that only lead to others left out. */
 export interface Frame {

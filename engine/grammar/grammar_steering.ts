@@ -34,6 +34,8 @@ export interface GrammarSteeringOptions {
   readonly preparationOf: (automaton: Automaton) => Preparation;
   /** The bytes that a token is in a grammar; empty for one that no grammar speaks of. */
   readonly tokenBytes: (token: number) => Uint8Array;
+  /** Counts the memory of the constraint until an answer is over. */
+  readonly hold: (over: Promise<unknown>) => void;
   /** Absent: all of the output is content. */
   readonly track?: ContentTrack;
 }
@@ -114,6 +116,10 @@ export class GrammarSteering implements Steering {
       case "nowhere":
         return false;
     }
+  }
+
+  begun(over: Promise<unknown>): void {
+    this.options.hold(over);
   }
 
   private after(generated: readonly number[]): Progress {

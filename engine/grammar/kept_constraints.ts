@@ -3,7 +3,7 @@ import type { CompiledConstraint } from "./constraint.ts";
 
 /** Memory of constraints that nobody may ever ask for again. */
 const MOST_KEPT_BYTES = 256 * 2 ** 20;
-/** Memory of all constraints, those of answers under way with them. */
+/** Memory of all constraints, those of answers that are under way or wait with them. */
 const MOST_BYTES = 768 * 2 ** 20;
 /** More of them are not looked through with every request. */
 const MOST_KEPT = 256;
@@ -20,8 +20,8 @@ export interface KeptLimits {
  */
 export class KeptConstraints {
   private readonly kept = new Map<string, CompiledConstraint>();
-  /** All that there may be, those of answers under way with them. */
-  private live: WeakRef<CompiledConstraint>[] = [];
+  /** Those of answers that are under way or wait, and how many answers have each. */
+  private readonly held = new Map<CompiledConstraint, number>();
   private readonly mostKeptBytes: number;
   private readonly mostBytes: number;
 
@@ -52,11 +52,9 @@ export class KeptConstraints {
   requireRoom(): void {
     this.trim();
     let bytes = 0;
-    this.live = this.live.filter((one) => {
-      const constraint = one.deref();
-      if (constraint !== undefined) bytes += this.bytesOf(constraint);
-      return constraint !== undefined;
-    });
+    for (const one of new Set([...this.held.keys(), ...this.kept.values()])) {
+      bytes += this.bytesOf(one);
+    }
     if (bytes < this.mostBytes) return;
     const mib = (value: number) => Math.round(value / 2 ** 20);
     throw new M40Error(
@@ -66,9 +64,16 @@ export class KeptConstraints {
     );
   }
 
-  /** Counts one that an answer is about to begin with. */
-  add(constraint: CompiledConstraint): void {
-    this.live.push(new WeakRef(constraint));
+  /** Counts one until an answer with it is over. */
+  hold(constraint: CompiledConstraint, over: Promise<unknown>): void {
+    const { held } = this;
+    held.set(constraint, (held.get(constraint) ?? 0) + 1);
+    const release = () => {
+      const others = held.get(constraint)! - 1;
+      if (others > 0) held.set(constraint, others);
+      else held.delete(constraint);
+    };
+    over.then(release, release);
   }
 
   /** Keeps one for those who ask for the same. */

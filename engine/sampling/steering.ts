@@ -44,4 +44,6 @@ export interface Steering {
    * @param generated As above.
    */
   prepare?(generated: readonly number[]): boolean;
+  /** The answer is under way, or waits, until the promise is settled: so long what steers it takes memory. */
+  begun?(over: Promise<unknown>): void;
 }

@@ -8,10 +8,7 @@ const STALE_STEPS = 1024;
 /** A single measurement may be of a step that was the first of its kind, which takes longer: it is soon tried again. */
 const FEW = 2;
 const FEW_STALE_STEPS = 32;
-/**
- * Numbers of rows that were not measured are tried so many times at first, and once more after so many steps, four times as
- * many, nine times: what a try costs, a step of twice the time, say, is spread over ever more steps.
- */
+/** Numbers of rows that were not measured are tried so many times at first, and once more every so many steps. */
 const FIRST_TRIES = 4;
 const STEPS_A_TRY = 256;
 /**
@@ -68,7 +65,7 @@ export class RowTimes {
   best(least: number, most: number): number {
     let before = this.nearestBelow(least);
     if (before === undefined) return this.measured.size === 0 ? most : least;
-    const mayTry = this.tries < FIRST_TRIES + Math.floor(Math.sqrt(this.step / STEPS_A_TRY));
+    const mayTry = this.tries < FIRST_TRIES + Math.floor(this.step / STEPS_A_TRY);
     const leastMs = before.ms;
     let best = least;
     let bestTime = leastMs / least;
