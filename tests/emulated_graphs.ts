@@ -114,17 +114,23 @@ function graphProgram(device: TestDevice): DeviceProgram {
 
 const MIB = 2 ** 20;
 
+/** The most graphs that there are while so many shapes come up in turn, each often enough for one. */
+async function mostLive(program: DeviceProgram, shapes: number): Promise<number> {
+  let most = 0;
+  for (let round = 0; round < 3; round++) {
+    for (let sequences = 1; sequences <= shapes; sequences++) {
+      for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
+      most = Math.max(most, countGraphs().live);
+    }
+  }
+  return most;
+}
+
 Deno.test("graphs take no more of the device's memory than plans leave for them, however many shapes come up", async () => {
   await withEnvironment({ M40_EMULATION_GRAPH_BYTES: `${16 * MIB}` }, async () => {
     const device = new TestDevice({ executor: "graphs" });
     const program = graphProgram(device);
-    let most = 0;
-    for (let round = 0; round < 3; round++) {
-      for (let sequences = 1; sequences <= 32; sequences++) {
-        for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
-        most = Math.max(most, countGraphs().live);
-      }
-    }
+    const most = await mostLive(program, 32);
     // The one that is too much is seen when it is there.
     assertEquals(most, 9);
     device.close();
@@ -141,13 +147,7 @@ Deno.test("where the device has no memory for another graph there are fewer, and
   await withEnvironment(env, async () => {
     const device = new TestDevice({ executor: "graphs", arenaBytes });
     const program = graphProgram(device);
-    let most = 0;
-    for (let round = 0; round < 3; round++) {
-      for (let sequences = 1; sequences <= 16; sequences++) {
-        for (let i = 0; i < 4; i++) await decode(program, sequences, sequences);
-        most = Math.max(most, countGraphs().live);
-      }
-    }
+    const most = await mostLive(program, 16);
     assertLess(most, 5);
     // One that is used all the time has its graph.
     const before = countGraphs().launches;

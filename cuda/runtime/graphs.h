@@ -58,8 +58,8 @@ class ProgramGraphs {
   uint64_t n_uses_ = 0;
   uint64_t n_bytes_ = 0;      // of the device's memory, as it was seen to go
   size_t n_executables_ = 0;
-  size_t most_executables_;   // that find room: no more than
-  size_t limit_;              // this many, which were there when they took as much memory as they may
+  size_t most_executables_;   // that there may be now: limit_, or fewer where there was no room
+  size_t limit_;              // as many as there were when they took all the memory that they may
   bool usable_ = true;        // false once the driver could not make one
 };
 
