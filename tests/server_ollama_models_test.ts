@@ -51,6 +51,10 @@ Deno.test("/api/tags lists every model with a tag and what it is; /api/ps those 
   const [running, ...none] = RunningModels.parse(await (await server.get("/api/ps")).json()).models;
   assertEquals(none, []);
   assertEquals([running.name, running.context_length, running.size_vram], ["llama:latest", 128, 0]);
+  // Ollama's command line shows twelve digits of it, and panics where there are fewer.
+  for (const { digest } of own) assertMatch(digest, /^[0-9a-f]{64}$/);
+  assertEquals(new Set(own.map(({ digest }) => digest)).size, own.length);
+  assertEquals(running.digest, llama.digest);
   const left = Date.parse(running.expires_at) - Date.now();
   assert(left > 3_500_000 && left <= 3_600_000, running.expires_at);
   await (await server.post("/api/generate", { model: "llama", keep_alive: -1 })).json();
@@ -62,6 +66,7 @@ Deno.test("/api/tags, ps and show know the one model of a server that has no sto
   await using server = await startServer();
   for (const path of ["/api/tags", "/api/ps"]) {
     const { models } = await (await fetch(server.url + path)).json();
+    assertMatch(models[0].digest, /^[0-9a-f]{64}$/);
     assertEquals([models.length, models[0].name, models[0].details.family], [
       1,
       "golden:latest",

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import { z } from "zod";
 import { modelsDirectory } from "../../engine/store/mod.ts";
@@ -5,16 +6,17 @@ import { readRecord } from "../../engine/store/record.ts";
 import { isModelName } from "../../engine/store/names.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { route } from "../route.ts";
-import { Details, type Headers, modifiedAt, placedModels } from "./details.ts";
+import { Details, type Headers, modifiedAt, type PlacedModel, placedModels } from "./details.ts";
 import { taggedName } from "./names.ts";
 
 const modelFields = {
   name: z.string().meta({ description: "With a tag, which is latest where it has none." }),
   model: z.string().meta({ description: "The same." }),
   size: z.int().min(0).meta({ description: "Bytes: of its file, or of what it takes in memory." }),
-  digest: z.string().meta({
+  digest: z.string().regex(/^[0-9a-f]{64}$/).meta({
     description:
-      "The SHA-256 of its file, where the model was pulled and its source told it; else empty.",
+      "64 hexadecimal digits, the same as long as its file is: the file's SHA-256, where the model was pulled and " +
+      "its source told it; else that of the file's path, size and time.",
   }),
   details: Details,
 };
@@ -51,7 +53,7 @@ export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers:
           model: taggedName(model.name),
           modified_at: await modifiedAt(model, server.created),
           size: model.fileBytes ?? 0,
-          digest: await digestOf(model.name),
+          digest: await digestOf(model),
           details: await headers.detailsOf(model),
         });
       }
@@ -71,7 +73,7 @@ export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers:
           name: taggedName(name),
           model: taggedName(name),
           size: plan.totalBytes,
-          digest: await digestOf(name),
+          digest: await digestOf({ name, path: model.path }),
           details: await headers.detailsOf({ name, path: model.path }),
           expires_at,
           size_vram: device.backend === "cpu" ? 0 : plan.totalBytes,
@@ -83,9 +85,20 @@ export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers:
   });
 }
 
-/** The hash of a model's file, where its record has one. */
-async function digestOf(name: string): Promise<string> {
+/**
+ * What tells a model's file from others: its hash, where the model's record has one. Else the hash of what is known
+ * without reading the file: programs cut digits out of it, and would fail of an empty one.
+ */
+async function digestOf({ name, path }: PlacedModel): Promise<string> {
   const directory = modelsDirectory();
-  if (directory === undefined || !isModelName(name)) return "";
-  return (await readRecord(directory, name)).record?.files[0]?.sha256 ?? "";
+  if (directory !== undefined && isModelName(name)) {
+    const sha256 = (await readRecord(directory, name)).record?.files[0]?.sha256;
+    if (sha256 !== undefined) return sha256;
+  }
+  const place = path === undefined ? name : await Deno.realPath(path).catch(() => path);
+  const { size, mtime } = path === undefined
+    ? { size: 0, mtime: null }
+    : await Deno.stat(path).catch(() => ({ size: 0, mtime: null }));
+  const identity = JSON.stringify([place, size, mtime?.getTime() ?? 0]);
+  return createHash("sha256").update(identity).digest("hex");
 }
