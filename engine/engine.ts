@@ -107,12 +107,21 @@ export class Engine {
    * Loads a GGUF file.
    *
    * @throws {M40Error} "invalid_model" or "unsupported" for the file or the device, "out_of_memory" where
-   * it does not fit, "invalid_request" for an option, "io" or "device" where reading or uploading failed.
+   * it does not fit, "invalid_request" for an option, "io" or "device" where reading or uploading failed. Then nothing of
+   * it is left on any device.
    */
   static async load(path: string, options: EngineOptions = {}): Promise<Engine> {
-    const engine = new Engine(await loadModel(path, options));
-    engine.requests.prepare();
-    return engine;
+    const loaded = await loadModel(path, options);
+    let engine: Engine | undefined;
+    try {
+      engine = new Engine(loaded);
+      engine.requests.prepare();
+      return engine;
+    } catch (error) {
+      // Who gets no engine has nothing to close.
+      await (engine ?? loaded).close();
+      throw error;
+    }
   }
 
   /** Told of every step and request. What it throws is counted, and stops nothing. */

@@ -14,6 +14,8 @@ export interface LoadedModel {
   /** Or several replicas of it. */
   readonly placed: PlacedModel | readonly PlacedReplica[];
   readonly serving: ServingOptions;
+  /** Closes all of it, where no engine was made of it. */
+  close(): Promise<void>;
 }
 
 /** Loads a GGUF file; fails as {@link Engine.load} does. */
@@ -33,5 +35,6 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     await planned.close();
     throw error;
   }
-  return { source, chat, placed: await planned.place(options.onProgress), serving };
+  const placed = await planned.place(options.onProgress);
+  return { source, chat, placed, serving, close: planned.close };
 }

@@ -55,7 +55,7 @@ export interface PlacedCard {
   readonly layers?: readonly [first: number, last: number];
 }
 
-/** A model in the memory of a device, or of several, ready to run. */
+/** A model in the memory of a device, or of several, ready to run. Either its cards are closed one by one, or {@link close} closes all. */
 export interface PlacedModel {
   /** In the order in which a step goes through them; one that has all of the model, or several with some layers each. */
   readonly cards: readonly PlacedCard[];
@@ -74,6 +74,8 @@ export interface PlacedModel {
   readonly hostCacheBytes: number;
   /** KV pages on disk. */
   readonly pageStore?: PageStore;
+  /** Closes the devices, with all that is on them, where nothing is computed there. */
+  close(): Promise<void>;
 }
 
 /** Devices that are open, and what a model is to have of their memory. Either {@link place} it or {@link close} them. */
@@ -133,7 +135,10 @@ export async function planModel(
         try {
           const placed = await placeAll(cards, shares, source, onProgress);
           const { stores } = shared;
-          return await assemble(placed, plan, shares, source, hostCacheBytes, options, stores);
+          return {
+            ...await assemble(placed, plan, shares, source, hostCacheBytes, options, stores),
+            close,
+          };
         } catch (error) {
           await close();
           throw error;
@@ -248,7 +253,7 @@ async function assemble(
   hostCacheBytes: number,
   options: EngineOptions,
   stores?: PageStores,
-): Promise<PlacedModel> {
+): Promise<Omit<PlacedModel, "close">> {
   const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
   const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
   const slotBytes = sizes.reduce((sum, { slotBytes }) => sum + slotBytes, 0);

@@ -287,8 +287,39 @@ for (const executor of ["auto", "resident", "graphs"] as const) {
   });
 }
 
+Deno.test("a step that the kernel does right before it leaves is not done twice, though the host sees it gone", async () => {
+  const device = new TestDevice({ executor: "resident" });
+  // What it keeps from step to step counts them.
+  const program = device.program({
+    ops: [{ kind: "add", a: 0, b: 1, output: 0, columns: 1 }],
+    buffers: [tokenBuffer(1), tokenBuffer(1)],
+  });
+  program.writeBuffer(0, Float32Array.of(0));
+  program.writeBuffer(1, Float32Array.of(1));
+  let steps = 0;
+  const step = async () => {
+    await program.step(decoding(1));
+    steps++;
+  };
+  let met = false;
+  for (let tries = 0; tries < 50 && !met; tries++) {
+    await step();
+    const before = counts();
+    // The kernel waits a hundredth of a second for one more step, and leaves.
+    await withEnvironment({ M40_EMULATION_WORD_US: "300000" }, step);
+    const after = counts();
+    met = before.resident === 1 && after.resident === 0 && after.launches === before.launches;
+    // Whoever reads has the kernel leave: all that it was asked for is done.
+    assertEquals(program.readBuffer(0, new Float32Array(1))[0], steps);
+  }
+  assert(met, "the kernel never did a step and left before the host went on");
+  device.close();
+});
+
 // The last: a device that hangs, or is lost, is so until the process ends.
-Deno.test("a kernel that does not answer: the device is given up, with the reason", async () => {
+Deno.test("a kernel that does not answer: the device is given up, with the reason, and another context frees nothing that would wait for it", async () => {
+  const other = new TestDevice({ executor: "graphs" });
+  await doubling(other)(1, 1);
   const engine = await load("resident");
   await answer(engine, 1, 5);
   await gone();
@@ -298,4 +329,11 @@ Deno.test("a kernel that does not answer: the device is given up, with the reaso
     assertMatch(error.message, /^a step: the device hangs: it has not finished in 60 s/);
   });
   await engine.close();
+  // What waits without a bound ends the process. The first to ask is told by the kernel's own context.
+  for (let i = 0; i < 2; i++) {
+    const error = assertThrows(() => other.context.createArena(1 << 20), M40Error);
+    assertEquals(error.code, "device");
+    assertMatch(error.message, /^the device hangs: /);
+  }
+  other.close();
 });

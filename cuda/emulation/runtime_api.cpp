@@ -103,6 +103,8 @@ void run_beside(M40EmulatedStream* stream, const char* kernel, dim3 grid, dim3 b
 
 namespace m40::emulation {
 
+void hold_up_host() { delay("M40_EMULATION_WORD_US"); }
+
 int blocks_at_once() { return static_cast<int>(from_environment("M40_EMULATION_RESIDENT_BLOCKS", 2)); }
 
 cudaError_t submit(cudaStream_t stream, std::function<cudaError_t()> work) {

@@ -122,6 +122,9 @@ namespace m40::emulation {
 
 int blocks_at_once();
 
+// Called when the host has shown a kernel that stays a word, so that tests can have the kernel do much before the host goes on.
+void hold_up_host();
+
 // Runs a grid, or keeps it where the stream is being captured. together: its blocks are there together, and it runs beside
 // what the host does, on a thread of its own.
 void enqueue_grid(bool together, const char* kernel, dim3 grid, dim3 block, size_t shared_bytes, cudaStream_t stream, std::function<void()> thread);

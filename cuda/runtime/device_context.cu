@@ -89,7 +89,7 @@ m40::cuda::Clock::duration m40_context::longest_prompt() const {
 }
 
 bool m40_context::settle() const {
-  if (watch.hangs()) return false;
+  if (watch.hangs() || seat.hangs()) return false;
   cudaSetDevice(static_cast<int>(device));
   try {
     seat.clear();
@@ -100,7 +100,7 @@ bool m40_context::settle() const {
     // A device that was lost has nothing under way any more.
   }
   cudaGetLastError();
-  return !watch.hangs();
+  return !watch.hangs() && !seat.hangs();
 }
 
 extern "C" m40_status m40_context_create(const m40_context_options* options, m40_context** context, m40_error* error) {

@@ -23,7 +23,12 @@ constexpr uint32_t looks_a_question = 64;
 
 // What the other side writes, and what it has written before that.
 uint32_t look(const uint32_t& word) { return __atomic_load_n(&word, __ATOMIC_ACQUIRE); }
-void show(uint32_t& word, uint32_t value) { __atomic_store_n(&word, value, __ATOMIC_SEQ_CST); }
+void show(uint32_t& word, uint32_t value) {
+  __atomic_store_n(&word, value, __ATOMIC_SEQ_CST);
+#ifdef M40_EMULATED
+  emulation::hold_up_host();
+#endif
+}
 
 template <class T>
 T* on_device(T* host) {

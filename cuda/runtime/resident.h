@@ -62,6 +62,8 @@ class ResidentDecoder {
 
   // Has the kernel leave, if it is there, and waits until it is gone. With the mutex held.
   void leave();
+  // Whether a wait for it was given up.
+  bool hangs() const { return program_.context->watch.hangs(); }
 
  private:
   struct Entry {

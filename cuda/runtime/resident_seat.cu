@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 
+#include "cuda_check.h"
 #include "resident.h"
 
 namespace m40::cuda {
@@ -18,14 +19,22 @@ ResidentSeat& ResidentSeat::of(uint32_t device) {
 }
 
 void ResidentSeat::clear_locked(ResidentDecoder* but) {
+  if (hangs_) fail(M40_DEVICE_LOST, "the device hangs: a kernel that stays on it has not left");
   ResidentDecoder* const sits = sits_;
   if (sits == nullptr || sits == but) return;
+  try {
+    sits->leave();
+  } catch (const Failure&) {
+    hangs_ = sits->hangs();
+    sits_ = nullptr;
+    throw;
+  }
+  // Not before: who finds nobody there takes no lock.
   sits_ = nullptr;
-  sits->leave();
 }
 
 void ResidentSeat::clear() {
-  if (sits_ == nullptr) return;
+  if (sits_ == nullptr && !hangs_) return;
   const std::lock_guard<std::mutex> lock(mutex_);
   clear_locked(nullptr);
 }

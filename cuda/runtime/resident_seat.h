@@ -20,11 +20,15 @@ class ResidentSeat {
   // A device's; lives as long as the process.
   static ResidentSeat& of(uint32_t device);
 
-  // Whoever sits there leaves: returns when it is gone. Throws Failure where the device is lost.
+  // Whoever sits there leaves: returns when it is gone. Throws Failure where the device is lost, or hangs.
   void clear();
   // The same, and nobody comes until end_work().
   void begin_work();
   void end_work();
+
+  // Whether somebody was told to leave, and it was given up to wait for that: what DeviceWatch::hangs() forbids is forbidden
+  // to all contexts of the device.
+  bool hangs() const { return hangs_; }
 
   std::mutex& mutex() { return mutex_; }
   // With the mutex held: whoever else sits there leaves. False while there is other work.
@@ -37,6 +41,7 @@ class ResidentSeat {
 
   std::mutex mutex_;
   std::atomic<ResidentDecoder*> sits_{nullptr};
+  std::atomic<bool> hangs_{false};
   uint32_t n_works_ = 0;
 };
 

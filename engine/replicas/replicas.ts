@@ -187,7 +187,15 @@ export class Replicas {
       name: place.name,
       error: loss.error,
       remains: replica,
-      load: async (signal) => this.create(place, await place.again(signal)),
+      load: async (signal) => {
+        const placed = await place.again(signal);
+        try {
+          return this.create(place, placed);
+        } catch (error) {
+          await placed.close();
+          throw error;
+        }
+      },
       onAttempt: (failed) => this.noteAttempt(place, failed),
       onReady: (replica) => {
         this.putIn(place, replica);

@@ -49,14 +49,17 @@ export class Waiting {
     return match;
   }
 
-  /** One of them waits no longer; if it led the others, the next of them does. */
+  /** One of them waits no longer; if it led the others, the next of them does, and one that is alone leads nobody. */
   drop(sequence: Sequence): void {
     const place = this.sequences.indexOf(sequence);
     if (place < 0) return;
     this.sequences.splice(place, 1);
-    if (place > 0) return;
     const [heir, ...others] = this.sequences;
     if (heir === undefined) return;
+    if (place > 0) {
+      if (others.length === 0) heir.leads = false;
+      return;
+    }
     heir.leader = undefined;
     for (const other of others) other.leader = heir;
     heir.leads = others.length > 0;

@@ -288,7 +288,9 @@ export class Roster {
     for (const sequence of new Set([...lost.sequences, ...sharing])) {
       if (sequence.state === "finished") continue;
       // To copy what its leader has could fail again.
+      const { leader } = sequence;
       sequence.leader = undefined;
+      this.dismiss(leader);
       if (sequence.runs) this.pause(sequence);
       this.dropSaved(sequence);
       this.forget(sequence);
@@ -385,10 +387,11 @@ export class Roster {
     heir.leads = others.length > 0;
   }
 
-  /** A leader keeps nothing for its followers where none of them waits any more. */
+  /** A leader keeps nothing for its followers where none of them waits any more, and has no step end for them. */
   private dismiss(leader: Sequence | undefined): void {
-    if (leader?.startSlot === undefined) return;
-    if (!this.waitingSequences.some((one) => one.leader === leader)) this.states!.dropStart(leader);
+    if (!leader?.leads || this.waitingSequences.some((one) => one.leader === leader)) return;
+    leader.leads = false;
+    this.states?.dropStart(leader);
   }
 
   private releasePages(sequence: Sequence): void {

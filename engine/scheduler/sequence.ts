@@ -56,7 +56,7 @@ export class Sequence {
   readonly maxTokens: number;
   /** Whom it waits for, to take over what that one has computed of the same prompt. */
   leader?: Sequence;
-  /** Whether others wait for it so, or did. */
+  /** Whether others wait for it so. */
   leads = false;
   readonly guess?: SequenceOptions["guess"];
   readonly hidden?: WantedHidden;
