@@ -1,7 +1,7 @@
 """Ray Serve in front of m40: a replica on each GPU that Ray has, between a least and a most.
 
     pip install "ray[serve]" httpx
-    serve run m40_serve:app model=mistral max_replicas=4
+    serve run --working-dir . m40_serve:app model=mistral max_replicas=4
 
 Each replica starts the executable, passes requests on to it as they are, has it checked and drained, and
 counts what is under way there: by that Ray Serve adds and takes away replicas.
@@ -50,7 +50,8 @@ class M40:
                     if (await self.client.get("/ready")).status_code == 200:
                         return
                 except httpx.TransportError:
-                    await asyncio.sleep(0.2)
+                    pass
+                await asyncio.sleep(0.2)
 
     async def check_health(self):
         """Fails where the process cannot be begun or its device is lost: Ray begins another replica."""
@@ -114,8 +115,13 @@ def app(args: dict[str, str]) -> serve.Application:
     arguments = ["--model", args.get("model", "demo"), "--parallel", str(parallel), "--max-queue", str(max_queue)]
     # What has not begun can be begun anew.
     arguments += ["--hold-streams", "60"]
+    gpus = float(args.get("gpus", "1"))
+    more = shlex.split(args.get("arguments", ""))
+    # A replica whose GPU cannot be used is to fail, and not to compute on the CPU.
+    if gpus > 0 and not any(one.split("=")[0] == "--device" for one in more):
+        arguments += ["--device", "cuda"]
     deployment = M40.options(
-        ray_actor_options={"num_gpus": float(args.get("gpus", "1")), "num_cpus": 1},
+        ray_actor_options={"num_gpus": gpus, "num_cpus": 1},
         max_ongoing_requests=parallel + max_queue,
         # A replica more as soon as requests wait for their turn at those that there are.
         autoscaling_config={
@@ -131,5 +137,5 @@ def app(args: dict[str, str]) -> serve.Application:
         graceful_shutdown_timeout_s=drain_seconds,
     )
     return deployment.bind(
-        args.get("command", "m40"), arguments + shlex.split(args.get("arguments", "")), drain_seconds
+        args.get("command", "m40"), arguments + more, drain_seconds
     )
