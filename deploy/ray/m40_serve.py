@@ -50,8 +50,7 @@ class M40:
                     if (await self.client.get("/ready")).status_code == 200:
                         return
                 except httpx.TransportError:
-                    pass
-                await asyncio.sleep(0.2)
+                    await asyncio.sleep(0.2)
 
     async def check_health(self):
         """Fails where the process cannot be begun or its device is lost: Ray begins another replica."""
@@ -115,13 +114,12 @@ def app(args: dict[str, str]) -> serve.Application:
     arguments = ["--model", args.get("model", "demo"), "--parallel", str(parallel), "--max-queue", str(max_queue)]
     # What has not begun can be begun anew.
     arguments += ["--hold-streams", "60"]
-    gpus = float(args.get("gpus", "1"))
-    more = shlex.split(args.get("arguments", ""))
     # A replica whose GPU cannot be used is to fail, and not to compute on the CPU.
-    if gpus > 0 and not any(one.split("=")[0] == "--device" for one in more):
+    named = any(one.split("=")[0] == "--device" for one in shlex.split(args.get("arguments", "")))
+    if float(args.get("gpus", "1")) > 0 and not named:
         arguments += ["--device", "cuda"]
     deployment = M40.options(
-        ray_actor_options={"num_gpus": gpus, "num_cpus": 1},
+        ray_actor_options={"num_gpus": float(args.get("gpus", "1")), "num_cpus": 1},
         max_ongoing_requests=parallel + max_queue,
         # A replica more as soon as requests wait for their turn at those that there are.
         autoscaling_config={
@@ -137,5 +135,5 @@ def app(args: dict[str, str]) -> serve.Application:
         graceful_shutdown_timeout_s=drain_seconds,
     )
     return deployment.bind(
-        args.get("command", "m40"), arguments + more, drain_seconds
+        args.get("command", "m40"), arguments + shlex.split(args.get("arguments", "")), drain_seconds
     )
