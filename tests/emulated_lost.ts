@@ -5,6 +5,7 @@ import { servedModels } from "../cli/serving/models.ts";
 import type { ServeOptions } from "../cli/serving/options.ts";
 import { ServeSettings } from "../cli/serving/settings.ts";
 import { M40Error } from "../engine/mod.ts";
+import { until } from "./card_replicas.ts";
 import { TINY } from "./cli_program.ts";
 import { takeEmulatedForCuda, withEnvironment } from "./emulated_environment.ts";
 import { cardOf } from "./engine_fixture.ts";
@@ -37,6 +38,7 @@ for (const [title, more] of [["in a process", []], ["in its own process", ["--in
     else {
       Deno.kill(processId, "SIGKILL");
       await endOf(processId);
+      await until(() => manager.lost() !== undefined, "the loss is noticed");
     }
     await withEnvironment(NO_GPU, async () => {
       const error = await assertRejects(backend, M40Error);
