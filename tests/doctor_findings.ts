@@ -471,7 +471,8 @@ Deno.test("doctor looks at the card that is named alone", options, async () => {
   const found = await findOnCard(TWO_CARDS, nvml, TWO, 0, 1);
   assertEquals(found.filter(({ name }) => name === "usable").length, 1);
   check(found, "hot", "to_do", /^The card has 88 °C/);
-  check(found, "link", "fine", /x16/);
+  // What copies make of the link depends on the machine.
+  assertEquals(found.filter(({ name }) => name === "few_lanes"), []);
   assertEquals(found.filter(({ card }) => card !== undefined), []);
   const none = await findOnCard(SOUND, "", {}, 0, 1);
   check(none, "not_usable", "not_usable", /there is no device cuda:1; CUDA has 1/);

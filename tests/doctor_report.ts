@@ -119,9 +119,10 @@ Deno.test("m40 doctor --device takes cuda:1 as other commands do, and --json say
   const findings: { name: string; card?: string }[] = JSON.parse(every.stdout).findings;
   const cards = (wanted: string) =>
     findings.filter(({ name }) => name === wanted).map(({ card }) => card);
-  assertEquals([cards("few_lanes"), cards("link"), cards("free")], [["cuda:1"], ["cuda:0"], [
-    undefined,
-  ]]);
+  assertEquals(
+    [cards("few_lanes"), cards("usable"), cards("free")],
+    [["cuda:1"], ["cuda:0", "cuda:1"], [undefined]],
+  );
   const refused = await runDoctor(home, ["--device", "cpu"], two);
   assertEquals(refused.code, 2);
   assertMatch(refused.stderr, /wanted cuda:0, cuda:1, … or the card's number/);
