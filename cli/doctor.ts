@@ -2,7 +2,7 @@ import { type Command, command, flag, option } from "./command.ts";
 import { worst } from "./doctor/finding.ts";
 import { asJson, asText, CODES, STATUS } from "./doctor/report.ts";
 import { style, write, writeError } from "./terminal.ts";
-import { integer, text } from "./values.ts";
+import { card, integer, text } from "./values.ts";
 
 /** `m40 doctor`. */
 export const doctor: Command = command({
@@ -13,14 +13,14 @@ export const doctor: Command = command({
     "and its speed, clocks and what holds them back, heat, the processor, the folder of the models and its disk, " +
     "which models fit, and the port of m40 serve.\n" +
     "The report holds no names, addresses, serial numbers or keys, so that it can be posted.\n" +
-    "The exit code is 0 where all is well, 1 where there is something to do, 2 where m40 cannot use the card.",
+    "The exit code is 0 where all is well, 1 where there is something to do, 2 where m40 cannot use a card.",
   arguments: [],
   options: {
     json: flag("Write a JSON object"),
     "self-test": flag("Have the card compute every operation, and compare with the processor"),
     load: flag("Have the card compute meanwhile, and say how hot it gets"),
     "load-seconds": option(integer(1, 3600), "How long", { default: 60 }),
-    device: option(integer(0, 63), "Which card, by CUDA's number", { default: 0 }),
+    device: option(card(), "One card alone, by CUDA's number; default: every one"),
     host: option(text("ADDRESS"), "Where m40 serve is to listen", { default: "127.0.0.1" }),
     port: option(integer(1, 65535), "Its port", { default: 11434 }),
   },
@@ -28,6 +28,7 @@ export const doctor: Command = command({
     { line: "m40 doctor", about: "What there is, and what to do" },
     { line: "m40 doctor --load", about: "And how hot the card gets in a minute of work" },
     { line: "m40 doctor --self-test", about: "Whether the card computes right, in a minute" },
+    { line: "m40 doctor --device cuda:1 --load", about: "The second of several cards alone" },
     { line: "m40 doctor --json > report.json", about: "For a bug report" },
   ],
   async run(_words, options) {

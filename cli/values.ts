@@ -122,6 +122,19 @@ export function device(): ValueType<string> {
   };
 }
 
+/** A GPU, `cuda:1` or its number: its index in CUDA. */
+export function card(): ValueType<number> {
+  return {
+    label: "cuda[:N]",
+    wanted: "cuda:0, cuda:1, … or the card's number",
+    completes: { words: () => ["cuda:0", "cuda:1"] },
+    parse(text) {
+      const match = /^(?:cuda|(?:cuda:)?(\d{1,3}))$/.exec(text);
+      return match === null ? undefined : Number(match[1] ?? 0);
+    },
+  };
+}
+
 /** Devices: one as {@link device} takes it, or a list of GPUs over which a model's layers are split, `cuda:0,1`. */
 export function devices(): ValueType<string> {
   const one = device();

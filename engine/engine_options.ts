@@ -116,6 +116,8 @@ export interface EngineOptions {
   preTokenizer?: string;
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
+  /** Told which GPU "auto" took, by the name that opens it again: "cuda:0". */
+  onChosen?: (device: string) => void;
   /** Told, in a sentence each, what of the model's file is not used though it says something, or is missing. */
   onWarning?: (warning: string) => void;
   /** Told the bytes of weights that are uploaded, and how many there are. */

@@ -37,6 +37,7 @@ async function openCard(name: string, options: EngineOptions): Promise<OpenedCar
     ? await openDeviceProcess(name)
     : openDevice(name);
   if (fallback !== undefined) options.onFallback?.(fallback);
+  if (name === "auto" && library.backend !== "cpu") options.onChosen?.(`cuda:${index}`);
   try {
     const info = library.device(index);
     const context = library.createContext({ device: index, threads, executor: options.executor });

@@ -14,7 +14,8 @@ export const Health = z.union([
       description: "Sequences that wait for their turn, and requests that wait for their model.",
     }),
     lost: z.string().optional().meta({
-      description: "What the device was lost by in the last minute; the next request begins anew.",
+      description:
+        "What a device was lost by, or why it could not be had, until a model is loaded again, which the next request tries.",
     }),
     lost_replicas: z.int().min(0).optional().meta({
       description:

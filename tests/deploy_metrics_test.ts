@@ -62,6 +62,17 @@ Deno.test("the endpoint picker of the Gateway API inference extension finds its 
   assertEquals(wanted.filter((name) => !metrics.has(name)), []);
 });
 
+Deno.test("curves of several cards are told apart, and how long they rested is shown", async () => {
+  const { panels } = JSON.parse(await Deno.readTextFile(DASHBOARD));
+  const targets: { expr: string; legendFormat: string }[] = panels.flatMap((
+    { targets }: { targets: [] },
+  ) => targets);
+  const ofCards = targets.filter(({ expr }) => /m40_device_|m40_memory_bytes/.test(expr));
+  assert(ofCards.length >= 5, String(ofCards.length));
+  for (const { expr, legendFormat } of ofCards) assert(legendFormat.includes("{{device}}"), expr);
+  assert(targets.some(({ expr }) => expr.includes("m40_rested_seconds_total")));
+});
+
 Deno.test("panels of the dashboard do not lie on each other", async () => {
   const { panels } = JSON.parse(await Deno.readTextFile(DASHBOARD));
   const places = new Set(

@@ -2,8 +2,9 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { examine } from "../cli/doctor/examine.ts";
-import { examineCard } from "../cli/doctor/examine_card.ts";
+import { examineCards } from "../cli/doctor/examine_card.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
+import { asText } from "../cli/doctor/report.ts";
 import type { Finding, Level } from "../cli/doctor/finding.ts";
 import {
   kernelDriver,
@@ -44,7 +45,7 @@ async function findOn(
       ...variables,
     };
     await withEnvironment(all, async () => {
-      found = await examine({ root, device: 0, host: "127.0.0.1", port, loadSeconds });
+      found = await examine({ root, host: "127.0.0.1", port, loadSeconds });
     });
   } finally {
     await Deno.remove(root, { recursive: true });
@@ -58,13 +59,14 @@ async function findOnCard(
   nvml = "",
   variables: Record<string, string> = {},
   loadSeconds = 0,
+  device?: number,
 ): Promise<Finding[]> {
   const root = await makeRoot(machine);
   let found: Finding[] = [];
   try {
     await withEnvironment({ M40_EMULATION_NVML: nvml, ...variables }, async () => {
       const open = () => KernelLibrary.find("cuda");
-      found = await examineCard({ root, device: 0, loadSeconds, open });
+      found = await examineCards({ root, device, loadSeconds, open });
     });
   } finally {
     await Deno.remove(root, { recursive: true });
@@ -397,7 +399,7 @@ Deno.test("doctor tells device files that are not this user's", {
   await Deno.chmod(join(root, "dev/nvidia0"), 0);
   await withEnvironment({ ...GONE, M40_EMULATION_NVML: "" }, async () => {
     const open = () => KernelLibrary.find("cuda");
-    const found = await examineCard({ root, device: 0, loadSeconds: 0, open });
+    const found = await examineCards({ root, device: 0, loadSeconds: 0, open });
     check(found, "no_permission", "not_usable", /may not open/);
   });
   await Deno.remove(root, { recursive: true });
@@ -441,5 +443,50 @@ Deno.test(
       1,
     );
     check(hot, "hot_under_load", "to_do", /90 °C.* 324 to 324 MHz; heat lowered its clocks/);
+  },
+);
+
+const TWO = { M40_EMULATION_DEVICES: "2" };
+const TWO_CARDS: Machine = { ...SOUND, cards: [M40, M40] };
+
+Deno.test("doctor looks at every card, and says of which a finding is", options, async () => {
+  const nvml = "devices=2,1:pcie_width=4,1:temperature=88,0:ecc=1";
+  const found = await findOnCard(TWO_CARDS, nvml, TWO, 1);
+  const cardsWith = (name: string) =>
+    found.filter((one) => one.name === name).map(({ card }) => card);
+  assertEquals(cardsWith("usable"), ["cuda:0", "cuda:1"]);
+  assertEquals(cardsWith("few_lanes"), ["cuda:1"]);
+  assertEquals(cardsWith("hot"), ["cuda:1"]);
+  assertEquals(cardsWith("ecc_on"), ["cuda:0"]);
+  assertEquals([cardsWith("load"), cardsWith("hot_under_load")], [["cuda:0"], ["cuda:1"]]);
+  // The driver is that of all.
+  assertEquals(cardsWith("driver"), [undefined]);
+  const text = asText(found);
+  assertMatch(text, /\n {2}to do {3}cuda:1: The link under load is PCIe generation 3, x4/);
+  assertMatch(text, /\n {2}ok {6}cuda:0: Tesla M40 24GB can be used/);
+});
+
+Deno.test("doctor looks at the card that is named alone", options, async () => {
+  const nvml = "devices=2,0:pcie_width=4,1:temperature=88";
+  const found = await findOnCard(TWO_CARDS, nvml, TWO, 0, 1);
+  assertEquals(found.filter(({ name }) => name === "usable").length, 1);
+  check(found, "hot", "to_do", /^The card has 88 °C/);
+  // What copies make of the link depends on the machine.
+  assertEquals(found.filter(({ name }) => name === "few_lanes"), []);
+  assertEquals(found.filter(({ card }) => card !== undefined), []);
+  const none = await findOnCard(SOUND, "", {}, 0, 1);
+  check(none, "not_usable", "not_usable", /there is no device cuda:1; CUDA has 1/);
+  assertEquals(none.filter(({ area }) => area === "heat" || area === "pcie"), []);
+});
+
+Deno.test(
+  "doctor tells a card that fell off its bus while another one computes",
+  options,
+  async () => {
+    const found = await findOnCard(TWO_CARDS, "devices=2,1:handle=15");
+    const lost = check(found, "lost", "not_usable", /fell off its bus/);
+    assertEquals(lost.card, "card 1 of nvidia-smi");
+    assertEquals(check(found, "usable", "fine", /can be used/).card, "cuda:0");
+    assertMatch(asText(found), /\n\nm40 cannot use card 1 of nvidia-smi as it is\.\n$/);
   },
 );

@@ -103,6 +103,31 @@ Deno.test("m40 doctor: lines for a person under the areas' titles, and 0, 1 or 2
   assertMatch(sound.stdout, /\n\nAll is well\.\n$/);
 });
 
+Deno.test("m40 doctor --device takes cuda:1 as other commands do, and --json says which card a finding is of", async () => {
+  const { home, env } = await plantedHome();
+  await using _ = home;
+  const two = {
+    ...env,
+    M40_EMULATION_DEVICES: "2",
+    M40_EMULATION_NVML: "devices=2,1:pcie_width=4",
+  };
+  const one = await runDoctor(home, ["--device", "cuda:1"], two);
+  assertEquals(one.code, 1, one.stdout + one.stderr);
+  assertMatch(one.stdout, /The link under load is PCIe generation 3, x4/);
+  assert(!one.stdout.includes("cuda:"), one.stdout);
+  const every = await runDoctor(home, ["--json"], two);
+  const findings: { name: string; card?: string }[] = JSON.parse(every.stdout).findings;
+  const cards = (wanted: string) =>
+    findings.filter(({ name }) => name === wanted).map(({ card }) => card);
+  assertEquals(
+    [cards("few_lanes"), cards("usable"), cards("free")],
+    [["cuda:1"], ["cuda:0", "cuda:1"], [undefined]],
+  );
+  const refused = await runDoctor(home, ["--device", "cpu"], two);
+  assertEquals(refused.code, 2);
+  assertMatch(refused.stderr, /wanted cuda:0, cuda:1, … or the card's number/);
+});
+
 Deno.test("doctor's report shows control characters of names as text", () => {
   const finding = {
     area: "store",

@@ -79,6 +79,11 @@ class Release implements AsyncDisposable {
     return list.split("\n").filter((line) => line !== "").sort();
   }
 
+  /** The folders of installations before this one that a server may run from still. */
+  async before(): Promise<string[]> {
+    return (await this.there()).filter((path) => /^\.\/\.local\/lib\/\.m40\.[^/]*$/.test(path));
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     await Deno.remove(this.root, { recursive: true });
   }
@@ -101,6 +106,7 @@ Deno.test({
     const first = await release.install();
     assertEquals([first.code, first.stderr], [0, ""]);
     assertStringIncludes(first.stdout, "m40 1.0.0 is installed");
+    assert(!first.stdout.includes("restart"), first.stdout);
     const program = join(release.home, ".local/bin/m40");
     assertEquals(await run(program, ["--version"]), "m40 1.0.0\n");
     assert((await release.there()).includes("./.local/share/man/man1/m40.1"));
@@ -192,6 +198,8 @@ Deno.test({
     await using release = await Release.make();
     assertEquals((await release.install()).code, 0);
     const before = await release.there();
+    const withoutOld = async () =>
+      (await release.there()).filter((path) => !path.includes("/.m40.old."));
     const mark = join(release.root, "started");
     // The new program, started to see whether it does, lets the script be interrupted just then.
     await release.publish(`#!/bin/sh\n: >"${mark}"\nsleep 600 &\necho $! >"${mark}.pid"\nwait\n`);
@@ -211,9 +219,120 @@ Deno.test({
     }
     await release.publish(programOf("1.0.2"));
     assertEquals((await release.install()).code, 0);
-    assertEquals(await release.there(), before);
+    assertEquals(await withoutOld(), before);
     assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
     assertEquals(await release.there(), []);
+  },
+});
+
+Deno.test({
+  name: "a server that runs while m40 is updated finds its libraries still, and is to be restarted",
+  ignore,
+  async fn() {
+    // Opens a library beside itself when it is told to, as m40 does when a model is loaded anew.
+    const server = programOf("1.0.0").replace(
+      "#!/bin/sh\n",
+      `#!/bin/bash\nif [ "$1" = serve ]; then cd "$(dirname "$0")"; echo up; read -r; cat libm40_cpu.so; exit; fi\n`,
+    );
+    await using release = await Release.make(server);
+    assertEquals((await release.install()).code, 0);
+    const running = new Deno.Command(join(release.home, ".local/lib/m40/m40"), {
+      args: ["serve"],
+      stdin: "piped",
+      stdout: "piped",
+    }).spawn();
+    const reader = running.stdout.pipeThrough(new TextDecoderStream()).getReader();
+    assertEquals((await reader.read()).value, "up\n");
+    await release.publish(programOf("1.0.1"), { "libm40_cpu.so": "newer" });
+    const second = await release.install();
+    assertEquals([second.code, second.stderr], [0, ""]);
+    assertStringIncludes(second.stdout, "restart it");
+    // An update that is refused takes nothing from it.
+    await release.publish(`#!/bin/sh\necho '${REPORT.replace("null", '"cannot be loaded"')}'\n`);
+    assertEquals((await release.install()).code, 1);
+    const writer = running.stdin.getWriter();
+    await writer.write(new TextEncoder().encode("\n"));
+    await writer.close();
+    assertEquals((await reader.read()).value, "library");
+    assertEquals((await running.status).code, 0);
+    assertEquals((await release.before()).length, 1);
+    await release.publish(programOf("1.0.2"));
+    assertEquals((await release.install()).code, 0);
+    assertEquals((await release.before()).length, 1);
+    assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
+    assertEquals(await release.there(), []);
+  },
+});
+
+Deno.test({
+  name: "a program m40 that is not install.sh's is replaced with --force alone, and never removed",
+  ignore,
+  async fn() {
+    await using release = await Release.make();
+    const program = join(release.home, ".local/bin/m40");
+    await Deno.mkdir(join(release.home, ".local/bin"), { recursive: true });
+    const put: Record<string, () => Promise<void>> = {
+      "a file": () => Deno.writeTextFile(program, "#!/bin/sh\n"),
+      "a link": () => Deno.symlink("/opt/m40/m40", program),
+    };
+    for (const [title, place] of Object.entries(put)) {
+      await place();
+      const before = await release.there();
+      const refused = await release.install();
+      assertEquals([refused.code, refused.stdout], [1, ""], title);
+      assertStringIncludes(refused.stderr, "bin/m40 is there, and is not this script's");
+      assertStringIncludes(refused.stderr, "--force");
+      assertEquals(await release.there(), before, title);
+      assertEquals((await release.install([release.archive, "--user", "--force"])).code, 0);
+      assertEquals(await run(program, ["--version"]), "m40 1.0.0\n");
+      assertEquals((await release.install()).code, 0, "its own link is no other program");
+      await Deno.remove(program);
+      await place();
+      assertEquals((await release.install(["--uninstall", "--user"])).code, 0);
+      assert((await Deno.lstat(program)) !== undefined, title);
+      await Deno.remove(program);
+    }
+    await Deno.mkdir(program);
+    const folder = await release.install([release.archive, "--user", "--force"]);
+    assertStringIncludes(folder.stderr, "is a folder");
+  },
+});
+
+Deno.test({
+  name: "what was installed without a service under an odd prefix can be taken away again",
+  ignore,
+  async fn() {
+    await using release = await Release.make();
+    const where = ["--system", "--prefix", join(release.home, "a$b")];
+    assertEquals((await release.install([release.archive, ...where])).code, 2);
+    assertEquals((await release.install([release.archive, ...where, "--no-service"])).code, 0);
+    const { code, stderr } = await release.install(["--uninstall", ...where]);
+    assertEquals([code, stderr], [0, ""]);
+    assertEquals((await release.there()).filter((path) => path.includes("m40")), []);
+  },
+});
+
+Deno.test({
+  name: "--no-service over an installation with a service leaves it, and what --uninstall goes by",
+  ignore,
+  async fn() {
+    await using release = await Release.make();
+    const prefix = join(release.home, "system");
+    const args = [release.archive, "--system", "--no-service", "--prefix", prefix];
+    assertEquals((await release.install(args)).code, 0);
+    // What the service's part adds, which is root's to do and is the system's own.
+    const unit = join(prefix, "lib/systemd/system/m40.service");
+    await Deno.mkdir(join(prefix, "lib/systemd/system"), { recursive: true });
+    await Deno.writeTextFile(unit, "[Unit]\n");
+    await Deno.writeTextFile(join(prefix, "lib/m40/SERVICE"), "made\n");
+    const placed = join(prefix, "lib/m40/PLACED");
+    await Deno.writeTextFile(placed, "lib/systemd/system/m40.service\n", { append: true });
+    const { code, stdout } = await release.install(args);
+    assertEquals(code, 0);
+    assertStringIncludes(stdout, "the service that was there stays");
+    assertEquals(await Deno.readTextFile(unit), "[Unit]\n");
+    assertEquals(await Deno.readTextFile(join(prefix, "lib/m40/SERVICE")), "made\n");
+    assertStringIncludes(await Deno.readTextFile(placed), "lib/systemd/system/m40.service");
   },
 });
 

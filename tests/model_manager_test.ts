@@ -103,6 +103,24 @@ Deno.test("a model whose device is lost is loaded again, but not more than three
   await manager.close();
 });
 
+Deno.test("a device that was lost is told of until a model is loaded, however long that takes, and not when it is unloaded later", async () => {
+  const engines = new CountedEngines(1, 1, false);
+  let now = 0;
+  const manager = engines.manager({ now: () => now });
+  const lease = await manager.acquire("a");
+  assertEquals(manager.lost(), undefined);
+  lease.engine.failed = "fell off the bus";
+  assertEquals(manager.lost(), "fell off the bus");
+  lease.release();
+  now += 24 * 3600 * 1000;
+  assertEquals(manager.lost(), "fell off the bus");
+  (await manager.acquire("a")).release();
+  assertEquals(manager.lost(), undefined);
+  await manager.unload("a");
+  assertEquals(manager.lost(), undefined);
+  await manager.close();
+});
+
 Deno.test("a lost engine that cannot be closed holds up the next one no longer than it may", async () => {
   const engines = new CountedEngines(1, 2, false);
   const errors: unknown[] = [];

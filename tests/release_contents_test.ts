@@ -62,6 +62,18 @@ Deno.test("the executable's packages are those that the program needs, and none 
   assertThrows(() => prunedLock({ ...LOCK, version: "6" }, {}), Error, "has version 6, wanted 5");
 });
 
+Deno.test("what says how a release is installed names its archive whole, so that one without CUDA beside it is in nobody's way", async () => {
+  for (const path of ["docs/install.md", "deploy/container/Containerfile"]) {
+    const text = await Deno.readTextFile(new URL(`../${path}`, import.meta.url));
+    const names = text.match(/\bm40-[^\s`/]*linux-x86_64[^\s`/"]*/g) ?? [];
+    assert(names.length >= 2, path);
+    const name = `m40-${config.version}-linux-x86_64`;
+    const known = [name, `${name}.tar.gz`, `${name}-cpu.tar.gz`];
+    assertEquals(names.filter((one) => !known.includes(one)), [], path);
+    assert(!text.includes("m40-*"), path);
+  }
+});
+
 Deno.test("the bill of materials is valid CycloneDX 1.6, and the same for the same contents", async () => {
   const bill = await billOfMaterials(CONTENTS);
   assertEquals(await faultsOf(JSON.stringify(bill)), null);

@@ -125,7 +125,9 @@ function nodeProblems({ host }: Facts): Finding[] {
 }
 
 /** What the driver says by itself: of the card's plug, its bus, and who may use it. */
-function healthProblems({ health, programs }: Facts): Finding[] {
+export function healthProblems(
+  { health, programs }: Pick<Facts, "health" | "programs">,
+): Finding[] {
   if (health === undefined) return [];
   if (health.code === 8) {
     return [problem(

@@ -1,6 +1,6 @@
 import { listModels, type StoredModel } from "../../engine/store/mod.ts";
 import { lookAt } from "../overview.ts";
-import { type CardExamination, examineCard } from "./examine_card.ts";
+import { type CardExamination, examineCards } from "./examine_card.ts";
 import { reasonOf } from "./facts.ts";
 import type { Finding } from "./finding.ts";
 import { modelFindings } from "./models.ts";
@@ -18,7 +18,7 @@ export interface Examination extends CardExamination {
 /** Looks at everything; what cannot be looked at is a finding itself. */
 export async function examine(asked: Examination): Promise<Finding[]> {
   const { root, progress = () => {} } = asked;
-  const findings = await examineCard(asked);
+  const findings = await examineCards(asked);
   findings.push(...await processorFindings());
   progress("looking at the models");
   let models: StoredModel[] = [];

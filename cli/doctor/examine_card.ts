@@ -3,7 +3,7 @@ import { KernelLibrary } from "../../engine/device/library.ts";
 import { measureCopies } from "../../engine/self_test/copies.ts";
 import { underLoad } from "../../engine/self_test/load.ts";
 import { bandwidthFindings } from "./bandwidth.ts";
-import { cardFindings } from "./card.ts";
+import { cardFindings, healthProblems } from "./card.ts";
 import { clockFindings } from "./clocks.ts";
 import { driverFindings } from "./driver.ts";
 import { eccFindings } from "./ecc.ts";
@@ -14,12 +14,12 @@ import { memoryErrorFindings } from "./memory_errors.ts";
 import { pcieFindings } from "./pcie.ts";
 import { selfTestFindings } from "./self_test.ts";
 
-/** What is looked at of the card. */
+/** What is looked at of the cards. */
 export interface CardExamination {
   /** Where /proc, /sys and /dev are. */
   readonly root: string;
-  /** The card's index in CUDA. */
-  readonly device: number;
+  /** The index in CUDA of the one card that is looked at; absent: every one. */
+  readonly device?: number;
   /** Seconds of load; 0 for none. */
   readonly loadSeconds: number;
   /** Whether every operation is compared with the processor's. */
@@ -33,23 +33,46 @@ export interface CardExamination {
 /** A driver that crashes does so in another process, and the context that is made on the card is gone with it. */
 const openInProcess = () => KernelLibrary.startProcess("cuda", true);
 
-/** Looks at the driver and the card. */
-export async function examineCard(asked: CardExamination): Promise<Finding[]> {
-  const { root, device, progress = () => {}, open = openInProcess } = asked;
+/** Looks at the driver and the cards; where there are several, findings say of which they are. */
+export async function examineCards(asked: CardExamination): Promise<Finding[]> {
+  const { facts, ofDriver, ofCard } = await examineCard(asked, asked.device ?? 0);
+  if (asked.device !== undefined) return [...ofDriver, ...ofCard];
+  const others = facts.devices.filter(({ index }) => index !== 0);
+  if (others.length === 0 && facts.silent.length === 0) return [...ofDriver, ...ofCard];
+  const findings = [...ofDriver];
+  const add = (card: string, some: readonly Finding[]) =>
+    findings.push(...some.map((finding) => ({ ...finding, card })));
+  add(facts.device === undefined ? inDriver(facts.health?.index) : "cuda:0", ofCard);
+  for (const { index } of others) {
+    const card = `cuda:${index}`;
+    const progress = asked.progress && ((what: string) => asked.progress!(`${card}: ${what}`));
+    add(card, (await examineCard({ ...asked, progress }, index)).ofCard);
+  }
+  for (const health of facts.silent) {
+    add(inDriver(health.index), healthProblems({ health, programs: [] }));
+  }
+  return findings;
+}
+
+/** A card that CUDA has no number for. */
+function inDriver(index = 0): string {
+  return `card ${index} of nvidia-smi`;
+}
+
+/** Looks at the driver and one card. */
+async function examineCard(asked: CardExamination, device: number) {
+  const { root, progress = () => {}, open = openInProcess } = asked;
   progress("asking the driver");
   await using found = await findFacts(root, device, open);
   const { facts, library } = found;
-  const findings = [
-    ...driverFindings(facts),
-    ...cardFindings(facts),
-    ...await cardState(facts, library, asked),
-  ];
-  if (!asked.selfTest) return findings;
-  if (library === undefined || facts.device === undefined) {
-    const says = "The self-test was not run, as the card cannot be used.";
-    return [...findings, { area: "self_test", name: "no_card", level: "not_usable", says }];
+  const ofCard = [...cardFindings(facts), ...await cardState(facts, library, asked)];
+  if (asked.selfTest) {
+    if (library === undefined || facts.device === undefined) {
+      const says = "The self-test was not run, as the card cannot be used.";
+      ofCard.push({ area: "self_test", name: "no_card", level: "not_usable", says });
+    } else ofCard.push(...await selfTestFindings(library, facts.device.index, progress));
   }
-  return [...findings, ...await selfTestFindings(library, facts.device.index, progress)];
+  return { facts, ofDriver: driverFindings(facts), ofCard };
 }
 
 /** The card's state, and what it gives where it can be measured. */

@@ -18,8 +18,10 @@ export interface Facts {
   /** What CUDA says of the devices that it has, or why it has none. */
   readonly devices: readonly DeviceInfo[];
   readonly absence: string;
-  /** The card that is looked at: the first that CUDA has, else the driver's first. */
+  /** The card that is looked at: CUDA's, where it has it, else the driver's first that CUDA does not show. */
   readonly health?: DeviceHealth;
+  /** The driver's other cards that give no access to themselves: CUDA shows none of them. */
+  readonly silent: readonly DeviceHealth[];
   readonly programs: readonly Program[];
   /** The card's index in CUDA, and why it cannot be computed on, where it cannot. */
   readonly device?: DeviceInfo;
@@ -46,7 +48,7 @@ export async function findFacts(
   open: () => KernelLibrary,
 ): Promise<Found> {
   const host = await lookAtHost(root);
-  const nothing = { host, devices: [], absence: "", programs: [] };
+  const nothing = { host, devices: [], absence: "", silent: [], programs: [] };
   let library: KernelLibrary;
   try {
     if (findLibrary("cuda") === undefined) {
@@ -59,7 +61,9 @@ export async function findFacts(
   try {
     const management = await library.management();
     // Before CUDA is asked for its devices: that makes this program one of the card's users.
-    const health = await healthOf(library, management, index);
+    const cards = await healthOfAll(library, management);
+    const health = cards.find(({ cudaDevice }) => cudaDevice === index) ??
+      cards.find(({ cudaDevice }) => cudaDevice === undefined);
     const { devices, absence } = listDevices(library);
     const device = devices.find((one) => one.index === index);
     const users = health?.users ?? [];
@@ -76,6 +80,7 @@ export async function findFacts(
           ? `there is no device cuda:${index}; CUDA has ${devices.length}`
           : ""),
       health,
+      silent: cards.filter((one) => one !== health && one.code !== 0),
       programs,
       device,
       obstacle,
@@ -104,19 +109,14 @@ function listDevices(library: KernelLibrary): Pick<Facts, "devices" | "absence">
   }
 }
 
-/** The health of CUDA's device, or of the driver's first where CUDA has it not. */
-async function healthOf(
+/** The health of every card that the driver has. */
+async function healthOfAll(
   library: KernelLibrary,
   { devices }: Management,
-  cudaDevice: number,
-): Promise<DeviceHealth | undefined> {
-  let first: DeviceHealth | undefined;
-  for (let i = 0; i < Math.min(devices, 64); i++) {
-    const health = await library.deviceHealth(i);
-    if (health.cudaDevice === cudaDevice) return health;
-    first ??= health;
-  }
-  return first;
+): Promise<DeviceHealth[]> {
+  const all: DeviceHealth[] = [];
+  for (let i = 0; i < Math.min(devices, 64); i++) all.push(await library.deviceHealth(i));
+  return all;
 }
 
 /** Why the device cannot be computed on. */

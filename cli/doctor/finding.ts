@@ -20,6 +20,8 @@ export type Area =
 /** One thing that was looked at. */
 export interface Finding {
   readonly area: Area;
+  /** Which card it is of, where there are several: "cuda:1". */
+  readonly card?: string;
   /** What was found, by a name that stays: for scripts. */
   readonly name: string;
   readonly level: Level;

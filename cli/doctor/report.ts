@@ -45,9 +45,10 @@ export function asText(findings: readonly Finding[]): string {
     const own = findings.filter((finding) => finding.area === area);
     if (own.length === 0) continue;
     lines.push(style(Deno.stdout, "bold", title));
-    for (const { level, says, advice } of own) {
+    for (const { card, level, says, advice } of own) {
       const [mark, colour] = MARKS[level];
-      lines.push(`  ${style(Deno.stdout, colour, mark.padEnd(6))}  ${oneLine(says)}`);
+      const which = card === undefined ? "" : `${card}: `;
+      lines.push(`  ${style(Deno.stdout, colour, mark.padEnd(6))}  ${which}${oneLine(says)}`);
       if (advice !== undefined) lines.push(`          ${oneLine(advice)}`);
     }
   }
@@ -57,9 +58,15 @@ export function asText(findings: readonly Finding[]): string {
   const summary = {
     fine: "All is well.",
     to_do: `m40 works; ${todo === 1 ? "one thing" : `${todo} things`} to do.`,
-    not_usable: "m40 cannot use the card as it is.",
+    not_usable: `m40 cannot use ${unusable(findings)} as it is.`,
   }[status];
   return `${lines.join("\n")}\n\n${summary}\n`;
+}
+
+/** What of the machine cannot be used: a card by its name where there are several. */
+function unusable(findings: readonly Finding[]): string {
+  const cards = findings.flatMap(({ level, card }) => level === "not_usable" ? [card] : []);
+  return [...new Set(cards.map((card) => card ?? "the card"))].join(" and ");
 }
 
 /** The report for programs. */
@@ -69,8 +76,9 @@ export function asJson(findings: readonly Finding[]): Record<string, unknown> {
     version: VERSION,
     status,
     exit_code: CODES[status],
-    findings: findings.map(({ area, name, level, says, advice, values }) => ({
+    findings: findings.map(({ area, card, name, level, says, advice, values }) => ({
       area,
+      card,
       name,
       level,
       says,

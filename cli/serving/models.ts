@@ -9,6 +9,7 @@ import { diskCacheOf } from "../disk_cache.ts";
 import { storedOrPulled } from "../missing_model.ts";
 import { type ExtraOptions, loadStored, sayFallback, sayObserverError } from "../model_options.ts";
 import { printable, style } from "../terminal.ts";
+import { ChosenGpu } from "./chosen_gpu.ts";
 import type { ServeSettings } from "./settings.ts";
 
 /** A model that shares the device with others has room for this many tokens at least, where it has no --ctx. */
@@ -33,6 +34,7 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
   for (const [name, { place }] of config.models) own.set(name, place ?? name);
   const main = server.model === undefined ? undefined : await mainModel(settings, own);
   const catalogue = new Catalogue({ own, aliases: config.aliases, stored: !server.only });
+  const chosen = new ChosenGpu();
   const manager = new ModelManager<Engine>({
     models: server.models,
     maxWaiting: server["max-queue"],
@@ -44,7 +46,7 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
     },
     load: async (name, others) => {
       const stored = await catalogue.find(name);
-      return await unseen(stored, () => load(settings, stored, others));
+      return await unseen(stored, () => load(settings, stored, others, chosen));
     },
     onError: sayManagerError,
   });
@@ -72,8 +74,10 @@ async function load(
   settings: ServeSettings,
   stored: StoredModel,
   others: number,
+  chosen: ChosenGpu,
 ): Promise<Engine> {
-  const options = settings.model(stored.name);
+  const own = settings.model(stored.name);
+  const options = { ...own, device: chosen.meantBy(own.device) };
   const hostCache = options["host-cache"];
   const extra: ExtraOptions = {
     parallel: options.parallel,
@@ -92,6 +96,7 @@ async function load(
     onPace: (message) => standardError.say(`${printable(message)}\n`),
     onExecutor: (message) => standardError.say(`${printable(message)}\n`),
     onFallback: sayFallback,
+    onChosen: (device) => chosen.take(device),
     onObserverError: sayObserverError,
   };
   const { models } = settings.server;

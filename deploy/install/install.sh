@@ -11,7 +11,7 @@ usage() {
   cat <<'END'
 Installs m40, a server of large language models, or takes it away again.
 
-  sh install.sh [ARCHIVE] [--user | --system] [--prefix FOLDER] [--no-service]
+  sh install.sh [ARCHIVE] [--user | --system] [--prefix FOLDER] [--no-service] [--force]
   sh install.sh --uninstall [--purge] [--user | --system] [--prefix FOLDER]
 
 ARCHIVE       m40-VERSION-linux-x86_64.tar.gz; its sum is looked up in SHA256SUMS beside it.
@@ -20,7 +20,8 @@ ARCHIVE       m40-VERSION-linux-x86_64.tar.gz; its sum is looked up in SHA256SUM
 --user        into ~/.local, for this user (what others than root get)
 --system      into /usr/local, with the service m40, its user and /var/lib/m40 (what root gets)
 --prefix FOLDER  into another folder
---no-service  --system without the service, its user and its folders
+--no-service  --system without the service, its user and its folders; a service that is there stays as it is
+--force       puts the link bin/m40 in the place of another program of that name
 --uninstall   removes what was installed; models, history and a changed m40.toml are kept
 --purge       removes those as well
 END
@@ -36,7 +37,7 @@ misused() {
   exit 2
 }
 
-mode='' prefix='' archive='' sums='' action=install purge=no service=yes
+mode='' prefix='' archive='' sums='' action=install purge=no service=yes force=no
 value() { if [ "$#" -lt 2 ] || [ -z "$2" ]; then misused "$1 wants a value behind it"; fi; }
 while [ "$#" -gt 0 ]; do
   case $1 in
@@ -50,12 +51,14 @@ while [ "$#" -gt 0 ]; do
   --no-service) service=no ;;
   --uninstall) action=uninstall ;;
   --purge) purge=yes ;;
+  --force) force=yes ;;
   -*) misused "unknown option $1" ;;
   *) [ -z "$archive" ] || misused "got two archives, $archive and $1" && archive=$1 ;;
   esac
   shift
 done
 [ "$purge" = no ] || [ "$action" = uninstall ] || misused "--purge goes with --uninstall"
+[ "$force" = no ] || [ "$action" = install ] || misused "--force goes with an installation"
 [ -z "$archive" ] || [ "$action" = install ] || misused "--uninstall takes no archive; got $archive"
 
 if [ -z "$mode" ]; then
@@ -77,7 +80,8 @@ newline='
 '
 case $prefix in
 *"$newline"*) misused "the prefix has a line break in it" ;;
-*[\"\\%\$]*) [ "$service" = no ] || misused "the service's prefix may have none of \" \\ % \$ in it; got $prefix" ;;
+# What was installed there without a service can be taken away again.
+*[\"\\%\$]*) [ "$service" = no ] || [ "$action" = uninstall ] || misused "the service's prefix may have none of \" \\ % \$ in it; got $prefix" ;;
 esac
 
 lib=$prefix/lib/m40
@@ -104,6 +108,9 @@ remove_folders() {
   done
 }
 
+# Whether bin/m40 is the link that this script makes.
+is_own_link() { [ -L "$prefix/bin/m40" ] && [ "$(readlink "$prefix/bin/m40")" = ../lib/m40/m40 ]; }
+
 # Removes what an installation has placed outside of $lib, or of it what $1 does not list.
 remove_placed() {
   [ -f "$placed" ] || return 0
@@ -116,6 +123,8 @@ remove_placed() {
     *) continue ;;
     esac
     if [ -n "${1:-}" ] && grep -qxF -e "$path" "$1"; then continue; fi
+    # Somebody else's, put there since.
+    if [ "$path" = bin/m40 ] && ! is_own_link; then continue; fi
     rm -f "$prefix/$path"
   done <"$placed"
 }
@@ -302,7 +311,7 @@ install_service() {
 }
 
 install() {
-  need sha256sum awk sed grep cp mv mkdir rm ln chmod cmp uname getconf
+  need sha256sum awk sed grep cp mv mkdir rm ln readlink chmod cmp uname getconf
   check_system
   if [ "$service" = yes ]; then
     [ "$(id -u)" = 0 ] || fail "--system with a service is root's to install; --user installs into ~/.local"
@@ -311,12 +320,17 @@ install() {
   if [ -n "$archive" ]; then unpack; else source=$(cd "$(dirname "$0")" && pwd); fi
   verify
   [ ! -e "$lib" ] || [ -f "$lib/SHA256SUMS" ] || [ -f "$placed" ] || fail "$lib is there, and is no m40 of this script's; move it away"
+  if [ -d "$prefix/bin/m40" ] && [ ! -L "$prefix/bin/m40" ]; then fail "$prefix/bin/m40 is a folder; move it away"; fi
+  if [ -e "$prefix/bin/m40" ] || [ -L "$prefix/bin/m40" ]; then
+    is_own_link || [ "$force" = yes ] ||
+      fail "$prefix/bin/m40 is there, and is not this script's; move it away, or replace it with --force"
+  fi
 
   folders=$(make_folders)
   # What is refused below leaves no folders behind.
   trap 'clean_up; [ -e "$lib" ] || remove_folders "$folders"' EXIT
   # All of it under another name first, so that m40 is there whole or not at all.
-  rm -rf "$prefix"/lib/.m40.*
+  rm -rf "$prefix"/lib/.m40.new.*
   fresh=$prefix/lib/.m40.new.$$
   mkdir "$fresh"
   copy_listed
@@ -330,18 +344,22 @@ install() {
     printf '%s\n' bin/m40 share/bash-completion/completions/m40 share/zsh/site-functions/_m40 \
       share/fish/vendor_completions.d/m40.fish
     cd "$fresh/man" && printf 'share/man/man1/%s\n' *.1
-    if [ "$service" = yes ]; then printf '%s\n' "$unit"; fi
+    if [ "$service" = yes ] || [ -f "$lib/SERVICE" ]; then printf '%s\n' "$unit"; fi
   ) >"$fresh/PLACED"
   { if [ -f "$made" ]; then cat "$made"; fi && printf '%s\n' "$folders"; } | sed '/^$/d' >"$fresh/MADE"
-  if [ -f "$lib/SERVICE" ] && [ "$service" = yes ]; then cp "$lib/SERVICE" "$fresh/SERVICE"; fi
+  # Without it --uninstall would leave the service behind.
+  if [ -f "$lib/SERVICE" ]; then cp "$lib/SERVICE" "$fresh/SERVICE"; fi
   remove_placed "$fresh/PLACED"
+  updated=no
+  rm -rf "$prefix"/lib/.m40.old.*
   if [ -e "$lib" ]; then
     old=$prefix/lib/.m40.old.$$
     mv "$lib" "$old"
+    updated=yes
   fi
   mv "$fresh" "$lib"
+  # The old one stays until the next time: a server that runs opens its libraries there still.
   fresh='' old=''
-  rm -rf "$prefix"/lib/.m40.*
 
   ln -sf ../lib/m40/m40 "$prefix/bin/.m40.new"
   mv -f "$prefix/bin/.m40.new" "$prefix/bin/m40"
@@ -357,6 +375,10 @@ install() {
   *) say "$prefix/bin is not on the PATH; add it, or call $prefix/bin/m40" ;;
   esac
   [ -f "$lib/libm40_cuda.so" ] || say "this m40 is without libm40_cuda.so: it uses the CPU, not a GPU"
+  if [ "$updated" = yes ]; then
+    say "an m40 that is running is the one from before until it is restarted; restart it (the service: systemctl restart m40)"
+  fi
+  if [ "$service" = no ] && [ -f "$lib/SERVICE" ]; then say "the service that was there stays; --uninstall removes it"; fi
   if [ "$service" = yes ]; then
     say "the service: $etc/m40.toml has its options, systemctl enable --now m40 starts it"
   else

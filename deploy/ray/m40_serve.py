@@ -1,7 +1,7 @@
 """Ray Serve in front of m40: a replica on each GPU that Ray has, between a least and a most.
 
     pip install "ray[serve]" httpx
-    serve run m40_serve:app model=mistral max_replicas=4
+    serve run --working-dir . m40_serve:app model=mistral max_replicas=4
 
 Each replica starts the executable, passes requests on to it as they are, has it checked and drained, and
 counts what is under way there: by that Ray Serve adds and takes away replicas.
@@ -114,6 +114,10 @@ def app(args: dict[str, str]) -> serve.Application:
     arguments = ["--model", args.get("model", "demo"), "--parallel", str(parallel), "--max-queue", str(max_queue)]
     # What has not begun can be begun anew.
     arguments += ["--hold-streams", "60"]
+    # A replica whose GPU cannot be used is to fail, and not to compute on the CPU.
+    named = any(one.split("=")[0] == "--device" for one in shlex.split(args.get("arguments", "")))
+    if float(args.get("gpus", "1")) > 0 and not named:
+        arguments += ["--device", "cuda"]
     deployment = M40.options(
         ray_actor_options={"num_gpus": float(args.get("gpus", "1")), "num_cpus": 1},
         max_ongoing_requests=parallel + max_queue,

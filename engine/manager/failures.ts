@@ -23,6 +23,8 @@ export class ModelFailing extends M40Error {
 /** How often models failed lately: what fails at once, again and again, is not tried for every request. */
 export class Failures {
   private readonly byModel = new Map<string, { times: number[]; last: M40Error }>();
+  /** The models that failed since one was loaded. */
+  private readonly open = new Set<string>();
 
   /** @param now Milliseconds, rising. */
   constructor(private readonly now: () => number) {}
@@ -32,6 +34,12 @@ export class Failures {
     const times = this.byModel.get(name)?.times ?? [];
     const last = asM40Error(error);
     this.byModel.set(name, { times: [...times, this.now()].slice(-MOST), last });
+    this.open.add(name);
+  }
+
+  /** A model was loaded: the devices compute, and what was lost before is no news any more. */
+  noteLoaded(): void {
+    this.open.clear();
   }
 
   /** Why a model is not to be tried now; undefined where it may be. */
@@ -49,13 +57,10 @@ export class Failures {
     return [...this.byModel.keys()].flatMap((name) => this.refusal(name) ?? []);
   }
 
-  /** The models that failed in this way the last time, where that is news, and what with. */
-  recent(code: M40ErrorCode): { name: string; message: string }[] {
-    return [...this.byModel].flatMap(([name, { times, last }]) =>
-      last.code === code && this.now() - times.at(-1)! < WINDOW_MS
-        ? [{ name, message: last.message }]
-        : []
-    );
+  /** What the first model failed with that failed in this way since one was loaded. */
+  since(code: M40ErrorCode): string | undefined {
+    const failed = [...this.open].map((name) => this.byModel.get(name)?.last);
+    return failed.find((last) => last?.code === code)?.message;
   }
 
   /** Somebody says that it is worth a try: the file was replaced, say. */

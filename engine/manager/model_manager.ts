@@ -80,14 +80,10 @@ export class ModelManager<E extends ManagedEngine> {
     return this.waiters.count(name);
   }
 
-  /** What the device of a model was lost by in the last minute, where the model is not ready again. */
+  /** What a device was lost by, or could not be had, until a model is loaded again. */
   lost(): string | undefined {
     this.pump();
-    const isReady = (name: string) => {
-      const resident = this.residents.get(name);
-      return resident?.state === "ready" && resident.leaving !== "lost";
-    };
-    return this.failures.recent("device").find(({ name }) => !isReady(name))?.message;
+    return this.failures.since("device");
   }
 
   /** Models that are not loaded for some time, because they have failed again and again. */
@@ -254,6 +250,7 @@ export class ModelManager<E extends ManagedEngine> {
     resident.keepAliveMs = this.keepAliveMs(name);
     resident.used = ++this.uses;
     this.checked = this.tight = undefined;
+    this.failures.noteLoaded();
     this.tell((observer) => observer.loaded?.(name, engine, this.now() - start));
     // All who wait by now, whoever else waits for its place already.
     this.waiters.grant((asked, { keepAliveMs }) =>

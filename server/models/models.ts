@@ -44,7 +44,7 @@ export interface Models {
   waiting(name?: string): number;
   /** Why nothing can be computed any more, or not for some time. */
   failure(): string | undefined;
-  /** Why the last model had to go, where its device was lost lately and it is not loaded again yet. */
+  /** What a device was lost by, or why it could not be had, until a model is loaded again. */
   lost(): string | undefined;
   /** From now on told what becomes of models. */
   observe(observer: ManagerObserver<Engine>): void;

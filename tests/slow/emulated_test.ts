@@ -47,6 +47,7 @@ const EMULATED = [
   "emulated_device.ts",
   "emulated_devices.ts",
   "emulated_choice.ts",
+  "emulated_lost.ts",
   "emulated_memory.ts",
   "emulated_graphs.ts",
   "emulated_executors.ts",

@@ -8,7 +8,7 @@ const PLAIN = join(FOLDER, "m40.yaml");
 const GATEWAY = join(FOLDER, "m40-gateway.yaml");
 
 /** What Kubernetes itself knows nothing of: their schemas come with the extensions. */
-const EXTENSIONS = /^apiVersion: (gateway|inference)\.networking\./m;
+const EXTENSIONS = /^apiVersion: ((gateway|inference)\.networking\.|networking\.istio\.io)/m;
 
 const python = await pythonWith("kubernetes-validate==1.37.0", "setuptools<81");
 
@@ -68,5 +68,36 @@ Deno.test({
     assertEquals(await helm(...template), await rendered(PLAIN));
     const gateway = ["--set", "gateway.enabled=true", "--show-only", "templates/gateway.yaml"];
     assertEquals(await helm(...template, ...gateway), await rendered(GATEWAY));
+
+    // What is not as in the manifests.
+    const deployment = [...template, "--show-only", "templates/deployment.yaml"];
+    const withDevice = /- --device\n +- cuda\n/;
+    const named = '{--device,"cuda:0,1"}'.replace(",1", "\\,1");
+    assertEquals(
+      (await helm(...deployment, "--set", `args=${named}`)).match(/--device/g)?.length,
+      1,
+    );
+    const equals = await helm(...deployment, "--set", "args={--device=cpu}");
+    assertEquals(equals.match(/--device/g)?.length, 1);
+    const cpu = await helm(...deployment, "--set", "resources.limits.nvidia\\.com/gpu=null");
+    assert(!cpu.includes("--device"), cpu);
+    assertMatch(await helm(...deployment, "--set", "args={--ctx,4096}"), withDevice);
+    assert(!(await helm(...deployment, "--set", "noticeSeconds=0")).includes("lifecycle"));
+    const other = await helm(...template, ...gateway, "--set", "gateway.className=kgateway");
+    assert(!other.includes("DestinationRule"), other);
+    const own = [...gateway, "--set", "gateway.className=mine,gateway.picker.destinationRule=true"];
+    assertMatch(await helm(...template, ...own), /kind: DestinationRule/);
   },
+});
+
+Deno.test("each container of the manifests that asks for a GPU is told to take it, and Istio to take the picker's certificate", async () => {
+  const plain = await Deno.readTextFile(PLAIN);
+  const gpus = plain.match(/nvidia\.com\/gpu: [1-9]/g) ?? [];
+  assertEquals((plain.match(/- --device\n +- cuda\n/g) ?? []).length, gpus.length);
+  assertEquals(gpus.length, 1);
+  const gateway = await Deno.readTextFile(GATEWAY);
+  const [, picker] = /endpointPickerRef:\n +name: (\S+)/.exec(gateway)!;
+  const rule = gateway.split(/^---$/m).find((one) => one.includes("kind: DestinationRule"));
+  assertMatch(rule ?? "", new RegExp(`host: ${picker}\\.default\\.svc\\.`));
+  assertMatch(rule ?? "", /tls:\n +mode: SIMPLE\n +insecureSkipVerify: true/);
 });

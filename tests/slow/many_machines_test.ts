@@ -51,7 +51,7 @@ class Balancer implements AsyncDisposable {
     const path = join(folder, "configuration");
     await Deno.writeTextFile(path, change(await configured(file, replicas, port)));
     const args = program === "nginx"
-      ? ["-p", folder, "-c", path, "-g", "daemon off;"]
+      ? ["-p", folder, "-c", path, "-g", "daemon off; pid nginx.pid;"]
       : ["-f", path];
     const command = new Deno.Command(program, {
       args,

@@ -7,7 +7,7 @@
 //                                   the device draws no more. Absent: they cannot be set.
 //   M40_EMULATION_NVML=NAME=VALUE,NAME=VALUE,...
 //                                   what else it says, of the settings below; VALUE "-": not supported on this card.
-//                                   It is read anew at each question.
+//                                   It is read anew at each question. N:NAME=VALUE is device N's own.
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,8 +26,11 @@ constexpr int not_found = 6;
 constexpr int insufficient_size = 7;
 constexpr int unknown_clock = 2;
 
+constexpr unsigned max_devices = 16;
+
 int initialised = 0;
-int the_device = 0;
+// A device's handle is its place here.
+int devices[max_devices];
 
 struct Memory {
   unsigned long long total;
@@ -40,24 +43,39 @@ struct Program {
   unsigned long long used_bytes;
 };
 
-int state(const void* device) { return initialised == 0 || device != &the_device ? invalid_argument : success; }
+// max_devices for what is no device's handle.
+unsigned index_of(const void* device) {
+  unsigned index = 0;
+  while (index < max_devices && device != &devices[index]) index++;
+  return index;
+}
 
-// The text of a setting, or `usual`.
-std::string text(const char* name, const char* usual) {
-  const char* all = getenv("M40_EMULATION_NVML");
-  const size_t n = strlen(name);
-  for (const char* at = all; at != nullptr && *at != '\0';) {
+int state(const void* device) { return initialised == 0 || index_of(device) == max_devices ? invalid_argument : success; }
+
+// Whether there is a setting of that name, and its text.
+bool find_setting(const std::string& name, std::string* value) {
+  for (const char* at = getenv("M40_EMULATION_NVML"); at != nullptr && *at != '\0';) {
     const char* end = strchr(at, ',');
-    const size_t length = end == nullptr ? strlen(at) : static_cast<size_t>(end - at);
-    if (length > n && strncmp(at, name, n) == 0 && at[n] == '=') return std::string(at + n + 1, length - n - 1);
+    const std::string setting = end == nullptr ? std::string(at) : std::string(at, end);
+    if (setting.compare(0, name.size() + 1, name + "=") == 0) {
+      *value = setting.substr(name.size() + 1);
+      return true;
+    }
     at = end == nullptr ? nullptr : end + 1;
   }
-  return usual;
+  return false;
+}
+
+// The text of a setting, the device's own before that of all, or `usual`.
+std::string text(const char* name, const char* usual, const void* device = nullptr) {
+  std::string value;
+  if (device != nullptr && find_setting(std::to_string(index_of(device)) + ":" + name, &value)) return value;
+  return find_setting(name, &value) ? value : usual;
 }
 
 template <class T>
-int number(const char* name, unsigned long long usual, T* value) {
-  const std::string said = text(name, "");
+int number(const char* name, unsigned long long usual, T* value, const void* device = nullptr) {
+  const std::string said = text(name, "", device);
   if (said == "-") return not_supported;
   *value = static_cast<T>(said.empty() ? usual : strtoull(said.c_str(), nullptr, 10));
   return success;
@@ -65,13 +83,19 @@ int number(const char* name, unsigned long long usual, T* value) {
 
 template <class T>
 int number_of(const void* device, const char* name, unsigned long long usual, T* value) {
-  return state(device) == success ? number(name, usual, value) : invalid_argument;
+  return state(device) == success ? number(name, usual, value, device) : invalid_argument;
 }
 
-int code(const char* name) {
+int code(const char* name, const void* device = nullptr) {
   int value = 0;
-  number(name, success, &value);
+  number(name, success, &value, device);
   return value;
+}
+
+unsigned count_devices() {
+  unsigned n = 1;
+  number("devices", 1, &n);
+  return n < max_devices ? n : max_devices;
 }
 
 int copy(const std::string& from, char* to, unsigned n_bytes) {
@@ -100,21 +124,25 @@ NVML_API nvmlDeviceGetCount_v2(unsigned* count) { return number("devices", 1, co
 
 NVML_API nvmlDeviceGetHandleByPciBusId_v2(const char* place, void** device) {
   if (initialised == 0) return invalid_argument;
-  if (strcmp(place, "0000:00:52.0") != 0) return not_found;
-  *device = &the_device;
+  unsigned place_number = 0;
+  // As the emulated runtime numbers them.
+  if (sscanf(place, "0000:00:%2x.0", &place_number) != 1) return not_found;
+  const unsigned index = place_number - 0x52;
+  if (index >= count_devices()) return not_found;
+  *device = &devices[index];
   return success;
 }
 
 NVML_API nvmlDeviceGetHandleByIndex_v2(unsigned index, void** device) {
-  if (initialised == 0 || index != 0) return invalid_argument;
-  *device = &the_device;
-  return code("handle");
+  if (initialised == 0 || index >= count_devices()) return invalid_argument;
+  *device = &devices[index];
+  return code("handle", *device);
 }
 
-NVML_NUMBER(nvmlDeviceGetIndex, "index", 0)
+NVML_NUMBER(nvmlDeviceGetIndex, "index", index_of(device))
 
 NVML_API nvmlDeviceGetName(void* device, char* name, unsigned n_bytes) {
-  return state(device) == success ? copy(text("name", "Tesla M40 24GB"), name, n_bytes) : invalid_argument;
+  return state(device) == success ? copy(text("name", "Tesla M40 24GB", device), name, n_bytes) : invalid_argument;
 }
 
 NVML_API nvmlDeviceGetCudaComputeCapability(void* device, int* major, int* minor) {
@@ -138,7 +166,7 @@ NVML_API nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
 
 NVML_API nvmlDeviceGetEccMode(void* device, int* current, int* pending) {
   const int status = number_of(device, "ecc", 0, current);
-  return status == success ? number("ecc_next", static_cast<unsigned>(*current), pending) : status;
+  return status == success ? number("ecc_next", static_cast<unsigned>(*current), pending, device) : status;
 }
 
 NVML_API nvmlDeviceGetTotalEccErrors(void* device, int kind, int counter, unsigned long long* n) {
@@ -166,7 +194,7 @@ NVML_API nvmlDeviceGetComputeRunningProcesses(void* device, unsigned* count, Pro
   if (state(device) != success) return invalid_argument;
   const unsigned room = *count;
   *count = 0;
-  const std::string all = text("programs", "");
+  const std::string all = text("programs", "", device);
   for (const char* at = all.c_str(); *at != '\0';) {
     char* end = nullptr;
     const unsigned id = static_cast<unsigned>(strtoul(at, &end, 10));
@@ -185,9 +213,10 @@ NVML_NUMBER(nvmlDeviceGetMaxPcieLinkWidth, "pcie_max_width", 16)
 NVML_NUMBER(nvmlDeviceGetPcieReplayCounter, "pcie_replays", 0)
 
 NVML_API nvmlDeviceGetTemperature(void* device, int sensor, unsigned* celsius) {
-  const char* text = getenv("M40_EMULATION_TEMPERATURE");
-  if (text == nullptr) return not_supported;
-  if (sensor == 0) *celsius = static_cast<unsigned>(atoi(text));
+  const char* of_all = getenv("M40_EMULATION_TEMPERATURE");
+  const std::string said = text("temperature", of_all == nullptr ? "" : of_all, device);
+  if (said.empty()) return not_supported;
+  if (sensor == 0) *celsius = static_cast<unsigned>(atoi(said.c_str()));
   return sensor == 0 ? state(device) : invalid_argument;
 }
 
@@ -243,7 +272,7 @@ NVML_API nvmlDeviceGetPowerUsage(void* device, unsigned* milliwatts) {
 // Cards of the M40's age do not count it: the setting "energy" is what the device draws all the time, in milliwatts.
 NVML_API nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millijoules) {
   unsigned long long milliwatts = 0;
-  if (text("energy", "-") == "-") return not_supported;
+  if (text("energy", "-", device) == "-") return not_supported;
   const int status = number_of(device, "energy", 0, &milliwatts);
   timespec now = {};
   clock_gettime(CLOCK_MONOTONIC, &now);

@@ -13,3 +13,15 @@ readOnlyRootFilesystem: true
 capabilities:
   drop: [ALL]
 {{- end }}
+
+{{/* "yes" where a GPU is asked for, and no argument names the device. */}}
+{{- define "m40.wantsGpu" -}}
+{{- $gpu := false }}
+{{- range $name, $count := (.Values.resources).limits }}
+{{- if and (hasPrefix "nvidia.com/" $name) (gt (int $count) 0) }}{{ $gpu = true }}{{ end }}
+{{- end }}
+{{- range .Values.args }}
+{{- if eq (toString . | splitList "=" | first) "--device" }}{{ $gpu = false }}{{ end }}
+{{- end }}
+{{- if $gpu }}yes{{ end }}
+{{- end }}
