@@ -54,7 +54,7 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [results({}, {}), "messages.1.content.1.tool_use_id: wanted"],
   [results({ is_error: "yes" }), "messages.1.content.0.is_error: wanted true or false"],
   [results({ content: 5 }), "messages.1.content.0.content: wanted a string or an array"],
-  [results({ content: [{ type: "image" }] }), "messages.1.content.0.content.0: blocks of the type"],
+  [results({ content: [{ type: "video" }] }), "messages.1.content.0.content.0: blocks of the type"],
   [{ system: 5 }, "system: wanted a string or an array of blocks"],
   [{ system: [{ type: "image" }] }, "system.0: blocks of the type"],
   [{ temperature: 1.5 }, "temperature: wanted a number from 0 to 1; got 1.5"],

@@ -1,6 +1,7 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
+import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
@@ -66,7 +67,7 @@ function readMessage(message: Message, at: string): ChatMessage {
   }
   return {
     role,
-    content: readContent(message.content, role === "assistant", `${at}.content`),
+    content: readContent(message, `${at}.content`),
     name: message.name ?? undefined,
     reasoning: message.reasoning_content ?? undefined,
     toolCalls: calls,
@@ -74,13 +75,34 @@ function readMessage(message: Message, at: string): ChatMessage {
   };
 }
 
-function readContent(content: unknown, mayBeAbsent: boolean, at: string): ChatMessage["content"] {
+function readContent({ role, content }: Message, at: string): ChatMessage["content"] {
   if (typeof content === "string") return content;
-  if (content == null && mayBeAbsent) return null;
+  if (content == null && role === "assistant") return null;
   if (!Array.isArray(content) || content.length === 0) {
     throw wrongField(at, "a string or an array of parts", content);
   }
-  return content.map((part, index) => readPart(part, `${at}.${index}`));
+  const read = role === "tool" ? readResultPart : readPart;
+  return content.map((part, index) => read(part, `${at}.${index}`));
+}
+
+/** A part of a tool's result: what is no text is told of. */
+function readResultPart(part: unknown, at: string): TextPart {
+  const { type, image_url, file } = (part ?? {}) as Record<string, unknown>;
+  const told = (text: string): TextPart => ({ type: "text", text });
+  switch (type) {
+    case "image_url":
+      return told(notShown({ kind: "image", url: urlOf(image_url) }));
+    case "file":
+      return told(notShown({ kind: "file", url: (file as { file_data?: unknown })?.file_data }));
+    case "input_audio":
+      return told(notShown({ kind: "sound" }));
+  }
+  return readPart(part, at);
+}
+
+/** Some clients send the URL of an image where others send an object that has it. */
+function urlOf(image: unknown): unknown {
+  return typeof image === "object" ? (image as { url?: unknown } | null)?.url : image;
 }
 
 function readPart(part: unknown, at: string): TextPart {
