@@ -97,6 +97,33 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [{ messages: [{ role: "user", content: "word ".repeat(500) }] }, "the context has 128"],
 ];
 
+Deno.test("a prompt that is too long begins with the words that agents look for, and both numbers", async () => {
+  await using server = await startChat();
+  const long = (words: number) => messagesBody(message("word ".repeat(words)));
+  // The second one's tokens are not all counted.
+  for (const words of [100, 2000]) {
+    for (const stream of [false, true]) {
+      const response = await server.post(MESSAGES, { ...long(words), stream });
+      const error = await readAnthropicError(response, 400);
+      assertEquals(error.type, "invalid_request_error");
+      const [, tokens, most] = /^prompt is too long: (\d+) tokens > (\d+) maximum: /.exec(
+        error.message,
+      )!;
+      assert(Number(tokens) > Number(most), error.message);
+      assert(Number(most) === 127 || Number(most) === 128, error.message);
+      assertStringIncludes(error.message, "the context has 128");
+    }
+  }
+  const counted = await readAnthropicError(await server.post(COUNT, long(2000)), 400);
+  assert(counted.message.startsWith("prompt is too long: "), counted.message);
+  // What is wrong with something else has no such words.
+  const other = await readAnthropicError(
+    await server.post(MESSAGES, messagesBody({ tools: 5 })),
+    400,
+  );
+  assert(!other.message.includes("prompt is too long"), other.message);
+});
+
 Deno.test("a wrong field and what is not done are 400 invalid_request_error, and named", async () => {
   await using server = await startChat();
   for (const [more, says] of WRONG) {
