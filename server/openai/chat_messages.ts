@@ -39,10 +39,16 @@ export function chatRequest(body: ConversationFields): ChatRequest {
  * @throws {HttpError} 400 naming the message and what of it cannot be read, such as parts that are no text.
  */
 function readMessages(messages: readonly Message[]): ChatMessage[] {
-  return messages.map((message, index) => readMessage(message, `messages.${index}`));
+  const answered = new Set(messages.map(({ tool_call_id }) => tool_call_id));
+  return messages.map((message, index) => readMessage(message, `messages.${index}`, answered));
 }
 
-function readMessage(message: Message, at: string): ChatMessage {
+/** @param answered The ids of the calls that have a result. */
+function readMessage(
+  message: Message,
+  at: string,
+  answered: ReadonlySet<unknown>,
+): ChatMessage {
   const { role } = message;
   if (message.function_call != null) {
     const param = `${at}.function_call`;
@@ -54,7 +60,7 @@ function readMessage(message: Message, at: string): ChatMessage {
   if (role === "tool" && message.tool_call_id == null) {
     throw wrongField(`${at}.tool_call_id`, "the id of the call that this answers", undefined);
   }
-  const calls = readCalls(message.tool_calls, `${at}.tool_calls`);
+  const calls = readCalls(message.tool_calls, `${at}.tool_calls`, answered);
   if (calls !== undefined && role !== "assistant") {
     throw new HttpError(
       400,
