@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
+import { effortFields } from "../effort.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
 import { notShown } from "../not_shown.ts";
@@ -24,8 +25,7 @@ export function chatRequest(body: ConversationFields): ChatRequest {
   return {
     messages: readMessages(body.messages),
     continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
-    templateVariables: body.chat_template_kwargs ?? undefined,
-    reasoningEffort: body.reasoning_effort ?? undefined,
+    ...effortFields(body.reasoning_effort, body.chat_template_kwargs),
     templateName: body.chat_template ?? undefined,
     tools: readTools(body.tools),
     toolChoice: readToolChoice(body.tool_choice),

@@ -118,7 +118,10 @@ export const conversationFields = {
   chat_template: string(
     "One of the templates that the model's file has by name, such as tool_use; absent: its default one.",
   ),
-  reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
+  reasoning_effort: string(
+    "How much the model is to reason, where its template asks: low, medium, high; minimal is low, xhigh and max " +
+      "are high. none: not at all; what chat_template_kwargs and reasoning_budget say counts first.",
+  ),
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
     items: TOOL_SCHEMA,
     description: "Functions of the client's that the model may call; their arguments follow " +
