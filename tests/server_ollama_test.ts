@@ -93,6 +93,24 @@ Deno.test("/api/chat: reasoning is told apart as thinking; think false ends it, 
   assert(short.prompt_eval_count > thought.prompt_eval_count, "the word is in the prompt");
 });
 
+Deno.test("think reaches templates by either of the names that they know it by", async () => {
+  for (const name of ["enable_thinking", "thinking"]) {
+    const template =
+      `{% for m in messages %}{{ m.content }}{% endfor %}{% if ${name} %}<think>{% endif %}`;
+    await using server = await startChat({}, template);
+    const thoughts = async (think?: boolean | string) => {
+      const { message } = await whole(server, "/api/chat", { messages: HELLO, think });
+      const { thinking } = await whole(server, "/api/generate", { prompt: "Hello", think });
+      assertEquals(thinking, message.thinking);
+      return message.thinking !== undefined;
+    };
+    assertEquals(await thoughts(), false);
+    assertEquals(await thoughts(true), true, name);
+    assertEquals(await thoughts("low"), true, name);
+    assertEquals(await thoughts(false), false);
+  }
+});
+
 Deno.test("/api/chat: an assistant's message at the end is gone on with", async () => {
   await using server = await startChat();
   const messages = [...HELLO, { role: "assistant", content: "Well" }];
