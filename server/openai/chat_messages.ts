@@ -83,7 +83,9 @@ function readMessage(
 
 function readContent({ role, content }: Message, at: string): ChatMessage["content"] {
   if (typeof content === "string") return content;
-  if (content == null && role === "assistant") return null;
+  // Some clients send no parts where an assistant has called tools and said nothing.
+  const none = content == null || Array.isArray(content) && content.length === 0;
+  if (none && role === "assistant") return null;
   if (!Array.isArray(content) || content.length === 0) {
     throw wrongField(at, "a string or an array of parts", content);
   }
