@@ -32,6 +32,17 @@ export class M40Error extends Error {
   }
 }
 
+/** A prompt that has more tokens than it may; the numbers for those who tell of it in words of their own. */
+export class PromptTooLong extends M40Error {
+  /**
+   * @param tokens Tokens of the prompt; at least so many, where not all were counted.
+   * @param most Tokens that it may have, fewer than those.
+   */
+  constructor(message: string, param: string, readonly tokens: number, readonly most: number) {
+    super("context_length_exceeded", message, param);
+  }
+}
+
 /** Whether an error says that the device is lost: nothing can be computed on it any more. */
 export function isDeviceLoss(error: unknown): error is M40Error {
   return error instanceof M40Error && error.code === "device";

@@ -4,7 +4,7 @@ import { toolConstraint } from "./chat/tools/tool_grammar.ts";
 import { ToolOutput } from "./chat/tools/tool_output.ts";
 import type { ToolUse } from "./chat/tools/tool_use.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
-import { M40Error } from "./errors.ts";
+import { M40Error, PromptTooLong } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
 import type { GenerationReport } from "./generation_report.ts";
 import type { Constraint } from "./grammar/constraint.ts";
@@ -127,7 +127,9 @@ export class RequestChecker {
     }
     const prompt = tokensOf(request);
     const room = this.contextTokens - prompt.length;
-    if (room < (request.maxTokens === 0 ? 0 : 1)) throw this.promptTooLong(String(prompt.length));
+    if (prompt.length > this.mostPromptTokens(request)) {
+      throw this.promptTooLong(request, prompt.length);
+    }
     const maxTokens = Math.min(request.maxTokens ?? room, room);
     const reasoning = reasoningOf(
       { ...request, format: this.formatOf(request) },
@@ -172,7 +174,7 @@ export class RequestChecker {
   private promptTokens(request: GenerateRequest): readonly number[] {
     if (typeof request.prompt !== "string") return this.checkTokens(request.prompt);
     const least = this.longestToken.leastBeyond(request.prompt, this.contextTokens);
-    if (least !== undefined) throw this.promptTooLong(`at least ${least}`);
+    if (least !== undefined) throw this.promptTooLong(request, least, "at least ");
     const tokens = this.tokenizer.encode(request.prompt, {
       parseSpecial: request.parseSpecial ?? true,
     });
@@ -182,12 +184,18 @@ export class RequestChecker {
     return tokens;
   }
 
-  private promptTooLong(tokens: string): M40Error {
-    return new M40Error(
-      "context_length_exceeded",
-      `the prompt has ${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
+  /** Tokens that a prompt may have: who wants an answer needs room for one of its tokens. */
+  private mostPromptTokens({ maxTokens }: GenerateRequest): number {
+    return maxTokens === 0 ? this.contextTokens : this.contextTokens - 1;
+  }
+
+  private promptTooLong(request: GenerateRequest, tokens: number, least = ""): PromptTooLong {
+    return new PromptTooLong(
+      `the prompt has ${least}${tokens} tokens; the context has ${this.contextTokens}, prompt and output ` +
         `together. Shorten the prompt${this.contextAdvice()}.`,
       "prompt",
+      tokens,
+      this.mostPromptTokens(request),
     );
   }
 

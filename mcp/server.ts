@@ -6,6 +6,7 @@ import { MOST_REASON, MOST_RESULT } from "./limits.ts";
 import { reasonOf } from "./reason.ts";
 import { readResult, type ToolResult } from "./result.ts";
 import { clipped, type ListedTool, listTools } from "./tool_list.ts";
+import { whileWaiting } from "./within.ts";
 
 /** How a server does. */
 export interface ServerState {
@@ -48,6 +49,8 @@ export class McpServer {
   /** Whether it lists other tools than when it was asked for them last. */
   #listedAnew = false;
   #closed = false;
+  /** Ends an opening that the end of it all comes upon. */
+  readonly #end = new AbortController();
 
   constructor(
     readonly config: ServerConfig,
@@ -71,10 +74,11 @@ export class McpServer {
     return { name, state: this.#connection?.open ? "ready" : "ended", notes };
   }
 
-  /** Starts it and asks for its tools. What goes wrong is in {@link state}. */
+  /** Starts it, unless the signal gives that up, and asks for its tools. What goes wrong is in {@link state}. */
   async start(signal?: AbortSignal): Promise<void> {
     this.#tried = Date.now();
-    await this.#connect(signal).then(() => this.#list(signal)).catch((error) => this.#fail(error));
+    const connected = this.#connect(undefined, signal);
+    await connected.then(() => this.#list(signal)).catch((error) => this.#fail(error));
   }
 
   /**
@@ -145,6 +149,7 @@ export class McpServer {
   /** Ends it. */
   async close(): Promise<void> {
     this.#closed = true;
+    this.#end.abort(new M40Error("cancelled", "it was closed"));
     await this.#opening?.catch(() => {});
     await this.#connection?.close();
   }
@@ -179,15 +184,28 @@ export class McpServer {
     }
   }
 
-  #connect(signal?: AbortSignal): Promise<Connection> {
+  /**
+   * The connection, opened where there is none. One opening is for all who wait for it.
+   *
+   * @param signal Ends the waiting, and not the opening.
+   * @param givesUp Ends an opening that begins here.
+   */
+  #connect(signal?: AbortSignal, givesUp?: AbortSignal): Promise<Connection> {
     if (this.#closed) return Promise.reject(new M40Error("cancelled", "it was closed"));
     if (this.#connection?.open) return Promise.resolve(this.#connection);
-    return this.#opening ??= this.#open(signal).finally(() => this.#opening = undefined);
+    if (this.#opening === undefined) {
+      this.#opening = this.#open(givesUp).finally(() => this.#opening = undefined);
+      // All who wait for it may have left when it fails.
+      this.#opening.catch(() => {});
+    }
+    return signal === undefined ? this.#opening : whileWaiting(signal, this.#opening);
   }
 
-  async #open(signal?: AbortSignal): Promise<Connection> {
+  async #open(givesUp?: AbortSignal): Promise<Connection> {
     const events = { toolsChanged: () => this.#stale = true };
     await this.#connection?.close();
+    const end = this.#end.signal;
+    const signal = givesUp === undefined ? end : AbortSignal.any([givesUp, end]);
     const connection = await Connection.open(this.config, events, this.times.startMs, signal);
     this.#connection = connection;
     this.#failure = undefined;

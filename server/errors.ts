@@ -5,7 +5,7 @@
  * @module
  */
 import { z } from "zod";
-import { M40Error, type M40ErrorCode } from "../engine/errors.ts";
+import { M40Error, type M40ErrorCode, PromptTooLong } from "../engine/errors.ts";
 import { ModelFailing } from "../engine/manager/failures.ts";
 import { standardError } from "./output_stream.ts";
 
@@ -29,6 +29,8 @@ export interface HttpErrorOptions {
   param?: string;
   /** Headers that the answer carries, such as `Allow`. */
   headers?: Record<string, string>;
+  /** Of a prompt that is too long: its tokens, and those that it may have. */
+  promptTooLong?: { readonly tokens: number; readonly most: number };
 }
 
 /** An error with the status that it is answered with. */
@@ -108,6 +110,7 @@ export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpEr
     const failing = error instanceof ModelFailing;
     return new HttpError(failing ? 503 : STATUS[code], code, message, {
       param,
+      promptTooLong: error instanceof PromptTooLong ? error : undefined,
       headers: failing
         ? { "Retry-After": String(error.retryAfterSeconds) }
         : code === "queue_full"

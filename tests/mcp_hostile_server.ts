@@ -82,6 +82,9 @@ async function answer(request: { id: number; method: string; params?: Record<str
     say({ jsonrpc: "2.0", method: "notifications/unheard", params: { a: 1 } });
   }
   if (method === "initialize") {
+    const anew = fault.endsWith("-anew") && await exists(file);
+    if (anew && fault === "silent-anew") return;
+    if (anew) await new Promise((resolve) => setTimeout(resolve, 1000));
     if (fault === "old-greeting") {
       return reply('{"protocolVersion":"1999-01-01","capabilities":{},"serverInfo":{}}');
     }
@@ -96,7 +99,8 @@ async function answer(request: { id: number; method: string; params?: Record<str
       if (file !== undefined) await Deno.writeTextFile(file, String(Deno.pid));
       return;
     }
-    if (fault === "exit-in-call" && !await exists(file)) {
+    const exits = fault === "exit-in-call" || fault.endsWith("-anew");
+    if (exits && !await exists(file)) {
       await Deno.writeTextFile(file, "called");
       console.error("a secret of the server's");
       Deno.exit(7);

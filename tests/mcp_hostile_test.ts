@@ -86,6 +86,37 @@ Deno.test("MCP: a server that ends within a call is started anew by the next one
   await Deno.remove(folder, { recursive: true });
 });
 
+Deno.test("MCP: who waits for a server that is started anew is served, though the one who began that has left", async () => {
+  const folder = await Deno.makeTempDir();
+  {
+    await using mcp = await open({ it: hostile("slow-anew", join(folder, "called")) });
+    assert((await mcp.call("it__say", {})).failed, "it has ended");
+    const first = new AbortController();
+    const left = mcp.call("it__say", {}, first.signal);
+    const second = new AbortController();
+    const leaves = mcp.call("it__say", {}, second.signal);
+    const waits = mcp.call("it__say", {});
+    first.abort(new Error("Ctrl-C"));
+    await assertRejects(() => left, Error, "Ctrl-C");
+    second.abort(new Error("Ctrl-D"));
+    await assertRejects(() => leaves, Error, "Ctrl-D");
+    assertEquals(await waits, { text: "{}", failed: false });
+  }
+  await Deno.remove(folder, { recursive: true });
+});
+
+Deno.test("MCP: the end does not wait for a server that nobody waits for any more", async () => {
+  const folder = await Deno.makeTempDir();
+  const mcp = await open({ it: hostile("silent-anew", join(folder, "called")) });
+  assert((await mcp.call("it__say", {})).failed, "it has ended");
+  const leaving = AbortSignal.timeout(50);
+  await assertRejects(() => mcp.call("it__say", {}, leaving), DOMException);
+  const before = performance.now();
+  await mcp[Symbol.asyncDispose]();
+  assert(performance.now() - before < 20_000, "a server may take a minute to start");
+  await Deno.remove(folder, { recursive: true });
+});
+
 Deno.test("MCP: an answer without end is not read to it", async () => {
   await using mcp = await open({ it: hostile("flood") });
   const { text, failed } = await mcp.call("it__say", {});

@@ -54,7 +54,7 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [results({}, {}), "messages.1.content.1.tool_use_id: wanted"],
   [results({ is_error: "yes" }), "messages.1.content.0.is_error: wanted true or false"],
   [results({ content: 5 }), "messages.1.content.0.content: wanted a string or an array"],
-  [results({ content: [{ type: "image" }] }), "messages.1.content.0.content.0: blocks of the type"],
+  [results({ content: [{ type: "video" }] }), "messages.1.content.0.content.0: blocks of the type"],
   [{ system: 5 }, "system: wanted a string or an array of blocks"],
   [{ system: [{ type: "image" }] }, "system.0: blocks of the type"],
   [{ temperature: 1.5 }, "temperature: wanted a number from 0 to 1; got 1.5"],
@@ -96,6 +96,33 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   ],
   [{ messages: [{ role: "user", content: "word ".repeat(500) }] }, "the context has 128"],
 ];
+
+Deno.test("a prompt that is too long begins with the words that agents look for, and both numbers", async () => {
+  await using server = await startChat();
+  const long = (words: number) => messagesBody(message("word ".repeat(words)));
+  // The second one's tokens are not all counted.
+  for (const words of [100, 2000]) {
+    for (const stream of [false, true]) {
+      const response = await server.post(MESSAGES, { ...long(words), stream });
+      const error = await readAnthropicError(response, 400);
+      assertEquals(error.type, "invalid_request_error");
+      const [, tokens, most] = /^prompt is too long: (\d+) tokens > (\d+) maximum: /.exec(
+        error.message,
+      )!;
+      assert(Number(tokens) > Number(most), error.message);
+      assert(Number(most) === 127 || Number(most) === 128, error.message);
+      assertStringIncludes(error.message, "the context has 128");
+    }
+  }
+  const counted = await readAnthropicError(await server.post(COUNT, long(2000)), 400);
+  assert(counted.message.startsWith("prompt is too long: "), counted.message);
+  // What is wrong with something else has no such words.
+  const other = await readAnthropicError(
+    await server.post(MESSAGES, messagesBody({ tools: 5 })),
+    400,
+  );
+  assert(!other.message.includes("prompt is too long"), other.message);
+});
 
 Deno.test("a wrong field and what is not done are 400 invalid_request_error, and named", async () => {
   await using server = await startChat();

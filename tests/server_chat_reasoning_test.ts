@@ -61,6 +61,41 @@ Deno.test("a budget of 0 ends reasoning at once; -1 is no limit, whatever the se
   assertEquals(await reasoned({ reasoning_budget: -1 }), 24);
 });
 
+Deno.test("reasoning_effort is told in the template's words; none is no reasoning, unless more is said", async () => {
+  const template = "{% for m in messages %}{{ m.content }}{% endfor %}" +
+    "[{{ reasoning_effort }}|{{ enable_thinking }}|{{ thinking }}]" +
+    "{% if enable_thinking is not defined or enable_thinking or thinking %}<think>{% endif %}";
+  await using server = await startChat({}, template);
+  const prompt = async (reasoning_effort: string | null, chat_template_kwargs?: unknown) => {
+    const body = { messages: HELLO, reasoning_effort, chat_template_kwargs };
+    return (await (await server.post("/apply-template", body)).json()).prompt;
+  };
+  const words = { minimal: "low", low: "low", medium: "medium", high: "high", xhigh: "high" };
+  for (const [effort, word] of Object.entries({ ...words, max: "high", other: "other" })) {
+    assertEquals(await prompt(effort), `Hello[${word}||]<think>`);
+  }
+  assertEquals(await prompt(null), "Hello[||]<think>");
+  assertEquals(await prompt("none"), "Hello[|False|False]");
+  assertEquals(await prompt("none", { a: 1 }), "Hello[|False|False]");
+  assertEquals(await prompt("none", { enable_thinking: true }), "Hello[|True|]<think>");
+  assertEquals(await prompt("xhigh", { reasoning_effort: "xhigh" }), "Hello[xhigh||]<think>");
+
+  // A template that has the model reason all the same.
+  await using stubborn = await startChat({}, "{{ messages[0].content }}<think>");
+  const reasoned = async (more: Record<string, unknown>) => {
+    const { usage } = await chat(stubborn, { max_tokens: 24, ...more });
+    return usage.completion_tokens_details.reasoning_tokens;
+  };
+  const reasoning_effort = "none";
+  assertEquals(await reasoned({}), 24);
+  const atOnce = await reasoned({ reasoning_budget: 0 });
+  assert(atOnce < 24, String(atOnce));
+  assertEquals(await reasoned({ reasoning_effort }), atOnce);
+  assertEquals(await reasoned({ reasoning_effort, reasoning_budget: -1 }), 24);
+  const chat_template_kwargs = { thinking: true };
+  assertEquals(await reasoned({ reasoning_effort, chat_template_kwargs }), 24);
+});
+
 Deno.test("--reasoning inline leaves reasoning in the content, tags and all", async () => {
   await using separate = await startChat();
   await using inline = await startChat({ app: { reasoning: "inline" } });

@@ -262,3 +262,20 @@ Deno.test("a byte-level model chats; what its users write never is a control tok
   assert(Math.abs(got - (plain - hello + literal.length)) <= 2, `${got} tokens`);
   assert(got > plain - hello + special.length + 2, `${got} tokens`);
 });
+
+Deno.test("no parts beside calls, and no likeliest tokens without log-probabilities, are nothing", async () => {
+  await using server = await startChat();
+  const called = { id: "a", type: "function", function: { name: "f", arguments: "{}" } };
+  const result = { role: "tool", tool_call_id: "a", content: "Yes" };
+  const said = async (more: Record<string, unknown>) => (await chat(server, more)).choices;
+  const messages = (content: unknown) => [
+    ...HELLO,
+    { role: "assistant", content, tool_calls: [called] },
+    result,
+  ];
+  assertEquals(await said({ messages: messages([]) }), await said({ messages: messages(null) }));
+  for (const logprobs of [false, null, undefined]) {
+    const [{ logprobs: told }] = await said({ logprobs, top_logprobs: 0 });
+    assertEquals(told, null);
+  }
+});

@@ -93,6 +93,24 @@ Deno.test("/api/chat: reasoning is told apart as thinking; think false ends it, 
   assert(short.prompt_eval_count > thought.prompt_eval_count, "the word is in the prompt");
 });
 
+Deno.test("think reaches templates by either of the names that they know it by", async () => {
+  for (const name of ["enable_thinking", "thinking"]) {
+    const template =
+      `{% for m in messages %}{{ m.content }}{% endfor %}{% if ${name} %}<think>{% endif %}`;
+    await using server = await startChat({}, template);
+    const thoughts = async (think?: boolean | string) => {
+      const { message } = await whole(server, "/api/chat", { messages: HELLO, think });
+      const { thinking } = await whole(server, "/api/generate", { prompt: "Hello", think });
+      assertEquals(thinking, message.thinking);
+      return message.thinking !== undefined;
+    };
+    assertEquals(await thoughts(), false);
+    assertEquals(await thoughts(true), true, name);
+    assertEquals(await thoughts("low"), true, name);
+    assertEquals(await thoughts(false), false);
+  }
+});
+
 Deno.test("/api/chat: an assistant's message at the end is gone on with", async () => {
   await using server = await startChat();
   const messages = [...HELLO, { role: "assistant", content: "Well" }];
@@ -202,6 +220,22 @@ Deno.test("options: each acts as its name says, seeds are kept, -1 and -2 tokens
   assertEquals((await ask({ ...OPTIONS, ...machine })).response, greedy.response);
 });
 
+Deno.test("num_ctx beyond what the model can have is as much as it can; less than that is refused with what to do", async () => {
+  const ask = async (server: TestServer, num_ctx: number) =>
+    await server.post("/api/chat", { messages: HELLO, options: { ...OPTIONS, num_ctx } });
+  await using full = await startChat();
+  for (const num_ctx of [1, 128, 129, 32_768, 2 ** 31]) {
+    const lines = await readLines(await ask(full, num_ctx));
+    assertEquals(lines.at(-1).eval_count, 6, String(num_ctx));
+  }
+  await using part = await startChat({ contextLength: 4096, engine: { contextTokens: 128 } });
+  assertEquals((await readLines(await ask(part, 128))).at(-1).eval_count, 6);
+  for (const [num_ctx, most] of [[129, 129], [4096, 4096], [32_768, 4096]]) {
+    const error = await readOllamaError(await ask(part, num_ctx), 400);
+    assertMatch(error, new RegExp(`num_ctx.*${num_ctx}.*128.*--ctx ${most}\\.`));
+  }
+});
+
 Deno.test("what is not done is refused in words that name it, in Ollama's shape", async () => {
   await using server = await startChat();
   const messages = HELLO;
@@ -240,7 +274,6 @@ Deno.test("what is not done is refused in words that name it, in Ollama's shape"
     ["/api/chat", { messages, think: 3 }, 400, /think/],
     ["/api/chat", { messages, options: { temperature: "hot" } }, 400, /options\.temperature/],
     ["/api/chat", { messages, options: { temperature: 9 } }, 400, /temperature.*9/],
-    ["/api/chat", { messages, options: { num_ctx: 999 } }, 400, /num_ctx.*999.*128.*--ctx 999/],
     ["/api/chat", { messages, options: { mirostat: 1 } }, 400, /mirostat/],
     ["/api/chat", { messages, options: { num_predict: 1.5 } }, 400, /options\.num_predict/],
     ["/api/chat", { messages, options: [] }, 400, /options/],

@@ -219,7 +219,7 @@ Deno.test("tools, choices, calls and results that cannot be are 400, and named",
     [{ input: [resultOf(call as FunctionCall, "4")] }, "input"],
     [{ input: [call, resultOf(call as FunctionCall, null)] }, "input.1.output"],
     [
-      { input: [call, resultOf(call as FunctionCall, [{ type: "input_image" }])] },
+      { input: [call, resultOf(call as FunctionCall, [{ type: "input_audio" }])] },
       "input.1.output.0.type",
       "unsupported",
     ],

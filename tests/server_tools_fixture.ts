@@ -41,6 +41,19 @@ export const WEATHER = {
     },
   },
 };
+/** A tool whose calls take more tokens than this. */
+export const LONG = {
+  type: "function",
+  function: {
+    name: "note",
+    parameters: {
+      type: "object",
+      properties: { text: { type: "string", minLength: 600 } },
+      required: ["text"],
+    },
+  },
+};
+export const LESS_THAN_LONG = 60;
 export const NOW = { type: "function", function: { name: "now" } };
 
 /** What is asked where a test says nothing else. */

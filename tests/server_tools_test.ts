@@ -1,8 +1,10 @@
-import { assert, assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
 import { CHAT } from "./server_chat_fixture.ts";
 import { readError } from "./server_fixture.ts";
 import {
   checkCall,
+  LESS_THAN_LONG,
+  LONG,
   NOW,
   startTools,
   streamedToolChat,
@@ -187,6 +189,35 @@ Deno.test("calls and their results are in the next turn's prompt", async () => {
   await toolChat(server, { messages, tools: undefined, max_tokens: 3 });
 });
 
+Deno.test("a call that was cut off is left out of the next turn's prompt, which goes on", async () => {
+  await using server = await startTools();
+  const { choices: [{ message }] } = await toolChat(server, {
+    tools: [LONG],
+    tool_choice: "required",
+    max_tokens: LESS_THAN_LONG,
+  });
+  const { tool_calls: [cut] = [] } = message;
+  assertEquals(cut.function.name, "note");
+  assertThrows(() => JSON.parse(cut.function.arguments), SyntaxError);
+  const asked = { role: "user", content: "Paris?" };
+  const next = { role: "user", content: "Well?" };
+  const promptOf = async (calls: unknown, content: string | null, ...more: unknown[]) => {
+    const messages = [asked, { role: "assistant", content, tool_calls: calls }, ...more, next];
+    const response = await server.post("/apply-template", { messages });
+    const { prompt, error } = await response.json();
+    assertEquals(response.status, 200, JSON.stringify(error));
+    return prompt;
+  };
+  for (const content of [null, "So"]) {
+    assertEquals(await promptOf([cut], content), await promptOf(undefined, content));
+  }
+  // The whole one beside it stays.
+  const whole = { id: "1", type: "function", function: { name: "now", arguments: "{}" } };
+  const result = { role: "tool", tool_call_id: "1", content: "Noon" };
+  assertEquals(await promptOf([whole, cut], null, result), await promptOf([whole], null, result));
+  await toolChat(server, { messages: [asked, message, next], max_tokens: 3 });
+});
+
 Deno.test("tools, choices and calls that cannot be are answered with 400 by their names", async () => {
   await using server = await startTools();
   const named = (more: Record<string, unknown>) => ({
@@ -236,7 +267,17 @@ Deno.test("tools, choices and calls that cannot be are answered with 400 by thei
       /text of a JSON object/,
     ],
     [
-      calling([{ id: "1", function: { name: "f", arguments: '{"a":' } }]),
+      calling([{ id: "1", function: { name: "f", arguments: "[]" } }]),
+      "messages.1.tool_calls.0.function.arguments",
+      /text of a JSON object/,
+    ],
+    [
+      {
+        messages: [
+          ...calling([{ id: "1", function: { name: "f", arguments: '{"a":' } }]).messages,
+          { role: "tool", tool_call_id: "1", content: "b" },
+        ],
+      },
       "messages.1.tool_calls.0.function.arguments",
       /text of a JSON object/,
     ],

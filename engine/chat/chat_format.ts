@@ -1,4 +1,4 @@
-import { M40Error } from "../errors.ts";
+import { M40Error, PromptTooLong } from "../errors.ts";
 import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { checkRequest } from "./check_request.ts";
@@ -120,11 +120,12 @@ export class ChatFormat {
   private checkLength(text: string): void {
     const least = this.longestToken.leastBeyond(text, this.contextTokens);
     if (least === undefined) return;
-    throw new M40Error(
-      "context_length_exceeded",
+    throw new PromptTooLong(
       `the conversation has at least ${least} tokens; the context has ${this.contextTokens}, prompt and ` +
         "output together. Send fewer or shorter messages.",
       "messages",
+      least,
+      this.contextTokens,
     );
   }
 

@@ -1,6 +1,7 @@
 import type { TextPart, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
+import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
 import { argumentsText } from "../tool_arguments.ts";
 import { CONTENT_WANTED, type Message } from "./request_schemas.ts";
@@ -36,7 +37,9 @@ type Block = Readonly<Record<string, unknown>>;
 /** Reads the blocks of a type into a turn. */
 type Reader = (turn: Turn, block: Block, at: string) => void;
 
-const READERS: Readonly<Record<Message["role"], Readonly<Record<string, Reader>>>> = {
+type Readers = Readonly<Record<string, Reader>>;
+
+const READERS: Readonly<Record<Message["role"], Readers>> = {
   system: { text: readText },
   user: { text: readText, tool_result: readResult },
   assistant: {
@@ -51,6 +54,13 @@ const READERS: Readonly<Record<Message["role"], Readonly<Record<string, Reader>>
   },
 };
 
+/** What may stand in a tool's result. */
+const RESULT_READERS: Readers = {
+  text: readText,
+  image: (turn, block) => readUnseen(turn, "image", block),
+  document: (turn, block) => readUnseen(turn, "document", block),
+};
+
 /**
  * Reads what is said in one message.
  *
@@ -59,22 +69,27 @@ const READERS: Readonly<Record<Message["role"], Readonly<Record<string, Reader>>
  */
 export function readTurn(role: Message["role"], content: unknown, at: string): Turn {
   const turn: Turn = { role, parts: [], thoughts: [], calls: [], results: [], at };
+  readContent(turn, content, READERS[role]);
+  return turn;
+}
+
+function readContent(turn: Turn, content: unknown, readers: Readers): void {
+  const { at } = turn;
   if (typeof content === "string") {
     turn.parts.push({ type: "text", text: content });
-    return turn;
+    return;
   }
   if (!Array.isArray(content)) throw wrongField(at, CONTENT_WANTED, content);
   for (const [index, block] of content.entries()) {
-    readBlock(turn, block, `${at}.${index}`, READERS[role]);
+    readBlock(turn, block, `${at}.${index}`, readers);
   }
-  return turn;
 }
 
 function readBlock(
   turn: Turn,
   block: unknown,
   at: string,
-  readers: Readonly<Record<string, Reader>>,
+  readers: Readers,
 ): void {
   if (typeof block !== "object" || block === null || Array.isArray(block)) {
     throw wrongField(at, 'a block such as {"type": "text", "text": "…"}', block);
@@ -100,6 +115,13 @@ function readText({ role, parts }: Turn, { text }: Block, at: string): void {
   parts.push({ type: "text", text });
 }
 
+/** What a model that reads text does not see. */
+function readUnseen({ parts }: Turn, kind: "image" | "document", { source }: Block): void {
+  const { type, media_type, data } = (source ?? {}) as Block;
+  const isText = type === "text" && typeof data === "string";
+  parts.push({ type: "text", text: isText ? data : notShown({ kind, mediaType: media_type }) });
+}
+
 function readCall({ calls }: Turn, { id, name, input }: Block, at: string): void {
   if (typeof id !== "string" || id === "") throw wrongField(`${at}.id`, "a string", id);
   if (typeof name !== "string" || name === "") throw wrongField(`${at}.name`, "a string", name);
@@ -107,7 +129,7 @@ function readCall({ calls }: Turn, { id, name, input }: Block, at: string): void
 }
 
 function readResult(
-  { results }: Turn,
+  { role, results }: Turn,
   { tool_use_id, content, is_error }: Block,
   at: string,
 ): void {
@@ -117,8 +139,10 @@ function readResult(
   if (is_error != null && typeof is_error !== "boolean") {
     throw wrongField(`${at}.is_error`, "true or false", is_error);
   }
-  const said = readTurn("system", content ?? "", `${at}.content`);
-  results.push({ callId: tool_use_id, parts: is_error ? asError(said.parts) : said.parts, at });
+  const parts: TextPart[] = [];
+  const said: Turn = { role, parts, thoughts: [], calls: [], results: [], at: `${at}.content` };
+  readContent(said, content ?? "", RESULT_READERS);
+  results.push({ callId: tool_use_id, parts: is_error ? asError(parts) : parts, at });
 }
 
 function asError(parts: readonly TextPart[]): TextPart[] {

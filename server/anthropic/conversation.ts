@@ -1,4 +1,5 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
+import { templateEffort, thinkingVariables } from "../effort.ts";
 import { HttpError } from "../errors.ts";
 import { describe } from "../fields.ts";
 import { readTurn, type Turn } from "./blocks.ts";
@@ -21,11 +22,8 @@ export function chatRequest(body: ConversationFields): ChatRequest {
   return {
     messages: messagesOf(turns),
     continueFinal: turns.at(-1)?.role === "assistant",
-    // The two names that templates know it by.
-    templateVariables: thinks === undefined
-      ? undefined
-      : { enable_thinking: thinks === "enabled", thinking: thinks === "enabled" },
-    reasoningEffort: effortOf(output_config?.effort ?? undefined),
+    templateVariables: thinks === undefined ? undefined : thinkingVariables(thinks === "enabled"),
+    reasoningEffort: templateEffort(output_config?.effort),
     ...toolFields(body),
   };
 }
@@ -34,11 +32,6 @@ export function chatRequest(body: ConversationFields): ChatRequest {
 export function reasoningBudget({ thinking }: ConversationFields): number | undefined {
   if (thinking?.type === "disabled") return 0;
   return thinking?.type === "enabled" ? thinking.budget_tokens ?? undefined : undefined;
-}
-
-/** Templates know three efforts at most. */
-function effortOf(effort: string | undefined): string | undefined {
-  return effort === "xhigh" || effort === "max" ? "high" : effort;
 }
 
 /** Turns of one role after another are one, as Anthropic has it; most templates want roles to alternate. */

@@ -64,6 +64,17 @@ export class AnthropicDialect implements Dialect {
   errorBody(error: HttpError): AnthropicError {
     const status = this.status(error);
     const type = TYPES[status] ?? (status < 500 ? "invalid_request_error" : "api_error");
-    return { type: "error", error: { type, message: error.message }, request_id: this.requestId };
+    return {
+      type: "error",
+      error: { type, message: messageOf(error) },
+      request_id: this.requestId,
+    };
   }
+}
+
+/** What an error says. Agents look for these words to know that a conversation is to be shortened. */
+function messageOf({ message, options: { promptTooLong } }: HttpError): string {
+  if (promptTooLong === undefined) return message;
+  const { tokens, most } = promptTooLong;
+  return `prompt is too long: ${tokens} tokens > ${most} maximum: ${message}`;
 }

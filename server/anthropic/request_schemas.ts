@@ -53,6 +53,21 @@ const TEXT_BLOCKS = {
   },
 };
 
+/** What a result may have: what is no text is told of, and not shown. */
+const RESULT_BLOCKS = {
+  type: "array",
+  items: {
+    anyOf: [
+      TEXT_BLOCKS.items,
+      {
+        type: "object",
+        properties: { type: { enum: ["image", "document"] }, source: { type: "object" } },
+        required: ["type"],
+      },
+    ],
+  },
+};
+
 /** What else a message's content may have: what an assistant called, and what came of it. */
 const BLOCKS = {
   type: "array",
@@ -74,7 +89,7 @@ const BLOCKS = {
         properties: {
           type: { const: "tool_result" },
           tool_use_id: { type: "string" },
-          content: { anyOf: [{ type: "string" }, TEXT_BLOCKS, { type: "null" }] },
+          content: { anyOf: [{ type: "string" }, RESULT_BLOCKS, { type: "null" }] },
           is_error: { type: ["boolean", "null"] },
         },
         required: ["type", "tool_use_id"],

@@ -6,6 +6,7 @@ import type { ServerContext, ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
 import { unsupported } from "../errors.ts";
 import { arrayOf, string, wants } from "../fields.ts";
+import { notShown } from "../not_shown.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { readBody } from "./body.ts";
@@ -36,7 +37,9 @@ const Message = z.object({
   thinking: string(
     "The reasoning of an assistant's message that is sent back, where the template tells it.",
   ),
-  images: refused("Not supported: absent or empty."),
+  images: refused(
+    "Not supported: absent or empty. In a tool's message they are told of, and not shown.",
+  ),
   tool_calls: callsField,
   tool_name: string("Which tool a tool's message is of."),
   tool_call_id: string("Which call a tool's message is of, where it had an id."),
@@ -130,14 +133,15 @@ function readMessage(
   open: OpenCalls,
 ): ChatMessage {
   const { role, content, thinking, images, tool_calls, tool_name, tool_call_id } = message;
-  if (!saysNothing(images)) {
+  if (role !== "tool" && !saysNothing(images)) {
     throw unsupported(
       `${at}.images`,
       `${at}.images: wanted nothing: this server reads text alone. Say in the message's content what is to be seen.`,
     );
   }
   if (role === "tool") {
-    return { role, content: content ?? "", ...open.resultOf(tool_call_id, tool_name) };
+    const said = saysNothing(images) ? content ?? "" : withImages(content ?? "", images);
+    return { role, content: said, ...open.resultOf(tool_call_id, tool_name) };
   }
   if (role !== "assistant") return { role, content: content ?? "" };
   const toolCalls = open.read(tool_calls, `${at}.tool_calls`);
@@ -147,4 +151,10 @@ function readMessage(
     reasoning: thinking ?? undefined,
     toolCalls: toolCalls.length > 0 ? toolCalls : undefined,
   };
+}
+
+/** What a tool gave, its images told of. */
+function withImages(content: string, images: unknown): string {
+  const told = (Array.isArray(images) ? images : [images]).map(() => notShown({ kind: "image" }));
+  return [...content === "" ? [] : [content], ...told].join("\n");
 }

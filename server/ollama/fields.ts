@@ -6,6 +6,7 @@
 import { z } from "zod";
 import type { ChatRequest, Constraint } from "../../engine/mod.ts";
 import { modelFields } from "../answer.ts";
+import { thinkingVariables } from "../effort.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { boolean, describe, ignored, read, string } from "../fields.ts";
 import { Options } from "./options.ts";
@@ -88,8 +89,8 @@ export function saysNothing(value: unknown): boolean {
 export function thinking(think: CommonFields["think"]): Partial<ChatRequest> {
   if (think == null) return {};
   return typeof think === "string"
-    ? { reasoningEffort: think, templateVariables: { enable_thinking: true } }
-    : { templateVariables: { enable_thinking: think } };
+    ? { reasoningEffort: think, templateVariables: thinkingVariables(true) }
+    : { templateVariables: thinkingVariables(think) };
 }
 
 /** Tokens of reasoning that `think` leaves; undefined: as many as without it. */

@@ -34,8 +34,9 @@ export const Options = z.object({
   num_ctx: integer(
     1,
     2 ** 31,
-    "Tokens of context that are wanted. The server was started with so many (--ctx); where that are fewer, the " +
-      "request is refused.",
+    "Tokens of context that are wanted. The server was started with so many (--ctx); where that are fewer, and " +
+      "there could be more, the request is refused. More than the model was trained for, or than there is memory " +
+      "for, is as many as there can be.",
   ),
   ...MACHINE,
 }, wants("an object")).nullish().meta({
@@ -55,16 +56,18 @@ export interface Asked {
  * @throws {HttpError} 400 where a longer context is wanted than there is.
  */
 export function optionsRequest(
-  { contextTokens }: Engine,
+  { contextTokens, plan: { mostContextTokens } }: Engine,
   { options, format }: Asked,
 ): Omit<GenerateRequest, "prompt"> {
   const { num_ctx, num_predict, repeat_penalty, seed, ...rest } = options ?? {};
-  if (num_ctx != null && num_ctx > contextTokens) {
+  // Clients ask every model for the same number; what no model could have is no reason to refuse.
+  const wanted = Math.min(num_ctx ?? 0, mostContextTokens);
+  if (wanted > contextTokens) {
     throw new HttpError(
       400,
       "context_length_exceeded",
       `options.num_ctx: wanted ${num_ctx} tokens of context; the model has ${contextTokens} here. Ask for no more, ` +
-        `or start the server with --ctx ${num_ctx}.`,
+        `or start the server with --ctx ${wanted}.`,
       { param: "options.num_ctx" },
     );
   }

@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import type { Hono } from "hono";
 import { z } from "zod";
 import type { PullOptions } from "../../engine/pull/mod.ts";
@@ -23,7 +24,10 @@ export const PullRequest = z.object({
 /** The answer of `POST /api/pull`, and the lines of its stream. */
 export const PullStatus = z.strictObject({
   status: z.string().meta({ description: "What is done; success in the last line." }),
-  digest: z.string().optional().meta({ description: "What is fetched: source: and its source." }),
+  digest: z.string().regex(/^sha256:[0-9a-f]{64}$/).optional().meta({
+    description:
+      "sha256: and 64 hexadecimal digits, which tell what is fetched from other things: those of its source's name.",
+  }),
   total: z.int().min(0).optional().meta({ description: "Bytes in all, where that is known." }),
   completed: z.int().min(0).optional().meta({ description: "Bytes that are there." }),
 }).meta({ id: "OllamaPullStatus" });
@@ -101,7 +105,7 @@ async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<
     signal,
     onNote: (status) => tell({ status }),
     onStart: ({ name, source, bytes }) => {
-      head = { status: `pulling ${name}`, digest: `source:${source}`, total: bytes, completed: 0 };
+      head = { status: `pulling ${name}`, digest: digestOf(source), total: bytes, completed: 0 };
       tell(head);
     },
     onProgress: ({ doneBytes, totalBytes }) => {
@@ -126,4 +130,9 @@ async function* progressOf(source: string, signal: AbortSignal): AsyncGenerator<
   }
   await done;
   yield JSON.stringify(SUCCESS);
+}
+
+/** What tells a source from others, in the form of a hash: programs cut digits out of it, whatever it is. */
+function digestOf(source: string): string {
+  return `sha256:${createHash("sha256").update(source).digest("hex")}`;
 }

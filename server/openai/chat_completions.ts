@@ -4,6 +4,7 @@ import { answer, type AnswerEnds } from "../answer.ts";
 import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
+import { effortBudget } from "../effort.ts";
 import { startAll } from "../generations.ts";
 import type { ServedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
@@ -45,7 +46,8 @@ async function requestsOf(
   body: ChatCompletionRequest,
   ends: AnswerEnds,
 ): Promise<GenerateRequest[]> {
-  const budget = body.reasoning_budget ?? undefined;
+  const budget = body.reasoning_budget ??
+    effortBudget(body.reasoning_effort, body.chat_template_kwargs);
   const conversation = await conversationPrompt(server, model, chatRequest(body), budget, ends);
   const common = {
     ...engineRequest(body),

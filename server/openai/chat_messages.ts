@@ -1,6 +1,8 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
+import { effortFields } from "../effort.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
+import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
@@ -23,8 +25,7 @@ export function chatRequest(body: ConversationFields): ChatRequest {
   return {
     messages: readMessages(body.messages),
     continueFinal: body.continue_final_message ?? body.add_generation_prompt === false,
-    templateVariables: body.chat_template_kwargs ?? undefined,
-    reasoningEffort: body.reasoning_effort ?? undefined,
+    ...effortFields(body.reasoning_effort, body.chat_template_kwargs),
     templateName: body.chat_template ?? undefined,
     tools: readTools(body.tools),
     toolChoice: readToolChoice(body.tool_choice),
@@ -38,10 +39,16 @@ export function chatRequest(body: ConversationFields): ChatRequest {
  * @throws {HttpError} 400 naming the message and what of it cannot be read, such as parts that are no text.
  */
 function readMessages(messages: readonly Message[]): ChatMessage[] {
-  return messages.map((message, index) => readMessage(message, `messages.${index}`));
+  const answered = new Set(messages.map(({ tool_call_id }) => tool_call_id));
+  return messages.map((message, index) => readMessage(message, `messages.${index}`, answered));
 }
 
-function readMessage(message: Message, at: string): ChatMessage {
+/** @param answered The ids of the calls that have a result. */
+function readMessage(
+  message: Message,
+  at: string,
+  answered: ReadonlySet<unknown>,
+): ChatMessage {
   const { role } = message;
   if (message.function_call != null) {
     const param = `${at}.function_call`;
@@ -53,7 +60,7 @@ function readMessage(message: Message, at: string): ChatMessage {
   if (role === "tool" && message.tool_call_id == null) {
     throw wrongField(`${at}.tool_call_id`, "the id of the call that this answers", undefined);
   }
-  const calls = readCalls(message.tool_calls, `${at}.tool_calls`);
+  const calls = readCalls(message.tool_calls, `${at}.tool_calls`, answered);
   if (calls !== undefined && role !== "assistant") {
     throw new HttpError(
       400,
@@ -66,7 +73,7 @@ function readMessage(message: Message, at: string): ChatMessage {
   }
   return {
     role,
-    content: readContent(message.content, role === "assistant", `${at}.content`),
+    content: readContent(message, `${at}.content`),
     name: message.name ?? undefined,
     reasoning: message.reasoning_content ?? undefined,
     toolCalls: calls,
@@ -74,13 +81,36 @@ function readMessage(message: Message, at: string): ChatMessage {
   };
 }
 
-function readContent(content: unknown, mayBeAbsent: boolean, at: string): ChatMessage["content"] {
+function readContent({ role, content }: Message, at: string): ChatMessage["content"] {
   if (typeof content === "string") return content;
-  if (content == null && mayBeAbsent) return null;
+  // Some clients send no parts where an assistant has called tools and said nothing.
+  const none = content == null || Array.isArray(content) && content.length === 0;
+  if (none && role === "assistant") return null;
   if (!Array.isArray(content) || content.length === 0) {
     throw wrongField(at, "a string or an array of parts", content);
   }
-  return content.map((part, index) => readPart(part, `${at}.${index}`));
+  const read = role === "tool" ? readResultPart : readPart;
+  return content.map((part, index) => read(part, `${at}.${index}`));
+}
+
+/** A part of a tool's result: what is no text is told of. */
+function readResultPart(part: unknown, at: string): TextPart {
+  const { type, image_url, file } = (part ?? {}) as Record<string, unknown>;
+  const told = (text: string): TextPart => ({ type: "text", text });
+  switch (type) {
+    case "image_url":
+      return told(notShown({ kind: "image", url: urlOf(image_url) }));
+    case "file":
+      return told(notShown({ kind: "file", url: (file as { file_data?: unknown })?.file_data }));
+    case "input_audio":
+      return told(notShown({ kind: "sound" }));
+  }
+  return readPart(part, at);
+}
+
+/** Some clients send the URL of an image where others send an object that has it. */
+function urlOf(image: unknown): unknown {
+  return typeof image === "object" ? (image as { url?: unknown } | null)?.url : image;
 }
 
 function readPart(part: unknown, at: string): TextPart {

@@ -83,11 +83,12 @@ export const Message = z.object({
   content: z.unknown().meta({
     anyOf: [
       { type: "string" },
-      { type: "array", minItems: 1, items: PART_SCHEMA },
+      { type: "array", items: PART_SCHEMA },
       { type: "null" },
     ],
   }).optional().meta({
-    description: "What is said: a text, or parts of it. Only an assistant's may be absent.",
+    description:
+      "What is said: a text, or parts of it. Only an assistant's may be absent or have none.",
   }),
   name: string("The name of who speaks, where the template tells it."),
   reasoning_content: string(
@@ -118,7 +119,10 @@ export const conversationFields = {
   chat_template: string(
     "One of the templates that the model's file has by name, such as tool_use; absent: its default one.",
   ),
-  reasoning_effort: string("How much the model is to reason, where its template asks: low, high."),
+  reasoning_effort: string(
+    "How much the model is to reason, where its template asks: low, medium, high; minimal is low, xhigh and max " +
+      "are high. none: not at all; what chat_template_kwargs and reasoning_budget say counts first.",
+  ),
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
     items: TOOL_SCHEMA,
     description: "Functions of the client's that the model may call; their arguments follow " +
@@ -154,7 +158,11 @@ export const ChatCompletionRequest = z.object({
   ),
   n: integer(1, MAX_N, "Answers; default 1. With a seed, the first is the one that n 1 gives."),
   logprobs: boolean("Whether the content's tokens carry their log-probabilities."),
-  top_logprobs: integer(0, 20, "With logprobs: so many likeliest tokens in the place of each."),
+  top_logprobs: integer(
+    0,
+    20,
+    "With logprobs: so many likeliest tokens in the place of each. 0 without it is none.",
+  ),
   stream: boolean("Whether the answer comes in pieces, as server-sent events."),
   stream_options: streamOptions(),
   ...samplingFields,

@@ -67,18 +67,29 @@ export function readToolChoice(choice: unknown): ToolChoice | undefined {
 }
 
 /**
- * The calls of an assistant's message.
+ * The calls of an assistant's message, but for those that were cut off: whose arguments are no JSON, and that no tool
+ * has answered. Clients keep such a call, and send it with every request from there on.
  *
+ * @param answered The ids of the calls that have a result.
  * @throws {HttpError} 400 naming the call and what of it cannot be read.
  */
-export function readCalls(calls: unknown, at: string): ToolCall[] | undefined {
+export function readCalls(
+  calls: unknown,
+  at: string,
+  answered: ReadonlySet<unknown>,
+): ToolCall[] | undefined {
   if (calls == null) return undefined;
   if (!Array.isArray(calls)) throw wrongField(at, "an array of calls", calls);
   if (calls.length === 0) return undefined;
-  return calls.map((call, index) => readCall(call, `${at}.${index}`));
+  const read = calls.flatMap((call, index) => readCall(call, `${at}.${index}`, answered) ?? []);
+  return read.length === 0 ? undefined : read;
 }
 
-function readCall(call: unknown, at: string): ToolCall {
+function readCall(
+  call: unknown,
+  at: string,
+  answered: ReadonlySet<unknown>,
+): ToolCall | undefined {
   const { id, type, function: named } = asObject(call, at);
   if (typeof id !== "string") throw wrongField(`${at}.id`, "a string", id);
   if (type != null && type !== "function") {
@@ -93,6 +104,7 @@ function readCall(call: unknown, at: string): ToolCall {
     throw wrongField(`${at}.function.arguments`, "the text of a JSON object", text);
   }
   if (!isObjectText(text)) {
+    if (!isJson(text) && !answered.has(id)) return undefined;
     throw new HttpError(
       400,
       "invalid_request",
@@ -109,6 +121,15 @@ export function isObjectText(text: string): boolean {
   try {
     const value = JSON.parse(text);
     return typeof value === "object" && value !== null && !Array.isArray(value);
+  } catch {
+    return false;
+  }
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
   } catch {
     return false;
   }

@@ -34,7 +34,8 @@ export function refuseUnsupported(body: ChatCompletionRequest): void {
   for (const field of ["audio", "web_search_options"] as const) {
     if (body[field] != null) throw unsupported(field, `${field} is not supported. Leave it out.`);
   }
-  if (body.top_logprobs != null && !body.logprobs) {
+  // Clients send the 0 for none.
+  if (body.top_logprobs && !body.logprobs) {
     throw new HttpError(
       400,
       "invalid_request",

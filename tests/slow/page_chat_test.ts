@@ -1,6 +1,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { answered, browserTests, holds, openPage, say, texts } from "../page_fixture.ts";
+import { pieces, type ScriptedDelta, scriptedServer } from "../scripted_answers.ts";
 import { startChat } from "../server_chat_fixture.ts";
+import { LESS_THAN_LONG, LONG, startTools } from "../server_tools_fixture.ts";
 
 browserTests("the page's chat", {
   async "a message is sent, its answer comes in pieces and stays after a reload"(browser) {
@@ -46,6 +48,51 @@ browserTests("the page's chat", {
     await answered(page);
     assertEquals((await texts(page)).length, 2);
     await server.engine.idle();
+  },
+
+  async "a call that max_tokens has cut asks for no result, and the conversation goes on"(browser) {
+    await using server = await startTools();
+    const fields = { tools: [LONG], tool_choice: "required", max_tokens: LESS_THAN_LONG };
+    await using opened = await openPage(browser, server.url, { fields });
+    const { page } = opened;
+    for (const [text, count] of [["Paris?", 1], ["Well?", 2]] as const) {
+      await say(page, text);
+      await answered(page);
+      assertEquals(await page.locator(".calls .call-name:visible").count(), count);
+      assertEquals(await page.locator(".results:visible").count(), 0);
+      assertEquals(await page.locator("text=Continue").count(), 0);
+      assertEquals(await page.locator(".notice.problem:visible").count(), 0);
+    }
+  },
+
+  async "a call that the reader has stopped is not sent with what is said next"(browser) {
+    await using server = await startChat();
+    const stopped = Promise.withResolvers<void>();
+    async function* script(): AsyncGenerator<ScriptedDelta> {
+      const called = { name: "get_weather", arguments: '{"ci' };
+      yield { content: "I look." };
+      yield { tool_calls: [{ index: 0, id: "call_1", type: "function", function: called }] };
+      await stopped.promise;
+    }
+    await using scripted = scriptedServer(server, [script(), pieces("Rain.")]);
+    await using opened = await openPage(browser, scripted.url);
+    const { page } = opened;
+    await say(page, "Paris?");
+    await page.locator(".calls", { hasText: '{"ci' }).waitFor();
+    await page.click("#stop");
+    await answered(page);
+    stopped.resolve();
+    assertEquals(await page.innerText(".notice:visible"), "Stopped.");
+    assertEquals(await page.locator(".results:visible").count(), 0);
+    assertEquals(await page.locator("text=Continue").count(), 0);
+    await say(page, "Well?");
+    await answered(page);
+    assertEquals(scripted.asked[1].messages, [
+      { role: "user", content: "Paris?" },
+      { role: "assistant", content: "I look." },
+      { role: "user", content: "Well?" },
+    ]);
+    assertEquals((await texts(page)).at(-1), "Rain.");
   },
 
   async "messages are edited and answers made anew, as branches that stay"(browser) {

@@ -5,6 +5,7 @@
  */
 import { HttpError, unsupported } from "../../errors.ts";
 import { describe } from "../../fields.ts";
+import { notShown } from "../../not_shown.ts";
 import { wrongField } from "../../parse_body.ts";
 import { isObjectText } from "../chat_tools.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
@@ -87,10 +88,18 @@ function message(role: typeof ROLES[number], texts: string | string[], fields: F
 const inputText = (text: string): InputMessage["content"][number] => ({ type: "input_text", text });
 
 /** The texts of a content: what was refused is what was said. */
-function readTexts(content: unknown, at: string): string[] {
+function readTexts(content: unknown, at: string, read = readText): string[] {
   if (typeof content === "string") return [content];
   if (!Array.isArray(content)) throw wrongField(at, "a string or an array of parts", content);
-  return content.map((part, index) => readText(part, `${at}.${index}`));
+  return content.map((part, index) => read(part, `${at}.${index}`));
+}
+
+/** The text of a part of a function's output: an image or a file is told of. */
+function readOutputText(part: unknown, at: string): string {
+  const { type, image_url, file_data } = (part ?? {}) as Fields;
+  if (type === "input_image") return notShown({ kind: "image", url: image_url });
+  if (type === "input_file") return notShown({ kind: "file", url: file_data });
+  return readText(part, at);
 }
 
 function readText(part: unknown, at: string): string {
@@ -166,7 +175,7 @@ function readCallOutput(fields: Fields, at: string): Item {
     call_id: stringOf(fields.call_id, `${at}.call_id`),
     output: typeof output === "string"
       ? output
-      : readTexts(output, `${at}.output`).map((text) => ({ type: "input_text", text })),
+      : readTexts(output, `${at}.output`, readOutputText).map(inputText),
   };
 }
 

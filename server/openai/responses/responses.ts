@@ -4,6 +4,7 @@ import { answer, type AnswerEnds, withModel } from "../../answer.ts";
 import { readJson } from "../../body.ts";
 import type { ServerContext, ServerEnv } from "../../context.ts";
 import type { ConversationPrompt } from "../../conversation.ts";
+import { effortBudget, effortFields } from "../../effort.ts";
 import { HttpError } from "../../errors.ts";
 import type { ServedModel } from "../../models/models.ts";
 import { parseBody } from "../../parse_body.ts";
@@ -94,15 +95,9 @@ function readConversation(body: ConversationFields, store: ResponseStore): Asked
   const previous = previousResponse(body, store);
   const input = readInput(body.input, (id) => store.item(id));
   const toolUse = readTools(body);
-  const { effort } = body.reasoning ?? {};
   const chat: ChatRequest = {
     messages: messagesOf(body.instructions ?? undefined, [...conversationOf(previous), ...input]),
-    templateVariables: {
-      // The two names that templates know it by.
-      ...effort === "none" ? { enable_thinking: false, thinking: false } : {},
-      ...body.chat_template_kwargs,
-    },
-    reasoningEffort: effortOf(effort),
+    ...effortFields(body.reasoning?.effort, body.chat_template_kwargs),
     templateName: body.chat_template ?? undefined,
     tools: toolUse.tools,
     toolChoice: toolUse.toolChoice,
@@ -134,15 +129,6 @@ export function notKept(id: string, { limits: { count, bytes } }: ResponseStore)
     "conversation as input.";
 }
 
-/** Templates know three efforts at most, and those that reason can be told not to in another way. */
-function effortOf(
-  effort: NonNullable<ConversationFields["reasoning"]>["effort"],
-): string | undefined {
-  if (effort == null || effort === "none") return undefined;
-  if (effort === "minimal") return "low";
-  return effort === "xhigh" || effort === "max" ? "high" : effort;
-}
-
 function promptOf(
   server: ServerContext,
   model: ServedModel,
@@ -151,7 +137,8 @@ function promptOf(
   ends: AnswerEnds,
   wanted?: number,
 ): Promise<ConversationPrompt> {
-  const budget = body.reasoning_budget ?? (body.reasoning?.effort === "none" ? 0 : undefined);
+  const budget = body.reasoning_budget ??
+    effortBudget(body.reasoning?.effort, body.chat_template_kwargs);
   const prompt = (chat: ChatRequest) =>
     promptWithSystemFirst(server, model, chat, budget, ends, (text) => text);
   if (body.truncation !== "auto") return prompt(chat);

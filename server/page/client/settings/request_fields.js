@@ -34,7 +34,9 @@ function samplingFields({ sampling }) {
     const typed = sampling[field.name]?.trim() ?? "";
     if (typed === "") continue;
     if (field.name === "enable_thinking") {
-      fields.chat_template_kwargs = { enable_thinking: typed === "on" };
+      const thinks = typed === "on";
+      // The two names that templates know it by.
+      fields.chat_template_kwargs = { enable_thinking: thinks, thinking: thinks };
     } else if (field.kind === "number" || field.kind === "integer") {
       fields[field.name] = numberOf(field, typed);
     } else if (field.kind === "lines") {

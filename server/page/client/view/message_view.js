@@ -1,3 +1,4 @@
+import { wholeCalls } from "../conversation/messages.js";
 import { button, element } from "../dom.js";
 import { StreamRenderer } from "../markdown/stream_renderer.js";
 import { CallsView } from "./calls_view.js";
@@ -146,14 +147,16 @@ export class MessageView {
    */
   place({ index, count, last, answered }) {
     const { message, actions } = this;
-    this.calls.allowResults(last && !answered);
+    this.calls.allowResults(last && !answered && wholeCalls(message).length > 0);
     /** @type {HTMLElement[]} */
     const buttons = [copyButton(() => message.content)];
     if (message.role !== "tool") buttons.push(button("Edit", () => this.edit()));
     if (message.role === "assistant") {
       buttons.push(button("Regenerate", () => actions.regenerate(message)));
       const ended = ["stopped", "failed", "length"].includes(message.finish ?? "stopped");
-      if (last && ended && message.content !== "") {
+      // What a call is behind is complete, or cut off in the midst of the call.
+      const goesOn = message.content !== "" && !message.calls?.length;
+      if (last && ended && goesOn) {
         buttons.push(button("Continue", () => actions.resume(message)));
       }
     }

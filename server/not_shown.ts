@@ -1,0 +1,21 @@
+/** What a tool gave that is no text, as clients tell of it. */
+export interface Unreadable {
+  readonly kind: "image" | "document" | "file" | "sound";
+  /** Its media type, where it is known. */
+  readonly mediaType?: unknown;
+  /** Where it is; one that begins with `data:` says the media type. */
+  readonly url?: unknown;
+}
+
+/** A media type that can be told: it comes from the client, and goes into the prompt. */
+const MEDIA_TYPE = /^[\w.+-]{1,40}\/[\w.+-]{1,80}$/;
+
+/**
+ * What a tool's result says in the place of what a model that reads text cannot see. An agent sends each result again
+ * with every request: to refuse one would be the end of its conversation.
+ */
+export function notShown({ kind, mediaType, url }: Unreadable): string {
+  const type = mediaType ?? (typeof url === "string" ? /^data:([^;,]+)/.exec(url)?.[1] : undefined);
+  const known = typeof type === "string" && MEDIA_TYPE.test(type);
+  return `[${kind}${known ? ` of the type ${type}` : ""}; not shown: this model reads text]`;
+}
