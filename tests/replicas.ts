@@ -100,12 +100,8 @@ export class Replica implements AsyncDisposable {
   }
 
   /** A counter or gauge of its `/metrics`. */
-  async metric(name: string): Promise<number> {
-    const text = await (await fetch(this.url + "/metrics", { signal: AbortSignal.timeout(30_000) }))
-      .text();
-    const line = text.split("\n").find((line) => line.startsWith(name + "{"));
-    assert(line !== undefined, `no ${name}`);
-    return Number(line.slice(line.lastIndexOf(" ")));
+  metric(name: string): Promise<number> {
+    return metricOf(this.url, name);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,6 +111,15 @@ export class Replica implements AsyncDisposable {
       // It has ended.
     }
   }
+}
+
+/** A counter or gauge of a server's `/metrics`. */
+export async function metricOf(url: string, name: string): Promise<number> {
+  const text = await (await fetch(url + "/metrics", { signal: AbortSignal.timeout(30_000) }))
+    .text();
+  const line = text.split("\n").find((line) => line.startsWith(name + "{"));
+  assert(line !== undefined, `no ${name}`);
+  return Number(line.slice(line.lastIndexOf(" ")));
 }
 
 /** A port at which nobody listens at the moment. */
