@@ -53,7 +53,6 @@ export class RayCluster implements AsyncDisposable {
     const cluster = new RayCluster(`http://127.0.0.1:${http}`, bin, port, head, folder);
     try {
       await cluster.serve("start", "--http-port", `${http}`);
-      await answers(cluster.url + "/-/routes");
       return cluster;
     } catch (error) {
       await cluster[Symbol.asyncDispose]();
@@ -72,6 +71,7 @@ export class RayCluster implements AsyncDisposable {
     };
     const named = Object.entries(all).map(([name, value]) => `${name}=${value}`);
     await this.serve("run", "--non-blocking", "--app-dir", APPLICATION, "m40_serve:app", ...named);
+    await answers(this.url + "/v1/models");
   }
 
   /** The processes of `m40` that run. */
@@ -83,7 +83,10 @@ export class RayCluster implements AsyncDisposable {
         const environment = await Deno.readTextFile(`/proc/${name}/environ`);
         if (!environment.includes(`M40_TEST_MARK=${this.mark}\0`)) continue;
         const words = (await Deno.readTextFile(`/proc/${name}/cmdline`)).split("\0");
-        const port = words[words.indexOf("--port") + 1];
+        const at = words.indexOf("--port");
+        // Its device has a process of its own, which ends with it.
+        if (at < 0) continue;
+        const port = words[at + 1];
         found.push({ pid: Number(name), url: `http://127.0.0.1:${port}` });
       } catch {
         // It has ended meanwhile.

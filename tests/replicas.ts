@@ -99,6 +99,17 @@ export class Replica implements AsyncDisposable {
     }
   }
 
+  /** Asks it for an answer that takes some seconds, which must come as a whole. */
+  async answersAtLength(): Promise<void> {
+    const response = await fetch(this.url + "/v1/completions", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ prompt: "Once", max_tokens: 900, logit_bias: { "2": -100 } }),
+    });
+    const { choices } = await response.json();
+    assertEquals([response.status, choices[0].finish_reason], [200, "length"]);
+  }
+
   /** A counter or gauge of its `/metrics`. */
   metric(name: string): Promise<number> {
     return metricOf(this.url, name);
