@@ -18,14 +18,12 @@ export interface ServeProcess {
 
 /** A cluster of one machine, which ends with all that it has begun. */
 export class RayCluster implements AsyncDisposable {
-  /** Stands in the environment of each `m40` that the cluster begins, and of no other. */
-  private readonly mark = crypto.randomUUID();
-
   private constructor(
     readonly url: string,
     private readonly bin: string,
     private readonly port: number,
     private readonly head: Deno.ChildProcess,
+    /** Ray's files; stands in the environment of all that Ray begins, and of nothing else. */
     private readonly folder: string,
   ) {}
 
@@ -46,25 +44,31 @@ export class RayCluster implements AsyncDisposable {
         `--num-cpus=${cpus}`,
         `--port=${port}`,
         `--temp-dir=${folder}`,
+        // Where it chooses these itself, it ends when they are not known within fifteen seconds.
+        ...AGENT_PORTS.map((name) => `--${name}=${freePort()}`),
       ],
-      env: withPath(bin),
+      // Ray has what it begins stand back behind the rest of the machine, which is busy here.
+      env: { ...withPath(bin), RAY_worker_niceness: "0", [MARK]: folder },
       ...QUIET,
     }).spawn();
     const cluster = new RayCluster(`http://127.0.0.1:${http}`, bin, port, head, folder);
-    try {
-      await cluster.serve("start", "--http-port", `${http}`);
-      return cluster;
-    } catch (error) {
-      await cluster[Symbol.asyncDispose]();
-      throw error;
+    for (const end = Date.now() + 240_000;;) {
+      try {
+        await cluster.serve("start", "--http-port", `${http}`);
+        return cluster;
+      } catch (error) {
+        // It gives up where Ray is not there yet.
+        if (Date.now() < end) continue;
+        await cluster[Symbol.asyncDispose]();
+        throw error;
+      }
     }
   }
 
   /** Has the application run, or changes it; resolves when its replicas are there. */
   async run(options: Record<string, string | number>): Promise<void> {
-    const [command, ...rest] = [Deno.execPath(), "run", "-A", "--no-check", join(ROOT, "main.ts")];
     const all = {
-      command: `env M40_TEST_MARK=${this.mark} ${[command, ...rest].join(" ")}`,
+      command: [Deno.execPath(), "run", "-A", "--no-check", join(ROOT, "main.ts")].join(" "),
       arguments: "--device cpu --chat-template chatml --threads 1",
       gpus: 0,
       ...options,
@@ -76,23 +80,12 @@ export class RayCluster implements AsyncDisposable {
 
   /** The processes of `m40` that run. */
   async processes(): Promise<ServeProcess[]> {
-    const found: ServeProcess[] = [];
-    for await (const { name } of Deno.readDir("/proc")) {
-      if (!/^\d+$/.test(name)) continue;
-      try {
-        const environment = await Deno.readTextFile(`/proc/${name}/environ`);
-        if (!environment.includes(`M40_TEST_MARK=${this.mark}\0`)) continue;
-        const words = (await Deno.readTextFile(`/proc/${name}/cmdline`)).split("\0");
-        const at = words.indexOf("--port");
-        // Its device has a process of its own, which ends with it.
-        if (at < 0) continue;
-        const port = words[at + 1];
-        found.push({ pid: Number(name), url: `http://127.0.0.1:${port}` });
-      } catch {
-        // It has ended meanwhile.
-      }
-    }
-    return found;
+    const all = await this.begun();
+    // Its device has a process of its own, which ends with it and has no port.
+    return all.flatMap(({ pid, words }) => {
+      const at = words.indexOf("--port");
+      return at < 0 ? [] : [{ pid, url: `http://127.0.0.1:${words[at + 1]}` }];
+    });
   }
 
   /** Waits until so many processes of `m40` run and take requests. */
@@ -109,8 +102,28 @@ export class RayCluster implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.head.kill("SIGTERM");
     await this.head.status;
-    for (const { pid } of await this.processes()) Deno.kill(pid, "SIGKILL");
+    for (const { pid } of await this.begun()) Deno.kill(pid, "SIGKILL");
     await Deno.remove(this.folder, { recursive: true });
+  }
+
+  /** All processes that Ray has begun, with their command lines. */
+  private async begun(): Promise<{ pid: number; words: string[] }[]> {
+    const found: { pid: number; words: string[] }[] = [];
+    for await (const { name } of Deno.readDir("/proc")) {
+      if (!/^\d+$/.test(name) || name === `${Deno.pid}`) continue;
+      try {
+        // Ray writes the names of its processes over their environments; all of them have logs open there.
+        const environment = await Deno.readTextFile(`/proc/${name}/environ`);
+        const begun = environment.includes(`${MARK}=${this.folder}\0`) ||
+          await hasOpen(name, this.folder);
+        if (!begun) continue;
+        const words = (await Deno.readTextFile(`/proc/${name}/cmdline`)).split("\0");
+        found.push({ pid: Number(name), words });
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+    return found;
   }
 
   private async serve(command: string, ...args: string[]): Promise<void> {
@@ -125,10 +138,26 @@ export class RayCluster implements AsyncDisposable {
   }
 }
 
+const MARK = "M40_TEST_RAY_FOLDER";
+const AGENT_PORTS = [
+  "dashboard-agent-grpc-port",
+  "dashboard-agent-listen-port",
+  "metrics-export-port",
+  "runtime-env-agent-port",
+];
 const QUIET = { stdin: "null", stdout: "null", stderr: "null" } as const;
 
 function withPath(bin: string): Record<string, string> {
   return { PATH: `${bin}:${Deno.env.get("PATH")}`, PYTHONDONTWRITEBYTECODE: "1" };
+}
+
+/** Whether a process has a file of a folder open. */
+async function hasOpen(pid: string, folder: string): Promise<boolean> {
+  for await (const { name } of Deno.readDir(`/proc/${pid}/fd`)) {
+    const file = await Deno.readLink(`/proc/${pid}/fd/${name}`).catch(() => "");
+    if (file.startsWith(folder + "/")) return true;
+  }
+  return false;
 }
 
 async function isReady(url: string): Promise<boolean> {
