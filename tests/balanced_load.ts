@@ -18,9 +18,18 @@ export interface Failure {
   readonly reason: string;
 }
 
+/** What a balancer wants beside what a replica wants, and changes. */
+export interface Proxy {
+  readonly model: string;
+  readonly key: string;
+}
+
 const WORDS = "the fox ran over a small green hill and saw its old friend near that river".split(
   " ",
 );
+
+/** Keeps answers from ending before their sixteen tokens. */
+const NO_END = { "2": -100 };
 
 /** Conversations of many clients, and the answers by what was asked. */
 export class BalancedLoad {
@@ -32,8 +41,13 @@ export class BalancedLoad {
   /**
    * @param stream Whether every other answer comes as a stream.
    * @param conversations The number of the first conversation: none with another number begins like it.
+   * @param proxy What is asked through a proxy that has keys and names of its own, and keeps `X-M40-Prefix` to itself.
    */
-  constructor(private readonly stream = true, private conversations = 0) {}
+  constructor(
+    private readonly stream = true,
+    private conversations = 0,
+    private readonly proxy?: Proxy,
+  ) {}
 
   get answers(): number {
     return this.answered.size;
@@ -103,13 +117,14 @@ export class BalancedLoad {
     messages: readonly Message[],
     stream: boolean,
     prefix?: string,
-  ): Promise<{ text: string; prefix: string } | undefined> {
+  ): Promise<{ text: string; prefix?: string } | undefined> {
     let begun = false;
     try {
-      const response = await post(url, messages, stream, prefix);
+      const response = await post(url, messages, stream, prefix, this.proxy);
       begun = response.status === 200;
       const text = stream && begun ? await streamed(response) : await whole(response);
       this.answered.set(JSON.stringify(messages), text);
+      if (this.proxy !== undefined) return { text };
       const name = response.headers.get("X-M40-Prefix");
       assert(name !== null, "no X-M40-Prefix");
       if (prefix !== undefined) assertEquals(name, prefix);
@@ -125,9 +140,15 @@ function post(
   messages: readonly Message[],
   stream: boolean,
   prefix?: string,
+  proxy?: Proxy,
 ): Promise<Response> {
-  const body = { messages, stream, max_tokens: 16, temperature: 0, logit_bias: { "2": -100 } };
-  const headers = { "Content-Type": "application/json", ...prefix && { "X-M40-Prefix": prefix } };
+  const model = proxy?.model;
+  const body = { model, messages, stream, max_tokens: 16, temperature: 0, logit_bias: NO_END };
+  const headers = {
+    "Content-Type": "application/json",
+    ...prefix && { "X-M40-Prefix": prefix },
+    ...proxy && { Authorization: `Bearer ${proxy.key}` },
+  };
   return fetch(url + "/v1/chat/completions", {
     method: "POST",
     headers,

@@ -99,13 +99,20 @@ export class Replica implements AsyncDisposable {
     }
   }
 
+  /** Asks it for an answer that takes some seconds, which must come as a whole. */
+  async answersAtLength(): Promise<void> {
+    const response = await fetch(this.url + "/v1/completions", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ prompt: "Once", max_tokens: 900, logit_bias: { "2": -100 } }),
+    });
+    const { choices } = await response.json();
+    assertEquals([response.status, choices[0].finish_reason], [200, "length"]);
+  }
+
   /** A counter or gauge of its `/metrics`. */
-  async metric(name: string): Promise<number> {
-    const text = await (await fetch(this.url + "/metrics", { signal: AbortSignal.timeout(30_000) }))
-      .text();
-    const line = text.split("\n").find((line) => line.startsWith(name + "{"));
-    assert(line !== undefined, `no ${name}`);
-    return Number(line.slice(line.lastIndexOf(" ")));
+  metric(name: string): Promise<number> {
+    return metricOf(this.url, name);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -115,6 +122,15 @@ export class Replica implements AsyncDisposable {
       // It has ended.
     }
   }
+}
+
+/** A counter or gauge of a server's `/metrics`. */
+export async function metricOf(url: string, name: string): Promise<number> {
+  const text = await (await fetch(url + "/metrics", { signal: AbortSignal.timeout(30_000) }))
+    .text();
+  const line = text.split("\n").find((line) => line.startsWith(name + "{"));
+  assert(line !== undefined, `no ${name}`);
+  return Number(line.slice(line.lastIndexOf(" ")));
 }
 
 /** A port at which nobody listens at the moment. */

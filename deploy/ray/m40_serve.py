@@ -24,38 +24,51 @@ HOP = {"connection", "content-length", "host", "keep-alive", "te", "trailer", "t
 
 @serve.deployment
 class M40:
-    def __init__(self, command: str, arguments: list[str], drain_seconds: float):
+    def __init__(self, command: str, arguments: list[str], drain_seconds: float, health_seconds: float):
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
         self.drain_seconds = drain_seconds
+        self.health_seconds = health_seconds
         self.command = [*shlex.split(command), "serve", "--port", str(port), "--drain", str(drain_seconds), *arguments]
         self.client = httpx.AsyncClient(
             base_url=f"http://127.0.0.1:{port}", timeout=httpx.Timeout(None, connect=5), limits=httpx.Limits()
         )
         self.starting = asyncio.Lock()
         self.process = None
+        self.ready = False
+        self.silent = 0
 
     async def start(self):
         """Has the process run and the model in memory. One that has ended is begun anew."""
         async with self.starting:
-            if self.process is not None and self.process.poll() is None:
-                return
-            # Ray has set CUDA_VISIBLE_DEVICES to this replica's GPU, and the process inherits it.
-            self.process = subprocess.Popen(self.command)
-            while True:
+            if self.process is None or self.process.poll() is not None:
+                # Ray has set CUDA_VISIBLE_DEVICES to this replica's GPU, and the process inherits it.
+                self.process = subprocess.Popen(self.command)
+                self.ready = False
+            # Whoever began it may have been cancelled before it was ready.
+            while not self.ready:
                 if self.process.poll() is not None:
                     raise RuntimeError(f"m40 has ended with exit code {self.process.returncode}; the log says why")
                 try:
-                    if (await self.client.get("/ready")).status_code == 200:
-                        return
+                    self.ready = (await self.client.get("/ready", timeout=10)).status_code == 200
                 except httpx.TransportError:
-                    await asyncio.sleep(0.2)
+                    pass
+                await asyncio.sleep(0.2)
 
     async def check_health(self):
         """Fails where the process cannot be begun or its device is lost: Ray begins another replica."""
         await self.start()
-        answer = await self.client.get("/health", timeout=10)
+        try:
+            answer = await self.client.get("/health", timeout=self.health_seconds)
+        except httpx.TransportError:
+            self.silent += 1
+            if self.silent == 3:
+                # It hangs. Begun anew, it is sent again what waits there; Ray would end this replica and lose that.
+                self.process.kill()
+                self.silent = 0
+            return
+        self.silent = 0
         if answer.status_code != 200:
             raise RuntimeError(f"m40 is not well: {answer.text}")
 
@@ -64,6 +77,9 @@ class M40:
         body = await request.body()
         answer = await self.send(request, headers, body)
         kept = {name: value for name, value in answer.headers.items() if name not in HOP}
+        if answer.is_stream_consumed:
+            kept.pop("content-encoding", None)
+            return Response(answer.content, status_code=answer.status_code, headers=kept)
 
         async def pieces():
             # Where the client leaves, the connection is closed, which ends the generation.
@@ -76,17 +92,24 @@ class M40:
         return StreamingResponse(pieces(), status_code=answer.status_code, headers=kept)
 
     async def send(self, request: Request, headers: list[tuple[str, str]], body: bytes) -> httpx.Response:
-        """Sends a request; once more where the process is lost before the answer has begun."""
-        for last in (False, False, True):
+        """Sends a request; again where the process is lost, or ends, before the answer has begun."""
+        for last in (False, False, False, False, True):
             await self.start()
             sent = self.client.build_request(
                 request.method, request.url.path, params=request.query_params, headers=headers, content=body
             )
             try:
-                return await self.client.send(sent, stream=True)
+                answer = await self.client.send(sent, stream=True)
             except httpx.TransportError:
                 if last:
                     raise
+                await asyncio.sleep(0.2)
+                continue
+            if last or answer.status_code != 503 or b'"draining"' not in await answer.aread():
+                return answer
+            # Somebody has told this process to end. When it has, another is begun.
+            process = self.process
+            while process.poll() is None:
                 await asyncio.sleep(0.2)
 
     def __del__(self):
@@ -106,11 +129,14 @@ def app(args: dict[str, str]) -> serve.Application:
 
     model: what is served; command: how m40 is called; arguments: more options of `m40 serve`, in one text;
     gpus: of each replica, 0 for the CPU; parallel: what a replica does at once; max_queue: what may wait there;
-    min_replicas, max_replicas; drain_seconds: what running answers may take when a replica ends.
+    min_replicas, max_replicas; drain_seconds: what running answers may take when a replica ends;
+    health_seconds: how often a process is asked whether it is well, and how long it may take to say so, three times;
+    upscale_delay_s, downscale_delay_s: how long there is too much or too little to do before replicas come or go.
     """
     parallel = int(args.get("parallel", "32"))
     max_queue = int(args.get("max_queue", "64"))
     drain_seconds = float(args.get("drain_seconds", "120"))
+    health_seconds = float(args.get("health_seconds", "10"))
     arguments = ["--model", args.get("model", "demo"), "--parallel", str(parallel), "--max-queue", str(max_queue)]
     # What has not begun can be begun anew.
     arguments += ["--hold-streams", "60"]
@@ -129,11 +155,14 @@ def app(args: dict[str, str]) -> serve.Application:
             "upscale_delay_s": float(args.get("upscale_delay_s", "10")),
             "downscale_delay_s": float(args.get("downscale_delay_s", "600")),
         },
-        health_check_period_s=10,
+        health_check_period_s=health_seconds,
         # The first one waits for the model.
         health_check_timeout_s=1200,
         graceful_shutdown_timeout_s=drain_seconds,
     )
     return deployment.bind(
-        args.get("command", "m40"), arguments + shlex.split(args.get("arguments", "")), drain_seconds
+        args.get("command", "m40"),
+        arguments + shlex.split(args.get("arguments", "")),
+        drain_seconds,
+        health_seconds,
     )
