@@ -51,9 +51,8 @@ export async function withstandTroubles(
   await t.step("a rolling restart: nothing is lost", async () => {
     for (const replica of three) {
       // What it still has to answer keeps it refusing for some time, and telling when to come again.
-      const long = Promise.all([1, 2, 3].map(() => replica.answersAtLength()));
-      await replica.drain();
-      await long;
+      const long = [1, 2, 3].map(() => replica.answersAtLength());
+      await Promise.all([replica.drain(), ...long]);
       await replica.start();
       await sleep(500);
     }

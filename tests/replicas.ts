@@ -104,7 +104,7 @@ export class Replica implements AsyncDisposable {
     const response = await fetch(this.url + "/v1/completions", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ prompt: "Once", max_tokens: 900, logit_bias: { "2": -100 } }),
+      body: JSON.stringify({ prompt: "Once", max_tokens: 900, ignore_eos: true }),
     });
     const { choices } = await response.json();
     assertEquals([response.status, choices[0].finish_reason], [200, "length"]);
