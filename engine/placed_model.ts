@@ -6,6 +6,7 @@ import { compareBandwidths } from "./device_bandwidth.ts";
 import type { PageStore } from "./disk_cache/page_store.ts";
 import { type EngineOptions, integerOption, servingOptions } from "./engine_options.ts";
 import { asM40Error, M40Error } from "./errors.ts";
+import { hostCacheBytesOf } from "./host_cache_size.ts";
 import { hasLanes, type MemoryPlan, planMemory, type PlanRequest } from "./memory_plan.ts";
 import type { ModelSource } from "./model_source.ts";
 import { openDiskCache, type PageStores } from "./open_disk_cache.ts";
@@ -124,9 +125,11 @@ export async function planModel(
   const close = () => closeCards(cards);
   try {
     const { plan, shares } = await planFor(cards, source, options);
-    const hostCacheBytes = options.hostCacheBytes === undefined
-      ? Math.min(plan.cacheBytes + plan.stateBytes, DEFAULT_HOST_CACHE_BYTES / copies)
-      : integerOption("host_cache_bytes", options.hostCacheBytes, 0, 2 ** 46) / copies;
+    const asked = options.hostCacheBytes;
+    const hostCacheBytes = hostCacheBytesOf(
+      asked === undefined ? undefined : integerOption("host_cache_bytes", asked, 0, 2 ** 46),
+      Math.min((plan.cacheBytes + plan.stateBytes) * copies, DEFAULT_HOST_CACHE_BYTES),
+    ) / copies;
     return {
       plan,
       contextTokens: plan.contextTokens,

@@ -25,8 +25,10 @@ Deno.test("a text's tokens are scored several a step where nobody else needs the
     assert(scored.every(({ logprob, top }) => logprob! <= 0 && top!.length === 3));
     await engine.idle();
     const { steps, generatedTokens, usedPages } = engine.status();
-    // The first token by itself, and then 24 outputs a step: one for each place, and 16 for guesses.
-    assertEquals([steps, generatedTokens, usedPages], [4, 64, 0]);
+    // The first token by itself, and then one output for each place and some for guesses: 24 a step on the CPU, fewer where
+    // the device says how long each number of them takes.
+    assert(steps < 64 / 8, `${steps} steps`);
+    assertEquals([generatedTokens, usedPages], [64, 0]);
   });
 });
 

@@ -60,6 +60,18 @@ for (const [what, options] of PLACES) {
   });
 }
 
+Deno.test("more host memory than the machine has left is refused at once, and takes none of it", async () => {
+  const children = childrenOf();
+  for (const [, options] of PLACES) {
+    for (const hostCacheBytes of [2 ** 40, 2 ** 45]) {
+      const load = () => Engine.load(GOLDEN, { ...OPTIONS, ...options, hostCacheBytes });
+      const error = await assertRejects(load, M40Error);
+      assertEquals([error.code, error.param], ["out_of_memory", "host_cache_bytes"]);
+    }
+  }
+  assertEquals(childrenOf(), children);
+});
+
 Deno.test("a second replica whose host memory cannot be had leaves no process of the first, which had its own", async () => {
   const children = childrenOf();
   let asked = 0;
