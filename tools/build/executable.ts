@@ -17,8 +17,8 @@ const PERMISSIONS = [
   "--allow-env",
   "--allow-run",
   "--allow-ffi",
-  // The free space of a disk, before a model is fetched.
-  "--allow-sys=statfs",
+  // The free space of a disk, before a model is fetched, and the memory that is left, before some of it is reserved.
+  "--allow-sys=statfs,systemMemoryInfo",
 ];
 
 /** The threads that render chat templates and hash downloads: they are named by their address, not imported. */
