@@ -144,6 +144,29 @@ Deno.test("a thread that takes too much memory is a template that takes too much
   });
 });
 
+Deno.test("a rendering that gets little of the processors has as much work as on an idle machine", async () => {
+  // It waits as it would for others, longer than it may compute.
+  const kept = `
+    const nobody = new Int32Array(new SharedArrayBuffer(4));
+    port.on("message", () => {
+      Atomics.wait(nobody, 0, 0, 1500);
+      port.postMessage({ text: "there" });
+    });
+    port.postMessage("ready");`;
+  await withThread(kept, async (renderer) => {
+    assertEquals(await textOf(renderer.render(ECHO)), "there");
+  });
+});
+
+Deno.test("a rendering that computes nothing and never ends is given up", async () => {
+  await withThread(
+    `port.on("message", () => {});\nport.postMessage("ready");`,
+    async (renderer) => {
+      await fails(renderer.render(ECHO), "invalid_request", "took more than 1000 ms and was ended");
+    },
+  );
+});
+
 Deno.test("a thread that ends before it is ready is an error, not a wait", async () => {
   await withThread("", async (renderer) => {
     await fails(renderer.render(ECHO), "internal", "it ended");

@@ -1,9 +1,12 @@
 import { Worker } from "node:worker_threads";
 import { M40Error } from "../errors.ts";
+import { WorkClock } from "./jinja/work_clock.ts";
 import type { Rendered, RenderJob, RenderReply } from "./render_job.ts";
 
-/** Milliseconds that one rendering may take. The thread itself gives up earlier where it can. */
+/** Milliseconds of a processor that one rendering may take. The thread itself gives up earlier where it can. */
 const TIME_LIMIT_MS = 1000;
+/** Milliseconds that it may take by the clock, on a machine with other work. */
+const CLOCK_LIMIT_MS = 10_000;
 /** Milliseconds more, for an answer that has come while this thread was busy itself. */
 const GRACE_MS = 50;
 /** Milliseconds in which a thread has to be there. */
@@ -52,7 +55,11 @@ export class TemplateThread {
   static async start(module: URL): Promise<TemplateThread> {
     const thread = new TemplateThread(module);
     try {
-      await thread.next(START_LIMIT_MS, noThread(`it was not there after ${START_LIMIT_MS} ms`));
+      await thread.next(
+        START_LIMIT_MS,
+        START_LIMIT_MS,
+        noThread(`it was not there after ${START_LIMIT_MS} ms`),
+      );
       return thread;
     } catch (error) {
       await thread.end();
@@ -75,7 +82,7 @@ export class TemplateThread {
     if (this.reason !== undefined) throw this.reason;
     this.worker.postMessage(job);
     const late = tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
-    const reply = await this.next(TIME_LIMIT_MS, late) as RenderReply;
+    const reply = await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply;
     if ("text" in reply) return reply;
     throw failureOf(reply);
   }
@@ -86,13 +93,23 @@ export class TemplateThread {
     await this.worker.terminate();
   }
 
-  /** The next message. If none comes in time, the thread is lost, for the reason that is given. */
-  private async next(limitMs: number, late: M40Error): Promise<Message> {
+  /**
+   * The next message. If none comes in time, the thread is lost, for the reason that is given.
+   *
+   * @param limitMs Milliseconds of a processor.
+   * @param mostMs Milliseconds by the clock.
+   */
+  private async next(limitMs: number, mostMs: number, late: M40Error): Promise<Message> {
     if (this.reason !== undefined) throw this.reason;
     this.waiting = Promise.withResolvers();
-    let timer = setTimeout(() => {
-      timer = setTimeout(() => this.lose(late), GRACE_MS);
-    }, limitMs);
+    const clock = new WorkClock();
+    const look = () => {
+      const left = clock.left(limitMs, mostMs);
+      timer = left > 0
+        ? setTimeout(look, Math.max(left, GRACE_MS))
+        : setTimeout(() => this.lose(late), GRACE_MS);
+    };
+    let timer = setTimeout(look, limitMs);
     try {
       return await this.waiting.promise;
     } finally {

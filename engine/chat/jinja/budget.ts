@@ -1,3 +1,5 @@
+import { WorkClock } from "./work_clock.ts";
+
 /** A template took more than one rendering may take. */
 export class TemplateLimitError extends Error {
   override readonly name = "TemplateLimitError";
@@ -15,8 +17,10 @@ export interface Limits {
   readonly steps: number;
   /** Evaluations inside one another. */
   readonly depth: number;
-  /** Milliseconds. */
+  /** Milliseconds of a processor. */
   readonly milliseconds: number;
+  /** Milliseconds by the clock. */
+  readonly mostMilliseconds: number;
 }
 
 /**
@@ -30,6 +34,7 @@ export const LIMITS: Limits = {
   steps: 4_000_000,
   depth: 1000,
   milliseconds: 700,
+  mostMilliseconds: 7000,
 };
 
 /** Characters that an element of a list counts as. */
@@ -45,11 +50,9 @@ export class Budget {
   private steps = 0;
   private memory = 0;
   private depth = 0;
-  private readonly end: number;
+  private readonly clock = new WorkClock();
 
-  constructor(private readonly limits: Limits = LIMITS) {
-    this.end = performance.now() + limits.milliseconds;
-  }
+  constructor(private readonly limits: Limits = LIMITS) {}
 
   /** Enters an evaluation inside the one that goes on. Each is followed by one {@link leave}. */
   enter(): void {
@@ -68,9 +71,13 @@ export class Budget {
     if (++this.steps > this.limits.steps) {
       throw new TemplateLimitError(`took more than ${this.limits.steps} steps`);
     }
-    if (this.steps % STEPS_PER_LOOK === 0 && performance.now() > this.end) {
-      throw new TemplateLimitError(`took more than ${this.limits.milliseconds} ms`);
-    }
+    if (this.steps % STEPS_PER_LOOK === 0) this.look();
+  }
+
+  private look(): void {
+    const { milliseconds, mostMilliseconds } = this.limits;
+    if (this.clock.left(milliseconds, mostMilliseconds) > 0) return;
+    throw new TemplateLimitError(`took more than ${milliseconds} ms`);
   }
 
   /** Ends the rendering if a string of so many characters may not be made; it counts when it is. */
