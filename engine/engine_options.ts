@@ -77,7 +77,8 @@ export interface EngineOptions {
   /**
   /**
    * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
-   * these take on the device, up to 2 GiB. What finds no room there is computed again.
+   * these take on the device, up to 2 GiB and half of what the machine has left. More than it has left is refused. What
+   * finds no room there is computed again.
    */
   hostCacheBytes?: number;
   /**

@@ -6,7 +6,7 @@
  */
 import { assert, assertEquals } from "@std/assert";
 import { ROOT } from "./cli_program.ts";
-import type { Namespace } from "./namespaces.ts";
+import type { Namespace, Namespaces } from "./namespaces.ts";
 
 /** A replica, which can be ended and begun anew at the same port. */
 export class Replica implements AsyncDisposable {
@@ -157,4 +157,13 @@ export async function answers(url: string): Promise<void> {
 
 export function sleep(milliseconds: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+/** A replica in each of the namespaces, which end with the stack. */
+export async function startReplicas(
+  namespaces: Namespaces,
+  stack: AsyncDisposableStack,
+): Promise<Replica[]> {
+  const started = await Promise.all(namespaces.all.map((one) => Replica.start(one)));
+  return started.map((one) => stack.use(one));
 }

@@ -7,7 +7,7 @@ import { withLiteLLM } from "../litellm.ts";
 import { Namespaces } from "../namespaces.ts";
 import { withstandTroubles } from "../replica_troubles.ts";
 import { RayCluster, type ServeProcess } from "../ray_cluster.ts";
-import { metricOf, Replica, sleep } from "../replicas.ts";
+import { metricOf, sleep, startReplicas } from "../replicas.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
 
@@ -27,9 +27,7 @@ Deno.test({
   fn: async (t) => {
     await using namespaces = await Namespaces.make(3);
     await using replicas = new AsyncDisposableStack();
-    const three = (await Promise.all([0, 1, 2].map((i) => Replica.start(namespaces.all[i])))).map((
-      one,
-    ) => replicas.use(one));
+    const three = await startReplicas(namespaces, replicas);
     let config = await Deno.readTextFile(join(DEPLOY, "litellm/config.yaml"));
     for (const [i, { host, port }] of three.entries()) {
       const address = `192.0.2.${i + 1}:11434`;

@@ -3,7 +3,7 @@ import { assert, assertEquals, assertGreater } from "@std/assert";
 import { fromFileUrl, join } from "@std/path";
 import { BalancedLoad } from "../balanced_load.ts";
 import { Namespaces } from "../namespaces.ts";
-import { answers, freePort, Replica, sleep } from "../replicas.ts";
+import { answers, freePort, type Replica, sleep, startReplicas } from "../replicas.ts";
 import { withstandTroubles } from "../replica_troubles.ts";
 
 const DEPLOY = fromFileUrl(new URL("../../deploy", import.meta.url));
@@ -91,9 +91,7 @@ Deno.test({
   fn: async (t) => {
     await using namespaces = await Namespaces.make(3);
     await using replicas = new AsyncDisposableStack();
-    const three = (await Promise.all([0, 1, 2].map((i) => Replica.start(namespaces.all[i])))).map((
-      one,
-    ) => replicas.use(one));
+    const three = await startReplicas(namespaces, replicas);
 
     await t.step("affinity: more of the prompts is found", async () => {
       const without = await foundShare(
