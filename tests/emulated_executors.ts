@@ -11,7 +11,7 @@ import { GOLDEN } from "./engine_fixture.ts";
 /** More steps than are measured of any number of rows. */
 const STEPS = 24;
 /** So much slower is what is to be left, in microseconds. */
-const SLOW = "2000";
+const SLOW = "20000";
 
 function programOf(executor?: Executor): { device: TestDevice; program: DeviceProgram } {
   const device = new TestDevice({ executor });

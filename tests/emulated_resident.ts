@@ -205,7 +205,7 @@ Deno.test("a step that wants more than the kernel has is run by graphs, and the 
 
 Deno.test("steps are run by the kernel that stays where launches and graphs were measured to be slower", async () => {
   const engine = await load("auto");
-  const slow = { M40_EMULATION_GRAPH_US: "20000", M40_EMULATION_LAUNCH_US: "2000" };
+  const slow = { M40_EMULATION_GRAPH_US: "200000", M40_EMULATION_LAUNCH_US: "10000" };
   await withEnvironment(slow, async () => void await answer(engine, 1, 40));
   assertEquals(await engine.cards[0].executors(), ["resident"]);
   await engine.close();
