@@ -193,7 +193,8 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     signal?.addEventListener("abort", this.abort);
     if (timeoutMs !== undefined) {
       const left = timeoutFrom + timeoutMs - performance.now();
-      this.deadline = setTimeout(() => this.expire(timeoutMs), left);
+      if (left <= 0) this.expire(timeoutMs);
+      else this.deadline = setTimeout(() => this.expire(timeoutMs), left);
     }
   }
 
