@@ -6,6 +6,7 @@ import {
 } from "./chat/reasoning.ts";
 import type { ToolCallPiece } from "./chat/tools/call_piece.ts";
 import type { Sample } from "./device/step_result.ts";
+import { startDeadline } from "./deadline.ts";
 import { M40Error } from "./errors.ts";
 import type {
   FinishReason,
@@ -192,9 +193,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     }
     signal?.addEventListener("abort", this.abort);
     if (timeoutMs !== undefined) {
-      const left = timeoutFrom + timeoutMs - performance.now();
-      if (left <= 0) this.expire(timeoutMs);
-      else this.deadline = setTimeout(() => this.expire(timeoutMs), left);
+      this.deadline = startDeadline(timeoutMs, timeoutFrom, () => this.expire(timeoutMs));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Sample } from "./device/step_result.ts";
+import { startDeadline } from "./deadline.ts";
 import { M40Error } from "./errors.ts";
 import type { GeneratedToken } from "./generation.ts";
 import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
@@ -122,9 +123,7 @@ export class Scoring implements SequenceListener {
     this.services.queue.add(this.sequence);
     signal?.addEventListener("abort", this.abort);
     if (timeoutMs !== undefined) {
-      const left = timeoutFrom + timeoutMs - performance.now();
-      if (left <= 0) this.expire(timeoutMs);
-      else this.deadline = setTimeout(() => this.expire(timeoutMs), left);
+      this.deadline = startDeadline(timeoutMs, timeoutFrom, () => this.expire(timeoutMs));
     }
   }
 

@@ -115,7 +115,7 @@ const SHORTER = { M40_ATTENTION_TOKENS: "1300", M40_DECODED_CUTS: "1" };
 
 const forward = {
   ...SHORTER,
-  // The sanitizers make these three times as long; threads in reverse have the longer ones.
+  // Sanitized, attention takes three times as long; threads in reverse have the longer contexts.
   M40_ATTENTION_TOKENS: "700",
   M40_EMULATION_ORDER: "forward",
   M40_GOLDEN_CACHES: "one",

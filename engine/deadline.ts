@@ -1,0 +1,17 @@
+/**
+ * Calls `expire` when the time is over, at once where it is already.
+ *
+ * @param timeoutMs Milliseconds that there are.
+ * @param from When they began, as performance.now() tells it.
+ * @returns What clearTimeout takes, where there is something to clear.
+ */
+export function startDeadline(
+  timeoutMs: number,
+  from: number,
+  expire: () => void,
+): number | undefined {
+  const left = from + timeoutMs - performance.now();
+  // A timer of 0 ms fires after work that is quick is done.
+  if (left <= 0) return void expire();
+  return setTimeout(expire, left);
+}
