@@ -111,7 +111,7 @@ export class Follower {
   position = 0;
 
   constructor(
-    private readonly model: StagedModel,
+    private readonly model: Pick<StagedModel, "plan">,
     /** Its pages, of each group, and its slot. */
     public pages: readonly number[][],
     public slot: number,
@@ -136,7 +136,7 @@ export class Follower {
 }
 
 /** A sequence with pages of its own, the n-th of several. */
-export function follower(model: StagedModel, n: number): Follower {
+export function follower(model: Pick<StagedModel, "plan">, n: number): Follower {
   const { plan } = model;
   const each = Math.ceil(CONTEXT / plan.pageTokens);
   const pages = plan.groups.map((_, group) =>

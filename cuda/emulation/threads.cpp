@@ -64,7 +64,7 @@ class Block {
  public:
   enum class Progress : uint8_t {
     kDone,
-    kYielded,  // a thread waits for another block, or for the host; the others for it
+    kYielded,  // a thread waits for another block, for the host or another device; the others for it
     kFailed,
   };
 
@@ -84,6 +84,7 @@ class Block {
     indices.block_size = grid_->block_size;
     indices.grid_size = grid_->size;
     dynamic_shared = shared_;
+    waits_for_devices_ = false;
     const Progress progress = run_threads();
     // What was given up in the middle of a kernel cannot be used again.
     if (progress == Progress::kFailed) threads_.clear();
@@ -94,6 +95,9 @@ class Block {
   const char* failure() const { return failure_; }
   // Whether a thread came any further, the last time.
   bool moved() const { return moved_; }
+  // Whether it waits for another device.
+  bool waits_for_devices() const { return waits_for_devices_; }
+  void wait_for_devices() { waits_for_devices_ = true; }
   // Ends a block in the middle.
   void give_up() { threads_.clear(); }
 
@@ -277,6 +281,7 @@ class Block {
   uint32_t current_ = 0;
   bool yielded_ = false;
   bool moved_ = false;
+  bool waits_for_devices_ = false;
   char failure_[512] = {};
 };
 
@@ -342,6 +347,11 @@ uint64_t sync_warp(WarpOperation operation, Site site, uint32_t mask, uint64_t v
 
 void yield() { running->wait(State::kYield); }
 
+void yield_to_devices() {
+  running->wait_for_devices();
+  running->wait(State::kYield);
+}
+
 uint64_t nanoseconds() {
   return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now().time_since_epoch()).count());
 }
@@ -362,7 +372,7 @@ const char* failure_of(const Block& block) {
 }  // namespace
 
 const char* run_grid(const char* kernel, dim3 size, dim3 block_size, size_t shared_bytes, const std::function<void()>& thread) {
-  const std::lock_guard<std::mutex> lock(grid_mutex);
+  std::unique_lock<std::mutex> lock(grid_mutex);
   record_kernel(kernel);
   const Grid grid = {kernel, size, block_size, thread, runs_in_reverse()};
   const char* spoiled = getenv("M40_EMULATION_SPOIL");
@@ -378,7 +388,14 @@ const char* run_grid(const char* kernel, dim3 size, dim3 block_size, size_t shar
       break;
     }
     block->begin(grid, grid.index(b), shared.data);
-    switch (block->advance()) {
+    Block::Progress progress = block->advance();
+    while (progress == Block::Progress::kYielded && block->waits_for_devices()) {
+      lock.unlock();
+      std::this_thread::sleep_for(std::chrono::microseconds(20));
+      lock.lock();
+      progress = block->advance();
+    }
+    switch (progress) {
       case Block::Progress::kDone: break;
       case Block::Progress::kFailed: failure = failure_of(*block); break;
       case Block::Progress::kYielded:

@@ -47,6 +47,8 @@ inline uint32_t lane() {
 
 // Lets the other blocks go on, of a grid whose blocks are there together, or the host.
 void yield();
+// The same of a thread that waits for another device: its grid holds up no other one meanwhile.
+void yield_to_devices();
 
 // Of a clock of the device's.
 uint64_t nanoseconds();

@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 16u
+#define M40_ABI_VERSION 17u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -33,6 +33,7 @@ extern "C" {
 #define M40_MAX_STATES 256
 #define M40_MAX_RUN_END_TOKENS 4096
 #define M40_MAX_DEVICE_PROCESSES 16
+#define M40_MAX_CARDS 8
 
 // ---- status -----------------------------------------------------------------------------------------
 
@@ -250,6 +251,15 @@ M40_API uint64_t m40_arena_used_bytes(const m40_arena* arena);
 M40_API m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, void** memory, m40_error* error);
 M40_API void m40_host_free(m40_context* context, void* memory);
 
+// Host memory that the devices of several contexts read and write, in processes of their own or not: it is made once, of zeros,
+// and each context is given it. It is there until it is destroyed and no context has it any more.
+typedef struct m40_shared m40_shared;
+M40_API m40_status m40_shared_create(uint64_t n_bytes, m40_shared** shared, m40_error* error);
+M40_API void m40_shared_destroy(m40_shared* shared);
+// As m40_host_alloc, of shared memory: another address in each context, and the same bytes. m40_host_free takes it from the
+// context again.
+M40_API m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error);
+
 // ---- tensors ----------------------------------------------------------------------------------------
 
 // Tensor types have the ids of GGUF.
@@ -284,11 +294,17 @@ enum {
 
 // A weight [experts, rows, columns] (experts 1 where there are none), stored row by row in its type's
 // blocks. A vector has rows 1; the library holds vectors as F32 whatever their type in the file.
+//
+// With whole_rows, it is a part of a weight [experts, whole_rows, columns]: of each expert the rows from first_row on. Where it
+// is uploaded from is the whole weight's place then, and a product with it gives the bits that one with the whole weight gives
+// for these rows.
 typedef struct m40_tensor_desc {
   uint32_t type;
   uint32_t n_experts;
   uint32_t rows;
   uint32_t columns;
+  uint32_t first_row;
+  uint32_t whole_rows;  // 0: it is the whole weight
 } m40_tensor_desc;
 
 // Bytes that the tensor takes in an arena, alignment and repacking included.
@@ -380,6 +396,7 @@ enum {
   M40_OP_DELTA_RULE = 16,
   M40_OP_SELECTIVE_SCAN = 17,
   M40_OP_COPY = 18,
+  M40_OP_EXCHANGE = 19,
 };
 
 enum { M40_NORM_RMS = 0, M40_NORM_LAYER = 1 };
@@ -523,9 +540,9 @@ typedef struct m40_op_expert_matmul {
 } m40_op_expert_matmul;
 
 // output[t] = residual[t] + scale * sum over slots of weights[t, slot] * input[t * n_used + slot], in the order of the slots
-// (a shared expert's is the last of the n_used); weights M40_NONE: ones.
+// (a shared expert's is the last of the n_used); weights M40_NONE: ones. Output and residual from output_column on.
 typedef struct m40_op_expert_sum {
-  uint32_t input, weights, residual, output, columns, n_used;
+  uint32_t input, weights, residual, output, columns, n_used, output_column;
   float scale;
 } m40_op_expert_sum;
 
@@ -585,6 +602,18 @@ typedef struct m40_op_copy {
   uint32_t input, output, columns, n_groups, input_column, input_stride, output_column, output_stride;
 } m40_op_copy;
 
+// What n_cards cards have computed of the same rows, each some columns: card c has those from bounds[c] to bounds[c + 1]. This
+// one, number `card`, has its own in the input, from input_column on. Afterwards the output has all of them on each card, from
+// its first column on, to the bit. Input and output may be one buffer, where input_column is bounds[card]. bounds: rising from 0;
+// those behind bounds[n_cards] are not looked at. All exchanges of a program have the same n_cards and card.
+//
+// The cards meet there: each waits until the others are in the same exchange of the same step. So each has to be given the
+// same steps, in the same order, and to have memory in common with the others: m40_program_exchange.
+typedef struct m40_op_exchange {
+  uint32_t input, output, input_column, n_cards, card;
+  uint32_t bounds[M40_MAX_CARDS + 1];
+} m40_op_exchange;
+
 typedef struct m40_op {
   uint32_t kind;   // M40_OP_*
   uint32_t flags;  // 0
@@ -607,6 +636,7 @@ typedef struct m40_op {
     m40_op_delta_rule delta_rule;
     m40_op_selective_scan selective_scan;
     m40_op_copy copy;
+    m40_op_exchange exchange;
     uint32_t words[30];
   };
 } m40_op;
@@ -640,6 +670,14 @@ M40_API m40_status m40_program_bytes(m40_context* context, const m40_limits* lim
 // uses it) and places the program's memory.
 M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits, m40_cache* cache, const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops, m40_program** program, m40_error* error);
 M40_API void m40_program_destroy(m40_program* program);
+// Bytes of the memory that the cards of a program with exchanges have in common; 0 of any other program.
+M40_API m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error);
+// Gives a program with exchanges that memory, of m40_host_share, which all cards' programs are given, and begins with it anew:
+// the step that comes next is the first. To be called for all of them, no step of any being under way, before the first step
+// and after one that failed on one of them. The memory starts with a uint32_t, 0 after this call: whoever writes something else
+// there has all cards that wait for another give up, as they do by themselves where one lets them wait for 20 seconds; their
+// steps fail then.
+M40_API m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error);
 // What steps of 1, 2, ... n decode rows are run by; M40_EXECUTOR_AUTO where that is not decided yet.
 // why: of why_bytes, where it is not 0: why a resident kernel runs none of them, or not all that it has met; ends with a 0, and
 // is empty where nothing stands against it.

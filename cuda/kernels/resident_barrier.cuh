@@ -14,35 +14,9 @@
 
 #include "intrinsics.cuh"
 #include "resident_node.cuh"
+#include "waiting.cuh"
 
 namespace m40::cuda {
-
-// A thread that looks for what another block or the host writes: let others go on meanwhile.
-__device__ __forceinline__ void spin_pause() {
-#ifdef M40_EMULATED
-  ::m40::emulation::yield();
-#endif
-}
-
-template <class V>
-__device__ __forceinline__ V look(const V* at) {
-  return *const_cast<const volatile V*>(at);
-}
-template <class V>
-__device__ __forceinline__ void show(V* at, V value) {
-  *const_cast<volatile V*>(at) = value;
-}
-
-// Microseconds of a clock that all multiprocessors share; they wrap around.
-__device__ __forceinline__ uint32_t microseconds() {
-#ifdef M40_EMULATED
-  return static_cast<uint32_t>(::m40::emulation::nanoseconds() / 1000);
-#else
-  unsigned long long now;
-  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-  return static_cast<uint32_t>(now / 1000);
-#endif
-}
 
 // All threads of a block call these. The target is of shared memory.
 struct GridBarrier {

@@ -23,6 +23,7 @@
 #include "../kernels/elementwise.cuh"
 #include "../kernels/elementwise_args.cuh"
 #include "../kernels/embed.cuh"
+#include "../kernels/exchange.cuh"
 #include "../kernels/expert_groups.cuh"
 #include "../kernels/fields.cuh"
 #include "../kernels/formats.cuh"

@@ -15,8 +15,7 @@ namespace {
 
 constexpr uint32_t decode_pass = 32;  // tokens
 
-uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
-  const uint64_t splits = decode_splits(rows, columns);
+uint64_t partial_floats(uint32_t rows, uint64_t splits, uint32_t n_tokens) {
   return splits == 1 ? 0 : (splits * rows * n_tokens + 3) / 4 * 4;  // the next weight's can be loaded four at a time
 }
 
@@ -59,8 +58,8 @@ uint32_t row_groups_of(const MatmulArgs& args, const uint32_t* indices, uint32_t
   if (is_rare(args.weights[indices[0]].weight.type)) return 4;
   uint64_t n_fours = 0;
   for (uint32_t i = 0; i < n; i++) {
-    const uint32_t rows = args.weights[indices[i]].weight.rows;
-    n_fours += uint64_t{(rows + 127) / 128} * decode_splits(rows, args.columns);
+    const MatmulWeight& w = args.weights[indices[i]];
+    n_fours += uint64_t{(w.weight.rows + 127) / 128} * decode_splits(w.split_rows(), args.columns);
   }
   return decode_row_groups(tokens, n_fours, multiprocessors());
 }
@@ -98,11 +97,11 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     uint64_t n_partials = 0;
     for (uint32_t i = 0; i < n; i++) {
       const MatmulWeight& from = args.weights[indices[i]];
-      const uint32_t rows = from.weight.rows, splits = decode_splits(rows, args.columns), row_sets = (rows + set_rows - 1) / set_rows;
+      const uint32_t rows = from.weight.rows, splits = decode_splits(from.split_rows(), args.columns), row_sets = (rows + set_rows - 1) / set_rows;
       decode.weights[i] = {from.weight, from.bias, from.factor, from.output_column, splits, launch.n_blocks, n_counters, n_partials};
       launch.n_blocks += row_sets * splits * token_blocks;
       if (splits > 1) n_counters += row_sets * token_blocks;
-      n_partials += partial_floats(rows, args.columns, n_tokens);
+      n_partials += partial_floats(rows, splits, n_tokens);
     }
     decode.n_blocks = launch.n_blocks;
     launch_decode_types(type, other, decode, launch, stream);
@@ -112,8 +111,9 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
 }  // namespace
 
 uint64_t matmul_scratch_bytes(const uint32_t*, const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
+  // A part of a weight has no more splits than a weight of so many rows.
   uint64_t floats = 0;
-  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], columns, max_rows < decode_pass ? max_rows : decode_pass);
+  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], decode_splits(rows[i], columns), max_rows < decode_pass ? max_rows : decode_pass);
   return std::max(floats * sizeof(float), prefill_scratch_bytes(rows, n_weights, columns, max_rows));
 }
 
@@ -128,8 +128,8 @@ bool matmul_fuses(const MatmulArgs& args) {
     const uint32_t row_groups = row_groups_of(args, indices, n, 1), set_rows = 32 * row_groups;
     uint64_t n_blocks = 0;
     for (uint32_t i = 0; i < n; i++) {
-      const uint32_t rows = args.weights[indices[i]].weight.rows;
-      n_blocks += uint64_t{(rows + set_rows - 1) / set_rows} * decode_splits(rows, args.columns);
+      const MatmulWeight& w = args.weights[indices[i]];
+      n_blocks += uint64_t{(w.weight.rows + set_rows - 1) / set_rows} * decode_splits(w.split_rows(), args.columns);
     }
     if (is_rare(type) || n_blocks > decode_blocks_at_once(row_groups) * uint64_t{multiprocessors()}) at_once = false;
   });

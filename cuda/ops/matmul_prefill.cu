@@ -24,8 +24,7 @@ uint32_t tile_tokens(uint32_t type, uint32_t n_tokens, bool aligned) {
   return largest;
 }
 
-uint64_t partial_floats(uint32_t rows, uint32_t columns, uint32_t n_tokens) {
-  const uint64_t splits = prefill_splits(rows, columns);
+uint64_t partial_floats(uint32_t rows, uint64_t splits, uint32_t n_tokens) {
   if (splits == 1) return 0;
   return splits * packed_tiles(rows) * prefill_rows * ((n_tokens + whole_tile - 1) / whole_tile * whole_tile);
 }
@@ -62,11 +61,11 @@ void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, u
   uint64_t n_partials = 0;
   for (uint32_t i = 0; i < n; i++) {
     const MatmulWeight& from = args.weights[indices[i]];
-    const uint32_t row_tiles = packed_tiles(from.weight.rows), splits = prefill_splits(from.weight.rows, args.columns);
+    const uint32_t row_tiles = packed_tiles(from.weight.rows), splits = prefill_splits(from.split_rows(), args.columns);
     prefill.weights[i] = {from.weight, from.bias, from.factor, from.output_column, splits, prefill.n_tiles, n_counters, n_partials};
     prefill.n_tiles += row_tiles * splits;
     if (splits > 1) n_counters += row_tiles * token_tiles;
-    n_partials += partial_floats(from.weight.rows, args.columns, n_tokens);
+    n_partials += partial_floats(from.weight.rows, splits, n_tokens);
   }
   for_type(type, [&](auto t) { launch_prefill<decltype(t)::value>(prefill, launch, stream); });
 }
@@ -74,7 +73,10 @@ void launch_tiles(const MatmulArgs& args, const uint32_t* indices, uint32_t n, u
 // The weights at these indices, in as few passes over the tokens as scratch allows.
 void launch_passes(const MatmulArgs& args, const uint32_t* indices, uint32_t n, cudaStream_t stream) {
   uint64_t floats = 0;
-  for (uint32_t i = 0; i < n; i++) floats += partial_floats(args.weights[indices[i]].weight.rows, args.columns, whole_tile);
+  for (uint32_t i = 0; i < n; i++) {
+    const MatmulWeight& w = args.weights[indices[i]];
+    floats += partial_floats(w.weight.rows, prefill_splits(w.split_rows(), args.columns), whole_tile);
+  }
   const uint32_t pass = pass_tokens(floats);
   // Weights alone take fewer passes, which fill a card better.
   if (n > 1 && pass < args.n_rows && pass < prefill_token_group * whole_tile) {
@@ -93,7 +95,7 @@ void launch_passes(const MatmulArgs& args, const uint32_t* indices, uint32_t n, 
 
 uint64_t prefill_scratch_bytes(const uint32_t* rows, uint32_t n_weights, uint32_t columns, uint32_t max_rows) {
   uint64_t floats = 0;
-  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], columns, whole_tile);
+  for (uint32_t i = 0; i < n_weights; i++) floats += partial_floats(rows[i], prefill_splits(rows[i], columns), whole_tile);
   const uint64_t tiles = (uint64_t{max_rows} + whole_tile - 1) / whole_tile;
   return std::min(std::max(most_partials, floats), floats * tiles) * sizeof(float);
 }

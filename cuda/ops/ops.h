@@ -82,6 +82,9 @@ struct MatmulWeight {
   const float* bias;  // [weight.rows], or nullptr
   uint32_t output_column;
   const float* factor = nullptr;  // [1], or nullptr
+  uint32_t whole_rows = 0;        // of the weight that it is a part of, as whose columns its own are split; 0: it is whole
+
+  uint32_t split_rows() const { return whole_rows == 0 ? weight.rows : whole_rows; }
 };
 
 // What is done to a row of the input before it is multiplied. Only where matmul_fuses() says so.

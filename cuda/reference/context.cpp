@@ -30,6 +30,7 @@ const m40::reference::Kernels& choose_kernels(const char (&name)[32]) {
 
 m40_context::~m40_context() {
   programs.clear();
+  shared_host.remove_all(this);
   for (void* memory : host_memory) free(memory);
 }
 
@@ -73,6 +74,7 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
 extern "C" void m40_host_free(m40_context* context, void* memory) {
   if (context == nullptr || memory == nullptr) return;
   auto& list = context->host_memory;
+  if (context->shared_host.remove(context, memory)) return;
   const auto found = std::find(list.begin(), list.end(), memory);
   if (found == list.end()) return;
   context->end_runs();
@@ -81,10 +83,20 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   free(memory);
 }
 
+extern "C" m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(shared, "shared");
+    require(memory, "memory");
+    *memory = context->shared_host.add(context, *shared);
+  });
+}
+
 // The host's memory is the device's own.
 void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) { context->host_areas.add(memory, n_bytes); }
 bool m40::unregister_host_memory(m40_context* context, void* memory) {
   context->end_runs();
+  for (const auto& program : context->programs) program->exchange.forget(memory);
   context->host_areas.remove(memory);
   return true;
 }

@@ -68,6 +68,7 @@ void run_conv(const Execution& execution, const m40_op_conv& op);
 void run_delta_rule(const Execution& execution, const m40_op_delta_rule& op);
 void run_selective_scan(const Execution& execution, const m40_op_selective_scan& op);
 void run_copy(const Execution& execution, const m40_op_copy& op);
+void run_exchange(const Execution& execution, const m40_op_exchange& op);
 
 // Finds the rows of each sequence of the program's step, where it has states. Within the room that was reserved for them.
 void find_sequence_rows(m40_program* program);

@@ -15,6 +15,7 @@
 #include "../runtime/host_areas.h"
 #include "../runtime/program.h"
 #include "../runtime/run.h"
+#include "../runtime/shared_host.h"
 #include "kernels.h"
 #include "thread_pool.h"
 
@@ -101,6 +102,7 @@ struct m40_program : m40::ProgramBase {
   uint8_t* memory;
   std::vector<m40::reference::SequenceRows> sequence_rows;  // of the step, where the program has states
   bool step_computed = false;                               // the one under way
+  mutable uint64_t exchange_number = 0;                     // of the exchange that comes next
   m40::reference::RunBlocks run_blocks;
   m40::Run run;  // the last: its thread uses the others
 };
@@ -122,6 +124,7 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   std::vector<m40::reference::Tensor> tensors;
   std::vector<void*> host_memory;
   m40::HostAreas host_areas;  // those, and what was registered
+  m40::SharedHost shared_host;
 
   // What runs use is about to go.
   void end_runs() {

@@ -48,6 +48,7 @@ void execute(const Execution& execution, const After& after) {
       case M40_OP_DELTA_RULE: run_delta_rule(execution, op.delta_rule); break;
       case M40_OP_SELECTIVE_SCAN: run_selective_scan(execution, op.selective_scan); break;
       case M40_OP_COPY: run_copy(execution, op.copy); break;
+      case M40_OP_EXCHANGE: run_exchange(execution, op.exchange); break;
     }
     after(i);
   }
@@ -139,6 +140,24 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 
 extern "C" void m40_program_destroy(m40_program* program) {
   if (program != nullptr) m40::drop_program(program);
+}
+
+extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_alive(program);
+    require(n_bytes, "n_bytes");
+    *n_bytes = program->exchange.n_bytes();
+  });
+}
+
+extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_idle(program);
+    program->exchange.check_memory(memory, n_bytes);
+    program->context->host_areas.require_within(memory, n_bytes, "the memory of exchanges");
+    program->exchange.begin(memory);
+    program->exchange_number = 0;
+  });
 }
 
 extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {

@@ -5,6 +5,7 @@
 
 #include "../runtime/checks.h"
 #include "../runtime/file.h"
+#include "../runtime/tensor_slice.h"
 #include "objects.h"
 
 using m40::fail;
@@ -62,7 +63,12 @@ extern "C" m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_de
     require(path, "path");
     require(tensor, "tensor");
     const m40::File file(path);
-    *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t n_bytes) { file.read(offset, memory, n_bytes); });
+    *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t n_bytes) {
+      m40::read_rows(*desc, 0, memory, n_bytes, [&](uint64_t from, uint8_t* to, uint64_t size) {
+        if (offset > UINT64_MAX - from) fail(M40_IO, "%s: no file has %llu bytes", path, static_cast<unsigned long long>(offset));
+        file.read(offset + from, to, size);
+      });
+    });
   });
 }
 
@@ -74,7 +80,9 @@ extern "C" m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_
     require(data, "data");
     require(tensor, "tensor");
     m40::check_tensor_data(*desc, n_bytes);
-    *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t size) { memcpy(memory, data, size); });
+    *tensor = place(arena, *desc, [&](uint8_t* memory, uint64_t n) {
+      m40::read_rows(*desc, 0, memory, n, [&](uint64_t from, uint8_t* to, uint64_t size) { memcpy(to, static_cast<const uint8_t*>(data) + from, size); });
+    });
   });
 }
 

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "error.h"
+#include "shared_host.h"
 
 using m40::fail;
 using m40::guarded;
@@ -74,7 +75,7 @@ m40_status m40_channel::call(uint32_t index, const m40_channel_argument* argumen
     require(arguments, "arguments");
     const Lane lane = lane_of(function, index, arguments);
     const std::lock_guard<std::mutex> lock(lanes_[lane].mutex);
-    answer = index == kHostAlloc ? allocate_host(arguments) : index == kHostFree ? free_host(arguments) : ask(function, lane, index, arguments);
+    answer = index == kHostAlloc || index == kHostShare ? allocate_host(index, arguments) : index == kHostFree ? free_host(arguments) : ask(function, lane, index, arguments);
     if (index == kProgramCreate && answer.status == M40_OK) note_program(arguments);
   });
   if (thrown != M40_OK) answer.status = thrown;
@@ -216,16 +217,25 @@ Answer m40_channel::wait(const Function& function, Lane lane, uint64_t spin_us) 
 
 // ---- host memory --------------------------------------------------------------------------------------
 
-Answer m40_channel::allocate_host(const m40_channel_argument* arguments) {
+// Of its own, or of what the caller has made to be shared: the other end makes no difference.
+SharedMemory m40_channel::host_memory(uint32_t index, uint64_t argument) {
+  if (index == kHostShare) {
+    const auto* shared = reinterpret_cast<const m40_shared*>(argument);
+    require(shared, "shared");
+    return SharedMemory::open(m40::duplicate(*shared), shared->memory.n_bytes());
+  }
+  if (argument == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
+  return SharedMemory::create(argument, true);
+}
+
+Answer m40_channel::allocate_host(uint32_t index, const m40_channel_argument* arguments) {
   const Function& function = function_at(kHostAlloc);
   require_alive(function.what);
-  const uint64_t n_bytes = arguments[1].value;
   require(reinterpret_cast<void*>(arguments[2].value), "memory");
-  if (n_bytes == 0) fail(M40_INVALID_ARGUMENT, "host memory of 0 bytes: wanted at least 1");
-  HostArea area = {SharedMemory::create(n_bytes, true), arguments[0].value, 0};
+  HostArea area = {host_memory(index, arguments[1].value), arguments[0].value, 0};
   m40::send_descriptor(socket_.number(), area.memory.descriptor().number());
   area.memory.close_descriptor();
-  const m40_channel_argument request[] = {arguments[0], arguments[1], {}};
+  const m40_channel_argument request[] = {arguments[0], {area.memory.n_bytes(), 0}, {}};
   Answer answer = ask(function, kCalls, kHostAlloc, request);
   if (answer.status != M40_OK) return answer;
   area.index = static_cast<uint32_t>(answer.value);

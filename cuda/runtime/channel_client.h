@@ -60,7 +60,8 @@ struct m40_channel {
   void unpack(const Function& function, Lane lane, const m40_channel_argument* arguments) const;
   void forget_room(Lane lane);
 
-  m40::channel::Answer allocate_host(const m40_channel_argument* arguments);
+  m40::SharedMemory host_memory(uint32_t index, uint64_t argument);
+  m40::channel::Answer allocate_host(uint32_t index, const m40_channel_argument* arguments);
   m40::channel::Answer free_host(const m40_channel_argument* arguments);
   bool find_host(uint64_t address, uint64_t n_bytes, m40::channel::Argument* place);
   void forget_host(uint64_t context);

@@ -99,6 +99,8 @@ constexpr Function functions[] = {
           made(Handle::kProgram)),
     ENTRY(m40_run_begin, "a run", kSteps, program, in<uint8_t>(2), number64, in<uint8_t>(4), number64, out<uint8_t>(6), number64),
     ENTRY(m40_run_wait, "a run", kSteps, program),
+    // The shared memory is the caller's: what arrives is a message of kHostAlloc.
+    {"m40_host_share", "host memory", kCalls, 3, {context, number64, made({})}, nullptr},
 
     ENTRY(m40_device_count, "the devices", kCalls, out<uint32_t>()),
     ENTRY(m40_get_device_info, "a device", kCalls, number32, out<m40_device_info>()),
@@ -123,6 +125,8 @@ constexpr Function functions[] = {
     ENTRY(m40_cache_restore_slots, "slots of states", kCalls, cache, in<uint32_t>(2), number32, in<uint8_t>(4), number64),
     ENTRY(m40_program_bytes, "a program", kCalls, context, in<m40_limits>(), in<m40_cache_desc>(), in<m40_buffer_desc>(4), number32, in<m40_op>(6), number32,
           out<uint64_t>()),
+    ENTRY(m40_program_exchange_bytes, "a program", kCalls, program, out<uint64_t>()),
+    ENTRY(m40_program_exchange, "a program", kCalls, program, out<uint8_t>(2), number64),
     ENTRY(m40_program_executors, "a program", kCalls, program, out<uint32_t>(2), number32, out<char>(4), number32),
     ENTRY(m40_buffer_write, "a buffer", kCalls, program, number32, in<uint8_t>(3), number64),
     ENTRY(m40_buffer_read, "a buffer", kCalls, program, number32, out<uint8_t>(3), number64),

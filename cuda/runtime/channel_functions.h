@@ -52,6 +52,7 @@ enum FunctionIndex : uint32_t {
   kProgramCreate,
   kRunBegin,
   kRunWait,
+  kHostShare,
   n_special
 };
 

@@ -180,6 +180,7 @@ class Server {
     if (lane == kPrompts && !handles_.is_of_prompts(request.arguments[0].value)) {
       fail(M40_INVALID_ARGUMENT, "%s: handle %llu in the lane of prompts: wanted a program of that lane", function.name, Long{request.arguments[0].value});
     }
+    if (function.invoke == nullptr) fail(M40_INVALID_ARGUMENT, "%s: a message of it: wanted none", function.name);
     uint64_t words[max_arguments];
     uint64_t made = 0;
     uint64_t* made_to = nullptr;

@@ -5,6 +5,7 @@
 
 #include "error.h"
 #include "sizes.h"
+#include "tensor_slice.h"
 
 namespace m40 {
 
@@ -51,10 +52,11 @@ void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t want
 }
 
 void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes) {
-  const uint64_t wanted = checked_tensor_bytes(desc);
+  checked_tensor_bytes(desc);
+  const uint64_t wanted = checked_tensor_bytes(whole_tensor(desc));
   if (n_bytes != wanted) {
     fail(M40_INVALID_ARGUMENT, "a tensor's data has %llu bytes: wanted %llu for [%u, %u, %u]", Long{n_bytes}, Long{wanted}, desc.n_experts,
-         desc.rows, desc.columns);
+         whole_tensor(desc).rows, desc.columns);
   }
 }
 

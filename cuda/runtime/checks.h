@@ -25,7 +25,7 @@ void copy_reason(const std::string& reason, char* text, uint32_t text_bytes);
 // wanted_bytes are free in an arena (which is alive or not) of n_bytes. what: what they are for.
 void check_room(bool alive, uint64_t n_bytes, uint64_t used_bytes, uint64_t wanted_bytes, const char* what);
 
-// n_bytes are those of the tensor's data.
+// n_bytes are those of the data that it is uploaded from: the whole weight's, where it is a part of one.
 void check_tensor_data(const m40_tensor_desc& desc, uint64_t n_bytes);
 
 // The tensor is there (desc is not nullptr), and has these rows, over all its experts; n_values are theirs.

@@ -49,6 +49,7 @@ m40_context::m40_context(uint32_t device_index, uint32_t asked_executor)
 
 m40_context::~m40_context() {
   programs.clear();
+  shared_host.remove_all(this);
   uploader.reset();
   arenas.clear();
   host_memory.clear();
@@ -207,11 +208,21 @@ extern "C" void m40_host_free(m40_context* context, void* memory) {
   if (context == nullptr || memory == nullptr) return;
   context->end_runs();
   if (!context->settle()) return;
+  if (context->shared_host.remove(context, memory)) return;
   auto& list = context->host_memory;
   const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
   if (found == list.end()) return;
   context->host_areas.remove(memory);
   list.erase(found);
+}
+
+extern "C" m40_status m40_host_share(m40_context* context, const m40_shared* shared, void** memory, m40_error* error) {
+  return guarded(error, [&] {
+    require(context, "context");
+    require(shared, "shared");
+    require(memory, "memory");
+    *memory = context->shared_host.add(context, *shared);
+  });
 }
 
 void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_bytes) {
@@ -224,6 +235,7 @@ void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_by
 bool m40::unregister_host_memory(m40_context* context, void* memory) {
   context->end_runs();
   if (!context->settle()) return false;
+  for (const auto& program : context->programs) program->exchange.forget(memory);
   context->host_areas.remove(memory);
   cudaHostUnregister(memory);
   cudaGetLastError();  // so that it is not taken for a launch's

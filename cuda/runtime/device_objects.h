@@ -23,6 +23,7 @@
 #include "host_areas.h"
 #include "program.h"
 #include "run.h"
+#include "shared_host.h"
 
 namespace m40::cuda {
 
@@ -43,6 +44,7 @@ struct ProgramPlan {
   uint64_t results;                   // StepResults
   uint64_t run;                       // a run's RunState: see device_run.cu
   uint64_t counters;                  // Scratch
+  uint64_t exchanged_steps;           // uint64_t: steps done since m40_program_exchange; 0 where there are no exchanges
   uint64_t scratch;
   uint64_t scratch_bytes;
   uint64_t expert_groups[2];          // ExpertGrouping of decoded rows, and of prompts'
@@ -57,7 +59,8 @@ struct ProgramPlan {
 struct StepResults {
   uint32_t expert_fault_token;  // 1 + the token whose expert does not exist; 0: all do
   uint32_t expert_fault;
-  uint32_t reserved[2];
+  uint32_t exchange_fault;      // see kernels/exchange.cuh
+  uint32_t reserved;
   // uint32_t statuses[limits.n_outputs], m40_sample samples[limits.n_outputs] follow.
   static uint64_t statuses_offset() { return sizeof(StepResults); }
   static uint64_t samples_offset(const m40_limits& limits) { return sizeof(StepResults) + uint64_t{limits.n_outputs} * sizeof(uint32_t); }
@@ -186,6 +189,7 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   std::vector<m40::cuda::Tensor> tensors;
   std::vector<std::unique_ptr<m40::cuda::HostMemory>> host_memory;
   m40::HostAreas host_areas;  // those, and what was registered
+  m40::SharedHost shared_host;
 
   // What runs use is about to go.
   void end_runs() {

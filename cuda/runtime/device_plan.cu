@@ -99,6 +99,8 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.results = place(StepResults::n_bytes(limits, limits.n_outputs));
   plan.run = place(run_state_bytes(limits));
   plan.counters = place(scratch_counters * sizeof(uint32_t));
+  const bool exchanges = std::any_of(program.ops, program.ops + program.n_ops, [](const m40_op& op) { return op.kind == M40_OP_EXCHANGE; });
+  plan.exchanged_steps = exchanges ? place(sizeof(uint64_t)) : 0;
   plan.scratch = place(plan.scratch_bytes);
   plan.resident_state = place(sizeof(ResidentState));
   plan.resident_lists = place(resident_lists * most_resident_nodes(program.n_ops) * sizeof(ResidentNode));

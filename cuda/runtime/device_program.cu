@@ -63,6 +63,7 @@ void open_all_memory(const m40_program& program) {
   for (uint64_t place : plan.turns) add(place);
   for (uint64_t place : plan.packed_rows) add(place);
   add(plan.heads);
+  add(plan.exchanged_steps);
   for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
@@ -144,7 +145,9 @@ void place(m40_program& program, const ProgramDescription& description) {
   fill_memory(program);
   // What is computed beside others may keep no kernel on the device.
   const bool wanted = limits.lane == M40_LANE_MAIN && (context->executor == M40_EXECUTOR_AUTO || context->executor == M40_EXECUTOR_RESIDENT);
-  if (!wanted) {
+  if (program.exchange.n_operations() != 0) {
+    program.no_resident = "the program exchanges rows with other cards";
+  } else if (!wanted) {
     program.no_resident = limits.lane == M40_LANE_MAIN ? "another executor was asked for" : "the program is of the lane of prompts";
   } else if (m40::cuda::device_has_resident(context->device, &program.no_resident)) {
     program.resident.reset(new m40::cuda::ResidentDecoder(program));
@@ -179,6 +182,30 @@ extern "C" void m40_program_destroy(m40_program* program) {
   if (program == nullptr) return;
   program->run.end();
   if (program->context->settle()) m40::drop_program(program);
+}
+
+extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_alive(program);
+    require(n_bytes, "n_bytes");
+    *n_bytes = program->exchange.n_bytes();
+  });
+}
+
+extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_idle(program);
+    program->exchange.check_memory(memory, n_bytes);
+    program->context->host_areas.require_within(memory, n_bytes, "the memory of exchanges");
+    program->context->use();
+    check(cudaMemsetAsync(program->memory + program->plan.exchanged_steps, 0, sizeof(uint64_t), program->stream), "exchanges");
+    program->context->watch.wait(program->stream, "exchanges");
+    if (memory != program->exchange.memory()) {
+      // Graphs have the address.
+      program->graphs.reset(new m40::cuda::ProgramGraphs);
+    }
+    program->exchange.begin(memory);
+  });
 }
 
 extern "C" m40_status m40_program_executors(m40_program* program, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error* error) {

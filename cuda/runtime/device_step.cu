@@ -37,7 +37,7 @@ constexpr Clock::duration finish_patience = std::chrono::milliseconds(2);
 uint64_t result_bytes(const m40_program& program, const Step& step) {
   const bool sampled = program.limits.samples && step.n_outputs != 0;
   if (sampled) return StepResults::n_bytes(program.limits.limits, step.n_outputs);
-  return m40::cuda::has_experts(program) ? sizeof(StepResults) : 0;
+  return m40::cuda::has_fixed_results(program) ? sizeof(StepResults) : 0;
 }
 
 // Of a step, which may leave a part of the device to others.
@@ -52,7 +52,7 @@ void launch_step(m40_program* program, const Step& step, const StepShape& shape,
   progress.measures = false;
   if (decodes(shape) && program->executors->measures_launched(shape.n_tokens)) progress.timer.start(program->stream);
   check(cudaMemcpyAsync(program->memory + program->plan.input, program->input->data(), progress.input_bytes, cudaMemcpyHostToDevice, program->stream), "a step");
-  if (m40::cuda::has_experts(*program)) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
+  if (m40::cuda::has_fixed_results(*program)) check(cudaMemsetAsync(device_results, 0, sizeof(StepResults), program->stream), "a step");
   if (times != nullptr) {
     m40::cuda::launch_program(*program, shape, [times](size_t i) { times->mark(i); });
     times->mark(program->ops.size());

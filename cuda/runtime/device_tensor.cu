@@ -7,6 +7,7 @@
 #include "checks.h"
 #include "device_objects.h"
 #include "file.h"
+#include "tensor_slice.h"
 #include "uploader.h"
 
 using m40::fail;
@@ -72,8 +73,10 @@ extern "C" m40_status m40_tensor_from_file(m40_arena* arena, const m40_tensor_de
     require(tensor, "tensor");
     const m40::File file(path);
     *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t n_bytes) {
-      if (offset > UINT64_MAX - at) fail(M40_IO, "%s: no file has %llu bytes", path, static_cast<unsigned long long>(offset));
-      file.read(offset + at, memory, n_bytes);
+      m40::read_rows(*desc, at, memory, n_bytes, [&](uint64_t from, uint8_t* to, uint64_t size) {
+        if (offset > UINT64_MAX - from) fail(M40_IO, "%s: no file has %llu bytes", path, static_cast<unsigned long long>(offset));
+        file.read(offset + from, to, size);
+      });
     });
   });
 }
@@ -86,8 +89,8 @@ extern "C" m40_status m40_tensor_from_memory(m40_arena* arena, const m40_tensor_
     require(data, "data");
     require(tensor, "tensor");
     m40::check_tensor_data(*desc, n_bytes);
-    *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t size) {
-      memcpy(memory, static_cast<const uint8_t*>(data) + at, size);
+    *tensor = place(arena, *desc, [&](uint64_t at, uint8_t* memory, uint64_t n) {
+      m40::read_rows(*desc, at, memory, n, [&](uint64_t from, uint8_t* to, uint64_t size) { memcpy(to, static_cast<const uint8_t*>(data) + from, size); });
     });
   });
 }

@@ -1,5 +1,6 @@
 #include "executor.h"
 
+#include "../ops/exchange.h"
 #include "operation_args.h"
 #include "state_operations.h"
 
@@ -23,6 +24,7 @@ class Execution : OperationArgs {
       }
       run_op(i);
     }
+    if (n_exchanges_ != 0) launch_count_step(exchanged_steps(), stream_);
   }
 
  private:
@@ -47,6 +49,7 @@ class Execution : OperationArgs {
       case M40_OP_DELTA_RULE:
       case M40_OP_SELECTIVE_SCAN: return launch_state_operation(program_, shape_, op);
       case M40_OP_COPY: return copy(op.copy);
+      case M40_OP_EXCHANGE: return exchange(op.exchange);
     }
   }
 
@@ -303,6 +306,30 @@ class Execution : OperationArgs {
                       stream_);
   }
 
+  uint64_t* exchanged_steps() const { return reinterpret_cast<uint64_t*>(memory(program_.plan.exchanged_steps)); }
+
+  void exchange(const m40_op_exchange& op) {
+    ExchangeArgs args = {};
+    args.input = buffer(op.input) + op.input_column;
+    args.input_stride = stride(op.input);
+    args.output = buffer(op.output);
+    args.output_stride = stride(op.output);
+    args.n_rows = rows(op.input);
+    args.n_cards = op.n_cards;
+    args.card = op.card;
+    std::copy(op.bounds, op.bounds + op.n_cards + 1, args.bounds);
+    args.in_place = op.input == op.output;
+    args.index = n_exchanges_++;
+    args.n_exchanges = program_.exchange.n_operations();
+    args.steps = exchanged_steps();
+    args.fault = &results_->exchange_fault;
+    void* on_device = nullptr;
+    check(cudaHostGetDevicePointer(&on_device, program_.exchange.memory(), 0), "the memory of exchanges");
+    args.memory = static_cast<uint8_t*>(on_device);
+    args.layout = program_.exchange.layout();
+    launch_exchange(args, stream_);
+  }
+
   void sample(const m40_op_sample& op) const {
     if (step_.n_outputs == 0) return;
     uint8_t* results = reinterpret_cast<uint8_t*>(results_);
@@ -317,6 +344,7 @@ class Execution : OperationArgs {
   }
 
   const StepShape& shape_;
+  uint32_t n_exchanges_ = 0;  // that have been launched
   ExpertGrouping groupings_[2];
 };
 

@@ -173,6 +173,8 @@ std::string describe() {
     FIELD(n_experts);
     FIELD(rows);
     FIELD(columns);
+    FIELD(first_row);
+    FIELD(whole_rows);
   }
   {
     STRUCT(m40_cache_desc);

@@ -46,7 +46,7 @@ class OperationArgs : protected StepOperands {
     args.n_weights = op.n_weights;
     uint64_t row = program_.plan.packed_rows[i];
     for (uint32_t w = 0; w < op.n_weights; w++) {
-      args.weights[w] = {packed(op.weight[w], op.columns, &row), vector(op.bias[w]), op.output_column[w], vector(op.factor[w])};
+      args.weights[w] = {packed(op.weight[w], op.columns, &row), vector(op.bias[w]), op.output_column[w], vector(op.factor[w]), tensor(op.weight[w]).desc.whole_rows};
     }
     args.scratch = scratch_;
     args.scale = op.scale;
@@ -111,8 +111,9 @@ class OperationArgs : protected StepOperands {
   }
 
   ExpertSumArgs expert_sum_args(const m40_op_expert_sum& op) const {
-    return {buffer(op.input), stride(op.input), optional_buffer(op.weights), stride(op.weights), optional_buffer(op.residual),
-            stride(op.residual), buffer(op.output), stride(op.output), step_.n_tokens, op.n_used, op.columns, op.scale};
+    const float* const residual = op.residual == M40_NONE ? nullptr : buffer(op.residual) + op.output_column;
+    return {buffer(op.input), stride(op.input), optional_buffer(op.weights), stride(op.weights), residual,
+            stride(op.residual), buffer(op.output) + op.output_column, stride(op.output), step_.n_tokens, op.n_used, op.columns, op.scale};
   }
 };
 

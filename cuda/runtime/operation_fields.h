@@ -84,6 +84,9 @@ uint64_t kv_end(const m40_op_rope_store& op) {
 // Experts of a token: chosen and shared.
 uint64_t route_slots(const m40_op_route& op) { return uint64_t{op.n_used} + op.n_shared; }
 
+// Columns that the card itself has computed. check_numbers has seen to it that there is such a card.
+uint64_t exchange_own(const m40_op_exchange& op) { return op.bounds[op.card + 1] - op.bounds[op.card]; }
+
 // Columns up to the end of the last head, of which `values` and those that are copied count.
 uint64_t head_end(const m40_op_head_matmul& op, uint32_t stride, uint32_t values) {
   return uint64_t{op.n_heads - 1} * stride + values + op.copied;
@@ -281,10 +284,11 @@ constexpr Field expert_matmul_fields[] = {
 constexpr Field expert_sum_fields[] = {
     reads(FIELD(expert_sum, input), RowKind::kExperts, COUNT(op.expert_sum.columns)),
     optional(reads(FIELD(expert_sum, weights), RowKind::kTokens, COUNT(op.expert_sum.n_used))),
-    optional(reads(FIELD(expert_sum, residual), RowKind::kTokens, COUNT(op.expert_sum.columns))),
-    writes(FIELD(expert_sum, output), RowKind::kTokens, COUNT(op.expert_sum.columns)),
+    optional(reads(FIELD(expert_sum, residual), RowKind::kTokens, COUNT(uint64_t{op.expert_sum.output_column} + op.expert_sum.columns))),
+    writes(FIELD(expert_sum, output), RowKind::kTokens, COUNT(uint64_t{op.expert_sum.output_column} + op.expert_sum.columns)),
     FIELD(expert_sum, columns),
     FIELD(expert_sum, n_used),
+    FIELD(expert_sum, output_column),
     FIELD(expert_sum, scale),
 };
 
@@ -372,6 +376,15 @@ constexpr Field copy_fields[] = {
     FIELD(copy, input_stride),
     FIELD(copy, output_column),
     FIELD(copy, output_stride),
+};
+
+constexpr Field exchange_fields[] = {
+    reads(FIELD(exchange, input), RowKind::kAny, COUNT(uint64_t{op.exchange.input_column} + exchange_own(op.exchange))),
+    writes(FIELD(exchange, output), RowKind::kAsFirst, COUNT(op.exchange.bounds[op.exchange.n_cards])),
+    FIELD(exchange, input_column),
+    FIELD(exchange, n_cards),
+    FIELD(exchange, card),
+    FIELD(exchange, bounds),
 };
 
 #undef FIELD

@@ -48,13 +48,14 @@ constexpr Operation all[] = {
     OPERATION(ROUTE, route),
     with_experts(with_weights(OPERATION(EXPERT_MATMUL, expert_matmul), COUNT(op.expert_matmul.n_weights), COUNT(output_written(op.expert_matmul))),
                  COUNT(op.expert_matmul.n_used)),
-    with_experts(OPERATION(EXPERT_SUM, expert_sum), COUNT(op.expert_sum.n_used)),
+    with_written(with_experts(OPERATION(EXPERT_SUM, expert_sum), COUNT(op.expert_sum.n_used)), COUNT(op.expert_sum.columns)),
     OPERATION(SAMPLE, sample),
     with_written(OPERATION(HEAD_MATMUL, head_matmul), COUNT(uint64_t{op.head_matmul.n_heads} * (op.head_matmul.rows + op.head_matmul.copied))),
     with_written(OPERATION(CONV, conv), COUNT(op.conv.columns)),
     OPERATION(DELTA_RULE, delta_rule),
     OPERATION(SELECTIVE_SCAN, selective_scan),
     with_written(OPERATION(COPY, copy), COUNT(uint64_t{op.copy.n_groups} * op.copy.columns)),
+    OPERATION(EXCHANGE, exchange),
 };
 
 #undef OPERATION

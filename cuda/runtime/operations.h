@@ -61,7 +61,7 @@ struct Operation {
   const Field* fields;      // all of them, in their order there
   uint32_t n_fields;
   bool uses_pages = false;
-  // Elements of its arrays that are used; nullptr: it has none.
+  // Elements of its arrays that are used; nullptr: all.
   Count n_weights = nullptr;
   // Rows a token of its buffers of RowKind::kExperts.
   Count n_used = nullptr;
@@ -73,7 +73,8 @@ struct Operation {
   // Elements of a field that count in this record.
   uint32_t n_elements(const Field& field, const m40_op& op) const {
     if (field.used != nullptr && !field.used(op)) return 0;
-    return field.n_bytes == sizeof(uint32_t) ? 1 : static_cast<uint32_t>(n_weights(op, 0));
+    const uint32_t n = field.n_bytes / sizeof(uint32_t);
+    return n == 1 || n_weights == nullptr ? n : static_cast<uint32_t>(n_weights(op, 0));
   }
 };
 

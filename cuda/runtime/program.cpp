@@ -66,6 +66,7 @@ void fill_program(ProgramBase& program, const ProgramDescription& description, c
     add(cache_arena);
   }
   program.seen.resize(seen_words(program.limits));
+  program.exchange = Exchange(description);
   add(arena);
   for (const m40_op& op : program.ops) {
     for_each_weight(op, [&](uint32_t tensor) { add(arenas.arena_of(tensor)); });
@@ -77,6 +78,12 @@ void check_alive(const ProgramBase* program) {
   for (const Arena* arena : program->arenas) {
     if (!arena->alive()) fail(M40_INVALID_ARGUMENT, "an arena that the program uses has been destroyed");
   }
+}
+
+void check_idle(const ProgramBase* program) {
+  check_alive(program);
+  if (program->step_under_way) fail(M40_INVALID_ARGUMENT, "a step is under way: wanted m40_step_finish first");
+  if (program->run_under_way) fail(M40_INVALID_ARGUMENT, "a run is under way: wanted it over, as m40_run_wait says it");
 }
 
 void check_buffer_access(const ProgramBase* program, uint32_t buffer, const void* data, uint64_t n_bytes) {
@@ -93,10 +100,9 @@ void check_buffer_access(const ProgramBase* program, uint32_t buffer, const void
 }
 
 Step parse_next_step(ProgramBase* program, const void* block, uint64_t block_bytes) {
-  check_alive(program);
+  check_idle(program);
   require(block, "block");
-  if (program->step_under_way) fail(M40_INVALID_ARGUMENT, "a step is under way: wanted m40_step_finish first");
-  if (program->run_under_way) fail(M40_INVALID_ARGUMENT, "a run is under way: wanted it over, as m40_run_wait says it");
+  program->exchange.require_memory();
   return parse_step(block, block_bytes, program->limits, program->seen.data());
 }
 

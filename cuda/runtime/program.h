@@ -8,6 +8,7 @@
 
 #include "../include/m40.h"
 #include "error.h"
+#include "exchange.h"
 #include "step.h"
 #include "validate.h"
 
@@ -42,6 +43,7 @@ struct ProgramBase {
   std::vector<const Arena*> arenas;  // of all that the program reads and writes
   std::vector<uint32_t> seen;        // parse_step's scratch
   Step step = {};                    // the one under way, or the last
+  Exchange exchange;                 // of a program with exchanges
   bool step_under_way = false;       // begun, and not finished
   bool run_under_way = false;        // begun, and nobody has been told that it is over
 
@@ -58,6 +60,9 @@ void fill_program(ProgramBase& program, const ProgramDescription& description, c
 
 // Throws where the program is nullptr, or an arena that it uses has been destroyed.
 void check_alive(const ProgramBase* program);
+
+// Throws where the program is not alive, or a step or a run is under way.
+void check_idle(const ProgramBase* program);
 
 // Throws where the program is not alive, has no such buffer, or the buffer not n_bytes.
 void check_buffer_access(const ProgramBase* program, uint32_t buffer, const void* data, uint64_t n_bytes);

@@ -149,6 +149,7 @@ class RecordChecker {
       case M40_OP_DELTA_RULE: return delta_rule(op_.delta_rule);
       case M40_OP_SELECTIVE_SCAN: return selective_scan(op_.selective_scan);
       case M40_OP_COPY: return copy(op_.copy);
+      case M40_OP_EXCHANGE: return exchange(op_.exchange);
     }
   }
 
@@ -398,6 +399,24 @@ class RecordChecker {
     distinct("input", op.input, "output", op.output);
     if (op.n_groups == 0 || op.columns == 0) reject("%u groups of %u columns: wanted at least 1 of each", op.n_groups, op.columns);
     if (op.n_groups > 1 && op.output_stride < op.columns) reject("output_stride is %u: wanted room for a group's %u values", op.output_stride, op.columns);
+  }
+
+  void exchange(const m40_op_exchange& op) const {
+    if (op.n_cards < 2 || op.n_cards > M40_MAX_CARDS) reject("%u cards: wanted 2 to %d", op.n_cards, M40_MAX_CARDS);
+    if (op.card >= op.n_cards) reject("card %u of %u: wanted one below that", op.card, op.n_cards);
+    if (op.bounds[0] != 0) reject("bounds[0] is %u: wanted 0", op.bounds[0]);
+    for (uint32_t card = 0; card < op.n_cards; card++) {
+      if (op.bounds[card + 1] > op.bounds[card]) continue;
+      reject("bounds[%u] is %u after %u: wanted a column for each card at least", card + 1, op.bounds[card + 1], op.bounds[card]);
+    }
+    if (op.input == op.output && op.input_column != op.bounds[op.card]) {
+      reject("input_column is %u in the output's buffer: wanted %u, where the card's columns are", op.input_column, op.bounds[op.card]);
+    }
+    for (uint32_t i = 0; i < index_; i++) {
+      const m40_op& other = program_.ops[i];
+      if (other.kind != M40_OP_EXCHANGE || (other.exchange.n_cards == op.n_cards && other.exchange.card == op.card)) continue;
+      reject("card %u of %u: operation %u exchanges as card %u of %u, wanted the same", op.card, op.n_cards, i, other.exchange.card, other.exchange.n_cards);
+    }
   }
 
   void sample(const m40_op_sample& op) const {

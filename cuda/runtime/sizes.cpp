@@ -58,6 +58,10 @@ uint64_t checked_tensor_bytes(const m40_tensor_desc& desc) {
     fail(M40_INVALID_ARGUMENT, "a tensor of %u experts, %u rows and %u columns: none of them may be 0", desc.n_experts,
          desc.rows, desc.columns);
   }
+  if (desc.whole_rows == 0 ? desc.first_row != 0 : uint64_t{desc.first_row} + desc.rows > desc.whole_rows) {
+    fail(M40_INVALID_ARGUMENT, "a tensor of rows %u to %llu of %u: wanted rows of the whole weight", desc.first_row,
+         static_cast<unsigned long long>(uint64_t{desc.first_row} + desc.rows), desc.whole_rows);
+  }
   return checked_multiply(checked_multiply(row_bytes, desc.rows, "a tensor"), desc.n_experts, "a tensor");
 }
 

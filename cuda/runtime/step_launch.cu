@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "../kernels/exchange.cuh"
 #include "executor.h"
 #include "graphs.h"
 #include "resident.h"
@@ -12,14 +13,18 @@
 
 namespace m40::cuda {
 
-bool has_experts(const m40_program& program) {
-  return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; });
+bool has_fixed_results(const m40_program& program) {
+  return std::any_of(program.ops.begin(), program.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL || op.kind == M40_OP_EXCHANGE; });
 }
 
 void check_fixed_results(const m40_program& program) {
-  if (!has_experts(program)) return;
+  if (!has_fixed_results(program)) return;
   StepResults results;
   memcpy(&results, program.results->data(), sizeof(results));
+  if (results.exchange_fault == exchange_given_up) fail(M40_INTERNAL, "an exchange with other cards was given up");
+  if (results.exchange_fault != 0) {
+    fail(M40_INTERNAL, "card %u has not come to an exchange within %u seconds", results.exchange_fault - 1, exchange_patience_us / 1'000'000);
+  }
   if (results.expert_fault_token == 0) return;
   for (const m40_op& op : program.ops) {
     if (op.kind != M40_OP_EXPERT_MATMUL) continue;

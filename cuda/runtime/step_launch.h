@@ -18,9 +18,11 @@ void launch_operations(m40_program* program, const StepShape& shape);
 // A step is done: notes what it took, where that is wanted.
 void note_time(m40_program* program);
 
-bool has_experts(const m40_program& program);
+// Whether a step's results say, before those of its outputs, what was wrong with it.
+bool has_fixed_results(const m40_program& program);
 
-// Throws where a step that is done had rows for experts that do not exist, as the results say that were copied to the host.
+// Throws where a step that is done had rows for experts that do not exist, or other cards have not come to its exchanges, as the
+// results say that were copied to the host.
 void check_fixed_results(const m40_program& program);
 
 }  // namespace m40::cuda

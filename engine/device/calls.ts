@@ -13,7 +13,8 @@ export class Calls {
   /** What goes on ends early when this is called. */
   private hurry?: () => void;
 
-  constructor(readonly symbols: Symbols) {}
+  /** @param postsSteps Whether to begin a step is never to wait for the device. */
+  constructor(readonly symbols: Symbols, readonly postsSteps = false) {}
 
   /** Does the work as soon as what was asked for before is over, however that ended. */
   inTurn<T>(work: () => Promise<T>): Promise<T> {

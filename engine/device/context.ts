@@ -5,10 +5,12 @@ import {
   type BufferDesc,
   type CacheDesc,
   encodeCacheDesc,
+  encodeTensorDesc,
   type Records,
   type TensorDesc,
 } from "./descriptions.ts";
 import { DeviceProgram } from "./device_program.ts";
+import { SharedMemory } from "./shared_memory.ts";
 import { call, callAsync } from "./status.ts";
 import {
   BUFFER_DESC,
@@ -17,7 +19,6 @@ import {
   Lanes,
   LIMITS,
   OP,
-  TENSOR_DESC,
 } from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
@@ -44,8 +45,9 @@ export class Context {
   /** For engine/device/ alone. */
   readonly calls: Calls;
 
-  constructor(private readonly symbols: Symbols, options: ContextOptions) {
-    this.calls = new Calls(symbols);
+  /** @param inProcess Whether the functions are run in a process of their own. */
+  constructor(private readonly symbols: Symbols, options: ContextOptions, inProcess = false) {
+    this.calls = new Calls(symbols, inProcess);
     const encoded = CONTEXT_OPTIONS.encode({
       device: options.device ?? 0,
       n_threads: options.threads ?? 0,
@@ -72,7 +74,7 @@ export class Context {
     call((error) =>
       this.symbols.m40_tensor_bytes(
         this.handle,
-        TENSOR_DESC.encode(desc),
+        encodeTensorDesc(desc),
         asBytes(bytes),
         error,
       )
@@ -131,6 +133,19 @@ export class Context {
       this.symbols.m40_host_alloc(this.handle, BigInt(bytes), out, error)
     );
     return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer!, bytes));
+  }
+
+  /** Memory that other contexts have as well: the same bytes. It is the context's, as {@link hostMemory} is. */
+  share(shared: SharedMemory): Uint8Array<ArrayBuffer> {
+    const pointer = created((out, error) =>
+      this.symbols.m40_host_share(this.handle, shared.handle, out, error)
+    );
+    return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer!, shared.bytes));
+  }
+
+  /** Memory for this context and others of the same library to {@link share}. */
+  createShared(bytes: number): SharedMemory {
+    return new SharedMemory(this.symbols, bytes);
   }
 
   /** Waits for all uploads; fails with the first failure among them. */
@@ -193,7 +208,7 @@ export class Arena {
    */
   async uploadFile(desc: TensorDesc, path: string, offset: number): Promise<number> {
     const tensor = new Uint32Array(1);
-    const encoded = TENSOR_DESC.encode(desc);
+    const encoded = encodeTensorDesc(desc);
     const cPath = new TextEncoder().encode(path + "\0");
     const index = asBytes(tensor);
     await callAsync(
@@ -219,7 +234,7 @@ export class Arena {
     call((error) =>
       this.symbols.m40_tensor_from_memory(
         this.handle,
-        TENSOR_DESC.encode(desc),
+        encodeTensorDesc(desc),
         data,
         BigInt(data.byteLength),
         asBytes(tensor),
@@ -259,7 +274,7 @@ export class Arena {
     );
     // Steps of the lane of prompts are asked for on their own, beside all else.
     const { calls } = this.context;
-    const own = records.limits.lane === Lanes.prompts ? new Calls(this.symbols) : calls;
+    const own = records.limits.lane === Lanes.prompts ? new Calls(this.symbols, calls.postsSteps) : calls;
     return new DeviceProgram(own, handle, records);
   }
 }

@@ -3,11 +3,15 @@ import {
   CACHE_DESC,
   type LIMITS,
   type StructOf,
-  type TENSOR_DESC,
+  TENSOR_DESC,
 } from "./structs.ts";
 
 /** A weight's type (GGUF id) and shape [experts, rows, columns]. */
-export type TensorDesc = StructOf<typeof TENSOR_DESC>;
+export interface TensorDesc extends Omit<TensorStruct, "first_row" | "whole_rows"> {
+  /** Of a part of a weight: its first row in each expert's, and how many the whole weight has. */
+  readonly part?: { readonly firstRow: number; readonly wholeRows: number };
+}
+type TensorStruct = StructOf<typeof TENSOR_DESC>;
 type CacheStruct = StructOf<typeof CACHE_DESC>;
 
 /** The shape of what sequences keep: of a KV cache, and of the slots of their states. */
@@ -17,6 +21,15 @@ export interface CacheDesc
   readonly states: readonly number[];
   /** 0 where there are no states. */
   readonly slots: number;
+}
+
+/** A weight's description as it crosses. */
+export function encodeTensorDesc({ part, ...desc }: TensorDesc): Uint8Array<ArrayBuffer> {
+  return TENSOR_DESC.encode({
+    ...desc,
+    first_row: part?.firstRow ?? 0,
+    whole_rows: part?.wholeRows ?? 0,
+  });
 }
 
 /** The description as it crosses. */

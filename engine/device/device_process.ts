@@ -15,6 +15,8 @@ const LIBRARY = {
   m40_backend: SYMBOLS.m40_backend,
   m40_layout: SYMBOLS.m40_layout,
   m40_build_info: SYMBOLS.m40_build_info,
+  m40_shared_create: SYMBOLS.m40_shared_create,
+  m40_shared_destroy: SYMBOLS.m40_shared_destroy,
   ...CHANNEL_SYMBOLS,
   m40_channel_call_async: {
     ...CHANNEL_SYMBOLS.m40_channel_call,
@@ -108,12 +110,15 @@ export class DeviceProcess {
   }
 
   private forwardAll(): Symbols {
-    const { m40_abi_version, m40_backend, m40_layout, m40_build_info } = this.opened.symbols;
+    const { symbols } = this.opened;
+    // What is no device's.
     const local: Record<string, unknown> = {
-      m40_abi_version,
-      m40_backend,
-      m40_layout,
-      m40_build_info,
+      m40_abi_version: symbols.m40_abi_version,
+      m40_backend: symbols.m40_backend,
+      m40_layout: symbols.m40_layout,
+      m40_build_info: symbols.m40_build_info,
+      m40_shared_create: symbols.m40_shared_create,
+      m40_shared_destroy: symbols.m40_shared_destroy,
     };
     const remote = Object.entries(SYMBOLS)
       .filter(([name]) => local[name] === undefined)

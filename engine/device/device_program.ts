@@ -41,6 +41,8 @@ export class DeviceProgram {
   private readonly results: Uint8Array<ArrayBuffer>;
   private values = new Float32Array(0);
   private runs?: ProgramRuns;
+  /** Whether to begin a step may be to wait for other cards, which this thread has to give theirs as well. */
+  private readonly waitsForOthers: boolean;
 
   constructor(
     private readonly calls: Calls,
@@ -50,6 +52,7 @@ export class DeviceProgram {
     this.block = new StepBlock(records.limits);
     this.sampleOp = findSample(records.ops);
     this.results = new Uint8Array(this.sampleOp ? records.limits.n_outputs * RESULT.bytes : 0);
+    this.waitsForOthers = !calls.postsSteps && hasExchanges(records.ops);
   }
 
   /**
@@ -170,6 +173,31 @@ export class DeviceProgram {
     });
   }
 
+  /** Bytes of the memory that it has in common with the other cards' programs; 0 where it exchanges nothing with any. */
+  get exchangeBytes(): number {
+    const bytes = new BigUint64Array(1);
+    call((error) =>
+      this.calls.symbols.m40_program_exchange_bytes(this.handle, asBytes(bytes), error)
+    );
+    return Number(bytes[0]);
+  }
+
+  /**
+   * Has its exchanges go through this memory from now on, and counts them anew: to be done on all cards before the first step,
+   * and after one that failed on one of them.
+   *
+   * @param memory Of {@link Context.share}.
+   */
+  beginExchanges(memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    return this.calls.inTurn(() => {
+      const size = BigInt(memory.byteLength);
+      call((error) =>
+        this.calls.symbols.m40_program_exchange(this.handle, memory, size, error)
+      );
+      return Promise.resolve();
+    });
+  }
+
   /** Writes the first bytes of a buffer. */
   writeBuffer(buffer: number, data: ArrayBufferView<ArrayBuffer>): void {
     const bytes = asBytes(data);
@@ -266,7 +294,8 @@ export class DeviceProgram {
     prefillShare?: number,
   ): Promise<StepResult> {
     const wanted = this.block.write(sequences, prefillShare);
-    if (wanted.every(({ kind }) => kind === "sample")) await this.runSampled(wanted.length);
+    const samples = wanted.every(({ kind }) => kind === "sample");
+    if (samples && !this.waitsForOthers) await this.runSampled(wanted.length);
     else await this.runWhole(wanted);
     return { outputs: this.sampleOp ? this.readOutputs(wanted) : [] };
   }
@@ -338,11 +367,21 @@ export class DeviceProgram {
 }
 
 function findSample(ops: Uint8Array<ArrayBuffer>): StructOf<typeof OPS["sample"]> | undefined {
+  const at = findOperation(ops, OpKind.sample);
+  if (at === undefined) return undefined;
+  const view = new DataView(ops.buffer, ops.byteOffset, ops.byteLength);
+  return OPS.sample.read(view, at + OP.fields.payload.offset);
+}
+
+function hasExchanges(ops: Uint8Array<ArrayBuffer>): boolean {
+  return findOperation(ops, OpKind.exchange) !== undefined;
+}
+
+/** Where the first record of a kind starts. */
+function findOperation(ops: Uint8Array<ArrayBuffer>, kind: number): number | undefined {
   const view = new DataView(ops.buffer, ops.byteOffset, ops.byteLength);
   for (let at = 0; at < ops.length; at += OP.bytes) {
-    if (view.getUint32(at + OP.fields.kind.offset, true) === OpKind.sample) {
-      return OPS.sample.read(view, at + OP.fields.payload.offset);
-    }
+    if (view.getUint32(at + OP.fields.kind.offset, true) === kind) return at;
   }
   return undefined;
 }

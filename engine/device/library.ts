@@ -329,7 +329,7 @@ export class KernelLibrary {
 
   /** A context on one device. Close it before the library. */
   createContext(options: ContextOptions = {}): Context {
-    return new Context(this.symbols, options);
+    return new Context(this.symbols, options, this.opened instanceof DeviceProcess);
   }
 
   /**

@@ -5,6 +5,9 @@
  */
 import { Struct } from "./struct.ts";
 
+/** M40_MAX_CARDS: that a program can be split over by rows. */
+export const MAX_CARDS = 8;
+
 /** M40_ROWS_*: what a buffer's rows stand for. */
 export const Rows = { tokens: 0, outputs: 1, experts: 2 } as const;
 /** M40_ELEMENT_*. */
@@ -37,6 +40,7 @@ export const OpKind = {
   delta_rule: 16,
   selective_scan: 17,
   copy: 18,
+  exchange: 19,
 } as const;
 
 /** M40_NORM_*. */
@@ -207,6 +211,7 @@ export const OPS = {
     output: "u32",
     columns: "u32",
     n_used: "u32",
+    output_column: "u32",
     scale: "f32",
   }),
   sample: new Struct("m40_op_sample", {
@@ -288,6 +293,14 @@ export const OPS = {
     input_stride: "u32",
     output_column: "u32",
     output_stride: "u32",
+  }),
+  exchange: new Struct("m40_op_exchange", {
+    input: "u32",
+    output: "u32",
+    input_column: "u32",
+    n_cards: "u32",
+    card: "u32",
+    bounds: ["u32", MAX_CARDS + 1],
   }),
 };
 

@@ -23,7 +23,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 16;
+export const ABI_VERSION = 17;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -65,6 +65,8 @@ export const TENSOR_DESC = new Struct("m40_tensor_desc", {
   n_experts: "u32",
   rows: "u32",
   columns: "u32",
+  first_row: "u32",
+  whole_rows: "u32",
 });
 
 export const CACHE_DESC = new Struct("m40_cache_desc", {

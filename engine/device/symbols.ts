@@ -56,6 +56,13 @@ export const SYMBOLS = {
   // void m40_host_free(m40_context*, void* memory)
   m40_host_free: { parameters: ["pointer", "pointer"], result: "void" },
 
+  // m40_status m40_shared_create(uint64_t n_bytes, m40_shared**, m40_error*)
+  m40_shared_create: { parameters: ["u64", "buffer", "buffer"], result: "i32" },
+  // void m40_shared_destroy(m40_shared*)
+  m40_shared_destroy: { parameters: ["pointer"], result: "void" },
+  // m40_status m40_host_share(m40_context*, const m40_shared*, void** memory, m40_error*)
+  m40_host_share: { parameters: ["pointer", "pointer", "buffer", "buffer"], result: "i32" },
+
   // m40_status m40_tensor_bytes(m40_context*, const m40_tensor_desc*, uint64_t* n_bytes, m40_error*)
   m40_tensor_bytes: { parameters: ["pointer", "buffer", "buffer", "buffer"], result: "i32" },
   // m40_status m40_tensor_from_file(m40_arena*, const m40_tensor_desc*, const char* path,
@@ -159,6 +166,10 @@ export const SYMBOLS = {
   },
   // void m40_program_destroy(m40_program*)
   m40_program_destroy: { parameters: ["pointer"], result: "void" },
+  // m40_status m40_program_exchange_bytes(m40_program*, uint64_t* n_bytes, m40_error*)
+  m40_program_exchange_bytes: { parameters: ["pointer", "buffer", "buffer"], result: "i32" },
+  // m40_status m40_program_exchange(m40_program*, void* memory, uint64_t n_bytes, m40_error*)
+  m40_program_exchange: { parameters: ["pointer", "buffer", "u64", "buffer"], result: "i32" },
   // m40_status m40_program_executors(m40_program*, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error*)
   m40_program_executors: {
     parameters: ["pointer", "buffer", "u32", "buffer", "u32", "buffer"],

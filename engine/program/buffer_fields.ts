@@ -26,6 +26,7 @@ export const BUFFER_FIELDS: { readonly [K in keyof Ops]: Readonly<Record<string,
   delta_rule: { qkv: "reads", gates: "reads", output: "writes" },
   selective_scan: { input: "reads", steps: "reads", output: "writes" },
   copy: { input: "reads", output: "writes" },
+  exchange: { input: "reads", output: "writes" },
 };
 
 /** The buffers of an operation, and what it does to each. */

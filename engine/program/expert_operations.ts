@@ -88,6 +88,7 @@ export class ExpertOperations {
       output: output.index,
       columns: output.columns,
       n_used: options.used,
+      output_column: 0,
       scale: options.scale ?? 1,
     });
   }

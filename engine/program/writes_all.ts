@@ -17,8 +17,11 @@ function writtenColumns(operation: Operation): number {
     case "add":
     case "select":
     case "softcap":
-    case "expert_sum":
       return operation.columns;
+    case "expert_sum":
+      return operation.output_column === 0 ? operation.columns : 0;
+    case "exchange":
+      return operation.bounds[operation.n_cards];
     case "norm":
       return operation.output_column === 0 ? operation.n_groups * operation.columns : 0;
     case "matmul":

@@ -95,7 +95,7 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     factor: [],
     output_column: [0],
   }),
-  expert_sum: () => ({ weights: NONE, residual: NONE, scale: 1 }),
+  expert_sum: () => ({ weights: NONE, residual: NONE, output_column: 0, scale: 1 }),
   sample: () => ({ hidden: NONE, hidden_columns: 0 }),
   head_matmul: () => ({ copied: 0 }),
   conv: () => ({
@@ -122,6 +122,10 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     input_stride: 0,
     output_column: 0,
     output_stride: 0,
+  }),
+  exchange: ({ input, output, card = 0, bounds = [] }) => ({
+    input_column: input === output ? bounds[card] : 0,
+    n_cards: bounds.length - 1,
   }),
 };
 

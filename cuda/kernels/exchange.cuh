@@ -1,0 +1,131 @@
+// Columns of rows that several cards have computed, each some: handed over to the others and taken from them, through host
+// memory that all of them read and write (runtime/exchange.h).
+//
+// A card's columns of all rows are cut into parts, of which each thread block does one, and each card's part i is for the
+// others' part i: so no block waits for another of its own card. Blocks begin in the order of their numbers; the lowest number
+// that some card has not done is under way on all of them, as all before it are done, and so it ends.
+//
+// What a block's threads write is before each one's fence, that before their barrier, that before the number, which says that
+// the part is there; whoever sees the number fences, and looks at memory itself.
+#ifndef M40_KERNELS_EXCHANGE_CUH
+#define M40_KERNELS_EXCHANGE_CUH
+
+#include "../runtime/exchange.h"
+#include "block.cuh"
+#include "waiting.cuh"
+
+namespace m40::cuda {
+
+constexpr uint32_t exchange_threads = 256;
+// Loads that a thread has under way: the way to the host's memory and back takes a microsecond or two.
+constexpr uint32_t exchange_loads = 4;
+
+struct ExchangeArgs {
+  const float* input;  // the card's own columns
+  uint32_t input_stride;
+  float* output;
+  uint32_t output_stride;
+  uint32_t n_rows;
+  uint32_t n_cards;
+  uint32_t card;
+  uint32_t bounds[M40_MAX_CARDS + 1];
+  bool in_place;
+  uint32_t index;         // of the program's exchanges
+  uint32_t n_exchanges;   // of a step
+  const uint64_t* steps;  // that the program has done since it was given the memory
+  uint32_t* fault;        // 0, or why an exchange of the step has been given up: ExchangeFault
+  uint8_t* memory;
+  ExchangeLayout layout;
+};
+
+// 1 + the card that did not come, or:
+constexpr uint32_t exchange_given_up = 0xFFFF;
+
+struct ExchangeShared {
+  uint32_t fault;
+};
+
+// A part of a card's columns of all rows, in units of kWide columns.
+template <uint32_t kWide>
+struct ExchangePart {
+  uint32_t columns;  // units a row
+  uint32_t begin, end;
+
+  __device__ ExchangePart(const ExchangeArgs& args, uint32_t card, uint32_t part, uint32_t n_parts) {
+    columns = (args.bounds[card + 1] - args.bounds[card]) / kWide;
+    const uint64_t n = uint64_t{args.n_rows} * columns;
+    begin = static_cast<uint32_t>(n * part / n_parts);
+    end = static_cast<uint32_t>(n * (part + 1) / n_parts);
+  }
+};
+
+// Thread 0: whether the card has handed over its part of that exchange (it may have that of the next one, too); else why not.
+__device__ __forceinline__ uint32_t wait_for_card(const ExchangeArgs& args, uint32_t card, uint32_t part, uint64_t number) {
+  const uint64_t* const handed_over = reinterpret_cast<const uint64_t*>(args.memory + ExchangeLayout::number_offset(card, part));
+  uint32_t* const give_up = reinterpret_cast<uint32_t*>(args.memory);
+  const uint32_t begun = microseconds();
+  for (uint32_t looks = 1; look(handed_over) < number + 1; looks++) {
+    spin_pause_for_device();
+    if (looks % 32 != 0) continue;
+    if (look(give_up) != 0) return exchange_given_up;
+    if (microseconds() - begun <= exchange_patience_us) continue;
+    show(give_up, uint32_t{1});
+    return 1 + card;
+  }
+  __threadfence_system();
+  return 0;
+}
+
+template <class V>
+__device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part, uint32_t n_parts, ExchangeShared& shared) {
+  constexpr uint32_t kWide = sizeof(V) / sizeof(float), kStep = exchange_threads * exchange_loads;
+  const uint64_t number = look(args.steps) * args.n_exchanges + args.index;
+  // Whatever is wrong with a step, its later exchanges are not waited for.
+  if (threadIdx.x == 0) shared.fault = look(args.fault);
+  __syncthreads();
+  if (shared.fault != 0) return;
+  {
+    const ExchangePart<kWide> own(args, args.card, part, n_parts);
+    V* const to = reinterpret_cast<V*>(args.memory + args.layout.slot_offset(args.card, number));
+    for (uint32_t i = own.begin + threadIdx.x; i < own.end; i += exchange_threads) {
+      const uint32_t row = i / own.columns, column = i % own.columns * kWide;
+      const V value = *reinterpret_cast<const V*>(args.input + size_t{row} * args.input_stride + column);
+      to[i] = value;
+      if (!args.in_place) *reinterpret_cast<V*>(args.output + size_t{row} * args.output_stride + args.bounds[args.card] + column) = value;
+    }
+  }
+  __threadfence_system();
+  __syncthreads();
+  if (threadIdx.x == 0) show(reinterpret_cast<uint64_t*>(args.memory + ExchangeLayout::number_offset(args.card, part)), number + 1);
+#pragma unroll 1
+  for (uint32_t k = 1; k < args.n_cards; k++) {
+    const uint32_t card = (args.card + k) % args.n_cards;
+    if (threadIdx.x == 0) {
+      shared.fault = wait_for_card(args, card, part, number);
+      if (shared.fault != 0) atomicCAS(args.fault, 0u, shared.fault);
+    }
+    __syncthreads();
+    if (shared.fault != 0) return;
+    const ExchangePart<kWide> theirs(args, card, part, n_parts);
+    const V* const from = reinterpret_cast<const V*>(args.memory + args.layout.slot_offset(card, number));
+#pragma unroll 1
+    for (uint32_t first = theirs.begin + threadIdx.x; first < theirs.end; first += kStep) {
+      V values[exchange_loads];
+#pragma unroll
+      for (uint32_t j = 0; j < exchange_loads; j++) {
+        if (first + j * exchange_threads < theirs.end) values[j] = __ldcv(from + first + j * exchange_threads);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < exchange_loads; j++) {
+        const uint32_t i = first + j * exchange_threads;
+        if (i >= theirs.end) continue;
+        const uint32_t row = i / theirs.columns, column = i % theirs.columns * kWide;
+        *reinterpret_cast<V*>(args.output + size_t{row} * args.output_stride + args.bounds[card] + column) = values[j];
+      }
+    }
+  }
+}
+
+}  // namespace m40::cuda
+
+#endif

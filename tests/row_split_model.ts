@@ -1,0 +1,92 @@
+/**
+ * Golden models whose products' rows are split over several cards, each in a context of its own.
+ *
+ * @module
+ */
+import { assert } from "@std/assert";
+import type { Context } from "../engine/device/context.ts";
+import type { SharedMemory } from "../engine/device/shared_memory.ts";
+import { KernelLibrary } from "../engine/device/library.ts";
+import { readGguf } from "../engine/gguf/reader.ts";
+import type { KvType, MemoryPlan } from "../engine/memory_plan.ts";
+import { architectureOf } from "../engine/models/architecture.ts";
+import { place } from "../engine/placement.ts";
+import type { Program } from "../engine/program/program.ts";
+import { splitRows } from "../engine/program/row_split.ts";
+import { type RowCard, RowSplitDevice } from "../engine/row_split_device.ts";
+import { planRowSplit } from "../engine/row_split_plan.ts";
+import { BACKEND } from "./device_harness.ts";
+import { CONTEXT } from "./staged_model.ts";
+
+/** Rows that go to a card together: the products of these models are small. */
+const UNIT = 16;
+
+/** A model whose rows are split. */
+export interface RowSplitModel {
+  readonly device: RowSplitDevice;
+  readonly plan: MemoryPlan;
+  readonly cards: readonly RowCard[];
+  readonly programs: readonly Program[];
+  /** Bytes of a page and of a slot in host memory. */
+  readonly pageBytes: number;
+  readonly slotBytes: number;
+  readonly libraries: readonly KernelLibrary[];
+}
+
+/** Runs something with a golden model, its rows on as many cards as there are shares. */
+export async function withRows<T>(
+  name: string,
+  shares: readonly number[],
+  options: { kvType?: KvType; process?: boolean },
+  work: (model: RowSplitModel) => Promise<T>,
+): Promise<T> {
+  const gguf = await readGguf(new URL(`data/golden/${name}.gguf`, import.meta.url).pathname);
+  const { program, shape } = architectureOf(gguf).read(gguf, {});
+  const { programs, origins, exchanges } = splitRows(program, { shares, leastBytes: 0, unit: UNIT });
+  assert(exchanges > 0, "none of its products was split");
+  const libraries: KernelLibrary[] = [];
+  const contexts: Context[] = [];
+  let shared: SharedMemory | undefined;
+  try {
+    for (const _ of shares) {
+      libraries.push(
+        options.process ? KernelLibrary.startProcess(BACKEND) : KernelLibrary.find(BACKEND),
+      );
+      contexts.push(libraries.at(-1)!.createContext({ threads: 1 }));
+    }
+    const { plan, cards: plans } = planRowSplit(
+      contexts.map((context, i) => ({
+        name: `card ${i}`,
+        context,
+        freeBytes: 2 ** 34,
+        program: programs[i],
+      })),
+      shape,
+      {
+        contextTokens: CONTEXT,
+        kvType: options.kvType ?? "f16",
+        maxRunning: 4,
+        outputs: CONTEXT,
+        device: "cpu",
+        slots: 6,
+      },
+    );
+    const placed = await Promise.all(
+      contexts.map((context, i) => place(context, gguf, programs[i], plans[i])),
+    );
+    shared = contexts[0].createShared(placed[0].program.exchangeBytes);
+    const cards = placed.map(({ program, cache }, i) => ({
+      name: `card ${i}`,
+      program,
+      cache,
+      exchanged: contexts[i].share(shared!),
+    }));
+    const { pageBytes, slotBytes } = contexts[0].cacheBytes(placed[0].cache.desc);
+    const device = new RowSplitDevice(cards, origins);
+    return await work({ device, plan, cards, programs, pageBytes, slotBytes, libraries });
+  } finally {
+    contexts.forEach((context) => context.close());
+    shared?.close();
+    for (const library of libraries) await library.close();
+  }
+}
