@@ -2,7 +2,7 @@
  * What a server adds to a batch: tokens a second of N streams over HTTP, once all of them decode,
  * beside what the device gives for a batch of N at the same depth without server and scheduler. With --replicas each of the
  * devices of a list has the model, and what they give alone is that of a batch of its share, times their number.
- * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--clients 8,32] [--tokens 256] [--run-steps 32]
+ * `deno run -A bench/served.ts [MODEL.gguf] [--device auto] [--split rows] [--clients 8,32] [--tokens 256] [--run-steps 32]
  * [--device-process] [--replicas]`; with `--step-ms 15` steps compute nothing and take as long as a GPU's of that speed do,
  * several at the same time too.
  *
@@ -10,7 +10,7 @@
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { fromFileUrl } from "@std/path";
-import { RUN_STEPS } from "../engine/engine_options.ts";
+import { RUN_STEPS, type Split } from "../engine/engine_options.ts";
 import { benchmark, Engine } from "../engine/mod.ts";
 import { createApp, serve } from "../server/mod.ts";
 import { paceDevice, parseStepTimes } from "./paced_device.ts";
@@ -61,7 +61,7 @@ async function throughput(n: number, one: (seed: number) => Promise<number[]>): 
 
 async function measure(): Promise<void> {
   const args = parseArgs(Deno.args, {
-    string: ["device", "clients", "tokens", "run-steps", "step-ms"],
+    string: ["device", "split", "clients", "tokens", "run-steps", "step-ms"],
     boolean: ["device-process", "replicas"],
     default: { device: "auto", clients: "8,32", tokens: "256", "run-steps": String(RUN_STEPS) },
   });
@@ -72,6 +72,7 @@ async function measure(): Promise<void> {
   );
   const engine = await Engine.load(path, {
     device: args.device,
+    split: args.split as Split,
     deviceProcess: args["device-process"],
     replicas: args.replicas,
     runSteps: Number(args["run-steps"]),

@@ -16,7 +16,7 @@ import type { Program } from "../engine/program/program.ts";
 import { stepWork } from "../engine/program/work.ts";
 import { resolveModel } from "../engine/store/mod.ts";
 import { type Command, command, flag, option, type OptionValues } from "./command.ts";
-import { formatBytes, formatTable } from "./format.ts";
+import { formatBytes, formatRowShare, formatTable } from "./format.ts";
 import { ALONE, loadModel, MODEL_ARGUMENT, MODEL_OPTIONS, sayFallback } from "./model_options.ts";
 import { Progress } from "./progress.ts";
 import { type Statistics, statistics } from "./statistics.ts";
@@ -309,8 +309,12 @@ function describeStates(states: readonly DeviceState[]): string {
 }
 
 function describeDevice({ cards }: Engine): string {
-  return cards.map(({ name, device, layers }) => {
-    const some = layers === undefined ? "" : `${name}, layers ${layers[0]} to ${layers[1]}: `;
+  return cards.map(({ name, device, layers, rowShare }) => {
+    const some = layers !== undefined
+      ? `${name}, layers ${layers[0]} to ${layers[1]}: `
+      : rowShare === undefined
+      ? ""
+      : `${name}, ${formatRowShare(rowShare)}: `;
     return some + describeCard(device);
   }).join("; ");
 }

@@ -11,6 +11,11 @@ export function formatBytes(bytes: number): string {
   return `${unit === 0 ? bytes : bytes.toFixed(1)} ${units[unit]}`;
 }
 
+/** What a card has of a model whose products' rows are split: `50% of each layer's rows`. */
+export function formatRowShare(share: number): string {
+  return `${Math.round(100 * share)}% of each layer's rows`;
+}
+
 /** A time for a person: `8 s`, `3 min 5 s`, `2 h 10 min`, `3 d 4 h`. */
 export function formatDuration(seconds: number): string {
   const whole = Math.ceil(seconds);

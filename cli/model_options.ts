@@ -1,6 +1,6 @@
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import { M40Error } from "../engine/errors.ts";
-import type { Engine, EngineOptions, Executor, KvType } from "../engine/mod.ts";
+import type { Engine, EngineOptions, Executor, KvType, Split } from "../engine/mod.ts";
 import { recordDefaults, resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { option, type OptionValues } from "./command.ts";
 import { systemReason } from "../engine/system_error.ts";
@@ -22,7 +22,7 @@ export const MODEL_ARGUMENT = {
 export const DEVICE_OPTIONS = {
   device: option(
     devices(),
-    "Where to compute; auto takes a GPU where there is one; of a list each GPU has some of the layers",
+    "Where to compute; auto takes a GPU where there is one; over a list of GPUs the model is split",
     { default: "auto" },
   ),
   "kv-type": option(choice<KvType>("f16", "f32", "q8_0"), "How the KV cache holds its values", {
@@ -66,6 +66,13 @@ export const MODEL_OPTIONS = {
   ),
   ...TOKENIZER_OPTIONS,
   ...DEVICE_OPTIONS,
+  split: option(
+    choice<Split>("auto", "layers", "rows"),
+    "How a model is split over a list of GPUs: each has some layers, or all compute some rows of every layer, which makes " +
+      "one answer faster as well; auto takes rows where the way between the GPUs was measured to be short enough, and " +
+      "each has room for the whole KV cache",
+    { default: "auto" },
+  ),
 };
 
 /**
@@ -127,6 +134,7 @@ export type ExtraOptions = Omit<
   | "threads"
   | "kvType"
   | "executor"
+  | "split"
   | "chatTemplate"
   | "preTokenizer"
   | "onWarning"
@@ -169,6 +177,7 @@ export async function loadStored(
     threads: options.threads,
     kvType: options["kv-type"],
     executor: options.executor,
+    split: options.split,
     preTokenizer: options["pre-tokenizer"],
     onWarning: sayWarning,
     chatTemplate: await chatTemplate(options["chat-template"]),

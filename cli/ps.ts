@@ -2,7 +2,7 @@ import type { CardObject, DeviceObject, SlotsObject } from "../server/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command, flag, option } from "./command.ts";
-import { formatBytes, formatTable } from "./format.ts";
+import { formatBytes, formatRowShare, formatTable } from "./format.ts";
 import { printable, style, write } from "./terminal.ts";
 import { integer, text } from "./values.ts";
 
@@ -158,11 +158,14 @@ function describeDevices({ device, devices }: SlotsObject): string {
 }
 
 /** What one of several devices has of the model. */
-function describePart({ first_layer, last_layer, model_bytes, ...replica }: CardObject): string {
+function describePart(
+  { first_layer, last_layer, row_share, model_bytes, ...replica }: CardObject,
+): string {
   const { state, reason, sequences, losses } = replica;
   if (first_layer !== undefined) {
     return `layers ${first_layer} to ${last_layer}, ${formatBytes(model_bytes)}`;
   }
+  if (row_share !== undefined) return `${formatRowShare(row_share)}, ${formatBytes(model_bytes)}`;
   const lost = losses ? `, lost ${losses === 1 ? "once" : `${losses} times`}` : "";
   if (state === "ready") {
     const count = sequences === 1 ? "1 sequence" : `${sequences} sequences`;

@@ -17,8 +17,10 @@ export class EngineCard {
   readonly device: ModelDevice;
   /** What the model takes of its memory. */
   readonly memory: CardMemory;
-  /** The model's layers that it has, first and last; absent where it has the whole model. */
+  /** The model's layers that it has, first and last; absent where it has some of each, or the whole model. */
   readonly layers?: readonly [first: number, last: number];
+  /** Its part of the rows of the model's large products, where they are split. */
+  readonly rowShare?: number;
   private readonly reader: StateReader;
   private readonly known: KnownExecutors;
   /** Whether a resident kernel may run steps there. */
@@ -39,12 +41,13 @@ export class EngineCard {
     { name, isOneOfSeveral }: Pick<EngineCard, "name" | "isOneOfSeveral">,
     { executor, onExecutor }: Pick<ServingOptions, "executor" | "onExecutor">,
   ) {
-    const { device, memory, layers, kernels, program, decodeProgram = program } = placed;
+    const { device, memory, layers, rowShare, kernels, program, decodeProgram = program } = placed;
     this.name = name;
     this.isOneOfSeveral = isOneOfSeveral;
     this.device = device;
     this.memory = memory;
     this.layers = layers;
+    this.rowShare = rowShare;
     this.reader = new StateReader(() => kernels.deviceState(device.index));
     this.wantsResident = executor === "auto" || executor === "resident";
     this.askExecutors = () =>
@@ -63,9 +66,8 @@ export class EngineCard {
   /** How its process ended, where it did without being told to; of several devices with its name. */
   get loss(): string | undefined {
     const message = this.placed.kernels.loss?.message;
-    return message === undefined || this.layers === undefined
-      ? message
-      : `${this.name}: ${message}`;
+    const isPart = this.layers !== undefined || this.rowShare !== undefined;
+    return message === undefined || !isPart ? message : `${this.name}: ${message}`;
   }
 
   /**

@@ -17,13 +17,22 @@ export interface DiskCacheOptions {
 /** See {@link EngineOptions.prefillShare}. */
 export const DEFAULT_PREFILL_SHARE = 0.5;
 
+/** See {@link EngineOptions.split}. */
+export type Split = "auto" | "layers" | "rows";
+
 /** How a model is loaded. */
 export interface EngineOptions {
   /**
-   * "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N"; or a list of them, "cuda:0,1", each with some of the
-   * model's layers.
+   * "auto" (default: a GPU if there is one), "cpu", "cuda" or "cuda:N"; or a list of them, "cuda:0,1", that the model is
+   * split over.
    */
   device?: string;
+  /**
+   * How a model is split over the devices of the list: "layers", each has some of them, "rows", each computes some rows of
+   * every large product, or "auto" (default): rows, where an exchange between the devices was measured to take less than the
+   * rows save, and each of them has room for the whole KV cache.
+   */
+  split?: Split;
   /**
    * Whether each device of the list has the whole model instead, default false: requests go where the beginnings of their
    * prompts lie, else where there is least to do, and a device that is lost does not end what the others can compute. What
@@ -74,7 +83,6 @@ export interface EngineOptions {
    * `chunkMs` has it, and alone they take all. 0 has chunks. Several cards with a part of the model each have chunks, too.
    */
   prefillShare?: number;
-  /**
   /**
    * Bytes of host memory for the KV pages and states of sequences that give way to others; default as many as
    * these take on the device, up to 2 GiB and half of what the machine has left. More than it has left is refused. What

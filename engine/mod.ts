@@ -19,7 +19,7 @@ export * from "./chat/mod.ts";
 export type { DeviceInfo, DeviceState } from "./device/library.ts";
 export * from "./engine.ts";
 export type { EngineCard } from "./engine_card.ts";
-export type { DiskCacheOptions, EngineOptions } from "./engine_options.ts";
+export type { DiskCacheOptions, EngineOptions, Split } from "./engine_options.ts";
 export { M40Error, type M40ErrorCode } from "./errors.ts";
 export type { PositionLogits } from "./evaluation.ts";
 export * from "./generation.ts";

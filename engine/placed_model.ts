@@ -16,6 +16,8 @@ import { MEAN_POOLING, poolingType } from "./pooling.ts";
 import type { Program } from "./program/program.ts";
 import { KV_VALUE_BYTES, type StepSize, type StepWork, stepWork } from "./program/work.ts";
 import { checkRange } from "./sampling/parameters.ts";
+import { planRows } from "./row_split_choice.ts";
+import { RowSplitDevice } from "./row_split_device.ts";
 import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
 import { StepRows } from "./step_rows.ts";
 import { StagedDevice } from "./staged_device.ts";
@@ -52,18 +54,22 @@ export interface PlacedCard {
   readonly decodeProgram?: DeviceProgram;
   readonly cache: Cache;
   readonly memory: CardMemory;
-  /** The model's layers that it has, first and last; absent where it has the whole model. */
+  /** The model's layers that it has, first and last; absent where it has some of each, or the whole model. */
   readonly layers?: readonly [first: number, last: number];
+  /** Its part of the rows of the model's large products, where they are split: all cards' together are 1. */
+  readonly rowShare?: number;
 }
 
 /** A model in the memory of a device, or of several, ready to run. Either its cards are closed one by one, or {@link close} closes all. */
 export interface PlacedModel {
-  /** In the order in which a step goes through them; one that has all of the model, or several with some layers each. */
+  /** In the order in which a step goes through them; one that has all of the model, or several that it is split over. */
   readonly cards: readonly PlacedCard[];
   /** Where their memory went, of all together. */
   readonly plan: MemoryPlan;
   /** All of them as one. */
   readonly scheduled: ProfiledDevice;
+  /** Steps of different sequences that may be under way at a time. */
+  readonly concurrentSteps: number;
   /** Bytes of a page and of a slot of states in host memory. */
   readonly pageBytes: number;
   readonly slotBytes: number;
@@ -110,7 +116,7 @@ const DEFAULT_HOST_CACHE_BYTES = 2 * 2 ** 30;
 /**
  * Opens the devices that one copy of a model is to be on, and plans their memory.
  *
- * @param devices Their names; of several, each gets some layers, in this order.
+ * @param devices Their names; over several the model is split, in this order.
  * @param shared With whom host memory and pages on disk are shared.
  * @throws {M40Error} As `Engine.load` does for devices, their memory and the options.
  */
@@ -159,6 +165,7 @@ interface Share {
   readonly program: Program;
   readonly memory: PlacedMemory & CardMemory;
   readonly stage?: PlannedStage;
+  readonly rows?: { readonly share: number; readonly origins: readonly number[] };
 }
 
 async function planFor(
@@ -197,6 +204,18 @@ async function planFor(
     const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }
+  const byRows = await planRows(cards, freeBytes, program, shape, request, options);
+  if (byRows !== undefined) {
+    const { plan, split, shares } = byRows;
+    return {
+      plan,
+      shares: byRows.cards.map((memory, i) => ({
+        program: split.programs[i],
+        memory,
+        rows: { share: shares[i], origins: split.origins },
+      })),
+    };
+  }
   const bandwidths = await compareBandwidths(cards);
   const staged = cards.map(({ name, library, info, context }, i) => ({
     name,
@@ -227,7 +246,7 @@ async function placeAll(
   );
   const sum = (values: readonly number[]) => values.reduce((total, value) => total + value, 0);
   const placing = cards.map(async ({ name, library, info, context, threads }, i) => {
-    const { program, memory, stage } = shares[i];
+    const { program, memory, stage, rows } = shares[i];
     try {
       const placed = await place(context, gguf, program, memory, (bytes) => {
         done[i] = bytes;
@@ -235,7 +254,8 @@ async function placeAll(
       });
       const device = { ...info, backend: library.backend, threads };
       const layers = stage?.layers;
-      return { name, device, kernels: library, context, ...placed, memory, layers };
+      const rowShare = rows?.share;
+      return { name, device, kernels: library, context, ...placed, memory, layers, rowShare };
     } catch (error) {
       if (cards.length === 1) throw error;
       const { code, message, param } = asM40Error(error);
@@ -245,6 +265,23 @@ async function placeAll(
   // Nothing is closed while one of them still uploads.
   await Promise.allSettled(placing);
   return await Promise.all(placing);
+}
+
+/** Cards with some rows each, and the memory that they have in common. */
+function rowSplitDevice(
+  cards: readonly PlacedCard[],
+  origins: readonly number[],
+): ProfiledDevice {
+  const [{ context, program }] = cards;
+  const shared = context.createShared(program.exchangeBytes);
+  try {
+    return new RowSplitDevice(
+      cards.map((card) => ({ ...card, exchanged: card.context.share(shared) })),
+      origins,
+    );
+  } finally {
+    shared.close();
+  }
 }
 
 /** What is on the devices, as one. */
@@ -257,7 +294,10 @@ async function assemble(
   options: EngineOptions,
   stores?: PageStores,
 ): Promise<Omit<PlacedModel, "close">> {
-  const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
+  const [{ rows }] = shares;
+  // Where rows are split, all cards keep the same.
+  const sizes = (rows === undefined ? cards : cards.slice(0, 1))
+    .map(({ context, cache }) => context.cacheBytes(cache.desc));
   const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
   const slotBytes = sizes.reduce((sum, { slotBytes }) => sum + slotBytes, 0);
   const stages = shares.flatMap(({ stage }, i) =>
@@ -289,9 +329,12 @@ async function assemble(
   return {
     cards,
     plan,
-    scheduled: stages.length === 0
+    scheduled: rows !== undefined
+      ? rowSplitDevice(cards, rows.origins)
+      : stages.length === 0
       ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),
+    concurrentSteps: Math.max(stages.length, 1),
     pageBytes,
     slotBytes,
     // Page-locked for all cards of this process; others get it by a copy.

@@ -94,9 +94,13 @@ export const CardObject = z.strictObject({
   id: z.string().meta({ description: "As it was asked for: cuda:1." }),
   first_layer: count().optional().meta({
     description:
-      "The first and last of the model's layers there; absent where each device has a replica of the whole model.",
+      "The first and last of the model's layers there; absent where each device has some of each layer, or a replica of the whole model.",
   }),
   last_layer: count().optional(),
+  row_share: z.number().optional().meta({
+    description:
+      "Its part of the rows of the model's large products, where these are split over the devices: all devices' together are 1.",
+  }),
   model_bytes: count().meta({ description: "Memory that the model takes there." }),
   state: z.enum(["ready", "lost", "loading"]).optional().meta({
     description: "Of a replica: whether it computes, is lost, or is loaded anew.",
@@ -323,9 +327,12 @@ function deviceFacts(device: EngineCard["device"]) {
   return { name, backend, memory_bytes_per_second: bandwidthOf(device) };
 }
 
-/** A device that has some of the layers. */
-function layersObject({ name, layers, memory }: EngineCard, object: DeviceObject): CardObject {
-  const some = layers && { first_layer: layers[0], last_layer: layers[1] };
+/** A device that has some of the layers, or some rows of each. */
+function layersObject(
+  { name, layers, rowShare, memory }: EngineCard,
+  object: DeviceObject,
+): CardObject {
+  const some = layers ? { first_layer: layers[0], last_layer: layers[1] } : { row_share: rowShare };
   return { id: name, ...some, model_bytes: memory.totalBytes, ...object };
 }
 

@@ -42,17 +42,23 @@ export async function withRows<T>(
 ): Promise<T> {
   const gguf = await readGguf(new URL(`data/golden/${name}.gguf`, import.meta.url).pathname);
   const { program, shape } = architectureOf(gguf).read(gguf, {});
-  const { programs, origins, exchanges } = splitRows(program, { shares, leastBytes: 0, unit: UNIT });
+  const { programs, origins, exchanges } = splitRows(program, {
+    shares,
+    leastBytes: 0,
+    unit: UNIT,
+  });
   assert(exchanges > 0, "none of its products was split");
   const libraries: KernelLibrary[] = [];
   const contexts: Context[] = [];
   let shared: SharedMemory | undefined;
   try {
-    for (const _ of shares) {
-      libraries.push(
-        options.process ? KernelLibrary.startProcess(BACKEND) : KernelLibrary.find(BACKEND),
-      );
-      contexts.push(libraries.at(-1)!.createContext({ threads: 1 }));
+    for (const card of shares.keys()) {
+      const library = options.process
+        ? KernelLibrary.startProcess(BACKEND)
+        : KernelLibrary.find(BACKEND);
+      libraries.push(library);
+      const device = card % library.countDevices().count;
+      contexts.push(library.createContext({ threads: 1, device }));
     }
     const { plan, cards: plans } = planRowSplit(
       contexts.map((context, i) => ({

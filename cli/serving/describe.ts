@@ -3,7 +3,7 @@ import type { Engine, EngineCard } from "../../engine/mod.ts";
 import type { CardMemory } from "../../engine/placed_model.ts";
 import type { UnloadReason } from "../../engine/manager/types.ts";
 import { standardError, standardOutput } from "../../server/output_stream.ts";
-import { formatBytes, formatCount } from "../format.ts";
+import { formatBytes, formatCount, formatRowShare } from "../format.ts";
 import { printable, style } from "../terminal.ts";
 
 /** Says what a model is, and what it takes. */
@@ -31,12 +31,16 @@ export function describeModel(engine: Engine): void {
 
 /** A device; of several what each has of the model, too. */
 function describeCard(card: EngineCard, plan: MemoryPlan): string {
-  const { name, device, layers, memory, isOneOfSeveral } = card;
+  const { name, device, layers, rowShare, memory, isOneOfSeveral } = card;
   const threads = device.threads ? `, ${device.threads} threads` : "";
   const set = device.instructionSet ? `, ${device.instructionSet}` : "";
   const described = `${device.name} (${device.backend}${set}${threads})`;
   if (!isOneOfSeveral) return described;
-  const part = layers === undefined ? "a replica" : `layers ${layers[0]} to ${layers[1]}`;
+  const part = layers !== undefined
+    ? `layers ${layers[0]} to ${layers[1]}`
+    : rowShare === undefined
+    ? "a replica"
+    : formatRowShare(rowShare);
   return `${name}, ${described}: ${part}, ${describeMemory(memory, plan)}`;
 }
 

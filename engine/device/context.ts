@@ -12,14 +12,7 @@ import {
 import { DeviceProgram } from "./device_program.ts";
 import { SharedMemory } from "./shared_memory.ts";
 import { call, callAsync } from "./status.ts";
-import {
-  BUFFER_DESC,
-  CONTEXT_OPTIONS,
-  Executors,
-  Lanes,
-  LIMITS,
-  OP,
-} from "./structs.ts";
+import { BUFFER_DESC, CONTEXT_OPTIONS, Executors, Lanes, LIMITS, OP } from "./structs.ts";
 import type { Symbols } from "./symbols.ts";
 
 /** How a context is made. */
@@ -104,14 +97,14 @@ export class Context {
     };
   }
 
-  /** Bytes that a program takes in an arena; its tensor indices are not looked at. */
-  programBytes(records: Records, cache: CacheDesc): number {
+  /** Bytes that a program takes in an arena; its tensor indices are not looked at. `cache` as {@link Arena.createProgram} has it. */
+  programBytes(records: Records, cache?: CacheDesc): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
       this.symbols.m40_program_bytes(
         this.handle,
         LIMITS.encode(records.limits),
-        encodeCacheDesc(cache),
+        cache === undefined ? null : encodeCacheDesc(cache),
         encodeBuffers(records.buffers),
         records.buffers.length,
         records.ops,
@@ -141,6 +134,11 @@ export class Context {
       this.symbols.m40_host_share(this.handle, shared.handle, out, error)
     );
     return new Uint8Array(Deno.UnsafePointerView.getArrayBuffer(pointer!, shared.bytes));
+  }
+
+  /** Has memory of {@link hostMemory} or {@link share} no more. */
+  freeHostMemory(memory: Uint8Array<ArrayBuffer>): void {
+    if (memory.length > 0) this.symbols.m40_host_free(this.handle, Deno.UnsafePointer.of(memory));
   }
 
   /** Memory for this context and others of the same library to {@link share}. */
@@ -274,7 +272,9 @@ export class Arena {
     );
     // Steps of the lane of prompts are asked for on their own, beside all else.
     const { calls } = this.context;
-    const own = records.limits.lane === Lanes.prompts ? new Calls(this.symbols, calls.postsSteps) : calls;
+    const own = records.limits.lane === Lanes.prompts
+      ? new Calls(this.symbols, calls.postsSteps)
+      : calls;
     return new DeviceProgram(own, handle, records);
   }
 }

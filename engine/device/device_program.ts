@@ -191,9 +191,7 @@ export class DeviceProgram {
   beginExchanges(memory: Uint8Array<ArrayBuffer>): Promise<void> {
     return this.calls.inTurn(() => {
       const size = BigInt(memory.byteLength);
-      call((error) =>
-        this.calls.symbols.m40_program_exchange(this.handle, memory, size, error)
-      );
+      call((error) => this.calls.symbols.m40_program_exchange(this.handle, memory, size, error));
       return Promise.resolve();
     });
   }

@@ -327,8 +327,10 @@ class CardProgram {
   /** A buffer as another one is, but of so many columns. Products one after the other use the same. */
   private buffer(like: number, columns: number): number {
     const { rows, rows_factor } = this.whole.buffers[like];
-    return this.once(`buffer ${like} ${rows} ${rows_factor} ${columns}`, () =>
-      this.buffers.push({ ...this.whole.buffers[like], columns }) - 1);
+    return this.once(
+      `buffer ${like} ${rows} ${rows_factor} ${columns}`,
+      () => this.buffers.push({ ...this.whole.buffers[like], columns }) - 1,
+    );
   }
 
   private weight(name: string, make: () => Weight): number {

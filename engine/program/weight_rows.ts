@@ -14,7 +14,11 @@ export function rowsOf({ tensor, desc }: Weight, first: number, rows: number): W
 }
 
 /** Values [first, first + columns) of a vector; undefined where its type has blocks, which may not be cut. */
-export function valuesOf({ tensor, desc }: Weight, first: number, columns: number): Weight | undefined {
+export function valuesOf(
+  { tensor, desc }: Weight,
+  first: number,
+  columns: number,
+): Weight | undefined {
   const bytes = VALUE_BYTES[tensor.type.name];
   if (bytes === undefined) return undefined;
   return {

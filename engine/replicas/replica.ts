@@ -33,7 +33,7 @@ export type ReplicaOptions = Pick<SchedulerOptions, "name" | "onChange" | "onLos
 /** What a replica does, and has done. */
 export type ReplicaStatus = Omit<EngineStatus, "observerErrors">;
 
-/** A model on a device, or on several with some layers each, with all that computes on it: pages, scheduler, pace. */
+/** A model on a device, or split over several, with all that computes on it: pages, scheduler, pace. */
 export class Replica {
   readonly cards: readonly EngineCard[];
   readonly pageManager: PageManager;
@@ -98,7 +98,7 @@ export class Replica {
       rowTimes: device.kind === "cpu" ? undefined : new RowTimes(),
       ...createHostCache(placed, plan, placed.hostCacheBytes),
       disk: this.disk,
-      concurrentSteps: placed.cards.length,
+      concurrentSteps: placed.concurrentSteps,
       lanes: plan.decodeLimits &&
         { decodeTokens: plan.decodeLimits.n_tokens, prefillShare: serving.prefillShare },
       withDevice: (work) => lock.share(work),

@@ -1,0 +1,79 @@
+import type { Context } from "./device/context.ts";
+import { MAX_CARDS, Rows } from "./device/structs.ts";
+import { stepBytes, type StepSequence } from "./device/step_block.ts";
+import { Lockstep } from "./lockstep.ts";
+import { encodeOperations, type Operation } from "./program/operation.ts";
+
+/** Of a 7B model's hidden state. */
+const COLUMNS = 4096;
+/** In a step: as many as make the way there and back count little. */
+const EXCHANGES = 64;
+/** The devices have to wake up, and graphs to be made. */
+const WARM_UP_STEPS = 24;
+const STEPS = 12;
+
+/** A card, as {@link exchangeTime} uses it. */
+export interface ExchangingCard {
+  readonly name: string;
+  readonly context: Context;
+}
+
+/**
+ * How long an exchange of one row between cards takes, in seconds: of a step that does nothing else, over and over, the
+ * fastest counts.
+ *
+ * @throws {M40Error} "device" where a card fails; "out_of_memory" where there is no room for a few KiB.
+ */
+export async function exchangeTime(cards: readonly ExchangingCard[]): Promise<number> {
+  const { limits, buffers } = records();
+  const programs = cards.map(({ context }, card) => {
+    const ops = encodeOperations(operations(card, cards.length));
+    const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
+    return { arena, program: arena.createProgram({ limits, buffers, ops }) };
+  });
+  const shared = cards[0].context.createShared(programs[0].program.exchangeBytes);
+  const exchanged = cards.map(({ context }) => context.share(shared));
+  shared.close();
+  try {
+    const together = new Lockstep(
+      cards.map(({ name }, i) => ({ name, program: programs[i].program, exchanged: exchanged[i] })),
+    );
+    const step: StepSequence = { tokens: [0], position: 0, decode: true, pages: [], outputs: [] };
+    let best = Infinity;
+    for (let i = 0; i < WARM_UP_STEPS + STEPS; i++) {
+      const begun = performance.now();
+      await together.step(({ program }) => program.step([step]));
+      if (i >= WARM_UP_STEPS) best = Math.min(best, performance.now() - begun);
+    }
+    return best / 1000 / EXCHANGES;
+  } finally {
+    for (const { arena } of programs) arena.close();
+    cards.forEach(({ context }, i) => context.freeHostMemory(exchanged[i]));
+  }
+}
+
+function records() {
+  const counts = {
+    ...{ n_tokens: 1, n_sequences: 1, n_outputs: 1, n_sequence_pages: 1, n_vocab: 2, lane: 0 },
+  };
+  return {
+    limits: { ...counts, step_bytes: BigInt(stepBytes(counts, 1, 0, false)) },
+    buffers: [{ rows: Rows.tokens, rows_factor: 1, columns: COLUMNS, element: 0 }],
+  };
+}
+
+function operations(card: number, cards: number): Operation[] {
+  const bounds = Array.from(
+    { length: cards + 1 },
+    (_, i) => Math.round(COLUMNS / 4 * i / cards) * 4,
+  );
+  return Array.from({ length: EXCHANGES }, () => ({
+    kind: "exchange",
+    input: 0,
+    output: 0,
+    input_column: bounds[card],
+    n_cards: cards,
+    card,
+    bounds: [...bounds, ...new Array(MAX_CARDS + 1 - bounds.length).fill(0)],
+  }));
+}

@@ -1,0 +1,89 @@
+import type { DeviceProgram } from "./device/device_program.ts";
+import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
+
+/** A card whose program exchanges rows with the others'. */
+export interface LockstepCard {
+  /** The card, in messages. */
+  readonly name: string;
+  readonly program: DeviceProgram;
+  /** What the cards' programs have in common; the same bytes for all. */
+  readonly exchanged: Uint8Array<ArrayBuffer>;
+}
+
+/** Cards that do the same steps, in the same order, and wait for each other in the midst of them. */
+export class Lockstep<Card extends LockstepCard> {
+  /** Why a card is lost: then nothing can be computed any more. */
+  private loss?: M40Error;
+  /** Whether the exchanges have to be begun: at first, and anew where a step failed on one of the cards. */
+  private outOfStep = true;
+
+  constructor(private readonly cards: readonly Card[]) {
+    if (cards.length < 2) throw new M40Error("internal", "fewer than two cards in step");
+  }
+
+  /**
+   * Has all cards do a step. Where one fails, the others are not left waiting for it.
+   *
+   * @returns What it gave on each.
+   * @throws {M40Error} What failed first, but a card's loss before all else, with the card's name.
+   */
+  async step<T>(work: (card: Card) => Promise<T>): Promise<T[]> {
+    this.checkAlive();
+    if (this.outOfStep) {
+      await this.onAll(({ program, exchanged }) => program.beginExchanges(exchanged));
+      this.outOfStep = false;
+    }
+    return await settled(this.cards.map(async (card) => {
+      try {
+        return await this.on(card, work);
+      } catch (error) {
+        this.outOfStep = true;
+        this.giveUp();
+        throw error;
+      }
+    }));
+  }
+
+  /** Has all cards do something, at the same time. */
+  async onAll(work: (card: Card) => Promise<void>): Promise<void> {
+    this.checkAlive();
+    await settled(this.cards.map((card) => this.on(card, work)));
+  }
+
+  /** Has the first card do something that would be the same on all. */
+  async onFirst(work: (card: Card) => Promise<void>): Promise<void> {
+    this.checkAlive();
+    await this.on(this.cards[0], work);
+  }
+
+  /** Whoever waits in an exchange waits no more. */
+  private giveUp(): void {
+    const { buffer, byteOffset } = this.cards[0].exchanged;
+    Atomics.store(new Uint32Array(buffer, byteOffset, 1), 0, 1);
+  }
+
+  private checkAlive(): void {
+    if (this.loss !== undefined) throw this.loss;
+  }
+
+  /** A failure has the name of its card. */
+  private async on<T>(card: Card, work: (card: Card) => Promise<T>): Promise<T> {
+    try {
+      return await work(card);
+    } catch (error) {
+      const { code, message, param } = asM40Error(error);
+      const named = new M40Error(code, `${card.name}: ${message}`, param);
+      if (isDeviceLoss(named)) this.loss ??= named;
+      throw named;
+    }
+  }
+}
+
+/** All results, or the failure that explains the others. All are waited for, as they use what the caller has. */
+async function settled<T>(results: readonly Promise<T>[]): Promise<T[]> {
+  // In the order in which they happen: who waited for another card in vain says so after that one.
+  const failures: unknown[] = [];
+  await Promise.all(results.map((one) => one.catch((error) => failures.push(error))));
+  if (failures.length > 0) throw failures.find(isDeviceLoss) ?? failures[0];
+  return await Promise.all(results);
+}

@@ -1,0 +1,99 @@
+import type { EngineOptions } from "./engine_options.ts";
+import { exchangeTime } from "./exchange_speed.ts";
+import { compareBandwidths, measureBandwidth } from "./device_bandwidth.ts";
+import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
+import { cacheTokens, type PlanRequest } from "./memory_plan.ts";
+import { type ModelShape, wantedContext } from "./models/model.ts";
+import type { OpenedCard } from "./opened_card.ts";
+import type { Program } from "./program/program.ts";
+import { type SplitRows, splitRows } from "./program/row_split.ts";
+import { planRowSplit, type RowSplitMemoryPlan } from "./row_split_plan.ts";
+
+/** Sequences of the whole context that there has to be room for, where nobody has asked for rows. */
+const LEAST_SEQUENCES = 4;
+
+/** A model whose products' rows are split over cards: what each computes, and where its memory goes. */
+export interface PlannedRows extends RowSplitMemoryPlan {
+  readonly split: SplitRows;
+  /** Of each card, its part of the rows: all together are 1. */
+  readonly shares: readonly number[];
+}
+
+/**
+ * Plans a model with its rows split over cards, where that was asked for or is worth it.
+ *
+ * @returns undefined where its layers are to be split instead.
+ * @throws {M40Error} As `planMemory` does, where rows were asked for; "unsupported" where the model has no large products;
+ * "device" where a card fails.
+ */
+export async function planRows(
+  cards: readonly OpenedCard[],
+  freeBytes: readonly number[],
+  program: Program,
+  shape: ModelShape,
+  request: Omit<PlanRequest, "freeBytes" | "lanes">,
+  { split: asked = "auto" }: Pick<EngineOptions, "split">,
+): Promise<PlannedRows | undefined> {
+  // What an emulated device measures says nothing of a real one.
+  const isMeasured = cards.every(({ library }) => library.backend === "cuda");
+  if (asked === "layers" || (asked === "auto" && !isMeasured)) return undefined;
+  const bandwidths = await compareBandwidths(cards);
+  const all = bandwidths.reduce((sum, one) => sum + one, 0);
+  const shares = bandwidths.map((one) => one / all);
+  const split = splitRows(program, { shares });
+  if (split.exchanges === 0) {
+    if (asked === "auto") return undefined;
+    throw new M40Error(
+      "unsupported",
+      "this model has no products that are large enough for their rows to be split: --split layers splits its layers",
+    );
+  }
+  const planned = () =>
+    planRowSplit(
+      cards.map(({ name, context }, i) => ({
+        ...{ name, context, freeBytes: freeBytes[i], program: split.programs[i] },
+      })),
+      shape,
+      request,
+    );
+  if (asked === "rows") return { ...planned(), split, shares };
+  let plan: RowSplitMemoryPlan;
+  try {
+    plan = planned();
+  } catch (error) {
+    if (asM40Error(error).code === "out_of_memory") return undefined;
+    throw error;
+  }
+  if (!hasRoom(plan, shape, request)) return undefined;
+  return await isWorthIt(cards, split, shares) ? { ...plan, split, shares } : undefined;
+}
+
+/** Whether the context is what was wanted, and there are pages for several sequences of it. */
+function hasRoom(
+  { plan }: RowSplitMemoryPlan,
+  shape: ModelShape,
+  { contextTokens, usualTokens, maxRunning }: Omit<PlanRequest, "freeBytes" | "lanes">,
+): boolean {
+  const usual = usualTokens && Math.min(usualTokens, shape.contextLength);
+  if (plan.contextTokens < wantedContext(shape, contextTokens ?? usual)) return false;
+  const sequences = Math.min(LEAST_SEQUENCES, maxRunning);
+  return plan.cache.n_layers === 0 || cacheTokens(plan) >= sequences * plan.contextTokens;
+}
+
+/** Whether a token's exchanges take less than is saved where no card reads all weights. */
+async function isWorthIt(
+  cards: readonly OpenedCard[],
+  { exchanges, splitBytes }: SplitRows,
+  shares: readonly number[],
+): Promise<boolean> {
+  const [{ library, context, info }] = cards;
+  try {
+    const perSecond = await measureBandwidth(library, context, info);
+    const seconds = await exchangeTime(cards);
+    return exchanges * seconds < (1 - shares[0]) * splitBytes / perSecond;
+  } catch (error) {
+    if (isDeviceLoss(error)) throw error;
+    // There is no memory that all could have.
+    return false;
+  }
+}
