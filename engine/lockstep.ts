@@ -10,12 +10,17 @@ export interface LockstepCard {
   readonly exchanged: Uint8Array<ArrayBuffer>;
 }
 
+/** Exchanges are counted in 32 bits, of up to some hundreds a step: after so many steps they are begun anew. */
+const STEPS_AT_MOST = 2 ** 20;
+
 /** Cards that do the same steps, in the same order, and wait for each other in the midst of them. */
 export class Lockstep<Card extends LockstepCard> {
   /** Why a card is lost: then nothing can be computed any more. */
   private loss?: M40Error;
   /** Whether the exchanges have to be begun: at first, and anew where a step failed on one of the cards. */
   private outOfStep = true;
+  /** Since they were begun. */
+  private steps = 0;
 
   constructor(private readonly cards: readonly Card[]) {
     if (cards.length < 2) throw new M40Error("internal", "fewer than two cards in step");
@@ -29,10 +34,12 @@ export class Lockstep<Card extends LockstepCard> {
    */
   async step<T>(work: (card: Card) => Promise<T>): Promise<T[]> {
     this.checkAlive();
-    if (this.outOfStep) {
+    if (this.outOfStep || this.steps >= STEPS_AT_MOST) {
       await this.onAll(({ program, exchanged }) => program.beginExchanges(exchanged));
       this.outOfStep = false;
+      this.steps = 0;
     }
+    this.steps++;
     return await settled(this.cards.map(async (card) => {
       try {
         return await this.on(card, work);

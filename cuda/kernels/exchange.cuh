@@ -1,6 +1,8 @@
 // Columns of rows that several cards have computed, each some: handed over to the others and taken from them, through host
 // memory that all of them read and write (runtime/exchange.h).
 //
+// What is little goes in packets, each thread's for the same thread of the others; nobody waits for another thread. The rest:
+//
 // A card's columns of all rows are cut into parts, of which each thread block does one, and each card's part i is for the
 // others' part i: so no block waits for another of its own card. Blocks begin in the order of their numbers; the lowest number
 // that some card has not done is under way on all of them, as all before it are done, and so it ends.
@@ -12,6 +14,7 @@
 
 #include "../runtime/exchange.h"
 #include "block.cuh"
+#include "intrinsics.cuh"
 #include "waiting.cuh"
 
 namespace m40::cuda {
@@ -59,18 +62,32 @@ struct ExchangePart {
   }
 };
 
+// What a thread that waits for a card looks at now and then: not 0, why it waits no more.
+struct ExchangePatience {
+  const ExchangeArgs& args;
+  uint32_t card;
+  uint32_t looks = 0;
+  uint32_t begun = microseconds();
+
+  __device__ ExchangePatience(const ExchangeArgs& exchange_args, uint32_t other) : args(exchange_args), card(other) {}
+
+  __device__ __forceinline__ uint32_t ended() {
+    spin_pause_for_device();
+    if (++looks % 32 != 0) return 0;
+    uint32_t* const give_up = reinterpret_cast<uint32_t*>(args.memory);
+    if (look(give_up) != 0) return exchange_given_up;
+    if (microseconds() - begun <= exchange_patience_us) return 0;
+    show(give_up, uint32_t{1});
+    return 1 + card;
+  }
+};
+
 // Thread 0: whether the card has handed over its part of that exchange (it may have that of the next one, too); else why not.
 __device__ __forceinline__ uint32_t wait_for_card(const ExchangeArgs& args, uint32_t card, uint32_t part, uint64_t number) {
   const uint64_t* const handed_over = reinterpret_cast<const uint64_t*>(args.memory + ExchangeLayout::number_offset(card, part));
-  uint32_t* const give_up = reinterpret_cast<uint32_t*>(args.memory);
-  const uint32_t begun = microseconds();
-  for (uint32_t looks = 1; look(handed_over) < number + 1; looks++) {
-    spin_pause_for_device();
-    if (looks % 32 != 0) continue;
-    if (look(give_up) != 0) return exchange_given_up;
-    if (microseconds() - begun <= exchange_patience_us) continue;
-    show(give_up, uint32_t{1});
-    return 1 + card;
+  ExchangePatience patience(args, card);
+  while (look(handed_over) < number + 1) {
+    if (const uint32_t fault = patience.ended()) return fault;
   }
   __threadfence_system();
   return 0;
@@ -87,11 +104,22 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
   {
     const ExchangePart<kWide> own(args, args.card, part, n_parts);
     V* const to = reinterpret_cast<V*>(args.memory + args.layout.slot_offset(args.card, number));
-    for (uint32_t i = own.begin + threadIdx.x; i < own.end; i += exchange_threads) {
-      const uint32_t row = i / own.columns, column = i % own.columns * kWide;
-      const V value = *reinterpret_cast<const V*>(args.input + size_t{row} * args.input_stride + column);
-      to[i] = value;
-      if (!args.in_place) *reinterpret_cast<V*>(args.output + size_t{row} * args.output_stride + args.bounds[args.card] + column) = value;
+#pragma unroll 1
+    for (uint32_t first = own.begin + threadIdx.x; first < own.end; first += kStep) {
+      V values[exchange_loads];
+#pragma unroll
+      for (uint32_t j = 0; j < exchange_loads; j++) {
+        const uint32_t i = first + j * exchange_threads;
+        if (i < own.end) values[j] = *reinterpret_cast<const V*>(args.input + size_t{i / own.columns} * args.input_stride + i % own.columns * kWide);
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < exchange_loads; j++) {
+        const uint32_t i = first + j * exchange_threads;
+        if (i >= own.end) continue;
+        to[i] = values[j];
+        if (args.in_place) continue;
+        *reinterpret_cast<V*>(args.output + size_t{i / own.columns} * args.output_stride + args.bounds[args.card] + i % own.columns * kWide) = values[j];
+      }
     }
   }
   __threadfence_system();
@@ -121,6 +149,87 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
         if (i >= theirs.end) continue;
         const uint32_t row = i / theirs.columns, column = i % theirs.columns * kWide;
         *reinterpret_cast<V*>(args.output + size_t{row} * args.output_stride + args.bounds[card] + column) = values[j];
+      }
+    }
+  }
+}
+
+// ---- packets ------------------------------------------------------------------------------------------
+
+struct ExchangePacket {
+  float values[2];
+  uint32_t numbers[2];  // behind each of them
+};
+
+__device__ __forceinline__ void show_packet(uint4* to, float2 values, uint32_t number) {
+  const uint32_t a = float_to_bits(values.x), b = float_to_bits(values.y);
+#ifdef M40_EMULATED
+  uint64_t* const halves = reinterpret_cast<uint64_t*>(to);
+  __atomic_store_n(halves, uint64_t{number} << 32 | a, __ATOMIC_RELEASE);
+  __atomic_store_n(halves + 1, uint64_t{number} << 32 | b, __ATOMIC_RELEASE);
+#else
+  asm volatile("st.volatile.global.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(a), "r"(number), "r"(b), "r"(number) : "memory");
+#endif
+}
+
+__device__ __forceinline__ ExchangePacket look_at_packet(const uint4* from) {
+  uint4 words;
+#ifdef M40_EMULATED
+  const uint64_t* const halves = reinterpret_cast<const uint64_t*>(from);
+  const uint64_t a = __atomic_load_n(halves, __ATOMIC_ACQUIRE), b = __atomic_load_n(halves + 1, __ATOMIC_ACQUIRE);
+  words = uint4{static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(b), static_cast<uint32_t>(b >> 32)};
+#else
+  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w) : "l"(from) : "memory");
+#endif
+  return {{bits_to_float(words.x), bits_to_float(words.z)}, {words.y, words.w}};
+}
+
+// Grid: as many blocks as a card's packets want, exchange_loads a thread. All columns are even in number.
+__device__ __forceinline__ void exchange_packets(const ExchangeArgs& args, uint32_t block, uint32_t n_blocks) {
+  const uint64_t number = look(args.steps) * args.n_exchanges + args.index;
+  const uint32_t mark = static_cast<uint32_t>(number + 1), step = n_blocks * exchange_threads, begin = block * exchange_threads + threadIdx.x;
+  if (look(args.fault) != 0) return;
+  {
+    const uint32_t columns = (args.bounds[args.card + 1] - args.bounds[args.card]) / 2, n = args.n_rows * columns;
+    uint4* const to = reinterpret_cast<uint4*>(args.memory + args.layout.packets_offset(args.card, number));
+    for (uint32_t i = begin; i < n; i += step) {
+      const uint32_t row = i / columns, column = i % columns * 2;
+      const float2 values = *reinterpret_cast<const float2*>(args.input + size_t{row} * args.input_stride + column);
+      show_packet(to + i, values, mark);
+      if (!args.in_place) *reinterpret_cast<float2*>(args.output + size_t{row} * args.output_stride + args.bounds[args.card] + column) = values;
+    }
+  }
+#pragma unroll 1
+  for (uint32_t k = 1; k < args.n_cards; k++) {
+    const uint32_t card = (args.card + k) % args.n_cards;
+    const uint32_t columns = (args.bounds[card + 1] - args.bounds[card]) / 2, n = args.n_rows * columns;
+    const uint4* const from = reinterpret_cast<const uint4*>(args.memory + args.layout.packets_offset(card, number));
+    float* const output = args.output + args.bounds[card];
+#pragma unroll 1
+    for (uint32_t first = begin; first < n; first += exchange_loads * step) {
+      ExchangePatience patience(args, card);
+      ExchangePacket packets[exchange_loads];
+      for (;;) {
+        bool complete = true;
+#pragma unroll
+        for (uint32_t j = 0; j < exchange_loads; j++) {
+          if (first + j * step < n) packets[j] = look_at_packet(from + first + j * step);
+        }
+#pragma unroll
+        for (uint32_t j = 0; j < exchange_loads; j++) {
+          if (first + j * step < n && (packets[j].numbers[0] != mark || packets[j].numbers[1] != mark)) complete = false;
+        }
+        if (complete) break;
+        if (const uint32_t fault = patience.ended()) {
+          atomicCAS(args.fault, 0u, fault);
+          return;
+        }
+      }
+#pragma unroll
+      for (uint32_t j = 0; j < exchange_loads; j++) {
+        const uint32_t i = first + j * step;
+        if (i >= n) continue;
+        *reinterpret_cast<float2*>(output + size_t{i / columns} * args.output_stride + i % columns * 2) = float2{packets[j].values[0], packets[j].values[1]};
       }
     }
   }

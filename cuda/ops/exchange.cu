@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "matmul_plan.h"
-
 namespace m40::cuda {
 
 template <class V>
@@ -12,14 +10,17 @@ __global__ void __launch_bounds__(exchange_threads) exchange_kernel(ExchangeArgs
   exchange<V>(args, blockIdx.x, gridDim.x, shared);
 }
 
+__global__ void __launch_bounds__(exchange_threads) exchange_packets_kernel(ExchangeArgs args) { exchange_packets(args, blockIdx.x, gridDim.x); }
+
 __global__ void count_step_kernel(uint64_t* steps) { *steps = *steps + 1; }
 
 namespace {
 
-// Whether all columns and rows begin where four of them can be loaded at once.
-bool has_fours(const ExchangeArgs& args) {
-  return std::all_of(args.bounds, args.bounds + args.n_cards + 1, [](uint32_t bound) { return bound % 4 == 0; }) && args.input_stride % 4 == 0 &&
-         args.output_stride % 4 == 0 && is_16_aligned(args.input) && is_16_aligned(args.output);
+// Whether all columns and rows begin where n of them can be loaded at once.
+bool begin_at_multiples(const ExchangeArgs& args, uint32_t n) {
+  const auto is_multiple = [n](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % (n * sizeof(float)) == 0; };
+  return std::all_of(args.bounds, args.bounds + args.n_cards + 1, [n](uint32_t bound) { return bound % n == 0; }) && args.input_stride % n == 0 &&
+         args.output_stride % n == 0 && is_multiple(args.input) && is_multiple(args.output);
 }
 
 }  // namespace
@@ -28,10 +29,17 @@ void launch_exchange(const ExchangeArgs& args, cudaStream_t stream) {
   // As many on all cards: by the card that has most, whatever the device.
   uint64_t most = 0;
   for (uint32_t card = 0; card < args.n_cards; card++) most = std::max<uint64_t>(most, args.bounds[card + 1] - args.bounds[card]);
+  const uint64_t n_values = most * args.n_rows;
+  if (n_values != 0 && n_values <= exchange_packet_values && begin_at_multiples(args, 2)) {
+    constexpr uint64_t of_block = 2 * exchange_threads * exchange_loads;
+    const uint64_t blocks = n_values <= of_block ? (n_values + 2 * exchange_threads - 1) / (2 * exchange_threads) : std::max<uint64_t>(exchange_loads, (n_values + of_block - 1) / of_block);
+    M40_LAUNCH((exchange_packets_kernel), static_cast<uint32_t>(blocks), exchange_threads, 0, stream, args);
+    return;
+  }
   const uint64_t wanted = (most * args.n_rows + 4 * exchange_threads - 1) / (4 * exchange_threads);
   // Where there are no rows the cards meet all the same: the exchange before this one is over then.
   const uint32_t parts = static_cast<uint32_t>(std::clamp<uint64_t>(wanted, 1, exchange_parts));
-  if (has_fours(args)) {
+  if (begin_at_multiples(args, 4)) {
     M40_LAUNCH((exchange_kernel<float4>), parts, exchange_threads, 0, stream, args);
   } else {
     M40_LAUNCH((exchange_kernel<float>), parts, exchange_threads, 0, stream, args);

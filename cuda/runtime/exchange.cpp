@@ -25,15 +25,16 @@ Exchange::Exchange(const ProgramDescription& program) {
     const m40_op_exchange& op = program.ops[i].exchange;
     const uint64_t rows = buffer_rows(program.buffers[op.input], limits.n_tokens, limits.n_outputs);
     n_operations_++;
-    n_cards_ = op.n_cards;
+    layout_.n_cards = op.n_cards;
     card_ = op.card;
     for (uint32_t card = 0; card < op.n_cards; card++) {
       const uint64_t columns = op.bounds[card + 1] - op.bounds[card];
       if (rows * columns > most_values) {
         fail(M40_INVALID_ARGUMENT, "operation %u (exchange): %llu rows of %llu columns: wanted at most 2^31 values", i, Long{rows}, Long{columns});
       }
-      const uint64_t bytes = (rows * columns * sizeof(float) + exchange_word_bytes - 1) / exchange_word_bytes * exchange_word_bytes;
-      layout_.slot_bytes = std::max(layout_.slot_bytes, bytes);
+      const uint64_t values = (rows * columns + exchange_word_bytes - 1) / exchange_word_bytes * exchange_word_bytes;
+      layout_.slot_bytes = std::max(layout_.slot_bytes, values * sizeof(float));
+      layout_.packets_bytes = std::max(layout_.packets_bytes, std::min(values, exchange_packet_values) * exchange_packet_bytes);
     }
   }
 }
@@ -50,6 +51,7 @@ void Exchange::begin(void* memory) {
   // Each clears what it writes itself; all of them the first word.
   memset(memory_, 0, exchange_word_bytes);
   memset(memory_ + ExchangeLayout::number_offset(card_, 0), 0, exchange_parts * exchange_word_bytes);
+  memset(memory_ + layout_.packets_offset(card_, 0), 0, 2 * layout_.packets_bytes);
 }
 
 void Exchange::require_memory() const {

@@ -188,8 +188,8 @@ export class DeviceProgram {
    *
    * @param memory Of {@link Context.share}.
    */
-  beginExchanges(memory: Uint8Array<ArrayBuffer>): Promise<void> {
-    return this.calls.inTurn(() => {
+  async beginExchanges(memory: Uint8Array<ArrayBuffer>): Promise<void> {
+    await this.calls.inTurn(() => {
       const size = BigInt(memory.byteLength);
       call((error) => this.calls.symbols.m40_program_exchange(this.handle, memory, size, error));
       return Promise.resolve();

@@ -1,0 +1,184 @@
+import { assert, assertEquals, assertRejects } from "@std/assert";
+import { Lockstep } from "../engine/lockstep.ts";
+import type { Arena, Context } from "../engine/device/context.ts";
+import type { DeviceProgram } from "../engine/device/device_program.ts";
+import { KernelLibrary } from "../engine/device/library.ts";
+import type { SharedMemory } from "../engine/device/shared_memory.ts";
+import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
+import { M40Error } from "../engine/errors.ts";
+import { encodeOperations } from "../engine/program/operation.ts";
+import { BACKEND, tokenBuffer } from "./device_harness.ts";
+import { completed } from "./operations.ts";
+
+// What cards exchange: few values and many, by fours, by twos and one by one, in place and from another buffer; and what comes
+// of a card that does not come.
+
+interface Cards {
+  readonly programs: readonly DeviceProgram[];
+  readonly together: Lockstep<
+    { name: string; program: DeviceProgram; exchanged: Uint8Array<ArrayBuffer> }
+  >;
+  readonly exchanged: readonly Uint8Array<ArrayBuffer>[];
+}
+
+/** Runs something with programs that do one exchange after another, of these columns of a row, in the buffers 0 and 1. */
+async function withCards<T>(
+  bounds: readonly number[],
+  { rows, inPlace, exchanges = 3 }: { rows: number; inPlace: boolean; exchanges?: number },
+  work: (cards: Cards) => Promise<T>,
+): Promise<T> {
+  const columns = bounds.at(-1)!;
+  const libraries: KernelLibrary[] = [];
+  const contexts: Context[] = [];
+  const arenas: Arena[] = [];
+  let shared: SharedMemory | undefined;
+  try {
+    const programs = bounds.slice(1).map((end, card) => {
+      const library = KernelLibrary.find(BACKEND);
+      libraries.push(library);
+      const device = card % library.countDevices().count;
+      const context = library.createContext({ threads: 1, device });
+      contexts.push(context);
+      const own = end - bounds[card];
+      const buffers = [tokenBuffer(inPlace ? columns : own), tokenBuffer(columns)];
+      const operation = completed({
+        ...{ kind: "exchange", input: 0, output: inPlace ? 0 : 1, card, bounds: [...bounds] },
+      });
+      const counts = {
+        ...{
+          n_tokens: rows,
+          n_sequences: 1,
+          n_outputs: 1,
+          n_sequence_pages: 1,
+          n_vocab: 2,
+          lane: 0,
+        },
+      };
+      const limits = { ...counts, step_bytes: BigInt(stepBytes(counts, 1, 0, false)) };
+      const ops = encodeOperations(new Array(exchanges).fill(operation));
+      const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
+      arenas.push(arena);
+      return arena.createProgram({ limits, buffers, ops });
+    });
+    shared = contexts[0].createShared(programs[0].exchangeBytes);
+    const exchanged = contexts.map((context) => context.share(shared!));
+    const together = new Lockstep(
+      programs.map((program, i) => ({ name: `card ${i}`, program, exchanged: exchanged[i] })),
+    );
+    return await work({ programs, together, exchanged });
+  } finally {
+    for (const arena of arenas) arena.close();
+    contexts.forEach((context) => context.close());
+    shared?.close();
+    for (const library of libraries) await library.close();
+  }
+}
+
+const step = (rows: number): StepSequence => ({
+  tokens: new Array(rows).fill(0),
+  position: 0,
+  decode: true,
+  pages: [],
+  outputs: [],
+});
+
+/** The value that stands in a row's column after a step. */
+const valueOf = (step: number, row: number, column: number) => step * 1e6 + row * 1e4 + column;
+
+for (
+  const [what, bounds, rows] of [
+    ["few values, by twos", [0, 6, 10], 3],
+    ["one row of a large model's columns", [0, 2048, 4096], 1],
+    ["many values, by fours", [0, 4096, 8192], 40],
+    ["many values of three cards that have different parts", [0, 400, 4000, 5200], 60],
+    ["an odd number of columns, one by one", [0, 7, 12, 33], 5],
+    ["many values, one by one", [0, 2049, 4097], 50],
+  ] as const
+) {
+  for (const inPlace of [true, false]) {
+    Deno.test(`${what}, ${inPlace ? "in place" : "from another buffer"}: each card has all of them, step after step`, async () => {
+      await withCards(bounds, { rows, inPlace }, async ({ programs, together }) => {
+        const columns = bounds.at(-1)!;
+        for (let n = 1; n <= 4; n++) {
+          // As many rows as the program takes, and fewer.
+          const used = n === 3 ? 1 : rows;
+          programs.forEach((program, card) => {
+            const [begin, end] = [bounds[card], bounds[card + 1]];
+            const width = inPlace ? columns : end - begin;
+            const values = new Float32Array(rows * width).fill(-1);
+            for (let row = 0; row < rows; row++) {
+              for (let column = begin; column < end; column++) {
+                values[row * width + (inPlace ? column : column - begin)] = valueOf(n, row, column);
+              }
+            }
+            program.writeBuffer(0, values);
+          });
+          await together.step(({ program }) => program.step([step(used)]));
+          const wanted = Float32Array.from(
+            { length: used * columns },
+            (_, i) => valueOf(n, Math.floor(i / columns), i % columns),
+          );
+          for (const program of programs) {
+            const got = program.readBuffer(inPlace ? 0 : 1, new Float32Array(used * columns));
+            assertEquals(got, wanted);
+          }
+        }
+      });
+    });
+  }
+}
+
+Deno.test("a program that exchanges computes nothing before it has been given the memory for it, nor with less than it wants", async () => {
+  await withCards(
+    [0, 4, 8],
+    { rows: 2, inPlace: true },
+    async ({ programs: [program], exchanged }) => {
+      await assertRejects(
+        () => program.step([step(1)]),
+        M40Error,
+        "wanted m40_program_exchange first",
+      );
+      await assertRejects(
+        () => program.beginExchanges(exchanged[0].subarray(0, 64)),
+        M40Error,
+        `64 bytes for the program's exchanges: wanted ${program.exchangeBytes}`,
+      );
+      await assertRejects(
+        () => program.beginExchanges(new Uint8Array(program.exchangeBytes + 64)),
+        M40Error,
+        "memory",
+      );
+    },
+  );
+});
+
+Deno.test("a card whose step is refused leaves no other one waiting, and what comes next is computed", async () => {
+  await withCards([0, 2048, 4096], { rows: 2, inPlace: true }, async ({ together, programs }) => {
+    const values = () =>
+      programs.forEach((program, card) => {
+        const row = new Float32Array(4096);
+        row.fill(1 + card, card * 2048, (card + 1) * 2048);
+        program.writeBuffer(0, row);
+      });
+    for (let i = 0; i < 3; i++) {
+      const begun = performance.now();
+      await assertRejects(
+        () =>
+          together.step(({ name, program }) =>
+            // More rows than the program takes.
+            program.step([step(name === "card 1" ? 3 : 2)])
+          ),
+        M40Error,
+        "card 1: a step of 3 tokens",
+      );
+      // Far from the 20 seconds after which it gives up by itself.
+      assert(performance.now() - begun < 10_000);
+      values();
+      await together.step(({ program }) => program.step([step(1)]));
+      for (const program of programs) {
+        const row = program.readBuffer(0, new Float32Array(4096));
+        assertEquals([row[0], row[2047], row[2048], row[4095]], [1, 1, 2, 2]);
+      }
+    }
+  });
+});
