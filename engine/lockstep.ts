@@ -57,12 +57,6 @@ export class Lockstep<Card extends LockstepCard> {
     await settled(this.cards.map((card) => this.on(card, work)));
   }
 
-  /** Has the first card do something that would be the same on all. */
-  async onFirst(work: (card: Card) => Promise<void>): Promise<void> {
-    this.checkAlive();
-    await this.on(this.cards[0], work);
-  }
-
   /** Whoever waits in an exchange waits no more. */
   private giveUp(): void {
     const { buffer, byteOffset } = this.cards[0].exchanged;

@@ -270,13 +270,14 @@ async function placeAll(
 /** Cards with some rows each, and the memory that they have in common. */
 function rowSplitDevice(
   cards: readonly PlacedCard[],
+  sizes: readonly { pageBytes: number; slotBytes: number }[],
   origins: readonly number[],
 ): ProfiledDevice {
   const [{ context, program }] = cards;
   const shared = context.createShared(program.exchangeBytes);
   try {
     return new RowSplitDevice(
-      cards.map((card) => ({ ...card, exchanged: card.context.share(shared) })),
+      cards.map((card, i) => ({ ...card, ...sizes[i], exchanged: card.context.share(shared) })),
       origins,
     );
   } finally {
@@ -295,9 +296,7 @@ async function assemble(
   stores?: PageStores,
 ): Promise<Omit<PlacedModel, "close">> {
   const [{ rows }] = shares;
-  // Where rows are split, all cards keep the same.
-  const sizes = (rows === undefined ? cards : cards.slice(0, 1))
-    .map(({ context, cache }) => context.cacheBytes(cache.desc));
+  const sizes = cards.map(({ context, cache }) => context.cacheBytes(cache.desc));
   const pageBytes = sizes.reduce((sum, { pageBytes }) => sum + pageBytes, 0);
   const slotBytes = sizes.reduce((sum, { slotBytes }) => sum + slotBytes, 0);
   const stages = shares.flatMap(({ stage }, i) =>
@@ -316,12 +315,23 @@ async function assemble(
   const stepRows = device.backend !== "cpu" && (executor === "auto" || executor === "resident")
     ? new StepRows((rows) => (first.decodeProgram ?? first.program).executors(rows))
     : undefined;
-  const parts = stages.map(({ kernels, device, part: { cacheLayers, states } }) => ({
-    libraryPath: kernels.path,
-    device,
-    cacheLayers,
-    states,
-  }));
+  const parts = cards.flatMap(({ kernels, device, cache }, i) => {
+    const { stage, rows } = shares[i];
+    const origin = { libraryPath: kernels.path, device };
+    if (stage !== undefined) {
+      const { cacheLayers, states } = stage.part;
+      return [{ ...origin, cacheLayers, states }];
+    }
+    if (rows === undefined) return [];
+    const all = (values: readonly unknown[]) => [...values.keys()];
+    const kvHeads = Array.from(cache.desc.n_kv_heads);
+    return [{
+      ...origin,
+      cacheLayers: all(program.cacheLayers),
+      states: all(program.states),
+      kvHeads,
+    }];
+  });
   const origin = {
     ...{ gguf, program, cache: plan.cache, libraryPath, device },
     parts: parts.length === 0 ? undefined : parts,
@@ -330,7 +340,7 @@ async function assemble(
     cards,
     plan,
     scheduled: rows !== undefined
-      ? rowSplitDevice(cards, rows.origins)
+      ? rowSplitDevice(cards, sizes, rows.origins)
       : stages.length === 0
       ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),

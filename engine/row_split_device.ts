@@ -2,14 +2,18 @@ import type { Cache } from "./device/context.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { StepResult } from "./device/step_result.ts";
 import { Lockstep, type LockstepCard } from "./lockstep.ts";
+import { PageParts } from "./page_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
 type Indices = Uint32Array<ArrayBuffer>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A card with some rows of a program's products, and with all that its sequences keep. */
+/** A card with some rows of a program's products, and with its part of what sequences keep. */
 export interface RowCard extends LockstepCard {
   readonly cache: Cache;
+  /** Bytes of a page and of a slot in host memory. */
+  readonly pageBytes: number;
+  readonly slotBytes: number;
 }
 
 /**
@@ -17,21 +21,28 @@ export interface RowCard extends LockstepCard {
  * the same, in the same order, and what a step gives is the same on all: the first one's is taken.
  */
 export class RowSplitDevice implements ProfiledDevice {
-  private readonly cards: Lockstep<RowCard>;
+  private readonly together: Lockstep<RowCard>;
+  private readonly pageParts: PageParts;
+  private readonly slotParts: PageParts;
 
   /** @param origins Of each operation of the cards' programs, the whole program's that it is a part of. */
-  constructor(cards: readonly RowCard[], private readonly origins: readonly number[]) {
-    this.cards = new Lockstep(cards);
+  constructor(
+    private readonly cards: readonly RowCard[],
+    private readonly origins: readonly number[],
+  ) {
+    this.together = new Lockstep(cards);
+    this.pageParts = new PageParts(cards.map(({ pageBytes }) => pageBytes));
+    this.slotParts = new PageParts(cards.map(({ slotBytes }) => slotBytes));
   }
 
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
-    const [first] = await this.cards.step(({ program }) => program.step(sequences));
+    const [first] = await this.together.step(({ program }) => program.step(sequences));
     return first;
   }
 
   /** The times of the whole program's operations on the first card, see {@link DeviceProgram.profile}: exchanges included. */
   async profile(sequences: readonly StepSequence[]): Promise<Float32Array> {
-    const [times] = await this.cards.step(({ program }) => program.profile(sequences));
+    const [times] = await this.together.step(({ program }) => program.profile(sequences));
     const sums = new Float32Array(Math.max(...this.origins) + 1).fill(-1);
     for (const [i, origin] of this.origins.entries()) {
       if (times[i] >= 0) sums[origin] = Math.max(sums[origin], 0) + times[i];
@@ -40,22 +51,62 @@ export class RowSplitDevice implements ProfiledDevice {
   }
 
   copyPages(from: Indices, to: Indices): Promise<void> {
-    return this.cards.onAll(({ cache }) => cache.copyPages(from, to));
+    return this.together.onAll(({ cache }) => cache.copyPages(from, to));
   }
 
   savePages(pages: Indices, memory: Bytes): Promise<void> {
-    return this.cards.onFirst(({ cache }) => cache.savePages(pages, memory));
+    return this.move(
+      this.pageParts,
+      pages,
+      memory,
+      (cache, one, part) => cache.savePages(one, part),
+    );
   }
 
   restorePages(pages: Indices, memory: Bytes): Promise<void> {
-    return this.cards.onAll(({ cache }) => cache.restorePages(pages, memory));
+    return this.move(
+      this.pageParts,
+      pages,
+      memory,
+      (cache, one, part) => cache.restorePages(one, part),
+    );
   }
 
   saveSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.cards.onFirst(({ cache }) => cache.saveSlots(slots, memory));
+    return this.move(
+      this.slotParts,
+      slots,
+      memory,
+      (cache, one, part) => cache.saveSlots(one, part),
+    );
   }
 
   restoreSlots(slots: Indices, memory: Bytes): Promise<void> {
-    return this.cards.onAll(({ cache }) => cache.restoreSlots(slots, memory));
+    return this.move(
+      this.slotParts,
+      slots,
+      memory,
+      (cache, one, part) => cache.restoreSlots(one, part),
+    );
+  }
+
+  /** Moves each page or slot between each card and its part of the host's memory. */
+  private async move(
+    parts: PageParts,
+    which: Indices,
+    memory: Bytes,
+    copy: (cache: Cache, one: Indices, part: Bytes) => Promise<void>,
+  ): Promise<void> {
+    parts.check(which.length, memory);
+    await this.together.onAll(async (card) => {
+      const number = this.cards.indexOf(card);
+      const copies = Array.from(
+        which,
+        (one, i) => copy(card.cache, Uint32Array.of(one), parts.of(number, i, memory)),
+      );
+      // Memory is free again when all have been made, whether or not one fails.
+      await Promise.allSettled(copies);
+      await Promise.all(copies);
+    });
   }
 }

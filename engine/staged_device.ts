@@ -3,6 +3,7 @@ import type { DeviceProgram, PartRows } from "./device/device_program.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { StepResult } from "./device/step_result.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
+import { PageParts } from "./page_parts.ts";
 import type { ProgramPart } from "./program/split.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
 
@@ -100,24 +101,15 @@ export class StagedDevice implements ProfiledDevice {
     memory: Bytes,
     copy: (cache: Cache, one: Indices, part: Bytes) => Promise<void>,
   ): Promise<void> {
-    const eachBytes = this.stages.reduce((sum, stage) => sum + stage[kept], 0);
-    if (memory.length !== which.length * eachBytes) {
-      throw new M40Error(
-        "internal",
-        `got ${memory.length} bytes of host memory for ${which.length} of ${eachBytes} bytes each`,
+    const parts = new PageParts(this.stages.map((stage) => stage[kept]));
+    parts.check(which.length, memory);
+    await this.onAll(kept, (stage) => {
+      const card = this.stages.indexOf(stage);
+      return Array.from(
+        which,
+        (one, i) => copy(stage.cache, Uint32Array.of(one), parts.of(card, i, memory)),
       );
-    }
-    let offset = 0;
-    const starts = new Map(this.stages.map((stage) => {
-      const start = offset;
-      offset += stage[kept];
-      return [stage, start];
-    }));
-    await this.onAll(kept, (stage) =>
-      Array.from(which, (one, i) => {
-        const start = i * eachBytes + starts.get(stage)!;
-        return copy(stage.cache, Uint32Array.of(one), memory.subarray(start, start + stage[kept]));
-      }));
+    });
   }
 
   /**

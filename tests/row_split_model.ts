@@ -81,13 +81,16 @@ export async function withRows<T>(
       contexts.map((context, i) => place(context, gguf, programs[i], plans[i])),
     );
     shared = contexts[0].createShared(placed[0].program.exchangeBytes);
+    const sizes = contexts.map((context, i) => context.cacheBytes(placed[i].cache.desc));
     const cards = placed.map(({ program, cache }, i) => ({
+      ...sizes[i],
       name: `card ${i}`,
       program,
       cache,
       exchanged: contexts[i].share(shared!),
     }));
-    const { pageBytes, slotBytes } = contexts[0].cacheBytes(placed[0].cache.desc);
+    const total = (of: "pageBytes" | "slotBytes") => sizes.reduce((sum, one) => sum + one[of], 0);
+    const [pageBytes, slotBytes] = [total("pageBytes"), total("slotBytes")];
     const device = new RowSplitDevice(cards, origins);
     return await work({ device, plan, cards, programs, pageBytes, slotBytes, libraries });
   } finally {

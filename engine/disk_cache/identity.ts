@@ -32,6 +32,8 @@ export interface OriginPart {
   readonly device: DeviceInfo;
   readonly cacheLayers: readonly number[];
   readonly states: readonly number[];
+  /** KV heads of each of these layers that it has, where they are shared out. */
+  readonly kvHeads?: readonly number[];
 }
 
 /**
@@ -67,8 +69,8 @@ export async function describeOrigin(origin: Origin): Promise<Record<string, unk
   };
 }
 
-async function describePart({ libraryPath, device, cacheLayers, states }: OriginPart) {
-  return { library: await hashFile(libraryPath), device: factsOf(device), cacheLayers, states };
+async function describePart({ libraryPath, device, ...kept }: OriginPart) {
+  return { library: await hashFile(libraryPath), device: factsOf(device), ...kept };
 }
 
 /** What of a device the bits that it computes may depend on. */

@@ -1,12 +1,18 @@
 import type { BufferDesc } from "../device/descriptions.ts";
 import { MAX_CARDS, NONE } from "../device/structs.ts";
-import { buffersOf } from "./buffer_fields.ts";
+import {
+  type HeadOperations,
+  headOperationsAt,
+  headParts,
+  isReadFrom,
+  type Product,
+  type ProductPart,
+} from "./head_split.ts";
 import type { Operation } from "./operation.ts";
-import type { Program } from "./program.ts";
+import type { CacheLayer, Program } from "./program.ts";
 import { splitProgram } from "./split.ts";
 import { rowsOf, valuesOf } from "./weight_rows.ts";
 import type { Weight } from "./weight_table.ts";
-import { writesAll } from "./writes_all.ts";
 
 /** How a program is split over cards. */
 export interface RowSplit {
@@ -18,7 +24,6 @@ export interface RowSplit {
   readonly unit?: number;
 }
 
-type Product = Operation & { readonly kind: "matmul" | "expert_matmul" };
 type Activation = Operation & { readonly kind: "activation" };
 type Sum = Operation & { readonly kind: "expert_sum" };
 
@@ -37,7 +42,8 @@ const UNIT = 128;
 
 /**
  * Splits a program over cards: each computes some rows of every large product, and the cards exchange what they have
- * computed. All else each of them does by itself, on the same numbers: it keeps the whole KV cache and all states.
+ * computed. Where attention follows its products at once, a card does some heads from these to the attention's output, and keeps
+ * their part of the KV cache. All else each of them does by itself, on the same numbers, and keeps all of it.
  *
  * Each row of a product is added up on one card, from all of its input, so the bits are those of the whole program. What is
  * done to a product's values one by one, an activation or the sum of a token's experts, is done before the exchange.
@@ -62,7 +68,9 @@ interface SplitProduct {
   /** The gated activation of its two weights' values, side by side. */
   readonly activation?: Activation;
   readonly sum?: Sum;
-  /** Of the columns that are exchanged: each card has those from one to the next. */
+  /** All that is done to heads of attention. */
+  readonly heads?: HeadOperations;
+  /** Of the columns that are exchanged, or of the KV heads: each card has those from one to the next. */
   readonly bounds: readonly number[];
 }
 
@@ -88,11 +96,19 @@ function planProduct(
   const bytes = weights.reduce((sum, { tensor }) => sum + tensor.bytes, 0);
   if (bytes < leastBytes || !canBeCut(program, product)) return undefined;
   const next = program.operations[at + 1];
-  if (isActivationOf(product, next) && !isReadFrom(program, at + 2, product.output, next.output)) {
+  const heads = headOperationsAt(program, at);
+  if (heads !== undefined) {
+    const bounds = boundsOf(shares, heads.rope.n_kv_heads, 1, () => 1);
+    const isWhole = bounds?.slice(1).every((end, card) => headParts(heads, bounds[card], end));
+    if (bounds !== undefined && isWhole) return { at, product, heads, bounds };
+  }
+  const isFree = (output: number) =>
+    output === product.output || !isReadFrom(program, at + 2, product.output);
+  if (isActivationOf(product, next) && isFree(next.output)) {
     const bounds = boundsOf(shares, rows[0], unit, () => 1);
     return bounds && { at, product, activation: next, bounds };
   }
-  if (isSumOf(product, next) && !isReadFrom(program, at + 2, product.output, next.output)) {
+  if (isSumOf(product, next) && isFree(next.output)) {
     const bounds = boundsOf(shares, rows[0], unit, () => 1);
     return bounds && { at, product, sum: next, bounds };
   }
@@ -173,25 +189,11 @@ function isSumOf(product: Product, next: Operation | undefined): next is Sum {
     next.columns === product.rows[0] && next.output_column === 0;
 }
 
-/**
- * Whether what stands in a buffer is read from an operation on.
- *
- * @param replaced The buffer that what comes before it has written, all of it.
- */
-function isReadFrom(program: Program, from: number, buffer: number, replaced: number): boolean {
-  if (buffer === replaced) return false;
-  for (const operation of program.operations.slice(from)) {
-    const uses = buffersOf(operation).filter((one) => one.buffer === buffer);
-    if (uses.some(({ access }) => access !== "writes")) return true;
-    if (uses.length > 0) return !writesAll(operation, program.buffers[buffer].columns);
-  }
-  return false;
-}
-
 /** One card's program. */
 class CardProgram {
   private readonly buffers: BufferDesc[];
   private readonly weights: Weight[];
+  private readonly cacheLayers: CacheLayer[];
   private readonly operations: Operation[] = [];
   /** Of each operation, the whole program's that it is a part of. */
   readonly origins: number[] = [];
@@ -205,6 +207,7 @@ class CardProgram {
   ) {
     this.buffers = [...whole.buffers];
     this.weights = [...whole.weights];
+    this.cacheLayers = [...whole.cacheLayers];
   }
 
   program(): Program {
@@ -212,15 +215,19 @@ class CardProgram {
     const products = new Map(this.products.map((one) => [one.at, one]));
     for (let i = 0; i < operations.length; i++) {
       const product = products.get(i);
-      const isTwo = product?.activation !== undefined || product?.sum !== undefined;
+      let last = i;
       if (product === undefined) this.operations.push(operations[i]);
-      else if (product.activation !== undefined) this.activated(product, product.activation);
-      else if (product.sum !== undefined) this.summed(product, product.sum);
+      else if (product.heads !== undefined) last += this.attended(product, product.heads);
+      else if (product.activation !== undefined) {
+        last += this.activated(product, product.activation);
+      } else if (product.sum !== undefined) last += this.summed(product, product.sum);
       else this.plain(product);
-      this.origins.push(i);
-      if (isTwo) i++;
-      // What was done last, the exchange with it.
-      while (this.origins.length < this.operations.length) this.origins.push(i);
+      // The exchange with what was done last.
+      while (this.origins.length < this.operations.length) {
+        this.origins.push(i);
+        i = Math.min(i + 1, last);
+      }
+      i = last;
     }
     // Without the weights and buffers that no operation names any more.
     const [{ program }] = splitProgram({
@@ -228,6 +235,7 @@ class CardProgram {
       operations: this.operations,
       buffers: this.buffers,
       weights: this.weights,
+      cacheLayers: this.cacheLayers,
     }, []);
     return program;
   }
@@ -245,8 +253,29 @@ class CardProgram {
     this.exchange(product.output, begin, product.output, bounds);
   }
 
+  /** Its heads have buffers of their own, and their part of the cache's layer. How many operations more than the product it does. */
+  private attended({ product, bounds }: SplitProduct, heads: HeadOperations): number {
+    const { rope, attention } = heads;
+    const [begin, end] = this.own(bounds);
+    const group = rope.n_heads / rope.n_kv_heads;
+    const { parts, kColumn, vColumn, columns } = headParts(heads, begin, end)!;
+    const beside = this.buffer(product.output, columns);
+    const width = group * attention.value_dim;
+    const result = this.buffer(attention.output, (end - begin) * width);
+    const own = { n_heads: (end - begin) * group, n_kv_heads: end - begin };
+    const sinks = this.values(attention.sinks, begin * group, own.n_heads);
+    this.operations.push(
+      this.cut(product, parts, beside),
+      { ...rope, ...own, q: beside, kv: beside, k_column: kColumn, v_column: vColumn },
+      { ...attention, ...own, q: beside, output: result, sinks },
+    );
+    this.cacheLayers[rope.layer] = { ...this.cacheLayers[rope.layer], kvHeads: end - begin };
+    this.exchange(result, 0, attention.output, bounds.map((head) => head * width));
+    return 2;
+  }
+
   /** Its columns of both weights stand side by side in a buffer of their own, and what becomes of them in another. */
-  private activated({ product, bounds }: SplitProduct, activation: Activation): void {
+  private activated({ product, bounds }: SplitProduct, activation: Activation): number {
     const [begin, end] = this.own(bounds);
     const columns = end - begin;
     const beside = this.buffer(product.output, 2 * columns);
@@ -257,10 +286,11 @@ class CardProgram {
       { ...activation, input: beside, up: beside, up_column: columns, columns, output: result },
     );
     this.exchange(result, 0, activation.output, bounds);
+    return 1;
   }
 
   /** Its columns of the slots stand first; the sums where they do in the whole program. */
-  private summed({ product, bounds }: SplitProduct, sum: Sum): void {
+  private summed({ product, bounds }: SplitProduct, sum: Sum): number {
     const [begin, end] = this.own(bounds);
     const columns = end - begin;
     const slots = this.buffer(product.output, columns);
@@ -269,6 +299,7 @@ class CardProgram {
       { ...sum, input: slots, columns, output_column: begin },
     );
     this.exchange(sum.output, begin, sum.output, bounds);
+    return 1;
   }
 
   private own(bounds: readonly number[]): [begin: number, end: number] {
@@ -278,7 +309,7 @@ class CardProgram {
   /** A product with these rows of its weights alone, each from a column of the output on. */
   private cut(
     product: Product,
-    parts: readonly { i: number; first: number; rows: number; column: number }[],
+    parts: readonly ProductPart[],
     output: number,
   ): Product {
     const rows = (weight: number, { first, rows }: { first: number; rows: number }) =>
@@ -286,11 +317,6 @@ class CardProgram {
         ? NONE
         : this.weight(`rows ${weight} ${first} ${rows}`, () =>
           rowsOf(this.weights[weight], first, rows));
-    const values = (weight: number, { first, rows }: { first: number; rows: number }) =>
-      weight === NONE
-        ? NONE
-        : this.weight(`values ${weight} ${first} ${rows}`, () =>
-          valuesOf(this.weights[weight], first, rows)!);
     const common = {
       output,
       n_weights: parts.length,
@@ -300,11 +326,22 @@ class CardProgram {
       output_column: parts.map(({ column }) => column),
     };
     if (product.kind === "matmul") {
-      const bias = parts.map((part) => values(product.bias[part.i] ?? NONE, part));
+      const bias = parts.map((part) =>
+        this.values(product.bias[part.i] ?? NONE, part.first, part.rows)
+      );
       return { ...product, ...common, bias };
     }
     const shared = parts.map((part) => rows(product.shared[part.i] ?? NONE, part));
     return { ...product, ...common, shared, bias: parts.map(() => NONE) };
+  }
+
+  /** Values of a vector. */
+  private values(weight: number, first: number, count: number): number {
+    if (weight === NONE) return NONE;
+    return this.weight(
+      `values ${weight} ${first} ${count}`,
+      () => valuesOf(this.weights[weight], first, count)!,
+    );
   }
 
   private exchange(
