@@ -62,16 +62,15 @@ __device__ __forceinline__ void for_each_value(BlockIndex block, GridSize grid, 
   for (size_t row = block.y; row < n_rows; row += grid.y) visit(row, i);
 }
 
+__device__ __forceinline__ float activation_of(const ActivationArgs& args, size_t row, uint32_t i) {
+  const float gate = args.input[row * args.input_stride + i];
+  if (args.up == nullptr) return activated(args.activation, gate);
+  return gated(args.activation, args.alpha, args.limit, gate, args.up[row * args.up_stride + i]);
+}
+
 __device__ __forceinline__ void activation(const ActivationArgs& args, BlockIndex block, GridSize grid) {
   for_each_value(block, grid, args.n_rows, args.columns, [&](size_t row, uint32_t i) {
-    const float gate = args.input[row * args.input_stride + i];
-    float& to = args.output[row * args.output_stride + i];
-    if (args.up == nullptr) {
-      to = activated(args.activation, gate);
-      return;
-    }
-    const float up = args.up[row * args.up_stride + i];
-    to = gated(args.activation, args.alpha, args.limit, gate, up);
+    args.output[row * args.output_stride + i] = activation_of(args, row, i);
   });
 }
 

@@ -13,7 +13,7 @@
 #define M40_KERNELS_EXCHANGE_CUH
 
 #include "../runtime/exchange.h"
-#include "block.cuh"
+#include "elementwise.cuh"
 #include "intrinsics.cuh"
 #include "waiting.cuh"
 
@@ -33,6 +33,8 @@ struct ExchangeArgs {
   uint32_t card;
   uint32_t bounds[M40_MAX_CARDS + 1];
   bool in_place;
+  bool activates;             // what is handed over is what an activation makes of its own input
+  ActivationArgs activation;  // its output is not looked at
   uint32_t index;         // of the program's exchanges
   uint32_t n_exchanges;   // of a step
   const uint64_t* steps;  // that the program has done since it was given the memory
@@ -82,6 +84,29 @@ struct ExchangePatience {
   }
 };
 
+// A row's values from a column of the card's own on.
+__device__ __forceinline__ void load_own(const ExchangeArgs& args, uint32_t row, uint32_t column, float4& values) {
+  if (!args.activates) {
+    values = *reinterpret_cast<const float4*>(args.input + size_t{row} * args.input_stride + column);
+    return;
+  }
+  values.x = activation_of(args.activation, row, column);
+  values.y = activation_of(args.activation, row, column + 1);
+  values.z = activation_of(args.activation, row, column + 2);
+  values.w = activation_of(args.activation, row, column + 3);
+}
+__device__ __forceinline__ void load_own(const ExchangeArgs& args, uint32_t row, uint32_t column, float2& values) {
+  if (!args.activates) {
+    values = *reinterpret_cast<const float2*>(args.input + size_t{row} * args.input_stride + column);
+    return;
+  }
+  values.x = activation_of(args.activation, row, column);
+  values.y = activation_of(args.activation, row, column + 1);
+}
+__device__ __forceinline__ void load_own(const ExchangeArgs& args, uint32_t row, uint32_t column, float& value) {
+  value = args.activates ? activation_of(args.activation, row, column) : args.input[size_t{row} * args.input_stride + column];
+}
+
 // Thread 0: whether the card has handed over its part of that exchange (it may have that of the next one, too); else why not.
 __device__ __forceinline__ uint32_t wait_for_card(const ExchangeArgs& args, uint32_t card, uint32_t part, uint64_t number) {
   const uint64_t* const handed_over = reinterpret_cast<const uint64_t*>(args.memory + ExchangeLayout::number_offset(card, part));
@@ -110,7 +135,7 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
 #pragma unroll
       for (uint32_t j = 0; j < exchange_loads; j++) {
         const uint32_t i = first + j * exchange_threads;
-        if (i < own.end) values[j] = *reinterpret_cast<const V*>(args.input + size_t{i / own.columns} * args.input_stride + i % own.columns * kWide);
+        if (i < own.end) load_own(args, i / own.columns, i % own.columns * kWide, values[j]);
       }
 #pragma unroll
       for (uint32_t j = 0; j < exchange_loads; j++) {
@@ -184,7 +209,7 @@ __device__ __forceinline__ ExchangePacket look_at_packet(const uint4* from) {
   return {{bits_to_float(words.x), bits_to_float(words.z)}, {words.y, words.w}};
 }
 
-// Grid: as many blocks as a card's packets want, exchange_loads a thread. All columns are even in number.
+// Grid: as many blocks as a card's packets want. All columns are even in number.
 __device__ __forceinline__ void exchange_packets(const ExchangeArgs& args, uint32_t block, uint32_t n_blocks) {
   const uint64_t number = look(args.steps) * args.n_exchanges + args.index;
   const uint32_t mark = static_cast<uint32_t>(number + 1), step = n_blocks * exchange_threads, begin = block * exchange_threads + threadIdx.x;
@@ -194,7 +219,8 @@ __device__ __forceinline__ void exchange_packets(const ExchangeArgs& args, uint3
     uint4* const to = reinterpret_cast<uint4*>(args.memory + args.layout.packets_offset(args.card, number));
     for (uint32_t i = begin; i < n; i += step) {
       const uint32_t row = i / columns, column = i % columns * 2;
-      const float2 values = *reinterpret_cast<const float2*>(args.input + size_t{row} * args.input_stride + column);
+      float2 values;
+      load_own(args, row, column, values);
       show_packet(to + i, values, mark);
       if (!args.in_place) *reinterpret_cast<float2*>(args.output + size_t{row} * args.output_stride + args.bounds[args.card] + column) = values;
     }

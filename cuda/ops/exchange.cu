@@ -16,6 +16,9 @@ __global__ void count_step_kernel(uint64_t* steps) { *steps = *steps + 1; }
 
 namespace {
 
+// All fit on a card together.
+constexpr uint32_t exchange_packet_blocks = 96;
+
 // Whether all columns and rows begin where n of them can be loaded at once.
 bool begin_at_multiples(const ExchangeArgs& args, uint32_t n) {
   const auto is_multiple = [n](const void* pointer) { return reinterpret_cast<uintptr_t>(pointer) % (n * sizeof(float)) == 0; };
@@ -31,8 +34,8 @@ void launch_exchange(const ExchangeArgs& args, cudaStream_t stream) {
   for (uint32_t card = 0; card < args.n_cards; card++) most = std::max<uint64_t>(most, args.bounds[card + 1] - args.bounds[card]);
   const uint64_t n_values = most * args.n_rows;
   if (n_values != 0 && n_values <= exchange_packet_values && begin_at_multiples(args, 2)) {
-    constexpr uint64_t of_block = 2 * exchange_threads * exchange_loads;
-    const uint64_t blocks = n_values <= of_block ? (n_values + 2 * exchange_threads - 1) / (2 * exchange_threads) : std::max<uint64_t>(exchange_loads, (n_values + of_block - 1) / of_block);
+    // A packet a thread: the more are under way at a time, the better.
+    const uint64_t blocks = std::min<uint64_t>((n_values + 2 * exchange_threads - 1) / (2 * exchange_threads), exchange_packet_blocks);
     M40_LAUNCH((exchange_packets_kernel), static_cast<uint32_t>(blocks), exchange_threads, 0, stream, args);
     return;
   }

@@ -49,7 +49,7 @@ class Execution : OperationArgs {
       case M40_OP_DELTA_RULE:
       case M40_OP_SELECTIVE_SCAN: return launch_state_operation(program_, shape_, op);
       case M40_OP_COPY: return copy(op.copy);
-      case M40_OP_EXCHANGE: return exchange(op.exchange);
+      case M40_OP_EXCHANGE: return exchange(op.exchange, nullptr);
     }
   }
 
@@ -148,6 +148,10 @@ class Execution : OperationArgs {
       return true;
     }
     const m40_op& next = program_.ops[i + 1];
+    if (next.kind == M40_OP_EXCHANGE) {
+      exchange(next.exchange, &op.activation);
+      return true;
+    }
     if (next.kind == M40_OP_ACTIVATION) return gated_norm(op.norm, next.activation, NormGate::kOutput);
     if (next.kind == M40_OP_NORM) return gated_norm(next.norm, op.activation, NormGate::kInput);
     MatmulPrologue prologue;
@@ -175,10 +179,12 @@ class Execution : OperationArgs {
   }
 
   void activation(const m40_op_activation& op) const {
-    if (rows(op.input) == 0) return;
-    launch_activation({buffer(op.input), stride(op.input), op.gated != 0 ? buffer(op.up) + op.up_column : nullptr, stride(op.up), buffer(op.output),
-                       stride(op.output), rows(op.input), op.columns, op.activation, op.alpha, op.limit},
-                      stream_);
+    if (rows(op.input) != 0) launch_activation(activation_args(op), stream_);
+  }
+
+  ActivationArgs activation_args(const m40_op_activation& op) const {
+    return {buffer(op.input), stride(op.input), op.gated != 0 ? buffer(op.up) + op.up_column : nullptr, stride(op.up), buffer(op.output),
+            stride(op.output), rows(op.input), op.columns, op.activation, op.alpha, op.limit};
   }
 
   void add(const m40_op_add& op) const {
@@ -308,7 +314,7 @@ class Execution : OperationArgs {
 
   uint64_t* exchanged_steps() const { return reinterpret_cast<uint64_t*>(memory(program_.plan.exchanged_steps)); }
 
-  void exchange(const m40_op_exchange& op) {
+  void exchange(const m40_op_exchange& op, const m40_op_activation* activation) {
     ExchangeArgs args = {};
     args.input = buffer(op.input) + op.input_column;
     args.input_stride = stride(op.input);
@@ -319,6 +325,8 @@ class Execution : OperationArgs {
     args.card = op.card;
     std::copy(op.bounds, op.bounds + op.n_cards + 1, args.bounds);
     args.in_place = op.input == op.output;
+    args.activates = activation != nullptr;
+    if (activation != nullptr) args.activation = activation_args(*activation);
     args.index = n_exchanges_++;
     args.n_exchanges = program_.exchange.n_operations();
     args.steps = exchanged_steps();

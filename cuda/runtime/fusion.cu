@@ -90,6 +90,17 @@ bool fuses_with_sum(const std::vector<m40_op>& ops, size_t i) {
   return !read_later(ops, i + 2, product.output, sum.columns);
 }
 
+// An activation of what a card alone has, and the exchange of it.
+bool fuses_with_exchange(const std::vector<m40_op>& ops, size_t i) {
+  if (i + 1 >= ops.size() || ops[i].kind != M40_OP_ACTIVATION || ops[i + 1].kind != M40_OP_EXCHANGE) return false;
+  const m40_op_activation& activation = ops[i].activation;
+  const m40_op_exchange& exchange = ops[i + 1].exchange;
+  if (exchange.input != activation.output || exchange.input_column != 0 || activation.columns != exchange.bounds[exchange.card + 1] - exchange.bounds[exchange.card]) return false;
+  // What is taken over must not be what is still to be activated.
+  if (exchange.output == activation.output || exchange.output == activation.input || exchange.output == activation.up) return false;
+  return !read_later(ops, i + 2, activation.output, activation.columns);
+}
+
 // A norm, and the silu of another buffer that its input was multiplied by, or its output is, in place.
 bool fuses_with_gate(const std::vector<m40_op>& ops, size_t i) {
   if (i + 1 >= ops.size()) return false;
@@ -109,7 +120,7 @@ bool fuses_with_gate(const std::vector<m40_op>& ops, size_t i) {
 std::vector<Fusion> find_fusions(const std::vector<m40_op>& ops) {
   std::vector<Fusion> fusions(ops.size());
   for (size_t i = 0; i < ops.size(); i++) {
-    const bool whole = fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i) || fuses_with_gate(ops, i);
+    const bool whole = fuses_with_attention(ops, i) || fuses_with_activation(ops, i) || fuses_with_sum(ops, i) || fuses_with_gate(ops, i) || fuses_with_exchange(ops, i);
     fusions[i] = whole ? Fusion::kWhole : fusion_with_matmul(ops, i);
   }
   return fusions;
