@@ -27,6 +27,7 @@ const FILES = [
   "device_runs_test.ts",
   "device_state_runs_test.ts",
   "lanes_test.ts",
+  "exchange_test.ts",
 ];
 
 /** Gets the names of the kernels that are launched, a line each. */

@@ -93,9 +93,9 @@ Deno.test("records: what is wrong is named with its operation, what was got and 
 Deno.test("records: unknown kinds, flags, a second sample operation, no operations, wrong buffers", async () => {
   const cases: [(parts: Parts) => void, number, RegExp][] = [
     [
-      ({ ops }) => ops.set([19], 0),
+      ({ ops }) => ops.set([20], 0),
       Status.invalidArgument,
-      /kind 19 is not an operation of this ABI: wanted 1 to 18/,
+      /kind 20 is not an operation of this ABI: wanted 1 to 19/,
     ],
     [({ ops }) => ops.set([0], 0), Status.invalidArgument, /kind 0 is not/],
     [({ ops }) => ops.set([1], 4), Status.invalidArgument, /flags are 0x1: wanted 0/],

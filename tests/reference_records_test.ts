@@ -91,12 +91,31 @@ const RIGHT: { readonly [K in Kind]?: Fields } = {
     rows: [32],
   },
   expert_sum: { input: B.slots, weights: B.used, output: B.a, columns: 64, n_used: 2 },
+  exchange: { input: B.a, output: B.b, card: 1, bounds: [0, 24, 64] },
 };
 
 /** What every token has beside its experts. */
 const SHARED = { shared: [ones(32, 64)] };
 
 const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
+  exchange: [
+    [{ n_cards: 1 }, /1 cards: wanted 2 to 8/],
+    [{ n_cards: 9 }, /9 cards: wanted 2 to 8/],
+    [{ card: 2 }, /card 2 of 2: wanted one below that/],
+    [{ card: NONE }, /card 4294967295 of 2: wanted one below that/],
+    [{ bounds: [1, 24, 64] }, /bounds\[0\] is 1: wanted 0/],
+    [{ bounds: [0, 64, 64] }, /bounds\[2\] is 64 after 64: wanted a column for each card at least/],
+    [{ bounds: [0, 24, 7] }, /bounds\[2\] is 7 after 24: wanted a column for each card at least/],
+    [{ bounds: [0, 24, 65] }, /output \(buffer 1\) has 64 columns: wanted at least 65/],
+    [{ input_column: 25 }, /input \(buffer 0\) has 64 columns: wanted at least 65/],
+    [{ input_column: NONE }, /input \(buffer 0\) has 64 columns: wanted at least 4294967335/],
+    [{ output: B.outputs }, /input has rows of tokens x 1, output of outputs x 1: wanted the same/],
+    [{ output: B.experts }, /output \(buffer 3\) has elements U32: wanted F32/],
+    [
+      { output: B.a, input_column: 0 },
+      /input_column is 0 in the output's buffer: wanted 24, where the card's columns are/,
+    ],
+  ],
   norm: [
     [{ weight_per_group: 2 }, /weight_per_group is 2: wanted 0 to 1/],
     [{ n_groups: 0 }, /0 groups of 16 columns: wanted at least 1 of each/],

@@ -1,13 +1,11 @@
 import { createHash } from "node:crypto";
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepResult } from "../engine/device/step_result.ts";
-import { isDeviceLoss, M40Error } from "../engine/errors.ts";
 import { type RowSplitModel, withRows } from "./row_split_model.ts";
 import { follower, type StagedModel, withStages } from "./staged_model.ts";
 
-// A model whose products' rows are split over cards: what it computes has the bits of one card's, and nobody waits for a card
-// that does not come.
+// A model whose products' rows are split over cards: what it computes has the bits of one card's.
 
 const folder = new URL("data/golden/", import.meta.url);
 const MODELS = Deno.env.get("M40_ROW_SPLIT_MODELS")?.split(",") ??

@@ -57,3 +57,59 @@ Deno.test("a tensor larger than what is read at a time arrives whole, and one th
     await Deno.remove(path);
   }
 });
+
+Deno.test("a part of a weight is its rows of each expert, from a file and from memory; rows that the weight has not are refused", async () => {
+  const path = await Deno.makeTempFile();
+  const device = new TestDevice();
+  try {
+    await writeTensor(path);
+    const part = (n_experts: number, firstRow: number, rows: number, wholeRows: number) => ({
+      ...{ type: 0, n_experts, rows, columns: COLUMNS, part: { firstRow, wholeRows } },
+    });
+    for (
+      const [experts, first, rows, whole] of [
+        [1, 0, 128, ROWS],
+        [1, 1000, ROWS - 1000, ROWS],
+        [9, 300, 257, 1000],
+        [9, 999, 1, 1000],
+        [3, 500, 2500, 3000],
+      ]
+    ) {
+      const tensor = await device.arena.uploadFile(part(experts, first, rows, whole), path, OFFSET);
+      await device.context.finishUploads();
+      const values = device.context.readTensor(tensor, 0, experts * rows, COLUMNS);
+      const wrong = values.findIndex((value, i) => {
+        const row = Math.floor(i / COLUMNS);
+        const of = Math.floor(row / rows) * whole + first + row % rows;
+        return value !== valueAt(of, i % COLUMNS);
+      });
+      assertEquals(wrong, -1, `${rows} rows from ${first} of ${whole}, ${experts} experts`);
+    }
+    const small = Float32Array.from({ length: 2 * 6 * 4 }, (_, i) => i);
+    const bytes = new Uint8Array(small.buffer);
+    const desc = {
+      type: 0,
+      n_experts: 2,
+      rows: 2,
+      columns: 4,
+      part: { firstRow: 3, wholeRows: 6 },
+    };
+    const tensor = device.arena.upload(desc, bytes);
+    await device.context.finishUploads();
+    assertEquals(
+      [...device.context.readTensor(tensor, 0, 4, 4)],
+      [...small.subarray(12, 20), ...small.subarray(36, 44)],
+    );
+    for (const [firstRow, wholeRows] of [[5, 6], [2 ** 32 - 1, 6], [1, 0], [0, 1]]) {
+      const wrong = { ...desc, part: { firstRow, wholeRows } };
+      await assertRejects(
+        () => device.arena.uploadFile(wrong, path, OFFSET),
+        M40Error,
+        "wanted rows of the whole weight",
+      );
+    }
+  } finally {
+    device.close();
+    await Deno.remove(path);
+  }
+});

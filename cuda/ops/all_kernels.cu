@@ -68,3 +68,4 @@
 #include "../kernels/sample_shaped.cuh"
 #include "../kernels/selective_scan.cuh"
 #include "../kernels/state_args.cuh"
+#include "../kernels/waiting.cuh"

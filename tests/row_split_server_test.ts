@@ -1,0 +1,43 @@
+import { assertEquals, assertMatch } from "@std/assert";
+import { Home, m40 } from "./cli_program.ts";
+import { BACKEND } from "./device_harness.ts";
+import { writeLargeProductsModel } from "./large_products_model.ts";
+import { startServer } from "./server_fixture.ts";
+import { devicesOf } from "./staged_engines.ts";
+
+const folder = await Deno.makeTempDir();
+const path = await writeLargeProductsModel(folder);
+addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
+
+Deno.test("a server whose model has its rows on two devices tells of each what it has, in /slots and m40 ps", async () => {
+  const engine = { device: devicesOf(2), split: "rows", contextTokens: 128 } as const;
+  await using server = await startServer({ path, engine });
+  const { cards } = server.engine;
+  const names = devicesOf(2).split(",");
+  const { devices } = await (await fetch(`${server.url}/slots`)).json();
+  assertEquals(
+    devices.map((one: Record<string, unknown>) => [
+      one.id,
+      one.row_share,
+      one.first_layer,
+      one.model_bytes,
+    ]),
+    names.map((id, i) => [id, 0.5, undefined, cards[i].memory.totalBytes]),
+  );
+  await using home = await Home.make();
+  const { code, stdout, stderr } = await m40(home, ["ps", "--port", String(server.port)]);
+  assertEquals([code, stderr], [0, ""]);
+  for (const [i, line] of stdout.trimEnd().split("\n").slice(-2).entries()) {
+    assertMatch(
+      line,
+      new RegExp(`^${names[i]}, 50% of each layer's rows, [\\d.]+ .iB: .+ \\(${BACKEND}\\)`),
+    );
+  }
+});
+
+Deno.test("m40 serve with --split rows says at its start what each device has", async () => {
+  await using home = await Home.make();
+  const { stdout, stderr } = await m40(home, ["serve", "--help"]);
+  assertEquals(stderr, "");
+  assertMatch(stdout, /--split auto\|layers\|rows/);
+});
