@@ -21,6 +21,8 @@ const REVERSED = [
   "decode_test.ts",
   "lanes_test.ts",
   "decode_rows_test.ts",
+  "exchange_test.ts",
+  "row_split_test.ts",
   "state_runs_test.ts",
 ];
 
@@ -59,6 +61,7 @@ const EMULATED = [
   "emulated_replicas.ts",
   "staged_engine_test.ts",
   "staged_server_test.ts",
+  "row_split_server_test.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
   "slow/device_process_failures_test.ts",
