@@ -1,6 +1,6 @@
 /**
- * How long cards take to exchange a row of 4096 values, as it is measured where a model is split over them:
- * `deno run -A bench/exchange.ts --device cuda:0,1`.
+ * How long cards take to exchange rows of so many values, as it is measured where a model is split over them:
+ * `deno run -A bench/exchange.ts --device cuda:0,1 [--columns 4096,14336] [--rows 1,8,32]`.
  *
  * @module
  */
@@ -9,11 +9,18 @@ import { parseDeviceList } from "../engine/device/device_list.ts";
 import { exchangeTime } from "../engine/exchange_speed.ts";
 import { closeCards, openCards } from "../engine/opened_card.ts";
 
-const { device } = parseArgs(Deno.args, { string: ["device"], default: { device: "cuda:0,1" } });
-const cards = await openCards(parseDeviceList(device), { deviceProcess: true });
+const args = parseArgs(Deno.args, {
+  string: ["device", "columns", "rows"],
+  default: { device: "cuda:0,1", columns: "4096", rows: "1" },
+});
+const numbers = (text: string) => text.split(",").map(Number);
+const cards = await openCards(parseDeviceList(args.device), { deviceProcess: true });
 try {
-  for (let i = 0; i < 3; i++) {
-    console.log(`${(await exchangeTime(cards) * 1e6).toFixed(2)} us an exchange`);
+  for (const columns of numbers(args.columns)) {
+    for (const rows of numbers(args.rows)) {
+      const seconds = await exchangeTime(cards, { columns, rows });
+      console.log(`${rows} x ${columns} values: ${(seconds * 1e6).toFixed(2)} us an exchange`);
+    }
   }
 } finally {
   await closeCards(cards);

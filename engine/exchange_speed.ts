@@ -4,13 +4,17 @@ import { stepBytes, type StepSequence } from "./device/step_block.ts";
 import { Lockstep } from "./lockstep.ts";
 import { encodeOperations, type Operation } from "./program/operation.ts";
 
-/** Of a 7B model's hidden state. */
-const COLUMNS = 4096;
 /** In a step: as many as make the way there and back count little. */
 const EXCHANGES = 64;
 /** The devices have to wake up, and graphs to be made. */
 const WARM_UP_STEPS = 24;
 const STEPS = 12;
+
+/** What is exchanged: by default a row of a 7B model's hidden state. */
+export interface ExchangeSize {
+  readonly rows?: number;
+  readonly columns?: number;
+}
 
 /** A card, as {@link exchangeTime} uses it. */
 export interface ExchangingCard {
@@ -19,15 +23,17 @@ export interface ExchangingCard {
 }
 
 /**
- * How long an exchange of one row between cards takes, in seconds: of a step that does nothing else, over and over, the
- * fastest counts.
+ * How long an exchange between cards takes, in seconds: of a step that does nothing else, over and over, the fastest counts.
  *
- * @throws {M40Error} "device" where a card fails; "out_of_memory" where there is no room for a few KiB.
+ * @throws {M40Error} "device" where a card fails; "out_of_memory" where there is no room for some rows.
  */
-export async function exchangeTime(cards: readonly ExchangingCard[]): Promise<number> {
-  const { limits, buffers } = records();
+export async function exchangeTime(
+  cards: readonly ExchangingCard[],
+  { rows = 1, columns = 4096 }: ExchangeSize = {},
+): Promise<number> {
+  const { limits, buffers } = records(rows, columns);
   const programs = cards.map(({ context }, card) => {
-    const ops = encodeOperations(operations(card, cards.length));
+    const ops = encodeOperations(operations(card, cards.length, columns));
     const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
     return { arena, program: arena.createProgram({ limits, buffers, ops }) };
   });
@@ -38,7 +44,8 @@ export async function exchangeTime(cards: readonly ExchangingCard[]): Promise<nu
     const together = new Lockstep(
       cards.map(({ name }, i) => ({ name, program: programs[i].program, exchanged: exchanged[i] })),
     );
-    const step: StepSequence = { tokens: [0], position: 0, decode: true, pages: [], outputs: [] };
+    const tokens = new Array(rows).fill(0);
+    const step: StepSequence = { tokens, position: 0, decode: true, pages: [], outputs: [] };
     let best = Infinity;
     for (let i = 0; i < WARM_UP_STEPS + STEPS; i++) {
       const begun = performance.now();
@@ -52,20 +59,20 @@ export async function exchangeTime(cards: readonly ExchangingCard[]): Promise<nu
   }
 }
 
-function records() {
+function records(rows: number, columns: number) {
   const counts = {
-    ...{ n_tokens: 1, n_sequences: 1, n_outputs: 1, n_sequence_pages: 1, n_vocab: 2, lane: 0 },
+    ...{ n_tokens: rows, n_sequences: 1, n_outputs: 1, n_sequence_pages: 1, n_vocab: 2, lane: 0 },
   };
   return {
     limits: { ...counts, step_bytes: BigInt(stepBytes(counts, 1, 0, false)) },
-    buffers: [{ rows: Rows.tokens, rows_factor: 1, columns: COLUMNS, element: 0 }],
+    buffers: [{ rows: Rows.tokens, rows_factor: 1, columns, element: 0 }],
   };
 }
 
-function operations(card: number, cards: number): Operation[] {
+function operations(card: number, cards: number, columns: number): Operation[] {
   const bounds = Array.from(
     { length: cards + 1 },
-    (_, i) => Math.round(COLUMNS / 4 * i / cards) * 4,
+    (_, i) => Math.round(columns / 4 * i / cards) * 4,
   );
   return Array.from({ length: EXCHANGES }, () => ({
     kind: "exchange",

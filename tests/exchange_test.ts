@@ -1,86 +1,9 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import { Lockstep } from "../engine/lockstep.ts";
-import type { Arena, Context } from "../engine/device/context.ts";
-import type { DeviceProgram } from "../engine/device/device_program.ts";
-import { KernelLibrary } from "../engine/device/library.ts";
-import type { SharedMemory } from "../engine/device/shared_memory.ts";
-import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
 import { M40Error } from "../engine/errors.ts";
-import { encodeOperations } from "../engine/program/operation.ts";
-import { BACKEND, tokenBuffer } from "./device_harness.ts";
-import { completed } from "./operations.ts";
+import { stepOf, withExchangingCards } from "./exchanging_cards.ts";
 
 // What cards exchange: few values and many, by fours, by twos and one by one, in place and from another buffer; and what comes
 // of a card that does not come.
-
-interface Cards {
-  readonly programs: readonly DeviceProgram[];
-  readonly together: Lockstep<
-    { name: string; program: DeviceProgram; exchanged: Uint8Array<ArrayBuffer> }
-  >;
-  readonly exchanged: readonly Uint8Array<ArrayBuffer>[];
-}
-
-/** Runs something with programs that do one exchange after another, of these columns of a row, in the buffers 0 and 1. */
-async function withCards<T>(
-  bounds: readonly number[],
-  { rows, inPlace, exchanges = 3 }: { rows: number; inPlace: boolean; exchanges?: number },
-  work: (cards: Cards) => Promise<T>,
-): Promise<T> {
-  const columns = bounds.at(-1)!;
-  const libraries: KernelLibrary[] = [];
-  const contexts: Context[] = [];
-  const arenas: Arena[] = [];
-  let shared: SharedMemory | undefined;
-  try {
-    const programs = bounds.slice(1).map((end, card) => {
-      const library = KernelLibrary.find(BACKEND);
-      libraries.push(library);
-      const device = card % library.countDevices().count;
-      const context = library.createContext({ threads: 1, device });
-      contexts.push(context);
-      const own = end - bounds[card];
-      const buffers = [tokenBuffer(inPlace ? columns : own), tokenBuffer(columns)];
-      const operation = completed({
-        ...{ kind: "exchange", input: 0, output: inPlace ? 0 : 1, card, bounds: [...bounds] },
-      });
-      const counts = {
-        ...{
-          n_tokens: rows,
-          n_sequences: 1,
-          n_outputs: 1,
-          n_sequence_pages: 1,
-          n_vocab: 2,
-          lane: 0,
-        },
-      };
-      const limits = { ...counts, step_bytes: BigInt(stepBytes(counts, 1, 0, false)) };
-      const ops = encodeOperations(new Array(exchanges).fill(operation));
-      const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
-      arenas.push(arena);
-      return arena.createProgram({ limits, buffers, ops });
-    });
-    shared = contexts[0].createShared(programs[0].exchangeBytes);
-    const exchanged = contexts.map((context) => context.share(shared!));
-    const together = new Lockstep(
-      programs.map((program, i) => ({ name: `card ${i}`, program, exchanged: exchanged[i] })),
-    );
-    return await work({ programs, together, exchanged });
-  } finally {
-    for (const arena of arenas) arena.close();
-    contexts.forEach((context) => context.close());
-    shared?.close();
-    for (const library of libraries) await library.close();
-  }
-}
-
-const step = (rows: number): StepSequence => ({
-  tokens: new Array(rows).fill(0),
-  position: 0,
-  decode: true,
-  pages: [],
-  outputs: [],
-});
 
 /** The value that stands in a row's column after a step. */
 const valueOf = (step: number, row: number, column: number) => step * 1e6 + row * 1e4 + column;
@@ -97,7 +20,7 @@ for (
 ) {
   for (const inPlace of [true, false]) {
     Deno.test(`${what}, ${inPlace ? "in place" : "from another buffer"}: each card has all of them, step after step`, async () => {
-      await withCards(bounds, { rows, inPlace }, async ({ programs, together }) => {
+      await withExchangingCards(bounds, { rows, inPlace }, async ({ programs, together }) => {
         const columns = bounds.at(-1)!;
         for (let n = 1; n <= 4; n++) {
           // As many rows as the program takes, and fewer.
@@ -113,7 +36,7 @@ for (
             }
             program.writeBuffer(0, values);
           });
-          await together.step(({ program }) => program.step([step(used)]));
+          await together.step(({ program }) => program.step([stepOf(used)]));
           const wanted = Float32Array.from(
             { length: used * columns },
             (_, i) => valueOf(n, Math.floor(i / columns), i % columns),
@@ -129,12 +52,12 @@ for (
 }
 
 Deno.test("a program that exchanges computes nothing before it has been given the memory for it, nor with less than it wants", async () => {
-  await withCards(
+  await withExchangingCards(
     [0, 4, 8],
     { rows: 2, inPlace: true },
     async ({ programs: [program], exchanged }) => {
       await assertRejects(
-        () => program.step([step(1)]),
+        () => program.step([stepOf(1)]),
         M40Error,
         "wanted m40_program_exchange first",
       );
@@ -153,32 +76,36 @@ Deno.test("a program that exchanges computes nothing before it has been given th
 });
 
 Deno.test("a card whose step is refused leaves no other one waiting, and what comes next is computed", async () => {
-  await withCards([0, 2048, 4096], { rows: 2, inPlace: true }, async ({ together, programs }) => {
-    const values = () =>
-      programs.forEach((program, card) => {
-        const row = new Float32Array(4096);
-        row.fill(1 + card, card * 2048, (card + 1) * 2048);
-        program.writeBuffer(0, row);
-      });
-    for (let i = 0; i < 3; i++) {
-      const begun = performance.now();
-      await assertRejects(
-        () =>
-          together.step(({ name, program }) =>
-            // More rows than the program takes.
-            program.step([step(name === "card 1" ? 3 : 2)])
-          ),
-        M40Error,
-        "card 1: a step of 3 tokens",
-      );
-      // Far from the 20 seconds after which it gives up by itself.
-      assert(performance.now() - begun < 10_000);
-      values();
-      await together.step(({ program }) => program.step([step(1)]));
-      for (const program of programs) {
-        const row = program.readBuffer(0, new Float32Array(4096));
-        assertEquals([row[0], row[2047], row[2048], row[4095]], [1, 1, 2, 2]);
+  await withExchangingCards(
+    [0, 2048, 4096],
+    { rows: 2, inPlace: true },
+    async ({ together, programs }) => {
+      const values = () =>
+        programs.forEach((program, card) => {
+          const row = new Float32Array(4096);
+          row.fill(1 + card, card * 2048, (card + 1) * 2048);
+          program.writeBuffer(0, row);
+        });
+      for (let i = 0; i < 3; i++) {
+        const begun = performance.now();
+        await assertRejects(
+          () =>
+            together.step(({ name, program }) =>
+              // More rows than the program takes.
+              program.step([stepOf(name === "card 1" ? 3 : 2)])
+            ),
+          M40Error,
+          "card 1: a step of 3 tokens",
+        );
+        // Far from the 20 seconds after which it gives up by itself.
+        assert(performance.now() - begun < 10_000);
+        values();
+        await together.step(({ program }) => program.step([stepOf(1)]));
+        for (const program of programs) {
+          const row = program.readBuffer(0, new Float32Array(4096));
+          assertEquals([row[0], row[2047], row[2048], row[4095]], [1, 1, 2, 2]);
+        }
       }
-    }
-  });
+    },
+  );
 });

@@ -196,3 +196,11 @@ Deno.test(`what ${BACKEND} devices measure says nothing of cards: where nobody a
     return Promise.resolve();
   });
 });
+
+Deno.test("rows of a model that does not fit a device are refused with that device's name", async () => {
+  const load = () =>
+    Engine.load(MODEL, { device: devicesOf(2), threads: 1, memoryShare: 1e-9, ...ROWS });
+  const error = await assertRejects(load, M40Error);
+  assertEquals(error.code, "out_of_memory");
+  assert(error.message.startsWith(`${devicesOf(2).split(",")[0]}: the model needs`), error.message);
+});

@@ -21,8 +21,6 @@ const REVERSED = [
   "decode_test.ts",
   "lanes_test.ts",
   "decode_rows_test.ts",
-  "exchange_test.ts",
-  "row_split_test.ts",
   "state_runs_test.ts",
 ];
 
@@ -61,6 +59,8 @@ const EMULATED = [
   "emulated_replicas.ts",
   "staged_engine_test.ts",
   "staged_server_test.ts",
+  "exchange_test.ts",
+  "row_split_test.ts",
   "row_split_server_test.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
