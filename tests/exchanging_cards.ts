@@ -15,9 +15,7 @@ import { completed } from "./operations.ts";
 
 export interface ExchangingCards {
   readonly programs: readonly DeviceProgram[];
-  readonly together: Lockstep<
-    { name: string; program: DeviceProgram; exchanged: Uint8Array<ArrayBuffer> }
-  >;
+  readonly together: Lockstep<LockstepCard>;
   readonly exchanged: readonly Uint8Array<ArrayBuffer>[];
 }
 

@@ -56,6 +56,7 @@ const EMULATED = [
   "emulated_hang.ts",
   "emulated_process.ts",
   "emulated_stages.ts",
+  "emulated_rows.ts",
   "emulated_replicas.ts",
   "staged_engine_test.ts",
   "staged_server_test.ts",
