@@ -70,7 +70,7 @@ export const MODEL_OPTIONS = {
     choice<Split>("auto", "layers", "rows"),
     "How a model is split over a list of GPUs: each has some layers, or all compute some rows of every layer, which makes " +
       "one answer faster as well; auto takes rows where the way between the GPUs was measured to be short enough, and " +
-      "each has room for the whole KV cache",
+      "each has room for its part",
     { default: "auto" },
   ),
 };

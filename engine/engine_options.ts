@@ -30,7 +30,7 @@ export interface EngineOptions {
   /**
    * How a model is split over the devices of the list: "layers", each has some of them, "rows", each computes some rows of
    * every large product, or "auto" (default): rows, where an exchange between the devices was measured to take less than the
-   * rows save, and each of them has room for the whole KV cache.
+   * rows save, and each of them has room for its part.
    */
   split?: Split;
   /**

@@ -1,4 +1,5 @@
-import type { Context } from "./device/context.ts";
+import type { Arena, Context } from "./device/context.ts";
+import type { SharedMemory } from "./device/shared_memory.ts";
 import { MAX_CARDS, Rows } from "./device/structs.ts";
 import { stepBytes, type StepSequence } from "./device/step_block.ts";
 import { Lockstep } from "./lockstep.ts";
@@ -32,17 +33,20 @@ export async function exchangeTime(
   { rows = 1, columns = 4096 }: ExchangeSize = {},
 ): Promise<number> {
   const { limits, buffers } = records(rows, columns);
-  const programs = cards.map(({ context }, card) => {
-    const ops = encodeOperations(operations(card, cards.length, columns));
-    const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
-    return { arena, program: arena.createProgram({ limits, buffers, ops }) };
-  });
-  const shared = cards[0].context.createShared(programs[0].program.exchangeBytes);
-  const exchanged = cards.map(({ context }) => context.share(shared));
-  shared.close();
+  const arenas: Arena[] = [];
+  const exchanged: Uint8Array<ArrayBuffer>[] = [];
+  let shared: SharedMemory | undefined;
   try {
+    const programs = cards.map(({ context }, card) => {
+      const ops = encodeOperations(operations(card, cards.length, columns));
+      const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
+      arenas.push(arena);
+      return arena.createProgram({ limits, buffers, ops });
+    });
+    shared = cards[0].context.createShared(programs[0].exchangeBytes);
+    for (const { context } of cards) exchanged.push(context.share(shared));
     const together = new Lockstep(
-      cards.map(({ name }, i) => ({ name, program: programs[i].program, exchanged: exchanged[i] })),
+      cards.map(({ name }, i) => ({ name, program: programs[i], exchanged: exchanged[i] })),
     );
     const tokens = new Array(rows).fill(0);
     const step: StepSequence = { tokens, position: 0, decode: true, pages: [], outputs: [] };
@@ -54,8 +58,9 @@ export async function exchangeTime(
     }
     return best / 1000 / EXCHANGES;
   } finally {
-    for (const { arena } of programs) arena.close();
-    cards.forEach(({ context }, i) => context.freeHostMemory(exchanged[i]));
+    for (const arena of arenas) arena.close();
+    exchanged.forEach((memory, i) => cards[i].context.freeHostMemory(memory));
+    shared?.close();
   }
 }
 

@@ -204,7 +204,8 @@ async function planFor(
     const plan = planMemory(context, program, shape, { ...request, freeBytes: allFree, lanes });
     return { plan, shares: [{ program, memory: plan }] };
   }
-  const byRows = await planRows(cards, freeBytes, program, shape, request, options);
+  const bandwidths = await compareBandwidths(cards);
+  const byRows = await planRows(cards, freeBytes, bandwidths, program, shape, request, options);
   if (byRows !== undefined) {
     const { plan, split, shares } = byRows;
     return {
@@ -216,7 +217,6 @@ async function planFor(
       })),
     };
   }
-  const bandwidths = await compareBandwidths(cards);
   const staged = cards.map(({ name, library, info, context }, i) => ({
     name,
     sizes: context,

@@ -1,6 +1,6 @@
 import type { EngineOptions } from "./engine_options.ts";
 import { exchangeTime } from "./exchange_speed.ts";
-import { compareBandwidths, measureBandwidth } from "./device_bandwidth.ts";
+import { measureBandwidth } from "./device_bandwidth.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
 import { cacheTokens, type PlanRequest } from "./memory_plan.ts";
 import { type ModelShape, wantedContext } from "./models/model.ts";
@@ -22,6 +22,7 @@ export interface PlannedRows extends RowSplitMemoryPlan {
 /**
  * Plans a model with its rows split over cards, where that was asked for or is worth it.
  *
+ * @param bandwidths What each card's memory gives, compared with the others'.
  * @returns undefined where its layers are to be split instead.
  * @throws {M40Error} As `planMemory` does, where rows were asked for; "unsupported" where the model has no large products;
  * "device" where a card fails.
@@ -29,6 +30,7 @@ export interface PlannedRows extends RowSplitMemoryPlan {
 export async function planRows(
   cards: readonly OpenedCard[],
   freeBytes: readonly number[],
+  bandwidths: readonly number[],
   program: Program,
   shape: ModelShape,
   request: Omit<PlanRequest, "freeBytes" | "lanes">,
@@ -37,7 +39,6 @@ export async function planRows(
   // What an emulated device measures says nothing of a real one.
   const isMeasured = cards.every(({ library }) => library.backend === "cuda");
   if (asked === "layers" || (asked === "auto" && !isMeasured)) return undefined;
-  const bandwidths = await compareBandwidths(cards);
   const all = bandwidths.reduce((sum, one) => sum + one, 0);
   const shares = bandwidths.map((one) => one / all);
   const split = splitRows(program, { shares });

@@ -1,5 +1,8 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
+import { KernelLibrary } from "../engine/device/library.ts";
 import { M40Error } from "../engine/errors.ts";
+import { exchangeTime } from "../engine/exchange_speed.ts";
+import { BACKEND } from "./device_harness.ts";
 import { stepOf, withExchangingCards } from "./exchanging_cards.ts";
 
 // What cards exchange: few values and many, by fours, by twos and one by one, in place and from another buffer; and what comes
@@ -108,4 +111,19 @@ Deno.test("a card whose step is refused leaves no other one waiting, and what co
       }
     },
   );
+});
+
+Deno.test("the time of an exchange is measured, again and again, on cards that compute something else afterwards", async () => {
+  const library = KernelLibrary.find(BACKEND);
+  const contexts = [0, 1].map(() => library.createContext({ threads: 1 }));
+  try {
+    const cards = contexts.map((context, i) => ({ name: `card ${i}`, context }));
+    for (const size of [{}, { rows: 8, columns: 1000 }]) {
+      const seconds = await exchangeTime(cards, size);
+      assert(seconds > 0 && seconds < 1, `${seconds} s`);
+    }
+  } finally {
+    contexts.forEach((context) => context.close());
+    await library.close();
+  }
 });

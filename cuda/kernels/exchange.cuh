@@ -38,12 +38,12 @@ struct ExchangeArgs {
   uint32_t index;         // of the program's exchanges
   uint32_t n_exchanges;   // of a step
   const uint64_t* steps;  // that the program has done since it was given the memory
-  uint32_t* fault;        // 0, or why an exchange of the step has been given up: ExchangeFault
+  uint32_t* fault;        // 0, or why an exchange of the step has been given up: see exchange_given_up
   uint8_t* memory;
   ExchangeLayout layout;
 };
 
-// 1 + the card that did not come, or:
+// Why an exchange has been given up: 1 + the card that did not come, or as somebody wrote that all should:
 constexpr uint32_t exchange_given_up = 0xFFFF;
 
 struct ExchangeShared {

@@ -185,18 +185,12 @@ extern "C" void m40_program_destroy(m40_program* program) {
 }
 
 extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error) {
-  return guarded(error, [&] {
-    m40::check_alive(program);
-    require(n_bytes, "n_bytes");
-    *n_bytes = program->exchange.n_bytes();
-  });
+  return guarded(error, [&] { m40::exchange_bytes(program, n_bytes); });
 }
 
 extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error) {
   return guarded(error, [&] {
-    m40::check_idle(program);
-    program->exchange.check_memory(memory, n_bytes);
-    program->context->host_areas.require_within(memory, n_bytes, "the memory of exchanges");
+    m40::check_exchange(program, memory, n_bytes);
     program->context->use();
     check(cudaMemsetAsync(program->memory + program->plan.exchanged_steps, 0, sizeof(uint64_t), program->stream), "exchanges");
     program->context->watch.wait(program->stream, "exchanges");

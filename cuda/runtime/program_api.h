@@ -44,6 +44,22 @@ void drop_program(Program* program) {
                  programs.end());
 }
 
+// m40_program_exchange_bytes.
+template <class Program>
+void exchange_bytes(const Program* program, uint64_t* n_bytes) {
+  check_alive(program);
+  require(n_bytes, "n_bytes");
+  *n_bytes = program->exchange.n_bytes();
+}
+
+// m40_program_exchange, up to where the program begins anew. Throws where that cannot be.
+template <class Program>
+void check_exchange(const Program* program, const void* memory, uint64_t n_bytes) {
+  check_idle(program);
+  program->exchange.check_memory(memory, n_bytes);
+  program->context->host_areas.require_within(memory, n_bytes, "the memory of exchanges");
+}
+
 // The buffer's memory, which has n_bytes.
 template <class Program>
 uint8_t* buffer_memory(const Program* program, uint32_t buffer, const void* data, uint64_t n_bytes) {

@@ -38,9 +38,9 @@ export class Context {
   /** For engine/device/ alone. */
   readonly calls: Calls;
 
-  /** @param inProcess Whether the functions are run in a process of their own. */
-  constructor(private readonly symbols: Symbols, options: ContextOptions, inProcess = false) {
-    this.calls = new Calls(symbols, inProcess);
+  /** @param hasOwnProcess Whether the functions are run in a process of their own. */
+  constructor(private readonly symbols: Symbols, options: ContextOptions, hasOwnProcess = false) {
+    this.calls = new Calls(symbols, hasOwnProcess);
     const encoded = CONTEXT_OPTIONS.encode({
       device: options.device ?? 0,
       n_threads: options.threads ?? 0,
