@@ -1,13 +1,12 @@
 import type { DeviceProgram } from "./device/device_program.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
+import type { ExchangeMemory } from "./exchange_memory.ts";
 
 /** A card whose program exchanges rows with the others'. */
 export interface LockstepCard {
   /** The card, in messages. */
   readonly name: string;
   readonly program: DeviceProgram;
-  /** What the cards' programs have in common; the same bytes for all. */
-  readonly exchanged: Uint8Array<ArrayBuffer>;
 }
 
 /** Exchanges are counted in 32 bits, of up to some hundreds a step: after so many steps they are begun anew. */
@@ -22,7 +21,8 @@ export class Lockstep<Card extends LockstepCard> {
   /** Since they were begun. */
   private steps = 0;
 
-  constructor(private readonly cards: readonly Card[]) {
+  /** @param memory What their programs exchange rows through. */
+  constructor(private readonly cards: readonly Card[], private readonly memory: ExchangeMemory) {
     if (cards.length < 2) throw new M40Error("internal", "fewer than two cards in step");
   }
 
@@ -35,7 +35,7 @@ export class Lockstep<Card extends LockstepCard> {
   async step<T>(work: (card: Card) => Promise<T>): Promise<T[]> {
     this.checkAlive();
     if (this.outOfStep || this.steps >= STEPS_AT_MOST) {
-      await this.onAll(({ program, exchanged }) => program.beginExchanges(exchanged));
+      await this.onAll(({ program }) => this.memory.begin(program));
       this.outOfStep = false;
       this.steps = 0;
     }
@@ -45,7 +45,7 @@ export class Lockstep<Card extends LockstepCard> {
         return await this.on(card, work);
       } catch (error) {
         this.outOfStep = true;
-        this.giveUp();
+        this.memory.giveUp();
         throw error;
       }
     }));
@@ -57,10 +57,10 @@ export class Lockstep<Card extends LockstepCard> {
     await settled(this.cards.map((card) => this.on(card, work)));
   }
 
-  /** Whoever waits in an exchange waits no more. */
-  private giveUp(): void {
-    const { buffer, byteOffset } = this.cards[0].exchanged;
-    Atomics.store(new Uint32Array(buffer, byteOffset, 1), 0, 1);
+  /** The cards let go of each other's memory. No step is under way. */
+  async close(): Promise<void> {
+    // Of a card that is lost nothing can be asked; what is left goes with its process.
+    if (this.loss === undefined) await this.memory.close();
   }
 
   private checkAlive(): void {

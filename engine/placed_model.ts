@@ -16,6 +16,8 @@ import { MEAN_POOLING, poolingType } from "./pooling.ts";
 import type { Program } from "./program/program.ts";
 import { KV_VALUE_BYTES, type StepSize, type StepWork, stepWork } from "./program/work.ts";
 import { checkRange } from "./sampling/parameters.ts";
+import type { ChosenExchange } from "./exchange_choice.ts";
+import { ExchangeMemory } from "./exchange_memory.ts";
 import { planRows } from "./row_split_choice.ts";
 import { RowSplitDevice } from "./row_split_device.ts";
 import { type ProfiledDevice, scheduledDevice } from "./scheduled_device.ts";
@@ -60,7 +62,10 @@ export interface PlacedCard {
   readonly rowShare?: number;
 }
 
-/** A model in the memory of a device, or of several, ready to run. Either its cards are closed one by one, or {@link close} closes all. */
+/**
+ * A model in the memory of a device, or of several, ready to run. Either its cards are closed one by one, after {@link letGo}, or
+ * {@link close} closes all.
+ */
 export interface PlacedModel {
   /** In the order in which a step goes through them; one that has all of the model, or several that it is split over. */
   readonly cards: readonly PlacedCard[];
@@ -81,6 +86,10 @@ export interface PlacedModel {
   readonly hostCacheBytes: number;
   /** KV pages on disk. */
   readonly pageStore?: PageStore;
+  /** Of several cards how rows get from one to the other, where they do. */
+  readonly exchange?: ChosenExchange;
+  /** Has cards that use each other's memory do so no more, where nothing is computed there. */
+  letGo?(): Promise<void>;
   /** Closes the devices, with all that is on them, where nothing is computed there. */
   close(): Promise<void>;
 }
@@ -144,9 +153,15 @@ export async function planModel(
         try {
           const placed = await placeAll(cards, shares, source, onProgress);
           const { stores } = shared;
+          const assembled = await assemble(
+            ...[placed, plan, shares, source, hostCacheBytes, options, stores] as const,
+          );
           return {
-            ...await assemble(placed, plan, shares, source, hostCacheBytes, options, stores),
-            close,
+            ...assembled,
+            async close() {
+              await assembled.letGo?.();
+              await close();
+            },
           };
         } catch (error) {
           await close();
@@ -165,7 +180,11 @@ interface Share {
   readonly program: Program;
   readonly memory: PlacedMemory & CardMemory;
   readonly stage?: PlannedStage;
-  readonly rows?: { readonly share: number; readonly origins: readonly number[] };
+  readonly rows?: {
+    readonly share: number;
+    readonly origins: readonly number[];
+    readonly exchange: ChosenExchange;
+  };
 }
 
 async function planFor(
@@ -207,13 +226,13 @@ async function planFor(
   const bandwidths = await compareBandwidths(cards);
   const byRows = await planRows(cards, freeBytes, bandwidths, program, shape, request, options);
   if (byRows !== undefined) {
-    const { plan, split, shares } = byRows;
+    const { plan, split, shares, exchange } = byRows;
     return {
       plan,
       shares: byRows.cards.map((memory, i) => ({
         program: split.programs[i],
         memory,
-        rows: { share: shares[i], origins: split.origins },
+        rows: { share: shares[i], origins: split.origins, exchange },
       })),
     };
   }
@@ -267,24 +286,6 @@ async function placeAll(
   return await Promise.all(placing);
 }
 
-/** Cards with some rows each, and the memory that they have in common. */
-function rowSplitDevice(
-  cards: readonly PlacedCard[],
-  sizes: readonly { pageBytes: number; slotBytes: number }[],
-  origins: readonly number[],
-): ProfiledDevice {
-  const [{ context, program }] = cards;
-  const shared = context.createShared(program.exchangeBytes);
-  try {
-    return new RowSplitDevice(
-      cards.map((card, i) => ({ ...card, ...sizes[i], exchanged: card.context.share(shared) })),
-      origins,
-    );
-  } finally {
-    shared.close();
-  }
-}
-
 /** What is on the devices, as one. */
 async function assemble(
   cards: readonly PlacedCard[],
@@ -303,6 +304,11 @@ async function assemble(
     stage === undefined
       ? []
       : [{ ...cards[i], ...sizes[i], part: stage.part, groups: stage.plan.groups }]
+  );
+  const rowSplit = rows && new RowSplitDevice(
+    cards.map((card, i) => ({ ...card, ...sizes[i] })),
+    rows.origins,
+    ExchangeMemory.open(cards, rows.exchange.path),
   );
   const [first] = cards;
   const { kernels: { path: libraryPath }, device } = first;
@@ -339,8 +345,10 @@ async function assemble(
   return {
     cards,
     plan,
-    scheduled: rows !== undefined
-      ? rowSplitDevice(cards, sizes, rows.origins)
+    exchange: rows?.exchange,
+    letGo: rowSplit && (() => rowSplit.close()),
+    scheduled: rowSplit !== undefined
+      ? rowSplit
       : stages.length === 0
       ? scheduledDevice(first.program, first.cache, first.decodeProgram, stepRows)
       : new StagedDevice(stages),

@@ -1,5 +1,5 @@
 import type { EngineOptions } from "./engine_options.ts";
-import { exchangeTime } from "./exchange_speed.ts";
+import { chooseExchange, type ChosenExchange } from "./exchange_choice.ts";
 import { measureBandwidth } from "./device_bandwidth.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
 import { cacheTokens, type PlanRequest } from "./memory_plan.ts";
@@ -17,6 +17,7 @@ export interface PlannedRows extends RowSplitMemoryPlan {
   readonly split: SplitRows;
   /** Of each card, its part of the rows: all together are 1. */
   readonly shares: readonly number[];
+  readonly exchange: ChosenExchange;
 }
 
 /**
@@ -57,7 +58,9 @@ export async function planRows(
       shape,
       request,
     );
-  if (asked === "rows") return { ...planned(), split, shares };
+  if (asked === "rows") {
+    return { ...planned(), split, shares, exchange: await chooseExchange(cards) };
+  }
   let plan: RowSplitMemoryPlan;
   try {
     plan = planned();
@@ -66,7 +69,8 @@ export async function planRows(
     throw error;
   }
   if (!hasRoom(plan, shape, request)) return undefined;
-  return await isWorthIt(cards, split, shares) ? { ...plan, split, shares } : undefined;
+  const exchange = await worthyExchange(cards, split, shares);
+  return exchange && { ...plan, split, shares, exchange };
 }
 
 /** Whether the context is what was wanted, and there are pages for several sequences of it. */
@@ -81,20 +85,21 @@ function hasRoom(
   return plan.cache.n_layers === 0 || cacheTokens(plan) >= sequences * plan.contextTokens;
 }
 
-/** Whether a token's exchanges take less than is saved where no card reads all weights. */
-async function isWorthIt(
+/** How rows are exchanged, where a token's exchanges take less than is saved as no card reads all weights. */
+async function worthyExchange(
   cards: readonly OpenedCard[],
   { exchanges, splitBytes }: SplitRows,
   shares: readonly number[],
-): Promise<boolean> {
+): Promise<ChosenExchange | undefined> {
   const [{ library, context, info }] = cards;
   try {
     const perSecond = await measureBandwidth(library, context, info);
-    const seconds = await exchangeTime(cards);
-    return exchanges * seconds < (1 - shares[0]) * splitBytes / perSecond;
+    const exchange = await chooseExchange(cards);
+    const { seconds = Infinity } = exchange;
+    return exchanges * seconds < (1 - shares[0]) * splitBytes / perSecond ? exchange : undefined;
   } catch (error) {
     if (isDeviceLoss(error)) throw error;
     // There is no memory that all could have.
-    return false;
+    return undefined;
   }
 }

@@ -1,6 +1,7 @@
 import type { Cache } from "./device/context.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { StepResult } from "./device/step_result.ts";
+import type { ExchangeMemory } from "./exchange_memory.ts";
 import { Lockstep, type LockstepCard } from "./lockstep.ts";
 import { PageParts } from "./page_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
@@ -25,14 +26,23 @@ export class RowSplitDevice implements ProfiledDevice {
   private readonly pageParts: PageParts;
   private readonly slotParts: PageParts;
 
-  /** @param origins Of each operation of the cards' programs, the whole program's that it is a part of. */
+  /**
+   * @param origins Of each operation of the cards' programs, the whole program's that it is a part of.
+   * @param memory What they exchange rows through.
+   */
   constructor(
     private readonly cards: readonly RowCard[],
     private readonly origins: readonly number[],
+    memory: ExchangeMemory,
   ) {
-    this.together = new Lockstep(cards);
+    this.together = new Lockstep(cards, memory);
     this.pageParts = new PageParts(cards.map(({ pageBytes }) => pageBytes));
     this.slotParts = new PageParts(cards.map(({ slotBytes }) => slotBytes));
+  }
+
+  /** Its cards let go of each other's memory, so that each can be closed. Nothing is computed there. */
+  close(): Promise<void> {
+    return this.together.close();
   }
 
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {

@@ -3,7 +3,7 @@ import { KernelLibrary } from "../engine/device/library.ts";
 import { M40Error } from "../engine/errors.ts";
 import { exchangeTime } from "../engine/exchange_speed.ts";
 import { BACKEND } from "./device_harness.ts";
-import { stepOf, withExchangingCards } from "./exchanging_cards.ts";
+import { type ExchangingCards, PATHS, stepOf, withExchangingCards } from "./exchanging_cards.ts";
 
 // What cards exchange: few values and many, by fours, by twos and one by one, in place and from another buffer; and what comes
 // of a card that does not come.
@@ -22,35 +22,46 @@ for (
   ] as const
 ) {
   for (const inPlace of [true, false]) {
-    Deno.test(`${what}, ${inPlace ? "in place" : "from another buffer"}: each card has all of them, step after step`, async () => {
-      await withExchangingCards(bounds, { rows, inPlace }, async ({ programs, together }) => {
-        const columns = bounds.at(-1)!;
-        for (let n = 1; n <= 4; n++) {
-          // As many rows as the program takes, and fewer.
-          const used = n === 3 ? 1 : rows;
-          programs.forEach((program, card) => {
-            const [begin, end] = [bounds[card], bounds[card + 1]];
-            const width = inPlace ? columns : end - begin;
-            const values = new Float32Array(rows * width).fill(-1);
-            for (let row = 0; row < rows; row++) {
-              for (let column = begin; column < end; column++) {
-                values[row * width + (inPlace ? column : column - begin)] = valueOf(n, row, column);
-              }
-            }
-            program.writeBuffer(0, values);
-          });
-          await together.step(({ program }) => program.step([stepOf(used)]));
-          const wanted = Float32Array.from(
-            { length: used * columns },
-            (_, i) => valueOf(n, Math.floor(i / columns), i % columns),
-          );
-          for (const program of programs) {
-            const got = program.readBuffer(inPlace ? 0 : 1, new Float32Array(used * columns));
-            assertEquals(got, wanted);
+    for (const path of PATHS) {
+      const way = path === "host" ? "through the host's memory" : "from card to card";
+      const place = inPlace ? "in place" : "from another buffer";
+      Deno.test(`${what}, ${place}, ${way}: each card has all of them, step after step`, async () => {
+        await withExchangingCards(bounds, { rows, inPlace, path }, async (cards) => {
+          for (let n = 1; n <= 4; n++) {
+            // As many rows as the program takes, and fewer.
+            await assertExchanged(cards, bounds, { n, rows, used: n === 3 ? 1 : rows, inPlace });
           }
-        }
+        });
       });
-    });
+    }
+  }
+}
+
+async function assertExchanged(
+  { programs, together }: ExchangingCards,
+  bounds: readonly number[],
+  { n, rows, used, inPlace }: { n: number; rows: number; used: number; inPlace: boolean },
+): Promise<void> {
+  const columns = bounds.at(-1)!;
+  programs.forEach((program, card) => {
+    const [begin, end] = [bounds[card], bounds[card + 1]];
+    const width = inPlace ? columns : end - begin;
+    const values = new Float32Array(rows * width).fill(-1);
+    for (let row = 0; row < rows; row++) {
+      for (let column = begin; column < end; column++) {
+        values[row * width + (inPlace ? column : column - begin)] = valueOf(n, row, column);
+      }
+    }
+    program.writeBuffer(0, values);
+  });
+  await together.step(({ program }) => program.step([stepOf(used)]));
+  const wanted = Float32Array.from(
+    { length: used * columns },
+    (_, i) => valueOf(n, Math.floor(i / columns), i % columns),
+  );
+  for (const program of programs) {
+    const got = program.readBuffer(inPlace ? 0 : 1, new Float32Array(used * columns));
+    assertEquals(got, wanted);
   }
 }
 
@@ -58,14 +69,17 @@ Deno.test("a program that exchanges computes nothing before it has been given th
   await withExchangingCards(
     [0, 4, 8],
     { rows: 2, inPlace: true },
-    async ({ programs: [program], exchanged }) => {
+    async ({ programs: [program], contexts: [context] }) => {
+      const shared = context.createShared(program.exchangeBytes);
+      const memory = context.share(shared);
+      shared.close();
       await assertRejects(
         () => program.step([stepOf(1)]),
         M40Error,
         "wanted m40_program_exchange first",
       );
       await assertRejects(
-        () => program.beginExchanges(exchanged[0].subarray(0, 64)),
+        () => program.beginExchanges(memory.subarray(0, 64)),
         M40Error,
         `64 bytes for the program's exchanges: wanted ${program.exchangeBytes}`,
       );
@@ -74,6 +88,7 @@ Deno.test("a program that exchanges computes nothing before it has been given th
         M40Error,
         "memory",
       );
+      context.freeHostMemory(memory);
     },
   );
 });

@@ -6,8 +6,8 @@
 import type { Arena, Context } from "../engine/device/context.ts";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
-import type { SharedMemory } from "../engine/device/shared_memory.ts";
 import { stepBytes, type StepSequence } from "../engine/device/step_block.ts";
+import { ExchangeMemory, type ExchangePath } from "../engine/exchange_memory.ts";
 import { Lockstep, type LockstepCard } from "../engine/lockstep.ts";
 import { encodeOperations } from "../engine/program/operation.ts";
 import { BACKEND, tokenBuffer } from "./device_harness.ts";
@@ -15,23 +15,32 @@ import { completed } from "./operations.ts";
 
 export interface ExchangingCards {
   readonly programs: readonly DeviceProgram[];
+  readonly contexts: readonly Context[];
   readonly together: Lockstep<LockstepCard>;
-  readonly exchanged: readonly Uint8Array<ArrayBuffer>[];
+  readonly memory: ExchangeMemory;
 }
+
+/** Ways that the backend has; a CPU's memory is the host's. */
+export const PATHS: readonly ExchangePath[] = BACKEND === "cpu" ? ["host"] : ["host", "peers"];
 
 /** Runs something with programs that do one exchange after another, of these columns of a row, in the buffers 0 and 1. */
 export async function withExchangingCards<T>(
   bounds: readonly number[],
-  { rows, inPlace, exchanges = 3 }: { rows: number; inPlace: boolean; exchanges?: number },
+  { rows, inPlace, exchanges = 3, path = "host" }: {
+    rows: number;
+    inPlace: boolean;
+    exchanges?: number;
+    path?: ExchangePath;
+  },
   work: (cards: ExchangingCards) => Promise<T>,
 ): Promise<T> {
   const columns = bounds.at(-1)!;
   const libraries: KernelLibrary[] = [];
   const contexts: Context[] = [];
   const arenas: Arena[] = [];
-  let shared: SharedMemory | undefined;
+  let together: Lockstep<LockstepCard> | undefined;
   try {
-    const programs = bounds.slice(1).map((end, card) => {
+    const cards = bounds.slice(1).map((end, card) => {
       const library = KernelLibrary.find(BACKEND);
       libraries.push(library);
       const device = card % library.countDevices().count;
@@ -56,18 +65,19 @@ export async function withExchangingCards<T>(
       const ops = encodeOperations(new Array(exchanges).fill(operation));
       const arena = context.createArena(context.programBytes({ limits, buffers, ops }));
       arenas.push(arena);
-      return arena.createProgram({ limits, buffers, ops });
+      const program = arena.createProgram({ limits, buffers, ops });
+      return { name: `card ${card}`, context, program };
     });
-    shared = contexts[0].createShared(programs[0].exchangeBytes);
-    const exchanged = contexts.map((context) => context.share(shared!));
-    const together = new Lockstep(
-      programs.map((program, i) => ({ name: `card ${i}`, program, exchanged: exchanged[i] })),
-    );
-    return await work({ programs, together, exchanged });
+    const memory = ExchangeMemory.open(cards, path);
+    together = new Lockstep(cards, memory);
+    return await work({
+      programs: cards.map(({ program }) => program),
+      ...{ contexts, together, memory },
+    });
   } finally {
+    await together?.close();
     for (const arena of arenas) arena.close();
     contexts.forEach((context) => context.close());
-    shared?.close();
     for (const library of libraries) await library.close();
   }
 }

@@ -5,8 +5,8 @@
  */
 import { assert } from "@std/assert";
 import type { Context } from "../engine/device/context.ts";
-import type { SharedMemory } from "../engine/device/shared_memory.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
+import { ExchangeMemory, type ExchangePath } from "../engine/exchange_memory.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import type { KvType, MemoryPlan } from "../engine/memory_plan.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
@@ -37,7 +37,7 @@ export interface RowSplitModel {
 export async function withRows<T>(
   name: string,
   shares: readonly number[],
-  options: { kvType?: KvType; process?: boolean },
+  options: { kvType?: KvType; process?: boolean; path?: ExchangePath },
   work: (model: RowSplitModel) => Promise<T>,
 ): Promise<T> {
   const gguf = await readGguf(new URL(`data/golden/${name}.gguf`, import.meta.url).pathname);
@@ -50,7 +50,6 @@ export async function withRows<T>(
   assert(exchanges > 0, "none of its products was split");
   const libraries: KernelLibrary[] = [];
   const contexts: Context[] = [];
-  let shared: SharedMemory | undefined;
   try {
     for (const card of shares.keys()) {
       const library = options.process
@@ -80,22 +79,25 @@ export async function withRows<T>(
     const placed = await Promise.all(
       contexts.map((context, i) => place(context, gguf, programs[i], plans[i])),
     );
-    shared = contexts[0].createShared(placed[0].program.exchangeBytes);
     const sizes = contexts.map((context, i) => context.cacheBytes(placed[i].cache.desc));
     const cards = placed.map(({ program, cache }, i) => ({
       ...sizes[i],
       name: `card ${i}`,
+      context: contexts[i],
       program,
       cache,
-      exchanged: contexts[i].share(shared!),
     }));
     const total = (of: "pageBytes" | "slotBytes") => sizes.reduce((sum, one) => sum + one[of], 0);
     const [pageBytes, slotBytes] = [total("pageBytes"), total("slotBytes")];
-    const device = new RowSplitDevice(cards, origins);
-    return await work({ device, plan, cards, programs, pageBytes, slotBytes, libraries });
+    const memory = ExchangeMemory.open(cards, options.path ?? "host");
+    const device = new RowSplitDevice(cards, origins, memory);
+    try {
+      return await work({ device, plan, cards, programs, pageBytes, slotBytes, libraries });
+    } finally {
+      await device.close();
+    }
   } finally {
     contexts.forEach((context) => context.close());
-    shared?.close();
     for (const library of libraries) await library.close();
   }
 }

@@ -3,6 +3,7 @@ import { assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import type { StepResult } from "../engine/device/step_result.ts";
 import { BACKEND } from "./device_harness.ts";
+import { PATHS } from "./exchanging_cards.ts";
 import { type RowSplitModel, withRows } from "./row_split_model.ts";
 import { follower, type StagedModel, withStages } from "./staged_model.ts";
 
@@ -61,9 +62,11 @@ for (const [i, name] of MODELS.entries()) {
   const kvType = i % 2 === 0 ? "f16" : "f32";
   Deno.test(`${name}, rows on two cards and on three of different speeds, has the bits of one card's, KV ${kvType}`, async () => {
     const whole = await withStages(name, 1, { kvType }, computed);
-    for (const shares of [[1, 1], [3, 1, 2]]) {
-      const split = await withRows(name, shares, { kvType }, computed);
-      assertEquals(split, whole, `shares ${shares}`);
+    for (const path of PATHS) {
+      for (const shares of [[1, 1], [3, 1, 2]]) {
+        const split = await withRows(name, shares, { kvType, path }, computed);
+        assertEquals(split, whole, `shares ${shares}, ${path}`);
+      }
     }
   });
 }

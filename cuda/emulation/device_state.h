@@ -18,6 +18,8 @@
 //   M40_EMULATION_RESIDENT_BLOCKS=N     so many thread blocks of a kernel that stays fit a multiprocessor; default 2
 //   M40_EMULATION_BLOCKS_LATE=N         so many of the blocks of such a kernel find no room while the others are there
 //   M40_EMULATION_WORD_US=N             the host goes on so many microseconds after it has shown such a kernel a word
+//   M40_EMULATION_NO_PEERS=1            no device reaches another one's memory
+//   M40_EMULATION_PEERS_LOSE=1          what it writes there does not arrive, where that is another process's
 //   M40_EMULATION_WATCHDOG=1            kernels may run for a limited time only, as where a display hangs on the device
 #ifndef M40_EMULATION_DEVICE_STATE_H
 #define M40_EMULATION_DEVICE_STATE_H

@@ -1,11 +1,14 @@
 // The emulated device's memory, which is the host's, and page-locked memory.
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <map>
 #include <mutex>
 
 #include "device_state.h"
+#include "allocations.h"
+#include "poison.h"
 
 using namespace m40::emulation;
 
@@ -20,6 +23,12 @@ std::map<void*, Allocation> allocations;
 size_t allocated_bytes[max_devices] = {};
 uint64_t n_allocations = 0;  // of device memory and page-locked host memory, since the library was loaded
 std::map<const void*, size_t> host_allocations;
+
+// A device's memory is that of pages, which other processes can have.
+size_t whole_pages(size_t n_bytes) {
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (n_bytes + page - 1) / page * page;
+}
 
 bool is_page_locked(const void* memory) {
   const std::lock_guard<std::mutex> lock(mutex);
@@ -45,6 +54,12 @@ bool m40::emulation::take_memory(long long n_bytes) {
   return true;
 }
 
+size_t m40::emulation::allocation_bytes(void* memory) {
+  const std::lock_guard<std::mutex> lock(mutex);
+  const auto found = allocations.find(memory);
+  return found == allocations.end() ? 0 : whole_pages(found->second.n_bytes);
+}
+
 // For tests, which look it up themselves: no part of m40.h.
 extern "C" __attribute__((visibility("default"))) uint64_t m40_emulation_allocations(void) {
   const std::lock_guard<std::mutex> lock(mutex);
@@ -68,7 +83,9 @@ cudaError_t cudaMalloc(void** memory, size_t n_bytes) {
   size_t& taken = allocated_bytes[current_device()];
   if (n_bytes > memory_bytes() || taken > memory_bytes() - n_bytes) return remember(cudaErrorMemoryAllocation);
   void* allocated = nullptr;
-  if (posix_memalign(&allocated, 256, n_bytes) != 0) return remember(cudaErrorMemoryAllocation);
+  const size_t whole = whole_pages(n_bytes);
+  if (posix_memalign(&allocated, whole_pages(1), whole) != 0) return remember(cudaErrorMemoryAllocation);
+  poison(static_cast<uint8_t*>(allocated) + n_bytes, whole - n_bytes);
   allocations[allocated] = {n_bytes, current_device()};
   n_allocations++;
   taken += n_bytes;
@@ -82,8 +99,11 @@ cudaError_t cudaFree(void* memory) {
   if (memory == nullptr) return cudaSuccess;
   const auto found = allocations.find(memory);
   if (found == allocations.end()) return remember(cudaErrorInvalidValue);
-  allocated_bytes[found->second.device] -= found->second.n_bytes;
+  const size_t n_bytes = found->second.n_bytes;
+  allocated_bytes[found->second.device] -= n_bytes;
   allocations.erase(found);
+  unpoison_for_free(static_cast<uint8_t*>(memory) + n_bytes, whole_pages(n_bytes) - n_bytes);
+  forget_peers(memory, whole_pages(n_bytes));
   free(memory);
   return loss();
 }

@@ -24,8 +24,10 @@ enum cudaError_t {
   cudaErrorNoKernelImageForDevice = 209,
   cudaErrorUnsupportedPtxVersion = 222,
   cudaErrorNotReady = 600,
+  cudaErrorPeerAccessAlreadyEnabled = 704,
   cudaErrorLaunchFailure = 719,
   cudaErrorSystemDriverMismatch = 803,
+  cudaErrorNotSupported = 801,
   cudaErrorUnknown = 999,
 };
 
@@ -66,6 +68,11 @@ constexpr unsigned cudaHostRegisterPortable = 1;
 constexpr unsigned cudaHostRegisterMapped = 2;
 constexpr unsigned cudaDeviceScheduleBlockingSync = 4;
 constexpr unsigned cudaDeviceScheduleSpin = 1;
+constexpr unsigned cudaIpcMemLazyEnablePeerAccess = 1;
+
+struct cudaIpcMemHandle_t {
+  char reserved[64];
+};
 
 cudaError_t cudaGetDeviceCount(int* count);
 cudaError_t cudaSetDevice(int device);
@@ -89,6 +96,11 @@ cudaError_t cudaFreeHost(void* memory);
 cudaError_t cudaHostRegister(void* memory, size_t n_bytes, unsigned flags);
 cudaError_t cudaHostUnregister(void* memory);
 cudaError_t cudaHostGetDevicePointer(void** on_device, void* memory, unsigned flags);
+cudaError_t cudaDeviceCanAccessPeer(int* can, int device, int other);
+cudaError_t cudaDeviceEnablePeerAccess(int other, unsigned flags);
+cudaError_t cudaIpcGetMemHandle(cudaIpcMemHandle_t* handle, void* memory);
+cudaError_t cudaIpcOpenMemHandle(void** memory, cudaIpcMemHandle_t handle, unsigned flags);
+cudaError_t cudaIpcCloseMemHandle(void* memory);
 cudaError_t cudaMemcpy(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind);
 cudaError_t cudaMemcpyAsync(void* to, const void* from, size_t n_bytes, cudaMemcpyKind kind, cudaStream_t stream = nullptr);
 cudaError_t cudaMemcpy2DAsync(void* to, size_t to_pitch, const void* from, size_t from_pitch, size_t width, size_t height, cudaMemcpyKind kind,

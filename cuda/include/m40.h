@@ -24,7 +24,7 @@ extern "C" {
 #endif
 
 #define M40_API __attribute__((visibility("default")))
-#define M40_ABI_VERSION 17u
+#define M40_ABI_VERSION 18u
 #define M40_NONE 0xFFFFFFFFu
 #define M40_MAX_MATMUL_WEIGHTS 3
 #define M40_MAX_TOP_LOGPROBS 20
@@ -672,12 +672,29 @@ M40_API m40_status m40_program_create(m40_arena* arena, const m40_limits* limits
 M40_API void m40_program_destroy(m40_program* program);
 // Bytes of the memory that the cards of a program with exchanges have in common; 0 of any other program.
 M40_API m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error);
-// Gives a program with exchanges that memory, of m40_host_share, which all cards' programs are given, and begins with it anew:
-// the step that comes next is the first. To be called for all of them, no step of any being under way, before the first step
-// and after one that failed on one of them. The memory starts with a uint32_t, 0 after this call: whoever writes something else
-// there has all cards that wait for another give up, as they do by themselves where one lets them wait for 20 seconds; their
-// steps fail then.
-M40_API m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error);
+// Where a program with exchanges takes what the other cards hand over, in its own device's memory: for their contexts, of this
+// process or of others on the same machine, which write there.
+typedef struct m40_inbox {
+  uint64_t process;      // that has it
+  uint64_t address;      // there
+  uint64_t offset;       // in what the handle is for
+  uint64_t n_bytes;
+  uint32_t device;       // as that process counts
+  uint32_t handle[16];   // of CUDA's, for other processes
+  uint32_t reserved;     // 0
+} m40_inbox;
+// The program's. M40_UNSUPPORTED where the device has no memory that others could write.
+M40_API m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40_error* error);
+// Gives a program with exchanges what all cards' programs are given, and begins anew: the step that comes next is the first. To
+// be called for all of them, no step of any being under way, before the first step and after one that failed on one of them.
+//
+// memory: of m40_host_share, m40_program_exchange_bytes of them; with inboxes 64 are enough. It starts with a uint32_t, 0 after
+// this call: whoever writes something else there has all cards that wait for another give up, as they do by themselves where
+// one lets them wait for 20 seconds; their steps fail then. NULL: the program has no memory any more, and writes into no other
+// card's: to be called for all of them before any card's arena is freed.
+// inboxes: of all cards, its own as well, in their order; n_inboxes 0: the cards exchange through the host's memory.
+// M40_UNSUPPORTED where the device cannot write one of them; the program is then as it was.
+M40_API m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes, m40_error* error);
 // What steps of 1, 2, ... n decode rows are run by; M40_EXECUTOR_AUTO where that is not decided yet.
 // why: of why_bytes, where it is not 0: why a resident kernel runs none of them, or not all that it has met; ends with a 0, and
 // is empty where nothing stands against it.

@@ -1,5 +1,5 @@
 // Columns of rows that several cards have computed, each some: handed over to the others and taken from them, through host
-// memory that all of them read and write (runtime/exchange.h).
+// memory that all of them read and write, or through memory of each card that the others write (runtime/exchange.h).
 //
 // What is little goes in packets, each thread's for the same thread of the others; nobody waits for another thread. The rest:
 //
@@ -39,8 +39,14 @@ struct ExchangeArgs {
   uint32_t n_exchanges;   // of a step
   const uint64_t* steps;  // that the program has done since it was given the memory
   uint32_t* fault;        // 0, or why an exchange of the step has been given up: see exchange_given_up
-  uint8_t* memory;
+  uint32_t* give_up;      // the first word of the host's memory
+  const uint8_t* memory;  // where the others' columns arrive
+  uint8_t* targets[M40_MAX_CARDS - 1];  // where its own go: the memory that all share, or the k-th next card's at [k - 1]
   ExchangeLayout layout;
+
+  __device__ uint32_t n_targets() const { return layout.shared ? 1 : n_cards - 1; }
+  // The k-th next card, from 1 on.
+  __device__ uint32_t next_card(uint32_t k) const { return (card + k) % n_cards; }
 };
 
 // Why an exchange has been given up: 1 + the card that did not come, or as somebody wrote that all should:
@@ -76,10 +82,9 @@ struct ExchangePatience {
   __device__ __forceinline__ uint32_t ended() {
     spin_pause_for_device();
     if (++looks % 32 != 0) return 0;
-    uint32_t* const give_up = reinterpret_cast<uint32_t*>(args.memory);
-    if (look(give_up) != 0) return exchange_given_up;
+    if (look(args.give_up) != 0) return exchange_given_up;
     if (microseconds() - begun <= exchange_patience_us) return 0;
-    show(give_up, uint32_t{1});
+    show(args.give_up, uint32_t{1});
     return 1 + card;
   }
 };
@@ -107,10 +112,12 @@ __device__ __forceinline__ void load_own(const ExchangeArgs& args, uint32_t row,
   value = args.activates ? activation_of(args.activation, row, column) : args.input[size_t{row} * args.input_stride + column];
 }
 
-// Thread 0: whether the card has handed over its part of that exchange (it may have that of the next one, too); else why not.
-__device__ __forceinline__ uint32_t wait_for_card(const ExchangeArgs& args, uint32_t card, uint32_t part, uint64_t number) {
-  const uint64_t* const handed_over = reinterpret_cast<const uint64_t*>(args.memory + ExchangeLayout::number_offset(card, part));
-  ExchangePatience patience(args, card);
+// Thread 0: whether the k-th next card has handed over its part of that exchange (it may have that of the next one, too); else
+// why not.
+__device__ __forceinline__ uint32_t wait_for_card(const ExchangeArgs& args, uint32_t k, uint32_t part, uint64_t number) {
+  const uint32_t place = args.layout.place_of_next(args.card, args.n_cards, k);
+  const uint64_t* const handed_over = reinterpret_cast<const uint64_t*>(args.memory + ExchangeLayout::number_offset(place, part));
+  ExchangePatience patience(args, args.next_card(k));
   while (look(handed_over) < number + 1) {
     if (const uint32_t fault = patience.ended()) return fault;
   }
@@ -128,7 +135,6 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
   if (shared.fault != 0) return;
   {
     const ExchangePart<kWide> own(args, args.card, part, n_parts);
-    V* const to = reinterpret_cast<V*>(args.memory + args.layout.slot_offset(args.card, number));
 #pragma unroll 1
     for (uint32_t first = own.begin + threadIdx.x; first < own.end; first += kStep) {
       V values[exchange_loads];
@@ -141,7 +147,11 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
       for (uint32_t j = 0; j < exchange_loads; j++) {
         const uint32_t i = first + j * exchange_threads;
         if (i >= own.end) continue;
-        to[i] = values[j];
+#pragma unroll 1
+        for (uint32_t k = 1; k <= args.n_targets(); k++) {
+          const uint64_t offset = args.layout.slot_offset(args.layout.own_place(args.card, args.n_cards, k), number);
+          reinterpret_cast<V*>(args.targets[k - 1] + offset)[i] = values[j];
+        }
         if (args.in_place) continue;
         *reinterpret_cast<V*>(args.output + size_t{i / own.columns} * args.output_stride + args.bounds[args.card] + i % own.columns * kWide) = values[j];
       }
@@ -149,18 +159,24 @@ __device__ __forceinline__ void exchange(const ExchangeArgs& args, uint32_t part
   }
   __threadfence_system();
   __syncthreads();
-  if (threadIdx.x == 0) show(reinterpret_cast<uint64_t*>(args.memory + ExchangeLayout::number_offset(args.card, part)), number + 1);
+  if (threadIdx.x == 0) {
+    for (uint32_t k = 1; k <= args.n_targets(); k++) {
+      const uint32_t place = args.layout.own_place(args.card, args.n_cards, k);
+      show(reinterpret_cast<uint64_t*>(args.targets[k - 1] + ExchangeLayout::number_offset(place, part)), number + 1);
+    }
+  }
 #pragma unroll 1
   for (uint32_t k = 1; k < args.n_cards; k++) {
-    const uint32_t card = (args.card + k) % args.n_cards;
+    const uint32_t card = args.next_card(k);
     if (threadIdx.x == 0) {
-      shared.fault = wait_for_card(args, card, part, number);
+      shared.fault = wait_for_card(args, k, part, number);
       if (shared.fault != 0) atomicCAS(args.fault, 0u, shared.fault);
     }
     __syncthreads();
     if (shared.fault != 0) return;
     const ExchangePart<kWide> theirs(args, card, part, n_parts);
-    const V* const from = reinterpret_cast<const V*>(args.memory + args.layout.slot_offset(card, number));
+    const uint32_t place = args.layout.place_of_next(args.card, args.n_cards, k);
+    const V* const from = reinterpret_cast<const V*>(args.memory + args.layout.slot_offset(place, number));
 #pragma unroll 1
     for (uint32_t first = theirs.begin + threadIdx.x; first < theirs.end; first += kStep) {
       V values[exchange_loads];
@@ -216,20 +232,24 @@ __device__ __forceinline__ void exchange_packets(const ExchangeArgs& args, uint3
   if (look(args.fault) != 0) return;
   {
     const uint32_t columns = (args.bounds[args.card + 1] - args.bounds[args.card]) / 2, n = args.n_rows * columns;
-    uint4* const to = reinterpret_cast<uint4*>(args.memory + args.layout.packets_offset(args.card, number));
     for (uint32_t i = begin; i < n; i += step) {
       const uint32_t row = i / columns, column = i % columns * 2;
       float2 values;
       load_own(args, row, column, values);
-      show_packet(to + i, values, mark);
+#pragma unroll 1
+      for (uint32_t k = 1; k <= args.n_targets(); k++) {
+        const uint64_t offset = args.layout.packets_offset(args.layout.own_place(args.card, args.n_cards, k), number);
+        show_packet(reinterpret_cast<uint4*>(args.targets[k - 1] + offset) + i, values, mark);
+      }
       if (!args.in_place) *reinterpret_cast<float2*>(args.output + size_t{row} * args.output_stride + args.bounds[args.card] + column) = values;
     }
   }
 #pragma unroll 1
   for (uint32_t k = 1; k < args.n_cards; k++) {
-    const uint32_t card = (args.card + k) % args.n_cards;
+    const uint32_t card = args.next_card(k);
     const uint32_t columns = (args.bounds[card + 1] - args.bounds[card]) / 2, n = args.n_rows * columns;
-    const uint4* const from = reinterpret_cast<const uint4*>(args.memory + args.layout.packets_offset(card, number));
+    const uint32_t place = args.layout.place_of_next(args.card, args.n_cards, k);
+    const uint4* const from = reinterpret_cast<const uint4*>(args.memory + args.layout.packets_offset(place, number));
     float* const output = args.output + args.bounds[card];
 #pragma unroll 1
     for (uint32_t first = begin; first < n; first += exchange_loads * step) {

@@ -40,6 +40,7 @@ void run_exchange(const Execution& execution, const m40_op_exchange& op) {
   const uint64_t number = execution.program.exchange_number++;
   const uint64_t n_rows = execution.rows(op.input);
   const auto columns_of = [&op](uint32_t card) { return uint64_t{op.bounds[card + 1]} - op.bounds[card]; };
+  // Of the memory that all share each card has the place of its number.
   const auto place_of = [&](uint32_t card) { return reinterpret_cast<float*>(exchange.memory() + layout.slot_offset(card, number)); };
   const uint64_t own = columns_of(op.card);
   for (uint64_t row = 0; row < n_rows; row++) {

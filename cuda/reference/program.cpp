@@ -146,10 +146,24 @@ extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t*
   return guarded(error, [&] { m40::exchange_bytes(program, n_bytes); });
 }
 
-extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error) {
+extern "C" m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40_error* error) {
   return guarded(error, [&] {
-    m40::check_exchange(program, memory, n_bytes);
-    program->exchange.begin(memory);
+    m40::check_alive(program);
+    require(inbox, "inbox");
+    program->exchange.require_some();
+    fail(M40_UNSUPPORTED, "the CPU's memory is the host's: wanted no inboxes");
+  });
+}
+
+extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes,
+                                           m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_idle(program);
+    program->exchange.require_some();
+    if (memory == nullptr) return program->exchange.end();
+    m40::check_exchange(program, memory, n_bytes, inboxes, n_inboxes);
+    if (n_inboxes != 0) fail(M40_UNSUPPORTED, "%u inboxes: the CPU's memory is the host's, wanted none", n_inboxes);
+    program->exchange.begin(memory, false);
     program->exchange_number = 0;
   });
 }

@@ -176,6 +176,9 @@ extern "C" void m40_arena_destroy(m40_arena* arena) {
   arena->context->end_runs();
   // What still runs may use it.
   if (arena->context->settle()) {
+    for (const auto& program : arena->context->programs) {
+      if (program->arena == arena) program->end_exchanges();
+    }
     arena->release();
   } else {
     arena->memory = nullptr;

@@ -45,6 +45,7 @@ struct ProgramPlan {
   uint64_t run;                       // a run's RunState: see device_run.cu
   uint64_t counters;                  // Scratch
   uint64_t exchanged_steps;           // uint64_t: steps done since m40_program_exchange; 0 where there are no exchanges
+  uint64_t inbox;                     // where other cards hand over what they computed; likewise
   uint64_t scratch;
   uint64_t scratch_bytes;
   uint64_t expert_groups[2];          // ExpertGrouping of decoded rows, and of prompts'
@@ -99,6 +100,7 @@ class HostMemory {
 };
 
 class LaunchedWork;
+class OpenedInbox;
 class Uploader;
 class ProgramGraphs;
 class ResidentDecoder;
@@ -149,7 +151,11 @@ struct m40_program : m40::ProgramBase {
   std::unique_ptr<m40::cuda::StepExecutors> executors;
   std::unique_ptr<m40::cuda::StepProgress> progress;
   std::unique_ptr<m40::cuda::HostMemory> run_input;  // what a run's RunState is gathered in
+  std::vector<std::unique_ptr<m40::cuda::OpenedInbox>> targets;  // of the next cards, where rows go from card to card
   m40::Run run;                                      // the last: its thread uses the others
+
+  // Writes into no other card's memory any more.
+  void end_exchanges();
 };
 
 struct m40_context final : m40::TensorLookup, m40::TensorArenas {

@@ -101,6 +101,7 @@ ProgramPlan plan_program(const ProgramDescription& program) {
   plan.counters = place(scratch_counters * sizeof(uint32_t));
   const bool exchanges = std::any_of(program.ops, program.ops + program.n_ops, [](const m40_op& op) { return op.kind == M40_OP_EXCHANGE; });
   plan.exchanged_steps = exchanges ? place(sizeof(uint64_t)) : 0;
+  plan.inbox = exchanges ? place(Exchange(program).inbox_bytes()) : 0;
   plan.scratch = place(plan.scratch_bytes);
   plan.resident_state = place(sizeof(ResidentState));
   plan.resident_lists = place(resident_lists * most_resident_nodes(program.n_ops) * sizeof(ResidentNode));

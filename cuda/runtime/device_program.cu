@@ -9,6 +9,7 @@
 #include "device_objects.h"
 #include "executor.h"
 #include "graphs.h"
+#include "inbox.h"
 #include "resident.h"
 #include "step_executors.h"
 #include "program_api.h"
@@ -22,6 +23,7 @@ using m40::guarded;
 using m40::ProgramDescription;
 using m40::require;
 using m40::cuda::check;
+using m40::cuda::OpenedInbox;
 using m40::cuda::PackedWeight;
 using m40::cuda::placed_bytes;
 using m40::cuda::Tensor;
@@ -64,6 +66,7 @@ void open_all_memory(const m40_program& program) {
   for (uint64_t place : plan.packed_rows) add(place);
   add(plan.heads);
   add(plan.exchanged_steps);
+  add(plan.inbox);
   for (uint64_t place : {plan.input, plan.results, plan.run, plan.counters, plan.scratch, plan.resident_state, plan.resident_lists}) places.push_back(place);
   std::sort(places.begin(), places.end());
   places.push_back(plan.n_bytes);
@@ -125,6 +128,22 @@ void fill_memory(const m40_program& program) {
   program.context->watch.wait(program.stream, "a program");
 }
 
+uint8_t* inbox_of(const m40_program& program) { return program.memory + program.plan.inbox; }
+
+// Opens the inboxes of the other cards, from the next one on; false where the program has these already. Where one cannot be
+// opened the program keeps those that it has.
+bool open_inboxes(m40_program& program, const m40_inbox* inboxes, uint32_t n_inboxes) {
+  std::vector<const m40_inbox*> wanted;
+  for (uint32_t k = 1; k < n_inboxes; k++) wanted.push_back(&inboxes[(program.exchange.card() + k) % n_inboxes]);
+  auto& targets = program.targets;
+  const bool same = std::equal(targets.begin(), targets.end(), wanted.begin(), wanted.end(), [](const auto& target, const m40_inbox* inbox) { return target->is(*inbox); });
+  if (same) return false;
+  std::vector<std::unique_ptr<OpenedInbox>> opened;
+  for (const m40_inbox* inbox : wanted) opened.emplace_back(new OpenedInbox(*inbox, program.context->device));
+  targets = std::move(opened);
+  return true;
+}
+
 // Plans a program's memory and fills it.
 void place(m40_program& program, const ProgramDescription& description) {
   m40_context* context = program.context;
@@ -160,6 +179,11 @@ void place(m40_program& program, const ProgramDescription& description) {
 m40_program::m40_program() = default;
 m40_program::~m40_program() = default;
 
+void m40_program::end_exchanges() {
+  exchange.end();
+  targets.clear();
+}
+
 extern "C" m40_status m40_program_bytes(m40_context* context, const m40_limits* limits, const m40_cache_desc* cache,
                                         const m40_buffer_desc* buffers, uint32_t n_buffers, const m40_op* ops, uint32_t n_ops,
                                         uint64_t* n_bytes, m40_error* error) {
@@ -188,17 +212,33 @@ extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t*
   return guarded(error, [&] { m40::exchange_bytes(program, n_bytes); });
 }
 
-extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, m40_error* error) {
+extern "C" m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40_error* error) {
   return guarded(error, [&] {
-    m40::check_exchange(program, memory, n_bytes);
+    m40::check_alive(program);
+    require(inbox, "inbox");
+    program->exchange.require_some();
     program->context->use();
+    *inbox = m40::cuda::name_inbox(program->arena->memory, inbox_of(*program), program->exchange.inbox_bytes(), program->context->device);
+  });
+}
+
+extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes,
+                                           m40_error* error) {
+  return guarded(error, [&] {
+    m40::check_idle(program);
+    program->exchange.require_some();
+    program->context->use();
+    if (memory == nullptr) return program->end_exchanges();
+    m40::check_exchange(program, memory, n_bytes, inboxes, n_inboxes);
+    const bool opens = open_inboxes(*program, inboxes, n_inboxes);
     check(cudaMemsetAsync(program->memory + program->plan.exchanged_steps, 0, sizeof(uint64_t), program->stream), "exchanges");
+    if (n_inboxes != 0) check(cudaMemsetAsync(inbox_of(*program), 0, program->exchange.inbox_layout().cleared_bytes(), program->stream), "exchanges");
     program->context->watch.wait(program->stream, "exchanges");
-    if (memory != program->exchange.memory()) {
-      // Graphs have the address.
+    if (opens || memory != program->exchange.memory()) {
+      // Graphs have the addresses.
       program->graphs.reset(new m40::cuda::ProgramGraphs);
     }
-    program->exchange.begin(memory);
+    program->exchange.begin(memory, n_inboxes != 0);
   });
 }
 

@@ -1,9 +1,13 @@
 // The memory by which cards exchange what each has computed (m40_op_exchange), and how it is laid out:
 //
-//   a word, 0: whoever writes something else there has all cards give up
-//   of each card, for each part of an exchange, 1 + the number of the last one whose part it has handed over
-//   of each card, two places for packets, used in turn: what is little goes in them
-//   of each card, two places for what it hands over otherwise, used in turn
+//   a word, 0: whoever writes something else there has all cards give up (looked at in the host's memory alone)
+//   of each place, for each part of an exchange, 1 + the number of the last one whose part has been handed over there
+//   of each place, two for packets, used in turn: what is little goes in them
+//   of each place, two for what is handed over otherwise, used in turn
+//
+// It is one of two. Host memory that all cards share has a place of each, which it writes and the others read. Or each card has
+// an inbox, memory of its own with a place of each other card, which that one writes: then what is handed over goes one way,
+// from card to card, and nobody reads over the bus.
 //
 // A packet is two values, each with 1 + the number of the exchange behind it, as eight bytes that are written and read at once:
 // whoever finds the number has the value, one way through the memory instead of three. It takes twice the bytes.
@@ -35,20 +39,28 @@ constexpr uint64_t exchange_packet_bytes = 8;  // of a value
 constexpr uint32_t exchange_patience_us = 20'000'000;
 
 struct ExchangeLayout {
-  uint32_t n_cards = 0;
-  uint64_t packets_bytes = 0;  // of a card's place for packets
-  uint64_t slot_bytes = 0;     // of its other places
+  bool shared = true;  // one memory of all cards, else an inbox of one
+  uint32_t n_places = 0;
+  uint64_t packets_bytes = 0;  // of a place for packets
+  uint64_t slot_bytes = 0;     // of the others
 
-  M40_ANYWHERE static uint64_t number_offset(uint32_t card, uint32_t part) {
-    return exchange_word_bytes * (1 + uint64_t{card} * exchange_parts + part);
+  // Where a card hands over to the k-th next one of n_cards, from 1 on.
+  M40_ANYWHERE uint32_t own_place(uint32_t card, uint32_t n_cards, uint32_t k) const { return shared ? card : n_cards - 1 - k; }
+  // Where it takes what that one hands over.
+  M40_ANYWHERE uint32_t place_of_next(uint32_t card, uint32_t n_cards, uint32_t k) const { return shared ? (card + k) % n_cards : k - 1; }
+
+  M40_ANYWHERE static uint64_t number_offset(uint32_t place, uint32_t part) {
+    return exchange_word_bytes * (1 + uint64_t{place} * exchange_parts + part);
   }
-  M40_ANYWHERE uint64_t packets_offset(uint32_t card, uint64_t number) const {
-    return number_offset(n_cards, 0) + (2 * uint64_t{card} + number % 2) * packets_bytes;
+  M40_ANYWHERE uint64_t packets_offset(uint32_t place, uint64_t number) const {
+    return number_offset(n_places, 0) + (2 * uint64_t{place} + number % 2) * packets_bytes;
   }
-  M40_ANYWHERE uint64_t slot_offset(uint32_t card, uint64_t number) const {
-    return packets_offset(n_cards, 0) + (2 * uint64_t{card} + number % 2) * slot_bytes;
+  M40_ANYWHERE uint64_t slot_offset(uint32_t place, uint64_t number) const {
+    return packets_offset(n_places, 0) + (2 * uint64_t{place} + number % 2) * slot_bytes;
   }
-  uint64_t n_bytes() const { return slot_offset(n_cards, 0); }
+  uint64_t n_bytes() const { return slot_offset(n_places, 0); }
+  // Up to where numbers and packets are, which have to be cleared.
+  uint64_t cleared_bytes() const { return packets_offset(n_places, 0); }
 };
 
 // What a program has of it.
@@ -59,25 +71,36 @@ class Exchange {
 
   // Exchanges of a step; 0: the program has none.
   uint32_t n_operations() const { return n_operations_; }
-  const ExchangeLayout& layout() const { return layout_; }
-  uint64_t n_bytes() const { return n_operations_ == 0 ? 0 : layout_.n_bytes(); }
+  uint32_t n_cards() const { return n_cards_; }
+  uint32_t card() const { return card_; }
+  // Of the memory that is used.
+  const ExchangeLayout& layout() const { return through_inboxes_ ? inbox_ : shared_; }
+  const ExchangeLayout& inbox_layout() const { return inbox_; }
+  uint64_t n_bytes() const { return n_operations_ == 0 ? 0 : shared_.n_bytes(); }
+  uint64_t inbox_bytes() const { return n_operations_ == 0 ? 0 : inbox_.n_bytes(); }
+  bool through_inboxes() const { return through_inboxes_; }
   uint8_t* memory() const { return memory_; }
 
-  // Throws where the memory is not what the program needs.
-  void check_memory(const void* memory, uint64_t n_bytes) const;
+  // Throws where the program has no exchanges.
+  void require_some() const;
+  // Throws where the memory is not what the program needs, or the inboxes are not those of its cards.
+  void check_memory(const void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes) const;
   // Has the memory from now on, which check_memory() has seen, and begins anew.
-  void begin(void* memory);
+  void begin(void* memory, bool through_inboxes);
+  void end() { memory_ = nullptr; }
   // The memory goes.
   void forget(const void* memory) {
-    if (memory_ == memory) memory_ = nullptr;
+    if (memory_ == memory) end();
   }
   // Throws where there are exchanges and no memory.
   void require_memory() const;
 
  private:
   uint32_t n_operations_ = 0;
+  uint32_t n_cards_ = 0;
   uint32_t card_ = 0;
-  ExchangeLayout layout_;
+  ExchangeLayout shared_, inbox_;
+  bool through_inboxes_ = false;
   uint8_t* memory_ = nullptr;
 };
 

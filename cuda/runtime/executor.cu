@@ -1,6 +1,7 @@
 #include "executor.h"
 
 #include "../ops/exchange.h"
+#include "inbox.h"
 #include "operation_args.h"
 #include "state_operations.h"
 
@@ -333,8 +334,14 @@ class Execution : OperationArgs {
     args.fault = &results_->exchange_fault;
     void* on_device = nullptr;
     check(cudaHostGetDevicePointer(&on_device, program_.exchange.memory(), 0), "the memory of exchanges");
-    args.memory = static_cast<uint8_t*>(on_device);
+    args.give_up = static_cast<uint32_t*>(on_device);
     args.layout = program_.exchange.layout();
+    if (args.layout.shared) {
+      args.memory = args.targets[0] = static_cast<uint8_t*>(on_device);
+    } else {
+      args.memory = reinterpret_cast<const uint8_t*>(memory(program_.plan.inbox));
+      for (size_t i = 0; i < program_.targets.size(); i++) args.targets[i] = program_.targets[i]->memory();
+    }
     launch_exchange(args, stream_);
   }
 

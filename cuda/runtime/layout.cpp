@@ -217,6 +217,16 @@ std::string describe() {
     FIELD(step_bytes);
   }
   {
+    STRUCT(m40_inbox);
+    FIELD(process);
+    FIELD(address);
+    FIELD(offset);
+    FIELD(n_bytes);
+    FIELD(device);
+    FIELD(handle);
+    FIELD(reserved);
+  }
+  {
     STRUCT(m40_step_header);
     FIELD(n_tokens);
     FIELD(n_sequences);

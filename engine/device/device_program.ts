@@ -9,7 +9,7 @@ import type { RunLimits } from "./run_block.ts";
 import { RunRing } from "./run_ring.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
 import type { StepOutput, StepResult } from "./step_result.ts";
-import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
+import { Executors, INBOX, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 
 /** What the steps of a program that decode are run by. */
 export interface DecodeExecutors {
@@ -173,7 +173,7 @@ export class DeviceProgram {
     });
   }
 
-  /** Bytes of the memory that it has in common with the other cards' programs; 0 where it exchanges nothing with any. */
+  /** Bytes of the host memory that it exchanges rows through, of all cards together; 0 where it exchanges nothing. */
   get exchangeBytes(): number {
     const bytes = new BigUint64Array(1);
     call((error) =>
@@ -183,15 +183,49 @@ export class DeviceProgram {
   }
 
   /**
-   * Has its exchanges go through this memory from now on, and counts them anew: to be done on all cards before the first step,
-   * and after one that failed on one of them.
+   * Where it takes what other cards hand over, in its device's memory: an `m40_inbox`.
    *
-   * @param memory Of {@link Context.share}.
+   * @throws {M40Error} "unsupported" where no other device could write there.
    */
-  async beginExchanges(memory: Uint8Array<ArrayBuffer>): Promise<void> {
+  inbox(): Uint8Array<ArrayBuffer> {
+    const inbox = new Uint8Array(INBOX.bytes);
+    call((error) => this.calls.symbols.m40_program_inbox(this.handle, inbox, error));
+    return inbox;
+  }
+
+  /**
+   * Has its exchanges go this way from now on, and counts them anew: to be done on all cards before the first step, and after
+   * one that failed on one of them.
+   *
+   * @param memory Of {@link Context.share}: {@link exchangeBytes}, or with inboxes 64 bytes.
+   * @param inboxes Of all cards, in their order; none: rows go through the memory.
+   * @throws {M40Error} "unsupported" where the device cannot write another's inbox.
+   */
+  async beginExchanges(
+    memory: Uint8Array<ArrayBuffer>,
+    inboxes: readonly Uint8Array<ArrayBuffer>[] = [],
+  ): Promise<void> {
+    const all = new Uint8Array(inboxes.length * INBOX.bytes);
+    inboxes.forEach((inbox, i) => all.set(inbox, i * INBOX.bytes));
+    await this.exchange(memory, memory.byteLength, all, inboxes.length);
+  }
+
+  /** Reads and writes nothing of other cards any more: to be done on all of them before any gives its memory back. */
+  endExchanges(): Promise<void> {
+    return this.exchange(null, 0, null, 0);
+  }
+
+  private async exchange(
+    memory: Uint8Array<ArrayBuffer> | null,
+    bytes: number,
+    inboxes: Uint8Array<ArrayBuffer> | null,
+    count: number,
+  ): Promise<void> {
     await this.calls.inTurn(() => {
-      const size = BigInt(memory.byteLength);
-      call((error) => this.calls.symbols.m40_program_exchange(this.handle, memory, size, error));
+      const { symbols } = this.calls;
+      call((error) =>
+        symbols.m40_program_exchange(this.handle, memory, BigInt(bytes), inboxes, count, error)
+      );
       return Promise.resolve();
     });
   }

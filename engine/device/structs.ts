@@ -23,7 +23,7 @@ export type StructOf<S> = S extends Struct<infer F extends Record<string, FieldT
   : never;
 
 /** The version of m40.h that this program speaks. */
-export const ABI_VERSION = 17;
+export const ABI_VERSION = 18;
 /** An index that is absent. */
 export const NONE = 0xFFFFFFFF;
 /** The most log-probabilities a sampled token can carry. */
@@ -95,6 +95,17 @@ export const LIMITS = new Struct("m40_limits", {
   n_vocab: "u32",
   lane: "u32",
   step_bytes: "u64",
+});
+
+/** Where a program takes what other cards hand over. */
+export const INBOX = new Struct("m40_inbox", {
+  process: "u64",
+  address: "u64",
+  offset: "u64",
+  n_bytes: "u64",
+  device: "u32",
+  handle: ["u32", 16],
+  reserved: "u32",
 });
 
 export const STEP_HEADER = new Struct("m40_step_header", {
@@ -228,6 +239,7 @@ export const STRUCTS = [
   OP,
   ...Object.values(OPS),
   LIMITS,
+  INBOX,
   STEP_HEADER,
   OUTPUT,
   SAMPLING,

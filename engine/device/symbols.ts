@@ -168,8 +168,14 @@ export const SYMBOLS = {
   m40_program_destroy: { parameters: ["pointer"], result: "void" },
   // m40_status m40_program_exchange_bytes(m40_program*, uint64_t* n_bytes, m40_error*)
   m40_program_exchange_bytes: { parameters: ["pointer", "buffer", "buffer"], result: "i32" },
-  // m40_status m40_program_exchange(m40_program*, void* memory, uint64_t n_bytes, m40_error*)
-  m40_program_exchange: { parameters: ["pointer", "buffer", "u64", "buffer"], result: "i32" },
+  // m40_status m40_program_inbox(m40_program*, m40_inbox*, m40_error*)
+  m40_program_inbox: { parameters: ["pointer", "buffer", "buffer"], result: "i32" },
+  // m40_status m40_program_exchange(m40_program*, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes,
+  //   m40_error*)
+  m40_program_exchange: {
+    parameters: ["pointer", "buffer", "u64", "buffer", "u32", "buffer"],
+    result: "i32",
+  },
   // m40_status m40_program_executors(m40_program*, uint32_t* executors, uint32_t n, char* why, uint32_t why_bytes, m40_error*)
   m40_program_executors: {
     parameters: ["pointer", "buffer", "u32", "buffer", "u32", "buffer"],

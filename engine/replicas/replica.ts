@@ -201,6 +201,7 @@ export class Replica {
     await this.scheduler.idle();
     await this.disk?.close(FLUSH_MS);
     await this.lock.settle();
+    await this.placed.letGo?.();
     await Promise.all(this.cards.map((card) => card.close()));
   }
 }
