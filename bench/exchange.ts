@@ -1,11 +1,13 @@
 /**
  * How long cards take to exchange rows of so many values, as it is measured where a model is split over them:
- * `deno run -A bench/exchange.ts --device cuda:0,1 [--columns 4096,14336] [--rows 1,8,32]`.
+ * `deno run -A bench/exchange.ts --device cuda:0,1 [--columns 4096,14336] [--rows 1,8,32]`, from card to card and through the
+ * host's memory.
  *
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { parseDeviceList } from "../engine/device/device_list.ts";
+import { chooseExchange } from "../engine/exchange_choice.ts";
 import { exchangeTime } from "../engine/exchange_speed.ts";
 import { closeCards, openCards } from "../engine/opened_card.ts";
 
@@ -16,10 +18,19 @@ const args = parseArgs(Deno.args, {
 const numbers = (text: string) => text.split(",").map(Number);
 const cards = await openCards(parseDeviceList(args.device), { deviceProcess: true });
 try {
+  const { path, noPeers } = await chooseExchange(cards);
+  console.log(
+    `chosen: ${path}${noPeers === undefined ? "" : ` (not from card to card: ${noPeers})`}`,
+  );
+  const paths = noPeers === undefined ? ["peers", "host"] as const : ["host"] as const;
   for (const columns of numbers(args.columns)) {
     for (const rows of numbers(args.rows)) {
-      const seconds = await exchangeTime(cards, { columns, rows });
-      console.log(`${rows} x ${columns} values: ${(seconds * 1e6).toFixed(2)} us an exchange`);
+      for (const path of paths) {
+        const seconds = await exchangeTime(cards, { columns, rows, path });
+        console.log(
+          `${path}: ${rows} x ${columns} values: ${(seconds * 1e6).toFixed(2)} us an exchange`,
+        );
+      }
     }
   }
 } finally {

@@ -11,6 +11,7 @@ import { M40Error } from "./errors.ts";
 import type { PositionLogits } from "./evaluation.ts";
 import { Generation } from "./generation.ts";
 import { type LoadedModel, loadModel } from "./loading.ts";
+import type { ChosenExchange } from "./exchange_choice.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
@@ -49,6 +50,8 @@ export class Engine {
   readonly device: ModelDevice;
   /** Where the devices' memory went, that of all of them together. */
   readonly plan: MemoryPlan;
+  /** How devices that have some rows of the model each exchange what they compute. */
+  readonly exchange?: ChosenExchange;
   /** Sequences that run at the same time. */
   readonly maxRunning: number;
   /** How the model's makers recommend to draw its tokens: what holds where a request does not say. */
@@ -72,6 +75,7 @@ export class Engine {
     this.tokenizer = tokenizer;
     this.chat = chat;
     this.plan = togetherPlan(plans);
+    this.exchange = loaded.placed instanceof Array ? undefined : loaded.placed.exchange;
     this.maxRunning = plans.reduce((sum, { limits }) => sum + limits.n_sequences, 0);
     this.samplingDefaults = source.samplingDefaults;
     this.stopDefaults = source.stopDefaults;

@@ -1,4 +1,4 @@
-import { assert, assertEquals } from "@std/assert";
+import { assert, assertEquals, assertRejects } from "@std/assert";
 import { isDeviceLoss } from "../engine/errors.ts";
 import { openDevice } from "../engine/device/open.ts";
 import { Engine, type EngineOptions } from "../engine/mod.ts";
@@ -25,7 +25,10 @@ for (
   const [what, card, variables] of [
     ["fails", 1, { M40_EMULATION_FAIL_AFTER: "0,60" }],
     ["fails", 0, { M40_EMULATION_FAIL_AFTER: "60,0" }],
-    ["hangs in an exchange", 1, { M40_EMULATION_HANG_IN: "1:exchange_packets" }],
+    // Some are done when the model is loaded.
+    ["hangs in an exchange", 1, {
+      ...{ M40_EMULATION_HANG_IN: "1:exchange_packets", M40_EMULATION_HANG_FROM: "20" },
+    }],
     ["hangs in a product", 0, { M40_EMULATION_HANG_IN: "0:matmul" }],
   ] as const
 ) {
@@ -53,6 +56,18 @@ for (
     });
   });
 }
+
+Deno.test("a card that hangs in the exchange that is tried at load: loading fails, with its name, and leaves no process", async () => {
+  const variables = { ...TWO, M40_EMULATION_HANG_IN: "1:exchange_packets" };
+  await withEnvironment(variables, async () => {
+    const failure = await assertRejects(() =>
+      Engine.load(MODEL, { ...OPTIONS, deviceProcess: true })
+    );
+    assert(isDeviceLoss(failure), String(failure));
+    assertEquals(failure.message.split(": ")[0], "emulated:1", failure.message);
+    assertEquals(childrenOf(), []);
+  });
+});
 
 /** Bytes of device memory that are free, of each. */
 async function freeBytes(): Promise<number[]> {

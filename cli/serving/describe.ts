@@ -1,3 +1,4 @@
+import type { ChosenExchange } from "../../engine/exchange_choice.ts";
 import { cacheTokens, type MemoryPlan } from "../../engine/memory_plan.ts";
 import type { Engine, EngineCard } from "../../engine/mod.ts";
 import type { CardMemory } from "../../engine/placed_model.ts";
@@ -8,7 +9,7 @@ import { printable, style } from "../terminal.ts";
 
 /** Says what a model is, and what it takes. */
 export function describeModel(engine: Engine): void {
-  const { model, cards, plan, contextTokens, chat, maxRunning } = engine;
+  const { model, cards, exchange, plan, contextTokens, chat, maxRunning } = engine;
   const lines = [
     [
       "Model",
@@ -17,6 +18,7 @@ export function describeModel(engine: Engine): void {
       } ${model.quantisation})`,
     ],
     ...cards.map((card) => ["Device", describeCard(card, plan)]),
+    ...(exchange === undefined ? [] : [["Exchange", describeExchange(exchange)]]),
     ["Memory", describeMemory(plan, plan)],
     ...model.notes.map((note) => ["Note", note]),
     ["Context", `${contextTokens} tokens of ${model.contextLength} trained`],
@@ -42,6 +44,16 @@ function describeCard(card: EngineCard, plan: MemoryPlan): string {
     ? "a replica"
     : formatRowShare(rowShare);
   return `${name}, ${described}: ${part}, ${describeMemory(memory, plan)}`;
+}
+
+/** How rows get from card to card, and how fast. */
+function describeExchange({ path, seconds, noPeers }: ChosenExchange): string {
+  const time = seconds === undefined
+    ? ""
+    : `, ${(seconds * 1e6).toFixed(1)} µs for a row of 4096 values`;
+  return path === "peers"
+    ? `rows go from card to card${time}`
+    : `rows go through the host's memory${time}; not from card to card: ${noPeers}`;
 }
 
 function describeMemory(memory: CardMemory, plan: MemoryPlan): string {

@@ -13,6 +13,7 @@
 //   M40_EMULATION_GRAPH_LAUNCH_FAILS=N  the N-th launch of a graph finds no memory
 //   M40_EMULATION_HANG_IN=NAME          the next grid of a kernel with that in its name never ends, and nothing after it
 //                                       begins; what waits for it without a bound ends the process. N:NAME, on device N
+//   M40_EMULATION_HANG_FROM=N           not the next such grid hangs but the N-th
 //   M40_EMULATION_SPOIL=NAME            the first block of every grid of a kernel with that in its name is left out: what it
 //                                       should have written is not
 //   M40_EMULATION_RESIDENT_BLOCKS=N     so many thread blocks of a kernel that stays fit a multiprocessor; default 2

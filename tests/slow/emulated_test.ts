@@ -61,6 +61,7 @@ const EMULATED = [
   "staged_engine_test.ts",
   "staged_server_test.ts",
   "exchange_test.ts",
+  "exchange_choice_test.ts",
   "row_split_test.ts",
   "row_split_server_test.ts",
   "device_messages_test.ts",

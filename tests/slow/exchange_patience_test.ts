@@ -4,8 +4,8 @@ import { stepOf, withExchangingCards } from "../exchanging_cards.ts";
 
 Deno.test("a card waits 20 seconds for one that does not come and then says so; begun anew, both go on", async () => {
   await withExchangingCards([0, 2048, 4096], { rows: 2, inPlace: true }, async (cards) => {
-    const { programs, exchanged, together } = cards;
-    for (const [i, program] of programs.entries()) await program.beginExchanges(exchanged[i]);
+    const { programs, memory, together } = cards;
+    for (const program of programs) await memory.begin(program);
     const begun = performance.now();
     await assertRejects(
       () => programs[1].step([stepOf(1)]),
