@@ -7,6 +7,7 @@
  */
 import { parseArgs } from "@std/cli/parse-args";
 import { parseDeviceList } from "../engine/device/device_list.ts";
+import { asM40Error } from "../engine/errors.ts";
 import { chooseExchange } from "../engine/exchange_choice.ts";
 import { exchangeTime } from "../engine/exchange_speed.ts";
 import { closeCards, openCards } from "../engine/opened_card.ts";
@@ -22,14 +23,16 @@ try {
   console.log(
     `chosen: ${path}${noPeers === undefined ? "" : ` (not from card to card: ${noPeers})`}`,
   );
-  const paths = noPeers === undefined ? ["peers", "host"] as const : ["host"] as const;
   for (const columns of numbers(args.columns)) {
     for (const rows of numbers(args.rows)) {
-      for (const path of paths) {
-        const seconds = await exchangeTime(cards, { columns, rows, path });
-        console.log(
-          `${path}: ${rows} x ${columns} values: ${(seconds * 1e6).toFixed(2)} us an exchange`,
-        );
+      for (const path of ["peers", "host"] as const) {
+        try {
+          const seconds = await exchangeTime(cards, { columns, rows, path });
+          const microseconds = (seconds * 1e6).toFixed(2);
+          console.log(`${path}: ${rows} x ${columns} values: ${microseconds} us an exchange`);
+        } catch (error) {
+          console.log(`${path}: ${asM40Error(error).message}`);
+        }
       }
     }
   }

@@ -70,6 +70,10 @@ struct ExchangePart {
   }
 };
 
+// Looks of a thread that waits, between those at the clock and at the host's memory. All warps that wait look at one word there,
+// and each look takes a way to the host and back after that of the one before: 700 of them take longer than many an exchange.
+constexpr uint32_t exchange_looks = 4096;
+
 // What a thread that waits for a card looks at now and then: not 0, why it waits no more.
 struct ExchangePatience {
   const ExchangeArgs& args;
@@ -81,7 +85,7 @@ struct ExchangePatience {
 
   __device__ __forceinline__ uint32_t ended() {
     spin_pause_for_device();
-    if (++looks % 32 != 0) return 0;
+    if (++looks % exchange_looks != 0) return 0;
     if (look(args.give_up) != 0) return exchange_given_up;
     if (microseconds() - begun <= exchange_patience_us) return 0;
     show(args.give_up, uint32_t{1});
@@ -220,7 +224,7 @@ __device__ __forceinline__ ExchangePacket look_at_packet(const uint4* from) {
   const uint64_t a = __atomic_load_n(halves, __ATOMIC_ACQUIRE), b = __atomic_load_n(halves + 1, __ATOMIC_ACQUIRE);
   words = uint4{static_cast<uint32_t>(a), static_cast<uint32_t>(a >> 32), static_cast<uint32_t>(b), static_cast<uint32_t>(b >> 32)};
 #else
-  asm volatile("ld.volatile.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w) : "l"(from) : "memory");
+  asm volatile("ld.global.cv.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(words.x), "=r"(words.y), "=r"(words.z), "=r"(words.w) : "l"(from) : "memory");
 #endif
   return {{bits_to_float(words.x), bits_to_float(words.z)}, {words.y, words.w}};
 }
