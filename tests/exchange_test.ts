@@ -1,5 +1,6 @@
 import { assert, assertEquals, assertRejects } from "@std/assert";
 import { KernelLibrary } from "../engine/device/library.ts";
+import { INBOX } from "../engine/device/structs.ts";
 import { M40Error } from "../engine/errors.ts";
 import { exchangeTime } from "../engine/exchange_speed.ts";
 import { BACKEND } from "./device_harness.ts";
@@ -91,6 +92,59 @@ Deno.test("a program that exchanges computes nothing before it has been given th
       context.freeHostMemory(memory);
     },
   );
+});
+
+Deno.test("once programs have let go of each other's memory they compute nothing that exchanges, and begun anew they do", async () => {
+  for (const path of PATHS) {
+    const options = { rows: 1, inPlace: true, path };
+    await withExchangingCards([0, 2048, 4096], options, async (cards) => {
+      const { programs, memory } = cards;
+      const exchange = (n: number) =>
+        assertExchanged(cards, [0, 2048, 4096], { n, rows: 1, used: 1, inPlace: true });
+      await exchange(1);
+      await programs[1].endExchanges();
+      await assertRejects(() => exchange(2), M40Error, "wanted m40_program_exchange first");
+      await exchange(3);
+      for (const program of programs) await memory.begin(program);
+      await exchange(4);
+    });
+  }
+});
+
+Deno.test({
+  ignore: BACKEND === "cpu",
+  name:
+    "inboxes that are not those of a program's cards are refused in words, and the ones before stay",
+  fn: async () => {
+    const options = { rows: 1, inPlace: true, path: "peers" } as const;
+    await withExchangingCards([0, 2048, 4096], options, async (cards) => {
+      const { programs: [first, second], contexts: [context] } = cards;
+      const exchange = (n: number) =>
+        assertExchanged(cards, [0, 2048, 4096], { n, rows: 1, used: 1, inPlace: true });
+      await exchange(1);
+      const shared = context.createShared(64);
+      const memory = context.share(shared);
+      shared.close();
+      const inboxes = [first.inbox(), second.inbox()];
+      const changed = (field: "n_bytes" | "process" | "handle", value: bigint) => {
+        const inbox = inboxes[1].slice();
+        new DataView(inbox.buffer).setBigUint64(INBOX.fields[field].offset, value, true);
+        return [inboxes[0], inbox];
+      };
+      for (
+        const [wrong, message] of [
+          [[inboxes[0]], "1 inboxes: wanted 2, one of each card, or none"],
+          [changed("n_bytes", 64n), "the inbox of card 1 has 64 bytes: wanted"],
+          // Of no process that there is.
+          [changed("process", 1n << 40n), "memory of another process's device"],
+        ] as const
+      ) {
+        await assertRejects(() => first.beginExchanges(memory, wrong), M40Error, message);
+        await exchange(2);
+      }
+      context.freeHostMemory(memory);
+    });
+  },
 });
 
 Deno.test("a card whose step is refused leaves no other one waiting, and what comes next is computed", async () => {
