@@ -42,6 +42,7 @@ namespace {
 
 std::atomic<uint64_t> n_grids{0};                      // that kernels were launched on
 std::atomic<uint64_t> n_grids_of[max_devices] = {};  // and on each device
+std::atomic<uint64_t> n_hanging{0};                    // of kernels that are to hang
 // Grids whose blocks are there together: how many run.
 std::atomic<uint64_t> n_beside{0};
 // Of graphs that can be launched: how many there are, and how often one was.

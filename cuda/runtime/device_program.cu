@@ -217,7 +217,9 @@ extern "C" m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, 
     m40::check_alive(program);
     require(inbox, "inbox");
     program->exchange.require_some();
-    program->context->use();
+    // What concerns other devices may wait for this one, without a bound.
+    m40::cuda::LaunchedWork work;
+    program->context->use(work);
     *inbox = m40::cuda::name_inbox(program->arena->memory, inbox_of(*program), program->exchange.inbox_bytes(), program->context->device);
   });
 }
@@ -227,14 +229,18 @@ extern "C" m40_status m40_program_exchange(m40_program* program, void* memory, u
   return guarded(error, [&] {
     m40::check_idle(program);
     program->exchange.require_some();
-    program->context->use();
+    m40::cuda::LaunchedWork work;
+    program->context->use(work);
     if (memory == nullptr) return program->end_exchanges();
     m40::check_exchange(program, memory, n_bytes, inboxes, n_inboxes);
+    const void* const before = program->exchange.memory();
     const bool opens = open_inboxes(*program, inboxes, n_inboxes);
+    // What fails from here on leaves it without any.
+    program->exchange.end();
     check(cudaMemsetAsync(program->memory + program->plan.exchanged_steps, 0, sizeof(uint64_t), program->stream), "exchanges");
     if (n_inboxes != 0) check(cudaMemsetAsync(inbox_of(*program), 0, program->exchange.inbox_layout().cleared_bytes(), program->stream), "exchanges");
     program->context->watch.wait(program->stream, "exchanges");
-    if (opens || memory != program->exchange.memory()) {
+    if (opens || memory != before) {
       // Graphs have the addresses.
       program->graphs.reset(new m40::cuda::ProgramGraphs);
     }

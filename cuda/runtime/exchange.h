@@ -71,14 +71,12 @@ class Exchange {
 
   // Exchanges of a step; 0: the program has none.
   uint32_t n_operations() const { return n_operations_; }
-  uint32_t n_cards() const { return n_cards_; }
   uint32_t card() const { return card_; }
   // Of the memory that is used.
   const ExchangeLayout& layout() const { return through_inboxes_ ? inbox_ : shared_; }
   const ExchangeLayout& inbox_layout() const { return inbox_; }
   uint64_t n_bytes() const { return n_operations_ == 0 ? 0 : shared_.n_bytes(); }
   uint64_t inbox_bytes() const { return n_operations_ == 0 ? 0 : inbox_.n_bytes(); }
-  bool through_inboxes() const { return through_inboxes_; }
   uint8_t* memory() const { return memory_; }
 
   // Throws where the program has no exchanges.
