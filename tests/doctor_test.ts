@@ -6,6 +6,7 @@ import { TestFiles } from "./test_files.ts";
 
 const FILES = [
   "doctor_findings.ts",
+  "doctor_unusable.ts",
   "doctor_report.ts",
   "doctor_self_check.ts",
   "emulated_pacer.ts",
