@@ -123,6 +123,8 @@ Deno.test("a server that ends lets short answers finish", async () => {
 Deno.test("a server that ends tells clients of long answers, and then ends", async () => {
   await using server = await startServer({ ...LONG, drainMs: 50 });
   const streamed = server.post("/v1/completions", { ...ENDLESS, stream: true });
+  // Requests that are sent together may arrive in any order.
+  await until("the stream runs", () => server.engine.status().running === 1);
   const whole = server.post("/v1/completions", ENDLESS);
   await until("two are there", () => server.engine.status().waiting === 1);
   const unbegun = server.post("/v1/completions", { ...ENDLESS, stream: true });
