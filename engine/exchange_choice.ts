@@ -1,7 +1,7 @@
 import { asM40Error, isDeviceLoss } from "./errors.ts";
 import type { ExchangePath } from "./exchange_memory.ts";
 import { checkExchange, type ExchangeSize, exchangeTime } from "./exchange_speed.ts";
-import type { OpenedCard } from "./opened_card.ts";
+import { canBeTimed, type OpenedCard } from "./opened_card.ts";
 
 /** How cards exchange rows. */
 export interface ChosenExchange {
@@ -23,10 +23,8 @@ const CHECKED: readonly ExchangeSize[] = [{ rows: 1 }, { rows: 2, columns: 300_0
  * @throws {M40Error} "device" where a card fails; "out_of_memory" where there is no memory that all could have.
  */
 export async function chooseExchange(cards: readonly OpenedCard[]): Promise<ChosenExchange> {
-  // What an emulated device measures says nothing of a real one, and a CPU's memory is the host's.
-  const isMeasured = cards.every(({ library }) => library.backend === "cuda");
   const noPeers = await whyNoPeers(cards);
-  if (!isMeasured) return { path: noPeers === undefined ? "peers" : "host", noPeers };
+  if (!canBeTimed(cards)) return { path: noPeers === undefined ? "peers" : "host", noPeers };
   const host = await exchangeTime(cards);
   if (noPeers !== undefined) return { path: "host", seconds: host, noPeers };
   const peers = await exchangeTime(cards, { path: "peers" });

@@ -28,8 +28,8 @@ export class ExchangeMemory {
    */
   static open(cards: readonly ExchangingProgram[], path: ExchangePath): ExchangeMemory {
     const [{ context, program }] = cards;
-    const inboxes = path === "peers" ? cards.map(({ program }) => program.inbox()) : [];
-    const shared = context.createShared(path === "peers" ? WORD_BYTES : program.exchangeBytes);
+    const inboxes = path === "peers" ? cards.map(({ program }) => program.exchanges.inbox()) : [];
+    const shared = context.createShared(path === "peers" ? WORD_BYTES : program.exchanges.bytes);
     const host = new Map<DeviceProgram, Uint8Array<ArrayBuffer>>();
     try {
       for (const { context, program } of cards) host.set(program, context.share(shared));
@@ -45,9 +45,9 @@ export class ExchangeMemory {
     }
   }
 
-  /** Has a card's program begin anew, see {@link DeviceProgram.beginExchanges}. */
+  /** Has a card's program begin anew, see `ProgramExchanges.begin`. */
   begin(program: DeviceProgram): Promise<void> {
-    return program.beginExchanges(this.host.get(program)!, this.inboxes);
+    return program.exchanges.begin(this.host.get(program)!, this.inboxes);
   }
 
   /** Whoever waits in an exchange waits no more; its step fails. */
@@ -56,10 +56,10 @@ export class ExchangeMemory {
     Atomics.store(new Uint32Array(buffer, byteOffset, 1), 0, 1);
   }
 
-  /** Gives it back. No step is under way; of a card that has failed nothing is asked for that it could not do. */
+  /** Has all cards let go of it, and gives it back. No step is under way. */
   async close(): Promise<void> {
     // First all of them let go of the others' memory: who frees memory that another one still has open may not know how that ends.
-    await Promise.allSettled(this.cards.map(({ program }) => program.endExchanges()));
+    await Promise.allSettled(this.cards.map(({ program }) => program.exchanges.end()));
     for (const { context, program } of this.cards) {
       context.freeHostMemory(this.host.get(program)!);
     }

@@ -48,6 +48,11 @@ async function openCard(name: string, options: EngineOptions): Promise<OpenedCar
   }
 }
 
+/** Whether times that are measured on the cards say something: what an emulated device takes does not, and a CPU's memory is the host's. */
+export function canBeTimed(cards: readonly OpenedCard[]): boolean {
+  return cards.every(({ library }) => library.backend === "cuda");
+}
+
 /** Frees devices, with all that is on them. */
 export async function closeCards(cards: readonly OpenedCard[]): Promise<void> {
   for (const { context } of cards) context.close();

@@ -4,7 +4,7 @@ import { measureBandwidth } from "./device_bandwidth.ts";
 import { asM40Error, isDeviceLoss, M40Error } from "./errors.ts";
 import { cacheTokens, type PlanRequest } from "./memory_plan.ts";
 import { type ModelShape, wantedContext } from "./models/model.ts";
-import type { OpenedCard } from "./opened_card.ts";
+import { canBeTimed, type OpenedCard } from "./opened_card.ts";
 import type { Program } from "./program/program.ts";
 import { type SplitRows, splitRows } from "./program/row_split.ts";
 import { planRowSplit, type RowSplitMemoryPlan } from "./row_split_plan.ts";
@@ -37,9 +37,7 @@ export async function planRows(
   request: Omit<PlanRequest, "freeBytes" | "lanes">,
   { split: asked = "auto" }: Pick<EngineOptions, "split">,
 ): Promise<PlannedRows | undefined> {
-  // What an emulated device measures says nothing of a real one.
-  const isMeasured = cards.every(({ library }) => library.backend === "cuda");
-  if (asked === "layers" || (asked === "auto" && !isMeasured)) return undefined;
+  if (asked === "layers" || (asked === "auto" && !canBeTimed(cards))) return undefined;
   const all = bandwidths.reduce((sum, one) => sum + one, 0);
   const shares = bandwidths.map((one) => one / all);
   const split = splitRows(program, { shares });

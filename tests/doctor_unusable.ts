@@ -1,4 +1,4 @@
-/** Every finding of `m40 doctor` about cards that are not there or cannot be used, provoked: by a driver that says so, or by files that are missing. */
+/** Every finding of `m40 doctor` about cards that are not there or cannot be used, provoked by a driver or by missing files. */
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { examineCards } from "../cli/doctor/examine_card.ts";

@@ -71,7 +71,7 @@ Deno.test("a program that exchanges computes nothing before it has been given th
     [0, 4, 8],
     { rows: 2, inPlace: true },
     async ({ programs: [program], contexts: [context] }) => {
-      const shared = context.createShared(program.exchangeBytes);
+      const shared = context.createShared(program.exchanges.bytes);
       const memory = context.share(shared);
       shared.close();
       await assertRejects(
@@ -80,12 +80,12 @@ Deno.test("a program that exchanges computes nothing before it has been given th
         "wanted m40_program_exchange first",
       );
       await assertRejects(
-        () => program.beginExchanges(memory.subarray(0, 64)),
+        () => program.exchanges.begin(memory.subarray(0, 64)),
         M40Error,
-        `64 bytes for the program's exchanges: wanted ${program.exchangeBytes}`,
+        `64 bytes for the program's exchanges: wanted ${program.exchanges.bytes}`,
       );
       await assertRejects(
-        () => program.beginExchanges(new Uint8Array(program.exchangeBytes + 64)),
+        () => program.exchanges.begin(new Uint8Array(program.exchanges.bytes + 64)),
         M40Error,
         "memory",
       );
@@ -102,7 +102,7 @@ Deno.test("once programs have let go of each other's memory they compute nothing
       const exchange = (n: number) =>
         assertExchanged(cards, [0, 2048, 4096], { n, rows: 1, used: 1, inPlace: true });
       await exchange(1);
-      await programs[1].endExchanges();
+      await programs[1].exchanges.end();
       await assertRejects(() => exchange(2), M40Error, "wanted m40_program_exchange first");
       await exchange(3);
       for (const program of programs) await memory.begin(program);
@@ -125,7 +125,7 @@ Deno.test({
       const shared = context.createShared(64);
       const memory = context.share(shared);
       shared.close();
-      const inboxes = [first.inbox(), second.inbox()];
+      const inboxes = [first.exchanges.inbox(), second.exchanges.inbox()];
       const changed = (field: "n_bytes" | "process" | "handle", value: bigint) => {
         const inbox = inboxes[1].slice();
         new DataView(inbox.buffer).setBigUint64(INBOX.fields[field].offset, value, true);
@@ -139,7 +139,7 @@ Deno.test({
           [changed("process", 1n << 40n), "memory of another process's device"],
         ] as const
       ) {
-        await assertRejects(() => first.beginExchanges(memory, wrong), M40Error, message);
+        await assertRejects(() => first.exchanges.begin(memory, wrong), M40Error, message);
         await exchange(2);
       }
       context.freeHostMemory(memory);

@@ -3,13 +3,14 @@ import { asBytes } from "./bytes.ts";
 import type { Calls } from "./calls.ts";
 import type { Records } from "./descriptions.ts";
 import { call, callAsync, callUntilReady } from "./status.ts";
+import { ProgramExchanges } from "./program_exchanges.ts";
 import { type DeviceRun, ProgramRuns, type TakeRunStep } from "./program_runs.ts";
 import { readSample, STATUS_NAMES } from "./read_output.ts";
 import type { RunLimits } from "./run_block.ts";
 import { RunRing } from "./run_ring.ts";
 import { StepBlock, type StepSequence, type WantedOutput } from "./step_block.ts";
 import type { StepOutput, StepResult } from "./step_result.ts";
-import { Executors, INBOX, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
+import { Executors, OP, OpKind, OPS, RESULT, type StructOf } from "./structs.ts";
 
 /** What the steps of a program that decode are run by. */
 export interface DecodeExecutors {
@@ -41,6 +42,8 @@ export class DeviceProgram {
   private readonly results: Uint8Array<ArrayBuffer>;
   private values = new Float32Array(0);
   private runs?: ProgramRuns;
+  /** How it exchanges rows with other cards' programs, where it does. */
+  readonly exchanges: ProgramExchanges;
   /** Whether to begin a step may be to wait for other cards, which this thread has to give theirs as well. */
   private readonly waitsForOthers: boolean;
 
@@ -52,6 +55,7 @@ export class DeviceProgram {
     this.block = new StepBlock(records.limits);
     this.sampleOp = findSample(records.ops);
     this.results = new Uint8Array(this.sampleOp ? records.limits.n_outputs * RESULT.bytes : 0);
+    this.exchanges = new ProgramExchanges(calls, handle);
     this.waitsForOthers = !calls.postsSteps && hasExchanges(records.ops);
   }
 
@@ -170,63 +174,6 @@ export class DeviceProgram {
       const executors = Array.from(numbers, (executor) => EXECUTOR_NAMES[executor]);
       const noResident = decoder.decode(text.subarray(0, text.indexOf(0)));
       return Promise.resolve({ executors, noResident });
-    });
-  }
-
-  /** Bytes of the host memory that it exchanges rows through, of all cards together; 0 where it exchanges nothing. */
-  get exchangeBytes(): number {
-    const bytes = new BigUint64Array(1);
-    call((error) =>
-      this.calls.symbols.m40_program_exchange_bytes(this.handle, asBytes(bytes), error)
-    );
-    return Number(bytes[0]);
-  }
-
-  /**
-   * Where it takes what other cards hand over, in its device's memory: an `m40_inbox`.
-   *
-   * @throws {M40Error} "unsupported" where no other device could write there.
-   */
-  inbox(): Uint8Array<ArrayBuffer> {
-    const inbox = new Uint8Array(INBOX.bytes);
-    call((error) => this.calls.symbols.m40_program_inbox(this.handle, inbox, error));
-    return inbox;
-  }
-
-  /**
-   * Has its exchanges go this way from now on, and counts them anew: to be done on all cards before the first step, and after
-   * one that failed on one of them.
-   *
-   * @param memory Of {@link Context.share}: {@link exchangeBytes}, or with inboxes 64 bytes.
-   * @param inboxes Of all cards, in their order; none: rows go through the memory.
-   * @throws {M40Error} "unsupported" where the device cannot write another's inbox.
-   */
-  async beginExchanges(
-    memory: Uint8Array<ArrayBuffer>,
-    inboxes: readonly Uint8Array<ArrayBuffer>[] = [],
-  ): Promise<void> {
-    const all = new Uint8Array(inboxes.length * INBOX.bytes);
-    inboxes.forEach((inbox, i) => all.set(inbox, i * INBOX.bytes));
-    await this.exchange(memory, memory.byteLength, all, inboxes.length);
-  }
-
-  /** Reads and writes nothing of other cards any more: to be done on all of them before any gives its memory back. */
-  endExchanges(): Promise<void> {
-    return this.exchange(null, 0, null, 0);
-  }
-
-  private async exchange(
-    memory: Uint8Array<ArrayBuffer> | null,
-    bytes: number,
-    inboxes: Uint8Array<ArrayBuffer> | null,
-    count: number,
-  ): Promise<void> {
-    await this.calls.inTurn(() => {
-      const { symbols } = this.calls;
-      call((error) =>
-        symbols.m40_program_exchange(this.handle, memory, BigInt(bytes), inboxes, count, error)
-      );
-      return Promise.resolve();
     });
   }
 
