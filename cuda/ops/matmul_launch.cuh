@@ -47,11 +47,6 @@ void launch_decode(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launc
 template <uint32_t kType>
 void launch_experts(const MatmulExpertsArgs& args, uint32_t row_groups, cudaStream_t stream);
 
-// Types that share a launch: llama.cpp's mixes have v in a finer type than q and k.
-#define M40_MATMUL_PAIRS(pair) pair(Q4_K, Q6_K) pair(Q5_K, Q6_K)
-
-#ifdef M40_MATMUL_INSTANTIATE
-
 // Thread blocks a processor that the compiler is to leave registers for: as many as it can without spilling.
 template <uint32_t kType>
 constexpr int decode_residency(int tokens, int row_groups) {
@@ -62,6 +57,11 @@ constexpr int decode_residency(int tokens, int row_groups) {
   if (tokens == 8) return many || costly || kType == M40_TYPE_Q5_1 ? 1 : 2;
   return tokens == 4 && costly ? 1 : 2;
 }
+
+// Types that share a launch: llama.cpp's mixes have v in a finer type than q and k.
+#define M40_MATMUL_PAIRS(pair) pair(Q4_K, Q6_K) pair(Q5_K, Q6_K)
+
+#ifdef M40_MATMUL_INSTANTIATE
 
 template <uint32_t kType, uint32_t kOther, int T, int R, int kPrologue = no_prologue>
 void launch_decode_as(const MatmulDecodeArgs& args, const MatmulDecodeLaunch& launch, cudaStream_t stream) {

@@ -16,7 +16,7 @@ export function productCases(sizes: Sizes): Case[] {
       matmul(type, 1, true, sizes),
       matmul(type, 3, true, sizes),
       matmul(type, 8, true, sizes),
-      matmul(type, 20, true, sizes),
+      matmul(type, 32, true, { ...sizes, rows: sizes.rowsForAll }),
       matmul(type, sizes.tokens, false, sizes),
       experts(type, 1, true, sizes),
       experts(type, sizes.tokens, false, sizes),

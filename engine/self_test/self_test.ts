@@ -1,7 +1,7 @@
 import type { KernelLibrary } from "../device/library.ts";
 import { M40Error } from "../errors.ts";
 import { attentionCases } from "./attention_cases.ts";
-import { type Case, SIZES } from "./case.ts";
+import { type Case, sizesFor } from "./case.ts";
 import { otherCases } from "./other_cases.ts";
 import { productCases } from "./product_cases.ts";
 import { Runner } from "./runner.ts";
@@ -28,9 +28,9 @@ export interface SelfTest {
   readonly failures: readonly Failure[];
 }
 
-/** What is compared, by the device that it is run on. */
-export function selfTestCases(emulated: boolean): Case[] {
-  const sizes = SIZES[emulated ? "emulated" : "device"];
+/** What is compared, by the device that it is run on: a Tesla M40 has 24 multiprocessors. */
+export function selfTestCases(emulated: boolean, multiprocessors = 24): Case[] {
+  const sizes = sizesFor(emulated, multiprocessors);
   return [...productCases(sizes), ...attentionCases(sizes), ...otherCases(sizes)];
 }
 
@@ -48,7 +48,10 @@ export async function runSelfTest(
   device: number,
   reference: KernelLibrary,
   onProgress: (done: number, of: number) => void = () => {},
-  cases: readonly Case[] = selfTestCases(tested.backend === "emulated"),
+  cases: readonly Case[] = selfTestCases(
+    tested.backend === "emulated",
+    tested.device(device).multiprocessors,
+  ),
 ): Promise<SelfTest> {
   const start = performance.now();
   const bytes = ARENA_BYTES[tested.backend === "emulated" ? "emulated" : "device"];
