@@ -203,6 +203,19 @@ Deno.test("route: of experts and groups that are equal the lower index is first"
   });
 });
 
+Deno.test("route: both zeros are equal, and less than what is above and more than what is below", async () => {
+  await withDevice({}, async (device) => {
+    // Some lanes of a GPU's warp have two of them.
+    const logits = new Float32Array(40).fill(-1e-38);
+    logits.set([0, -0, -0, 0, 1e-38, -0]);
+    logits.set([0, 1e-38, -0], 36);
+    const routing = { experts: 40, used: 9, score: "softmax" } as const;
+    const got = await everyWay(device, routeRecipe(device, routing), 1, { 0: logits }, 1);
+    const wanted = [4, 37, 0, 1, 2, 3, 5, 36, 38];
+    for (const chosen of got) assertEquals(Array.from(bitsOf(chosen)), wanted);
+  });
+});
+
 for (const score of ["softmax", "sigmoid", "softmax_chosen"] as const) {
   Deno.test(
     `route by ${score}: logits that are not finite leave every expert's index valid and different`,

@@ -8,6 +8,7 @@
 #include "../include/m40.h"
 #include "../runtime/device.h"
 #include "block.cuh"
+#include "intrinsics.cuh"
 #include "reduce.cuh"
 
 namespace m40::cuda {
@@ -31,27 +32,48 @@ struct RouteKernelArgs {
   float scale, least_sum;
 };
 
-// An expert or a group of them, and what it is chosen by.
-struct RouteChoice {
-  float key;
-  uint32_t index;  // M40_NONE: no choice, after all others
-};
+// What is not a number counts as the smallest, so that the order of choices is total.
+__device__ __forceinline__ float route_key(float key) { return key == key ? key : -INFINITY; }
 
-// The order of preference. What is not a number counts as the smallest, so that the order is total.
-__device__ __forceinline__ RouteChoice route_choice(float key, uint32_t index) { return {key == key ? key : -INFINITY, index}; }
-
-__device__ __forceinline__ bool preferred(const RouteChoice& a, const RouteChoice& b) {
-  if (a.index == M40_NONE || b.index == M40_NONE) return a.index != M40_NONE;
-  return a.key != b.key ? a.key > b.key : a.index < b.index;
+// An expert or a group of them, and what it is chosen by: the larger number is preferred. That is the larger key, then the
+// smaller index. (A float's bits are in the order of floats where those of negative ones are turned around.)
+__device__ __forceinline__ uint64_t route_choice(float key, uint32_t index) {
+  key = route_key(key);
+  const uint32_t bits = key == 0 ? 0 : float_to_bits(key);  // both zeros are equal
+  return uint64_t{bits >> 31 != 0 ? ~bits : bits | 0x80000000u} << 32 | ~index;
 }
 
-__device__ __forceinline__ RouteChoice warp_preferred(RouteChoice best) {
+constexpr uint64_t route_no_choice = 0;  // after all others
+static_assert(M40_NONE == ~0u, "what the index of no choice is");
+
+__device__ __forceinline__ uint32_t chosen_index(uint64_t choice) { return ~static_cast<uint32_t>(choice); }
+
+__device__ __forceinline__ uint64_t warp_preferred(uint64_t best) {
 #pragma unroll
   for (int offset = 16; offset > 0; offset /= 2) {
-    const RouteChoice other = {__shfl_xor_sync(~0u, best.key, offset), __shfl_xor_sync(~0u, best.index, offset)};
-    if (preferred(other, best)) best = other;
+    const uint64_t other = __shfl_xor_sync(~0u, best, offset);
+    if (other > best) best = other;
   }
   return best;
+}
+
+// Sorts from the most preferred on: Batcher's odd-even merge sort, whose comparisons do not hang on what is compared.
+template <int kChoices>
+__device__ __forceinline__ void sort_choices(uint64_t (&choices)[kChoices]) {
+#pragma unroll
+  for (int sorted = 1; sorted < kChoices; sorted *= 2) {
+#pragma unroll
+    for (int apart = sorted; apart > 0; apart /= 2) {
+#pragma unroll
+      for (int i = apart % sorted; i + apart < kChoices; i++) {
+        const bool compared = (i - apart % sorted) / apart % 2 == 0 && i / (2 * sorted) == (i + apart) / (2 * sorted);
+        if (!compared || choices[i] >= choices[i + apart]) continue;
+        const uint64_t less = choices[i];
+        choices[i] = choices[i + apart];
+        choices[i + apart] = less;
+      }
+    }
+  }
 }
 
 __device__ __forceinline__ float route_sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
@@ -60,11 +82,11 @@ __device__ __forceinline__ float route_sigmoid(float x) { return 1.0f / (1.0f + 
 template <class Key>
 __device__ __forceinline__ uint32_t route_groups(const RouteKernelArgs& args, const Key& key_of) {
   const uint32_t lane = threadIdx.x % 32, size = args.n_experts / args.n_groups;
-  RouteChoice mine = {0, M40_NONE};
+  uint64_t mine = route_no_choice;
   if (lane < args.n_groups) {
     float first = -INFINITY, second = -INFINITY;
     for (uint32_t i = 0; i < size; i++) {
-      const float key = route_choice(key_of(lane * size + i), 0).key;
+      const float key = route_key(key_of(lane * size + i));
       second = fmaxf(second, fminf(first, key));
       first = fmaxf(first, key);
     }
@@ -72,9 +94,9 @@ __device__ __forceinline__ uint32_t route_groups(const RouteKernelArgs& args, co
   }
   uint32_t groups = 0;
   for (uint32_t i = 0; i < args.n_groups_used; i++) {
-    const uint32_t best = warp_preferred(mine).index;
+    const uint32_t best = chosen_index(warp_preferred(mine));
     groups |= 1u << best;
-    if (lane == best) mine.index = M40_NONE;
+    if (lane == best) mine = route_no_choice;
   }
   return groups;
 }
@@ -122,25 +144,37 @@ __device__ __forceinline__ void route(const RouteKernelArgs& args, BlockIndex bl
   };
   const uint32_t groups = args.n_groups > 1 ? route_groups(args, [&](uint32_t e) { return key_of(e, logits[e]); }) : 0;
   const auto candidate = [&](uint32_t e, float x) {
-    if (args.n_groups > 1 && (groups >> e / (args.n_experts / args.n_groups) & 1) == 0) return RouteChoice{0, M40_NONE};
+    if (args.n_groups > 1 && (groups >> e / (args.n_experts / args.n_groups) & 1) == 0) return route_no_choice;
     return route_choice(key_of(e, x), e);
   };
-  RouteChoice held[kHeld == 0 ? 1 : kHeld];
+  // The lane's candidates, the best first: what is chosen is taken off.
+  uint64_t held[kHeld == 0 ? 1 : kHeld];
+  if constexpr (kHeld != 0) {
 #pragma unroll
-  for (int i = 0; i < kHeld; i++) held[i] = {0, M40_NONE};
-  if (kHeld != 0) for_each_expert([&](uint32_t e, int i, float x) { held[i] = candidate(e, x); });
-  RouteChoice previous = {0, M40_NONE};
+    for (int i = 0; i < kHeld; i++) held[i] = route_no_choice;
+    for_each_expert([&](uint32_t e, int i, float x) { held[i] = candidate(e, x); });
+    sort_choices(held);
+  }
+  uint64_t previous = ~uint64_t{0};
   uint32_t mine = 0;  // what number `lane` of the choices is
   for (uint32_t slot = 0; slot < args.n_used; slot++) {
-    RouteChoice best = {0, M40_NONE};
-    for_each_expert([&](uint32_t e, int i, float x) {
-      const RouteChoice choice = kHeld != 0 ? held[i] : candidate(e, x);
-      if (previous.index != M40_NONE && !preferred(previous, choice)) return;
-      if (preferred(choice, best)) best = choice;
-    });
+    uint64_t best = route_no_choice;
+    if constexpr (kHeld != 0) {
+      best = held[0];
+    } else {
+      for_each_expert([&](uint32_t e, int, float x) {
+        const uint64_t choice = candidate(e, x);
+        if (choice < previous && choice > best) best = choice;
+      });
+    }
     previous = warp_preferred(best);
-    if (lane == 0) experts[slot] = previous.index;
-    if (lane == slot) mine = previous.index;
+    if (kHeld != 0 && best == previous) {
+#pragma unroll
+      for (int i = 0; i + 1 < kHeld; i++) held[i] = held[i + 1];
+      held[kHeld == 0 ? 0 : kHeld - 1] = route_no_choice;
+    }
+    if (lane == 0) experts[slot] = chosen_index(previous);
+    if (lane == slot) mine = chosen_index(previous);
   }
   __syncwarp();
 
