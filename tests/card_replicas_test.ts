@@ -10,7 +10,6 @@ import {
   withReplicas,
 } from "./card_replicas.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
-import { childrenOf } from "./process_table.ts";
 import { answersTo } from "./staged_engines.ts";
 import { writeWindowedModel } from "./windowed_model.ts";
 
@@ -264,20 +263,4 @@ Deno.test("replicas of one kind have one disk cache: what one wrote, another one
     assert(readPages >= 12 && writtenPages >= 12, `${readPages} read, ${writtenPages} written`);
   });
   assertEquals(problems, []);
-});
-
-Deno.test("host memory for sequences that give way is shared out, and what is unloaded leaves no process", async () => {
-  const children = childrenOf();
-  const bytesOf = async (count: number) =>
-    await withReplicas(
-      MODEL,
-      count,
-      { ...OPTIONS, hostCacheBytes: 2 ** 22, deviceProcess: true },
-      (engine) => {
-        assertEquals(childrenOf().length, children.length + count);
-        return Promise.resolve(replicasOf(engine).map(({ placed }) => placed.hostCacheBytes));
-      },
-    );
-  assertEquals([await bytesOf(1), await bytesOf(2)], [[2 ** 22], [2 ** 21, 2 ** 21]]);
-  assertEquals(childrenOf(), children);
 });

@@ -1,6 +1,7 @@
 import { TestFiles } from "./test_files.ts";
 
-// Loads that fail, and the processes that are left: they are counted, and other files' tests, which are in one process with each
-// other, start some as well. So this file has a process of its own.
+// Tests that count this process's children: other files' tests, which are in one process with each other, start some as
+// well. So these files have a process of their own, each after the other.
 
-new TestFiles(Promise.resolve({}), 1).test("processes", "load_failures.ts");
+const files = new TestFiles(Promise.resolve({}), 1);
+for (const file of ["load_failures.ts", "replica_processes.ts"]) files.test("processes", file);
