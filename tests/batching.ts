@@ -66,6 +66,9 @@ export async function withModel<T>(
   }
 }
 
+/** Tokens of an answer in tests of many requests; fewer: M40_BATCHED_TOKENS. */
+export const BATCHED_TOKENS = Number(Deno.env.get("M40_BATCHED_TOKENS") ?? 60);
+
 /** What each of the first requests gets when it is served alone. */
 export async function answersAlone(
   golden: string,

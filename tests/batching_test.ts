@@ -1,13 +1,15 @@
 import { assert, assertEquals } from "@std/assert";
 import type { GenerateRequest } from "../engine/mod.ts";
-import { answersAlone, request, stress, tokensOf, withModel } from "./batching.ts";
+import { answersAlone, BATCHED_TOKENS, request, stress, tokensOf, withModel } from "./batching.ts";
 
 const MODEL = "llama";
 
 Deno.test("64 requests get the tokens that each gets alone, served sixteen at a time", async () => {
-  const alone = await answersAlone(MODEL, 64, 60);
+  const alone = await answersAlone(MODEL, 64, BATCHED_TOKENS);
   await withModel(MODEL, { parallel: 16, maxQueue: 64 }, async (engine) => {
-    const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 60))));
+    const among = await Promise.all(
+      alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
+    );
     assertEquals(among, alone);
     await engine.idle();
     assertEquals(engine.status().usedPages, 0);
@@ -15,13 +17,15 @@ Deno.test("64 requests get the tokens that each gets alone, served sixteen at a 
 });
 
 Deno.test("a KV cache that is far too small changes nobody's tokens, with and without host memory", async () => {
-  const alone = await answersAlone(MODEL, 48, 60);
+  const alone = await answersAlone(MODEL, 48, BATCHED_TOKENS);
   for (const hostCacheBytes of [0, 2 ** 20]) {
     await withModel(
       MODEL,
       { parallel: 12, maxQueue: 64, kvPages: 6, hostCacheBytes },
       async (engine) => {
-        const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 60))));
+        const among = await Promise.all(
+          alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
+        );
         assertEquals(among, alone);
         await engine.idle();
         const { preemptions, recomputations, usedPages } = engine.status();

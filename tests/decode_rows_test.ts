@@ -28,6 +28,9 @@ const CUTS = [
   [2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2],
 ].slice(0, Number(Deno.env.get("M40_DECODED_CUTS") ?? Infinity));
 
+/** Types of weights; fewer: M40_DECODED_TYPES=Q4_K,MXFP4. */
+const TYPES = Deno.env.get("M40_DECODED_TYPES")?.split(",");
+
 /** Tokens of sequence s. */
 function tokensOf(sequence: number): number[] {
   const random = new Random(300 + sequence);
@@ -76,6 +79,7 @@ const nobody = () => ({ before: [], after: [] });
 const oneByOne = new Array(DECODED).fill(1);
 
 GOLDEN_BLOCKS.forEach((blocks, i) => {
+  if (TYPES !== undefined && !TYPES.includes(blocks.type)) return;
   // Products know nothing of the cache's type: each is tried with some of the tensors' types.
   const kvTypes = blocks.type === "Q4_K"
     ? Object.keys(CACHE_TYPES)

@@ -2,7 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
 import { Lanes, NONE } from "../engine/device/structs.ts";
 import { benchmark, type EngineOptions } from "../engine/mod.ts";
-import { answersAlone, request, tokensOf, withModel } from "./batching.ts";
+import { answersAlone, BATCHED_TOKENS, request, tokensOf, withModel } from "./batching.ts";
 import { BACKEND, TestDevice } from "./device_harness.ts";
 import { cardOf } from "./engine_fixture.ts";
 import { smallModel, smallModelProgram, STATES, VOCAB, withStates } from "./small_model.ts";
@@ -109,7 +109,7 @@ if (BACKEND === "cpu") {
   });
 
   Deno.test("pages that give way while prompts are computed beside decoding come back, and change nobody's tokens", async () => {
-    const alone = await answersAlone("llama", 12, 50);
+    const alone = await answersAlone("llama", 12, BATCHED_TOKENS);
     const options = {
       parallel: 8,
       maxQueue: 64,
@@ -118,7 +118,9 @@ if (BACKEND === "cpu") {
       hostCacheBytes: 2 ** 20,
     };
     await withModel("llama", options, async (engine) => {
-      const among = await Promise.all(alone.map((_, i) => tokensOf(engine, request(i, 50))));
+      const among = await Promise.all(
+        alone.map((_, i) => tokensOf(engine, request(i, BATCHED_TOKENS))),
+      );
       assertEquals(among, alone);
       assert(engine.status().preemptions > 0, "nobody gave way");
     });

@@ -37,32 +37,46 @@ const RESIDENT = [
 ];
 
 /**
- * Those of them that take minutes with the sanitizers: the bodies in them are seen by these where launches run them, and
- * what is around the bodies in the others.
+ * Those of them that take long with the sanitizers: the bodies in them are seen by these where launches run them, and what
+ * is around the bodies in the others.
  */
-const LONG = ["golden_test.ts", "batching_test.ts"];
+const LONG = [
+  "golden_test.ts",
+  "batching_test.ts",
+  "reference_products_test.ts",
+  "reference_sample_test.ts",
+  "decode_test.ts",
+];
 
-/** Those that only an emulated device can be had for. */
+/**
+ * Those of the whole engine, whose kernels are sanitized by the files that compute, and what the library does around them by
+ * those that only an emulated device can be had for: here without the sanitizers, which take five times as long.
+ */
+const ENGINE = [
+  ...ENGINE_SUITE,
+  "staged_engine_test.ts",
+  "staged_server_test.ts",
+  "row_split_test.ts",
+];
+
+/** Those that only an emulated device can be had for, and of what is between devices and processes. */
 const EMULATED = [
   "emulated_device.ts",
   "emulated_devices.ts",
   "emulated_choice.ts",
   "emulated_lost.ts",
-  "emulated_memory.ts",
   "emulated_graphs.ts",
   "emulated_executors.ts",
   "emulated_resident.ts",
   "emulated_launches.ts",
+  "emulated_multiprocessors.ts",
   "emulated_hang.ts",
   "emulated_process.ts",
   "emulated_stages.ts",
   "emulated_rows.ts",
   "emulated_replicas.ts",
-  "staged_engine_test.ts",
-  "staged_server_test.ts",
   "exchange_test.ts",
   "exchange_choice_test.ts",
-  "row_split_test.ts",
   "row_split_server_test.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
@@ -116,25 +130,34 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
 });
 
 /** What makes the long ones shorter: with longer contexts and more ways to cut an answer threads do the same more often. */
-const SHORTER = { M40_ATTENTION_TOKENS: "1300", M40_DECODED_CUTS: "1" };
+const SHORTER = {
+  M40_ATTENTION_TOKENS: "1300",
+  M40_BATCHED_TOKENS: "30",
+  M40_DECODED_CUTS: "1",
+};
 
 const forward = {
   ...SHORTER,
   // Sanitized, attention takes three times as long; threads in reverse have the longer contexts.
   M40_ATTENTION_TOKENS: "700",
+  // Which type the weights are of is the products' matter, which are sanitized in files of their own.
+  M40_DECODED_TYPES: "Q4_K,Q6_K,MXFP4",
   M40_EMULATION_ORDER: "forward",
   M40_GOLDEN_CACHES: "one",
 };
-for (const file of [...SUITE, ...ENGINE_SUITE, ...EMULATED]) {
+for (const file of [...SUITE, ...EMULATED]) {
   files.test("emulated kernels, sanitized", file, forward);
 }
 
-const reverse = {
-  ...SHORTER,
-  ...REVERSE,
+const PLAIN = {
   M40_KERNELS: fromFileUrl(new URL("../../dist/libm40_emulated.so", import.meta.url)),
   LD_PRELOAD: "",
 };
+for (const file of ENGINE) {
+  files.test("emulated kernels", file, { ...forward, ...PLAIN });
+}
+
+const reverse = { ...SHORTER, ...REVERSE, ...PLAIN };
 for (const file of REVERSED) {
   files.test("emulated kernels, threads in reverse", file, reverse);
 }
