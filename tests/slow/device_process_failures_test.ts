@@ -10,7 +10,7 @@ import type { KernelLibrary } from "../../engine/device/library.ts";
 import { Engine, M40Error } from "../../engine/mod.ts";
 import { BACKEND } from "../device_harness.ts";
 import { asking, cardOf, collect, GOLDEN, promptOf } from "../engine_fixture.ts";
-import { childrenOf, endOf, lives, openDescriptors } from "../process_table.ts";
+import { childrenOf, endOf, lives } from "../process_table.ts";
 
 // The device's process is ended, stopped or told to go at every moment: what was asked of it fails with the
 // reason, and nothing of it is left.
@@ -205,22 +205,4 @@ Deno.test("a program that is killed takes the device's process with it within a 
   assertLess(await endOf(process), 1000);
   await reader.cancel();
   await program.status;
-});
-
-Deno.test("loading and closing leave no descriptor, process or memory behind", async () => {
-  const children = childrenOf();
-  const cycle = async () => {
-    const engine = await Engine.load(GOLDEN, OPTIONS);
-    await collect(engine.generate(asking(promptOf(4), 2)));
-    await engine.close();
-  };
-  const mappings = () => Deno.readTextFileSync("/proc/self/maps").match(/memfd:m40/g)?.length ?? 0;
-  for (let i = 0; i < 3; i++) await cycle();
-  const descriptors = openDescriptors();
-  const { rss } = Deno.memoryUsage();
-  for (let i = 0; i < 20; i++) await cycle();
-  assertEquals([openDescriptors(), childrenOf(), mappings()], [descriptors, children, 0]);
-  // The address sanitizer keeps what was freed, up to 256 MiB.
-  const kept = /asan/.test(Deno.env.get("LD_PRELOAD") ?? "") ? 256 : 0;
-  assertLess(Deno.memoryUsage().rss - rss, (60 + kept) * 2 ** 20);
 });

@@ -80,6 +80,7 @@ const EMULATED = [
   "row_split_server_test.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
+  "device_process_leaks.ts",
   "slow/device_process_failures_test.ts",
 ];
 
