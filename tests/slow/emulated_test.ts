@@ -133,7 +133,7 @@ Deno.test("the CUDA sources compile for the CPU, with the sanitizers", options, 
 /** What makes the long ones shorter: with longer contexts and more ways to cut an answer threads do the same more often. */
 const SHORTER = {
   M40_ATTENTION_TOKENS: "1300",
-  M40_BATCHED_TOKENS: "30",
+  M40_BATCHED_TOKENS: "40",
   M40_DECODED_CUTS: "1",
 };
 
