@@ -12,7 +12,7 @@ const OPTIONS = { sanitizeOps: false, sanitizeResources: false };
 /** The emulation's environment where it runs threads from the last to the first. */
 export const REVERSE: Readonly<Record<string, string>> = {
   M40_EMULATION_ORDER: "reverse",
-  // Few of them make products of one token give a lane more rows.
+  // Few of them make products of one token give a lane more rows, and more tokens share a thread block.
   M40_EMULATION_MULTIPROCESSORS: "1",
   M40_GOLDEN_CACHES: "other",
 };

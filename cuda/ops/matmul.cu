@@ -53,15 +53,17 @@ bool has_rare(const MatmulArgs& args) {
   return std::any_of(args.weights, args.weights + args.n_weights, [](const MatmulWeight& w) { return is_rare(w.weight.type); });
 }
 
-// Thread blocks of the weights at these indices in one launch, where a warp has four groups of rows.
-uint64_t blocks_of_fours(const MatmulArgs& args, const uint32_t* indices, uint32_t n) {
-  uint64_t n_fours = 0;
+// Thread blocks of the weights at these indices in one launch for as many tokens as one block takes, each with so many rows.
+uint64_t blocks_of(const MatmulArgs& args, const uint32_t* indices, uint32_t n, uint32_t set_rows) {
+  uint64_t n_blocks = 0;
   for (uint32_t i = 0; i < n; i++) {
     const MatmulWeight& w = args.weights[indices[i]];
-    n_fours += uint64_t{(w.weight.rows + 127) / 128} * decode_splits(w.split_rows(), args.columns);
+    n_blocks += uint64_t{(w.weight.rows + set_rows - 1) / set_rows} * decode_splits(w.split_rows(), args.columns);
   }
-  return n_fours;
+  return n_blocks;
 }
+
+constexpr uint32_t fours = 4 * 32;  // rows of a block whose warps have four groups of rows
 
 // Rows of a warp, of a type and so many thread blocks of four groups of rows.
 uint32_t row_groups_of(uint32_t type, uint32_t tokens, uint64_t n_fours, uint32_t n_multiprocessors) {
@@ -96,7 +98,7 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
   const uint32_t n_multiprocessors = multiprocessors();
   for_each_launch(args, n_tokens, aligned, [&](uint32_t type, uint32_t other, const uint32_t* indices, uint32_t n) {
     MatmulDecodeLaunch launch = {};
-    const uint64_t n_fours = blocks_of_fours(args, indices, n);
+    const uint64_t n_fours = blocks_of(args, indices, n, fours);
     launch.tokens = tokens_of(type, other, n_fours, n_tokens, aligned, n_multiprocessors);
     launch.row_groups = row_groups_of(type, launch.tokens, n_fours * ((n_tokens + launch.tokens - 1) / launch.tokens), n_multiprocessors);
     if (const LaunchList* list = LaunchList::current()) {
@@ -155,12 +157,8 @@ bool matmul_fuses(const MatmulArgs& args) {
   bool at_once = true;
   const uint32_t n_multiprocessors = multiprocessors();
   for_each_launch(args, 1, can_load_four(args), [&](uint32_t type, uint32_t, const uint32_t* indices, uint32_t n) {
-    const uint32_t row_groups = row_groups_of(type, 1, blocks_of_fours(args, indices, n), n_multiprocessors), set_rows = 32 * row_groups;
-    uint64_t n_blocks = 0;
-    for (uint32_t i = 0; i < n; i++) {
-      const MatmulWeight& w = args.weights[indices[i]];
-      n_blocks += uint64_t{(w.weight.rows + set_rows - 1) / set_rows} * decode_splits(w.split_rows(), args.columns);
-    }
+    const uint32_t row_groups = row_groups_of(type, 1, blocks_of(args, indices, n, fours), n_multiprocessors);
+    const uint64_t n_blocks = blocks_of(args, indices, n, 32 * row_groups);
     if (is_rare(type) || n_blocks > decode_blocks_at_once(row_groups) * uint64_t{n_multiprocessors}) at_once = false;
   });
   return at_once;

@@ -21,8 +21,8 @@ export interface Sizes {
   /** Tokens of a prompt. */
   readonly tokens: number;
   /**
-   * Rows of a weight that gives each of a device's multiprocessors a thread block of 128: with fewer, 32 decoded tokens are
-   * computed by what computes 8.
+   * Rows of a weight that gives each of a device's multiprocessors a thread block of 128: with fewer, decoded tokens share
+   * fewer blocks, and kernels of many tokens are not run.
    */
   readonly rowsForAll: number;
 }

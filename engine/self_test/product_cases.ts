@@ -14,9 +14,7 @@ export function productCases(sizes: Sizes): Case[] {
   return [
     ...TYPES.flatMap((type) => [
       matmul(type, 1, true, sizes),
-      matmul(type, 3, true, sizes),
-      matmul(type, 8, true, sizes),
-      matmul(type, 32, true, { ...sizes, rows: sizes.rowsForAll }),
+      ...[3, 8, 32].map((tokens) => matmul(type, tokens, true, shared(sizes))),
       matmul(type, sizes.tokens, false, sizes),
       experts(type, 1, true, sizes),
       experts(type, sizes.tokens, false, sizes),
@@ -28,6 +26,11 @@ export function productCases(sizes: Sizes): Case[] {
     heads(1, true),
     heads(sizes.tokens, false),
   ];
+}
+
+/** With so many rows that decoded tokens share thread blocks, and fewer columns for it. */
+function shared({ columns, rowsForAll, ...others }: Sizes): Sizes {
+  return { ...others, rowsForAll, rows: rowsForAll, columns: Math.min(columns, 1024) };
 }
 
 function howMany(tokens: number, decode: boolean): string {
