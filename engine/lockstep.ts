@@ -27,19 +27,19 @@ export class Lockstep<Card extends LockstepCard> {
   }
 
   /**
-   * Has all cards do a step. Where one fails, the others are not left waiting for it.
+   * Has all cards do a step, or so many. Where one fails, the others are not left waiting for it.
    *
    * @returns What it gave on each.
    * @throws {M40Error} What failed first, but a card's loss before all else, with the card's name.
    */
-  async step<T>(work: (card: Card) => Promise<T>): Promise<T[]> {
+  async step<T>(work: (card: Card) => Promise<T>, steps = 1): Promise<T[]> {
     this.checkAlive();
     if (this.outOfStep || this.steps >= STEPS_AT_MOST) {
       await this.onAll(({ program }) => this.memory.begin(program));
       this.outOfStep = false;
       this.steps = 0;
     }
-    this.steps++;
+    this.steps += steps;
     return await settled(this.cards.map(async (card) => {
       try {
         return await this.on(card, work);

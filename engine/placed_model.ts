@@ -313,9 +313,11 @@ async function assemble(
   const [first] = cards;
   const { kernels: { path: libraryPath }, device } = first;
   const { runSteps } = servingOptions(options);
-  if (cards.length === 1 && runSteps > 1) {
+  if (stages.length === 0 && runSteps > 1) {
     const bytes = ringBytes(plan.limits.n_sequences * runSteps);
-    (first.decodeProgram ?? first.program).openRuns(first.context.hostMemory(bytes));
+    for (const { program, decodeProgram, context } of cards) {
+      (decodeProgram ?? program).openRuns(context.hostMemory(bytes));
+    }
   }
   const { executor = "auto" } = options;
   const stepRows = device.backend !== "cpu" && (executor === "auto" || executor === "resident")

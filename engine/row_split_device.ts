@@ -1,11 +1,14 @@
 import type { Cache } from "./device/context.ts";
+import type { DeviceRun } from "./device/program_runs.ts";
 import type { StepSequence } from "./device/step_block.ts";
 import type { StepResult } from "./device/step_result.ts";
 import type { ExchangeMemory } from "./exchange_memory.ts";
 import { Lockstep, type LockstepCard } from "./lockstep.ts";
 import { PageParts } from "./page_parts.ts";
 import type { ProfiledDevice } from "./scheduled_device.ts";
+import type { SchedulerDevice } from "./scheduler/scheduler_options.ts";
 
+type RunArguments = Parameters<NonNullable<SchedulerDevice["run"]>>;
 type Indices = Uint32Array<ArrayBuffer>;
 type Bytes = Uint8Array<ArrayBuffer>;
 
@@ -25,6 +28,8 @@ export class RowSplitDevice implements ProfiledDevice {
   private readonly together: Lockstep<RowCard>;
   private readonly pageParts: PageParts;
   private readonly slotParts: PageParts;
+  /** Where the cards' programs have runs: see {@link DeviceProgram.run}. */
+  readonly run?: SchedulerDevice["run"];
 
   /**
    * @param origins Of each operation of the cards' programs, the whole program's that it is a part of.
@@ -38,6 +43,9 @@ export class RowSplitDevice implements ProfiledDevice {
     this.together = new Lockstep(cards, memory);
     this.pageParts = new PageParts(cards.map(({ pageBytes }) => pageBytes));
     this.slotParts = new PageParts(cards.map(({ slotBytes }) => slotBytes));
+    if (cards.every(({ program }) => program.hasRuns)) {
+      this.run = (...asked) => this.runTogether(...asked);
+    }
   }
 
   /** Its cards let go of each other's memory, so that each can be closed. Nothing is computed there. */
@@ -48,6 +56,26 @@ export class RowSplitDevice implements ProfiledDevice {
   async step(sequences: readonly StepSequence[]): Promise<StepResult> {
     const [first] = await this.together.step(({ program }) => program.step(sequences));
     return first;
+  }
+
+  /** A run on all cards. The first one decides how many steps it has, so it is the one that is told to stop. */
+  private runTogether(...[sequences, steps, limits, take]: RunArguments): DeviceRun {
+    const [first] = this.cards;
+    let stops = false;
+    let run: DeviceRun | undefined;
+    const over = this.together.step(({ program }) => {
+      if (program !== first.program) return program.run(sequences, steps, limits, () => {}).over;
+      run = program.run(sequences, steps, limits, take);
+      if (stops) run.stop();
+      return run.over;
+    }, steps);
+    return {
+      over: over.then(() => {}),
+      stop() {
+        stops = true;
+        run?.stop();
+      },
+    };
   }
 
   /** The times of the whole program's operations on the first card, see {@link DeviceProgram.profile}: exchanges included. */

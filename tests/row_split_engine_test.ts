@@ -44,9 +44,10 @@ Deno.test("rows on two and three devices: all answers have the bits of one devic
       assert(Math.abs(shares.reduce((sum, one) => sum + one, 0) - 1) < 1e-9, `${shares}`);
       assertEquals(await answersTo(engine, REQUESTS), alone, `${count} devices`);
       await engine.idle();
-      const { usedPages, running, failed, preemptions, recomputations } = engine.status();
+      const { usedPages, running, failed, preemptions, recomputations, runs } = engine.status();
       assertEquals([usedPages, running, failed], [0, 0, undefined]);
       assert(preemptions > 0 && recomputations < preemptions, `${preemptions} ${recomputations}`);
+      assert(runs > 0, "no run of several steps");
     });
   }
 });

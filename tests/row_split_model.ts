@@ -6,6 +6,7 @@
 import { assert } from "@std/assert";
 import type { Context } from "../engine/device/context.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
+import { ringBytes } from "../engine/device/run_ring.ts";
 import { ExchangeMemory, type ExchangePath } from "../engine/exchange_memory.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import type { KvType, MemoryPlan } from "../engine/memory_plan.ts";
@@ -37,7 +38,13 @@ export interface RowSplitModel {
 export async function withRows<T>(
   name: string,
   shares: readonly number[],
-  options: { kvType?: KvType; process?: boolean; path?: ExchangePath },
+  options: {
+    kvType?: KvType;
+    process?: boolean;
+    path?: ExchangePath;
+    /** Entries of the ring that each card has its runs through; without any they have none. */
+    rings?: readonly number[];
+  },
   work: (model: RowSplitModel) => Promise<T>,
 ): Promise<T> {
   const gguf = await readGguf(new URL(`data/golden/${name}.gguf`, import.meta.url).pathname);
@@ -87,6 +94,9 @@ export async function withRows<T>(
       program,
       cache,
     }));
+    options.rings?.forEach((entries, i) =>
+      cards[i].program.openRuns(contexts[i].hostMemory(ringBytes(entries)))
+    );
     const total = (of: "pageBytes" | "slotBytes") => sizes.reduce((sum, one) => sum + one[of], 0);
     const [pageBytes, slotBytes] = [total("pageBytes"), total("slotBytes")];
     const memory = ExchangeMemory.open(cards, options.path ?? "host");

@@ -15,7 +15,7 @@ constexpr uint32_t advance_run_threads = 256;
 struct RunState {
   uint32_t step;    // the one that is computed, or comes next
   uint32_t number;  // of its first entry in the ring
-  uint32_t fault;   // not 0: a step had an input that cannot be, and nothing is drawn from then on
+  uint32_t fault;   // not 0: a step had an input that cannot be, or was given up; nothing is drawn from then on
   uint32_t reserved;
 };
 
@@ -33,7 +33,8 @@ struct AdvanceRunArgs {
   m40_sampling* sampling;
   SequenceRows* sequence_rows;  // that of a row stands where the row does; nullptr where the program has no states
   // What it gave.
-  const uint32_t* fault;  // not 0: its input was wrong
+  const uint32_t* fault;           // not 0: its input was wrong
+  const uint32_t* exchange_fault;  // not 0: another card did not come to an exchange
   const uint32_t* statuses;
   const m40_sample* samples;
 };
@@ -43,7 +44,7 @@ struct AdvanceRunArgs {
 __device__ __forceinline__ void advance_run(const AdvanceRunArgs& args) {
   const uint32_t step = args.state->step;
   const uint32_t number = args.state->number;
-  const bool faulty = args.state->fault != 0 || *args.fault != 0;
+  const bool faulty = args.state->fault != 0 || *args.fault != 0 || *args.exchange_fault != 0;
   __syncthreads();
   if (faulty) {
     if (threadIdx.x == 0) args.state->fault = 1;

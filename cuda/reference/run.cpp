@@ -58,7 +58,7 @@ void compute(m40_program* program, const RunInput& input) {
     run_program(execution);
     advance(execution, input, i);
     // The end of the run is news as well.
-    if (i + 1 == input.n_steps || !run.may_begin(i + 1) || !run.goes_on(i)) return;
+    if (i + 1 == input.n_steps || !run.goes_on(i) || !run.next(i + 1)) return;
     run.notify();
   }
 }
@@ -71,7 +71,7 @@ extern "C" m40_status m40_run_begin(m40_program* program, const void* block, uin
     const Step checked = m40::parse_next_step(program, block, block_bytes);
     m40::parse_run(run, run_bytes, checked, program->limits);
     program->context->host_areas.require_within(ring, ring_bytes, "ring");
-    program->run.open(Ring(ring, ring_bytes), checked.n_tokens);
+    program->run.open(Ring(ring, ring_bytes), checked.n_tokens, program->exchange.runs());
     auto& blocks = program->run_blocks;
     program->step = m40::parse_next_step(program, copy_to(blocks.step, block, block_bytes), block_bytes);
     const RunInput input = m40::parse_run(copy_to(blocks.run, run, run_bytes), run_bytes, program->step, program->limits);

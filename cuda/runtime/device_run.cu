@@ -51,6 +51,7 @@ class RunQueue {
     // All have one token, so they stand in the order of their tokens.
     args_.sequence_rows = shape_.states ? const_cast<SequenceRows*>(view.sequence_rows) : nullptr;
     args_.fault = &reinterpret_cast<const StepResults*>(results)->expert_fault_token;
+    args_.exchange_fault = &reinterpret_cast<const StepResults*>(results)->exchange_fault;
     args_.statuses = reinterpret_cast<const uint32_t*>(results + StepResults::statuses_offset());
     args_.samples = reinterpret_cast<const m40_sample*>(results + StepResults::samples_offset(program->limits.limits));
   }
@@ -68,8 +69,10 @@ class RunQueue {
     program_.context->use();
     for (uint32_t step = 0;; step++) {
       const bool goes_on = compute(step);
+      // Whoever follows may have to compute one that its decider put on the stream before it knew that nobody goes on.
+      const bool wants_next = goes_on || program_.run.follows();
       // The end of the run is news as well.
-      if (!ahead_ && (!goes_on || !put_next(step))) return;
+      if (!ahead_ && !(wants_next && put_next(step))) return;
       program_.run.notify();
       if (goes_on) continue;
       program_.context->watch.wait(program_.stream, "a run", ended_);
@@ -116,7 +119,7 @@ class RunQueue {
 
   // Puts the step after this one on the stream, if there is one. One is computed all the same that somebody wants no more.
   bool put_next(uint32_t step) {
-    if (step + 1 >= n_steps_ || !program_.run.may_begin(step + 1)) return false;
+    if (step + 1 >= n_steps_ || !program_.run.next(step + 1)) return false;
     put_step();
     return ahead_ = true;
   }
@@ -218,7 +221,7 @@ extern "C" m40_status m40_run_begin(m40_program* program, const void* block, uin
     const m40::Step step = m40::parse_next_step(program, block, block_bytes);
     const m40::RunInput input = m40::parse_run(run, run_bytes, step, program->limits);
     program->context->host_areas.require_within(ring, ring_bytes, "ring");
-    program->run.open(m40::Ring(ring, ring_bytes), step.n_tokens);
+    program->run.open(m40::Ring(ring, ring_bytes), step.n_tokens, program->exchange.runs());
     m40::cuda::begin_run(program, block, step, input, ring);
   });
 }

@@ -66,8 +66,10 @@ void Exchange::check_memory(const void* memory, uint64_t size, const m40_inbox* 
 void Exchange::begin(void* memory, bool through_inboxes) {
   memory_ = static_cast<uint8_t*>(memory);
   through_inboxes_ = through_inboxes;
-  // Each clears what it writes itself; all of them the first word.
+  // Each clears what it writes itself; all of them the first line.
   memset(memory_, 0, exchange_word_bytes);
+  using Word = std::atomic<uint32_t>;
+  runs_.begin(reinterpret_cast<Word*>(memory_ + exchange_agreement_offset), reinterpret_cast<const Word*>(memory_), card_);
   if (through_inboxes) return;
   memset(memory_ + ExchangeLayout::number_offset(card_, 0), 0, exchange_parts * exchange_word_bytes);
   memset(memory_ + shared_.packets_offset(card_, 0), 0, 2 * shared_.packets_bytes);

@@ -1,6 +1,7 @@
 // The memory by which cards exchange what each has computed (m40_op_exchange), and how it is laid out:
 //
-//   a word, 0: whoever writes something else there has all cards give up (looked at in the host's memory alone)
+//   a word, 0: whoever writes something else there has all cards give up (looked at in the host's memory alone), and behind it in
+//   its cache line the word by which they agree on the steps of a run (run_agreement.h; in the host's memory alone)
 //   of each place, for each part of an exchange, 1 + the number of the last one whose part has been handed over there
 //   of each place, two for packets, used in turn: what is little goes in them
 //   of each place, two for what is handed over otherwise, used in turn
@@ -22,6 +23,7 @@
 #include <stdint.h>
 
 #include "../include/m40.h"
+#include "run_agreement.h"
 #include "sample_weights.h"
 
 namespace m40 {
@@ -32,6 +34,8 @@ struct ProgramDescription;
 constexpr uint32_t exchange_parts = 32;
 // A cache line each, of the host's and of the devices'.
 constexpr uint64_t exchange_word_bytes = 64;
+// In the first one.
+constexpr uint64_t exchange_agreement_offset = 32;
 // Of a card's columns of all rows, so many values at most go in packets.
 constexpr uint64_t exchange_packet_values = uint64_t{64} << 10;
 constexpr uint64_t exchange_packet_bytes = 8;  // of a value
@@ -85,13 +89,18 @@ class Exchange {
   void check_memory(const void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes) const;
   // Has the memory from now on, which check_memory() has seen, and begins anew.
   void begin(void* memory, bool through_inboxes);
-  void end() { memory_ = nullptr; }
+  void end() {
+    memory_ = nullptr;
+    runs_.forget();
+  }
   // The memory goes.
   void forget(const void* memory) {
     if (memory_ == memory) end();
   }
   // Throws where there are exchanges and no memory.
   void require_memory() const;
+  // How runs have as many steps on all cards.
+  RunAgreement& runs() { return runs_; }
 
  private:
   uint32_t n_operations_ = 0;
@@ -100,6 +109,7 @@ class Exchange {
   ExchangeLayout shared_, inbox_;
   bool through_inboxes_ = false;
   uint8_t* memory_ = nullptr;
+  RunAgreement runs_;
 };
 
 }  // namespace m40

@@ -3,6 +3,8 @@
 #include <string.h>
 
 #include <algorithm>
+#include <chrono>
+#include <thread>
 #include <vector>
 
 #include "results.h"
@@ -130,7 +132,7 @@ RunInput parse_run(const void* run, uint64_t run_bytes, const Step& step, const 
   return RunParser(run, run_bytes).parse(step, limits);
 }
 
-void Run::open(const Ring& ring, uint32_t n_rows) {
+void Run::open(const Ring& ring, uint32_t n_rows, RunAgreement& agreement) {
   const uint32_t first = ring.read();
   // A step is queued behind the one that is under way, whose entries are looked at when it is done.
   if (uint64_t{2} * n_rows > ring.n_entries()) {
@@ -138,19 +140,37 @@ void Run::open(const Ring& ring, uint32_t n_rows) {
   }
   if (ring.has(first)) fail(M40_INVALID_ARGUMENT, "a run with a ring that has entries to be read: wanted all of them read first");
   ring_ = ring;
+  agreement_ = &agreement;
   first_ = first;
   n_rows_ = n_rows;
   ends_ = done_ = false;
   failed_ = false;
   ring_.say_over(false);
+  agreement.open();
 }
 
 void Run::start(std::function<void()> work) {
   thread_.start([this, work] {
     failed_ = guarded(&error_, work) != M40_OK;
+    agreement_->close();
     done_ = true;
     notify();
   });
+}
+
+bool Run::next(uint32_t step) {
+  if (!follows()) {
+    if (ends_ || ring_.stops() || !has_room(step)) return false;
+    agreement_->say_next();
+    return true;
+  }
+  if (!agreement_->has_next(step, ends_)) return false;
+  // The others count on this one now. Whoever reads the ring does so whatever becomes of them.
+  while (!has_room(step)) {
+    if (ends_) return false;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return true;
 }
 
 void Run::notify() {

@@ -11,6 +11,7 @@
 #include "../include/m40.h"
 #include "futex.h"
 #include "ring.h"
+#include "run_agreement.h"
 #include "step.h"
 #include "thread.h"
 
@@ -36,8 +37,9 @@ class Run {
   Run(const Run&) = delete;
   Run& operator=(const Run&) = delete;
 
-  // The ring's, from now on until the run is over. Throws where the ring has no room for the first step.
-  void open(const Ring& ring, uint32_t n_rows);
+  // The ring's, from now on until the run is over, whose steps are as many as other cards' are. Throws where the ring has no room
+  // for the first step.
+  void open(const Ring& ring, uint32_t n_rows, RunAgreement& agreement);
   // Starts work() on a thread of its own; what it throws is the run's failure.
   void start(std::function<void()> work);
   // Sleeps until there is something to read or the run is over, which is the answer; throws its failure then.
@@ -48,8 +50,11 @@ class Run {
   const Ring& ring() const { return ring_; }
   // The number of a step's entry for a row.
   uint32_t number(uint32_t step, uint32_t row) const { return first_ + step * n_rows_ + row; }
-  // Whether a step may begin: nobody wants the run to stop, and the ring has room.
-  bool may_begin(uint32_t step) const { return !ends_ && !ring_.stops() && ring_.has_room(number(step + 1, 0)); }
+  // Whether what comes next follows from what another card does.
+  bool follows() const { return agreement_->follows(); }
+  // Decides whether the next step begins: nobody wants the run to stop, and the ring has room. Or waits for the card that does,
+  // and for room.
+  bool next(uint32_t step);
   // Whether all entries of a step are whole. They become so in any order.
   bool has_step(uint32_t step) const;
   // Whether a row draws a token after a step, whose entries are whole.
@@ -59,8 +64,10 @@ class Run {
 
  private:
   void finish();
+  bool has_room(uint32_t step) const { return ring_.has_room(number(step + 1, 0)); }
 
   Ring ring_;
+  RunAgreement* agreement_ = nullptr;
   uint32_t first_ = 0;
   uint32_t n_rows_ = 0;
   std::atomic<bool> ends_{false};

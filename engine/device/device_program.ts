@@ -79,7 +79,9 @@ export class DeviceProgram {
    * ahead of those who take them.
    */
   openRuns(memory: Uint8Array<ArrayBuffer>): void {
-    this.runs = new ProgramRuns(this.calls, this.handle, this.block, new RunRing(memory));
+    this.runs = new ProgramRuns(
+      ...[this.calls, this.handle, this.block, new RunRing(memory), this.waitsForOthers] as const,
+    );
   }
 
   /** Whether it has runs. */

@@ -23,11 +23,13 @@ export type TakeRunStep = (outputs: readonly (StepOutput | undefined)[]) => void
 
 /** The runs of a program: what is given to the library, and what comes out of the ring. */
 export class ProgramRuns {
+  /** @param waitsForOthers Whether to begin one may be to wait for other cards, which this thread has to give theirs as well. */
   constructor(
     private readonly calls: Calls,
     private readonly handle: Deno.PointerValue,
     private readonly block: StepBlock,
     private readonly ring: RunRing,
+    private readonly waitsForOthers: boolean,
   ) {}
 
   /** See `DeviceProgram.run`. */
@@ -61,18 +63,16 @@ export class ProgramRuns {
   ): Promise<void> {
     const { calls: { symbols }, ring } = this;
     const { bytes, length } = this.block;
-    call((error) =>
-      symbols.m40_run_begin(
-        this.handle,
-        bytes,
-        BigInt(length),
-        run,
-        BigInt(run.length),
-        ring.bytes,
-        BigInt(ring.bytes.length),
-        error,
-      )
-    );
+    const args = (error: Uint8Array<ArrayBuffer>) =>
+      [
+        ...[this.handle, bytes, BigInt(length), run, BigInt(run.length)] as const,
+        ...[ring.bytes, BigInt(ring.bytes.length), error] as const,
+      ] as const;
+    if (this.waitsForOthers) {
+      await callAsync((error) => symbols.m40_run_begin_async(...args(error)), bytes, run);
+    } else {
+      call((error) => symbols.m40_run_begin(...args(error)));
+    }
     try {
       do {
         await callAsync((error) => symbols.m40_run_wait(this.handle, error), bytes, run);

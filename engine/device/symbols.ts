@@ -218,7 +218,7 @@ export const SYMBOLS = {
   m40_run_wait: { parameters: ["pointer", "buffer"], result: "i32", nonblocking: true },
 } as const satisfies Deno.ForeignLibraryInterface;
 
-/** Functions of {@link SYMBOLS} that take long where they are handed much: the same off the event loop. */
+/** Functions of {@link SYMBOLS} that can take long, by what they are handed or wait for: the same off the event loop. */
 export const OFF_LOOP_SYMBOLS = {
   m40_buffer_write_async: {
     ...SYMBOLS.m40_buffer_write,
@@ -230,6 +230,7 @@ export const OFF_LOOP_SYMBOLS = {
     name: "m40_buffer_read",
     nonblocking: true,
   },
+  m40_run_begin_async: { ...SYMBOLS.m40_run_begin, name: "m40_run_begin", nonblocking: true },
 } as const satisfies Deno.ForeignLibraryInterface;
 
 /** What a library is opened with. */
