@@ -305,13 +305,6 @@ async function assemble(
       ? []
       : [{ ...cards[i], ...sizes[i], part: stage.part, groups: stage.plan.groups }]
   );
-  const rowSplit = rows && new RowSplitDevice(
-    cards.map((card, i) => ({ ...card, ...sizes[i] })),
-    rows.origins,
-    ExchangeMemory.open(cards, rows.exchange.path),
-  );
-  const [first] = cards;
-  const { kernels: { path: libraryPath }, device } = first;
   const { runSteps } = servingOptions(options);
   if (stages.length === 0 && runSteps > 1) {
     const bytes = ringBytes(plan.limits.n_sequences * runSteps);
@@ -319,6 +312,13 @@ async function assemble(
       (decodeProgram ?? program).openRuns(context.hostMemory(bytes));
     }
   }
+  const rowSplit = rows && new RowSplitDevice(
+    cards.map((card, i) => ({ ...card, ...sizes[i] })),
+    rows.origins,
+    ExchangeMemory.open(cards, rows.exchange.path),
+  );
+  const [first] = cards;
+  const { kernels: { path: libraryPath }, device } = first;
   const { executor = "auto" } = options;
   const stepRows = device.backend !== "cpu" && (executor === "auto" || executor === "resident")
     ? new StepRows((rows) => (first.decodeProgram ?? first.program).executors(rows))

@@ -44,12 +44,29 @@ Deno.test("rows on two and three devices: all answers have the bits of one devic
       assert(Math.abs(shares.reduce((sum, one) => sum + one, 0) - 1) < 1e-9, `${shares}`);
       assertEquals(await answersTo(engine, REQUESTS), alone, `${count} devices`);
       await engine.idle();
-      const { usedPages, running, failed, preemptions, recomputations, runs } = engine.status();
+      const { usedPages, running, failed, preemptions, recomputations } = engine.status();
       assertEquals([usedPages, running, failed], [0, 0, undefined]);
       assert(preemptions > 0 && recomputations < preemptions, `${preemptions} ${recomputations}`);
-      assert(runs > 0, "no run of several steps");
     });
   }
+});
+
+Deno.test("rows on two devices: who decodes goes from step to step in runs, which end for whoever comes or goes", async () => {
+  const options = { contextTokens: 128, parallel: 4, deviceProcess: true };
+  const alone = await withCards(MODEL, 1, options, (engine) => answersTo(engine, REQUESTS));
+  await withCards(MODEL, 2, { ...options, ...ROWS }, async (engine) => {
+    const late = answersTo(engine, [{ ...REQUESTS[0], maxTokens: 60 }]);
+    assertEquals(await answersTo(engine, REQUESTS), alone);
+    await late;
+    const stopped = new AbortController();
+    const cancelled = answersTo(engine, [{ ...REQUESTS[1], signal: stopped.signal }]);
+    setTimeout(() => stopped.abort(), 20);
+    await cancelled;
+    await engine.idle();
+    const { runs, runSteps, failed } = engine.status();
+    assert(runs > 3 && runSteps > 2 * runs, `${runs} runs of ${runSteps} steps`);
+    assertEquals(failed, undefined);
+  });
 });
 
 Deno.test("rows on two devices: each has its part of the weights and of the KV cache, and no more", async () => {
