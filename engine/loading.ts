@@ -1,6 +1,7 @@
 import type { ChatFormat } from "./chat/chat_format.ts";
 import { loadChat } from "./chat/load.ts";
 import { parseDeviceList } from "./device/device_list.ts";
+import { M40Error } from "./errors.ts";
 import { type EngineOptions, type ServingOptions, servingOptions } from "./engine_options.ts";
 import { type ModelSource, readModelSource } from "./model_source.ts";
 import { type PlacedReplica, planReplicas } from "./replicas/load.ts";
@@ -23,6 +24,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
   const source = await readModelSource(path, options);
   const serving = servingOptions(options);
   const devices = parseDeviceList(options.device ?? "auto");
+  checkSplit(devices, options);
   const planned = await (options.replicas ? planReplicas : planModel)(source, devices, options);
   let chat: ChatFormat | undefined;
   try {
@@ -37,4 +39,27 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
   }
   const placed = await planned.place(options.onProgress);
   return { source, chat, placed, serving, close: planned.close };
+}
+
+/** What is split is split over several devices. */
+function checkSplit(
+  devices: readonly string[],
+  { split = "auto", replicas }: EngineOptions,
+): void {
+  if (split === "auto") return;
+  if (replicas) {
+    throw new M40Error(
+      "invalid_request",
+      `${split} are to be split, and replicas are wanted, which have the whole model each; wanted one of the two`,
+      "split",
+    );
+  }
+  if (devices.length < 2) {
+    throw new M40Error(
+      "invalid_request",
+      `${split} are to be split, and device ${JSON.stringify(devices[0])} is one device; ` +
+        "wanted a list of those that the model is to be split over, as cuda:0,1",
+      "split",
+    );
+  }
 }

@@ -1,4 +1,4 @@
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { Engine, type EngineOptions, type GenerateRequest } from "../engine/mod.ts";
@@ -213,6 +213,19 @@ Deno.test(`what ${BACKEND} devices measure says nothing of cards: where nobody a
     assertEquals(engine.cards.map(({ layers }) => layers), [[0, 0], [1, 1]]);
     return Promise.resolve();
   });
+});
+
+Deno.test("what is to be split, and has one device or replicas to be split over, is refused before anything is loaded", async () => {
+  for (const split of ["rows", "layers"] as const) {
+    const refused = async (options: EngineOptions, message: RegExp) => {
+      const error = await assertRejects(() => Engine.load(MODEL, { split, ...options }), M40Error);
+      assertEquals([error.code, error.param], ["invalid_request", "split"]);
+      assertMatch(error.message, message);
+    };
+    await refused({ device: "auto" }, new RegExp(`^${split} .*"auto" is one device; .*cuda:0,1`));
+    await refused({ device: "cuda:0" }, /"cuda:0" is one device/);
+    await refused({ device: "cuda:0,1", replicas: true }, /replicas .* wanted one of the two/);
+  }
 });
 
 Deno.test("rows of a model that does not fit a device are refused with that device's name", async () => {

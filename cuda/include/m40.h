@@ -690,7 +690,7 @@ M40_API m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40
 //
 // memory: of m40_host_share, m40_program_exchange_bytes of them; with inboxes 64 are enough. It starts with a uint32_t, 0 after
 // this call: whoever writes something else there has all cards that wait for another give up, as they do by themselves where
-// one lets them wait for 20 seconds; their steps fail then. NULL: the program has no memory any more, and writes into no other
+// one lets them wait for 20 seconds; their steps and runs fail then. The rest of it is the library's. NULL: the program has no memory any more, and writes into no other
 // card's: to be called for all of them before any card's arena is freed.
 // inboxes: of all cards, its own as well, in their order; n_inboxes 0: the cards exchange through the host's memory.
 // M40_UNSUPPORTED where the device cannot write one of them; the program is then as it was.
@@ -883,6 +883,9 @@ M40_API m40_status m40_step_profile(m40_program* program, const void* block, uin
 // States go on where they are: the first step reads and writes the slots that the block names, each further one reads and
 // writes the slot that the one before it wrote. So that a state of the midst of a run can be kept, a row may write another
 // slot from one of its steps on; the one before is left as it was then.
+//
+// Of a program with exchanges all cards have to be given the same runs, as they have to be given the same steps. Card 0 decides
+// how many steps a run has, by its ring; the others compute as many, whatever their rings say, and wait for room there.
 typedef struct m40_run_header {
   uint32_t n_steps;       // at most; at least 1. There are no more than the longest row draws tokens; of a program with
                           // states, than the shortest one does

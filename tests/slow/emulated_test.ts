@@ -46,6 +46,7 @@ const LONG = [
   "reference_products_test.ts",
   "reference_sample_test.ts",
   "decode_test.ts",
+  "lanes_test.ts",
 ];
 
 /**
@@ -77,6 +78,7 @@ const EMULATED = [
   "emulated_replicas.ts",
   "exchange_test.ts",
   "exchange_choice_test.ts",
+  "row_split_runs_test.ts",
   "row_split_server_test.ts",
   "device_messages_test.ts",
   "device_process_test.ts",
