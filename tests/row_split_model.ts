@@ -4,7 +4,7 @@
  * @module
  */
 import { assert } from "@std/assert";
-import type { Context } from "../engine/device/context.ts";
+import type { Context, Executor } from "../engine/device/context.ts";
 import { KernelLibrary } from "../engine/device/library.ts";
 import { ringBytes } from "../engine/device/run_ring.ts";
 import { ExchangeMemory, type ExchangePath } from "../engine/exchange_memory.ts";
@@ -44,6 +44,8 @@ export async function withRows<T>(
     path?: ExchangePath;
     /** Entries of the ring that each card has its runs through; without any they have none. */
     rings?: readonly number[];
+    /** What each card's steps that decode are run by. */
+    executors?: readonly Executor[];
   },
   work: (model: RowSplitModel) => Promise<T>,
 ): Promise<T> {
@@ -64,7 +66,8 @@ export async function withRows<T>(
         : KernelLibrary.find(BACKEND);
       libraries.push(library);
       const device = card % library.countDevices().count;
-      contexts.push(library.createContext({ threads: 1, device }));
+      const executor = options.executors?.[card];
+      contexts.push(library.createContext({ threads: 1, device, executor }));
     }
     const { plan, cards: plans } = planRowSplit(
       contexts.map((context, i) => ({

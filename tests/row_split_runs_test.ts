@@ -158,6 +158,25 @@ Deno.test("a run on two cards ends where the last sequence draws its end token o
   });
 });
 
+Deno.test("a card that times its steps, each alone, computes those too that the first one has put behind a last one", async () => {
+  const rows = { rings: rings(2), executors: ["launches", "auto"] } as const;
+  await withRows("llama", [1, 1], rows, async (model) => {
+    const alone = new Texts(model, 2);
+    await stepsOf(alone, 9);
+    // So many runs that some end while it still times them.
+    for (let last = 1; last <= 6; last++) {
+      const texts = new Texts(model, 2);
+      await texts.step();
+      const limits = alone.tokens.map((tokens) => ({
+        tokens: 1000,
+        endTokens: new Set([tokens[3 + last]]),
+      }));
+      await run(model, texts, 20, limits);
+      await texts.step();
+    }
+  });
+});
+
 Deno.test("a card whose ring is full for a while waits: its run has the steps of the card that decides", async () => {
   await withRows("llama", [1, 1], { rings: [64, 4] }, async (model) => {
     const [texts, others] = [new Texts(model, 2), new Texts(model, 2)];
