@@ -11,8 +11,8 @@ import {
 import { withEnvironment } from "./emulated_environment.ts";
 import { blocksOf, FACTOR_BLOCKS, matrixOf } from "./golden_blocks.ts";
 
-// How many tokens a thread block multiplies its weights with hangs on how many thread blocks a card runs at a time: bits do
-// not. Run by slow/emulated_test.ts: only the emulated device has as many multiprocessors as it is told to.
+// How many tokens a thread block multiplies its weights with, and which rows of a product go in a launch of their own, hangs on
+// how many thread blocks a card runs at a time: bits do not. Run by slow/emulated_test.ts: only the emulated device has as many multiprocessors as it is told to.
 
 const TOKENS = [1, 2, 3, 5, 8, 17, 32];
 
@@ -39,12 +39,15 @@ async function products(
       columns,
       weight: weights,
       rows,
+      bias: rows.map((n) => device.tensor(random.floats(n), n)),
       output_column: rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0)),
+      ...types.length === 1 && { residual: 2 },
     }],
-    buffers: [tokenBuffer(columns), tokenBuffer(width)],
+    buffers: [tokenBuffer(columns), tokenBuffer(width), tokenBuffer(width)],
     limits: { n_sequences: 32 },
   });
   const input = random.floats(32 * columns);
+  program.writeBuffer(2, random.floats(32 * width));
   const found: Uint32Array[] = [];
   for (const n of tokens) {
     program.writeBuffer(0, input.slice(0, n * columns));
@@ -74,13 +77,16 @@ for (
     [["F32"], [128]],
     [["F32"], [1]],
     [["Q4_K"], [300]],
+    [["Q4_K"], [870]],
     [["Q4_K", "Q6_K"], [160, 32]],
+    [["Q4_K", "Q4_K", "Q4_K"], [500, 300, 40]],
+    [["Q4_K", "Q4_K", "Q6_K"], [40, 600, 300]],
     [["Q8_0", "F16"], [64, 40]],
     [["MXFP4"], [130]],
   ] as [string[], number[]][]
 ) {
   Deno.test(`a product with ${rows} rows of ${types} has the same bits on small and large cards`, () =>
-    sameOn([1, 6, 24, 132], (device) => products(device, types, rows, 1024, TOKENS)));
+    sameOn([1, 4, 5, 6, 8, 24, 132], (device) => products(device, types, rows, 1024, TOKENS)));
 }
 
 Deno.test("products with weights of every type have the same bits whether many tokens share a thread block or few", async () => {

@@ -70,14 +70,15 @@ uint32_t row_groups_of(uint32_t type, uint32_t tokens, uint64_t n_fours, uint32_
   return is_rare(type) ? 4 : decode_row_groups(tokens, n_fours, n_multiprocessors);
 }
 
-// Whether blocks of 8 tokens take less time than blocks of 32, which are alone on a multiprocessor. Where the last round of
-// those leaves most of them idle, they do: two, side by side, take three fifths of the time of one of 32 with 24
-// multiprocessors (from 53% to 60%, Q4_K).
-bool eights_are_faster(uint32_t type, uint64_t n_fours, uint32_t n_tokens, uint64_t n_multiprocessors) {
+uint64_t rounds_of(uint64_t n_blocks, uint64_t n_at_once) { return (n_blocks + n_at_once - 1) / n_at_once; }
+
+// What so many thread blocks of 32 tokens take, which are alone on a multiprocessor, and what it takes to do as much in blocks of
+// 8: two, side by side, take three fifths of the time of one of 32 with 24 multiprocessors (from 53% to 60%, Q4_K).
+uint64_t time_by_32(uint64_t n_fours, uint64_t n_multiprocessors) { return 5 * rounds_of(n_fours, n_multiprocessors); }
+uint64_t time_by_8(uint32_t type, uint64_t n_fours, uint32_t n_tokens, uint64_t n_multiprocessors) {
   uint32_t at_once = 1;
   for_type(type, [&](auto t) { at_once = decode_residency<decltype(t)::value>(8, 4); });
-  const auto rounds = [](uint64_t n_blocks, uint64_t n_at_once) { return (n_blocks + n_at_once - 1) / n_at_once; };
-  return 3 * rounds(n_fours * ((n_tokens + 7) / 8), at_once * n_multiprocessors) < 5 * rounds(n_fours, n_multiprocessors);
+  return 3 * rounds_of(n_fours * ((n_tokens + 7) / 8), at_once * n_multiprocessors);
 }
 
 // Tokens of a thread block: fewer than the most that share its weights where a multiprocessor would have nothing to do, as
@@ -85,12 +86,96 @@ bool eights_are_faster(uint32_t type, uint64_t n_fours, uint32_t n_tokens, uint6
 uint32_t tokens_of(uint32_t type, uint32_t other, uint64_t n_fours, uint32_t n_tokens, bool aligned, uint32_t n_multiprocessors) {
   uint32_t tokens = decode_tokens(type, n_tokens, aligned);
   if (tokens == 32) {
-    if (type != other || !eights_are_faster(type, n_fours, n_tokens, n_multiprocessors)) return tokens;
+    // Where the last round of those leaves most multiprocessors idle.
+    if (type != other || time_by_8(type, n_fours, n_tokens, n_multiprocessors) >= time_by_32(n_fours, n_multiprocessors)) return tokens;
     tokens = 8;
   }
   const uint32_t fewest = is_rare(type) ? 4 : 2;
   while (tokens > fewest && n_fours * ((2 * n_tokens + tokens - 1) / tokens) <= n_multiprocessors) tokens /= 2;
   return tokens;
+}
+
+// Rows of a weight, whole tiles but for its last.
+struct WeightRows {
+  uint32_t weight, first, end;
+};
+
+constexpr uint32_t least_rest_columns = 512;
+
+// Where the last round of blocks of 32 tokens leaves most multiprocessors idle, and to do what is in it by blocks of 8 takes less
+// time than all else, cuts the rows off that it has, from the last weight's last on, which are of one type. Returns of how many
+// weights.
+uint32_t cut_rest(const MatmulArgs& args, uint32_t n_tokens, uint32_t n_multiprocessors, WeightRows* rows, uint32_t n, WeightRows (&rest)[M40_MAX_MATMUL_WEIGHTS]) {
+  WeightRows kept[M40_MAX_MATMUL_WEIGHTS];
+  std::copy(rows, rows + n, kept);
+  const auto type_of = [&](uint32_t i) { return args.weights[rows[i].weight].weight.type; };
+  const auto splits_of = [&](uint32_t i) { return decode_splits(args.weights[rows[i].weight].split_rows(), args.columns); };
+  const auto sets_of = [&](uint32_t i) { return (rows[i].end + fours - 1) / fours; };
+  uint64_t n_blocks = 0, n_cut = 0;
+  for (uint32_t i = 0; i < n; i++) n_blocks += uint64_t{sets_of(i)} * splits_of(i);
+  if (n_blocks < n_multiprocessors) return 0;
+  const uint32_t type = type_of(n - 1);
+  uint32_t n_rest = 0;
+  for (uint32_t i = n; i-- > 0 && n_cut < n_blocks % n_multiprocessors;) {
+    // A launch more takes longer than a short round.
+    if (type_of(i) != type || args.columns / splits_of(i) < least_rest_columns) return 0;
+    const uint32_t wanted = static_cast<uint32_t>(n_blocks % n_multiprocessors - n_cut), splits = splits_of(i), sets = std::min(sets_of(i), (wanted + splits - 1) / splits);
+    kept[i].end = (sets_of(i) - sets) * fours;
+    rest[n_rest++] = {rows[i].weight, kept[i].end, rows[i].end};
+    n_cut += uint64_t{sets} * splits;
+  }
+  uint64_t whole = time_by_32(n_blocks, n_multiprocessors);
+  if (type_of(0) == type) whole = std::min(whole, time_by_8(type, n_blocks, n_tokens, n_multiprocessors));
+  if (time_by_32(n_blocks - n_cut, n_multiprocessors) + time_by_8(type, n_cut, n_tokens, n_multiprocessors) >= whole) return 0;
+  std::copy(kept, kept + n, rows);
+  return n_rest;
+}
+
+PackedWeight rows_of(const PackedWeight& weight, const WeightRows& rows) {
+  PackedWeight some = weight;
+  some.rows = rows.end - rows.first;
+  for (int plane = 0; plane < 2; plane++) {
+    if (weight.planes[plane] == nullptr) continue;
+    some.planes[plane] = static_cast<const uint8_t*>(weight.planes[plane]) + packed_expert_bytes(weight.type, rows.first, weight.columns, plane);
+  }
+  return some;
+}
+
+// Rows of weights of a type, or of a pair, in one launch.
+void launch_rows(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, uint32_t type, uint32_t other, const WeightRows* rows, uint32_t n,
+                 MatmulDecodeLaunch launch, cudaStream_t stream) {
+  const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
+  MatmulDecodeArgs decode = {};
+  decode.input = args.input + size_t{first} * args.input_stride;
+  decode.input_stride = args.input_stride;
+  decode.output = args.output + size_t{first} * args.output_stride;
+  decode.output_stride = args.output_stride;
+  decode.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
+  decode.scale = args.scale;
+  decode.n_tokens = n_tokens;
+  decode.columns = args.columns;
+  decode.partials = static_cast<float*>(args.scratch.memory);
+  decode.counters = args.scratch.counters;
+  decode.norm_weight = args.prologue.norm_weight;
+  decode.epsilon = args.prologue.epsilon;
+  decode.normed = args.prologue.normed;
+  decode.activation = args.prologue.activation;
+  launch.prologue = args.prologue.kind;
+  uint32_t n_counters = 0;
+  uint64_t n_partials = 0;
+  for (uint32_t i = 0; i < n; i++) {
+    if (rows[i].first == rows[i].end) continue;
+    const MatmulWeight& from = args.weights[rows[i].weight];
+    const PackedWeight weight = rows_of(from.weight, rows[i]);
+    const float* const bias = from.bias == nullptr ? nullptr : from.bias + rows[i].first;
+    const uint32_t splits = decode_splits(from.split_rows(), args.columns), row_sets = (weight.rows + set_rows - 1) / set_rows;
+    decode.weights[decode.n_weights++] = {weight, bias, from.factor, from.output_column + rows[i].first, splits, launch.n_blocks, n_counters, n_partials};
+    launch.n_blocks += row_sets * splits * token_blocks;
+    if (splits > 1) n_counters += row_sets * token_blocks;
+    n_partials += partial_floats(weight.rows, splits, n_tokens);
+  }
+  decode.n_blocks = launch.n_blocks;
+  launch_decode_types(type, other, decode, launch, stream);
 }
 
 void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_tokens, cudaStream_t stream) {
@@ -101,41 +186,22 @@ void launch_decode_pass(const MatmulArgs& args, uint32_t first, uint32_t n_token
     const uint64_t n_fours = blocks_of(args, indices, n, fours);
     launch.tokens = tokens_of(type, other, n_fours, n_tokens, aligned, n_multiprocessors);
     launch.row_groups = row_groups_of(type, launch.tokens, n_fours * ((n_tokens + launch.tokens - 1) / launch.tokens), n_multiprocessors);
+    WeightRows rows[M40_MAX_MATMUL_WEIGHTS], rest[M40_MAX_MATMUL_WEIGHTS];
+    for (uint32_t i = 0; i < n; i++) rows[i] = {indices[i], 0, args.weights[indices[i]].weight.rows};
+    uint32_t n_rest = 0;
     if (const LaunchList* list = LaunchList::current()) {
       // Bits hang on neither.
       if (aligned) launch.tokens = list->tokens();
       launch.row_groups = 4;
+    } else if (decode_tokens(type, n_tokens, aligned) == 32) {
+      n_rest = cut_rest(args, n_tokens, n_multiprocessors, rows, n, rest);
+      if (n_rest != 0) launch.tokens = 32;
     }
-    const uint32_t token_blocks = (n_tokens + launch.tokens - 1) / launch.tokens, set_rows = 32 * launch.row_groups;
-    MatmulDecodeArgs decode = {};
-    decode.input = args.input + size_t{first} * args.input_stride;
-    decode.input_stride = args.input_stride;
-    decode.output = args.output + size_t{first} * args.output_stride;
-    decode.output_stride = args.output_stride;
-    decode.residual = args.residual == nullptr ? nullptr : args.residual + size_t{first} * args.output_stride;
-    decode.scale = args.scale;
-    decode.n_tokens = n_tokens;
-    decode.columns = args.columns;
-    decode.n_weights = n;
-    decode.partials = static_cast<float*>(args.scratch.memory);
-    decode.counters = args.scratch.counters;
-    decode.norm_weight = args.prologue.norm_weight;
-    decode.epsilon = args.prologue.epsilon;
-    decode.normed = args.prologue.normed;
-    decode.activation = args.prologue.activation;
-    launch.prologue = args.prologue.kind;
-    uint32_t n_counters = 0;
-    uint64_t n_partials = 0;
-    for (uint32_t i = 0; i < n; i++) {
-      const MatmulWeight& from = args.weights[indices[i]];
-      const uint32_t rows = from.weight.rows, splits = decode_splits(from.split_rows(), args.columns), row_sets = (rows + set_rows - 1) / set_rows;
-      decode.weights[i] = {from.weight, from.bias, from.factor, from.output_column, splits, launch.n_blocks, n_counters, n_partials};
-      launch.n_blocks += row_sets * splits * token_blocks;
-      if (splits > 1) n_counters += row_sets * token_blocks;
-      n_partials += partial_floats(rows, splits, n_tokens);
-    }
-    decode.n_blocks = launch.n_blocks;
-    launch_decode_types(type, other, decode, launch, stream);
+    launch_rows(args, first, n_tokens, type, other, rows, n, launch, stream);
+    if (n_rest == 0) return;
+    launch.tokens = 8;
+    const uint32_t rest_type = args.weights[rest[0].weight].weight.type;
+    launch_rows(args, first, n_tokens, rest_type, rest_type, rest, n_rest, launch, stream);
   });
 }
 
