@@ -7,6 +7,9 @@
 // sum over them: their slots / rows of a tile, and one for each of them (or for each slot, where those are fewer). So
 // some tiles have no rows, and how many tiles there are follows from the numbers of slots and experts. What whole tiles
 // leave of a group may be a rest instead, where it has few rows: those are in a list of their own, one an expert at most.
+//
+// Or tiles stand by the size of their groups, the largest first and those without rows last: what takes longest is begun first,
+// and a launch ends with what takes little, on all multiprocessors at about the same time.
 #ifndef M40_KERNELS_EXPERT_GROUPS_CUH
 #define M40_KERNELS_EXPERT_GROUPS_CUH
 
@@ -28,6 +31,7 @@ struct ExpertGroups {
   uint32_t n_slots, n_tiles, n_rests;
   uint32_t tile_rows;
   uint32_t rest_rows;  // of a rest at most; 0: there are none
+  bool by_size;        // tiles stand by the size of their groups
   uint32_t n_used;
 };
 

@@ -4,11 +4,15 @@
 
 namespace m40::cuda {
 
-__global__ void __launch_bounds__(expert_group_warps * 32) group_by_expert_kernel(GroupByExpertArgs args) { group_by_expert(args, launched_block()); }
+__global__ void __launch_bounds__(expert_group_warps * 32) group_by_expert_kernel(GroupByExpertArgs args) {
+  __shared__ GroupByExpertShared shared;
+  group_by_expert(args, launched_block(), shared);
+}
 
 namespace {
 
 constexpr uint32_t least_tile = 8;  // rows
+constexpr uint32_t most_sorted_slots = 4096;
 
 uint64_t padded(uint64_t n_bytes) { return (n_bytes + 255) / 256 * 256; }
 
@@ -29,6 +33,8 @@ ExpertGroups grouped_by_expert(const ExpertMatmulArgs& args, uint32_t tile_rows,
   groups.n_tiles = expert_tiles(n_slots, n_experts, tile_rows);
   groups.n_rests = rest_rows == 0 ? 0 : expert_rests(n_slots, n_experts);
   groups.n_used = args.n_used;
+  // Of many slots each thread block would count all.
+  groups.by_size = rest_rows == 0 && n_experts <= most_sorted_experts && n_slots <= most_sorted_slots;
   groups.slots = static_cast<uint32_t*>(made.memory);
   groups.tiles = reinterpret_cast<ExpertTile*>(static_cast<uint8_t*>(made.memory) + padded(uint64_t{n_slots} * sizeof(uint32_t)));
   groups.rests = groups.tiles + groups.n_tiles;
