@@ -690,8 +690,8 @@ M40_API m40_status m40_program_inbox(m40_program* program, m40_inbox* inbox, m40
 //
 // memory: of m40_host_share, m40_program_exchange_bytes of them; with inboxes 64 are enough. It starts with a uint32_t, 0 after
 // this call: whoever writes something else there has all cards that wait for another give up, as they do by themselves where
-// one lets them wait for 20 seconds; their steps and runs fail then. The rest of it is the library's. NULL: the program has no memory any more, and writes into no other
-// card's: to be called for all of them before any card's arena is freed.
+// one lets them wait for 20 seconds; their steps and runs fail then. The rest of it is the library's. NULL: the program has no
+// memory any more, and writes into no other card's: to be called for all of them before any card's arena is freed.
 // inboxes: of all cards, its own as well, in their order; n_inboxes 0: the cards exchange through the host's memory.
 // M40_UNSUPPORTED where the device cannot write one of them; the program is then as it was.
 M40_API m40_status m40_program_exchange(m40_program* program, void* memory, uint64_t n_bytes, const m40_inbox* inboxes, uint32_t n_inboxes, m40_error* error);
