@@ -356,7 +356,7 @@ struct MatmulDecodeShared {
 };
 
 // Grid: pieces, as decode_tile_of() numbers them. The weights of a launch are of kType or of kOther. inputs(args, token): an
-// InputOf of the tokens from that one on.
+// InputOf of the tokens from that one on; inputs.walked() is called by all threads when they have gone through the weights.
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther, class Inputs>
 __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, BlockIndex block,
                                               const MatmulDecodeShared<kType, T, R, kPrologue, kOther>& shared, const Inputs& inputs) {
@@ -385,12 +385,14 @@ __device__ __forceinline__ void matmul_decode(const MatmulDecodeArgs& args, Bloc
   } else {
     decode_split<kOther, T, R, kPrologue, kType == kOther>(args, w.weight, first_row, inputs(args, first_token), here.split, w.splits, shared.split, prepare, take);
   }
+  inputs.walked();
   decode_add_splits<32 * R, T>(args, args.weights[shared.tile.which], shared.tile, token_blocks, shared.is_last);
 }
 
 template <int T>
 struct LaunchedInputs {
   __device__ __forceinline__ DecodeInputs<T> operator()(const MatmulDecodeArgs& args, uint32_t first_token) const { return {args, first_token}; }
+  __device__ __forceinline__ void walked() const {}
 };
 
 template <uint32_t kType, int T, int R, int kPrologue, int kResidency, uint32_t kOther>

@@ -1,75 +1,21 @@
 // A kernel that stays on the device and decodes: it goes through the launches of a step by itself, block by block, with the
 // bodies that the launches have.
 //
-// Block b of G does the blocks b, b + G, ... of a node, a barrier of all blocks stands between two nodes, and at it the first
-// weights of the next product are on their way: they depend on nothing. What a body is told lies in shared memory, where it
-// is read again after each of the block's barriers, so that what is needed behind a product's walk takes no registers in it;
-// what the walk itself reads it by is a parameter of the kernel, a constant that instructions name.
+// Block b of G does the blocks b, b + G, ... of a node; of a product b, and then whichever is next when it has done one: of two
+// blocks on a multiprocessor the one that came first is faster. A barrier of all blocks stands between two nodes, and at it
+// the first weights of the next product are on their way: they depend on nothing. What a body is told lies in shared memory,
+// where it is read again after each of the block's barriers, so that what is needed behind a product's walk takes no
+// registers in it; what the walk itself reads it by is a parameter of the kernel, a constant that instructions name.
 //
 // Between two steps block 0 looks for the host's word in mapped memory, while the others wait at a barrier. Without a word
 // for long enough, all leave: so they do too where the host's process has died.
 #ifndef M40_KERNELS_RESIDENT_CUH
 #define M40_KERNELS_RESIDENT_CUH
 
-#include "attention_decode.cuh"
-#include "elementwise.cuh"
-#include "embed.cuh"
-#include "matmul_decode.cuh"
-#include "norm_halves.cuh"
 #include "resident_barrier.cuh"
-#include "rope.cuh"
-#include "sample.cuh"
+#include "resident_bodies.cuh"
 
 namespace m40::cuda {
-
-// The types of a kernel's weights.
-template <uint32_t kFirst, uint32_t kSecond>
-struct WeightFamily {
-  static constexpr uint32_t first = kFirst, second = kSecond;
-};
-
-template <class Family, int T>
-struct ResidentShapes {
-  static constexpr int R = 4;
-  static constexpr int product_floats = decode_split_floats<Family::first, T, R, Family::second>;
-};
-
-template <int kFloats>
-struct ResidentProductShared {
-  __align__(16) float split[kFloats];
-  float norm_sums[1][1];
-  DecodeTile tile;
-  bool is_last;
-};
-
-// Attention of this cache type, for any of the shapes that are called.
-template <uint32_t Type>
-union ResidentAttentionShared {
-  AttentionDecodeShared<AttentionDecodeShape<Type, 16, 1>> l16h1;
-  AttentionDecodeShared<AttentionDecodeShape<Type, 16, 2>> l16h2;
-  AttentionDecodeShared<AttentionDecodeShape<Type, 16, 4>> l16h4;
-  AttentionDecodeShared<AttentionDecodeShape<Type, 8, 1>> l8h1;
-  AttentionDecodeShared<AttentionDecodeShape<Type, 8, 2>> l8h2;
-  AttentionDecodeShared<AttentionDecodeShape<Type, 8, 4>> l8h4;
-};
-
-template <class Family, int T, uint32_t kCache>
-struct ResidentShared {
-  alignas(16) ResidentNode nodes[2];  // the one at work and the next, in turn
-  uint32_t target;                    // GridBarrier's
-  uint32_t n_nodes, leaves;           // of the step
-  const ResidentNode* list;
-  uint32_t begun;                     // microseconds
-  ResidentStep step;                  // block 0's
-  union Bodies {
-    ResidentProductShared<ResidentShapes<Family, T>::product_floats> product;
-    ResidentAttentionShared<kCache> attention;
-    NormShared norm;
-    SampleShared sample;
-    alignas(16) float rope[resident_rope_floats];
-  };
-  alignas(16) Bodies bodies;
-};
 
 // A product's activations, by other blocks: not there until the barrier before it. They lie in the program's memory, which
 // is a constant of the kernel.
@@ -92,6 +38,21 @@ struct ResidentInputs {
     return __ldcg(at);
   }
   __device__ __forceinline__ void wait() const { first_wait(); }
+};
+
+// Where a product's blocks have their activations, and which block comes after this one: asked for when the walk is done, so
+// that the answer is there when its sums are.
+template <int T, class Wait>
+struct ResidentProductInputs {
+  const float* memory;
+  const Wait& first_wait;
+  uint32_t* taken;
+  uint32_t& next;  // thread 0's, from 0 on
+
+  __device__ __forceinline__ ResidentInputs<T, Wait> operator()(const MatmulDecodeArgs& args, uint32_t first_token) const { return {args, first_token, memory, first_wait}; }
+  __device__ __forceinline__ void walked() const {
+    if (threadIdx.x == 0) next = atomicAdd(taken, 1u);
+  }
 };
 
 template <class Family, int T, uint32_t kCache>
@@ -165,6 +126,7 @@ struct Resident {
         shared.step.n_nodes = look(&args.mailbox->step.n_nodes);
         shared.step.input_bytes = look(&args.mailbox->step.input_bytes);
         shared.step.result_bytes = look(&args.mailbox->step.result_bytes);
+        args.state->taken[0] = 0;
       }
       args.state->nodes = reinterpret_cast<unsigned long long>(shared.step.nodes);
       args.state->n_nodes = shared.step.n_nodes;
@@ -209,41 +171,40 @@ struct Resident {
       load_node(1);
       __syncthreads();
     }
-  }
-
-  // visit(block of the node) for the blocks of a node that are this block's.
-  template <class Visit>
-  __device__ __forceinline__ void for_each_block(const ResidentNode& node, const Visit& visit) const {
-    for (uint32_t b = block.x; b < node.n_blocks; b += grid.x) {
-      visit(BlockIndex{b % node.grid.x, b / node.grid.x % node.grid.y, b / node.grid.x / node.grid.y});
-      __syncthreads();  // the next one has the same shared memory
-    }
-  }
-
-  template <class Args>
-  __device__ static __forceinline__ const Args& args_of(const ResidentNode& node) {
-    static_assert(sizeof(Args) <= resident_args_bytes, "larger than the largest");
-    return *reinterpret_cast<const Args*>(node.args);
+    // The next node's: that of the node before, which all have left.
+    if (block.x == 0 && threadIdx.x == 0) args.state->taken[(k + 1) % 2] = 0;
   }
 
   // The walk waits itself, once, when its first weights are under way.
   template <uint32_t kType, uint32_t kOther>
   __device__ __forceinline__ void product(const ResidentNode& node, uint32_t k) const {
-    const MatmulDecodeArgs& product_args = args_of<MatmulDecodeArgs>(node);
+    const MatmulDecodeArgs& product_args = resident_args_of<MatmulDecodeArgs>(node);
     if (block.x >= node.n_blocks) wait_for(k);
     static_assert(decode_split_floats<kType, T, 4, kOther> <= ResidentShapes<Family, T>::product_floats, "of the family");
     using SplitFloats = float(&)[decode_split_floats<kType, T, 4, kOther>];
     auto& bodies = shared.bodies.product;
     const MatmulDecodeShared<kType, T, 4, no_prologue, kOther> parts = {reinterpret_cast<SplitFloats>(bodies.split), *reinterpret_cast<float(*)[T][1]>(bodies.norm_sums),
                                                                       bodies.tile, bodies.is_last};
-    for (uint32_t b = block.x; b < node.n_blocks; b += grid.x) {
+    for (uint32_t b = block.x; b < node.n_blocks; b = shared.next) {
       const auto first_wait = [&] {
         if (b == block.x) wait_for(k);
       };
-      const auto inputs = [&](const MatmulDecodeArgs& of, uint32_t token) { return ResidentInputs<T, decltype(first_wait)>{of, token, args.memory, first_wait}; };
+      uint32_t next = 0;
+      const ResidentProductInputs<T, decltype(first_wait)> inputs = {args.memory, first_wait, args.state->taken + k % 2, next};
       matmul_decode<kType, T, 4, no_prologue, 2, kOther>(product_args, BlockIndex{b, 0, 0}, parts, inputs);
+      if (threadIdx.x == 0) shared.next = grid.x + next;
       __syncthreads();
     }
+  }
+
+  // Of two types, in a function of its own, as the bodies of other nodes.
+  __device__ static M40_NOINLINE void pair_apart(const float* memory, ResidentState* state, uint32_t block, uint32_t blocks, uint32_t k) {
+    M40_DYNAMIC_SHARED(uint8_t, found);
+    ResidentArgs args = {};
+    args.memory = memory;
+    args.state = state;
+    auto& shared = *reinterpret_cast<Shared*>(found);
+    Resident{args, {block, 0, 0}, {blocks, 1, 1}, shared}.template product<Family::first, Family::second>(shared.nodes[k % 2], k);
   }
 
   __device__ __forceinline__ void products(const ResidentNode& node, uint32_t k) const {
@@ -251,53 +212,14 @@ struct Resident {
     if (node.key.type == first && node.key.other == first) return product<first, first>(node, k);
     if constexpr (first != second) {
       if (node.key.type == second) return product<second, second>(node, k);
-      if constexpr (T != 8) return product<first, second>(node, k);
+      if constexpr (T != 8) return pair_apart(args.memory, args.state, block.x, grid.x, k);
     }
-  }
-
-  template <int Lanes, int Heads>
-  __device__ __forceinline__ void attention(const ResidentNode& node, AttentionDecodeShared<AttentionDecodeShape<kCache, Lanes, Heads>>& of) const {
-    static_assert(AttentionDecodeShape<kCache, Lanes, Heads>::warps * 32 == resident_threads, "all of the block's threads");
-    for_each_block(node, [&](BlockIndex b) { attention_decode<kCache, Lanes, Heads>(args_of<AttentionDecodeArgs>(node), b, node.grid, of); });
-  }
-
-  __device__ __forceinline__ void attentions(const ResidentNode& node) const {
-    auto& of = shared.bodies.attention;
-    switch (node.key.shape) {
-      case 16 * 16 + 1: return attention<16, 1>(node, of.l16h1);
-      case 16 * 16 + 2: return attention<16, 2>(node, of.l16h2);
-      case 16 * 16 + 4: return attention<16, 4>(node, of.l16h4);
-      case 8 * 16 + 1: return attention<8, 1>(node, of.l8h1);
-      case 8 * 16 + 2: return attention<8, 2>(node, of.l8h2);
-      default: return attention<8, 4>(node, of.l8h4);
-    }
-  }
-
-  // Of four blocks at a time: a body of 64 threads without barriers.
-  template <uint32_t kType>
-  __device__ __forceinline__ void embeddings(const ResidentNode& node) const {
-    constexpr uint32_t each = resident_threads / embed_threads;
-    const uint32_t wide = (node.grid.x + each - 1) / each;
-    for (uint32_t b = block.x; b < wide * node.grid.y; b += grid.x) embed<kType>(args_of<EmbedKernelArgs>(node), {b % wide * each, b / wide, 0});
   }
 
   __device__ __forceinline__ void run(const ResidentNode& node, uint32_t k) const {
     if (node.key.body == Body::kProduct) return products(node, k);
     wait_for(k);
-    switch (node.key.body) {
-      case Body::kEmbed:
-        if (node.key.type == Family::first) return embeddings<Family::first>(node);
-        return embeddings<Family::second>(node);
-      case Body::kNorm: return for_each_block(node, [&](BlockIndex b) { norm_halves(args_of<NormArgs>(node), b, shared.bodies.norm); });
-      case Body::kAttention: return attentions(node);
-      case Body::kActivation: return for_each_block(node, [&](BlockIndex b) { activation(args_of<ActivationArgs>(node), b, node.grid); });
-      case Body::kAdd: return for_each_block(node, [&](BlockIndex b) { add(args_of<AddArgs>(node), b, node.grid); });
-      case Body::kSelect: return for_each_block(node, [&](BlockIndex b) { select_rows(args_of<SelectRowsArgs>(node), b, node.grid); });
-      case Body::kSoftcap: return for_each_block(node, [&](BlockIndex b) { softcap(args_of<SoftcapArgs>(node), b, node.grid); });
-      case Body::kRopeStore: return for_each_block(node, [&](BlockIndex b) { rope_to_cache<kCache>(args_of<RopeKernelArgs>(node), b, shared.bodies.rope); });
-      case Body::kSample: return for_each_block(node, [&](BlockIndex b) { sample(args_of<SampleKernelArgs>(node), b, shared.bodies.sample); });
-      default: return;
-    }
+    ResidentBodies<Family, T, kCache>::run(node.key, block.x, grid.x, k);
   }
 
   // The step that block 0 was told of; false where it was told to leave.

@@ -74,6 +74,8 @@ struct ResidentState {
   alignas(128) unsigned long long nodes;  // where they are
   uint32_t n_nodes;
   uint32_t leaves;                        // there is no step: all leave
+  // Blocks of a product that were taken, of nodes of even and of odd numbers.
+  alignas(128) uint32_t taken[2];
 };
 
 struct ResidentArgs {
