@@ -69,6 +69,7 @@ const EMULATED = [
   "emulated_graphs.ts",
   "emulated_executors.ts",
   "emulated_resident.ts",
+  "emulated_resident_walk.ts",
   "emulated_launches.ts",
   "emulated_multiprocessors.ts",
   "emulated_hang.ts",
@@ -166,10 +167,15 @@ for (const file of REVERSED) {
 }
 
 const resident = { ...SHORTER, M40_TEST_EXECUTOR: "resident", M40_STRESS_REQUESTS: "60" };
+/** Of two thread blocks: each has several of nearly every product and of attention. */
+const FEW_BLOCKS = { M40_EMULATION_MULTIPROCESSORS: "1" };
 for (const file of RESIDENT) {
   // With the sanitizers in one order of the threads, without them in the other.
   if (!LONG.includes(file)) {
     files.test("resident kernel, sanitized", file, { ...forward, ...resident });
   }
-  files.test("resident kernel, threads in reverse", file, { ...reverse, ...resident });
+  files.test("resident kernel, threads in reverse", file, {
+    ...{ ...reverse, ...resident },
+    ...FEW_BLOCKS,
+  });
 }
