@@ -24,6 +24,32 @@ struct DecodeOrder {
   // Whether every second column goes through its rows from the last to the first, and every second four columns through
   // the tokens.
   bool rows_back = false, tokens_back = false;
+  // Whether the table below says it all instead: of 8 tokens, 32 columns a load and 4 rows.
+  bool from_table = false;
+};
+
+// Found by trying changes of an order, at random, and keeping those that lose no more clocks than before: some 900 of them
+// (docs/kernels/matmul.md, "Clocks by the schedule").
+struct DecodeOrderTable {
+  // Of each four columns: its tokens, an octal digit each.
+  uint32_t tokens[8] = {061234507, 002134567, 065234107, 001234567, 061234507, 001234567, 025634107, 001234567};
+  // Of each four columns and token: a column an octal digit, the row that it starts with, and 4 where it goes backwards.
+  uint16_t columns[8][8] = {
+      {02306, 02452, 05234, 03016, 02306, 07016, 05234, 03016},
+      {02204, 02741, 00177, 02115, 02204, 07751, 01177, 02115},
+      {00124, 01670, 03016, 02234, 00124, 02214, 03015, 02234},
+      {03016, 06016, 02301, 02305, 03006, 03016, 02301, 00127},
+      {02306, 02452, 05234, 03016, 02306, 07016, 05234, 03016},
+      {06670, 02660, 02127, 01034, 06670, 07670, 02127, 01034},
+      {02125, 02560, 01017, 00235, 02125, 03124, 01017, 00235},
+      {01234, 07127, 03016, 01234, 01224, 02127, 03056, 01234},
+  };
+
+  __host__ __device__ constexpr int token(int four, int turn) const { return static_cast<int>(tokens[four] >> 3 * (7 - turn) & 7); }
+  __host__ __device__ constexpr int row(int four, int of_token, int column, int i) const {
+    const int digit = columns[four][of_token] >> 3 * (3 - column) & 7;
+    return ((digit & 4 ? 3 - i : i) + digit) % 4;
+  }
 };
 
 // CUDA's major version. A C++ compiler, for emulation, takes the orders of CUDA 11.
@@ -33,14 +59,16 @@ constexpr int cuda_version = __CUDACC_VER_MAJOR__;
 constexpr int cuda_version = 11;
 #endif
 
+__host__ __device__ constexpr DecodeOrder from_table(int refill) { return {refill, true, 0, 0, 0, 0, false, false, true}; }
 __host__ __device__ constexpr DecodeOrder back_and_forth(int refill) { return {refill, true, 0, 2, 1, 1, true, true}; }
 
-// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens.
-template <int T, bool kOneType>
+// Of CUDA 11. kOneType: the kernel walks no other type, nor other numbers of tokens. kLaunch: it is a launch of this product;
+// what stays on the device has others as well, and would spill with the table.
+template <int T, bool kOneType, bool kLaunch>
 __host__ __device__ constexpr DecodeOrder decode_order_11(uint32_t type, int late) {
   if (!kOneType) return {late};
   switch (type) {
-    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : DecodeOrder{late, true, 1, 3};
+    case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 1, 1} : kLaunch ? from_table(late) : DecodeOrder{late, true, 1, 3};
     case M40_TYPE_Q4_0: return T == 4 ? DecodeOrder{12} : back_and_forth(late);
     case M40_TYPE_Q4_1: return back_and_forth(late);
     case M40_TYPE_Q5_1:
@@ -64,16 +92,16 @@ __host__ __device__ constexpr DecodeOrder decode_order_12(uint32_t type, int lat
     case M40_TYPE_Q4_K: return T == 4 ? DecodeOrder{16, true, 2, 1, 2, 2, true, true} : DecodeOrder{late, true, 3, 0, 0, 3};
     case M40_TYPE_Q6_K: return T == 4 ? DecodeOrder{late, true, 1, 3, 3, 1} : DecodeOrder{late};
     case M40_TYPE_Q8_0: return T == 8 ? DecodeOrder{late + 4, true, 3, 2, 3, 0, true, true} : DecodeOrder{late};
-    default: return decode_order_11<T, kOneType>(type, late);
+    default: return decode_order_11<T, kOneType, true>(type, late);
   }
 }
 
-template <uint32_t kType, int T, bool kOneType>
+template <uint32_t kType, int T, bool kOneType, bool kLaunch>
 __host__ __device__ constexpr DecodeOrder decode_order() {
   constexpr int kColumns = Format<kType>::kColumns;
   if (cuda_version >= 12 && T == 2 && kType == M40_TYPE_IQ3_S && !kOneType) return {8};  // spills with all at the first column
   if (T < 4 || kColumns <= 8) return {0};
-  return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType>(kType, kColumns - 8);
+  return cuda_version >= 12 ? decode_order_12<T, kOneType>(kType, kColumns - 8) : decode_order_11<T, kOneType, kLaunch>(kType, kColumns - 8);
 }
 
 struct DecodeProduct {
@@ -82,12 +110,16 @@ struct DecodeProduct {
 
 // The token that comes next in four columns of a load, after `turn` others of T.
 template <int T>
-__host__ __device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn) { return order.tokens_back && four % 2 == 1 ? T - 1 - turn : turn; }
+__host__ __device__ constexpr int decode_token(const DecodeOrder& order, int four, int turn) {
+  if (T == 8 && order.from_table) return DecodeOrderTable().token(four, turn);
+  return order.tokens_back && four % 2 == 1 ? T - 1 - turn : turn;
+}
 
 // Product number i of a token, four columns and R rows.
 template <int R>
 __host__ __device__ constexpr DecodeProduct decode_product(const DecodeOrder& order, int four, int token, int i) {
   if (!order.rows_inside) return {i / 4, i % 4};
+  if (R == 4 && order.from_table) return {DecodeOrderTable().row(four, token, i / 4, i % 4), i / 4};
   const int column = i / R, row = order.rows_back && column % 2 == 1 ? R - 1 - i % R : i % R;
   return {(row + order.first_row + order.rows_later * column + order.rows_later_by_token * token + order.rows_later_by_four * four) % R, column};
 }

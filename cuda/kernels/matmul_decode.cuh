@@ -73,7 +73,7 @@ __device__ __forceinline__ void decode_walk(const MatmulDecodeArgs& args, const 
                                             uint32_t end, const void* table, float* shared, const Prepare& prepare, float (&acc)[R][T]) {
   using F = Format<kType>;
   constexpr int kInput = input_floats<F, T>();
-  constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType>();
+  constexpr DecodeOrder kOrder = decode_order<kType, T, kOneType, !InputOf::kWaits>();
   static_assert(takes_columns_in_order<R>(kOrder, F::kColumns / 4, T), "the bits of a sum hang on the order of its columns");
   // One token, and types whose weights take the most instructions: loads go before the barrier. Left to itself, the
   // compiler puts them so late that they are waited for.
