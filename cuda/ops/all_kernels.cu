@@ -59,6 +59,7 @@
 #include "../kernels/repack_iq.cuh"
 #include "../kernels/resident.cuh"
 #include "../kernels/resident_barrier.cuh"
+#include "../kernels/resident_bodies.cuh"
 #include "../kernels/resident_node.cuh"
 #include "../kernels/rope.cuh"
 #include "../kernels/route.cuh"
