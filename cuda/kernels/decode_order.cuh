@@ -28,7 +28,7 @@ struct DecodeOrder {
   bool from_table = false;
 };
 
-// Found by trying changes of an order, at random, and keeping those that lose no more clocks than before: some 900 of them
+// Found by trying changes of an order, at random, and keeping those that lose no more clocks than before: some 600 of them
 // (docs/kernels/matmul.md, "Clocks by the schedule").
 struct DecodeOrderTable {
   // Of each four columns: its tokens, an octal digit each.
