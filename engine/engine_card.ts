@@ -104,9 +104,10 @@ export class EngineCard {
     return (await this.askExecutors()).noResident;
   }
 
-  /** A step of sequences that decode was done there, by itself. */
-  noteDecodeStep(): void {
-    if (!this.closed && this.device.backend !== "cpu" && this.wantsResident) this.known.noteStep();
+  /** A step of sequences that decode was done there, by itself or in a run. */
+  noteDecodeStep(inRun: boolean): void {
+    if (this.closed || this.device.backend === "cpu" || !this.wantsResident) return;
+    this.known.noteStep(inRun);
   }
 
   /** Nothing is asked of it any more. */

@@ -38,11 +38,13 @@ export class KnownExecutors {
 
   /**
    * A decode step is done. What it was refused for shows among the first of them, when all ways are tried, or later: it is
-   * asked for after each of these, then after 32, 64, 128 ... of them.
+   * asked for after each of these, then after 32, 64, 128 ... of them. Who asks in the midst of a run ends that: there it is
+   * after 1, 2, 4 ... steps.
    */
-  noteStep(): void {
+  noteStep(inRun: boolean): void {
     const steps = ++this.steps;
-    if (steps <= FIRST_STEPS || Number.isInteger(Math.log2(steps))) this.asked ??= this.refresh();
+    const asks = (!inRun && steps <= FIRST_STEPS) || Number.isInteger(Math.log2(steps));
+    if (asks) this.asked ??= this.refresh();
   }
 
   private async refresh(): Promise<void> {

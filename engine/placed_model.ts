@@ -320,7 +320,7 @@ async function assemble(
   const [first] = cards;
   const { kernels: { path: libraryPath }, device } = first;
   const { executor = "auto" } = options;
-  const stepRows = device.backend !== "cpu" && (executor === "auto" || executor === "resident")
+  const stepRows = device.backend !== "cpu" && executor === "auto"
     ? new StepRows((rows) => (first.decodeProgram ?? first.program).executors(rows))
     : undefined;
   const parts = cards.flatMap(({ kernels, device, cache }, i) => {

@@ -17,7 +17,7 @@ type Steps = Pick<ProfiledDevice, "step" | "run" | "wantsSteps" | "profile">;
  *
  * @param decodeProgram Where there are two lanes, what steps of the lane "decode" are computed by, and those of decode rows
  * that name none (of a benchmark, say) and fit it; all others by `program`.
- * @param stepRows Where decode steps may be run by what has no runs.
+ * @param stepRows Where it is measured what decode steps are run by.
  */
 export function scheduledDevice(
   program: DeviceProgram,

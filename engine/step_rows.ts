@@ -4,12 +4,10 @@ import type { Executor } from "./device/context.ts";
 const MOST_ROWS = 8;
 /** Steps that are given one by one, so that it is known what is fastest: of each number of rows at most so many. */
 const MOST_TRIALS = 32;
-/** What was known is asked again every so many steps: a resident kernel may be given up. */
-const STEPS_A_QUESTION = 256;
 
 /**
- * For which numbers of decode rows a device with runs is to be given steps one by one all the same: where a resident kernel
- * does them, which has no runs, and until it is known whether it does.
+ * For which numbers of decode rows a device with runs is to be given steps one by one all the same: until it is known whether
+ * a resident kernel does them, which is measured in steps alone.
  */
 export class StepRows {
   private readonly steps = new Uint32Array(MOST_ROWS);
@@ -19,23 +17,21 @@ export class StepRows {
   constructor(private readonly ask: (rows: number) => Promise<readonly Executor[]>) {}
 
   has(rows: number): boolean {
-    if (rows > MOST_ROWS) return false;
-    const executor = this.of(rows);
-    return executor === "resident" || (executor === "auto" && this.steps[rows - 1] < MOST_TRIALS);
+    return rows <= MOST_ROWS && !this.knows(rows) && this.steps[rows - 1] < MOST_TRIALS;
   }
 
   /** A step of decode rows alone was done. */
   note(rows: number): void {
     if (rows === 0 || rows > MOST_ROWS) return;
-    const steps = ++this.steps[rows - 1];
-    if (this.of(rows) !== "auto" && steps % STEPS_A_QUESTION !== 0) return;
+    this.steps[rows - 1]++;
+    if (this.knows(rows)) return;
     this.ask(MOST_ROWS).then(
       (known) => this.known = known,
       () => {}, // a device that was lost says so to the next step
     );
   }
 
-  private of(rows: number): Executor {
-    return this.known[rows - 1] ?? "auto";
+  private knows(rows: number): boolean {
+    return (this.known[rows - 1] ?? "auto") !== "auto";
   }
 }

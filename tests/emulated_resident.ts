@@ -5,6 +5,7 @@ import { M40Error } from "../engine/errors.ts";
 import { bitsOf, Random, TestDevice, tokenBuffer } from "./device_harness.ts";
 import { Home, m40 } from "./cli_program.ts";
 import { withEnvironment } from "./emulated_environment.ts";
+import { emulationCounts } from "./emulation_counts.ts";
 import { GOLDEN, until } from "./engine_fixture.ts";
 import { GOLDEN_BLOCKS, matrixOf } from "./golden_blocks.ts";
 import { startServer } from "./server_fixture.ts";
@@ -12,19 +13,7 @@ import { startServer } from "./server_fixture.ts";
 // The kernel that stays on the device. Run by slow/emulated_test.ts: only the emulated device counts such kernels, has their
 // thread blocks come late, and hangs.
 
-/** Kernels that stay on the device now, and grids launched so far. */
-function counts(): { resident: number; launches: number } {
-  const library = Deno.dlopen(Deno.env.get("M40_KERNELS")!, {
-    m40_emulation_resident_kernels: { parameters: [], result: "u64" },
-    m40_emulation_launches: { parameters: [], result: "u64" },
-  });
-  const resident = Number(library.symbols.m40_emulation_resident_kernels());
-  const launches = Number(library.symbols.m40_emulation_launches());
-  library.close();
-  return { resident, launches };
-}
-
-const gone = () => until("the kernel has left", () => counts().resident === 0);
+const gone = () => until("the kernel has left", () => emulationCounts().resident === 0);
 
 function load(executor: Executor, parallel = 1): Promise<Engine> {
   return Engine.load(GOLDEN, { device: "emulated", parallel, executor });
@@ -72,14 +61,14 @@ Deno.test("tokens decoded by the kernel that stays need no launches of their own
   const [wanted] = await expected([1], tokens);
   const engine = await load("resident");
   await answer(engine, 1, 2);
-  const before = counts().launches;
+  const before = emulationCounts().launches;
   assertEquals(await answer(engine, 1, tokens), wanted);
   // The prompt is launched, and the kernel itself where it had left; a token by launches takes ten.
-  const launched = counts().launches - before;
+  const launched = emulationCounts().launches - before;
   assert(launched < 2 * tokens, `${launched} launches`);
   assertEquals(await engine.cards[0].executors(), ["resident"]);
   await engine.close();
-  assertEquals(counts().resident, 0, "it has left when the engine is closed");
+  assertEquals(emulationCounts().resident, 0, "it has left when the engine is closed");
 });
 
 Deno.test("a kernel without a step to do leaves, and the next step has it come back", async () => {
@@ -154,7 +143,7 @@ Deno.test("what else wants the device has the kernel leave first, and finds all 
     await Promise.all([one(3, n), two(1, n), three(2, n)]);
   }
   for (const each of [device, other, launched]) each.close();
-  assertEquals(counts().resident, 0);
+  assertEquals(emulationCounts().resident, 0);
 });
 
 Deno.test("while another model is uploaded steps are graphs, so that the upload need not wait for a kernel that stays", async () => {
@@ -167,7 +156,7 @@ Deno.test("while another model is uploaded steps are graphs, so that the upload 
   const comes = async () => {
     for (let n = 0; n < 20; n++) {
       await program.step(decoding(1));
-      if (counts().resident === 1) return true;
+      if (emulationCounts().resident === 1) return true;
     }
     return false;
   };
@@ -217,7 +206,7 @@ Deno.test("thread blocks that find no room: the step is run by graphs, the kerne
   await withEnvironment({ M40_EMULATION_BLOCKS_LATE: "1" }, async () => {
     assertEquals(await answer(engine, 1, 10), wanted);
   });
-  assertEquals(counts().resident, 0);
+  assertEquals(emulationCounts().resident, 0);
   assertEquals(await engine.cards[0].executors(), ["graphs"]);
   assertEquals(await answer(engine, 1, 10), wanted);
   await engine.close();
@@ -234,24 +223,6 @@ Deno.test("where a display hangs on the device, kernels do not stay: asked for, 
     assert(executor === "graphs" || executor === "launches", executor);
     await engine.close();
   });
-});
-
-Deno.test("steps of the kernel are not runs; where it does none the device says why, and they are runs", async () => {
-  const steps = await Engine.load(GOLDEN, { device: "emulated", executor: "resident" });
-  await answer(steps, 1, 12);
-  assertEquals(steps.status().runs, 0);
-  assertEquals(await steps.cards[0].noResident(), "");
-  await steps.close();
-
-  const runs = await Engine.load(GOLDEN, {
-    device: "emulated",
-    executor: "resident",
-    kvType: "f32",
-  });
-  await answer(runs, 1, 12);
-  assert(runs.status().runs > 0);
-  assertMatch(await runs.cards[0].noResident(), /\w/);
-  await runs.close();
 });
 
 for (const executor of ["auto", "resident", "graphs"] as const) {
@@ -304,10 +275,10 @@ Deno.test("a step that the kernel does right before it leaves is not done twice,
   let met = false;
   for (let tries = 0; tries < 50 && !met; tries++) {
     await step();
-    const before = counts();
+    const before = emulationCounts();
     // The kernel waits a hundredth of a second for one more step, and leaves.
     await withEnvironment({ M40_EMULATION_WORD_US: "300000" }, step);
-    const after = counts();
+    const after = emulationCounts();
     met = before.resident === 1 && after.resident === 0 && after.launches === before.launches;
     // Whoever reads has the kernel leave: all that it was asked for is done.
     assertEquals(program.readBuffer(0, new Float32Array(1))[0], steps);
@@ -326,7 +297,7 @@ Deno.test("a kernel that does not answer: the device is given up, with the reaso
   await withEnvironment({ M40_EMULATION_HANG_IN: "resident_kernel" }, async () => {
     const error = await assertRejects(() => answer(engine, 1, 5), M40Error);
     assertEquals(error.code, "device");
-    assertMatch(error.message, /^a step: the device hangs: it has not finished in 60 s/);
+    assertMatch(error.message, /^a run: the device hangs: it has not finished in 60 s/);
   });
   await engine.close();
   // What waits without a bound ends the process. The first to ask is told by the kernel's own context.

@@ -93,6 +93,9 @@ struct Resident {
     show(&args.mailbox->left, args.life);
   }
 
+  // Numbers go round.
+  __device__ __forceinline__ bool is_asked(uint32_t number) const { return static_cast<int32_t>(look(&args.mailbox->asked) - number) >= 0; }
+
   // Block 0 waits for a step, takes its input over, and tells the others. They wait at the barrier meanwhile. born: when it
   // came.
   __device__ __forceinline__ void take_step(uint32_t number, uint32_t born) const {
@@ -102,14 +105,14 @@ struct Resident {
       const bool old = number != args.first && begun - born >= args.most_life;
       ResidentEnd end = ResidentEnd::kIdle;
       while (!old) {
-        if (look(&args.mailbox->asked) == number) {
+        if (is_asked(number)) {
           end = {};
           break;
         }
         if (look(&args.mailbox->leave) == args.life) {
           // A step that was asked for before that is done first.
           __threadfence_system();
-          end = look(&args.mailbox->asked) == number ? ResidentEnd{} : ResidentEnd::kTold;
+          end = is_asked(number) ? ResidentEnd{} : ResidentEnd::kTold;
           break;
         }
         if (microseconds() - begun >= args.patience) {
@@ -124,7 +127,7 @@ struct Resident {
       if (end == ResidentEnd{}) {
         shared.step.nodes = look(&args.mailbox->step.nodes);
         shared.step.n_nodes = look(&args.mailbox->step.n_nodes);
-        shared.step.input_bytes = look(&args.mailbox->step.input_bytes);
+        shared.step.input_bytes = look(&args.mailbox->step.first) == number ? look(&args.mailbox->step.input_bytes) : 0;
         shared.step.result_bytes = look(&args.mailbox->step.result_bytes);
         args.state->taken[0] = 0;
       }

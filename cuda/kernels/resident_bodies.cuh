@@ -6,6 +6,7 @@
 #ifndef M40_KERNELS_RESIDENT_BODIES_CUH
 #define M40_KERNELS_RESIDENT_BODIES_CUH
 
+#include "advance_run.cuh"
 #include "attention_decode.cuh"
 #include "elementwise.cuh"
 #include "embed.cuh"
@@ -162,6 +163,10 @@ struct ResidentBodies {
     if constexpr (kBody == Body::kSoftcap) self.for_each_block([&](BlockIndex b) { softcap(self.template args<SoftcapArgs>(), b, node.grid); });
     if constexpr (kBody == Body::kRopeStore) self.for_each_block([&](BlockIndex b) { rope_to_cache<kCache>(self.template args<RopeKernelArgs>(), b, found.bodies.rope); });
     if constexpr (kBody == Body::kSample) self.for_each_block([&](BlockIndex b) { sample(self.template args<SampleKernelArgs>(), b, found.bodies.sample); });
+    if constexpr (kBody == Body::kAdvanceRun) {
+      static_assert(advance_run_threads == resident_threads, "all of the block's threads");
+      self.for_each_block([&](BlockIndex) { advance_run(self.template args<AdvanceRunArgs>()); });
+    }
   }
 
   __device__ __forceinline__ static void run(const BodyKey& key, uint32_t block, uint32_t blocks, uint32_t k) {
@@ -185,6 +190,7 @@ struct ResidentBodies {
       case Body::kSoftcap: return apart<Body::kSoftcap>(block, blocks, k);
       case Body::kRopeStore: return apart<Body::kRopeStore>(block, blocks, k);
       case Body::kSample: return apart<Body::kSample>(block, blocks, k);
+      case Body::kAdvanceRun: return apart<Body::kAdvanceRun>(block, blocks, k);
       default: return;
     }
   }

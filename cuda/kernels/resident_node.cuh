@@ -8,7 +8,7 @@
 namespace m40::cuda {
 
 // The bodies that such a kernel calls.
-enum class Body : uint32_t { kEmbed, kNorm, kProduct, kAttention, kActivation, kAdd, kSelect, kSoftcap, kRopeStore, kSample };
+enum class Body : uint32_t { kEmbed, kNorm, kProduct, kAttention, kActivation, kAdd, kSelect, kSoftcap, kRopeStore, kSample, kAdvanceRun };
 
 // Which instance of a body's template a launch runs.
 struct BodyKey {
@@ -35,13 +35,13 @@ struct alignas(16) ResidentNode {
 
 constexpr uint32_t resident_node_words = sizeof(ResidentNode) / 4;
 
-// A step that is to be done. Bytes are multiples of 16, of results 4.
+// Steps that are to be done, one or those of a run. Bytes are multiples of 16, of results 4.
 struct ResidentStep {
   const ResidentNode* nodes;  // in the device's memory
   uint32_t n_nodes;
   uint32_t input_bytes;
   uint32_t result_bytes;
-  uint32_t reserved;
+  uint32_t first;  // the number of the one that the host's input is for; those behind it go on from what the device has
 };
 
 // Why a kernel left.
@@ -54,9 +54,9 @@ enum class ResidentEnd : uint32_t {
 // Host memory that the device reads and writes. Each word is written by one side alone, and what it announces before it: a
 // reader that has seen the word, and then a fence, sees all of that.
 struct ResidentMailbox {
-  // The host's. step: written before `asked` is, and left alone until `done` says so.
+  // The host's. step: written before `asked` is, and left alone until `done` says so of the last of its steps.
   alignas(64) ResidentStep step;
-  uint32_t asked;  // the number of the step that is to be done
+  uint32_t asked;  // the number of the last step that is to be done
   uint32_t leave;  // the life that is to end when no step is asked for
   // The device's.
   alignas(64) uint32_t done;  // the number of the last step whose results are there

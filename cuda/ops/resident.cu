@@ -45,6 +45,7 @@ const char* name_of(Body body) {
     case Body::kSoftcap: return "a cap";
     case Body::kRopeStore: return "a rotation";
     case Body::kSample: return "a draw";
+    case Body::kAdvanceRun: return "the way to a run's next step";
   }
   return "something";
 }

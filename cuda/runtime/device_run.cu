@@ -1,18 +1,22 @@
-// Runs: steps that are put on the stream one behind the other. Between two of them a kernel makes what was drawn the next
-// one's input, so the device goes from step to step by itself; a thread here puts the next step behind the one that is
-// computed shortly before that ends, and says when there is something in the ring.
+// Runs: steps that are put on the stream one behind the other, or that the kernel that stays is asked for. Between two of
+// them what was drawn is made the next one's input, so the device goes from step to step by itself; a thread here gives it the
+// next step shortly before the one that is computed ends, and says when there is something in the ring.
 //
 // No step is queued further ahead than that: whatever was queued is computed, and a stop that comes before costs nothing.
+// Where the kernel that stays had to leave for others, the step that it has not done is launched, and so are those behind it;
+// where it has done all, the run is over.
 // Where the last row ends by a token, the step behind it may be there already: its entries say that all rows have ended. What
 // was drawn is told before it, but the run is over behind it, as it still uses the pages and slots of its sequences, which
 // somebody in another lane may get then.
 #include <string.h>
 
+#include <algorithm>
 #include <memory>
 #include <utility>
 
 #include "../ops/advance_run.h"
 #include "device_objects.h"
+#include "resident.h"
 #include "run.h"
 #include "run_state.h"
 #include "step_executors.h"
@@ -25,7 +29,10 @@ namespace m40::cuda {
 
 namespace {
 
-// Puts the steps of a run on the context's stream. The context is its alone.
+// A kernel that stays and has left is called back so soon after a step was asked for; those of old devices leave often.
+constexpr Clock::duration first_look = std::chrono::microseconds(200);
+
+// Gives the device the steps of a run. The program and its lane are its alone.
 class RunQueue {
  public:
   RunQueue(m40_program* program, const RunInput& input, void* ring)
@@ -50,23 +57,27 @@ class RunQueue {
     args_.sampling = const_cast<m40_sampling*>(view.sampling);
     // All have one token, so they stand in the order of their tokens.
     args_.sequence_rows = shape_.states ? const_cast<SequenceRows*>(view.sequence_rows) : nullptr;
-    args_.fault = &reinterpret_cast<const StepResults*>(results)->expert_fault_token;
-    args_.exchange_fault = &reinterpret_cast<const StepResults*>(results)->exchange_fault;
+    const bool has_faults = has_fixed_results(*program);
+    args_.fault = has_faults ? &reinterpret_cast<const StepResults*>(results)->expert_fault_token : &args_.state->fault;
+    args_.exchange_fault = has_faults ? &reinterpret_cast<const StepResults*>(results)->exchange_fault : &args_.state->fault;
     args_.statuses = reinterpret_cast<const uint32_t*>(results + StepResults::statuses_offset());
     args_.samples = reinterpret_cast<const m40_sample*>(results + StepResults::samples_offset(program->limits.limits));
   }
 
   // The input of the first step, and the step.
   void begin(const void* block, const RunInput& input) {
-    program_.progress->work.begin(program_.context->seat);
     write_inputs(block, input);
-    check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), program_.stream), "a run");
+    resident_ = begin_resident();
+    if (resident_) return;
+    program_.progress->work.begin(program_.context->seat);
+    upload_state();
+    upload_input();
     put_step();
   }
 
-  // From the first step, which is on the stream, to the last.
+  // From the first step, which the device has, to the last.
   void go_on() {
-    program_.context->use();
+    program_.context->use_beside_resident();
     for (uint32_t step = 0;; step++) {
       const bool goes_on = compute(step);
       // Whoever follows may have to compute one that its decider put on the stream before it knew that nobody goes on.
@@ -75,25 +86,24 @@ class RunQueue {
       if (!ahead_ && !(wants_next && put_next(step))) return;
       program_.run.notify();
       if (goes_on) continue;
-      program_.context->watch.wait(program_.stream, "a run", ended_);
+      program_.context->watch.wait([this] { return state_of_last(); }, "a run", ended_, longest_work);
       return;
     }
   }
 
  private:
+  // Into the host's memory.
   void write_inputs(const void* block, const RunInput& input) {
     m40_step_header header;
     memcpy(&header, block, sizeof(header));
     const Step& step = program_.step;
-    const uint64_t n_bytes = input_bytes(step, shape_, header);
+    input_bytes_ = input_bytes(step, shape_, header);
     // parse_step and parse_run leave nothing that is larger than the limits.
     const RunPlaces places(shape_.n_tokens, input.n_end_tokens);
-    if (n_bytes > program_.plan.input_bytes || places.end > run_state_bytes(program_.limits.limits)) {
+    if (input_bytes_ > program_.plan.input_bytes || places.end > run_state_bytes(program_.limits.limits)) {
       fail(M40_INTERNAL, "a run's input is larger than what was planned for it");
     }
-    cudaStream_t stream = program_.stream;
     write_input(step, shape_, header, program_.input->data());
-    check(cudaMemcpyAsync(program_.memory + program_.plan.input, program_.input->data(), n_bytes, cudaMemcpyHostToDevice, stream), "a run");
     uint8_t* memory = program_.run_input->data();
     const RunState state = {0, program_.run.number(0, 0), 0, 0};
     memcpy(memory, &state, sizeof(state));
@@ -102,7 +112,39 @@ class RunQueue {
       memcpy(memory + places.left + i * sizeof(uint32_t), &input.rows[i].n_tokens, sizeof(uint32_t));
     }
     if (input.n_end_tokens != 0) memcpy(memory + places.end_tokens, input.end_tokens, input.n_end_tokens * sizeof(int32_t));
-    check(cudaMemcpyAsync(program_.memory + program_.plan.run, memory, places.end, cudaMemcpyHostToDevice, stream), "a run");
+    state_bytes_ = places.end;
+  }
+
+  void upload_state() {
+    check(cudaMemcpyAsync(program_.memory + program_.plan.run, program_.run_input->data(), state_bytes_, cudaMemcpyHostToDevice, program_.stream), "a run");
+  }
+
+  void upload_input() {
+    cudaStream_t stream = program_.stream;
+    check(cudaMemcpyAsync(program_.memory + program_.plan.input, program_.input->data(), input_bytes_, cudaMemcpyHostToDevice, stream), "a run");
+    if (has_fixed_results(program_)) check(cudaMemsetAsync(program_.memory + program_.plan.results, 0, sizeof(StepResults), stream), "a run");
+  }
+
+  // Asks the kernel that stays for the first step, where it is known to be what such steps are run by.
+  bool begin_resident() {
+    StepExecutors& executors = *program_.executors;
+    if (executors.chosen(shape_.n_tokens) != M40_EXECUTOR_RESIDENT) return false;
+    upload_state();
+    program_.context->watch.wait(program_.stream, "a run");
+    const ResidentDecoder::Begun begun = program_.resident->begin_run(shape_, input_bytes_, args_);
+    if (begun == ResidentDecoder::Begun::kNever) executors.have_no_resident(shape_.n_tokens);
+    if (begun != ResidentDecoder::Begun::kYes) return false;
+    program_.progress->executor = M40_EXECUTOR_RESIDENT;
+    program_.progress->measures = false;
+    return true;
+  }
+
+  // The kernel that stays had to leave before this step, and will not be back in this run.
+  void launch_from(uint32_t step) {
+    resident_ = ahead_ = false;
+    program_.progress->work.begin(program_.context->seat);
+    if (step == 0) upload_input();
+    put_step();
   }
 
   void put_step() {
@@ -117,11 +159,32 @@ class RunQueue {
     put_time_ = Clock::now() - start;
   }
 
-  // Puts the step after this one on the stream, if there is one. One is computed all the same that somebody wants no more.
+  // Gives the device the step after this one, if there is one. One is computed all the same that somebody wants no more.
   bool put_next(uint32_t step) {
     if (step + 1 >= n_steps_ || !program_.run.next(step + 1)) return false;
+    if (resident_) return ahead_ = program_.resident->begin_next();
     put_step();
     return ahead_ = true;
+  }
+
+  // Whether the device has done the step, or will do nothing more: cudaSuccess, or cudaErrorNotReady.
+  cudaError_t state_of(uint32_t step) {
+    if (program_.run.has_step(step)) return cudaSuccess;
+    if (!resident_) return cudaStreamQuery(program_.stream);
+    switch (program_.resident->state(ahead_ ? 1 : 0)) {
+      case ResidentDecoder::State::kDone: return cudaSuccess;
+      case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
+      case ResidentDecoder::State::kDisplaced: break;
+      case ResidentDecoder::State::kRefused: program_.executors->have_no_resident(); break;
+    }
+    launch_from(step);
+    return cudaErrorNotReady;
+  }
+
+  // The same of the last one that it was given, whose results nobody wants.
+  cudaError_t state_of_last() {
+    if (!resident_) return cudaStreamQuery(program_.stream);
+    return program_.resident->state() == ResidentDecoder::State::kRuns ? cudaErrorNotReady : cudaSuccess;
   }
 
   // Waits for a step to end, with the next one behind it in time; whether that is wanted.
@@ -134,11 +197,18 @@ class RunQueue {
     // A step that is to be timed is alone.
     const bool measures = progress.measures;
     const bool known = forecast.knows(shape_);
-    if (!measures && known) Clock::sleep_until(forecast.wake_time(shape_, begun) - put_time_);
+    if (!measures && known) {
+      const Clock::time_point wake = forecast.wake_time(shape_, begun) - put_time_;
+      if (resident_ && begun + first_look < wake) {
+        Clock::sleep_until(begun + first_look);
+        state_of(step);
+      }
+      Clock::sleep_until(wake);
+    }
     const bool late = run.has_step(step);
     if (!measures) put_next(step);
     const Clock::time_point woken = Clock::now();
-    program_.context->watch.wait([&] { return run.has_step(step); }, program_.stream, "a run", begun);
+    program_.context->watch.wait([&] { return state_of(step); }, "a run", begun, longest_work);
     if (!run.has_step(step)) explain_silence(step);
     ended_ = Clock::now();
     if (measures) {
@@ -168,17 +238,19 @@ class RunQueue {
   m40_program& program_;
   const uint32_t n_steps_;
   const StepShape shape_;
+  uint64_t input_bytes_ = 0, state_bytes_ = 0;
   AdvanceRunArgs args_ = {};
-  bool ahead_ = false;              // the next step is on the stream
+  bool resident_ = false;           // by the kernel that stays
+  bool ahead_ = false;              // the device has the next step
   Clock::time_point ended_ = Clock::now();  // the step before, or when the first one was given
   Clock::duration put_time_ = {};   // what it takes to put a step on the stream
 };
 
-// What has been put on the stream still writes to the ring. A device that was lost or hangs has that said by who asks it
-// next.
+// What the device was given still writes to the ring. A device that was lost or hangs has that said by who asks it next.
 void settle(const m40_program* program) {
   if (program->context->watch.hangs()) return;
   try {
+    program->context->seat.clear();
     program->context->watch.wait(program->stream, "a run");
   } catch (const Failure&) {
   }
@@ -186,7 +258,7 @@ void settle(const m40_program* program) {
 
 void begin_run(m40_program* program, const void* block, const Step& step, const RunInput& input, void* ring) {
   const m40_context* context = program->context;
-  context->use();
+  context->use_beside_resident();
   if (context->uploader->busy()) context->uploader->wait();
   program->step = step;
   program->progress->shape = shape_of(step, program->limits);

@@ -65,10 +65,6 @@ void DeviceWatch::wait(cudaEvent_t event, const char* what) {
   wait_for([event] { return cudaEventQuery(event); }, what, Clock::now(), longest_work);
 }
 
-void DeviceWatch::wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun) {
-  wait_for([&] { return seen() ? cudaSuccess : cudaStreamQuery(stream); }, what, begun, longest_work);
-}
-
 void DeviceWatch::wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun, Clock::duration longest) {
   wait_for(query, what, begun, longest);
 }

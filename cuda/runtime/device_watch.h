@@ -28,8 +28,6 @@ class DeviceWatch {
   void wait(cudaEvent_t event, const char* what);
   // The same of what a function says: cudaErrorNotReady where it is not done. It may throw.
   void wait(const std::function<cudaError_t()>& query, const char* what, Clock::time_point begun, Clock::duration longest);
-  // Waits until `seen` says so, or the stream has nothing to do any more.
-  void wait(const std::function<bool()>& seen, cudaStream_t stream, const char* what, Clock::time_point begun);
 
   // Whether it is done, within a time that is short enough to be spent looking.
   bool is_done(const std::function<cudaError_t()>& query, const char* what, Clock::duration patience) const;

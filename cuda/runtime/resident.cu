@@ -1,5 +1,7 @@
 #include "resident.h"
 
+#include <string.h>
+
 #include <algorithm>
 #include <new>
 
@@ -75,7 +77,7 @@ ResidentNode* ResidentDecoder::list_at(uint32_t place) const {
   return reinterpret_cast<ResidentNode*>(program_.memory + program_.plan.resident_lists) + place * most_resident_nodes(program_.ops.size());
 }
 
-void ResidentDecoder::write_down(const StepShape& shape, Entry& entry) {
+void ResidentDecoder::write_down(const StepShape& shape, const AdvanceRunArgs* advance, Entry& entry) {
   entry.known = true;
   std::string why;
   if (std::any_of(program_.ops.begin(), program_.ops.end(), [](const m40_op& op) { return op.kind == M40_OP_EXPERT_MATMUL; })) {
@@ -83,6 +85,7 @@ void ResidentDecoder::write_down(const StepShape& shape, Entry& entry) {
   } else {
     LaunchList list(resident_tokens(shape.n_tokens));
     launch_program(program_, shape);
+    if (advance != nullptr) launch_advance_run(*advance, program_.stream);
     entry.usable = find_resident_kernel(list, &entry.kernel, &why);
     if (list.nodes().size() > most_resident_nodes(program_.ops.size())) {
       entry.usable = false;
@@ -98,16 +101,27 @@ void ResidentDecoder::write_down(const StepShape& shape, Entry& entry) {
   if (!entry.usable && why_.empty()) why_ = why;
 }
 
-ResidentDecoder::Entry& ResidentDecoder::entry_of(const StepShape& shape) {
-  if (entries_.size() >= most_entries && entries_.count(shape) == 0) {
+ResidentDecoder::Entry& ResidentDecoder::entry_of(const StepShape& shape, const AdvanceRunArgs* advance) {
+  const Key key(shape, advance != nullptr);
+  if (entries_.size() >= most_entries && entries_.count(key) == 0) {
     const auto oldest = std::min_element(entries_.begin(), entries_.end(), [](const auto& a, const auto& b) { return a.second.last_use < b.second.last_use; });
     if (oldest->second.place < resident_lists) placed_[oldest->second.place] = nullptr;
     entries_.erase(oldest);
   }
-  Entry& entry = entries_[shape];
-  if (!entry.known) write_down(shape, entry);
+  Entry& entry = entries_[key];
+  if (!entry.known) write_down(shape, advance, entry);
+  if (entry.usable && advance != nullptr) say_advance(*advance, entry);
   entry.last_use = ++n_uses_;
   return entry;
+}
+
+// Runs of one shape differ in where their end tokens stand, and perhaps in their rings: the last node says that.
+void ResidentDecoder::say_advance(const AdvanceRunArgs& advance, Entry& entry) {
+  ResidentNode& node = entry.nodes.back();
+  if (memcmp(node.args, &advance, sizeof(advance)) == 0) return;
+  memcpy(node.args, &advance, sizeof(advance));
+  if (entry.place < resident_lists) placed_[entry.place] = nullptr;
+  entry.place = resident_lists;
 }
 
 // The kernel reads lists only while it does a step: none is under way.
@@ -123,7 +137,8 @@ void ResidentDecoder::place_list(Entry& entry) {
   entry.place = place;
 }
 
-void ResidentDecoder::launch() {
+// first: the number of the step that comes next.
+void ResidentDecoder::launch(uint32_t first) {
   ResidentArgs args = {};
   args.memory = reinterpret_cast<const float*>(program_.memory);
   args.state = reinterpret_cast<ResidentState*>(program_.memory + program_.plan.resident_state);
@@ -133,7 +148,7 @@ void ResidentDecoder::launch() {
   args.results = program_.memory + program_.plan.results;
   args.host_results = on_device(program_.results->data());
   args.life = ++life_;
-  args.first = asked_;
+  args.first = first;
   args.patience = resident_patience;
   args.start_patience = resident_start_patience;
   args.most_life = most_life_;
@@ -162,10 +177,21 @@ void ResidentDecoder::leave() {
   alive_ = false;
 }
 
+// Numbers go round.
+bool ResidentDecoder::is_done(uint32_t number) const { return static_cast<int32_t>(look(mailbox_->done) - number) >= 0; }
+
 ResidentDecoder::Begun ResidentDecoder::begin(const StepShape& shape, uint64_t input_bytes, uint64_t result_bytes) {
+  return ask(shape, input_bytes, result_bytes, nullptr);
+}
+
+ResidentDecoder::Begun ResidentDecoder::begin_run(const StepShape& shape, uint64_t input_bytes, const AdvanceRunArgs& advance) {
+  return ask(shape, input_bytes, 0, &advance);
+}
+
+ResidentDecoder::Begun ResidentDecoder::ask(const StepShape& shape, uint64_t input_bytes, uint64_t result_bytes, const AdvanceRunArgs* advance) {
   const std::lock_guard<std::mutex> lock(seat_.mutex());
   if (refused_) return Begun::kNever;
-  Entry& entry = entry_of(shape);
+  Entry& entry = entry_of(shape, advance);
   if (!entry.usable) return Begun::kNever;
   if (!seat_.sit(this)) return Begun::kNotNow;
   // A run may have left a step behind it, which uses the program's memory as well.
@@ -173,27 +199,36 @@ ResidentDecoder::Begun ResidentDecoder::begin(const StepShape& shape, uint64_t i
   // Another number of tokens, or more thread blocks than it was launched with.
   if (!has_left() && !(kernel_ == entry.kernel && most_blocks_ >= entry.most_blocks)) leave();
   place_list(entry);
-  mailbox_->step = {list_at(entry.place), static_cast<uint32_t>(entry.nodes.size()), static_cast<uint32_t>((input_bytes + 15) / 16 * 16), static_cast<uint32_t>(result_bytes), 0};
+  mailbox_->step = {list_at(entry.place), static_cast<uint32_t>(entry.nodes.size()), static_cast<uint32_t>((input_bytes + 15) / 16 * 16), static_cast<uint32_t>(result_bytes), asked_ + 1};
   show(mailbox_->asked, ++asked_);
   if (!has_left()) return Begun::kYes;
   // It did the step before it left: one that goes on from a state must not be done twice.
-  if (look(mailbox_->done) == asked_) return Begun::kYes;
+  if (is_done(asked_)) return Begun::kYes;
   kernel_ = entry.kernel;
   most_blocks_ = entry.most_blocks;
-  launch();
+  launch(asked_);
   return Begun::kYes;
 }
 
-ResidentDecoder::State ResidentDecoder::state() {
-  if (look(mailbox_->done) == asked_) return State::kDone;
+bool ResidentDecoder::begin_next() {
+  const std::lock_guard<std::mutex> lock(seat_.mutex());
+  if (has_left() && (refused_ || !seat_.sit(this))) return false;
+  show(mailbox_->asked, ++asked_);
+  if (has_left() && !is_done(asked_)) launch(is_done(asked_ - 1) ? asked_ : asked_ - 1);
+  return true;
+}
+
+ResidentDecoder::State ResidentDecoder::state(uint32_t before_last) {
+  const uint32_t number = asked_ - before_last;
+  if (is_done(number)) return State::kDone;
   const std::lock_guard<std::mutex> lock(seat_.mutex());
   if (refused_) return State::kRefused;
   if (has_left()) {
-    if (look(mailbox_->done) == asked_) return State::kDone;
+    if (is_done(number)) return State::kDone;
     if (refused_) return State::kRefused;
     // It had left when it was asked.
     if (!seat_.sit(this)) return State::kDisplaced;
-    launch();
+    launch(number);
     return State::kRuns;
   }
   if (++n_looks_ % looks_a_question != 0) return State::kRuns;
@@ -204,8 +239,8 @@ ResidentDecoder::State ResidentDecoder::state() {
   }
   check(answer, "a step");
   // It is gone: what it said before is here by now.
-  if (!has_left() && look(mailbox_->done) != asked_) fail(M40_DEVICE_LOST, "a step: the resident kernel ended without a word");
-  return look(mailbox_->done) == asked_ ? State::kDone : State::kRuns;
+  if (!has_left() && !is_done(number)) fail(M40_DEVICE_LOST, "a step: the resident kernel ended without a word");
+  return is_done(number) ? State::kDone : State::kRuns;
 }
 
 float ResidentDecoder::milliseconds() const { return static_cast<float>(mailbox_->nanoseconds) * 1e-6f; }

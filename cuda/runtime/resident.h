@@ -1,11 +1,14 @@
 // Decode steps by a kernel that stays on the device (kernels/resident.cuh), as the host sees them: what a step launches is
-// written down once for each shape, a step is asked for by a word in mapped memory, and its results come back there.
+// written down once for each shape, a step is asked for by a word in mapped memory, and its results come back there. The
+// steps of a run are asked for likewise, one of them before the one ahead of it is done.
 #ifndef M40_RUNTIME_RESIDENT_H
 #define M40_RUNTIME_RESIDENT_H
 
 #include <map>
 #include <string>
+#include <utility>
 
+#include "../ops/advance_run.h"
 #include "../ops/resident.h"
 #include "device_objects.h"
 #include "resident_seat.h"
@@ -41,6 +44,12 @@ class ResidentDecoder {
   // under way. May have to write down the step's launches, to put them into the device's memory, and to launch the kernel.
   Begun begin(const StepShape& shape, uint64_t input_bytes, uint64_t result_bytes);
 
+  // The same of the first step of a run, whose state is in the device's memory already; its results go into the ring.
+  Begun begin_run(const StepShape& shape, uint64_t input_bytes, const AdvanceRunArgs& advance);
+  // Asks for the next step of the run; all but the last one that was asked for are done. False where it will not be: the
+  // kernel has left for others, perhaps before that last one (state() says so).
+  bool begin_next();
+
   enum class State : uint8_t {
     kRuns,
     kDone,
@@ -48,8 +57,9 @@ class ResidentDecoder {
     kRefused,    // it will not be done: not all of the kernel's thread blocks came onto the device. So it is from now on
   };
 
-  // Of the step that was asked for last. Throws Failure where the device was lost.
-  State state();
+  // Of the step that was asked for last, or so many before it, of which those behind it are done. Throws Failure where the
+  // device was lost.
+  State state(uint32_t before_last = 0);
 
   // Milliseconds that the step took which is done, by the device.
   float milliseconds() const;
@@ -76,19 +86,25 @@ class ResidentDecoder {
     uint64_t last_use = 0;
   };
 
-  Entry& entry_of(const StepShape& shape);
-  void write_down(const StepShape& shape, Entry& entry);
+  // A step's shape, and whether it is one of a run.
+  using Key = std::pair<StepShape, bool>;
+
+  Begun ask(const StepShape& shape, uint64_t input_bytes, uint64_t result_bytes, const AdvanceRunArgs* advance);
+  Entry& entry_of(const StepShape& shape, const AdvanceRunArgs* advance);
+  void write_down(const StepShape& shape, const AdvanceRunArgs* advance, Entry& entry);
+  void say_advance(const AdvanceRunArgs& advance, Entry& entry);
   void place_list(Entry& entry);
   ResidentNode* list_at(uint32_t place) const;
-  void launch();
+  void launch(uint32_t first);
   bool has_left();
+  bool is_done(uint32_t number) const;
 
   const m40_program& program_;
   ResidentSeat& seat_;
   HostMemory mailbox_memory_;
   ResidentMailbox* mailbox_;
   cudaStream_t stream_ = nullptr;
-  std::map<StepShape, Entry> entries_;
+  std::map<Key, Entry> entries_;
   Entry* placed_[resident_lists] = {};
   uint64_t n_uses_ = 0;
   std::string why_;

@@ -105,9 +105,8 @@ export class Replica {
       rest: pacer && ((stepMs, idleMs) => pacer.rest(stepMs, idleMs)),
       onStep: (report) => {
         const { promptTokens, decodeTokens, inRun } = report;
-        // In a run there is no resident kernel to be refused.
-        if (decodeTokens > 0 && promptTokens === 0 && !inRun) {
-          for (const card of this.cards) card.noteDecodeStep();
+        if (decodeTokens > 0 && promptTokens === 0) {
+          for (const card of this.cards) card.noteDecodeStep(inRun ?? false);
         }
         observed.step(report);
       },

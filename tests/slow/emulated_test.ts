@@ -69,6 +69,7 @@ const EMULATED = [
   "emulated_graphs.ts",
   "emulated_executors.ts",
   "emulated_resident.ts",
+  "emulated_resident_runs.ts",
   "emulated_resident_walk.ts",
   "emulated_launches.ts",
   "emulated_multiprocessors.ts",
