@@ -1,20 +1,20 @@
 /**
  * What runs win a token: a tiny model's answers with each of some numbers of `runSteps`, in turns, so that what else the
  * machine does weighs on all alike. The time of a token is that of a whole answer, so that it has in it what is between runs.
- * `deno run -A bench/runs.ts [MODEL.gguf] [--device NAME] [--rounds N] [--steps 1,8,32] [--device-process]`
+ * `deno run -A bench/runs.ts [MODEL.gguf] [--device NAME] [--executor auto] [--rounds N] [--steps 1,8,32] [--device-process]`
  *
  * @module
  */
 import { parseArgs } from "@std/cli/parse-args";
-import { Engine } from "../engine/mod.ts";
+import { Engine, type Executor } from "../engine/mod.ts";
 
 const TOKENS = 128;
 const STREAMS = [1, 8];
 
 const args = parseArgs(Deno.args, {
-  string: ["device", "rounds", "steps"],
+  string: ["device", "executor", "rounds", "steps"],
   boolean: ["device-process"],
-  default: { device: "cpu", rounds: "40", steps: "1,8,32,128" },
+  default: { device: "cpu", executor: "auto", rounds: "40", steps: "1,8,32,128" },
 });
 const path = String(
   args._[0] ?? new URL("../tests/data/golden/llama.gguf", import.meta.url).pathname,
@@ -48,6 +48,7 @@ for (const runSteps of steps) {
   engines.push(
     await Engine.load(path, {
       device: args.device,
+      executor: args.executor as Executor,
       threads: args.device === "cpu" ? 1 : undefined,
       parallel: Math.max(...STREAMS),
       deviceProcess: args["device-process"],
