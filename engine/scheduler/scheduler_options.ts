@@ -26,7 +26,7 @@ export interface SchedulerDevice extends PageMover, SlotMover {
     limits: readonly RunLimits[],
     take: TakeRunStep,
   ): DeviceRun;
-  /** Whether it is to be given steps of so many decode rows one by one all the same, which it does faster. */
+  /** Whether it is to be given steps of so many decode rows one by one all the same: it measures how it does them fastest. */
   wantsSteps?(rows: number): boolean;
 }
 
