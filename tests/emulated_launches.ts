@@ -1,18 +1,10 @@
 import { assert, assertEquals } from "@std/assert";
 import { Engine } from "../engine/mod.ts";
 import { withEnvironment } from "./emulated_environment.ts";
+import { emulationCounts } from "./emulation_counts.ts";
 
 // How many kernels a step launches: each costs some microseconds, whatever it does. Run by slow/emulated_test.ts: only the
 // emulated device counts them.
-
-function countLaunches(): number {
-  const library = Deno.dlopen(Deno.env.get("M40_KERNELS")!, {
-    m40_emulation_launches: { parameters: [], result: "u64" },
-  });
-  const launches = Number(library.symbols.m40_emulation_launches());
-  library.close();
-  return launches;
-}
 
 /** Launches of a step that decodes one token with a golden model, and what is drawn with its log-probabilities. */
 async function tokensOf(name: string): Promise<{ launches: number; drawn: unknown[] }> {
@@ -20,7 +12,7 @@ async function tokensOf(name: string): Promise<{ launches: number; drawn: unknow
   const engine = await Engine.load(path, { device: "emulated" });
   try {
     const launchesOf = async (tokens: number) => {
-      const before = countLaunches();
+      const before = emulationCounts().launches;
       const sampling = { temperature: 0 };
       const drawn: unknown[] = [];
       for await (
@@ -29,7 +21,7 @@ async function tokensOf(name: string): Promise<{ launches: number; drawn: unknow
         drawn.push(...chunk.tokens);
       }
       assertEquals(drawn.length, tokens);
-      return { launches: countLaunches() - before, drawn };
+      return { launches: emulationCounts().launches - before, drawn };
     };
     const [few, more] = [await launchesOf(2), await launchesOf(7)];
     return { launches: (more.launches - few.launches) / 5, drawn: more.drawn };

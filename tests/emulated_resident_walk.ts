@@ -1,29 +1,15 @@
 import { assert, assertEquals } from "@std/assert";
 import type { StepSequence } from "../engine/device/step_block.ts";
-import { Activation, NONE, Norm, Rope } from "../engine/device/structs.ts";
 import type { Executor } from "../engine/mod.ts";
-import { bitsOf, Random, TestDevice, tokenBuffer } from "./device_harness.ts";
+import { bitsOf, Random, TestDevice } from "./device_harness.ts";
 import { withEnvironment } from "./emulated_environment.ts";
-import type { GivenOperation } from "./operations.ts";
+import { B, PlainLayer } from "./plain_layer.ts";
 
 // Which thread blocks of a step's launches the kernel that stays on the device does, where it has fewer than they have. Run by
 // slow/emulated_test.ts: only the emulated device has as few as it is told to.
 
-const HIDDEN = 256;
-const HEADS = 4;
-const KV_HEADS = 2;
-const HEAD_DIM = 64;
-const INNER = 1280;
+const SHAPE = { hidden: 256, heads: 4, kvHeads: 2, headDim: 64, inner: 1280 };
 const PAGE_TOKENS = 32;
-
-const enum B {
-  hidden,
-  normed,
-  qkv,
-  attended,
-  gateUp,
-  gated,
-}
 
 /**
  * What a step computes: a layer as Llama's are, over a cache of its own; or three products, the first thing and the last, some
@@ -32,61 +18,18 @@ const enum B {
 type Steps = "a layer" | "three products";
 
 function programOf(device: TestDevice, steps: Steps) {
-  const random = new Random(5);
-  const matrix = (rows: number, columns: number) =>
-    device.tensor(random.floats(rows * columns, 1 / Math.sqrt(columns)), rows, columns);
-  const matmul = (
-    input: number,
-    output: number,
-    columns: number,
-    rows: number[],
-    residual = NONE,
-  ): GivenOperation => ({
-    ...{ kind: "matmul", input, output, residual, columns, rows },
-    weight: rows.map((n) => matrix(n, columns)),
-    output_column: rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0)),
-  });
-  const norm = (input: number, output: number): GivenOperation => ({
-    ...{ kind: "norm", input, output, norm: Norm.rms, columns: HIDDEN, epsilon: 1e-5 },
-    weight: device.tensor(random.floats(HIDDEN, 0.1).map((value) => 1 + value), HIDDEN),
-  });
-  const heads = { layer: 0, n_heads: HEADS, n_kv_heads: KV_HEADS, head_dim: HEAD_DIM };
-  const kv = KV_HEADS * HEAD_DIM;
-  const cache = device.cache({
-    ...{ n_kv_heads: KV_HEADS, head_dim: HEAD_DIM, page_tokens: PAGE_TOKENS, n_pages: 64 },
-    type: 1,
-  });
+  const layer = new PlainLayer(device, SHAPE, 5);
+  const { hidden, inner } = SHAPE;
   const products = () => [
-    matmul(B.hidden, B.gated, HIDDEN, [INNER]),
-    matmul(B.gated, B.normed, INNER, [HIDDEN]),
-    matmul(B.normed, B.hidden, HIDDEN, [HIDDEN], B.hidden),
-  ];
-  const layer = (): GivenOperation[] => [
-    norm(B.hidden, B.normed),
-    matmul(B.normed, B.qkv, HIDDEN, [HEADS * HEAD_DIM, kv, kv]),
-    { kind: "rope_store", q: B.qkv, ...heads, rope_dim: HEAD_DIM, rope: Rope.halves },
-    { kind: "attention", q: B.qkv, output: B.attended, ...heads, scale: 1 / Math.sqrt(HEAD_DIM) },
-    matmul(B.attended, B.hidden, HEADS * HEAD_DIM, [HIDDEN], B.hidden),
-    norm(B.hidden, B.normed),
-    matmul(B.normed, B.gateUp, HIDDEN, [INNER, INNER]),
-    {
-      ...{ kind: "activation", input: B.gateUp, output: B.gated, columns: INNER, gated: 1 },
-      activation: Activation.silu,
-    },
-    matmul(B.gated, B.hidden, INNER, [HIDDEN], B.hidden),
+    layer.matmul(B.hidden, B.gated, hidden, [inner]),
+    layer.matmul(B.gated, B.normed, inner, [hidden]),
+    layer.matmul(B.normed, B.hidden, hidden, [hidden], B.hidden),
   ];
   return device.program({
-    cache,
+    cache: layer.cache(PAGE_TOKENS),
     limits: { n_tokens: 320 },
-    ops: steps === "a layer" ? layer() : products(),
-    buffers: [
-      tokenBuffer(HIDDEN),
-      tokenBuffer(HIDDEN),
-      tokenBuffer(HEADS * HEAD_DIM + 2 * kv),
-      tokenBuffer(HEADS * HEAD_DIM),
-      tokenBuffer(2 * INNER),
-      tokenBuffer(INNER),
-    ],
+    ops: steps === "a layer" ? layer.operations() : products(),
+    buffers: layer.buffers(),
   });
 }
 
@@ -108,19 +51,19 @@ async function follow(executor: Executor, together: number, steps: Steps): Promi
       decode: position > 0,
     });
     for (let s = 0; s < together; s++) {
-      program.writeBuffer(B.hidden, random.floats(LENGTHS[s] * HIDDEN));
+      program.writeBuffer(B.hidden, random.floats(LENGTHS[s] * SHAPE.hidden));
       await program.step([part(s, 0, LENGTHS[s])]);
     }
     const seen: Uint32Array[] = [];
     for (let step = 0; step < 3; step++) {
       // Who writes or reads buffers has the kernel leave.
-      program.writeBuffer(B.hidden, random.floats(together * HIDDEN));
+      program.writeBuffer(B.hidden, random.floats(together * SHAPE.hidden));
       for (let again = 0; again < (steps === "a layer" ? 1 : 3); again++) {
         await program.step(
           Array.from({ length: together }, (_, s) => part(s, LENGTHS[s] + step, 1)),
         );
       }
-      seen.push(bitsOf(program.readBuffer(B.hidden, new Float32Array(together * HIDDEN))));
+      seen.push(bitsOf(program.readBuffer(B.hidden, new Float32Array(together * SHAPE.hidden))));
     }
     assertEquals((await program.executors(8))[together - 1], executor);
     return seen;
