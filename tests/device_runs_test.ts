@@ -15,7 +15,8 @@ import {
   RUN_ROW,
   Status,
 } from "../engine/device/structs.ts";
-import { BACKEND, type TestDevice, withDevice } from "./device_harness.ts";
+import { BACKEND, EXECUTOR, type TestDevice, withDevice } from "./device_harness.ts";
+import { plainModelProgram } from "./plain_model.ts";
 import { smallModelProgram, VOCAB } from "./small_model.ts";
 import {
   courses,
@@ -33,6 +34,12 @@ import {
 // Runs: steps that the device makes one after the other give what steps of their own give, end where they should, and
 // fail as steps do, with what was drawn before kept.
 
+/** The small model has operations of every kind, of which a resident kernel has not all. */
+const modelProgram = (device: TestDevice, cacheType = 0, spoilt?: number) =>
+  EXECUTOR === "resident"
+    ? plainModelProgram(device, spoilt)
+    : smallModelProgram(device, cacheType, spoilt);
+
 /** How long runs are; in the emulation a step takes as long as hundreds of them elsewhere. */
 const LENGTHS = BACKEND === "emulated" ? [1, 4, 2] : [1, 4, 2, 6, 1, 3];
 
@@ -40,7 +47,7 @@ for (const cacheType of [0, 1]) {
   for (const count of BACKEND === "emulated" ? [1 + 2 * cacheType] : [1, 5]) {
     Deno.test(`runs of ${count} give what steps give, whatever their lengths, through a ring that goes round (cache type ${cacheType})`, async () => {
       await withDevice({ threads: 2 }, async (device) => {
-        const { program } = smallModelProgram(device, cacheType);
+        const { program } = modelProgram(device, cacheType);
         open(device, program, BACKEND === "emulated" ? 16 : 32);
         const wanted = courses(count);
         const wantedOutputs: StepOutput[][] = [await step(program, wanted)];
@@ -65,7 +72,7 @@ for (const cacheType of [0, 1]) {
 
 Deno.test("each sequence of a run ends after its own tokens or at its own end tokens, and the others go on to the same bits", async () => {
   await withDevice({ threads: 2 }, async (device) => {
-    const { program } = smallModelProgram(device);
+    const { program } = modelProgram(device);
     open(device, program, 128);
     const wanted = courses(5);
     const alone: StepOutput[][] = [];
@@ -100,7 +107,7 @@ Deno.test("each sequence of a run ends after its own tokens or at its own end to
 
 Deno.test("a run ends when it is told to, and when somebody else wants the device", async () => {
   await withDevice({ threads: 1 }, async (device) => {
-    const { program, cache } = smallModelProgram(device);
+    const { program, cache } = modelProgram(device);
     open(device, program, 64);
     const some = courses(1);
     await step(program, some);
@@ -142,7 +149,7 @@ for (const hasStates of [false, true]) {
     await withDevice({ threads: 1 }, async (device) => {
       const program = hasStates
         ? statefulProgram(device, SPOILT)
-        : smallModelProgram(device, 0, SPOILT).program;
+        : modelProgram(device, 0, SPOILT).program;
       const someCourses = (slot: number) => hasStates ? stateful(3, 0, slot) : courses(3);
       open(device, program, 64);
       const some = someCourses(0);
@@ -206,7 +213,7 @@ function bareRun(device: TestDevice, program: DeviceProgram, entries: number) {
 
 Deno.test("a run whose ring is not read ends where there is no room, and overwrites nothing", async () => {
   await withDevice({ threads: 1 }, async (device) => {
-    const { program } = smallModelProgram(device);
+    const { program } = modelProgram(device);
     const some = courses(2);
     await step(program, some);
     const { begin, wait, isOver, numbers, read } = bareRun(device, program, 8);
@@ -230,7 +237,7 @@ Deno.test("a run whose ring is not read ends where there is no room, and overwri
 
 Deno.test("what a run that could not begin has left in the ring is nobody's", async () => {
   await withDevice({ threads: 1 }, async (device) => {
-    const { program } = smallModelProgram(device);
+    const { program } = modelProgram(device);
     const some = courses(2);
     await step(program, some);
     const memory = device.context.hostMemory(ringBytes(64));
@@ -250,7 +257,7 @@ Deno.test("what a run that could not begin has left in the ring is nobody's", as
 
 Deno.test("a run that cannot be is refused with its reason, and nothing is under way", async () => {
   await withDevice({ threads: 1 }, async (device) => {
-    const { program } = smallModelProgram(device);
+    const { program } = modelProgram(device);
     const some = courses(2);
     await step(program, some);
     const { begin, wait, isOver, ring } = bareRun(device, program, 8);

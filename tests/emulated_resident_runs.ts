@@ -2,14 +2,14 @@ import { assert, assertEquals, assertLess, assertMatch } from "@std/assert";
 import type { DeviceProgram } from "../engine/device/device_program.ts";
 import { Engine, type Executor } from "../engine/mod.ts";
 import { TestDevice } from "./device_harness.ts";
-import { type Course, courses, endless, open, part, run, step } from "./device_runs.ts";
+import { type Course, courses, endless, open, part, run, SAMPLINGS, step } from "./device_runs.ts";
 import { withEnvironment } from "./emulated_environment.ts";
 import { emulationCounts } from "./emulation_counts.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
 import { plainModelProgram } from "./plain_model.ts";
 
 // Runs of the kernel that stays on the device: it goes from step to step by itself, may leave between any two of them, and
-// what it does not do is launched. Run by slow/emulated_test.ts; device_runs_test.ts holds them to the bits of steps, too.
+// what it does not do is launched. Run by slow/emulated_test.ts, as device_runs_test.ts is, which holds them to steps.
 
 const STEPS = 20;
 
@@ -20,7 +20,7 @@ function load(executor: Executor, kvType?: "f32"): Promise<Engine> {
 /** What steps give, one by one, by graphs: after the prompts' step. */
 async function expected(count: number): Promise<number[][]> {
   const device = new TestDevice({ executor: "graphs" });
-  const program = plainModelProgram(device);
+  const { program } = plainModelProgram(device);
   const some = courses(count);
   for (let i = 0; i <= STEPS; i++) await step(program, some);
   device.close();
@@ -30,7 +30,7 @@ async function expected(count: number): Promise<number[][]> {
 /** A program of a device whose steps are the resident kernel's, and its sequences, whose prompts are computed. */
 async function begun(count: number) {
   const device = new TestDevice({ executor: "resident" });
-  const program = plainModelProgram(device);
+  const { program } = plainModelProgram(device);
   open(device, program, 64);
   const some = courses(count);
   await step(program, some);
@@ -125,13 +125,20 @@ Deno.test("what a run's kernel has to leave to others is done by graphs to the s
     assertEquals(some[0].tokens, wanted);
     assertEquals(beside, 0, "a kernel stays beside an upload");
     const launched = emulationCounts().launches - before;
-    assert(launched > 5 * STEPS, `${launched} launches: it did not go on by graphs`);
+    assert(launched > 2 * STEPS, `${launched} launches: it did not go on by graphs`);
     // None is begun by the kernel either, while the upload lasts.
     await run(program, some, 1, endless(some));
     assertEquals(emulationCounts().resident, 0);
     await other.context.finishUploads();
-    await run(program, some, 1, endless(some));
-    assertEquals(emulationCounts().resident, 1, "it has not come back");
+    // It is old after 20 ms, and a look may come too late.
+    let comes = false;
+    for (let tries = 0; tries < 50 && !comes; tries++) {
+      const [one] = courses(1, 3);
+      await step(program, [one]);
+      await run(program, [one], 1, endless([one]));
+      comes = emulationCounts().resident === 1;
+    }
+    assert(comes, "it has not come back");
     for (const each of [device, other]) each.close();
   }
 });
@@ -158,6 +165,16 @@ Deno.test("thread blocks that find no room for a run's first step: the run is gr
   assertEquals(some[0].tokens, wanted);
   assertEquals(emulationCounts().resident, 0);
   assertEquals(await executorOf(program, 1), "graphs");
+  device.close();
+});
+
+Deno.test("a run with a draw that the kernel has no body for is graphs, and the next one is the kernel's", async () => {
+  const { device, program, some } = await begun(1);
+  const shaped = { ...some[0], sampling: SAMPLINGS.find((one) => one.xtcProbability)! };
+  const before = emulationCounts().launches;
+  await run(program, [shaped], 5, endless(some));
+  assert(emulationCounts().launches - before >= 5, "it was launched");
+  assertEquals(await executorOf(program, 1), "resident");
   device.close();
 });
 

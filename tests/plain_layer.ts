@@ -42,9 +42,9 @@ export class PlainLayer {
     this.random = new Random(seed);
   }
 
-  matrix(rows: number, columns: number): number {
-    const values = this.random.floats(rows * columns, 1 / Math.sqrt(columns));
-    return this.device.tensor(values, rows, columns);
+  /** Those of a matrix. */
+  values(rows: number, columns: number): Float32Array {
+    return this.random.floats(rows * columns, 1 / Math.sqrt(columns));
   }
 
   /** Products of one input with weights of so many rows each, whose outputs lie one behind the other. */
@@ -57,7 +57,7 @@ export class PlainLayer {
   ): GivenOperation {
     return {
       ...{ kind: "matmul", input, output, residual, columns, rows },
-      weight: rows.map((n) => this.matrix(n, columns)),
+      weight: rows.map((n) => this.device.tensor(this.values(n, columns), n, columns)),
       output_column: rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0)),
     };
   }

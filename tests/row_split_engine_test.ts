@@ -60,8 +60,9 @@ Deno.test("rows on two devices: who decodes goes from step to step in runs, whic
     await late;
     const stopped = new AbortController();
     const cancelled = answersTo(engine, [{ ...REQUESTS[1], signal: stopped.signal }]);
-    setTimeout(() => stopped.abort(), 20);
+    const timer = setTimeout(() => stopped.abort(), 20);
     await cancelled;
+    clearTimeout(timer);
     await engine.idle();
     const { runs, runSteps, failed } = engine.status();
     assert(runs > 3 && runSteps > 2 * runs, `${runs} runs of ${runSteps} steps`);

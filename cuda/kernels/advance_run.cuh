@@ -39,8 +39,8 @@ struct AdvanceRunArgs {
   const m40_sample* samples;
 };
 
-// One block. All entries of a step are written, then made visible to the host, then said to be whole: an entry's number is
-// its last word to be written.
+// One block. All entries of a step are written, and what the next step goes on from, then made visible to the host, then said
+// to be whole: an entry's number is its last word to be written, and the host may give the device another run then.
 __device__ __forceinline__ void advance_run(const AdvanceRunArgs& args) {
   const uint32_t step = args.state->step;
   const uint32_t number = args.state->number;
@@ -71,15 +71,15 @@ __device__ __forceinline__ void advance_run(const AdvanceRunArgs& args) {
     head.status = status;
     head.goes_on = goes_on ? 1 : 0;
   }
+  if (threadIdx.x == 0) {
+    args.state->step = step + 1;
+    args.state->number = number + args.n_rows;
+  }
   __threadfence_system();
   __syncthreads();
   for (uint32_t row = threadIdx.x; row < args.n_rows; row += advance_run_threads) {
     volatile m40_ring_entry& entry = args.entries[(number + row) & (args.n_entries - 1)];
     entry.number = number + row + 1;
-  }
-  if (threadIdx.x == 0) {
-    args.state->step = step + 1;
-    args.state->number = number + args.n_rows;
   }
 }
 

@@ -54,7 +54,8 @@ enum class ResidentEnd : uint32_t {
 // Host memory that the device reads and writes. Each word is written by one side alone, and what it announces before it: a
 // reader that has seen the word, and then a fence, sees all of that.
 struct ResidentMailbox {
-  // The host's. step: written before `asked` is, and left alone until `done` says so of the last of its steps.
+  // The host's. step: written before `asked` is, and left alone until `done` says so, all entries of its run are in the ring, or
+  // the kernel has left.
   alignas(64) ResidentStep step;
   uint32_t asked;  // the number of the last step that is to be done
   uint32_t leave;  // the life that is to end when no step is asked for

@@ -89,11 +89,11 @@ m40::cuda::Clock::duration m40_context::longest_prompt() const {
   return longest;
 }
 
-bool m40_context::settle() const {
+bool m40_context::settle(m40::cuda::LaunchedWork& work) const {
   if (watch.hangs() || seat.hangs()) return false;
   cudaSetDevice(static_cast<int>(device));
   try {
-    seat.clear();
+    work.begin(seat);
     uploader->wait();
     watch.wait(stream, "what was under way");
     if (prompts != nullptr) watch.wait(prompts, "what was under way", m40::cuda::Clock::now(), longest_prompt());
@@ -123,7 +123,8 @@ extern "C" void m40_context_destroy(m40_context* context) {
   // Freeing waits for the device. Where it hangs, all is left to the end of the process.
   if (context == nullptr) return;
   context->end_runs();
-  if (context->settle()) delete context;
+  m40::cuda::LaunchedWork work;
+  if (context->settle(work)) delete context;
 }
 
 // ---- arenas -------------------------------------------------------------------------------------------
@@ -175,7 +176,8 @@ extern "C" void m40_arena_destroy(m40_arena* arena) {
   if (arena == nullptr) return;
   arena->context->end_runs();
   // What still runs may use it.
-  if (arena->context->settle()) {
+  m40::cuda::LaunchedWork work;
+  if (arena->context->settle(work)) {
     for (const auto& program : arena->context->programs) {
       if (program->arena == arena) program->end_exchanges();
     }
@@ -210,7 +212,8 @@ extern "C" m40_status m40_host_alloc(m40_context* context, uint64_t n_bytes, voi
 extern "C" void m40_host_free(m40_context* context, void* memory) {
   if (context == nullptr || memory == nullptr) return;
   context->end_runs();
-  if (!context->settle()) return;
+  m40::cuda::LaunchedWork work;
+  if (!context->settle(work)) return;
   if (context->shared_host.remove(context, memory)) return;
   auto& list = context->host_memory;
   const auto found = std::find_if(list.begin(), list.end(), [memory](const auto& owned) { return owned->data() == memory; });
@@ -237,7 +240,8 @@ void m40::register_host_memory(m40_context* context, void* memory, uint64_t n_by
 
 bool m40::unregister_host_memory(m40_context* context, void* memory) {
   context->end_runs();
-  if (!context->settle()) return false;
+  m40::cuda::LaunchedWork work;
+  if (!context->settle(work)) return false;
   for (const auto& program : context->programs) program->exchange.forget(memory);
   context->host_areas.remove(memory);
   cudaHostUnregister(memory);

@@ -174,8 +174,9 @@ struct m40_context final : m40::TensorLookup, m40::TensorArenas {
   void use(m40::cuda::LaunchedWork& work) const;
   // The same of functions that wait for a step, or ask for one: a kernel may stay.
   void use_beside_resident() const;
-  // Waits for all that is under way. False where the device hangs: what it may still use must be left alone.
-  bool settle() const;
+  // Waits for all that is under way, and no kernel comes to stay until the work ends. False where the device hangs: what it may
+  // still use must be left alone.
+  bool settle(m40::cuda::LaunchedWork& work) const;
   // How long what its programs have on the stream of prompts may take.
   m40::cuda::Clock::duration longest_prompt() const;
 

@@ -205,7 +205,8 @@ extern "C" m40_status m40_program_create(m40_arena* arena, const m40_limits* lim
 extern "C" void m40_program_destroy(m40_program* program) {
   if (program == nullptr) return;
   program->run.end();
-  if (program->context->settle()) m40::drop_program(program);
+  m40::cuda::LaunchedWork work;
+  if (program->context->settle(work)) m40::drop_program(program);
 }
 
 extern "C" m40_status m40_program_exchange_bytes(m40_program* program, uint64_t* n_bytes, m40_error* error) {

@@ -132,7 +132,8 @@ class RunQueue {
     upload_state();
     program_.context->watch.wait(program_.stream, "a run");
     const ResidentDecoder::Begun begun = program_.resident->begin_run(shape_, input_bytes_, args_);
-    if (begun == ResidentDecoder::Begun::kNever) executors.have_no_resident(shape_.n_tokens);
+    // Another step of so many rows may be one that it does.
+    if (begun == ResidentDecoder::Begun::kNever && !shape_.shaped) executors.have_no_resident(shape_.n_tokens);
     if (begun != ResidentDecoder::Begun::kYes) return false;
     program_.progress->executor = M40_EXECUTOR_RESIDENT;
     program_.progress->measures = false;
@@ -145,6 +146,13 @@ class RunQueue {
     program_.progress->work.begin(program_.context->seat);
     if (step == 0) upload_input();
     put_step();
+    given_anew();
+  }
+
+  // The device has the step only now.
+  void given_anew() {
+    begun_ = Clock::now();
+    anew_ = true;
   }
 
   void put_step() {
@@ -167,24 +175,37 @@ class RunQueue {
     return ahead_ = true;
   }
 
-  // Whether the device has done the step, or will do nothing more: cudaSuccess, or cudaErrorNotReady.
+  // Whether the device has done the step, will do nothing more, or was given the step anew: cudaSuccess, or cudaErrorNotReady.
   cudaError_t state_of(uint32_t step) {
     if (program_.run.has_step(step)) return cudaSuccess;
     if (!resident_) return cudaStreamQuery(program_.stream);
     switch (program_.resident->state(ahead_ ? 1 : 0)) {
       case ResidentDecoder::State::kDone: return cudaSuccess;
       case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
+      case ResidentDecoder::State::kCalledBack: given_anew(); return cudaSuccess;
       case ResidentDecoder::State::kDisplaced: break;
       case ResidentDecoder::State::kRefused: program_.executors->have_no_resident(); break;
     }
     launch_from(step);
-    return cudaErrorNotReady;
+    return cudaSuccess;
   }
 
   // The same of the last one that it was given, whose results nobody wants.
   cudaError_t state_of_last() {
     if (!resident_) return cudaStreamQuery(program_.stream);
-    return program_.resident->state() == ResidentDecoder::State::kRuns ? cudaErrorNotReady : cudaSuccess;
+    const ResidentDecoder::State state = program_.resident->state();
+    return state == ResidentDecoder::State::kRuns || state == ResidentDecoder::State::kCalledBack ? cudaErrorNotReady : cudaSuccess;
+  }
+
+  // Time before a step was given anew is not held against the device: the process may have been stopped. Whether it was.
+  bool wait_for(uint32_t step) {
+    bool any = anew_;
+    do {
+      anew_ = false;
+      program_.context->watch.wait([&] { return state_of(step); }, "a run", begun_, longest_work);
+      any = any || anew_;
+    } while (anew_);
+    return any;
   }
 
   // Waits for a step to end, with the next one behind it in time; whether that is wanted.
@@ -192,34 +213,36 @@ class RunQueue {
     const Run& run = program_.run;
     StepProgress& progress = *program_.progress;
     StepForecast& forecast = progress.run_forecast;
-    const Clock::time_point begun = std::exchange(ended_, Clock::time_point{});
-    ahead_ = false;
+    begun_ = std::exchange(ended_, Clock::time_point{});
+    ahead_ = anew_ = false;
     // A step that is to be timed is alone.
     const bool measures = progress.measures;
     const bool known = forecast.knows(shape_);
     if (!measures && known) {
-      const Clock::time_point wake = forecast.wake_time(shape_, begun) - put_time_;
-      if (resident_ && begun + first_look < wake) {
-        Clock::sleep_until(begun + first_look);
+      const auto wake_time = [&] { return forecast.wake_time(shape_, begun_) - put_time_; };
+      if (resident_ && begun_ + first_look < wake_time()) {
+        Clock::sleep_until(begun_ + first_look);
         state_of(step);
       }
-      Clock::sleep_until(wake);
+      Clock::sleep_until(wake_time());
     }
     const bool late = run.has_step(step);
     if (!measures) put_next(step);
     const Clock::time_point woken = Clock::now();
-    program_.context->watch.wait([&] { return state_of(step); }, "a run", begun, longest_work);
+    const bool anew = wait_for(step);
     if (!run.has_step(step)) explain_silence(step);
     ended_ = Clock::now();
     if (measures) {
-      program_.context->watch.wait(program_.stream, "a run", begun);
+      program_.context->watch.wait(program_.stream, "a run", begun_);
       note_time(&program_);
+    } else if (anew) {
+      // What it took is not what the next one will.
     } else if (late) {
       forecast.woke_late(shape_);
     } else if (known) {
-      forecast.woke_in_time(shape_, begun, ended_ - woken);
+      forecast.woke_in_time(shape_, begun_, ended_ - woken);
     } else {
-      forecast.took(shape_, ended_ - begun);
+      forecast.took(shape_, ended_ - begun_);
     }
     return run.goes_on(step);
   }
@@ -242,6 +265,8 @@ class RunQueue {
   AdvanceRunArgs args_ = {};
   bool resident_ = false;           // by the kernel that stays
   bool ahead_ = false;              // the device has the next step
+  bool anew_ = false;               // the step that is waited for was given anew
+  Clock::time_point begun_ = {};    // that one
   Clock::time_point ended_ = Clock::now();  // the step before, or when the first one was given
   Clock::duration put_time_ = {};   // what it takes to put a step on the stream
 };

@@ -125,7 +125,8 @@ cudaError_t state_of_step(m40_program* program) {
   if (progress.executor != M40_EXECUTOR_RESIDENT) return cudaStreamQuery(program->stream);
   switch (program->resident->state()) {
     case ResidentDecoder::State::kDone: return cudaSuccess;
-    case ResidentDecoder::State::kRuns: return cudaErrorNotReady;
+    case ResidentDecoder::State::kRuns:
+    case ResidentDecoder::State::kCalledBack: return cudaErrorNotReady;
     case ResidentDecoder::State::kDisplaced: break;
     case ResidentDecoder::State::kRefused: program->executors->have_no_resident(); break;
   }

@@ -7,6 +7,7 @@
 #include "checks.h"
 #include "device_objects.h"
 #include "file.h"
+#include "resident_seat.h"
 #include "tensor_slice.h"
 #include "uploader.h"
 
@@ -45,7 +46,8 @@ uint32_t place(m40_arena* arena, const m40_tensor_desc& desc, const m40::cuda::R
     }
   } catch (...) {
     // What is under way writes to memory that the next tensor gets.
-    context->settle();
+    m40::cuda::LaunchedWork work;
+    context->settle(work);
     throw;
   }
   context->tensors.push_back(tensor);

@@ -115,7 +115,7 @@ ResidentDecoder::Entry& ResidentDecoder::entry_of(const StepShape& shape, const 
   return entry;
 }
 
-// Runs of one shape differ in where their end tokens stand, and perhaps in their rings: the last node says that.
+// Runs of one shape may differ in their rings: the last node says where it is.
 void ResidentDecoder::say_advance(const AdvanceRunArgs& advance, Entry& entry) {
   ResidentNode& node = entry.nodes.back();
   if (memcmp(node.args, &advance, sizeof(advance)) == 0) return;
@@ -214,7 +214,7 @@ bool ResidentDecoder::begin_next() {
   const std::lock_guard<std::mutex> lock(seat_.mutex());
   if (has_left() && (refused_ || !seat_.sit(this))) return false;
   show(mailbox_->asked, ++asked_);
-  if (has_left() && !is_done(asked_)) launch(is_done(asked_ - 1) ? asked_ : asked_ - 1);
+  if (has_left() && !refused_ && !is_done(asked_)) launch(is_done(asked_ - 1) ? asked_ : asked_ - 1);
   return true;
 }
 
@@ -229,7 +229,7 @@ ResidentDecoder::State ResidentDecoder::state(uint32_t before_last) {
     // It had left when it was asked.
     if (!seat_.sit(this)) return State::kDisplaced;
     launch(number);
-    return State::kRuns;
+    return State::kCalledBack;
   }
   if (++n_looks_ % looks_a_question != 0) return State::kRuns;
   const cudaError_t answer = cudaStreamQuery(stream_);

@@ -52,13 +52,14 @@ class ResidentDecoder {
 
   enum class State : uint8_t {
     kRuns,
+    kCalledBack,  // the same, but it had left before the step
     kDone,
     kDisplaced,  // it will not be done: the kernel had to leave before it saw the step, and others use the device
     kRefused,    // it will not be done: not all of the kernel's thread blocks came onto the device. So it is from now on
   };
 
-  // Of the step that was asked for last, or so many before it, of which those behind it are done. Throws Failure where the
-  // device was lost.
+  // Of the step that was asked for last, or so many before it; those before that one are done. Throws Failure where the device
+  // was lost.
   State state(uint32_t before_last = 0);
 
   // Milliseconds that the step took which is done, by the device.
