@@ -10,7 +10,6 @@
 // somebody in another lane may get then.
 #include <string.h>
 
-#include <algorithm>
 #include <memory>
 #include <utility>
 
