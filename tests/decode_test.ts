@@ -42,7 +42,6 @@ function products(device: TestDevice, blocks: GoldenBlocks, rows: number[], colu
       weight: weights,
       bias: [NONE, device.tensor(bias, rows[1]), NONE],
       rows,
-      output_column: [0, rows[0], rows[0] + rows[1]],
     }],
     buffers: [tokenBuffer(columns), tokenBuffer(width)],
     limits: { n_tokens: MOST, n_sequences: MOST },

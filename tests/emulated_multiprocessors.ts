@@ -40,7 +40,6 @@ async function products(
       weight: weights,
       rows,
       bias: rows.map((n) => device.tensor(random.floats(n), n)),
-      output_column: rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0)),
       ...types.length === 1 && { residual: 2 },
     }],
     buffers: [tokenBuffer(columns), tokenBuffer(width), tokenBuffer(width)],

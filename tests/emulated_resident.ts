@@ -111,7 +111,6 @@ Deno.test("products of each family of types have the launches' bits, of any numb
           output: 1,
           n_weights: 2,
           weight: [weight(first, rows[0]), weight(second, rows[1])],
-          output_column: [0, rows[0]],
           rows,
           columns,
         }],

@@ -232,7 +232,6 @@ Deno.test("gate, up and their activation: the same bits in one program as in one
         weight,
         bias,
         rows: [inner, inner],
-        output_column: [0, inner],
       };
       const activation: GivenOperation = {
         kind: "activation",

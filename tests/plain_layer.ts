@@ -47,7 +47,7 @@ export class PlainLayer {
     return this.random.floats(rows * columns, 1 / Math.sqrt(columns));
   }
 
-  /** Products of one input with weights of so many rows each, whose outputs lie one behind the other. */
+  /** Products of one input with weights of so many rows each. */
   matmul(
     input: number,
     output: number,
@@ -58,7 +58,6 @@ export class PlainLayer {
     return {
       ...{ kind: "matmul", input, output, residual, columns, rows },
       weight: rows.map((n) => this.device.tensor(this.values(n, columns), n, columns)),
-      output_column: rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0)),
     };
   }
 

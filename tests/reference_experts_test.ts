@@ -143,7 +143,6 @@ for (const inputPerSlot of [false, true]) {
                   bias: biases.map(vector),
                   factor: factors.map(vector),
                   rows,
-                  output_column: [0, rows[0]],
                 }],
                 buffers: [
                   inputPerSlot ? expertBuffer(columns, used) : tokenBuffer(columns),

@@ -64,7 +64,6 @@ function product(choices: Choices, columns: number): GivenOperation {
     bias: rows.map((n) => choices.vector(n)),
     factor: rows.map(() => choices.vector(1)),
     rows,
-    output_column: rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0)),
   };
 }
 

@@ -264,7 +264,6 @@ const CASES: Partial<Record<Kind, [changes: Fields, message: RegExp][]>> = {
         bias: [],
         factor: [],
         rows: [32, 8],
-        output_column: [0, 32],
       },
       /shared is missing/,
     ],

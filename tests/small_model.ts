@@ -79,7 +79,6 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     columns,
     weight: rows.map((n) => matrix(n, columns)),
     rows,
-    output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
   });
   const norm = (input: number, output: number) => ({
     kind: "norm" as const,
@@ -152,7 +151,6 @@ export function smallModel(device: TestDevice, cache?: Cache, spoilt?: number): 
     bias: rows.map((n) => vector(EXPERTS * n)),
     factor: rows.map(() => ones(EXPERTS)),
     rows,
-    output_column: [0, rows[0]],
   });
   const ops: GivenOperation[] = [
     {

@@ -82,7 +82,6 @@ export function typedModelProgram(
     columns,
     weight: rows.map((n) => weight(n)),
     rows,
-    output_column: [0, rows[0], rows[0] + (rows[1] ?? 0)],
   });
   const floats = (rows: number) =>
     device.tensor(random.floats(rows * columns, 1 / Math.sqrt(columns)), rows, columns);
@@ -97,7 +96,6 @@ export function typedModelProgram(
     n_experts: EXPERTS,
     weight: rows.map((n) => matrix(n, EXPERTS)),
     rows,
-    output_column: [0, rows[0]],
   });
   const ops: GivenOperation[] = [
     {

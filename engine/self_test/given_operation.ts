@@ -12,6 +12,11 @@ type Fields<K extends Kind> = Partial<StructOf<typeof OPS[K]>>;
 /** An operation of which fields may be left out; arrays may be shorter than the record's. */
 export type GivenOperation = { [K in Kind]: { readonly kind: K } & Readonly<Fields<K>> }[Kind];
 
+/** The columns at which outputs of so many rows each begin that lie one behind the other. */
+function startsOf(rows: readonly number[]): number[] {
+  return rows.map((_, i) => rows.slice(0, i).reduce((a, b) => a + b, 0));
+}
+
 /** What is left out, by what is given. */
 const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
   embed: () => ({ position_table: NONE, scale: 1 }),
@@ -25,13 +30,13 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     input_column: 0,
     output_column: 0,
   }),
-  matmul: ({ weight = [] }) => ({
+  matmul: ({ weight = [], rows = [] }) => ({
     residual: NONE,
     n_weights: weight.length,
     scale: 1,
     bias: [],
     factor: [],
-    output_column: [0],
+    output_column: startsOf(rows),
   }),
   rope_store: (given) => {
     const { q, n_heads = 0, n_kv_heads = 0, head_dim = 0, q_norm = NONE, k_norm = NONE } = given;
@@ -86,14 +91,14 @@ const DEFAULTS: { readonly [K in Kind]: (given: Fields<K>) => Fields<K> } = {
     scale: 1,
     least_sum: 0,
   }),
-  expert_matmul: ({ weight = [], shared = [] }) => ({
+  expert_matmul: ({ weight = [], shared = [], rows = [] }) => ({
     weights: NONE,
     n_weights: weight.length,
     n_shared: shared.length > 0 ? 1 : 0,
     shared,
     bias: [],
     factor: [],
-    output_column: [0],
+    output_column: startsOf(rows),
   }),
   expert_sum: () => ({ weights: NONE, residual: NONE, output_column: 0, scale: 1 }),
   sample: () => ({ hidden: NONE, hidden_columns: 0 }),

@@ -78,7 +78,6 @@ function several({ rows, columns }: Sizes): Case {
             bias,
             factor: [NONE, NONE, NONE],
             rows: [rows, rows, rows],
-            output_column: [0, rows, 2 * rows],
           }],
           buffers: [tokenBuffer(columns), tokenBuffer(3 * rows)],
           inputs: { 0: runner.random.floats(2 * columns) },
