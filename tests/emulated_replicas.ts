@@ -8,6 +8,7 @@ import {
   withEnvironment,
 } from "./emulated_environment.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
+import { takeTheRest } from "./full_device.ts";
 import { childrenOf, endOf } from "./process_table.ts";
 import { NO_END } from "./server_fixture.ts";
 import { answersTo } from "./staged_engines.ts";
@@ -77,7 +78,7 @@ Deno.test("a card whose memory somebody else takes after the plan fails the load
     const onProgress = () => {
       if (full) return;
       full = true;
-      others.createArena(library.device(1).freeBytes - 1000);
+      takeTheRest(library, others, 1);
     };
     const error = await assertRejects(
       () => Engine.load(GOLDEN, { ...OPTIONS, onProgress }),

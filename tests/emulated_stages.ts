@@ -2,6 +2,7 @@ import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { Engine, M40Error } from "../engine/mod.ts";
 import { withEnvironment } from "./emulated_environment.ts";
 import { asking, collect, GOLDEN, promptOf } from "./engine_fixture.ts";
+import { takeTheRest } from "./full_device.ts";
 import { childrenOf, openDescriptors } from "./process_table.ts";
 import { golden } from "./staged_engines.ts";
 
@@ -91,7 +92,7 @@ Deno.test("a card whose memory somebody else takes after the plan fails the load
           onProgress: () => {
             if (full) return;
             full = true;
-            others.createArena(library.device(1).freeBytes - 1000);
+            takeTheRest(library, others, 1);
           },
         }),
       M40Error,

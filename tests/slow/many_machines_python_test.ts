@@ -39,8 +39,9 @@ Deno.test({
     await withLiteLLM(litellm!, config, async (url, key) => {
       const load = new BalancedLoad(true, 0, { model: "m40", key });
       load.begin(url, 6);
-      await t.step("balance: each has a fifth of the requests at least", async () => {
-        while (load.answers < 40) await sleep(100);
+      await t.step("balance: each has a fifth of the tokens at least", async () => {
+        // Of a few tens it may be less by chance.
+        while (load.answers < 150) await sleep(100);
         const each = await Promise.all(
           three.map((replica) => replica.metric("m40_prompt_tokens_total")),
         );
