@@ -191,7 +191,7 @@ Deno.test("a web page changes nothing on disk, whatever --cors says and whatever
     assertMatch(await readOllamaError(pulled, 403), words);
   }
   // What a page can send without asking first.
-  const form = { "Content-Type": "text/plain" };
+  const form = { "Content-Type": "text/plain", "Sec-Fetch-Site": "cross-site" };
   const body = { source: "llama", destination: "other" };
   await readOllamaError(await server.post("/api/copy", body, { headers: form }), 415);
   assertEquals(files(server), before);

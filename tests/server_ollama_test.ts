@@ -344,18 +344,73 @@ Deno.test("empty lists, empty strings and null, which clients send for nothing, 
   assertEquals(same.message, answer.message);
 });
 
-Deno.test("curl's way to send JSON as a form is read, but not where a web page sends it", async () => {
+/** Content types, and none, that clients of Ollama give to JSON. */
+const TYPES = [
+  undefined,
+  "",
+  "text/plain",
+  "text/plain;charset=UTF-8",
+  "application/x-www-form-urlencoded",
+  "application/x-www-form-urlencoded; charset=UTF-8",
+  "application/octet-stream",
+  "Application/JSON; charset=utf-8",
+];
+
+/** What programs that are no browsers send with it. */
+const PROGRAMS: Record<string, string>[] = [
+  {},
+  // Node's fetch, and a desktop program in a browser's engine.
+  { "Sec-Fetch-Mode": "cors", "Accept-Language": "*" },
+  { Origin: "app://obsidian.md", "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors" },
+];
+
+/** What a browser says of a page's request, and what is answered to it where the page does not say that it is JSON. */
+const PAGES: [Record<string, string>, number][] = [
+  [{ Origin: "https://evil.example", "Sec-Fetch-Site": "cross-site" }, 403],
+  [{ Origin: "https://evil.example" }, 403],
+  [{ Origin: "null" }, 403],
+  [{ "Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "no-cors" }, 415],
+  [{ "Sec-Fetch-Site": "same-origin" }, 415],
+  [{ Referer: "https://evil.example/" }, 415],
+];
+
+/** Asks for tokens, whose routes want no more than a body. */
+async function tokenize(
+  server: TestServer,
+  path: string,
+  type: string | undefined,
+  headers: Record<string, string>,
+): Promise<number> {
+  const body = path === "/api/show" ? { model: "golden" } : { content: "a" };
+  // Bytes, so that no content type is added.
+  const response = await fetch(server.url + path, {
+    method: "POST",
+    headers: type === undefined ? headers : { ...headers, "Content-Type": type },
+    body: new TextEncoder().encode(JSON.stringify(body)),
+  });
+  await response.text();
+  return response.status;
+}
+
+Deno.test("bodies of any content type and of none are read as JSON where no web page sent them", async () => {
   await using server = await startServer();
-  const headers = { "Content-Type": "application/x-www-form-urlencoded" };
-  const body = { prompt: "Hello", options: OPTIONS, stream: false };
-  const response = await server.post("/api/generate", body, { headers });
-  assertEquals([response.status, (await response.json()).eval_count], [200, 6]);
-  const own = { ...headers, Origin: server.url };
-  await readOllamaError(await server.post("/api/generate", body, { headers: own }), 415);
-  const foreign = { ...headers, Origin: "https://evil.example" };
-  await readOllamaError(await server.post("/api/generate", body, { headers: foreign }), 403);
-  const text = { "Content-Type": "text/plain" };
-  await readOllamaError(await server.post("/api/generate", body, { headers: text }), 415);
+  for (const path of ["/api/show", "/tokenize"]) {
+    for (const type of TYPES) {
+      for (const program of PROGRAMS) {
+        const status = await tokenize(server, path, type, program);
+        assertEquals(status, 200, `${path} ${type} ${JSON.stringify(program)}`);
+      }
+    }
+    for (const [page, refused] of PAGES) {
+      for (const type of ["text/plain", "application/x-www-form-urlencoded", undefined]) {
+        const status = await tokenize(server, path, type, page);
+        assertEquals(status, refused, `${path} ${type} ${JSON.stringify(page)}`);
+      }
+    }
+  }
+  const own = { Origin: server.url };
+  assertEquals(await tokenize(server, "/api/show", "text/plain", own), 415);
+  assertEquals(await tokenize(server, "/api/show", "application/json", own), 200);
 });
 
 for (const stream of [true, false]) {

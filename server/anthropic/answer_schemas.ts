@@ -1,3 +1,9 @@
+/**
+ * What Anthropic's messages answer. A field is null only where Anthropic's own service writes null: what it leaves out
+ * is left out here, though the official types call it nullable. Clients check answers by what the service sends.
+ *
+ * @module
+ */
 import { z } from "zod";
 
 const tokens = (description: string) => z.int().min(0).meta({ description });
@@ -10,16 +16,12 @@ const usageFields = {
   output_tokens: tokens("Tokens drawn, end tokens and thinking included."),
   output_tokens_details: z.strictObject({
     thinking_tokens: tokens("Tokens drawn that are thinking."),
-  }).nullable(),
-  server_tool_use: z.null(),
+  }).optional().meta({ description: "Where the answer is complete." }),
 };
 
 const MessageUsage = z.strictObject({
   ...usageFields,
-  cache_creation: z.null(),
-  inference_geo: z.null(),
   service_tier: z.literal("standard"),
-  speed: z.null(),
 }).meta({ id: "MessageUsage", description: "Tokens that a request took." });
 export type MessageUsage = z.output<typeof MessageUsage>;
 
@@ -37,7 +39,6 @@ const StopReason = z.enum([
 const TextBlock = z.strictObject({
   type: z.literal("text"),
   text: z.string(),
-  citations: z.null(),
 }).meta({ id: "TextBlock" });
 
 const ThinkingBlock = z.strictObject({
@@ -63,14 +64,12 @@ export const ContentBlock = z.union([TextBlock, ThinkingBlock, ToolUseBlock]).me
 export type ContentBlock = z.output<typeof ContentBlock>;
 
 const stopFields = {
-  container: z.null(),
   stop_reason: StopReason.nullable().meta({
     description:
       "Why the answer ended: by the model, which may have called tools, by max_tokens, a stop sequence or the end of " +
       "the context.",
   }),
   stop_sequence: z.string().nullable().meta({ description: "The stop sequence that was met." }),
-  stop_details: z.null(),
 };
 
 /** The answer of `POST /v1/messages`. */
@@ -81,7 +80,6 @@ export const MessageObject = z.strictObject({
   model: z.string(),
   content: z.array(ContentBlock),
   ...stopFields,
-  diagnostics: z.null(),
   usage: MessageUsage,
 }).meta({ id: "MessageObject" });
 export type MessageObject = z.output<typeof MessageObject>;

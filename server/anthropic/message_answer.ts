@@ -7,13 +7,8 @@ import type { ContentBlock, MessageEvent, MessageObject, MessageUsage } from "./
 /** What stands for a signature: clients send thinking back only where there is one. */
 const SIGNATURE = "m40";
 
-/** What a message's usage tells of what m40 does not have. */
-const NO_USAGE = {
-  cache_creation: null,
-  inference_geo: null,
-  service_tier: "standard",
-  speed: null,
-} as const;
+/** What a whole message's usage tells beside the counts. */
+const SERVICE = { service_tier: "standard" } as const;
 
 /** What ends a message. */
 type MessageEnd = Omit<MessageEvent & { type: "message_delta" }, "type">;
@@ -60,7 +55,7 @@ export class MessageAnswer implements Answer {
     }
     for (const [block, text] of inputs) block.input = wholeArguments(text) ?? {};
     // A generation that ends without a last chunk throws.
-    return { ...this.head(), content, ...end!.delta, usage: { ...end!.usage, ...NO_USAGE } };
+    return { ...this.head(), content, ...end!.delta, usage: { ...end!.usage, ...SERVICE } };
   }
 
   /** The message's events as JSON; each begins with its type. */
@@ -136,12 +131,9 @@ export class MessageAnswer implements Answer {
       role: "assistant",
       model: this.options.model,
       content: [],
-      container: null,
       stop_reason: null,
       stop_sequence: null,
-      stop_details: null,
-      diagnostics: null,
-      usage: { ...this.totals(0, null), ...NO_USAGE },
+      usage: { ...this.totals(0), ...SERVICE },
     };
   }
 
@@ -156,10 +148,8 @@ export class MessageAnswer implements Answer {
     const stopped = stopString === undefined ? ended : "stop_sequence";
     return {
       delta: {
-        container: null,
         stop_reason: finishReason === "length" ? cut : stopped,
         stop_sequence: stopString ?? null,
-        stop_details: null,
       },
       usage: this.totals(completionTokens, { thinking_tokens: reasoningTokens }),
     };
@@ -167,7 +157,7 @@ export class MessageAnswer implements Answer {
 
   private totals(
     output: number,
-    details: MessageUsage["output_tokens_details"],
+    details?: MessageUsage["output_tokens_details"],
   ): MessageEnd["usage"] {
     const { promptTokens, cachedTokens } = this.generation;
     return {
@@ -175,8 +165,7 @@ export class MessageAnswer implements Answer {
       cache_creation_input_tokens: 0,
       cache_read_input_tokens: cachedTokens,
       output_tokens: output,
-      output_tokens_details: details,
-      server_tool_use: null,
+      ...(details === undefined ? {} : { output_tokens_details: details }),
     };
   }
 }
@@ -205,7 +194,7 @@ function begins(before: Piece | undefined, { kind, call }: Piece): boolean {
 
 /** A block as it begins. */
 function emptyBlock({ kind, call }: Piece, signature: string): ContentBlock {
-  if (kind === "text") return { type: "text", text: "", citations: null };
+  if (kind === "text") return { type: "text", text: "" };
   if (kind === "thinking") return { type: "thinking", thinking: "", signature };
   // The first piece of a call has both.
   const { id, name } = call!;

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { Engine, GenerateRequest, Generation } from "../../engine/mod.ts";
 import { type Answer, answer, modelFields } from "../answer.ts";
-import { readJson } from "../body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { constraintFields } from "../constraint_fields.ts";
 import { arrayOf, boolean, integer, string, wants } from "../fields.ts";
@@ -65,7 +65,7 @@ const ANSWER_SHARE = 1 / 4;
 export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/infill", {
     POST: async (c) => {
-      const body = parseBody(InfillRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(InfillRequest, await readAnyType(c, server));
       return await answer(c, server, body, ({ engine, name }, { signal, deadline, onReport }) => {
         const { request, truncated } = requestOf(engine, body);
         return new InfillAnswer(

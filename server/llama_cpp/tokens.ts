@@ -7,7 +7,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import type { Tokenizer } from "../../engine/mod.ts";
 import { modelFields, withModel } from "../answer.ts";
-import { readJson } from "../body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { chatFormat } from "../conversation.ts";
 import { HttpError } from "../errors.ts";
@@ -71,7 +71,7 @@ export type AppliedTemplate = z.output<typeof AppliedTemplate>;
 export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/tokenize", {
     POST: async (c) => {
-      const body = parseBody(TokenizeRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(TokenizeRequest, await readAnyType(c, server));
       const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Tokenized => {
         const tokens = tokenizer.encode(body.content, {
           addSpecial: body.add_special ?? false,
@@ -84,7 +84,7 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   });
   route(app, "/detokenize", {
     POST: async (c) => {
-      const body = parseBody(DetokenizeRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(DetokenizeRequest, await readAnyType(c, server));
       const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Detokenized => {
         checkTokens(tokenizer, body.tokens);
         return { content: tokenizer.decode(body.tokens, { skipSpecial: false }) };
@@ -94,7 +94,7 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   });
   route(app, "/apply-template", {
     POST: async (c) => {
-      const body = parseBody(ApplyTemplateRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(ApplyTemplateRequest, await readAnyType(c, server));
       const answer = await withModel(c, server, body, async (model, { signal, deadline }) => {
         const chat = chatFormat(model);
         const { text } = await deadline.within(

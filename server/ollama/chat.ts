@@ -9,7 +9,7 @@ import { arrayOf, string, wants } from "../fields.ts";
 import { notShown } from "../not_shown.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readBody } from "./body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import {
   commonFields,
   endFields,
@@ -91,7 +91,7 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/api/chat", {
     POST: async (c) => {
       const arrived = performance.now();
-      const body = parseBody(OllamaChatRequest, await readBody(c, server));
+      const body = parseBody(OllamaChatRequest, await readAnyType(c, server));
       refuseUnsupported(body, {});
       const chat = chatRequest(body);
       const model = await ownName(server.models, body.model);

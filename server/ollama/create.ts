@@ -3,7 +3,7 @@ import { z } from "zod";
 import type { StoredModel } from "../../engine/store/mod.ts";
 import { createModel, type Creation, parseCreation } from "../../engine/pull/create.ts";
 import { parseNewModelName } from "../../engine/store/names.ts";
-import { readJson } from "../body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { type HttpError, unsupported } from "../errors.ts";
 import { boolean, object, string, wants } from "../fields.ts";
@@ -61,7 +61,7 @@ export function createRoute(app: Hono<ServerEnv>, server: ServerContext, headers
   route(app, "/api/create", {
     POST: async (c) => {
       const catalogue = storeToChange(c, server);
-      const body = parseBody(CreateRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(CreateRequest, await readAnyType(c, server));
       refuseUnsupported(body, REFUSED);
       const { name } = parseNewModelName(requireName(body));
       if (!body.from) throw wrongField("from", "the name of a model", body.from);

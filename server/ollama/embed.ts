@@ -7,7 +7,7 @@ import { boolean, read, string, wants } from "../fields.ts";
 import { loadModel } from "../load_model.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readBody } from "./body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import { nanoseconds } from "./fields.ts";
 import { ownName } from "./names.ts";
 import { Options, optionsRequest } from "./options.ts";
@@ -70,7 +70,7 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/api/embed", {
     POST: async (c) => {
       const arrived = performance.now();
-      const body = parseBody(OllamaEmbedRequest, await readBody(c, server));
+      const body = parseBody(OllamaEmbedRequest, await readAnyType(c, server));
       const { input = [], truncate, dimensions, options, keep_alive } = body;
       const name = await ownName(server.models, body.model);
       if (input.length === 0) await loadModel(c, server, name, keep_alive ?? undefined);
@@ -96,7 +96,7 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   });
   route(app, "/api/embeddings", {
     POST: async (c) => {
-      const body = parseBody(OllamaEmbeddingRequest, await readBody(c, server));
+      const body = parseBody(OllamaEmbeddingRequest, await readAnyType(c, server));
       const { prompt, options, keep_alive } = body;
       const name = await ownName(server.models, body.model);
       if (!prompt) {

@@ -10,7 +10,7 @@ import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
 import type { ServedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readBody } from "./body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import {
   commonFields,
   endFields,
@@ -64,7 +64,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
   route(app, "/api/generate", {
     POST: async (c) => {
       const arrived = performance.now();
-      const body = parseBody(OllamaGenerateRequest, await readBody(c, server));
+      const body = parseBody(OllamaGenerateRequest, await readAnyType(c, server));
       refuse(body);
       const model = await ownName(server.models, body.model);
       if (!body.prompt && !body.suffix) return await loadOrUnload(c, server, model, body, said);

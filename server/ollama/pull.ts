@@ -4,7 +4,7 @@ import { z } from "zod";
 import type { PullOptions } from "../../engine/pull/mod.ts";
 import { findAlias } from "../../engine/store/sources/aliases.ts";
 import { parseReference } from "../../engine/store/sources/references.ts";
-import { readJson } from "../body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { boolean, wants } from "../fields.ts";
@@ -40,7 +40,7 @@ export function pullRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/api/pull", {
     POST: async (c) => {
       storeToChange(c, server);
-      const body = parseBody(PullRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(PullRequest, await readAnyType(c, server));
       if (body.insecure) {
         throw unsupported(
           "insecure",

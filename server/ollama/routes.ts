@@ -14,7 +14,7 @@ import { storeChangesRoutes } from "./store_changes.ts";
 import { tagsRoutes } from "./tags.ts";
 
 /** The version of Ollama whose API this is: its clients compare it with what they need. */
-const OLLAMA_VERSION = "0.12.6";
+const OLLAMA_VERSION = "0.17.4";
 
 /** The answer of `GET /api/version`. */
 export const OllamaVersion = z.strictObject({

@@ -7,7 +7,7 @@ import { ignored, wants } from "../fields.ts";
 import type { Models } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { readBody } from "./body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import { Details, type Headers, modifiedAt, placedModels } from "./details.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { ownName } from "./names.ts";
@@ -42,7 +42,7 @@ export function showRoute(app: Hono<ServerEnv>, server: ServerContext, headers: 
   const { models } = server;
   route(app, "/api/show", {
     POST: async (c) => {
-      const body = parseBody(ShowRequest, await readBody(c, server));
+      const body = parseBody(ShowRequest, await readAnyType(c, server));
       const name = await ownName(models, requireName(body));
       const model = (await placedModels(models)).find((one) => one.name === name) ?? { name };
       const facts = await headers.of(model);

@@ -2,7 +2,7 @@ import type { Hono } from "hono";
 import { z } from "zod";
 import { copyModel } from "../../engine/pull/copy.ts";
 import { removeModel } from "../../engine/store/mod.ts";
-import { readJson } from "../body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { wants } from "../fields.ts";
@@ -29,7 +29,7 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
   route(app, "/api/copy", {
     POST: async (c) => {
       const catalogue = storeToChange(c, server);
-      const body = parseBody(CopyRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(CopyRequest, await readAnyType(c, server));
       const { name } = await eitherName(body.source, (name) => catalogue.findInStore(name!));
       await copyModel(name, body.destination).catch(rethrow);
       return c.body(null, 200);
@@ -38,7 +38,7 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
   route(app, "/api/delete", {
     DELETE: async (c) => {
       const catalogue = storeToChange(c, server);
-      const body = parseBody(DeleteRequest, await readJson(c.req.raw, server.maxBodyBytes));
+      const body = parseBody(DeleteRequest, await readAnyType(c, server));
       const found = await eitherName(requireName(body), (name) => catalogue.findInStore(name!));
       const { name } = found;
       const other = catalogue.otherNameOf(found);
