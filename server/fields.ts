@@ -29,6 +29,11 @@ export function describe(value: unknown): string {
   return String(value);
 }
 
+/** What a field `type` names, for messages: a string alone is not called one. */
+export function typeName(type: unknown): string {
+  return typeof type === "string" ? describe(type).replace("the string ", "") : describe(type);
+}
+
 /** The message of a field of the wrong kind; `parseBody` puts the field's name in front. */
 export function wants(wanted: string): { error: (issue: { input?: unknown }) => string } {
   return { error: ({ input }) => `wanted ${wanted}; got ${describe(input)}` };

@@ -40,7 +40,7 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [message(undefined), "messages.0.content: wanted a string or an array of blocks; got nothing"],
   [message([1]), "messages.0.content.0: wanted a block"],
   [block("text"), "messages.0.content.0.text: wanted a string"],
-  [block("image", { source: {} }), 'blocks of the type the string "image" are not supported'],
+  [block("image", { source: {} }), 'blocks of the type "image" are not supported'],
   [block("document"), '"document" are not supported'],
   [block("thinking", { thinking: "a" }), '"thinking" are not supported'],
   [block("tool_use"), '"tool_use" are not supported here'],
@@ -77,7 +77,7 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   ],
   [
     { tools: [TOOL, { type: "web_search_20250305", name: "web_search" }] },
-    'tools.1: tools of the type the string "web_search_20250305" are not supported',
+    'tools.1: tools of the type "web_search_20250305" are not supported',
   ],
   [{ tool_choice: { type: "any" } }, 'tool_choice.type: wanted "any" together with tools'],
   [{ tool_choice: { type: "some" } }, 'tool_choice.type: wanted "auto", "any", "tool", "none"'],
@@ -88,7 +88,7 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [{ output_config: { format: { type: "json_schema" } } }, "format.schema: wanted a JSON Schema"],
   [
     { output_config: { format: { type: "text" } } },
-    'output_config.format: the type the string "text"',
+    'output_config.format: the type "text"',
   ],
   [
     { output_config: { format: { type: "json_schema", schema: { type: "strange" } } } },

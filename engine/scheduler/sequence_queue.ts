@@ -34,10 +34,14 @@ export function assertQueueRoom(
         "Ask for fewer (n, prompts).",
     );
   }
-  if (count > maxWaiting + Math.max(0, maxRunning - running) - waiting) {
+  const places = Math.max(0, maxRunning - running);
+  if (count > maxWaiting + places - waiting) {
+    // Those who run from the next step on do not wait.
+    const queued = Math.max(0, waiting - places);
     throw new M40Error(
       "queue_full",
-      `${waiting} requests wait already, the most that may; try again later`,
+      `${queued} sequences wait already, and ${maxWaiting} may at most` +
+        `${count === 1 ? "" : `; this request has ${count}`}; try again later`,
     );
   }
 }

@@ -1,6 +1,6 @@
 import type { TextPart, ToolCall } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
+import { typeName } from "../fields.ts";
 import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
 import { argumentsText } from "../tool_arguments.ts";
@@ -101,7 +101,7 @@ function readBlock(
     throw unsupported(
       at,
       `${at}: blocks of the type ${
-        describe(type)
+        typeName(type)
       } are not supported here: this server reads text alone. ` +
         `Send blocks of the type ${known}.`,
     );

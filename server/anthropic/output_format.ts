@@ -1,6 +1,6 @@
 import type { Constraint } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
+import { typeName } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
@@ -16,7 +16,7 @@ export function outputConstraint({ output_config }: ConversationFields): Constra
   if (format.type !== "json_schema") {
     throw unsupported(
       param,
-      `${param}: the type ${describe(format.type)} is not supported. Ask for "json_schema".`,
+      `${param}: the type ${typeName(format.type)} is not supported. Ask for "json_schema".`,
     );
   }
   const { schema } = format;

@@ -1,6 +1,6 @@
 import type { ChatRequest, Tool } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
+import { typeName } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields } from "./request_schemas.ts";
 
@@ -46,7 +46,7 @@ function readTool(
     throw unsupported(
       at,
       `${at}: tools of the type ${
-        describe(type)
+        typeName(type)
       } are not supported: they are Anthropic's own, and this server knows ` +
         "nothing of them. Send tools with a name and an input_schema.",
     );

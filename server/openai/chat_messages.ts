@@ -1,7 +1,7 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
 import { effortFields } from "../effort.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
+import { describe, typeName } from "../fields.ts";
 import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
@@ -127,7 +127,7 @@ function readPart(part: unknown, at: string): TextPart {
   if (type === "refusal" && typeof refusal === "string") return { type: "text", text: refusal };
   throw unsupported(
     at,
-    `${at}: parts of the type ${describe(type)} are not supported: this server reads text alone. ` +
+    `${at}: parts of the type ${typeName(type)} are not supported: this server reads text alone. ` +
       'Send parts of the type "text".',
   );
 }

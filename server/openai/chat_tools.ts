@@ -1,6 +1,6 @@
 import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { describe } from "../fields.ts";
+import { describe, typeName } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
 
 /**
@@ -20,7 +20,7 @@ function readTool(tool: unknown, at: string): Tool {
   if (type !== "function") {
     throw unsupported(
       `${at}.type`,
-      `${at}.type: tools of the type ${describe(type)} are not supported. Send functions.`,
+      `${at}.type: tools of the type ${typeName(type)} are not supported. Send functions.`,
     );
   }
   const place = `${at}.function`;
@@ -57,7 +57,7 @@ export function readToolChoice(choice: unknown): ToolChoice | undefined {
   if (type !== "function") {
     throw unsupported(
       at,
-      `${at}: the type ${describe(type)} is not supported. Send ` +
+      `${at}: the type ${typeName(type)} is not supported. Send ` +
         '{"type": "function", "function": {"name": "…"}}, "auto", "required" or "none".',
     );
   }
@@ -95,7 +95,7 @@ function readCall(
   if (type != null && type !== "function") {
     throw unsupported(
       `${at}.type`,
-      `${at}.type: calls of the type ${describe(type)} are not supported. Send those of functions.`,
+      `${at}.type: calls of the type ${typeName(type)} are not supported. Send those of functions.`,
     );
   }
   const { name, arguments: text } = asObject(named, `${at}.function`);

@@ -4,7 +4,7 @@
  * @module
  */
 import { HttpError, unsupported } from "../../errors.ts";
-import { describe } from "../../fields.ts";
+import { typeName } from "../../fields.ts";
 import { notShown } from "../../not_shown.ts";
 import { wrongField } from "../../parse_body.ts";
 import { isObjectText } from "../chat_tools.ts";
@@ -54,7 +54,7 @@ function readItem(item: unknown, at: string, itemOf: (id: string) => Item | unde
   throw unsupported(
     `${at}.type`,
     `${at}.type: items of the type ${
-      describe(type)
+      typeName(type)
     } are not supported here. Send message, reasoning, ` +
       "function_call, function_call_output or item_reference.",
   );
@@ -119,7 +119,7 @@ function readText(part: unknown, at: string): string {
   throw unsupported(
     `${at}.type`,
     `${at}.type: parts of the type ${
-      describe(type)
+      typeName(type)
     } are not supported: this server reads text alone. ` +
       'Send parts of the type "input_text".',
   );

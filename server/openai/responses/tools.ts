@@ -5,7 +5,7 @@
  */
 import type { Tool, ToolChoice } from "../../../engine/mod.ts";
 import { unsupported } from "../../errors.ts";
-import { describe } from "../../fields.ts";
+import { describe, typeName } from "../../fields.ts";
 import { wrongField } from "../../parse_body.ts";
 import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
 
@@ -81,7 +81,7 @@ function refuseType(type: unknown, at: string): never {
   throw unsupported(
     `${at}.type`,
     `${at}.type: tools of the type ${
-      describe(type)
+      typeName(type)
     } are not supported: the client has to do what a model ` +
       'asks for. Send tools of the type "function".',
   );
