@@ -6,10 +6,11 @@
  */
 import { busy } from "./models/busy.ts";
 import type { Models } from "./models/models.ts";
+import { acceptConnections } from "./http/accept.ts";
 import { listen } from "./listen.ts";
 
-/** How long it is waited when the system has no descriptor for a connection, in milliseconds. */
-const SHORTAGE_MS = 100;
+/** How long it is waited before a listener that is lost is opened again, in milliseconds. */
+const REOPEN_MS = 1000;
 
 const ENCODER = new TextEncoder();
 
@@ -42,23 +43,33 @@ export function agentLine(models: Models, draining: boolean): string {
  * @throws {M40Error} `io` when the address cannot be listened on.
  */
 export function serveAgentCheck(hostname: string, port: number, line: () => string): AgentCheck {
-  const listener = listen(hostname, port, "--agent-port");
+  let listener = listen(hostname, port, "--agent-port");
+  const address = listener.addr;
   let closed = false;
   const accept = async () => {
     while (!closed) {
       try {
-        using connection = await listener.accept();
-        // So few bytes that the system takes them whether the other side reads or not.
-        await connection.write(ENCODER.encode(line()));
+        await acceptConnections(listener, { accepted: tell, closed: () => closed });
       } catch {
-        // One that left before it was told, or a shortage of descriptors, which passes.
-        if (!closed) await new Promise((resolve) => setTimeout(resolve, SHORTAGE_MS));
+        // Requests are served without agent checks too: they may come back.
+        listener.close();
+        await new Promise((resolve) => setTimeout(resolve, REOPEN_MS));
+        if (!closed) listener = listen(hostname, address.port, "--agent-port");
       }
+    }
+  };
+  const tell = async (connection: Deno.TcpConn) => {
+    using _ended = connection;
+    try {
+      // So few bytes that the system takes them whether the other side reads or not.
+      await connection.write(ENCODER.encode(line()));
+    } catch {
+      // It left before it was told.
     }
   };
   accept();
   return {
-    port: listener.addr.port,
+    port: address.port,
     [Symbol.dispose]() {
       closed = true;
       listener.close();

@@ -1,5 +1,5 @@
-import { M40Error } from "../../engine/errors.ts";
 import { HttpError } from "../errors.ts";
+import { acceptConnections } from "./accept.ts";
 import { Connection } from "./connection.ts";
 import type { HttpHandler, Phase } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
@@ -10,33 +10,11 @@ const MAX_REFUSED = 8;
 /** Connections that give way at a time when the system has no descriptor for a new one. */
 const SHORTAGE_BATCH = 8;
 
-/** How long it is waited then, in milliseconds: a descriptor is free some time after it was closed. */
-const SHORTAGE_MS = 20;
-
 /** How often connections are looked through for those that take too long, in milliseconds. */
 const CHECK_MS = 500;
 
 /** What gives way to a new connection when there are too many, the first of them first. */
 const GIVE_WAY: readonly Phase[] = ["lingering", "idle", "head", "body"];
-
-/** Errors of accepting a connection for which the system has no room at the moment. */
-const SHORTAGES: ReadonlySet<string> = new Set(["EMFILE", "ENFILE", "ENOBUFS", "ENOMEM"]);
-
-/** Errors that concern one connection that is gone before it was accepted (accept(2)). */
-const GONE: ReadonlySet<string> = new Set([
-  "ECONNABORTED",
-  "ECONNRESET",
-  "EHOSTDOWN",
-  "EHOSTUNREACH",
-  "EINTR",
-  "ENETDOWN",
-  "ENETUNREACH",
-  "ENONET",
-  "ENOPROTOOPT",
-  "EOPNOTSUPP",
-  "EPERM",
-  "EPROTO",
-]);
 
 /**
  * An HTTP/1.1 server that no client can keep from serving the others. Connections are bounded in number:
@@ -60,7 +38,13 @@ export class HttpServer {
     private readonly limits: HttpLimits,
   ) {
     this.timer = setInterval(() => this.checkTime(), CHECK_MS);
-    this.accepting = this.accept();
+    this.accepting = acceptConnections(listener, {
+      accepted: (socket) => this.admit(socket),
+      closed: () => this.closing,
+      shortage: () => {
+        for (let i = 0; i < SHORTAGE_BATCH && this.giveWay(); i++);
+      },
+    });
   }
 
   /**
@@ -89,34 +73,20 @@ export class HttpServer {
     for (const connection of this.all()) connection.close();
   }
 
-  /** @throws {M40Error} `io` when no connection can ever be accepted again. */
-  private async accept(): Promise<void> {
-    while (!this.closing) {
-      try {
-        this.admit(await this.listener.accept());
-      } catch (error) {
-        if (this.closing) return;
-        const code = error instanceof Error && "code" in error ? String(error.code) : "";
-        if (SHORTAGES.has(code)) {
-          for (let i = 0; i < SHORTAGE_BATCH && this.giveWay(); i++);
-          await new Promise((resolve) => setTimeout(resolve, SHORTAGE_MS));
-        } else if (!GONE.has(code)) {
-          throw new M40Error(
-            "io",
-            `The server cannot accept connections any more: ${error}. Start it again.`,
-          );
-        }
-      }
-      while (this.refused.size >= MAX_REFUSED && !this.closing) await this.room.promise;
-    }
-  }
-
-  private admit(socket: Deno.TcpConn): void {
+  /** Takes a connection in, or refuses it; resolves when there is room for another one. */
+  private async admit(socket: Deno.TcpConn): Promise<void> {
     if (this.closing) return socket.close();
     const full = this.connections.size >= this.limits.connections;
-    const connection = new Connection(socket, this.handler, this.limits);
+    let connection: Connection;
+    try {
+      connection = new Connection(socket, this.handler, this.limits);
+    } catch {
+      // It was reset already.
+      return socket.close();
+    }
     if (full && !this.giveWay()) {
       this.keep(connection, this.refused, connection.refuse(tooMany(this.limits.connections)));
+      while (this.refused.size >= MAX_REFUSED && !this.closing) await this.room.promise;
     } else {
       this.keep(connection, this.connections, connection.run());
     }
