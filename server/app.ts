@@ -105,7 +105,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   app.use(async (c, next) => {
     // An app that is called without a server around it has none.
     c.env ??= {};
-    const dialect = dialectOf(c.req.path);
+    const dialect = dialectOf(c.req.path, (name) => c.req.header(name));
     c.set("dialect", dialect);
     await next();
     for (const [name, value] of Object.entries(dialect.headers ?? {})) c.header(name, value);

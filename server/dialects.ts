@@ -1,4 +1,5 @@
 import { AnthropicDialect } from "./anthropic/dialect.ts";
+import { VERSION_HEADER } from "./anthropic/models.ts";
 import type { Dialect } from "./dialect.ts";
 import { OLLAMA, OLLAMA_PATHS } from "./ollama/dialect.ts";
 import { OPENAI } from "./openai/dialect.ts";
@@ -11,7 +12,17 @@ const OTHERS: readonly { readonly paths: RegExp; readonly make: () => Dialect }[
   { paths: OLLAMA_PATHS, make: () => OLLAMA },
 ];
 
-/** How errors and streams of a path are written. */
-export function dialectOf(path: string): Dialect {
+/** Paths that OpenAI's clients ask for as well as Anthropic's. */
+const SHARED_PATHS = /^\/v1\/models(\/|$)/;
+
+/**
+ * How errors and streams of a path are written.
+ *
+ * @param header Gives a header of the request.
+ */
+export function dialectOf(path: string, header: (name: string) => string | undefined): Dialect {
+  if (SHARED_PATHS.test(path) && header(VERSION_HEADER) !== undefined) {
+    return new AnthropicDialect();
+  }
   return OTHERS.find(({ paths }) => paths.test(path))?.make() ?? OPENAI;
 }

@@ -1,6 +1,9 @@
 // Ollama's dialect over several models: what it lists, loads and unloads, and when it changes the store.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import Anthropic from "@anthropic-ai/sdk";
 import { join } from "@std/path";
+import { ModelList } from "../server/openai/models.ts";
+import { readAnthropicError } from "./server_anthropic_fixture.ts";
 import { OllamaGenerated } from "../server/ollama/generate.ts";
 import { PullStatus } from "../server/ollama/pull.ts";
 import { Shown } from "../server/ollama/show.ts";
@@ -61,6 +64,66 @@ Deno.test("/api/tags lists every model with a tag and what it is; /api/ps those 
   await (await server.post("/api/generate", { model: "llama", keep_alive: -1 })).json();
   const [forever] = RunningModels.parse(await (await server.get("/api/ps")).json()).models;
   assertMatch(forever.expires_at, /^9999/);
+});
+
+Deno.test("an alias is in both lists of models beside what it stands for, once its model is there", async () => {
+  const aliases = new Map([["gpt-4", "llama"], ["org/fast:small", "qwen3"], ["gone", "nowhere"]]);
+  await using server = await startModels({ catalogue: { aliases } });
+  const { models } = Tags.parse(await (await server.get("/api/tags")).json());
+  const tags = new Map(models.map((model) => [model.name, model]));
+  const { name: _, model: __, ...llama } = tags.get("llama:latest")!;
+  assertEquals(tags.get("gpt-4:latest"), {
+    ...llama,
+    name: "gpt-4:latest",
+    model: "gpt-4:latest",
+  });
+  assert(tags.has("org/fast:small") && !tags.has("gone:latest"));
+  await (await server.post("/api/generate", { model: "gpt-4", keep_alive: "1h" })).json();
+  const { data } = ModelList.parse(await (await server.get("/v1/models")).json());
+  const byId = new Map(data.map((model) => [model.id, model]));
+  assertEquals(byId.get("gpt-4"), {
+    ...byId.get("llama")!,
+    id: "gpt-4",
+    alias_of: "llama",
+    // Both say when it is unloaded, one a moment later.
+    expires_in_seconds: byId.get("gpt-4")!.expires_in_seconds,
+  });
+  assertEquals(byId.get("gpt-4")!.state, "loaded");
+  assertEquals([byId.has("org/fast:small"), byId.has("gone")], [true, false]);
+  assertEquals(byId.size, data.length, "each name once");
+  for (const id of ["gpt-4", "org/fast:small"]) {
+    const one = await (await server.get(`/v1/models/${id}`)).json();
+    assertEquals(one.id, id);
+  }
+});
+
+Deno.test("Anthropic's client lists models by pages, each with a display name, and finds one", async () => {
+  const aliases = new Map([["claude-3-5-haiku-latest", "llama"]]);
+  await using server = await startModels({ catalogue: { aliases } });
+  const client = new Anthropic({ baseURL: server.url, apiKey: "none", maxRetries: 0 });
+  const { data } = ModelList.parse(await (await server.get("/v1/models")).json());
+  const ids = data.map(({ id }) => id);
+  assert(ids.length > 3);
+  for (const limit of [1, 2, 100]) {
+    const found: string[] = [];
+    for await (const model of client.models.list({ limit })) {
+      assertEquals([model.type, model.display_name], ["model", model.id]);
+      assert(Date.parse(model.created_at) > 0);
+      found.push(model.id);
+    }
+    assertEquals(found, ids, `pages of ${limit}`);
+  }
+  const before = await client.models.list({ limit: 1, before_id: ids[2] });
+  assertEquals([before.data.map(({ id }) => id), before.has_more], [[ids[1]], true]);
+  const one = await client.models.retrieve("claude-3-5-haiku-latest");
+  assertEquals(one.display_name, "claude-3-5-haiku-latest");
+  const missing = await client.models.retrieve("nope").catch((error) => error);
+  assert(missing instanceof Anthropic.NotFoundError, String(missing));
+  for (const query of ["limit=0", "limit=x", "after_id=nope"]) {
+    const headers = { "anthropic-version": "2023-06-01" };
+    const refused = await fetch(`${server.url}/v1/models?${query}`, { headers });
+    assertMatch((await readAnthropicError(refused, 400)).message, /^(limit|after_id): wanted/);
+  }
 });
 
 Deno.test("/api/tags, ps and show know the one model of a server that has no store", async () => {

@@ -15,7 +15,8 @@ export interface CatalogueOptions {
 /** Names of models: those that were given some, and those of the store. A name is never taken for a path. */
 export class Catalogue {
   private readonly own: ReadonlyMap<string, string>;
-  private readonly aliases: ReadonlyMap<string, string>;
+  /** Other names of models. */
+  readonly aliases: ReadonlyMap<string, string>;
   /** Whether the models that are stored may be asked for as well. */
   readonly stored: boolean;
 

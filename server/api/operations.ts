@@ -91,7 +91,9 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/v1/models",
     summary: "List the models",
     description:
-      "All that may be asked for: those in memory first. One that is not is loaded when it is asked for.",
+      "All that may be asked for: those in memory first, aliases last. One that is not is loaded when it is asked " +
+      "for. A request with the header anthropic-version gets Anthropic's shape, in pages of `limit` from `after_id` " +
+      "or up to `before_id`.",
     answer: ModelList,
   },
   {
@@ -99,7 +101,8 @@ export const OPERATIONS: readonly Operation[] = [
     path: "/v1/models/{id}",
     parameters: { id: "The model's name; it may hold slashes." },
     summary: "Show a model",
-    description: "404 for a model that there is not, with the nearest name.",
+    description:
+      "404 for a model that there is not, with the nearest name. In Anthropic's shape with the header anthropic-version.",
     answer: ModelObject,
   },
   {

@@ -5,6 +5,7 @@ import { modelsDirectory } from "../../engine/store/mod.ts";
 import { readRecord } from "../../engine/store/record.ts";
 import { isModelName } from "../../engine/store/names.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
+import { withAliases } from "../models/aliases.ts";
 import { route } from "../route.ts";
 import { Details, type Headers, modifiedAt, type PlacedModel, placedModels } from "./details.ts";
 import { taggedName } from "./names.ts";
@@ -47,10 +48,10 @@ export function tagsRoutes(app: Hono<ServerEnv>, server: ServerContext, headers:
   route(app, "/api/tags", {
     GET: async (c) => {
       const models: z.output<typeof Tag>[] = [];
-      for (const model of await placedModels(server.models)) {
+      for (const model of withAliases(server.models, await placedModels(server.models))) {
         models.push({
-          name: taggedName(model.name),
-          model: taggedName(model.name),
+          name: taggedName(model.shown),
+          model: taggedName(model.shown),
           modified_at: await modifiedAt(model, server.created),
           size: model.fileBytes ?? 0,
           digest: await digestOf(model),

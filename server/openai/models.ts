@@ -1,10 +1,12 @@
 import type { Hono } from "hono";
 import { z } from "zod";
 import { modelFields } from "../answer.ts";
+import { anthropicModel, pageOf, VERSION_HEADER } from "../anthropic/models.ts";
 import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { wants } from "../fields.ts";
 import { loadModel } from "../load_model.ts";
+import { type ListedName, withAliases } from "../models/aliases.ts";
 import type { ListedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
@@ -12,6 +14,9 @@ import { route } from "../route.ts";
 /** A model as `/v1/models` shows it: OpenAI's fields, and what a client has to know beside them. */
 export const ModelObject = z.strictObject({
   id: z.string(),
+  alias_of: z.string().optional().meta({
+    description: "The model's own name, where this is another one that the configuration gives it.",
+  }),
   object: z.literal("model"),
   created: z.int().meta({ description: "When the server was started, in seconds since 1970." }),
   owned_by: z.literal("m40"),
@@ -49,7 +54,11 @@ export function modelsRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
   const { models } = server;
   route(app, "/v1/models", {
     GET: async (c) => {
-      const data = (await models.list()).map((model) => describe(server, model));
+      const data = withAliases(models, await models.list())
+        .map((model) => describe(server, model));
+      if (c.req.header(VERSION_HEADER) !== undefined) {
+        return c.json(pageOf(data, (name) => c.req.query(name)));
+      }
       return c.json({ object: "list", data } satisfies ModelList);
     },
   });
@@ -70,20 +79,34 @@ export function modelsRoutes(app: Hono<ServerEnv>, server: ServerContext): void 
   });
   // A model's name may hold slashes.
   route(app, "/v1/models/:id{.+}", {
-    GET: async (c) => c.json(await describeNamed(server, await models.nameOf(c.req.param("id")))),
+    GET: async (c) => {
+      const asked = c.req.param("id");
+      const model = await describeNamed(server, await models.nameOf(asked), asked);
+      return c.json(
+        c.req.header(VERSION_HEADER) === undefined ? model : anthropicModel(model),
+      );
+    },
   });
 }
 
-async function describeNamed(server: ServerContext, name: string): Promise<ModelObject> {
+async function describeNamed(
+  server: ServerContext,
+  name: string,
+  shown = name,
+): Promise<ModelObject> {
   const found = (await server.models.list()).find((model) => model.name === name);
-  return describe(server, found ?? { name });
+  return describe(server, { ...found ?? { name }, shown });
 }
 
-function describe(server: ServerContext, { name, fileBytes }: ListedModel): ModelObject {
+function describe(
+  server: ServerContext,
+  { name, shown, fileBytes }: ListedName<ListedModel>,
+): ModelObject {
   const resident = server.models.loaded().find((one) => one.name === name);
   const { engine, expiresMs } = resident ?? {};
   return {
-    id: name,
+    id: shown,
+    ...(shown === name ? {} : { alias_of: name }),
     object: "model",
     created: server.created,
     owned_by: "m40",
