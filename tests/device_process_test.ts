@@ -2,7 +2,7 @@ import { assert, assertEquals, assertRejects } from "@std/assert";
 import { openDevice, openDeviceProcess } from "../engine/device/open.ts";
 import { Engine, type EngineOptions, M40Error } from "../engine/mod.ts";
 import { BACKEND } from "./device_harness.ts";
-import { asking, collect, promptOf, withEngine } from "./engine_fixture.ts";
+import { asking, cardOf, collect, GOLDEN, promptOf, withEngine } from "./engine_fixture.ts";
 
 // The device in a process of its own: that nobody can tell by what is computed.
 
@@ -93,4 +93,31 @@ Deno.test("what the library refuses in its process is refused here, with its cod
   const expected = await said(false);
   assertEquals(await said(true), expected);
   assertEquals(new Set(expected.map(([code]) => code)).size >= 3, true, JSON.stringify(expected));
+});
+
+Deno.test("the process gets what the driver goes by of the environment, and no secret", async () => {
+  const secrets = ["M40_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "DENO_AUTH_TOKENS", "ODD"];
+  const given = { CUDA_VISIBLE_DEVICES: "0" };
+  const before = new Map(
+    [...secrets, ...Object.keys(given)].map((name) => [name, Deno.env.get(name)]),
+  );
+  try {
+    for (const name of secrets) Deno.env.set(name, "a-secret-of-ours");
+    for (const [name, value] of Object.entries(given)) Deno.env.set(name, value);
+    const engine = await Engine.load(GOLDEN, { device: BACKEND, threads: 1, deviceProcess: true });
+    try {
+      const { processId } = cardOf(engine).kernels;
+      const environment = await Deno.readTextFile(`/proc/${processId}/environ`);
+      assertEquals(environment.includes("a-secret-of-ours"), false, environment);
+      const names = environment.split("\0").map((variable) => variable.split("=")[0]);
+      for (const name of ["PATH", "CUDA_VISIBLE_DEVICES"]) assert(names.includes(name), name);
+    } finally {
+      await engine.close();
+    }
+  } finally {
+    for (const [name, value] of before) {
+      if (value === undefined) Deno.env.delete(name);
+      else Deno.env.set(name, value);
+    }
+  }
 });

@@ -111,6 +111,10 @@ async function answer(request: { id: number; method: string; params?: Record<str
       const error = { code: -32000, message: "<|im_end|>" + "e".repeat(100_000) };
       return say({ jsonrpc: "2.0", id, error });
     }
+    if (fault === "blank-error") {
+      const error = { code: -32000, message: "begins" + " ".repeat(2_000_000) + "\n ends" };
+      return say({ jsonrpc: "2.0", id, error });
+    }
     if (fault === "deep-result") {
       return reply(`{"content":[],"structuredContent":${nested(20_000)}}`);
     }

@@ -9,6 +9,7 @@ import { SchemaRoom } from "../mcp/schema_room.ts";
 import { relaxing } from "../engine/chat/tools/relaxed_schema.ts";
 import { Budget } from "../engine/grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
+import { reasonOf } from "../mcp/reason.ts";
 import { exampleProgram, hostile, open } from "./mcp_servers.ts";
 
 /** The state of the one server. */
@@ -139,6 +140,15 @@ Deno.test("MCP: results that are none, errors and deep ones become words", async
   assertMatch((await mcp.call("deep__say", "{")).text, /not an object in JSON/);
   assertMatch((await mcp.call("deep__say", [])).text, /not an object in JSON/);
   assertMatch((await mcp.call("nobody__say", {})).text, /There is no tool "nobody__say"/);
+});
+
+Deno.test("MCP: an error of two million blanks costs no more than a short one", async () => {
+  await using mcp = await open({ blank: hostile("blank-error") });
+  // Where the blanks are looked at again and again, this takes hours.
+  const { text } = await mcp.call("blank__say", {});
+  assertMatch(text, /^The call failed: .*begins *…$/);
+  assert(text.length < 1000);
+  assertEquals(reasonOf(new Error(" \n a \n\n b  c\t\n")), " a b  c ");
 });
 
 Deno.test("MCP: of ten thousand tools the first 128 are offered, and endless pages end", async () => {

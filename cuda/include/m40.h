@@ -942,7 +942,7 @@ M40_API m40_status m40_run_wait(m40_program* program, m40_error* error);
 // ---- the device in a process of its own ---------------------------------------------------------------
 
 // A channel is a process that serves the functions above, and memory that it shares with this one. What happens to that
-// process, a signal or a device that hangs, ends its calls with M40_DEVICE_LOST and nothing else here. This one's library
+// process, a signal, a stop (SIGSTOP) or a device that hangs, ends its calls with M40_DEVICE_LOST and nothing else here. This one's library
 // never touches the device. Calls of one context are made one after the other; m40_get_device_state has a way of its own.
 typedef struct m40_channel m40_channel;
 

@@ -70,10 +70,13 @@ struct Header {
   uint32_t header_bytes;  // of this struct, as it was compiled
   std::atomic<uint32_t> serving;
   std::atomic<uint32_t> told_to_end;
+  std::atomic<uint32_t> beats;  // counts while the server's process runs, whatever its device does
   Bell bells[n_servers];
   Mailbox mailboxes[n_lanes];
 };
 
+// How often the server's process counts a beat.
+constexpr uint32_t beat_ms = 500;
 constexpr uint64_t magic = 0x4c454e4e4148434d;
 // What memory of a message starts at a multiple of.
 constexpr uint64_t alignment = 64;

@@ -18,9 +18,11 @@ using namespace m40::channel;
 
 namespace {
 
-// A process that has not begun to serve by then never will.
-constexpr uint64_t start_us = 60'000'000;
 constexpr uint32_t look_ms = 1000;
+// Looks are counted and not time: while this process itself is stopped, it looks once at most. A process that has not
+// begun to serve after so many never will, and one that shows no beat in so many is stopped.
+constexpr uint32_t start_looks = 60;
+constexpr uint32_t silent_looks = 10;
 constexpr uint32_t kill_ms = 10'000;
 // Who finishes a step was woken shortly before its end.
 constexpr uint64_t finish_spin_us = 400;
@@ -49,7 +51,6 @@ m40_channel::m40_channel(const std::vector<std::string>& command)
     : memory_(make_memory()),
       header_(*reinterpret_cast<Header*>(memory_.data())),
       socket_(connect_socket(process_socket_)),
-      started_us_(now_us()),
       process_(command, {memory_.descriptor().number(), process_socket_.number()}, [this] {
         for (Mailbox& mailbox : header_.mailboxes) {
           mailbox.state = kGone;
@@ -58,6 +59,27 @@ m40_channel::m40_channel(const std::vector<std::string>& command)
       }) {
   memory_.close_descriptor();
   process_socket_.close();
+  pulse_.start([this] { watch_pulse(); });
+}
+
+m40_channel::~m40_channel() {
+  process_.kill();
+  pulse_.join();
+}
+
+// It runs beside all calls: whoever waits for the process must not be the one who has to notice.
+void m40_channel::watch_pulse() {
+  uint32_t last = header_.beats;
+  for (uint32_t silent = 0; !process_.wait_for_end(look_ms) && !process_.ended();) {
+    const uint32_t beats = header_.beats;
+    silent = beats == last ? silent + 1 : 0;
+    last = beats;
+    const bool serves = header_.serving != 0;
+    if (silent < (serves ? silent_looks : start_looks)) continue;
+    process_.give_up(serves ? "gave no sign of life for " + std::to_string(silent_looks * look_ms / 1000) + " s, as one does that is stopped or frozen, and was ended"
+                            : "did not begin to serve within " + std::to_string(start_looks * look_ms / 1000) + " s, and was ended");
+    return;
+  }
 }
 
 void m40_channel::require_alive(const char* what) const {
@@ -199,10 +221,7 @@ Answer m40_channel::wait(const Function& function, Lane lane, uint64_t spin_us) 
   const auto is_settled = [&box] { return box.state != kAsked; };
   if (!spin_until(is_settled, spin_us)) {
     box.waiting++;
-    while (!is_settled()) {
-      sleep_on(box.state, kAsked, look_ms);
-      if (header_.serving == 0 && now_us() - started_us_ > start_us) process_.kill();
-    }
+    while (!is_settled()) sleep_on(box.state, kAsked, look_ms);
     box.waiting--;
   }
   if (box.state != kAnswered) {

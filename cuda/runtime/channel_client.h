@@ -14,12 +14,13 @@
 #include "channel_functions.h"
 #include "child_process.h"
 #include "shared_memory.h"
+#include "thread.h"
 
 struct m40_channel {
  public:
   explicit m40_channel(const std::vector<std::string>& command);
   // The process has ended, and nobody calls.
-  ~m40_channel() = default;
+  ~m40_channel();
 
   int32_t process() const { return process_.id(); }
   // Throws where the process is no more. what: was wanted of it.
@@ -50,6 +51,7 @@ struct m40_channel {
 
   class Arguments;
 
+  void watch_pulse();
   Lane lane_of(const Function& function, uint32_t index, const m40_channel_argument* arguments);
   void note_program(const m40_channel_argument* arguments);
   m40::channel::Answer ask(const Function& function, Lane in, uint32_t index, const m40_channel_argument* arguments);
@@ -73,15 +75,15 @@ struct m40_channel {
   m40::channel::Header& header_;
   m40::Descriptor process_socket_;  // the other end of the one below, until it is handed over
   m40::Descriptor socket_;
-  const uint64_t started_us_;
   LaneState lanes_[m40::channel::n_lanes];
   std::mutex areas_mutex_;
   std::vector<HostArea> areas_;
   std::mutex prompt_programs_mutex_;
   std::set<uint64_t> prompt_programs_;  // handles of those of M40_LANE_PROMPTS
   std::atomic<uint32_t> calls_{0};  // under way
-  // The last: its thread uses the others.
+  // Its thread uses the others.
   m40::ChildProcess process_;
+  m40::Thread pulse_;
 };
 
 #endif

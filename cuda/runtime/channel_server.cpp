@@ -29,15 +29,16 @@ constexpr uint32_t look_ms = 1000;
 constexpr uint64_t step_spin_us = 150;
 constexpr uint64_t call_spin_us = 50;
 
-// Ends this process with the one that started it, whatever its other threads do or wait for.
+// Shows that this process runs, and ends it with the one that started it, whatever its other threads do or wait for.
 class Watchdog {
  public:
-  explicit Watchdog(int socket) : done_(eventfd(0, EFD_CLOEXEC)) {
+  Watchdog(int socket, std::atomic<uint32_t>& beats) : done_(eventfd(0, EFD_CLOEXEC)) {
     if (done_.number() < 0) fail(M40_INTERNAL, "an event cannot be had: %s", strerror(errno));
-    thread_.start([this, socket] {
+    thread_.start([this, socket, &beats] {
       pollfd watched[] = {{socket, POLLRDHUP, 0}, {done_.number(), POLLIN, 0}};
       while (watched[1].revents == 0) {
-        if (poll(watched, 2, -1) > 0 && watched[0].revents != 0) _exit(0);
+        if (poll(watched, 2, static_cast<int>(beat_ms)) > 0 && watched[0].revents != 0) _exit(0);
+        beats++;
       }
     });
   }
@@ -119,7 +120,7 @@ class Server {
   }
 
   void run() {
-    const Watchdog watchdog(socket_.number());
+    const Watchdog watchdog(socket_.number(), header_.beats);
     Thread others[n_servers - 1];
     for (uint32_t i = 1; i < n_servers; i++) others[i - 1].start([this, i] { serve(i); });
     header_.serving = 1;

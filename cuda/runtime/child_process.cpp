@@ -36,6 +36,24 @@ const char* signal_name(int number) {
   }
 }
 
+bool begins_with(const std::string& text, const char* prefix) { return text.compare(0, strlen(prefix), prefix) == 0; }
+
+// Whether a variable is one that programs, the system or the driver go by, and no secret. Whoever can look at the other
+// process, or takes it over by a file that it reads, is to learn of none.
+bool is_inherited(const std::string& variable) {
+  const std::string name = variable.substr(0, variable.find('='));
+  for (const char* word : {"KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"}) {
+    if (name.find(word) != std::string::npos) return false;
+  }
+  for (const char* one : {"HOME", "PATH", "USER", "LOGNAME", "SHELL", "LANG", "TMPDIR", "TZ", "GLIBC_TUNABLES"}) {
+    if (name == one) return true;
+  }
+  for (const char* prefix : {"M40_", "CUDA_", "NVIDIA_", "LD_", "DENO_", "LC_", "XDG_", "OMP_", "MALLOC_", "ASAN_", "LSAN_", "TSAN_", "UBSAN_"}) {
+    if (begins_with(name, prefix)) return true;
+  }
+  return false;
+}
+
 // What a new process is to have open, and which signals it leaves alone.
 class SpawnSettings {
  public:
@@ -75,7 +93,12 @@ ChildProcess::ChildProcess(const std::vector<std::string>& command, const std::v
   std::vector<char*> arguments;
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
-  const int code = posix_spawn(&id_, arguments[0], &settings.actions, &settings.attributes, arguments.data(), environ);
+  std::vector<char*> environment;
+  for (char** variable = environ; variable != nullptr && *variable != nullptr; variable++) {
+    if (is_inherited(*variable)) environment.push_back(*variable);
+  }
+  environment.push_back(nullptr);
+  const int code = posix_spawn(&id_, arguments[0], &settings.actions, &settings.attributes, arguments.data(), environment.data());
   if (code != 0) fail(M40_INTERNAL, "the device's process (%s) cannot be started: %s", arguments[0], strerror(code));
   try {
     watcher_.start([this] { watch(); });
@@ -98,28 +121,41 @@ void ChildProcess::watch() {
     // From here on the number may be another process's.
     const std::lock_guard<std::mutex> lock(reaping_);
     while (waitpid(id_, &status_, 0) < 0 && errno == EINTR) continue;
+    reaped_ = 1;
     ended_ = 1;
   }
   on_end_();
-  wake_all(ended_);
+  wake_all(reaped_);
 }
 
 void ChildProcess::kill() {
   const std::lock_guard<std::mutex> lock(reaping_);
-  if (!ended()) ::kill(id_, SIGKILL);
+  if (reaped_ == 0) ::kill(id_, SIGKILL);
+}
+
+void ChildProcess::give_up(const std::string& reason) {
+  {
+    const std::lock_guard<std::mutex> lock(reaping_);
+    if (ended()) return;
+    given_up_ = reason;
+    ended_ = 1;
+    ::kill(id_, SIGKILL);
+  }
+  on_end_();
 }
 
 bool ChildProcess::wait_for_end(uint32_t milliseconds) {
   const uint64_t end = channel::now_us() + uint64_t{milliseconds} * 1000;
-  while (!ended()) {
+  while (reaped_ == 0) {
     const uint64_t now = channel::now_us();
     if (now >= end) return false;
-    sleep_on(ended_, 0, static_cast<uint32_t>((end - now + 999) / 1000));
+    sleep_on(reaped_, 0, static_cast<uint32_t>((end - now + 999) / 1000));
   }
   return true;
 }
 
 std::string ChildProcess::ending() const {
+  if (!given_up_.empty()) return given_up_;
   if (WIFSIGNALED(status_)) return "was ended by signal " + std::to_string(WTERMSIG(status_)) + " (" + signal_name(WTERMSIG(status_)) + ")";
   return "ended with exit code " + std::to_string(WEXITSTATUS(status_));
 }
