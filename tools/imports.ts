@@ -36,6 +36,7 @@ export const HOUSE: readonly string[] = [
   "engine/tokenizer",
   "engine/gguf",
   "engine/device",
+  "engine/json",
   "engine/system_error.ts",
   "engine/errors.ts",
   "types",

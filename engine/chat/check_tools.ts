@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import { parseJson } from "../json/parse_json.ts";
 import type { ChatMessage, ChatRequest, Tool } from "./conversation.ts";
 
 /** Tools that a request may bring. */
@@ -68,7 +69,7 @@ export function argumentsOf(text: string, at = "messages"): Readonly<Record<stri
   if (text.trim() === "") return {};
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseJson(text);
   } catch (error) {
     refuse(`${at}: the arguments of a call are no JSON: ${(error as Error).message}`, at);
   }

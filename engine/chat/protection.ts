@@ -1,4 +1,6 @@
 import { M40Error } from "../errors.ts";
+import { JsonNumber } from "../json/json_number.ts";
+import { orderedObject } from "../json/ordered_object.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import { argumentsOf } from "./check_tools.ts";
 import type { ChatMessage, ChatRequest, ToolCall } from "./conversation.ts";
@@ -96,9 +98,9 @@ export class Protection {
   value(value: unknown): unknown {
     if (typeof value === "string") return this.text(value);
     if (Array.isArray(value)) return value.map((item) => this.value(item));
-    if (typeof value !== "object" || value === null) return value;
-    return Object.fromEntries(
-      Object.entries(value).map(([key, item]) => [
+    if (typeof value !== "object" || value === null || value instanceof JsonNumber) return value;
+    return orderedObject(
+      Object.entries(value).map(([key, item]): [string, unknown] => [
         // Templates look entries up by their names, so these have no marks without need.
         this.tokenizer.protect(key.toWellFormed(), this.mark),
         this.value(item),

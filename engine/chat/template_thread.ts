@@ -1,6 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { M40Error } from "../errors.ts";
 import { WorkClock } from "./jinja/work_clock.ts";
+import { postedJob } from "./posted_job.ts";
 import type { Rendered, RenderJob, RenderReply } from "./render_job.ts";
 
 /** Milliseconds of a processor that one rendering may take. The thread itself gives up earlier where it can. */
@@ -80,7 +81,7 @@ export class TemplateThread {
    */
   async run(job: RenderJob): Promise<Rendered> {
     if (this.reason !== undefined) throw this.reason;
-    this.worker.postMessage(job);
+    this.worker.postMessage(postedJob(job));
     const late = tookTooMuch(`took more than ${TIME_LIMIT_MS} ms`);
     const reply = await this.next(TIME_LIMIT_MS, CLOCK_LIMIT_MS, late) as RenderReply;
     if ("text" in reply) return reply;

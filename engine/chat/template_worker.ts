@@ -5,9 +5,9 @@
  * @module
  */
 import { parentPort } from "node:worker_threads";
-import type { RenderJob } from "./render_job.ts";
+import { jobOf, type PostedJob } from "./posted_job.ts";
 import { reply } from "./render_template.ts";
 
 const port = parentPort!;
-port.on("message", (job: RenderJob) => port.postMessage(reply(job)));
+port.on("message", (posted: PostedJob) => port.postMessage(reply(jobOf(posted))));
 port.postMessage("ready");

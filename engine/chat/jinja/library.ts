@@ -75,8 +75,12 @@ export const isFunction = (value: unknown): value is FunctionValue =>
 
 /** A string that was counted; see {@link Rendering.string}. */
 export const newString = (text: string): StringValue => new StringClass(text);
-/** Whole numbers have no -0. */
-export const newInteger = (value: number): NumberValue => new IntegerClass(value + 0);
+/**
+ * A whole number, which has no -0. One beyond what a double holds in all its digits is a bigint, which the package's
+ * own type does not say.
+ */
+export const newInteger = (value: number | bigint): NumberValue =>
+  new IntegerClass(typeof value === "number" ? value + 0 : value);
 export const newFloat = (value: number): NumberValue => new FloatClass(value);
 export const newBoolean = (value: boolean): Value => value ? TRUE : FALSE;
 /** A list that was counted; see {@link Rendering.list}. */
@@ -87,7 +91,7 @@ export const newNamespace = (entries: Map<Key, Value>): MapValue => new Namespac
 
 /** A number, or a boolean, which Python counts as one. */
 export function numberOf(value: Value): number | undefined {
-  if (isNumber(value)) return value.value;
+  if (isNumber(value)) return Number(value.value);
   return isBoolean(value) ? Number(value.value) : undefined;
 }
 

@@ -154,8 +154,10 @@ function escapeBeyondAscii(text: string, mark: string): string {
 }
 
 /** A whole number in digits. */
-function integerText(value: number): string {
-  return Math.abs(value) >= 1e21 ? BigInt(value).toString() : String(value);
+function integerText(value: number | bigint): string {
+  return typeof value === "number" && Math.abs(value) >= 1e21
+    ? BigInt(value).toString()
+    : String(value);
 }
 
 /** A float as Python's `repr` writes it: the fewest digits that give it back, an exponent from 1e16 on. */

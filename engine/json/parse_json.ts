@@ -1,0 +1,166 @@
+/**
+ * JSON without loss. `JSON.parse` is fast, but rounds numbers to doubles and puts keys that are integers before
+ * others. Parsers that keep numbers (`lossless-json`) have plain objects, refuse keys that come twice, and take
+ * ten times as long; those that make a syntax tree have all of it and take twenty times as long; none bears deep
+ * nesting. So `JSON.parse` reads every text, and only one that it would lose something of is read once more.
+ *
+ * @module
+ */
+import { JsonNumber } from "./json_number.ts";
+import { orderedObject } from "./ordered_object.ts";
+
+/** Arrays and objects inside each other; Go's reader, which Ollama has, takes as many. */
+export const MOST_LEVELS = 10_000;
+
+/**
+ * The value of a JSON text. Numbers are JavaScript's where these keep them, else of {@link JsonNumber}; members of
+ * objects stand in the text's order. Takes time in proportion to the text.
+ *
+ * @throws {SyntaxError} for what is no JSON, or nested more than {@link MOST_LEVELS} deep.
+ */
+export function parseJson(text: string): unknown {
+  const loses = look(text);
+  // It checks the text, too: what reads it once more need not.
+  const value = JSON.parse(text);
+  return loses ? read(text) : value;
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+const isDigit = (code: number) => code >= 0x30 && code <= 0x39;
+/** White space, or what parts the values of arrays and objects. */
+const isBetween = (code: number) =>
+  code === 0x20 || code === 0x2c || code === 0x3a || (code >= 0x09 && code <= 0x0d);
+
+/** Whether `JSON.parse` would lose something. Of a text that is no JSON the answer is any. */
+function look(text: string): boolean {
+  let levels = 0;
+  let loses = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      loses ||= isDigit(text.charCodeAt(at + 1)) && isIndexKey(text, at, end);
+      at = end - 1;
+    } else if (code === 0x5b || code === 0x7b) {
+      if (++levels > MOST_LEVELS) {
+        throw new SyntaxError(`arrays and objects are nested more than ${MOST_LEVELS} deep`);
+      }
+    } else if (code === 0x5d || code === 0x7d) {
+      levels--;
+    } else if (code === 0x2d || isDigit(code)) {
+      const end = endOfWord(text, at);
+      loses ||= !isShort(text, at, end) && !JsonNumber.isPlain(text.slice(at, end));
+      at = end - 1;
+    }
+  }
+  return loses;
+}
+
+/** Where a string ends: behind its second quote. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1;;) {
+    const quote = text.indexOf('"', at);
+    if (quote < 0) return text.length;
+    let before = quote;
+    while (text.charCodeAt(before - 1) === BACKSLASH) before--;
+    if ((quote - before) % 2 === 0) return quote + 1;
+    at = quote + 1;
+  }
+}
+
+/** Where a number or a name ends. */
+function endOfWord(text: string, start: number): number {
+  let at = start + 1;
+  for (; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (isBetween(code) || code === 0x5d || code === 0x7d) break;
+  }
+  return at;
+}
+
+/** Whether a string is a key that JavaScript may put before others: an integer of up to 10 digits. */
+function isIndexKey(text: string, start: number, end: number): boolean {
+  if (end - start > 12) return false;
+  for (let at = start + 1; at < end - 1; at++) {
+    if (!isDigit(text.charCodeAt(at))) return false;
+  }
+  let at = end;
+  while (text.charCodeAt(at) <= 0x20) at++;
+  return text[at] === ":";
+}
+
+/** Whether a number is whole and so short that a double has it for sure; most are. */
+function isShort(text: string, start: number, end: number): boolean {
+  // -0 is a number of its own, and what begins with a sign is rare.
+  if (end - start > 15 || !isDigit(text.charCodeAt(start))) return false;
+  for (let at = start + 1; at < end; at++) {
+    if (!isDigit(text.charCodeAt(at))) return false;
+  }
+  return true;
+}
+
+/** An array or an object that is not at its end. */
+interface Open {
+  readonly items: unknown[];
+  /** The members of an object. */
+  readonly members?: Map<string, unknown>;
+  /** The key whose value comes next. */
+  key?: string;
+}
+
+/** Reads a text that is JSON, without a call a level. */
+function read(text: string): unknown {
+  const open: Open[] = [];
+  for (let at = 0;;) {
+    const code = text.charCodeAt(at);
+    if (isBetween(code)) {
+      at++;
+      continue;
+    }
+    const around = open.at(-1);
+    let value: unknown;
+    if (code === 0x5b || code === 0x7b) {
+      open.push({ items: [], members: code === 0x7b ? new Map() : undefined });
+      at++;
+      continue;
+    } else if (code === 0x5d || code === 0x7d) {
+      const { items, members } = open.pop()!;
+      value = members === undefined ? items : orderedObject(members);
+      at++;
+    } else if (code === QUOTE) {
+      const end = endOfString(text, at);
+      const plain = text.slice(at + 1, end - 1);
+      value = plain.includes("\\") ? JSON.parse(text.slice(at, end)) : plain;
+      at = end;
+      const isKey = around?.members !== undefined && around.key === undefined;
+      if (isKey) {
+        around.key = value as string;
+        continue;
+      }
+    } else {
+      const end = endOfWord(text, at);
+      value = valueOf(text.slice(at, end));
+      at = end;
+    }
+    const holder = open.at(-1);
+    if (holder === undefined) return value;
+    if (holder.members === undefined) {
+      holder.items.push(value);
+    } else {
+      holder.members.set(holder.key!, value);
+      holder.key = undefined;
+    }
+  }
+}
+
+const NAMES: ReadonlyMap<string, unknown> = new Map<string, unknown>([
+  ["true", true],
+  ["false", false],
+  ["null", null],
+]);
+
+function valueOf(word: string): unknown {
+  return NAMES.has(word) ? NAMES.get(word) : JsonNumber.of(word);
+}
