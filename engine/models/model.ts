@@ -27,6 +27,8 @@ export interface Model {
   readonly program: Program;
   /** Sentences for people: what of the file is not used, for example. */
   readonly notes: readonly string[];
+  /** Sentences about what of the file is not right, and what is done instead. */
+  readonly warnings: readonly string[];
 }
 
 /** How a model will be served, as far as its program depends on it. */
