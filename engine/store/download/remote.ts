@@ -1,5 +1,5 @@
 import { systemReason } from "../../system_error.ts";
-import { isInternal } from "../internal_host.ts";
+import { mayLead } from "../host_reach.ts";
 import { DownloadError, Fault, shownUrl } from "./errors.ts";
 import { parseRetryAfter } from "./headers.ts";
 import type { Range } from "./ranges.ts";
@@ -83,7 +83,7 @@ export class Remote {
         return answer;
       }
       await dismiss(response);
-      place = this.#redirected(place, response.headers.get("location"));
+      place = await this.#redirected(place, response.headers.get("location"));
     }
     throw new DownloadError(
       "io",
@@ -92,7 +92,7 @@ export class Remote {
     );
   }
 
-  #redirected(from: Place, location: string | null): Place {
+  async #redirected(from: Place, location: string | null): Promise<Place> {
     const here = shownUrl(from.url);
     const url = location === null || location.length > 16384 ? null : URL.parse(location, from.url);
     if (url === null || !["http:", "https:"].includes(url.protocol)) {
@@ -106,7 +106,7 @@ export class Remote {
         }, which others could read and change; not followed.`,
       );
     }
-    if (isInternal(url.hostname) && !isInternal(from.url.hostname)) {
+    if (!await mayLead(from.url.hostname, url.hostname)) {
       throw new DownloadError(
         "io",
         `${here} redirects to ${
