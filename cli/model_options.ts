@@ -56,7 +56,7 @@ export const CHAT_OPTIONS = {
 export const MODEL_OPTIONS = {
   ctx: option(
     integer(1, 2 ** 24),
-    "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
+    "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows, on the CPU a quarter of it",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   executor: option(
