@@ -104,7 +104,9 @@ export function sayFallback(reason: string): void {
 export function sayObserverError(error: unknown): void {
   const label = style(Deno.stderr, "yellow", "warning:");
   const reason = error instanceof Error ? error.stack ?? error.message : String(error);
-  standardError.say(`${label} Metrics may be wrong from now on; counting failed: ${reason}\n`);
+  standardError.say(
+    `${label} Metrics may be wrong from now on; counting failed: ${printable(reason)}\n`,
+  );
 }
 
 /** The text of the file that is named; the name itself where there is no such file. */

@@ -163,6 +163,22 @@ Deno.test("m40 show: text in the metadata cannot steer the terminal", async () =
   assertMatch(stdout, /title +\\x1b\[2J\\n/);
 });
 
+Deno.test("a path with overrides of the writing's direction is spelled out wherever it is shown", async () => {
+  await using home = await Home.make();
+  const path = join(home.path, "a\u202efugg\u2066.gguf");
+  await Deno.copyFile(TINY, path);
+  const commands = [["show", path], ["run", path, "a", "-n", "1"], ["show", `${path}.gguf`], [
+    "rm",
+    path,
+  ]];
+  for (const command of commands) {
+    const { stdout, stderr } = await m40(home, command);
+    assertNotMatch(stdout + stderr, /[\u202a-\u202e\u2066-\u2069]/, command[0]);
+  }
+  const { stderr } = await m40(home, ["show", `${path}.gguf`]);
+  assertMatch(stderr, /a\\u\{202e\}fugg\\u\{2066\}/);
+});
+
 Deno.test("commands on a model that is missing, mistyped or broken end with 1 and a line that says why", async () => {
   await using home = await Home.make();
   await Deno.copyFile(TINY, join(home.models, "mistral.gguf"));

@@ -1,3 +1,4 @@
+import { printable } from "../../printable.ts";
 import { systemReason } from "../../system_error.ts";
 import { mayLead } from "../host_reach.ts";
 import { DownloadError, Fault, shownUrl } from "./errors.ts";
@@ -163,7 +164,7 @@ export class Remote {
       throw new Fault(said, parseRetryAfter(headers.get("retry-after")));
     }
     if (status < 400) throw new Fault(`${said}; wanted 200 or 206`);
-    const reason = printable(headers.get("x-error-message") ?? "");
+    const reason = printable((headers.get("x-error-message") ?? "").slice(0, 300).trim());
     throw new DownloadError(
       status === 404 || status === 410 ? "model_not_found" : "io",
       `${said}${reason && ` (${reason})`}. ${advice(status)}`,
@@ -234,12 +235,6 @@ export function networkReason(error: unknown): string {
     .replace(/^error sending request .*?: client error \(\w+\): /s, "")
     .replace(/\bhttps?:\/\/\S+/g, "(URL)")
     .slice(0, 300);
-}
-
-/** A server's words without what could move a terminal's cursor. */
-function printable(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[\x00-\x1f\x7f-\x9f]/g, " ").trim().slice(0, 300);
 }
 
 /** Lets go of an answer whose body nobody wants. */
