@@ -4,8 +4,8 @@
  * marks of direction stay: scripts and emoji are written with them, and they move nothing but their neighbours. So
  * do signs of Arabic and Syriac that are seen.
  */
-// deno-lint-ignore no-control-regex
 const OBEYED =
+  // deno-lint-ignore no-control-regex
   /[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029]|(?![\u200c-\u200f\u0600-\u0605\u06dd\u070f\u08e2])\p{Cf}/gu;
 
 /**
