@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { isJsonObject } from "../engine/json/json_number.ts";
+import { parseJson } from "../engine/json/parse_json.ts";
 import { wrongField } from "./parse_body.ts";
 
 /**
@@ -12,7 +14,7 @@ import { wrongField } from "./parse_body.ts";
  * @throws {HttpError} 400 for what is no object, or nested beyond all measure.
  */
 export function argumentsText(value: unknown, at: string): string {
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+  if (!isJsonObject(value)) {
     throw wrongField(at, "an object", value);
   }
   try {
@@ -25,7 +27,7 @@ export function argumentsText(value: unknown, at: string): string {
 /** The arguments of a call out of its text; undefined where that is not whole, as of an answer that was cut. */
 export function wholeArguments(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text);
+    return parseJson(text) as Record<string, unknown>;
   } catch {
     return undefined;
   }

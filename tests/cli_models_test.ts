@@ -1,10 +1,5 @@
 import { assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import { join } from "@std/path";
-import { arrayEntry, entry } from "../engine/gguf/entries.ts";
-import { NestedArray } from "../engine/gguf/metadata.ts";
-import { tensorTypeByName } from "../engine/gguf/types.ts";
-import { writeGguf } from "../engine/gguf/writer.ts";
-import { companionFile, COMPANIONS, kindOf } from "./companion_files.ts";
 import { GOLDEN, Home, m40, TINY } from "./cli_program.ts";
 
 Deno.test("m40 list: names, sizes, what they are; a broken file is listed with what is wrong", async () => {
@@ -61,38 +56,6 @@ Deno.test("m40 show: shape, sizes by type, metadata with long arrays cut, what c
   assertEquals(json.tensors, undefined);
 });
 
-Deno.test("m40 show: a file with types that m40 does not compute with, a tensor of nothing and arrays of arrays", async () => {
-  await using home = await Home.make();
-  const path = join(home.models, "strange.gguf");
-  const nested = new NestedArray([arrayEntry("uint32", [1, 2]), arrayEntry("string", ["a"])]);
-  const tensor = (name: string, type: string, shape: number[], bytes: number) => ({
-    name,
-    type: tensorTypeByName(type)!,
-    shape,
-    data: new Uint8Array(bytes),
-  });
-  await writeGguf(path, {
-    metadata: [
-      ["general.architecture", entry("string", "llama")],
-      ["general.nested", { type: "array", element: "array", value: nested }],
-    ],
-    tensors: [
-      tensor("one", "Q1_0", [128], 18),
-      tensor("two", "Q2_0", [128], 36),
-      tensor("none", "F32", [4, 0], 0),
-    ],
-  });
-  const { code, stdout, stderr } = await m40(home, ["show", path, "--tensors"]);
-  assertEquals([code, stderr], [0, ""]);
-  assertMatch(stdout, /general\.nested +array of 2 array +\[\[1, 2\], \["a"\]\]\n/);
-  assertMatch(stdout, /one +Q1_0 +128 +18 B\n/);
-  assertMatch(stdout, /two +Q2_0 +128 +36 B\n/);
-  assertMatch(stdout, /none +F32 +4 x 0 +0 B\n/);
-  assertNotMatch(stdout, /NaN/);
-  const json = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
-  assertEquals(json.metadata["general.nested"], [[1, 2], ["a"]]);
-});
-
 Deno.test("m40 show: what layers see and share, and how many of the experts a token has", async () => {
   await using home = await Home.make();
   const shared = await m40(home, ["show", join(GOLDEN, "gemma4-e2b.gguf")]);
@@ -146,34 +109,7 @@ Deno.test("m40 show: a file that m40 cannot run is shown all the same, with the 
   assertMatch(stdout, /architecture +gpt2\n/);
   assertMatch(stdout, /\n {2}token_embd\.weight +F32 +64 x 352 +88\.0 KiB\n/);
   // Other architectures may be added; then the file is known and runs.
-  if (known.code !== 0) assertMatch(stdout, /architecture "gpt2" is not known; the nearest/);
-});
-
-Deno.test("m40 list and m40 show: why a model cannot run, first what it is", async () => {
-  await using home = await Home.make();
-  for (const kind of Object.keys(COMPANIONS)) {
-    await Deno.writeFile(
-      join(home.models, `${kind.replaceAll(/\W/g, "-")}.gguf`),
-      companionFile(kind),
-    );
-  }
-  const bytes = await Deno.readFile(TINY);
-  const at = new TextDecoder("latin1").decode(bytes).indexOf("\x05\0\0\0\0\0\0\0llama");
-  bytes.set(new TextEncoder().encode("mamba"), at + 8);
-  await Deno.writeFile(join(home.models, "new.gguf"), bytes);
-  const { stdout } = await m40(home, ["list"]);
-  assertMatch(stdout, /^NAME .* FITS +TOKENS\/S +REASON +PATH\n/);
-  for (const kind of Object.keys(COMPANIONS)) {
-    const name = kind.replaceAll(/\W/g, "-");
-    const line = stdout.split("\n").find((line) => line.startsWith(`${name} `))!;
-    assertMatch(line, new RegExp(` cannot run +this is no model but an? ${kindOf(kind)}[^,]* +/`));
-  }
-  assertMatch(stdout, /\nnew .* cannot run +architecture "mamba" is not known +\//);
-  const shown = await m40(home, ["show", "drafter"]);
-  assertMatch(shown.stdout, /this is no model but a drafter, .*Take the model's own file/);
-  const run = await m40(home, ["run", "drafter", "hi"]);
-  assertEquals(run.code, 1);
-  assertMatch(run.stderr, /this is no model but a drafter/);
+  if (known.code !== 0) assertMatch(stdout, /architecture "gpt2" is not known; known: .*llama/);
 });
 
 Deno.test("m40 show: text in the metadata cannot steer the terminal", async () => {
@@ -189,22 +125,6 @@ Deno.test("m40 show: text in the metadata cannot steer the terminal", async () =
   // deno-lint-ignore no-control-regex
   assertEquals(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(stdout), false);
   assertMatch(stdout, /title +\\x1b\[2J\\n/);
-});
-
-Deno.test("a path with overrides of the writing's direction is spelled out wherever it is shown", async () => {
-  await using home = await Home.make();
-  const path = join(home.path, "a\u202efugg\u2066.gguf");
-  await Deno.copyFile(TINY, path);
-  const commands = [["show", path], ["run", path, "a", "-n", "1"], ["show", `${path}.gguf`], [
-    "rm",
-    path,
-  ]];
-  for (const command of commands) {
-    const { stdout, stderr } = await m40(home, command);
-    assertNotMatch(stdout + stderr, /[\u202a-\u202e\u2066-\u2069]/, command[0]);
-  }
-  const { stderr } = await m40(home, ["show", `${path}.gguf`]);
-  assertMatch(stderr, /a\\u\{202e\}fugg\\u\{2066\}/);
 });
 
 Deno.test("commands on a model that is missing, mistyped or broken end with 1 and a line that says why", async () => {

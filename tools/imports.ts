@@ -37,7 +37,6 @@ export const HOUSE: readonly string[] = [
   "engine/gguf",
   "engine/device",
   "engine/json",
-  "engine/printable.ts",
   "engine/system_error.ts",
   "engine/errors.ts",
   "types",

@@ -78,11 +78,10 @@ export function loadTokenizer(
       }.`,
     );
   }
-  const { onWarning } = options;
-  const vocabulary = readVocabulary(metadata, onWarning);
+  const vocabulary = readVocabulary(metadata);
   // Before the model is loaded: these may make control tokens of others.
-  const endTokens = findEndTokens(vocabulary, metadata, onWarning);
-  const fim = findFimTokens(vocabulary, metadata, onWarning);
+  const endTokens = findEndTokens(vocabulary, metadata);
+  const fim = findFimTokens(vocabulary, metadata);
   // Where the next file begins, what was to be filled in is written.
   for (const id of [fim?.pad, fim?.repository, fim?.separator]) {
     if (id !== undefined) endTokens.add(id);
@@ -97,5 +96,5 @@ export function loadTokenizer(
       "pre_tokenizer",
     );
   }
-  return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim, onWarning });
+  return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim });
 }

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../engine/json/json_number.ts";
 import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { describe, typeName } from "../fields.ts";
@@ -136,8 +137,6 @@ function isJson(text: string): boolean {
 }
 
 function asObject(value: unknown, at: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
+  if (isJsonObject(value)) return value;
   throw wrongField(at, "an object", value);
 }

@@ -12,9 +12,7 @@ export interface ForeignModel {
   /** Paths in order. */
   readonly files: readonly string[];
   readonly fileBytes: number;
-  /** The quantisation that its file's name says. */
-  readonly quantisation?: string;
-  /** Why it cannot be used, without a full stop. */
+  /** Why it cannot be used; then there are no files. */
   readonly problem?: string;
   /** Reads what the cache knows of it beside its files; what cannot be read is said in `warn`. */
   readonly record: (warn: (problem: string) => void) => Promise<ModelRecord>;

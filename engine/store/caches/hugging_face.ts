@@ -7,14 +7,12 @@
  * @module
  */
 import { basename, join } from "@std/path";
-import { type Companion, CompanionError } from "../../gguf/file_kind.ts";
 import { splitFileName } from "../../gguf/part_names.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
-import { localCompanion } from "../local_companion.ts";
 import { isModelName } from "../names.ts";
 import type { ModelRecord } from "../record.ts";
-import { sameQuantisation, type Variant, variantsOf } from "../sources/quantisations.ts";
+import { type Variant, variantsOf } from "../sources/quantisations.ts";
 import type { ForeignModel } from "./foreign_model.ts";
 
 const MAX_REPOSITORIES = 10_000;
@@ -27,7 +25,7 @@ const MAX_FILES = 10_000;
 
 /** What owners and repositories may be called. */
 const WORD = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
-const FOLDER = "models--";
+const FOLDER = /^models--(.+?)--(.+)$/;
 
 /** Where Hugging Face's tools keep what they fetched; undefined where the environment does not say. */
 export function hubDirectory(): string | undefined {
@@ -41,7 +39,7 @@ export function hubDirectory(): string | undefined {
   return home && join(home, ".cache/huggingface/hub");
 }
 
-/** The models of Hugging Face's cache, a model in parts is one; and what lies beside them, with that as its problem. */
+/** The models of Hugging Face's cache; a model in parts is one. */
 export async function hubModels(
   directory: string | undefined = hubDirectory(),
 ): Promise<ForeignModel[]> {
@@ -49,10 +47,8 @@ export async function hubModels(
   if (!root) return [];
   const models: ForeignModel[] = [];
   for (const folder of await foreignEntries(root, "folders", MAX_REPOSITORIES)) {
-    if (!folder.startsWith(FOLDER)) continue;
-    const [owner, ...parts] = folder.slice(FOLDER.length).split("--");
-    const name = parts.join("--");
-    if (!WORD.test(owner) || !WORD.test(name)) continue;
+    const [, owner, name] = FOLDER.exec(folder) ?? [];
+    if (owner === undefined || !WORD.test(owner) || !WORD.test(name)) continue;
     models.push(...await repositoryModels(join(root, folder), `${owner}/${name}`));
   }
   return models;
@@ -76,43 +72,26 @@ async function repositoryModels(root: string, repository: string): Promise<Forei
       found.set(file.place, file);
     }
     const listed = [...found.values()].map(({ place, bytes }) => ({ path: place, bytes }));
-    const variants = variantsOf(listed).filter(({ missing }) => missing.length === 0);
-    const companions = new Map<Variant, Companion>();
-    for (const variant of variants) {
-      const { path } = found.get(variant.files[0].path)!;
-      const companion = await localCompanion(path, variant.files.length > 1);
-      if (companion !== undefined) companions.set(variant, companion);
-    }
-    const usable = variants.filter((variant) => !companions.has(variant));
-    for (const variant of variants) {
-      const { stem } = variant;
+    for (const variant of variantsOf(listed)) {
+      const { stem, missing } = variant;
       // The first revision that has all of a model counts: parts of two are not of one model.
-      if (models.has(stem)) continue;
-      models.set(stem, modelOf(repository, variant, usable, found, companions.get(variant)));
+      if (missing.length > 0 || models.has(stem)) continue;
+      models.set(stem, modelOf(repository, variant, found));
     }
   }
   return [...models.values()];
 }
 
-/** @param usable The models beside it: where one has its quantisation, that does not tell it. */
 function modelOf(
   repository: string,
-  variant: Variant,
-  usable: readonly Variant[],
+  { quantisation, files, bytes }: Variant,
   found: ReadonlyMap<string, Found>,
-  companion: Companion | undefined,
 ): ForeignModel {
-  const { quantisation, files, bytes } = variant;
   const address = `hf.co/${repository}`;
   const paths = files.map(({ path }) => found.get(path)!.path);
   const place = files[0].path;
   const { stem } = splitFileName(basename(place))!;
-  const isOnly = quantisation !== undefined && companion === undefined &&
-    usable.every((other) =>
-      other === variant || other.quantisation === undefined ||
-      !sameQuantisation(other.quantisation, quantisation)
-    );
-  const source = isOnly ? `${address}:${quantisation}` : `${address}/${place}`;
+  const source = quantisation === undefined ? `${address}/${place}` : `${address}:${quantisation}`;
   const record: ModelRecord = {
     source,
     pulledAt: found.get(place)!.fetched,
@@ -120,12 +99,10 @@ function modelOf(
   };
   return {
     origin: "hugging-face",
-    names: [...isModelName(stem) ? [stem] : [], ...isOnly ? [source] : []],
+    names: [...isModelName(stem) ? [stem] : [], ...quantisation === undefined ? [] : [source]],
     longName: `${address}/${place}`,
-    quantisation,
     files: paths,
     fileBytes: bytes,
-    problem: companion && new CompanionError(paths[0], companion).message.replace(/\.$/, ""),
     record: () => Promise.resolve(record),
   };
 }

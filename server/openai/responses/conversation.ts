@@ -1,8 +1,7 @@
 import type { ChatMessage, Role, TextPart, ToolCall } from "../../../engine/mod.ts";
 import { HttpError } from "../../errors.ts";
 import { isObjectText } from "../chat_tools.ts";
-import { inputArguments } from "./custom_input.ts";
-import type { CustomToolCallOutput, FunctionCallOutput, Item } from "./item_schemas.ts";
+import type { FunctionCallOutput, Item } from "./item_schemas.ts";
 import { toolName } from "./tools.ts";
 
 /** What is said in one turn. */
@@ -48,16 +47,6 @@ export function messagesOf(
         turnOf(turns, "assistant").toolCalls.push({ id, name, arguments: text });
         break;
       }
-      case "custom_tool_call": {
-        // One that was cut off is no call.
-        if (item.status === "incomplete") break;
-        const name = toolName(item.name, item.namespace);
-        names.set(item.call_id, name);
-        const call = { id: item.call_id, name, arguments: inputArguments(item.input) };
-        turnOf(turns, "assistant").toolCalls.push(call);
-        break;
-      }
-      case "custom_tool_call_output":
       case "function_call_output":
         turns.push(resultOf(item, names));
         break;
@@ -96,18 +85,16 @@ function speaker(role: Role): Role {
   return role === "developer" ? "system" : role;
 }
 
-type CallOutput = FunctionCallOutput | CustomToolCallOutput;
-
-function resultOf(item: CallOutput, names: ReadonlyMap<string, string>): Turn {
+function resultOf(item: FunctionCallOutput, names: ReadonlyMap<string, string>): Turn {
   const { call_id: callId, output } = item;
   const name = names.get(callId);
   if (name === undefined) {
     throw new HttpError(
       400,
       "invalid_request",
-      `input: there is a ${item.type} of the call ${JSON.stringify(callId.slice(0, 80))}, and no ${
-        item.type.replace("_output", "")
-      } with that ` +
+      `input: there is a function_call_output of the call ${
+        JSON.stringify(callId.slice(0, 80))
+      }, and no function_call with that ` +
         "call_id before it. Send the call as well, or the previous_response_id of the response that has it.",
       { param: "input" },
     );

@@ -28,10 +28,6 @@ import { readTools, type ToolUse } from "./tools.ts";
 import { truncatedPrompt } from "./truncation.ts";
 import { refuseUnsupported } from "./unsupported.ts";
 
-/** Tells the types of a request's tools that no model here is told of, so many at most. */
-const LEFT_OUT_HEADER = "m40-left-out";
-const MOST_TOLD = 20;
-
 /** What a body says of the conversation. */
 interface Asked {
   readonly chat: ChatRequest;
@@ -51,9 +47,8 @@ export function responsesRoutes(
       const body = parseBody(ResponsesRequest, await readJson(c.req.raw, server.maxBodyBytes));
       refuseUnsupported(body);
       const asked = readConversation(body, store);
-      const { leftOut } = asked.toolUse;
       const constraint = constraintOf(body);
-      const response = await answer(c, server, body, async (model, ends) => {
+      return await answer(c, server, body, async (model, ends) => {
         const wanted = body.max_output_tokens ?? undefined;
         const generation = model.engine.generate({
           ...engineRequest(body),
@@ -75,10 +70,6 @@ export function responsesRoutes(
           },
         });
       });
-      if (leftOut.size > 0) {
-        response.headers.set(LEFT_OUT_HEADER, [...leftOut].slice(0, MOST_TOLD).join(", "));
-      }
-      return response;
     },
   });
   route(app, "/v1/responses/input_tokens", {
