@@ -66,7 +66,7 @@ async function referenceOf(name: string): Promise<Reference | undefined> {
 async function agreed(name: string, reference: Reference): Promise<boolean> {
   if (!Deno.stdin.isTerminal() || !Deno.stdout.isTerminal()) return false;
   const answer = await askLine(`${name} is not here. Fetch it${sizeOf(reference)}? [Y/n] `, []);
-  return answer !== undefined && /^\s*(y|yes)?\s*$/i.test(answer);
+  return answer !== undefined && ["", "y", "yes"].includes(answer.trim().toLowerCase());
 }
 
 function sizeOf(reference: Reference): string {

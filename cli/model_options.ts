@@ -56,7 +56,7 @@ export const CHAT_OPTIONS = {
 export const MODEL_OPTIONS = {
   ctx: option(
     integer(1, 2 ** 24),
-    "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows",
+    "Tokens of context, prompt and answer together; default: what the model was trained for and memory allows, on the CPU a quarter of it",
   ),
   threads: option(integer(1, 1024), "Threads on the CPU; default: one a physical core"),
   executor: option(
@@ -104,7 +104,9 @@ export function sayFallback(reason: string): void {
 export function sayObserverError(error: unknown): void {
   const label = style(Deno.stderr, "yellow", "warning:");
   const reason = error instanceof Error ? error.stack ?? error.message : String(error);
-  standardError.say(`${label} Metrics may be wrong from now on; counting failed: ${reason}\n`);
+  standardError.say(
+    `${label} Metrics may be wrong from now on; counting failed: ${printable(reason)}\n`,
+  );
 }
 
 /** The text of the file that is named; the name itself where there is no such file. */

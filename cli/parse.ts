@@ -77,7 +77,7 @@ function readValue(command: Command, token: OptionToken, option: Option<unknown>
     throw new UsageError(`--${token.name} takes no value, got ${quote(value)}`, command.name);
   }
   const isOption = !token.inlineValue && value !== undefined && /^--?[a-z]/i.test(value) &&
-    Object.hasOwn(command.options, value.replace(/^--?/, "").replace(/=.*$/s, ""));
+    Object.hasOwn(command.options, value.replace(/^--?/, "").split("=", 1)[0]);
   if (value === undefined || isOption) {
     throw new UsageError(`--${token.name} needs a value: wanted ${type.wanted}`, command.name);
   }

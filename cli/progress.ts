@@ -1,5 +1,5 @@
 import { standardError } from "../server/output_stream.ts";
-import { columns, isDumb } from "./terminal.ts";
+import { columns, isDumb, printable } from "./terminal.ts";
 
 const INTERVAL_MS = 50;
 /** How long a terminal that takes nothing (Ctrl-S) is waited for, in milliseconds. */
@@ -15,11 +15,14 @@ export class Progress implements AsyncDisposable {
   readonly #visible = Deno.stderr.isTerminal();
   readonly #inLines = isDumb();
   #drawn = false;
+  private readonly label: string;
   #last = -Infinity;
   #lines = 0;
 
   /** @param label What is going on. */
-  constructor(private readonly label: string) {}
+  constructor(label: string) {
+    this.label = printable(label);
+  }
 
   /**
    * Draws the bar, though not more often than an eye follows.

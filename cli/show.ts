@@ -1,7 +1,6 @@
 import { M40Error } from "../engine/errors.ts";
 import { type Fit, fitContext } from "../engine/fit.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
-import type { MetadataEntry } from "../engine/gguf/metadata.ts";
 import { architectureOf } from "../engine/models/architecture.ts";
 import {
   type AttentionSpan,
@@ -12,7 +11,7 @@ import {
 import type { Model } from "../engine/models/model.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
-import { formatBytes, formatCount, formatTable, shortestFloat32 } from "./format.ts";
+import { formatBytes, formatCount, formatTable } from "./format.ts";
 import { DEVICE_OPTIONS, MODEL_ARGUMENT } from "./model_options.ts";
 import { device } from "./values.ts";
 import { type ModelSummary, summarize } from "./model_summary.ts";
@@ -25,12 +24,8 @@ import {
   recordAsJson,
   templateOrigin,
 } from "./show_origin.ts";
+import { flat, jsonValue, showValue } from "./show_values.ts";
 import { printable, style, write } from "./terminal.ts";
-
-/** Elements of an array that are shown. */
-const SHOWN_ELEMENTS = 6;
-/** Characters of a text that are shown. */
-const SHOWN_CHARACTERS = 200;
 
 /** `m40 show MODEL`. */
 export const show: Command = command({
@@ -139,14 +134,9 @@ function pairs(rows: [string, string | number][]): string {
   return formatTable(rows.map(([name, value]) => [name, flat(String(value))]));
 }
 
-/** On one line, and safe for a terminal. */
-function flat(text: string): string {
-  return printable(text.replaceAll("\n", "\\n").replaceAll("\t", "\\t"));
-}
-
 function describeShape({ model }: Facts): string {
   if ("problem" in model) return flat(model.problem);
-  const { shape: value, notes } = model.value;
+  const { shape: value, notes, warnings } = model.value;
   const { experts } = value;
   const attention = describeAttention(model.value);
   const states = keptStates(model.value.program);
@@ -172,6 +162,7 @@ function describeShape({ model }: Facts): string {
     ["vocabulary", `${value.vocabSize} tokens`],
     ["context", `${value.contextLength} tokens trained`],
     ...notes.map((note): [string, string] => ["note", note]),
+    ...warnings.map((warning): [string, string] => ["warning", warning]),
   ]);
 }
 
@@ -240,8 +231,8 @@ function typeTable({ types }: ModelSummary): string {
     String(tensors),
     formatCount(weights),
     formatBytes(bytes),
-    `${(bytes / total * 100).toFixed(1)}%`,
-    (bytes * 8 / weights).toFixed(2),
+    total === 0 ? "-" : `${(bytes / total * 100).toFixed(1)}%`,
+    weights === 0 ? "-" : (bytes * 8 / weights).toFixed(2),
   ]);
   const heading = ["TYPE", "TENSORS", "WEIGHTS", "SIZE", "SHARE", "BITS/WEIGHT"];
   return formatTable([heading, ...rows], [1, 2, 3, 4, 5]);
@@ -264,39 +255,6 @@ function metadataTable({ metadata }: Gguf): string {
     showValue(entry),
   ]);
   return rows.length === 0 ? "(none)" : formatTable(rows);
-}
-
-function showValue(entry: MetadataEntry): string {
-  const { value } = entry;
-  if (typeof value === "string") return flat(shorten(JSON.stringify(value)));
-  if (typeof value !== "object") return scalar(value, entry.type);
-  const elements = shownElements(value).map((element) =>
-    typeof element === "string"
-      ? flat(shorten(JSON.stringify(element)))
-      : scalar(element, entry.element)
-  );
-  return `[${elements.join(", ")}${value.length > elements.length ? ", …" : ""}]`;
-}
-
-function scalar(value: unknown, type?: string): string {
-  return type === "float32" && Number.isFinite(value)
-    ? shortestFloat32(value as number)
-    : String(value);
-}
-
-type ArrayValue = Extract<MetadataEntry["value"], object>;
-
-/** The first elements of an array; strings are decoded one by one, so that long arrays cost nothing. */
-function shownElements(value: ArrayValue): unknown[] {
-  const count = Math.min(value.length, SHOWN_ELEMENTS);
-  return Array.from(
-    { length: count },
-    (_, i) => "bytes" in value ? value.at(i) : (value as ArrayLike<unknown>)[i],
-  );
-}
-
-function shorten(text: string): string {
-  return text.length > SHOWN_CHARACTERS ? text.slice(0, SHOWN_CHARACTERS - 1) + "…" : text;
 }
 
 function shapeAsJson({ shape, program }: Model): unknown {
@@ -334,6 +292,7 @@ function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors:
     quantisation: summary.quantisation,
     shape: "problem" in model ? { error: model.problem } : shapeAsJson(model.value),
     notes: "problem" in model ? [] : model.value.notes,
+    warnings: "problem" in model ? [] : model.value.warnings,
     fit: "problem" in fit ? { error: fit.problem } : {
       context_tokens: fit.value.contextTokens,
       backend: fit.value.backend,
@@ -370,12 +329,4 @@ function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors:
       [...gguf.metadata.entries()].map(([key, entry]) => [key, jsonValue(entry)]),
     ),
   };
-}
-
-/** Values as JSON has them; of long arrays the length and the first elements, beyond 2^53 a string. */
-function jsonValue({ value, element }: MetadataEntry): unknown {
-  if (typeof value === "bigint") return String(value);
-  if (typeof value !== "object") return value;
-  const first = shownElements(value).map((item) => typeof item === "bigint" ? String(item) : item);
-  return value.length > first.length ? { type: element, length: value.length, first } : first;
 }

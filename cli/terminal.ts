@@ -1,4 +1,7 @@
+import { printable } from "../engine/printable.ts";
 import { standardError, standardOutput } from "../server/output_stream.ts";
+
+export { printable, visible } from "../engine/printable.ts";
 
 type Stream = typeof Deno.stdout | typeof Deno.stderr;
 
@@ -38,20 +41,6 @@ export function columns(): number {
   } catch {
     return 80;
   }
-}
-
-// deno-lint-ignore no-control-regex
-const CONTROL = /[\x00-\x08\x0b-\x1f\x7f-\x9f]/g;
-
-/**
- * Text from a file or a model made safe for a terminal: control characters other than line feed and
- * tab, which could move the cursor or worse, are shown as `\x1b`.
- */
-export function printable(text: string): string {
-  return text.replace(
-    CONTROL,
-    (character) => `\\x${character.charCodeAt(0).toString(16).padStart(2, "0")}`,
-  );
 }
 
 /** Says something in passing, on standard error. */

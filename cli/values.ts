@@ -28,7 +28,7 @@ export interface ValueType<T> {
   parse(text: string): T | undefined;
 }
 
-const DECIMAL = /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i;
+const DECIMAL = /^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i;
 
 /** Any text, except none at all. */
 export function text(label = "TEXT", completes?: Completes): ValueType<string> {

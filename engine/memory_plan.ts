@@ -12,6 +12,7 @@ import { encodeOperations } from "./program/operation.ts";
 import { type PageGroup, PageLayout } from "./scheduler/page_layout.ts";
 import type { Sizes } from "./remembered_sizes.ts";
 import { keptSlots, leastSlots, stateBytes } from "./state_plan.ts";
+import { usualShare } from "./usual_context.ts";
 
 /** Tokens of a KV page. */
 export const PAGE_TOKENS = 32;
@@ -40,9 +41,9 @@ export const KV_TYPES: readonly KvType[] = ["f16", "f32", "q8_0"];
 
 /** What is asked of a plan. */
 export interface PlanRequest {
-  /** Tokens that one sequence may have; absent: as many as fit, up to a default. */
+  /** Tokens that one sequence may have; absent: as many as the model was trained for and memory allows. */
   readonly contextTokens?: number;
-  /** The default, where nothing is asked for. It is no more than what the model was trained for. */
+  /** The default, where nothing is asked for, instead of all that fit: no more than what the model was trained for. */
   readonly usualTokens?: number;
   /** The least that is worth having where nothing is asked for; default 256. */
   readonly leastTokens?: number;
@@ -55,7 +56,7 @@ export interface PlanRequest {
   readonly freeBytes: number;
   /**
    * On a GPU all memory that is left becomes KV pages; else there are as many as the running sequences
-   * can fill. There is always room for one sequence, and it may be for no more: sequences that run out of
+   * can fill, and where no context is asked for a quarter of the memory is the most. There is always room for one sequence, and it may be for no more: sequences that run out of
    * pages take turns.
    */
   readonly device: DeviceKind;
@@ -139,14 +140,22 @@ export function planMemory(
     planOf(context, program, shape, request, weightBytes, tokens, pages, slots);
   const available = request.freeBytes - RESERVE_BYTES;
   const fits = (tokens: number) => planFor(tokens).totalBytes <= available;
+  const share = usualShare(request.device, program.states.length > 0);
+  /** What a context that nobody asked for may take, with the weights. */
+  const usualBytes = weightBytes + share * Math.max(0, available - weightBytes);
 
   const usual = request.usualTokens && Math.min(request.usualTokens, shape.contextLength);
   const wanted = wantedContext(shape, asked ?? usual);
   const grown = (tokens: number): MemoryPlan => {
-    const mostContextTokens = fits(shape.contextLength)
-      ? shape.contextLength
-      : Math.max(tokens, largest(tokens, shape.contextLength, fits));
+    const mostContextTokens = longest(tokens, shape.contextLength, fits);
     return { ...withPages(tokens), mostContextTokens };
+  };
+  /** Pages on the CPU: those that are of use, but where no context is asked for no more than its share, or than 8192 tokens want. */
+  const pagesOfUse = (least: ReturnType<typeof planFor>, totalBytes: number, pageBytes: number) => {
+    const useful = usefulPages(least, request.maxRunning);
+    if (asked !== undefined || least.contextTokens <= wanted) return useful;
+    const shared = least.pages + Math.floor((usualBytes - totalBytes) / pageBytes);
+    return Math.min(useful, Math.max(shared, usefulPages(planFor(wanted), request.maxRunning)));
   };
   const withPages = (tokens: number) => {
     const least = planFor(tokens);
@@ -158,13 +167,15 @@ export function planMemory(
     const room = pageBytes === 0
       ? (request.maxRunning + 1) * least.pages
       : least.pages + Math.floor((available - totalBytes) / pageBytes);
-    const useful = request.device === "gpu" ? Infinity : usefulPages(least, request.maxRunning);
+    const useful = request.device === "gpu" ? Infinity : pagesOfUse(least, totalBytes, pageBytes);
     const most = Math.max(least.pages, request.pages ?? MOST_PAGES);
     const pages = Math.min(room, pageBytes === 0 ? Infinity : useful, most);
     const plan = planFor(tokens, pages, slots);
     return plan.totalBytes <= available ? plan : least;
   };
-  if (fits(wanted)) return grown(wanted);
+  const free = asked === undefined && !usual;
+  const spare = (tokens: number) => planFor(tokens).totalBytes <= usualBytes;
+  if (fits(wanted)) return grown(free ? longest(wanted, shape.contextLength, spare) : wanted);
   const least = Math.min(request.leastTokens ?? LEAST_CONTEXT, wanted);
   const possible = fits(least) ? largest(least, wanted, fits) : 0;
   if (asked === undefined && possible > 0) return grown(possible);
@@ -254,6 +265,12 @@ export function largest(low: number, high: number, fits: (tokens: number) => boo
     else outside = middle;
   }
   return inside * PAGE_TOKENS;
+}
+
+/** The most tokens that fit, from so many on, which count as fitting, up to so many. */
+export function longest(low: number, high: number, fits: (tokens: number) => boolean): number {
+  if (fits(high)) return high;
+  return fits(low) ? Math.max(low, largest(low, high, fits)) : low;
 }
 
 /**

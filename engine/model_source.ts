@@ -28,6 +28,7 @@ export interface ModelSource extends Model {
 export async function readModelSource(path: string, options: EngineOptions): Promise<ModelSource> {
   const gguf = await readGguf(path);
   const model = architectureOf(gguf).read(gguf, options);
+  for (const warning of model.warnings) options.onWarning?.(warning);
   const tokenizer = loadTokenizer(gguf.metadata, {
     preTokenizer: options.preTokenizer,
     onWarning: options.onWarning,

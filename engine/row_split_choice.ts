@@ -9,7 +9,7 @@ import type { Program } from "./program/program.ts";
 import { type SplitRows, splitRows } from "./program/row_split.ts";
 import { planRowSplit, type RowSplitMemoryPlan } from "./row_split_plan.ts";
 
-/** Sequences of the whole context that there has to be room for, where nobody has asked for rows. */
+/** Sequences of the context that is wanted that there has to be room for, where nobody has asked for rows. */
 const LEAST_SEQUENCES = 4;
 
 /** A model whose products' rows are split over cards: what each computes, and where its memory goes. */
@@ -78,9 +78,10 @@ function hasRoom(
   { contextTokens, usualTokens, maxRunning }: Omit<PlanRequest, "freeBytes" | "lanes">,
 ): boolean {
   const usual = usualTokens && Math.min(usualTokens, shape.contextLength);
-  if (plan.contextTokens < wantedContext(shape, contextTokens ?? usual)) return false;
+  const wanted = wantedContext(shape, contextTokens ?? usual);
+  if (plan.contextTokens < wanted) return false;
   const sequences = Math.min(LEAST_SEQUENCES, maxRunning);
-  return plan.cache.n_layers === 0 || cacheTokens(plan) >= sequences * plan.contextTokens;
+  return plan.cache.n_layers === 0 || cacheTokens(plan) >= sequences * wanted;
 }
 
 /** How rows are exchanged, where a token's exchanges take less than is saved as no card reads all weights. */

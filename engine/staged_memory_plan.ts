@@ -6,6 +6,7 @@ import {
   largest,
   largestBelow,
   LEAST_CONTEXT,
+  longest,
   type MemoryPlan,
   MOST_PAGES,
   planOf,
@@ -22,6 +23,7 @@ import { rememberSizes, type Sizes } from "./remembered_sizes.ts";
 import { PieceSizes } from "./piece_sizes.ts";
 import { planStage, type StagePlan } from "./stage_plan.ts";
 import { keptSlots } from "./state_plan.ts";
+import { usualShare } from "./usual_context.ts";
 
 /** A card that gets some layers of a model. */
 export interface StageCard {
@@ -74,7 +76,10 @@ export function planStages(
   const usual = usualTokens && Math.min(usualTokens, shape.contextLength);
   const wanted = wantedContext(shape, asked ?? usual);
   const begins = planner.cuts(wanted);
-  if (begins !== undefined) return planner.grown(wanted, begins);
+  if (begins !== undefined) {
+    const free = asked === undefined && !usual;
+    return planner.grown(free ? planner.longest(wanted, begins) : wanted, begins);
+  }
   const least = Math.min(request.leastTokens ?? LEAST_CONTEXT, wanted);
   const fits = (tokens: number) => planner.cuts(tokens) !== undefined;
   const possible = fits(least) ? largest(least, wanted, fits) : 0;
@@ -125,6 +130,14 @@ class StagePlanner {
     return begins !== undefined && this.fits(whole, begins) ? begins : undefined;
   }
 
+  /** The longest context, from so many tokens on, where nobody says how long it is to be: each card keeps its pieces. */
+  longest(tokens: number, begins: readonly number[]): number {
+    const { device } = this.request;
+    const share = usualShare(device, this.program.states.length > 0);
+    const fits = (tokens: number) => this.fits(this.wholePlan(tokens), begins, share);
+    return longest(tokens, this.shape.contextLength, fits);
+  }
+
   /** Gives what is left to slots and pages. */
   grown(tokens: number, begins: readonly number[]): StagedMemoryPlan {
     const least = this.wholePlan(tokens);
@@ -157,9 +170,7 @@ class StagePlanner {
     const chosen = this.fits(grown, begins) ? grown : least;
     const { contextLength } = this.shape;
     const fits = (tokens: number) => this.fits(this.wholePlan(tokens), begins);
-    const mostContextTokens = fits(contextLength)
-      ? contextLength
-      : Math.max(tokens, largest(tokens, contextLength, fits));
+    const mostContextTokens = longest(tokens, contextLength, fits);
     return this.summed(chosen, begins, mostContextTokens);
   }
 
@@ -253,8 +264,12 @@ class StagePlanner {
     });
   }
 
-  private fits(whole: WholePlan, begins: readonly number[]): boolean {
-    return this.stagesOf(whole, begins).every(({ leftBytes }) => leftBytes >= RESERVE_BYTES);
+  /** Whether there is room on every card, of which only a share beside its weights may be taken. */
+  private fits(whole: WholePlan, begins: readonly number[], share = 1): boolean {
+    return this.stagesOf(whole, begins).every(({ plan, leftBytes }) => {
+      const beside = leftBytes - RESERVE_BYTES + plan.totalBytes - plan.weightBytes;
+      return leftBytes - RESERVE_BYTES >= (1 - share) * Math.max(0, beside);
+    });
   }
 
   /** How many more there is room for on all cards that keep such, out of what is left on each. */

@@ -16,7 +16,7 @@ const RUNNING_SHARE = 1 / 4;
  * The share of the memory that is left then that goes to states kept for prompts to come; pages get the rest.
  * Of a beginning, neither is of use without the other.
  */
-const KEPT_SHARE = 1 / 4;
+export const KEPT_SHARE = 1 / 4;
 /** Kept states at most, for each sequence that runs: the end of its prompt, of its answer, and of two before. */
 const MOST_KEPT = 4;
 

@@ -34,7 +34,10 @@ export function systemReason(error: unknown): string {
 /** The path that an error of the operating system is about, where it tells. */
 export function systemPath(error: Error): string | undefined {
   // Deno's messages end with the call and what it was given: `…: open '/a/path'`.
-  return /: \w+ '(.*?)'(?: -> '.*')?$/s.exec(error.message)?.[1];
+  const { message } = error;
+  const call = /: \w+ '/.exec(message);
+  if (call === null || !message.endsWith("'")) return undefined;
+  return message.slice(call.index + call[0].length, -1).split("' -> '", 1)[0];
 }
 
 function reasonOf(error: unknown): string | undefined {

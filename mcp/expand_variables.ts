@@ -1,5 +1,5 @@
-/** A reference to a variable: its name, and what holds where it is not set. */
-const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}/g;
+/** A reference to a variable: its name, and what holds where it is not set. It may lack its end. */
+const REFERENCE = /\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?(\}|$)/g;
 
 /**
  * Puts variables of the environment in the place of `${NAME}` and `${NAME:-DEFAULT}`.
@@ -14,7 +14,8 @@ export function expandVariables(
   refuse: (message: string) => Error,
 ): string {
   // What other clients ask or look up by itself would be sent as it stands.
-  const other = text.replace(REFERENCE, "").match(/\$\{[^}]*\}?/)?.[0];
+  const rest = text.replace(REFERENCE, (whole) => whole.endsWith("}") ? "" : whole);
+  const other = rest.match(/\$\{[^}]*\}?/)?.[0];
   if (other !== undefined) {
     throw refuse(`has ${JSON.stringify(other.slice(0, 60))}; wanted \${NAME} or \${NAME:-DEFAULT}`);
   }

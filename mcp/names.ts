@@ -16,7 +16,7 @@ const BETWEEN = "__";
 /** A server's part of its tools' names, unlike those that are taken. */
 export function plainName(key: string, taken: ReadonlySet<string>): string {
   const words = key.replace(/[^A-Za-z0-9-]+/g, "_").slice(0, MOST_SERVER_CHARACTERS);
-  return unlike(words.replace(/^_+|_+$/g, "") || "server", taken, "_");
+  return unlike(words.replace(/^_+|(?<!_)_+$/g, "") || "server", taken, "_");
 }
 
 /** The name of a server's tool, unlike those of its other tools that are taken. */

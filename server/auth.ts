@@ -18,7 +18,7 @@ export function requireKey(key: string, open: ReadonlySet<string>): MiddlewareHa
   const wanted = digest(trimmed);
   return async (c, next) => {
     if (open.has(c.req.path)) return await next();
-    const bearer = /^bearer +(.*)$/i.exec(c.req.header("authorization") ?? "")?.[1];
+    const bearer = /^bearer (.*)$/i.exec(c.req.header("authorization") ?? "")?.[1];
     const got = [bearer, c.req.header("x-api-key")].filter((key) => key !== undefined);
     // Digests have one length, and comparing them takes one time, whatever the client sent.
     const matches = (key: string) => timingSafeEqual(digest(withoutSpaces(key), "latin1"), wanted);

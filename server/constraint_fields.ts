@@ -5,8 +5,6 @@
  * @module
  */
 import { z } from "zod";
-import { isJsonObject } from "../engine/json/json_number.ts";
-import { parseJson } from "../engine/json/parse_json.ts";
 import type { Constraint } from "../engine/mod.ts";
 import { HttpError, unsupported } from "./errors.ts";
 import { boolean, describe, string, strings, wants } from "./fields.ts";
@@ -134,13 +132,13 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
   const param = "response_format";
   if (format.type === "json_schema") {
     const { json_schema: named } = format;
-    const schema = isJsonObject(named) ? named.schema : undefined;
+    const schema = isObject(named) ? named.schema : undefined;
     if (schema == null) {
       throw new HttpError(
         400,
         "invalid_request",
         `response_format.json_schema: wanted an object with the JSON Schema as schema; got ${
-          describe(isJsonObject(named) ? schema : named)
+          describe(isObject(named) ? schema : named)
         }.`,
         { param: "response_format.json_schema" },
       );
@@ -160,11 +158,15 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
   }
 }
 
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
 /** A schema that may have come as the text of one. */
 function parsedSchema(param: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    return parseJson(value);
+    return JSON.parse(value);
   } catch (error) {
     throw new HttpError(
       400,

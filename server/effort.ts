@@ -12,18 +12,6 @@ export function thinkingVariables(thinks: boolean): Variables {
   return { enable_thinking: thinks, thinking: thinks };
 }
 
-/** How much a model is to reason, in a template's words: most know three. */
-export function templateEffort(effort: string | null | undefined): string | undefined {
-  switch (effort) {
-    case "minimal":
-      return "low";
-    case "xhigh":
-    case "max":
-      return "high";
-  }
-  return effort ?? undefined;
-}
-
 /**
  * What a template is told of an effort in OpenAI's words, where "none" turns the reasoning off.
  *
@@ -35,7 +23,7 @@ export function effortFields(
 ): Pick<ChatRequest, "reasoningEffort" | "templateVariables"> {
   if (effort !== "none") {
     return {
-      reasoningEffort: templateEffort(effort),
+      reasoningEffort: effort ?? undefined,
       templateVariables: variables ?? undefined,
     };
   }

@@ -7,6 +7,7 @@
 import { z } from "zod";
 import { M40Error, type M40ErrorCode, PromptTooLong } from "../engine/errors.ts";
 import { ModelFailing } from "../engine/manager/failures.ts";
+import { printable } from "../engine/printable.ts";
 import { standardError } from "./output_stream.ts";
 
 /** Tells OpenAI's and Anthropic's clients whether to send a request again, whatever its status. */
@@ -122,7 +123,7 @@ export function toHttpError(error: unknown, retryAfterSeconds = () => 1): HttpEr
     });
   }
   const reference = crypto.randomUUID().slice(0, 8);
-  standardError.say(`m40: internal error ${reference}: ${Deno.inspect(error)}\n`);
+  standardError.say(`m40: internal error ${reference}: ${printable(Deno.inspect(error))}\n`);
   return new HttpError(
     500,
     "internal",

@@ -3,20 +3,17 @@
  *
  * @module
  */
-import { isJsonObject } from "../engine/json/json_number.ts";
-import { parseJson } from "../engine/json/parse_json.ts";
 import { wrongField } from "./parse_body.ts";
 
 /**
- * The text of a call's arguments.
+ * The text of a call's arguments. A model has written them: nothing, a text or a list is shown as it is.
  *
  * @param at Where they stand in the body.
- * @throws {HttpError} 400 for what is no object, or nested beyond all measure.
+ * @throws {HttpError} 400 for what is nested beyond all measure.
  */
 export function argumentsText(value: unknown, at: string): string {
-  if (!isJsonObject(value)) {
-    throw wrongField(at, "an object", value);
-  }
+  if (value === undefined || value === null) return "";
+  if (typeof value === "string") return value;
   try {
     return JSON.stringify(value);
   } catch {
@@ -27,7 +24,7 @@ export function argumentsText(value: unknown, at: string): string {
 /** The arguments of a call out of its text; undefined where that is not whole, as of an answer that was cut. */
 export function wholeArguments(text: string): Record<string, unknown> | undefined {
   try {
-    return parseJson(text) as Record<string, unknown>;
+    return JSON.parse(text);
   } catch {
     return undefined;
   }

@@ -77,8 +77,14 @@ export function isOtherPage(origin: string | undefined, host: string | undefined
   return origin !== undefined && isWebPage(origin) && !isOriginOf(origin, host);
 }
 
-function isOriginOf(origin: string, host: string | undefined): boolean {
+/**
+ * Whether an Origin header is the server's own page's.
+ *
+ * @param host The request's Host header.
+ */
+export function isOriginOf(origin: string, host: string | undefined): boolean {
   if (host === undefined) return false;
+  if (!/^https?:\/\//i.test(origin)) return false;
   const own = origin.replace(/^https?:\/\//i, "");
   return complete(withoutPort(own)) === complete(withoutPort(host)) && port(own) === port(host);
 }

@@ -58,7 +58,7 @@ Deno.test("system messages go in front of the user's first where the template ha
     assertEquals(render(template, [system(""), user("c")]), "[user: c]");
     assertEquals(
       render(template, [user("a"), { role: "assistant", content: "b" }, system("S"), user("c")]),
-      "[user: S\n\na][assistant: b][user: c]",
+      "[user: a][assistant: b][user: <system-reminder>\nS\n</system-reminder>\n\nc]",
     );
   }
 });

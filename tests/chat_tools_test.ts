@@ -70,18 +70,24 @@ const showing = (calls: string, more = "") =>
   `{% for c in m.tool_calls or [] %}<tool_call>${calls}</tool_call>{% endfor %}` +
   `{{ '#' + m.tool_call_id if m.tool_call_id }};${more}{% endfor %}`;
 
+/** A call as Hermes writes it, with arguments in some way. */
+const hermes = (way: string) =>
+  `{{ '{"name": "' + c.function.name + '", "arguments": ' }}${way}{{ '}' }}`;
+
 Deno.test("a template gets tools, calls with their arguments as it takes them, and results with their tool's name", async () => {
   const ways = {
-    "{{ c.function.name }} {{ c.function.arguments | tojson }}": 'get_weather {"city": "Paris"}',
-    "{{ c.function.name }} {{ c.function.arguments }}": 'get_weather {"city": "Paris"}',
-    "{{ c.function.name + c.function.arguments }}": 'get_weather{"city": "Paris"}',
-    "{% for k, v in c.function.arguments.items() %}{{ k }}={{ v }}{% endfor %}": "city=Paris",
+    "{{ c.function.arguments | tojson }}": '{"city": "Paris"}',
+    "{{ c.function.arguments }}": '{"city": "Paris"}',
+    "{{ '' + c.function.arguments }}": '{"city": "Paris"}',
+    '{ {% for k, v in c.function.arguments.items() %}"{{ k }}":"{{ v }}"{% endfor %}}':
+      '{ "city":"Paris"}',
   };
   for (const [way, written] of Object.entries(ways)) {
-    const { text, tools } = await promptOf(showing(way), {});
+    const { text, tools } = await promptOf(showing(hermes(way)), {});
     assertEquals(
       text,
-      `[get_weather]user:Paris?;assistant:Let me see.<tool_call>${written}</tool_call>;` +
+      "[get_weather]user:Paris?;assistant:Let me see.<tool_call>" +
+        `{"name": "get_weather", "arguments": ${written}}</tool_call>;` +
         "tool:Rain(get_weather)#call_1;",
     );
     assertEquals([tools?.format.name, tools?.choice, tools?.parallel], ["hermes", "auto", true]);
@@ -124,19 +130,21 @@ Deno.test("a template that shows tools in a way that is not known gets them as t
 
 Deno.test("a template that takes one call a message has one call an answer; ids are made to its measure", async () => {
   const one = showing(
-    "{{ raise_exception('one call') if m.tool_calls | length > 1 }}{{ c.function.arguments | tojson }}",
+    "{{ raise_exception('one call') if m.tool_calls | length > 1 }}" +
+      hermes("{{ c.function.arguments | tojson }}"),
   );
   assertEquals((await promptOf(one, {})).tools?.parallel, false);
   const short = showing(
-    "{{ c.id if c.id | length == 9 else raise_exception('9 letters') }} {{ c.function.arguments | tojson }}",
+    hermes("{{ c.function.arguments | tojson }}") +
+      " {{ c.id if c.id | length == 9 else raise_exception('9 letters') }}",
   );
   const { text } = await promptOf(short, {});
-  const [, id] = /<tool_call>([a-z0-9]{9}) /.exec(text)!;
+  const [, id] = / ([a-z0-9]{9})<\/tool_call>/.exec(text)!;
   assert(text.endsWith(`#${id};`), "a result names its call by the same id");
 });
 
 Deno.test("a choice of none leaves the tools out; one by name is one call", async () => {
-  const template = showing("{{ c.function.arguments | tojson }}");
+  const template = showing(hermes("{{ c.function.arguments | tojson }}"));
   const none = await promptOf(template, { toolChoice: "none" });
   assertEquals([none.tools, none.text.includes("[get_weather]")], [undefined, false]);
   const named = await promptOf(template, { toolChoice: { name: "get_weather" } });
@@ -158,14 +166,6 @@ Deno.test("tools and calls that cannot be are refused by name", async () => {
     [{ tools: [], toolChoice: "required" }, /no tools to call/],
     [{ toolChoice: { name: "b" } }, /asks for "b"; no tool has that name/],
     [{ messages: [ASKED, { ...TURNS[1], role: "user" }] }, /only an assistant calls tools/],
-    [
-      { messages: [{ ...TURNS[1], toolCalls: [{ ...call("1", ""), arguments: "{" }] }] },
-      /arguments of a call are no JSON/,
-    ],
-    [
-      { messages: [{ ...TURNS[1], toolCalls: [{ ...call("1", ""), arguments: "[]" }] }] },
-      /no JSON object/,
-    ],
     [{ messages: [ASKED, TURNS[1]], continueFinal: true }, /cannot be continued/],
   ];
   await withChat([], async (chat) => {

@@ -11,6 +11,7 @@ import type { RenderMessage } from "../engine/chat/render_job.ts";
 import { renderTemplate } from "../engine/chat/render_template.ts";
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import jinja from "./data/chat/jinja.json" with { type: "json" };
+import { TOOL_FORMATS } from "../engine/chat/tools/formats.ts";
 import { shownTool } from "../engine/chat/tools/shown_tool.ts";
 import vectors from "./data/chat/templates.json" with { type: "json" };
 
@@ -43,7 +44,11 @@ function rendered({ messages }: ChatRequest): RenderMessage[] {
   return messages.map(({ toolCalls, ...rest }) => ({
     ...rest,
     ...(toolCalls === undefined ? {} : {
-      toolCalls: toolCalls.map((call) => ({ ...call, value: JSON.parse(call.arguments) })),
+      toolCalls: toolCalls.map((call) => ({
+        ...call,
+        value: JSON.parse(call.arguments),
+        readable: true,
+      })),
     }),
   }));
 }
@@ -58,6 +63,7 @@ function render(template: string, request: ChatRequest, mark: string): string {
     tools: mark === "" ? shown : marked(shown),
     continueFinal: request.continueFinal ?? false,
     specialTokens: vectors.specialTokens,
+    toolFormats: TOOL_FORMATS.map(({ name }) => name),
     variables: {
       ...(reasoningEffort === undefined ? {} : {
         reasoning_effort: mark === "" ? reasoningEffort : marked(reasoningEffort),
@@ -67,7 +73,7 @@ function render(template: string, request: ChatRequest, mark: string): string {
     mark,
     endMark: END_MARK,
     now: new Date(vectors.now).getTime(),
-  }).text;
+  }, true).text;
 }
 
 /** What came of it, in the form of the vectors: refusals and failures are told by their being there. */

@@ -1,5 +1,9 @@
 import { assertEquals, assertMatch, assertNotMatch } from "@std/assert";
 import { join } from "@std/path";
+import { arrayEntry, entry } from "../engine/gguf/entries.ts";
+import { NestedArray } from "../engine/gguf/metadata.ts";
+import { tensorTypeByName } from "../engine/gguf/types.ts";
+import { writeGguf } from "../engine/gguf/writer.ts";
 import { GOLDEN, Home, m40, TINY } from "./cli_program.ts";
 
 Deno.test("m40 list: names, sizes, what they are; a broken file is listed with what is wrong", async () => {
@@ -54,6 +58,38 @@ Deno.test("m40 show: shape, sizes by type, metadata with long arrays cut, what c
   assertEquals([json.fit.context_tokens, json.fit.token_bytes], [128, 768]);
   assertEquals(json.metadata["tokenizer.ggml.tokens"].length, 352);
   assertEquals(json.tensors, undefined);
+});
+
+Deno.test("m40 show: a file with types that m40 does not compute with, a tensor of nothing and arrays of arrays", async () => {
+  await using home = await Home.make();
+  const path = join(home.models, "strange.gguf");
+  const nested = new NestedArray([arrayEntry("uint32", [1, 2]), arrayEntry("string", ["a"])]);
+  const tensor = (name: string, type: string, shape: number[], bytes: number) => ({
+    name,
+    type: tensorTypeByName(type)!,
+    shape,
+    data: new Uint8Array(bytes),
+  });
+  await writeGguf(path, {
+    metadata: [
+      ["general.architecture", entry("string", "llama")],
+      ["general.nested", { type: "array", element: "array", value: nested }],
+    ],
+    tensors: [
+      tensor("one", "Q1_0", [128], 18),
+      tensor("two", "Q2_0", [128], 36),
+      tensor("none", "F32", [4, 0], 0),
+    ],
+  });
+  const { code, stdout, stderr } = await m40(home, ["show", path, "--tensors"]);
+  assertEquals([code, stderr], [0, ""]);
+  assertMatch(stdout, /general\.nested +array of 2 array +\[\[1, 2\], \["a"\]\]\n/);
+  assertMatch(stdout, /one +Q1_0 +128 +18 B\n/);
+  assertMatch(stdout, /two +Q2_0 +128 +36 B\n/);
+  assertMatch(stdout, /none +F32 +4 x 0 +0 B\n/);
+  assertNotMatch(stdout, /NaN/);
+  const json = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
+  assertEquals(json.metadata["general.nested"], [[1, 2], ["a"]]);
 });
 
 Deno.test("m40 show: what layers see and share, and how many of the experts a token has", async () => {
@@ -125,6 +161,22 @@ Deno.test("m40 show: text in the metadata cannot steer the terminal", async () =
   // deno-lint-ignore no-control-regex
   assertEquals(/[\x00-\x09\x0b-\x1f\x7f-\x9f]/.test(stdout), false);
   assertMatch(stdout, /title +\\x1b\[2J\\n/);
+});
+
+Deno.test("a path with overrides of the writing's direction is spelled out wherever it is shown", async () => {
+  await using home = await Home.make();
+  const path = join(home.path, "a\u202efugg\u2066.gguf");
+  await Deno.copyFile(TINY, path);
+  const commands = [["show", path], ["run", path, "a", "-n", "1"], ["show", `${path}.gguf`], [
+    "rm",
+    path,
+  ]];
+  for (const command of commands) {
+    const { stdout, stderr } = await m40(home, command);
+    assertNotMatch(stdout + stderr, /[\u202a-\u202e\u2066-\u2069]/, command[0]);
+  }
+  const { stderr } = await m40(home, ["show", `${path}.gguf`]);
+  assertMatch(stderr, /a\\u\{202e\}fugg\\u\{2066\}/);
 });
 
 Deno.test("commands on a model that is missing, mistyped or broken end with 1 and a line that says why", async () => {

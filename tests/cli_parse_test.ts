@@ -7,7 +7,7 @@ import { UsageError } from "../cli/errors.ts";
 import { formatBytes, formatCount, formatTable, shortestFloat32 } from "../cli/format.ts";
 import { parseLine } from "../cli/parse.ts";
 import { statistics } from "../cli/statistics.ts";
-import { printable } from "../cli/terminal.ts";
+import { printable, visible } from "../cli/terminal.ts";
 import { commandUsage } from "../cli/usage.ts";
 import { origin, tokenIds } from "../cli/values.ts";
 
@@ -182,6 +182,15 @@ Deno.test("format: bytes, counts, tables, and text that cannot steer a terminal"
   assertEquals([951, 999_999, 1_235_814_432].map(formatCount), ["951", "1.00M", "1.24B"]);
   assertEquals(formatTable([["a", "1"], ["bb", "22"]], [1]), "a    1\nbb  22\n");
   assertEquals(printable("a\x1b[2J\tb\n\x9b"), "a\\x1b[2J\tb\n\\x9b");
+  const hidden = "\u202a\u202e\u2066\u2069\u200b\u2060\ufeff\u00ad\u2028\u{e0041}\u061c";
+  assertEquals(
+    printable(hidden),
+    "\\u{202a}\\u{202e}\\u{2066}\\u{2069}\\u{200b}\\u{2060}\\u{feff}\\xad\\u{2028}\\u{e0041}\\u{61c}",
+  );
+  // Persian, Hebrew with a mark, a family, a number sign: what people write is left.
+  const written = "می\u200cخواهم שלום\u200f! 👩\u200d👧 \u0600١";
+  assertEquals(printable(written), written);
+  assertEquals(visible("a\u200db\u202e"), "a\\u{200d}b\\u{202e}");
 });
 
 Deno.test("statistics: mean and sample deviation", () => {

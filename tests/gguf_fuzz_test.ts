@@ -136,10 +136,12 @@ function joined(...parts: Uint8Array[]): Uint8Array<ArrayBuffer> {
 
 /** Everything that the rest of the program relies on once a header has been accepted. */
 function checkAccepted(gguf: Gguf): void {
-  const tensors = [...gguf.tensors.values()].sort((a, b) => a.offset - b.offset);
+  const tensors = [...gguf.tensors.values()].sort((a, b) =>
+    a.offset - b.offset || a.bytes - b.bytes
+  );
   let end = gguf.dataOffset;
   for (const { offset, bytes, shape, type } of tensors) {
-    assert(Number.isSafeInteger(offset) && Number.isSafeInteger(bytes) && bytes > 0);
+    assert(Number.isSafeInteger(offset) && Number.isSafeInteger(bytes) && bytes >= 0);
     assert(offset >= end, "tensors overlap");
     end = offset + bytes;
     assertEquals((offset - gguf.dataOffset) % gguf.alignment, 0);

@@ -71,9 +71,55 @@ Deno.test("a context that does not fit is refused with one that does, and that o
     const best = plan(context, "Q4_K_M", { contextTokens: possible, freeBytes });
     assert(best.totalBytes <= freeBytes);
     refusal(context, "Q4_K_M", { contextTokens: possible + 32, freeBytes });
-    // Where no context is asked for, it becomes as long as there is room for, up to the default.
+    // Where no context is asked for, it becomes as long as there is room for.
     const chosen = plan(context, "Q4_K_M", { freeBytes: 5 * GIB });
     assert(chosen.contextTokens < 8192 && chosen.contextTokens > 1024, `${chosen.contextTokens}`);
+  });
+});
+
+Deno.test("on a GPU a context that nobody asks for is all that the model was trained for, or that fits", () => {
+  withContext((context) => {
+    const gpu = { device: "gpu" as const };
+    assertEquals(plan(context, "Q4_K_M", gpu).contextTokens, 32_768);
+    const freeBytes = 6.5 * GIB;
+    const { contextTokens, mostContextTokens } = plan(context, "Q4_K_M", { ...gpu, freeBytes });
+    assert(contextTokens > 8192 && contextTokens < 32_768, `${contextTokens}`);
+    assertEquals(contextTokens, mostContextTokens);
+    refusal(context, "Q4_K_M", { ...gpu, freeBytes, contextTokens: contextTokens + 32 });
+    // What came with the model goes before that, and what is asked for before both.
+    const usualTokens = 2048;
+    assertEquals(plan(context, "Q4_K_M", { ...gpu, usualTokens }).contextTokens, 2048);
+    const asked = plan(context, "Q4_K_M", { ...gpu, usualTokens, contextTokens: 4096 });
+    assertEquals(asked.contextTokens, 4096);
+    // States that are kept for prompts to come have room beside it.
+    const states = plan(context, "Q4_K_M", { ...gpu, freeBytes: 26 * GIB }, "qwen3.6-35b-a3b");
+    assert(states.contextTokens > 8192, `${states.contextTokens}`);
+    assert(states.slots > 8, `${states.slots} slots of 4 sequences`);
+  });
+});
+
+Deno.test("on the CPU a context that nobody asks for takes a quarter of the memory beside the weights, or 8192 tokens", () => {
+  withContext((context) => {
+    const model = "llama-3.1-8b";
+    let before = 0;
+    for (const gib of [8, 12, 16, 24, 32, 64, 128]) {
+      const freeBytes = gib * GIB;
+      const got = plan(context, "Q4_K_M", { freeBytes }, model);
+      const beside = freeBytes - GIB / 4 - got.weightBytes;
+      const quarter = beside / 4;
+      assert(got.contextTokens >= 8192, `${gib} GiB: ${got.contextTokens} tokens`);
+      if (got.contextTokens > 8192) assert(got.cacheBytes <= Math.max(quarter, 4 * GIB));
+      else assert(got.cacheBytes <= 4 * GIB, "as many as four sequences of 8192 tokens have");
+      assert(got.contextTokens >= before);
+      before = got.contextTokens;
+      // Who asks for it has more.
+      const asked = plan(context, "Q4_K_M", {
+        freeBytes,
+        contextTokens: got.mostContextTokens,
+      }, model);
+      assert(asked.contextTokens > got.contextTokens || got.contextTokens === 131_072);
+    }
+    assertEquals(before, 131_072, "all that it was trained for, where a quarter is enough");
   });
 });
 

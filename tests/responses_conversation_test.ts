@@ -72,12 +72,14 @@ Deno.test("calls and results that alternate stay in their order", () => {
   assertEquals(roles, ["assistant", "tool", "assistant", "tool"]);
 });
 
-Deno.test("a call that was cut off is left out, and its result has no call", () => {
-  const cut = call("1", { arguments: '{"a', status: "incomplete" });
-  assertEquals(messages([{ role: "user", content: "b" }, cut]), [{ role: "user", content: "b" }]);
-  assertThrows(() => messages([cut, result("1")]), Error, "no function_call with that");
-  // One that says nothing of being cut off is wrong.
-  assertThrows(() => messages([call("1", { arguments: '{"a' })]), Error, "input.0.arguments");
+Deno.test("a call that was cut off keeps what the model wrote, and has its result", () => {
+  for (const status of ["incomplete", undefined]) {
+    const cut = call("1", { arguments: '{"a', status });
+    const [calling, came] = messages([cut, result("1")]);
+    assertEquals(calling.toolCalls, [{ id: "1", name: "f", arguments: '{"a' }]);
+    assertEquals([came.role, came.name], ["tool", "f"]);
+  }
+  assertThrows(() => messages([result("1")]), Error, "no function_call with that");
 });
 
 Deno.test("items keep the ids that they come with, and get new ones where they have none", () => {

@@ -48,7 +48,6 @@ const WRONG: readonly [body: Record<string, unknown>, says: string][] = [
   [block("tool_result", { tool_use_id: "a" }), "tool_use_id: wanted the id of a tool_use block of"],
   [calls({ id: "" }), "messages.0.content.0.id: wanted a string"],
   [calls({ name: 5 }), "messages.0.content.0.name: wanted a string"],
-  [calls({ input: "{}" }), "messages.0.content.0.input: wanted an object"],
   [calls({}), "messages.0.content: the conversation ends with calls of tools"],
   [results({ tool_use_id: "b" }), "tool_use_id: wanted the id of a tool_use block of"],
   [results({}, {}), "messages.1.content.1.tool_use_id: wanted"],

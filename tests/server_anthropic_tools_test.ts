@@ -237,7 +237,7 @@ Deno.test("system messages in the midst are what the user says, where a template
     assertEquals(response.status, 200, JSON.stringify(counted));
     return counted.input_tokens;
   };
-  const tagged = "A\n<system-reminder>\nB\n</system-reminder>\nC";
+  const tagged = "A\n\n<system-reminder>\nB\n</system-reminder>\n\nC";
   assertEquals(
     await tokensOf({
       system: "S",

@@ -89,7 +89,7 @@ Deno.test("MCP over HTTP: what is wrong is answered in OpenAI's shape", async ()
 });
 
 Deno.test("MCP over HTTP: only the server's own page, with the key where one is wanted, is let in", async () => {
-  await using mcp = await open({ it: hostile("none") });
+  await using mcp = await open({ it: hostile("none") }, {}, ["it__*"]);
   await using server = await startServer({
     app: { mcp: Promise.resolve(mcp), apiKey: "key", corsOrigins: ["*"] },
   });
@@ -110,10 +110,29 @@ Deno.test("MCP over HTTP: only the server's own page, with the key where one is 
   assertEquals(await ask({ authorization, origin: server.url }), [200, 200]);
   assertEquals(await ask({ authorization, origin: "https://a.example" }), [403, 403]);
   assertEquals(await ask({ authorization, origin: "null" }), [403, 403]);
+  const host = server.url.replace("http://", "");
+  for (const scheme of ["chrome-extension://abc", "moz-extension://abc", "tauri://localhost"]) {
+    assertEquals(await ask({ authorization, origin: scheme }), [403, 403], scheme);
+  }
+  assertEquals(await ask({ authorization, origin: `chrome-extension://${host}` }), [403, 403]);
+});
+
+Deno.test("MCP over HTTP: a tool that is not allowed is called only when the user has said yes", async () => {
+  await using mcp = await open({ it: hostile("none") }, {}, ["it__wait"]);
+  await using server = await startServer({ app: { mcp: Promise.resolve(mcp) } });
+  const call = { name: "it__say", arguments: {} };
+  for (const confirmed of [undefined, false]) {
+    const response = await server.post("/m40/mcp/call", { ...call, confirmed });
+    const { error } = await response.json();
+    assertEquals([response.status, error.code, error.param], [403, "not_allowed", "confirmed"]);
+    assertMatch(error.message, /"confirmed": true; or start the server with --mcp-allow it__say/);
+  }
+  const response = await server.post("/m40/mcp/call", { ...call, confirmed: true });
+  assertEquals(await response.json(), { content: "{}", is_error: false });
 });
 
 Deno.test("MCP over HTTP: a call whose client leaves ends, and more than 32 at once wait their turn", async () => {
-  await using mcp = await open({ it: hostile("none") });
+  await using mcp = await open({ it: hostile("none") }, {}, ["it__*"]);
   await using server = await startServer({ app: { mcp: Promise.resolve(mcp) } });
   const leave = new AbortController();
   const waiting = Array.from(

@@ -93,6 +93,14 @@ function grow(item: OutputItem, event: ResponseEvent): void {
     }
     return;
   }
+  if (item.type === "custom_tool_call") {
+    if (event.type === "response.custom_tool_call_input.delta") item.input += event.delta;
+    else {
+      assert(event.type === "response.custom_tool_call_input.done", event.type);
+      assertEquals(event.input, item.input);
+    }
+    return;
+  }
   if (event.type === "response.content_part.added") {
     assertEquals(item.content, []);
     (item.content as unknown[]).push(event.part);
@@ -128,7 +136,7 @@ export function withoutIds(response: ResponseObject) {
   return {
     ...rest,
     output: output.map(({ id, ...item }) => {
-      assertMatch(id, /^(msg|rs|fc)_[0-9a-f]{32}$/);
+      assertMatch(id, /^(msg|rs|fc|ctc)_[0-9a-f]{32}$/);
       return item;
     }),
   };

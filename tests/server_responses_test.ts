@@ -165,9 +165,12 @@ Deno.test("items become the messages that the template wants", async () => {
     [{ input: [said("user", "Hello")] }, "u:Hello\na:"],
     [{ input: [said("user", [text("b"), text("c")])] }, "u:b\nc\na:"],
     [{ input: "b", instructions: "I" }, "s:I\nu:b\na:"],
-    // Neighbours of one role are one message, and the developer speaks for the system.
-    [{ input: [said("developer", "D"), said("user", "b")], instructions: "I" }, "s:I\nD\nu:b\na:"],
-    [{ input: [said("user", "b"), said("user", "c")] }, "u:b\nc\na:"],
+    // The developer speaks for the system.
+    [
+      { input: [said("developer", "D"), said("user", "b")], instructions: "I" },
+      "s:I\ns:D\nu:b\na:",
+    ],
+    [{ input: [said("user", "b"), said("user", "c")] }, "u:b\nu:c\na:"],
     [{
       input: [
         said("user", "b"),
@@ -191,7 +194,10 @@ Deno.test("what a developer says in the midst is the user's where the template w
   await using server = await startChat({}, template);
   const input = [said("user", "b"), said("developer", "D"), said("user", "c")];
   const made = await respond(server, { input, instructions: "I" });
-  assertEquals(textOf(made), await completionOf(server, "s:I\nu:b\nD\nc\na:"));
+  assertEquals(
+    textOf(made),
+    await completionOf(server, "s:I\nu:b\n\n<system-reminder>\nD\n</system-reminder>\n\nc\na:"),
+  );
 });
 
 Deno.test("truncation auto leaves out the oldest turns, and nothing where all fits", async () => {

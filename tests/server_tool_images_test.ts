@@ -5,10 +5,10 @@ import { CHAT, HELLO, startChat } from "./server_chat_fixture.ts";
 import { readError, type TestServer } from "./server_fixture.ts";
 import { RESPONSES, responsesBody } from "./server_responses_fixture.ts";
 
-/** Shows what the tool's result is to the model: it refuses it in its words. */
+/** Shows what the tool's result is to the model: it refuses it in its words, in whichever role. */
 const TEMPLATE = "{% for m in messages %}{{ m.role }}:{{ m.content or '' }}" +
   "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}\n" +
-  "{% if m.role == 'tool' and 'SEEN' in m.content %}{{ raise_exception(m.content + '|') }}{% endif %}" +
+  "{% if 'SEEN' in m.content %}{{ raise_exception(m.content + '|') }}{% endif %}" +
   "{% endfor %}a:";
 
 const IMAGE = "[image of the type image/png; not shown: this model reads text]";

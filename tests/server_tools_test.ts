@@ -262,26 +262,6 @@ Deno.test("tools, choices and calls that cannot be are answered with 400 by thei
       /string/,
     ],
     [
-      calling([{ id: "1", function: { name: "f", arguments: {} } }]),
-      "messages.1.tool_calls.0.function.arguments",
-      /text of a JSON object/,
-    ],
-    [
-      calling([{ id: "1", function: { name: "f", arguments: "[]" } }]),
-      "messages.1.tool_calls.0.function.arguments",
-      /text of a JSON object/,
-    ],
-    [
-      {
-        messages: [
-          ...calling([{ id: "1", function: { name: "f", arguments: '{"a":' } }]).messages,
-          { role: "tool", tool_call_id: "1", content: "b" },
-        ],
-      },
-      "messages.1.tool_calls.0.function.arguments",
-      /text of a JSON object/,
-    ],
-    [
       { messages: [{ role: "tool", content: "a" }] },
       "messages.0.tool_call_id",
       /id of the call/,

@@ -37,6 +37,7 @@ export const HOUSE: readonly string[] = [
   "engine/gguf",
   "engine/device",
   "engine/json",
+  "engine/printable.ts",
   "engine/system_error.ts",
   "engine/errors.ts",
   "types",

@@ -11,9 +11,7 @@ export function lineOf(text: string, path: readonly string[]): number | undefine
   for (const [index, line] of text.split("\n").entries()) {
     const header = /^\s*\[\[?([^\]]*)\]/.exec(line);
     if (header !== null) table = keysOf(header[1]);
-    const key = header === null
-      ? /^\s*((?:"[^"]*"|'[^']*'|[\w.-]|\s*\.\s*)+?)\s*=/.exec(line)
-      : null;
+    const key = header === null ? KEY.exec(line) : null;
     const named = key === null ? table : [...table, ...keysOf(key[1])];
     if (header === null && key === null) continue;
     const depth = named.length;
@@ -22,6 +20,9 @@ export function lineOf(text: string, path: readonly string[]): number | undefine
   }
   return best?.line;
 }
+
+/** A line that sets a key. */
+const KEY = /^\s*((?:"[^"]*"|'[^']*'|[\w-]+)(?:\s*\.\s*(?:"[^"]*"|'[^']*'|[\w-]+))*)\s*=/;
 
 /** `models."a:b".ctx` as its names. */
 function keysOf(dotted: string): string[] {

@@ -56,7 +56,8 @@ const COMMANDS: readonly SlashCommand[] = [
     argument: "NAME VALUE",
     help: "Change a setting, such as temperature 0.2; default takes it back; alone: show all",
     async run({ settings }, rest) {
-      const [, name, value] = rest.match(/^(\S*)\s*([^]*)$/)!;
+      const name = /^\S*/.exec(rest)![0];
+      const value = rest.slice(name.length).trimStart();
       if (name === "") await writeError(settings.table());
       else settings.set(name, value);
     },

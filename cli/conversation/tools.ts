@@ -1,7 +1,7 @@
 import type { Tool, ToolCall } from "../../engine/mod.ts";
 import type { McpTools } from "../../mcp/mod.ts";
 import { EndSignals } from "../signals.ts";
-import { printable, style, writeError } from "../terminal.ts";
+import { style, visible, writeError } from "../terminal.ts";
 import type { CalledTool } from "./called_tools.ts";
 import { ToolConsent } from "./tool_consent.ts";
 
@@ -101,11 +101,3 @@ export class ConversationTools {
 }
 
 const STOPPED = "The user stopped this call before it had a result.";
-
-/** A text of which a person can tell what it is: characters that change how others are shown are spelled out. */
-function visible(text: string): string {
-  return printable(text).replace(
-    /[\p{Cf}\u2028\u2029]/gu,
-    (character) => `\\u{${character.codePointAt(0)!.toString(16)}}`,
-  );
-}

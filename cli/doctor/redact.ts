@@ -50,7 +50,7 @@ const PATTERNS: readonly RegExp[] = [
 export function redact(text: string, facts: Private): string {
   let clean = text;
   for (const secret of facts.secrets) clean = clean.replaceAll(secret, GONE);
-  const home = facts.home?.replace(/\/+$/, "");
+  const home = facts.home?.replace(/(?<!\/)\/+$/, "");
   if (home) clean = clean.replace(new RegExp(`${escape(home)}(?=/|$|[^\\w.-])`, "g"), "~");
   for (const [name, stands] of [[facts.user, "USER"], [facts.host, "HOST"]] as const) {
     if (!name || COMMON.has(name)) continue;

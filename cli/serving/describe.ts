@@ -28,7 +28,7 @@ export function describeModel(engine: Engine): void {
       `${maxRunning} sequences; ${describeCache(plan)}`,
     ],
   ];
-  for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${value}\n`);
+  for (const [name, value] of lines) standardOutput.say(`${name.padEnd(8)} ${printable(value)}\n`);
 }
 
 /** A device; of several what each has of the model, too. */

@@ -1,17 +1,18 @@
 import { M40Error, PromptTooLong } from "../errors.ts";
 import { LongestToken } from "../tokenizer/longest_token.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import { withoutCutCalls } from "./call_arguments.ts";
 import { checkRequest } from "./check_request.ts";
 import type { ChatPrompt } from "./chat_prompt.ts";
 import type { ChatMessage, ChatRequest } from "./conversation.ts";
 import { beginnings, Protection } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
-import type { Rendered } from "./render_job.ts";
+import type { Rendered, RenderJob } from "./render_job.ts";
+import { remembered } from "./template_abilities.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
-import { toolFormatOf } from "./tools/formats.ts";
+import { likelyFormats, TOOL_FORMATS } from "./tools/formats.ts";
 import { GENERIC } from "./tools/generic.ts";
 import { type ShownTool, shownTool } from "./tools/shown_tool.ts";
-import type { ToolFormat } from "./tools/tool_format.ts";
 import type { ToolUse } from "./tools/tool_use.ts";
 
 /** The templates of a model. */
@@ -32,6 +33,8 @@ export class ChatFormat {
   readonly source: string;
   private readonly renderer = new TemplateRenderer();
   private readonly longestToken: LongestToken;
+  /** The formats of calls that each template may have. */
+  private readonly likely = new Map<string, readonly string[]>();
   /** Found when the first prompt is made: it takes a look at every token. */
   private beginnings?: RegExp;
 
@@ -63,6 +66,7 @@ export class ChatFormat {
    * "cancelled" by the signal or by the engine's end.
    */
   async prompt(request: ChatRequest, signal?: AbortSignal): Promise<ChatPrompt> {
+    request = { ...request, messages: withoutCutCalls(request.messages) };
     checkRequest(request);
     request = { ...request, messages: this.withSystem(request.messages) };
     const { messages, continueFinal = false } = request;
@@ -70,16 +74,18 @@ export class ChatFormat {
     this.beginnings ??= beginnings(this.tokenizer);
     const protection = new Protection(this.tokenizer, this.beginnings, request, template);
     const { mark, endMark } = protection;
-    const format = this.toolFormatFor(request, template);
+    const told = request.toolChoice === "none" ? [] : request.tools ?? [];
     const rendered = await this.renderer.render({
       template,
       messages: messages.map((message) => protection.message(message)),
-      tools: format && request.tools!.map((tool) => protection.value(shownTool(tool)) as ShownTool),
-      toolFormat: format?.name,
-      toolsAsText: format === GENERIC,
+      tools: told.length === 0
+        ? undefined
+        : told.map((tool) => protection.value(shownTool(tool)) as ShownTool),
+      toolFormats: this.likelyFormats(template),
       continueFinal,
       specialTokens: this.templates.specialTokens,
-      variables: this.variables(request, protection),
+      effort: effortOf(request, protection),
+      variables: protection.value(request.templateVariables ?? {}) as Record<string, unknown>,
       mark,
       endMark,
     }, signal);
@@ -92,17 +98,17 @@ export class ChatFormat {
       text,
       tokens,
       format: formatOf(this.tokenizer, { template, text, tokens, unfinished }),
-      tools: format && toolUse(request, format, rendered),
+      tools: toolUse(request, rendered),
     };
   }
 
-  /** How the answer calls tools; undefined where it may not. */
-  private toolFormatFor(
-    { tools = [], toolChoice }: ChatRequest,
-    template: string,
-  ): ToolFormat | undefined {
-    if (tools.length === 0 || toolChoice === "none") return undefined;
-    return toolFormatOf(template, this.tokenizer);
+  /** The names of the formats of calls whose words stand in a template. */
+  private likelyFormats(template: string): readonly string[] {
+    return remembered(
+      this.likely,
+      template,
+      () => likelyFormats(template, this.tokenizer).map(({ name }) => name),
+    );
   }
 
   /** Ends the thread that renders. */
@@ -142,18 +148,6 @@ export class ChatFormat {
     );
   }
 
-  private variables(
-    { templateVariables, reasoningEffort }: ChatRequest,
-    protection: Protection,
-  ): Record<string, unknown> {
-    return {
-      ...(reasoningEffort === undefined
-        ? {}
-        : { reasoning_effort: protection.text(reasoningEffort) }),
-      ...(protection.value(templateVariables ?? {}) as Record<string, unknown>),
-    };
-  }
-
   /** The prompt's tokens; BOS comes once, whether the template writes it or not. */
   private encode(text: string, mark: string): number[] {
     const { bos, addBos } = this.tokenizer;
@@ -163,14 +157,22 @@ export class ChatFormat {
   }
 }
 
-/** What the answer may call, as the template has told the model. */
+/** How much the model is to reason, where the request says it. */
+function effortOf(
+  { reasoningEffort: word }: ChatRequest,
+  protection: Protection,
+): RenderJob["effort"] {
+  return word === undefined ? undefined : { word, marked: protection.text(word) };
+}
+
+/** What the answer may call, as the template has told the model; undefined where it may call nothing. */
 function toolUse(
   { tools = [], toolChoice = "auto", parallelToolCalls = true }: ChatRequest,
-  format: ToolFormat,
-  { toolsAsText, oneCall }: Rendered,
-): ToolUse {
+  { toolFormat, oneCall }: Rendered,
+): ToolUse | undefined {
+  if (toolFormat === undefined) return undefined;
   return {
-    format: toolsAsText ? GENERIC : format,
+    format: TOOL_FORMATS.find(({ name }) => name === toolFormat) ?? GENERIC,
     tools,
     choice: toolChoice === "none" ? "auto" : toolChoice,
     // Who asks for one by name gets that one.

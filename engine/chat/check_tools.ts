@@ -1,5 +1,5 @@
 import { M40Error } from "../errors.ts";
-import { parseJson } from "../json/parse_json.ts";
+import { callArguments } from "./call_arguments.ts";
 import type { ChatMessage, ChatRequest, Tool } from "./conversation.ts";
 
 /** Tools that a request may bring. */
@@ -54,29 +54,10 @@ export function checkCalls({ role, toolCalls = [] }: ChatMessage, at: string): v
   if (toolCalls.length > MOST_CALLS) {
     refuse(`${place}: got ${toolCalls.length} calls; wanted at most ${MOST_CALLS}`, place);
   }
-  for (const [index, { name, arguments: text }] of toolCalls.entries()) {
-    checkName(name, `${place}.${index}`);
-    checkLevels(argumentsOf(text, `${place}.${index}`), `${place}.${index}`);
+  // A model has made the names and the arguments up: whatever they are, they are shown.
+  for (const [index, { arguments: text }] of toolCalls.entries()) {
+    checkLevels(callArguments(text).value, `${place}.${index}`);
   }
-}
-
-/**
- * The arguments of a call; none, where the text is empty.
- *
- * @throws {M40Error} "invalid_request" for what is no JSON object.
- */
-export function argumentsOf(text: string, at = "messages"): Readonly<Record<string, unknown>> {
-  if (text.trim() === "") return {};
-  let value: unknown;
-  try {
-    value = parseJson(text);
-  } catch (error) {
-    refuse(`${at}: the arguments of a call are no JSON: ${(error as Error).message}`, at);
-  }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    refuse(`${at}: the arguments of a call are no JSON object`, at);
-  }
-  return value as Record<string, unknown>;
 }
 
 function charactersOf({ description, parameters }: Tool, index: number): number {

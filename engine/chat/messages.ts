@@ -1,69 +1,86 @@
 import type { ChatMessage } from "./conversation.ts";
+import { arrangeMessages } from "./arrange_messages.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
 import type { Abilities } from "./template_abilities.ts";
+import type { ToolAbilities } from "./tools/tool_abilities.ts";
 
 /** A message as templates get it. */
 export type ShownMessage = Record<string, unknown>;
 
 /**
- * Messages in a form that a template can show: system messages that it has no place for go in front of
- * the first user message, as one paragraph each; parts of a text become one where it knows no parts.
+ * Messages as a template can show them: in an order that it takes, with calls and contents in the forms that it
+ * knows.
  */
 export function shownMessages(
   messages: readonly RenderMessage[],
   abilities: Abilities,
 ): ShownMessage[] {
-  const names = namesOfCalls(messages);
-  const shown = messages.map((message) => shownMessage(message, abilities, names));
-  if (abilities.system) return shown;
-  const isSystem = ({ role }: ShownMessage) => role === "system";
-  const said = shown.filter(isSystem).map(textOf).filter((text) => text !== "");
-  const others = shown.filter((message) => !isSystem(message));
-  const first = others.find(({ role }) => role === "user");
-  if (said.length === 0) return others;
-  if (first === undefined) return shown;
-  const text = [...said, textOf(first)].join("\n\n");
-  first.content = abilities.strings ? text : [{ type: "text", text }];
-  return others;
+  const names = new CallNames();
+  return arrangeMessages(messages, abilities).map((message) => {
+    const { reasoning, toolCalls = [], toolCallId } = message;
+    const called = names.see(message);
+    const name = message.name ?? called;
+    return {
+      role: message.role,
+      content: shownContent(message, abilities),
+      ...(name === undefined ? {} : { name }),
+      // The names that templates know it by.
+      ...(reasoning === undefined ? {} : {
+        reasoning_content: reasoning,
+        thinking: reasoning,
+        reasoning,
+      }),
+      ...(toolCalls.length === 0
+        ? {}
+        : { tool_calls: toolCalls.map((call) => shownCall(call, abilities.tools)) }),
+      ...(toolCallId === undefined ? {} : { tool_call_id: shownId(toolCallId, abilities.tools) }),
+    };
+  });
 }
 
-function shownMessage(
-  message: RenderMessage,
-  abilities: Abilities,
-  names: ReadonlyMap<string, string>,
-): ShownMessage {
-  const { reasoning, toolCalls = [], toolCallId } = message;
-  // Who asks for a result by its call's id alone is told of which tool it is.
-  const called = toolCallId === undefined ? undefined : names.get(toolCallId);
-  const name = message.name ?? called;
-  const role = message.role === "developer" && !abilities.developer ? "system" : message.role;
-  return {
-    role,
-    content: shownContent(message.content, abilities),
-    ...(name === undefined ? {} : { name }),
-    // The names that templates know it by.
-    ...(reasoning === undefined ? {} : {
-      reasoning_content: reasoning,
-      thinking: reasoning,
-      reasoning,
-    }),
-    ...(toolCalls.length === 0
-      ? {}
-      : { tool_calls: toolCalls.map((call) => shownCall(call, abilities)) }),
-    ...(toolCallId === undefined ? {} : { tool_call_id: shownId(toolCallId, abilities) }),
-  };
+/**
+ * Of which tool a result is: who asks for it by its call's id alone is told. An id counts from its call on to the next
+ * call of that id; some models number the calls of each turn from 0, others give all the same.
+ */
+class CallNames {
+  private readonly open = new Map<string, string[]>();
+  private turn = new Set<string>();
+
+  /** The name of the tool that a message is the result of, where it is one; calls in it are remembered. */
+  see({ toolCalls = [], toolCallId }: RenderMessage): string | undefined {
+    if (toolCalls.length > 0) this.turn = new Set();
+    for (const { id, name } of toolCalls) {
+      const same = this.turn.has(id) ? this.open.get(id) : undefined;
+      if (same === undefined) this.open.set(id, [name]);
+      else same.push(name);
+      this.turn.add(id);
+    }
+    const names = toolCallId === undefined ? undefined : this.open.get(toolCallId);
+    return names === undefined || names.length < 2 ? names?.[0] : names.shift();
+  }
 }
 
-function shownCall({ id, name, arguments: text, value }: RenderCall, abilities: Abilities) {
+function shownCall(call: RenderCall, abilities: ToolAbilities) {
   return {
-    id: shownId(id, abilities),
+    id: shownId(call.id, abilities),
     type: "function",
-    function: { name, arguments: abilities.tools.calls === "text" ? text || "{}" : value },
+    function: { name: call.name, arguments: shownArguments(call, abilities) },
   };
+}
+
+/** Arguments that are no JSON object are shown as they are, where the template takes them so. */
+function shownArguments(
+  { arguments: text, value, readable }: RenderCall,
+  { calls, rawArguments }: ToolAbilities,
+): unknown {
+  if (!readable && rawArguments) return text;
+  if (calls !== "text") return value;
+  const isNone = Object.keys(value as object).length === 0;
+  return !readable ? JSON.stringify(value) : isNone ? "{}" : text;
 }
 
 /** An id; of 9 letters and digits, made from the id's own, where the template takes no others. */
-function shownId(id: string, { tools: { shortIds } }: Abilities): string {
+function shownId(id: string, { shortIds }: ToolAbilities): string {
   // Marks stand around it, which are characters of private use.
   if (!shortIds || /^[\ue000-\uf8ff]*[A-Za-z0-9]{9}[\ue000-\uf8ff]*$/.test(id)) return id;
   let hash = 0xcbf29ce484222325n;
@@ -73,23 +90,21 @@ function shownId(id: string, { tools: { shortIds } }: Abilities): string {
   return hash.toString(36).padStart(9, "0").slice(-9);
 }
 
-/** The tools' names by the ids of their calls. */
-function namesOfCalls(messages: readonly RenderMessage[]): Map<string, string> {
-  const calls = messages.flatMap(({ toolCalls = [] }) => toolCalls);
-  return new Map(calls.map(({ id, name }) => [id, name]));
-}
-
 /** Nothing said is an empty text: a template would write Python's "None". */
-function shownContent(content: ChatMessage["content"], abilities: Abilities): unknown {
-  if (content === null) return "";
-  if (typeof content === "string") {
-    return abilities.strings ? content : [{ type: "text", text: content }];
-  }
-  const parts = content.map(({ text }) => ({ type: "text", text }));
-  return abilities.parts ? parts : parts.map(({ text }) => text).join("\n");
-}
-
-function textOf({ content }: ShownMessage): string {
-  if (typeof content === "string") return content;
-  return (content as { text: string }[]).map(({ text }) => text).join("\n");
+function shownContent(
+  { role, content }: Pick<ChatMessage, "role" | "content">,
+  abilities: Abilities,
+): unknown {
+  const parts = content === null
+    ? []
+    : typeof content === "string"
+    ? [{ type: "text", text: content }]
+    : content.map(({ text }) => ({ type: "text", text }));
+  const asParts = Array.isArray(content)
+    ? abilities.parts(role, parts.length > 1) || !abilities.strings
+    : content !== null && !abilities.strings;
+  if (!asParts) return parts.map(({ text }) => text).join("\n");
+  return parts.length < 2 || abilities.parts(role, true)
+    ? parts
+    : [{ type: "text", text: parts.map(({ text }) => text).join("\n") }];
 }

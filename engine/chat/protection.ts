@@ -2,7 +2,7 @@ import { M40Error } from "../errors.ts";
 import { JsonNumber } from "../json/json_number.ts";
 import { orderedObject } from "../json/ordered_object.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { argumentsOf } from "./check_tools.ts";
+import { callArguments } from "./call_arguments.ts";
 import type { ChatMessage, ChatRequest, ToolCall } from "./conversation.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
 
@@ -76,11 +76,13 @@ export class Protection {
   }
 
   private call({ id, name, arguments: text }: ToolCall): RenderCall {
+    const { value, readable } = callArguments(text);
     return {
       id: this.text(id),
       name: this.text(name),
       arguments: this.text(text),
-      value: this.value(argumentsOf(text)),
+      value: this.value(value),
+      readable,
     };
   }
 

@@ -3,7 +3,10 @@ import type { ShownTool } from "./tools/shown_tool.ts";
 
 /** A call of a tool, its arguments as text and as the value that it has. */
 export interface RenderCall extends ToolCall {
+  /** An object. */
   readonly value: unknown;
+  /** Whether the text is that of the value; else the value has the text in it. */
+  readonly readable: boolean;
 }
 
 /** A message as it is rendered, its texts marked. */
@@ -18,14 +21,14 @@ export interface RenderJob {
   readonly messages: readonly RenderMessage[];
   /** The tools that may be called, marked; absent: none. */
   readonly tools?: readonly ShownTool[];
-  /** The name of the format in which the model writes its calls; absent: the generic one. */
-  readonly toolFormat?: string;
-  /** Whether tools, calls and results are texts of messages, because the template's own way is not known. */
-  readonly toolsAsText?: boolean;
+  /** The names of the formats of calls whose words stand in the template; default: none. */
+  readonly toolFormats?: readonly string[];
   /** Whether the last message goes on; else a new one of the assistant begins. */
   readonly continueFinal: boolean;
   /** The model's special tokens, by the names that templates know them by. */
   readonly specialTokens: Readonly<Record<string, string>>;
+  /** How much the model is to reason, as the client says it: `marked` is the word with its marks. */
+  readonly effort?: { readonly word: string; readonly marked: string };
   /** What else the request tells the template. */
   readonly variables: Readonly<Record<string, unknown>>;
   /** A character that stands in all texts of the request, so that they are known as its texts. */
@@ -40,13 +43,13 @@ export interface RenderJob {
 export interface Rendered {
   /** The text, with its marks. */
   readonly text: string;
-  /** Whether tools, calls and results became texts of messages. */
-  readonly toolsAsText: boolean;
+  /** The name of the format in which the model writes its calls; absent: it is told of no tools. */
+  readonly toolFormat?: string;
   /** Whether the template knows no more than one call a message. */
   readonly oneCall: boolean;
 }
 
-/** What came of it: a text with its marks, or what is wrong. */
+/** What came of it: a text with its marks, or what is wrong; "lost" is what the template leaves out. */
 export type RenderReply =
   | Rendered
-  | { readonly kind: "limit" | "refusal" | "failure"; readonly message: string };
+  | { readonly kind: "limit" | "refusal" | "failure" | "lost"; readonly message: string };

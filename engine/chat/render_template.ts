@@ -1,11 +1,16 @@
+import { effortFor } from "./effort_words.ts";
 import { TemplateLimitError } from "./jinja/budget.ts";
 import { TemplateRefusal } from "./jinja/globals.ts";
 import { Marks } from "./jinja/marks.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
 import { shownMessages } from "./messages.ts";
+import { ANY_ORDER } from "./order_abilities.ts";
 import type { Rendered, RenderJob, RenderMessage, RenderReply } from "./render_job.ts";
+import { LostTextError, shownConversation, type Way } from "./shown_conversation.ts";
 import { type Abilities, findAbilities } from "./template_abilities.ts";
-import { TOOL_FORMATS } from "./tools/formats.ts";
+import { callFormatOf } from "./tools/call_format.ts";
+import { GENERIC } from "./tools/generic.ts";
+import type { ShownTool } from "./tools/shown_tool.ts";
 import { asText, withToolTexts } from "./tools/tool_texts.ts";
 
 /** A template, and what it can show. */
@@ -27,6 +32,8 @@ export function reply(job: RenderJob): RenderReply {
       ? "limit"
       : error instanceof TemplateRefusal
       ? "refusal"
+      : error instanceof LostTextError
+      ? "lost"
       : "failure";
     // JavaScript's own bounds, where parsing or writing meets them first.
     if (error instanceof RangeError) {
@@ -37,35 +44,82 @@ export function reply(job: RenderJob): RenderReply {
   }
 }
 
-/** A conversation as a template writes it; throws where the template does. */
-export function renderTemplate(job: RenderJob): Rendered {
+/**
+ * A conversation as a template writes it; throws where the template does.
+ *
+ * @param asItIs Whether messages stay in their order, and what the template leaves out is left out.
+ */
+export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
   const { specialTokens, variables, continueFinal, mark, endMark, tools } = job;
   const { template, abilities } = parse(job.template, specialTokens);
+  const marks = new Marks(mark);
   const usesTools = tools !== undefined || job.messages.some(speaksOfTools);
-  const texts = usesTools ? asText(abilities.tools, job.toolsAsText ?? false) : undefined;
+  const format = usesTools ? callFormatOf(abilities.tools, job.toolFormats ?? []) : undefined;
+  const texts = format && asText(abilities.tools, tools !== undefined && format === GENERIC);
   // Who cannot be told of tools in the template's way writes no calls in that way either.
   const all = tools !== undefined && texts?.tools === true;
-  const said = texts === undefined ? job.messages : withToolTexts(
-    job.messages,
-    tools,
-    all ? asText(abilities.tools, true) : texts,
-    all ? undefined : TOOL_FORMATS.find(({ name }) => name === job.toolFormat)?.write,
-  );
-  const messages = shownMessages(said, abilities);
-  const goesOn = continueFinal && withEnd(messages, endMark);
-  const text = template.render({
-    tools: all ? null : tools ?? null,
-    documents: null,
-    ...specialTokens,
-    ...variables,
-    messages,
-    add_generation_prompt: !goesOn,
-  }, { mark, now: job.now === undefined ? undefined : new Date(job.now) });
+  const told = all || tools === undefined
+    ? undefined
+    : abilities.tools.needsDescription
+    ? tools.map(described)
+    : tools;
+  const effort = effortVariables(job, abilities);
+  const write = (
+    original: readonly RenderMessage[],
+    { abilities, callsAsText }: Way,
+  ): string => {
+    const said = texts === undefined ? original : withToolTexts(
+      original,
+      tools,
+      all || callsAsText ? { ...asText(abilities.tools, true), tools: texts.tools } : texts,
+      all ? undefined : format?.write,
+    );
+    const messages = shownMessages(said, abilities);
+    const goesOn = continueFinal && withEnd(messages, endMark);
+    const text = template.render({
+      tools: told ?? abilities.noTools,
+      documents: null,
+      ...specialTokens,
+      ...effort,
+      ...variables,
+      messages,
+      add_generation_prompt: !goesOn,
+    }, { mark, now: job.now === undefined ? undefined : new Date(job.now) });
+    return goesOn ? untilEnd(text, marks, endMark) : text;
+  };
+  const text = asItIs
+    ? write(job.messages, { abilities: inAnyOrder(abilities), callsAsText: false })
+    : shownConversation(job.messages, abilities, usesTools, marks, write);
   return {
-    text: goesOn ? untilEnd(text, new Marks(mark), endMark) : text,
-    toolsAsText: all,
+    text,
+    ...(tools === undefined ? {} : { toolFormat: all ? GENERIC.name : format!.name }),
     oneCall: usesTools && !all && !abilities.tools.severalCalls,
   };
+}
+
+function inAnyOrder(abilities: Abilities): Abilities {
+  const { systemFirst, systemBeforeResult } = abilities.order;
+  return {
+    ...abilities,
+    order: { ...ANY_ORDER, systemFirst, systemBeforeResult },
+    tools: { ...abilities.tools, severalCalls: true },
+  };
+}
+
+/** The effort in the template's words. */
+function effortVariables(
+  { effort }: RenderJob,
+  abilities: Abilities,
+): Readonly<Record<string, string>> {
+  if (effort === undefined) return {};
+  const word = effortFor(abilities.efforts, effort.word);
+  if (word === undefined) return {};
+  return { reasoning_effort: word === effort.word ? effort.marked : word };
+}
+
+/** A tool with an empty description where it has none. */
+function described(tool: ShownTool): ShownTool {
+  return { ...tool, function: { description: "", ...tool.function } };
 }
 
 function speaksOfTools({ role, toolCalls = [] }: RenderMessage): boolean {

@@ -1,19 +1,28 @@
+import type { Role } from "./conversation.ts";
+import { type KnownEfforts, knownEfforts } from "./effort_words.ts";
 import type { JinjaTemplate } from "./jinja/template.ts";
-import { NEEDLE, Trial } from "./template_trial.ts";
+import { NEEDLE, OTHER_NEEDLE, Trial } from "./template_trial.ts";
+import { type OrderAbilities, triedOrder } from "./order_abilities.ts";
 import { findToolAbilities, type ToolAbilities } from "./tools/tool_abilities.ts";
 
-/** What a template can show of a conversation. */
+/** What a template can show of a conversation. Each is tried when it is asked for, and then known. */
 export interface Abilities {
+  /** Whether it shows what a user says, in one form or the other. */
+  readonly known: boolean;
   /** A message's content as a text. */
   readonly strings: boolean;
-  /** A message's content as a list of parts. */
-  readonly parts: boolean;
-  /** System messages. */
-  readonly system: boolean;
+  /** A message's content as a list of parts, in a role: one part, or several of which all are shown. */
+  parts(role: Role, several: boolean): boolean;
   /** Developer messages as such; else they are system messages. */
   readonly developer: boolean;
-  /** What it can show of tools: tried when it is asked for. */
+  /** Who may speak behind whom. */
+  readonly order: OrderAbilities;
+  /** What it is told where there are no tools. */
+  readonly noTools: null | readonly [];
+  /** What it can show of tools. */
   readonly tools: ToolAbilities;
+  /** How much reasoning it can ask for. */
+  readonly efforts: KnownEfforts;
 }
 
 /**
@@ -25,26 +34,59 @@ export function findAbilities(
   specialTokens: Readonly<Record<string, string>>,
 ): Abilities {
   const trial = new Trial(template, specialTokens);
-  const shows = (...messages: readonly object[]) => {
-    const text = trial.render(messages);
-    // A list that is written as such is not understood.
-    return text !== undefined && text.includes(NEEDLE) && !/['"]type['"]/.test(text);
-  };
+  const shows = (texts: readonly string[], ...messages: readonly object[]) =>
+    trial.shows(texts, messages);
   const user = (content: unknown) => ({ role: "user", content });
-  const asParts = [{ type: "text", text: NEEDLE }];
-  const strings = shows(user(NEEDLE));
-  const parts = shows(user(asParts));
-  const known = strings || parts;
-  const say = (text: string) => strings || !known ? text : [{ type: "text", text }];
-  let tools: ToolAbilities | undefined;
+  const asParts = (...texts: readonly string[]) => texts.map((text) => ({ type: "text", text }));
+  const strings = shows([NEEDLE], user(NEEDLE));
+  const known = strings || shows([NEEDLE], user(asParts(NEEDLE)));
+  const say = (text: string) => strings || !known ? text : asParts(text);
+  const showsParts = (role: Role, several: boolean): boolean => {
+    const texts = several ? [NEEDLE, OTHER_NEEDLE] : [NEEDLE];
+    const message = { role, content: asParts(...texts) };
+    switch (role) {
+      case "system":
+      case "developer":
+        return shows(texts, message, user(say("x")));
+      case "user":
+        return shows(texts, message) &&
+          shows(texts, user(say("x")), { role: "assistant", content: say("y") }, message);
+      case "assistant":
+        return shows(texts, user(say("x")), message, user(say("z")));
+      case "tool":
+        return tools().showsResult(message.content, texts);
+    }
+  };
+  let toolAbilities: ToolAbilities | undefined;
+  const tools = () => toolAbilities ??= findToolAbilities(trial, say);
+  let efforts: KnownEfforts | undefined;
+  let developer: boolean | undefined;
+  const parts = new Map<string, boolean>();
   return {
+    known,
+    noTools: trial.noTools,
     strings: strings || !known,
-    parts,
-    system: !known || shows({ role: "system", content: say(NEEDLE) }, user(say("x"))),
-    developer: known && /developer/.test(template.source) &&
-      shows({ role: "developer", content: say(NEEDLE) }, user(say("x"))),
+    parts: (role, several) =>
+      known && remembered(parts, `${role} ${several}`, () => showsParts(role, several)),
+    get developer() {
+      return developer ??= known && /developer/.test(template.source) &&
+        shows([NEEDLE], { role: "developer", content: say(NEEDLE) }, user(say("x")));
+    },
+    order: triedOrder(trial, say, known, tools),
     get tools() {
-      return tools ??= findToolAbilities(trial, say);
+      return tools();
+    },
+    get efforts() {
+      return efforts ??= knownEfforts(trial, say);
     },
   };
+}
+
+/** What a map has by a key; what it has not is made, and kept. */
+export function remembered<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const fresh = make();
+  map.set(key, fresh);
+  return fresh;
 }

@@ -2,10 +2,10 @@ import { Metadata, type MetadataEntry, quoteKey } from "./metadata.ts";
 import { bytesSource, type GgufSource, HeaderCursor } from "./source.ts";
 import {
   GGML_TYPES,
-  SUPPORTED_TYPE_NAMES,
   tensorBytes,
   type TensorType,
-  tensorTypeLabel,
+  unknownTensorType,
+  unsupportedTensor,
 } from "./types.ts";
 import { readEntry } from "./values.ts";
 
@@ -52,7 +52,7 @@ export interface Gguf {
 
 /** Options of reading a header. */
 export interface ReadGgufOptions {
-  /** Accept tensors of types that GGML knows and m40 cannot compute with; for looking at a file. */
+  /** Accept tensors of types that m40 cannot compute with, or does not know; for looking at a file. */
   anyType?: boolean;
 }
 
@@ -103,7 +103,7 @@ export function parseGguf(
   for (const [name, tensor] of tensors) {
     tensors.set(name, { ...tensor, offset: dataOffset + tensor.offset });
   }
-  checkPlaces([...tensors.values()], dataOffset, alignment, cursor);
+  checkPlaces(measured(tensors, source.size), dataOffset, alignment, cursor);
   const { size } = source;
   return {
     path,
@@ -210,7 +210,6 @@ function readTensor(cursor: HeaderCursor, name: string, options: ReadGgufOptions
   let weights = 1;
   for (let i = 0; i < dimensions; i++) {
     const size = cursor.size(`dimension ${i + 1} of ${what}`);
-    if (size === 0) throw cursor.fail(`${what} is empty: dimension ${i + 1} is 0`);
     shape.push(size);
     weights *= size;
     if (!Number.isSafeInteger(weights)) {
@@ -218,13 +217,13 @@ function readTensor(cursor: HeaderCursor, name: string, options: ReadGgufOptions
     }
   }
   const type = readTensorType(cursor, what, options);
-  if (shape[0] % type.blockSize !== 0) {
+  if (type.supported && shape[0] % type.blockSize !== 0) {
     throw cursor.fail(
       `${what} has rows of ${shape[0]} weights, which is not a multiple of the ` +
         `${type.blockSize} that a block of ${type.name} holds`,
     );
   }
-  const bytes = tensorBytes(type, weights);
+  const bytes = Math.ceil(tensorBytes(type, weights));
   if (!Number.isSafeInteger(bytes)) {
     throw cursor.fail(`${what} has the shape [${shape}]: more bytes than can be counted`);
   }
@@ -240,21 +239,37 @@ function readTensorType(
   const id = cursor.uint32(`the type of ${what}`);
   const type = GGML_TYPES[id];
   if (type && (type.supported || anyType)) return type;
-  throw cursor.fail(
-    `${what} is of type ${tensorTypeLabel(id)}, which m40 does not support; it supports ` +
-      SUPPORTED_TYPE_NAMES.join(", "),
-  );
+  if (anyType) return unknownTensorType(id);
+  throw cursor.fail(unsupportedTensor(what, id));
+}
+
+/**
+ * The tensors in the order of their data. Files of forks have blocks of other sizes under the numbers of types that
+ * m40 does not compute with: such a tensor has no more than the bytes up to the next one.
+ */
+function measured(tensors: Map<string, GgufTensor>, fileBytes: number): GgufTensor[] {
+  const sorted = [...tensors.values()].sort((a, b) => a.offset - b.offset || a.bytes - b.bytes);
+  return sorted.map((tensor, i) => {
+    if (tensor.type.supported) return tensor;
+    const room = Math.max(0, (sorted[i + 1]?.offset ?? fileBytes) - tensor.offset);
+    const known = tensor.type.typeSize > 0;
+    if (known && tensor.bytes <= room) return tensor;
+    // The last tensor's room is the file's end, which says whether a file is complete.
+    if (known && i === sorted.length - 1) return tensor;
+    const bounded = { ...tensor, bytes: room };
+    tensors.set(tensor.name, bounded);
+    return bounded;
+  });
 }
 
 /** Checks that every tensor lies within the file, aligned, and apart from the others. */
 function checkPlaces(
-  tensors: GgufTensor[],
+  tensors: readonly GgufTensor[],
   dataOffset: number,
   alignment: number,
   cursor: HeaderCursor,
 ): void {
   const { size } = cursor.source;
-  tensors.sort((a, b) => a.offset - b.offset);
   tensors.forEach((tensor, i) => {
     const what = `tensor ${quoteKey(tensor.name)}`;
     if ((tensor.offset - dataOffset) % alignment !== 0) {

@@ -15,8 +15,18 @@ export type NumericArray =
   | BigUint64Array
   | BigInt64Array;
 
-/** An array out of the metadata: numbers in a typed array, strings still undecoded, or booleans. */
-export type MetadataArray = NumericArray | StringArray | boolean[];
+/** An array of arrays. No key that m40 reads has one, but files may. */
+export class NestedArray {
+  /** @param items The arrays, each as an entry of its own. */
+  constructor(readonly items: readonly MetadataEntry[]) {}
+
+  get length(): number {
+    return this.items.length;
+  }
+}
+
+/** An array out of the metadata: numbers in a typed array, strings still undecoded, booleans, or arrays. */
+export type MetadataArray = NumericArray | StringArray | boolean[] | NestedArray;
 
 /** A metadata value; 64-bit integers beyond 2^53 are bigint, all other numbers are number. */
 export type MetadataValue = number | bigint | boolean | string | MetadataArray;
@@ -24,8 +34,8 @@ export type MetadataValue = number | bigint | boolean | string | MetadataArray;
 /** A metadata value with its type in the file. */
 export interface MetadataEntry {
   readonly type: ValueType;
-  /** The type of the elements where `type` is `array`; arrays of arrays are not read. */
-  readonly element?: Exclude<ValueType, "array">;
+  /** The type of the elements where `type` is `array`. */
+  readonly element?: ValueType;
   readonly value: MetadataValue;
 }
 

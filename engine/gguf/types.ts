@@ -48,10 +48,11 @@ const SIZES: Record<number, [name: string, blockSize: number, typeSize: number]>
   39: ["MXFP4", 32, 17],
   40: ["NVFP4", 64, 36],
   41: ["Q1_0", 128, 18],
+  42: ["Q2_0", 64, 18],
 };
 
 /** Types of activations and of whole numbers, which no weight has, and those that there are no kernels for. */
-const UNSUPPORTED = new Set("Q8_1 Q8_K I8 I16 I32 I64 F64 Q1_0".split(" "));
+const UNSUPPORTED = new Set("Q8_1 Q8_K I8 I16 I32 I64 F64 Q1_0 Q2_0".split(" "));
 
 /** Numbers that files carried once and that GGML has withdrawn; known here only to be refused by name. */
 const REMOVED: Record<number, string> = {
@@ -95,6 +96,17 @@ export function tensorTypeByName(name: string): TensorType | undefined {
 export function tensorTypeLabel(id: number): string {
   if (GGML_TYPES[id]) return GGML_TYPES[id].name;
   return REMOVED[id] ? `${REMOVED[id]} (number ${id}, withdrawn from GGML)` : `number ${id}`;
+}
+
+/** A type of a number that no GGML of today has: files of forks carry such. How its weights lie is not known. */
+export function unknownTensorType(id: number): TensorType {
+  return { id, name: `type ${id}`, blockSize: 1, typeSize: 0, supported: false };
+}
+
+/** Why a tensor of a type cannot be computed with. */
+export function unsupportedTensor(what: string, id: number): string {
+  return `${what} is of type ${tensorTypeLabel(id)}, which m40 does not support; it supports ` +
+    SUPPORTED_TYPE_NAMES.join(", ");
 }
 
 /**

@@ -2,6 +2,7 @@ import {
   type MetadataArray,
   type MetadataEntry,
   type MetadataValue,
+  NestedArray,
   type NumericArray,
   quoteKey,
 } from "./metadata.ts";
@@ -28,24 +29,54 @@ export const ARRAY_TYPES: Record<NumericType, new (buffer: ArrayBuffer) => Numer
   float64: Float64Array,
 };
 
+/** How deep arrays of arrays are read. */
+const MOST_DEPTH = 4;
+/** Arrays in an array at most: each takes much more memory than its bytes in the file. */
+const MOST_NESTED = 2 ** 16;
+/** The shortest that an array can be, in bytes: the type of its elements, and how many they are. */
+const MIN_ARRAY_BYTES = 4 + 8;
+
 /** Reads the type and value of a metadata key. */
 export function readEntry(cursor: HeaderCursor, key: string): MetadataEntry {
   const what = `metadata ${quoteKey(key)}`;
   const type = readType(cursor, what);
   if (type !== "array") return { type, value: readScalar(cursor, type, what) };
+  return readArrayEntry(cursor, what, { depth: 1, nestedLeft: MOST_NESTED });
+}
+
+/** Reads an array from the type of its elements on. */
+function readArrayEntry(
+  cursor: HeaderCursor,
+  what: string,
+  limits: { depth: number; nestedLeft: number },
+): MetadataEntry {
   const element = readType(cursor, `the elements of ${what}`);
-  if (element === "array") {
-    throw cursor.fail(`${what} is an array of arrays, which m40 does not read`);
-  }
   const count = cursor.size(`the length of ${what}`);
-  const minBytes = element === "string" ? 8 : VALUE_BYTES[element];
+  const minBytes = element === "string"
+    ? 8
+    : element === "array"
+    ? MIN_ARRAY_BYTES
+    : VALUE_BYTES[element];
   if (count > cursor.remaining / minBytes) {
     throw cursor.fail(
       `${what} is said to be an array of ${count} ${element}, but only ${cursor.remaining} bytes ` +
         "are left of the file: it is truncated or damaged",
     );
   }
-  return { type, element, value: readArray(cursor, element, count, what) };
+  if (element !== "array") {
+    return { type: "array", element, value: readArray(cursor, element, count, what) };
+  }
+  limits.nestedLeft -= count;
+  if (limits.depth >= MOST_DEPTH || limits.nestedLeft < 0) {
+    throw cursor.fail(
+      `${what} is an array of arrays deeper than ${MOST_DEPTH} or of more than ${MOST_NESTED}, ` +
+        "which m40 does not read",
+    );
+  }
+  limits.depth++;
+  const items = Array.from({ length: count }, () => readArrayEntry(cursor, what, limits));
+  limits.depth--;
+  return { type: "array", element, value: new NestedArray(items) };
 }
 
 function readType(cursor: HeaderCursor, what: string): ValueType {

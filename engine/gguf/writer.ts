@@ -1,4 +1,10 @@
-import { Metadata, type MetadataEntry, type MetadataValue, quoteKey } from "./metadata.ts";
+import {
+  Metadata,
+  type MetadataEntry,
+  type MetadataValue,
+  NestedArray,
+  quoteKey,
+} from "./metadata.ts";
 import { StringArray } from "./string_array.ts";
 import { tensorBytes, type TensorType, VALUE_BYTES, VALUE_TYPES, type ValueType } from "./types.ts";
 import { ARRAY_TYPES } from "./values.ts";
@@ -81,11 +87,11 @@ function inputBytes({ name, type, shape }: GgufTensorInput): number {
   const weights = shape.reduce((product, size) => product * size, 1);
   if (
     shape.length < 1 || shape.length > MAX_DIMENSIONS || !Number.isSafeInteger(weights) ||
-    !shape.every((size) => Number.isInteger(size) && size > 0) || shape[0] % type.blockSize !== 0
+    !shape.every((size) => Number.isInteger(size) && size >= 0) || shape[0] % type.blockSize !== 0
   ) {
     throw new RangeError(
       `tensor ${quoteKey(name)} of type ${type.name} has the shape [${shape}], wanted 1 to ` +
-        `${MAX_DIMENSIONS} whole numbers, the first a multiple of ${type.blockSize}`,
+        `${MAX_DIMENSIONS} whole numbers from 0 on, the first a multiple of ${type.blockSize}`,
     );
   }
   return tensorBytes(type, weights);
@@ -130,12 +136,19 @@ export function encodeHeader(
   return out.finish();
 }
 
-function writeEntry(out: ByteWriter, { type, element, value }: MetadataEntry): void {
+function writeEntry(out: ByteWriter, entry: MetadataEntry): void {
+  const { type, value } = entry;
   out.uint32(VALUE_TYPES.indexOf(type));
   if (type !== "array") return writeScalar(out, type, value);
+  writeArray(out, entry);
+}
+
+function writeArray(out: ByteWriter, { element, value }: MetadataEntry): void {
   out.uint32(VALUE_TYPES.indexOf(element!));
   out.uint64((value as { length: number }).length);
-  if (value instanceof StringArray) {
+  if (value instanceof NestedArray) {
+    for (const item of value.items) writeArray(out, item);
+  } else if (value instanceof StringArray) {
     for (let i = 0; i < value.length; i++) out.sized(value.bytes(i));
   } else if (ArrayBuffer.isView(value)) {
     out.bytes(new Uint8Array(value.buffer, value.byteOffset, value.byteLength));

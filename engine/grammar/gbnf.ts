@@ -12,7 +12,7 @@ const MOST_PARENTHESES = 80;
 const MOST_COUNT = 100_000;
 
 const NAME = /[A-Za-z0-9_-]+/y;
-const REPETITION = /\{[ \t]*(\d+)[ \t]*(,?)[ \t]*(\d*)[ \t]*\}/y;
+const REPETITION = /\{[ \t]*(\d+)[ \t]*(?:(,)[ \t]*(?:(\d+)[ \t]*)?)?\}/y;
 const ESCAPES: Readonly<Record<string, string>> = { n: "\n", r: "\r", t: "\t" };
 /** Digits of the code point behind each of these escapes. */
 const HEX_DIGITS: Readonly<Record<string, number>> = { x: 2, u: 4, U: 8 };
@@ -214,7 +214,11 @@ class GbnfParser {
     const found = cursor.match(REPETITION);
     if (found === undefined) throw this.error("wanted a repetition {m}, {m,} or {m,n}");
     const least = Number(found[1]);
-    const most = found[2] === "" ? least : found[3] === "" ? undefined : Number(found[3]);
+    const most = found[2] === undefined
+      ? least
+      : found[3] === undefined
+      ? undefined
+      : Number(found[3]);
     if (Math.max(least, most ?? 0) > MOST_COUNT) {
       throw this.error(`a repetition of more than ${MOST_COUNT} is too many`, at);
     }
@@ -239,5 +243,5 @@ class GbnfParser {
   }
 }
 
-const SPACE = /(?:[ \t]|#[^\r\n]*)*/y;
-const SPACE_AND_LINES = /(?:[ \t\r\n]|#[^\r\n]*)*/y;
+const SPACE = /[ \t]*(?:#[^\r\n]*)?/y;
+const SPACE_AND_LINES = /[ \t\r\n]*(?:#[^\r\n]*(?:[\r\n][ \t\r\n]*|$))*/y;

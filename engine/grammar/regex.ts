@@ -40,7 +40,7 @@ interface Alternative {
   readonly toEnd: boolean;
 }
 
-const QUANTIFIER = /\{(\d+)(,?)(\d*)\}/y;
+const QUANTIFIER = /\{(\d+)(?:(,)(\d+)?)?\}/y;
 const ESCAPES: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13 };
 /** What is not regular, or not done, by how it begins. */
 const UNSUPPORTED: readonly (readonly [string, string])[] = [
@@ -187,7 +187,11 @@ class RegexParser {
     const found = cursor.match(QUANTIFIER);
     if (found === undefined) return undefined;
     const least = Number(found[1]);
-    const most = found[2] === "" ? least : found[3] === "" ? undefined : Number(found[3]);
+    const most = found[2] === undefined
+      ? least
+      : found[3] === undefined
+      ? undefined
+      : Number(found[3]);
     if (Math.max(least, most ?? 0) > MOST_COUNT) {
       throw this.error(`a repetition of more than ${MOST_COUNT} is too many`, at);
     }

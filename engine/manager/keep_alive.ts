@@ -14,11 +14,11 @@ export function parseKeepAlive(value: unknown): number | undefined {
   if (typeof value === "number") return Number.isFinite(value) ? forever(value * 1000) : undefined;
   if (typeof value !== "string" || value.length > 40) return undefined;
   const text = value.trim();
-  if (/^[+-]?(\d+\.?\d*|\.\d+)$/.test(text)) return forever(Number(text) * 1000);
-  const match = /^([+-]?)((?:(?:\d+\.?\d*|\.\d+)(?:ms|s|m|h))+)$/.exec(text);
+  if (/^[+-]?(\d+(?:\.\d*)?|\.\d+)$/.test(text)) return forever(Number(text) * 1000);
+  const match = /^([+-]?)((?:(?:\d+(?:\.\d*)?|\.\d+)(?:ms|s|m|h))+)$/.exec(text);
   if (match === null) return undefined;
   let milliseconds = 0;
-  for (const [, count, unit] of match[2].matchAll(/([\d.]+)(ms|s|m|h)/g)) {
+  for (const [, count, unit] of match[2].matchAll(/([\d.]+)(ms|s|m|h)/gy)) {
     milliseconds += Number(count) * UNITS[unit];
   }
   return forever(match[1] === "-" ? -milliseconds : milliseconds);

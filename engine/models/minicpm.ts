@@ -1,4 +1,4 @@
-import { type Architecture, wantedContext } from "./model.ts";
+import { type Architecture, longestContext } from "./model.ts";
 import { attention } from "./parts/attention.ts";
 import { feedForward } from "./parts/feed_forward.ts";
 import { readLongRope } from "./parts/rope.ts";
@@ -13,7 +13,7 @@ export const minicpm: Architecture = {
   read(gguf, options) {
     const model = new Transformer(gguf);
     const { parameters, hiddenSize, layers } = model;
-    const context = wantedContext(model, options?.contextTokens);
+    const context = longestContext(model, options?.contextTokens);
     const rope = readLongRope(model, "interleaved", context);
     const scale = parameters.positive("residual_scale", 1.4 / Math.sqrt(layers.length));
 

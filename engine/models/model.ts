@@ -1,8 +1,8 @@
 import type { Gguf } from "../gguf/reader.ts";
 import type { Program } from "../program/program.ts";
 
-/** The context where none is asked for, if the model was trained for as much. */
-const DEFAULT_CONTEXT = 8192;
+/** The context that a model should have at least, if it was trained for as much. */
+const USUAL_CONTEXT = 8192;
 
 /** The numbers of a model that the engine needs whatever its architecture, and that people ask for. */
 export interface ModelShape {
@@ -27,11 +27,13 @@ export interface Model {
   readonly program: Program;
   /** Sentences for people: what of the file is not used, for example. */
   readonly notes: readonly string[];
+  /** Sentences about what of the file is not right, and what is done instead. */
+  readonly warnings: readonly string[];
 }
 
 /** How a model will be served, as far as its program depends on it. */
 export interface ReadOptions {
-  /** Tokens of context that are asked for; absent: the default. */
+  /** Tokens of context that are asked for; absent: as many as the model was trained for and memory allows. */
   readonly contextTokens?: number;
 }
 
@@ -47,12 +49,20 @@ export interface Architecture {
 }
 
 /**
- * Tokens of context that a model is to be served with. Memory may allow for fewer where none were asked
- * for; the program does not depend on that.
+ * Tokens of context that a model should have room for: those that are asked for, else 8192 or what it was trained for, if
+ * that is less. Where none are asked for, memory may allow for more, up to what it was trained for, or for fewer.
  */
 export function wantedContext(
   { contextLength }: Pick<ModelShape, "contextLength">,
   asked?: number,
 ): number {
-  return asked ?? Math.min(contextLength, DEFAULT_CONTEXT);
+  return asked ?? Math.min(contextLength, USUAL_CONTEXT);
+}
+
+/** Tokens of context that a model is served with at most, however much memory there is: its program may depend on them. */
+export function longestContext(
+  { contextLength }: Pick<ModelShape, "contextLength">,
+  asked?: number,
+): number {
+  return asked ?? contextLength;
 }

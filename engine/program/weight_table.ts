@@ -2,6 +2,7 @@ import type { TensorDesc } from "../device/descriptions.ts";
 import { NONE } from "../device/structs.ts";
 import { M40Error } from "../errors.ts";
 import type { GgufTensor } from "../gguf/reader.ts";
+import { unsupportedTensor } from "../gguf/types.ts";
 
 /** A tensor of the file that a program uses. */
 export interface Weight {
@@ -13,7 +14,8 @@ export interface Weight {
  * The tensors of a file that a program uses, each once; what a program calls a weight is an index into
  * them.
  *
- * @throws {M40Error} From every method: "invalid_model" where a tensor is missing or of another shape.
+ * @throws {M40Error} From every method: "invalid_model" where a tensor is missing, empty, of another shape or of a type that
+ * m40 does not compute with.
  */
 export class WeightTable {
   /** In the order in which they were first asked for. */
@@ -98,6 +100,17 @@ export class WeightTable {
     const tensor = this.tensors.get(name);
     if (tensor === undefined) {
       throw new M40Error("invalid_model", `the file has no tensor ${name}, which its model needs`);
+    }
+    if (!tensor.type.supported) {
+      throw new M40Error("invalid_model", unsupportedTensor(`tensor ${name}`, tensor.type.id));
+    }
+    if (tensor.shape.includes(0)) {
+      throw new M40Error(
+        "invalid_model",
+        `tensor ${name} is [${
+          tensor.shape.join(", ")
+        }], which holds nothing, and its model needs it`,
+      );
     }
     return tensor;
   }

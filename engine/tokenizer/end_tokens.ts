@@ -1,4 +1,10 @@
-import { specialId, TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
+import {
+  specialId,
+  TOKEN_TYPE,
+  type TokenizerMetadata,
+  tokenList,
+  type Vocabulary,
+} from "./vocabulary.ts";
 
 /** Texts that mean the end of a turn or of a text in the chat formats of today. */
 const END_TEXTS = new Set([
@@ -54,17 +60,19 @@ const GLM = { if: ["[gMASK]", "<sop>"], ends: ["<|user|>", "<|observation|>"] };
  * well-known text. A file may list the latter as normal or user-defined tokens; they become control
  * tokens, so that a user cannot type them and nobody reads them.
  *
- * @throws {M40Error} `invalid_model` for an id that is not in the vocabulary.
+ * @param onWarning Told of ids that are not in the vocabulary.
+ * @throws {M40Error} `invalid_model` for an id that is no whole number.
  */
 export function findEndTokens(
   vocabulary: Vocabulary,
   metadata: TokenizerMetadata,
+  onWarning?: (warning: string) => void,
 ): Set<number> {
   const { types, size } = vocabulary;
   const endTokens = new Set<number>();
-  for (
-    const id of [vocabulary.eos, specialId(metadata, "eot", size), specialId(metadata, "eom", size)]
-  ) {
+  const idOf = (name: string) => specialId(metadata, name, size, onWarning);
+  const listed = tokenList(metadata, "tokenizer.ggml.eos_token_ids", size, onWarning);
+  for (const id of [vocabulary.eos, idOf("eot"), idOf("eom"), ...listed]) {
     if (id !== undefined) endTokens.add(id);
   }
   const named = namedTokens(vocabulary);

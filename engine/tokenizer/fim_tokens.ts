@@ -69,16 +69,18 @@ const KNOWN = {
  * They become control tokens, whatever the file lists them as, so that a user cannot type them.
  *
  * @returns undefined where the prefix's, the suffix's or the middle's is missing.
- * @throws {M40Error} `invalid_model` for an id that is not in the vocabulary.
+ * @param onWarning Told of ids that are not in the vocabulary.
+ * @throws {M40Error} `invalid_model` for an id that is no whole number.
  */
 export function findFimTokens(
   vocabulary: Vocabulary,
   metadata: TokenizerMetadata,
+  onWarning?: (warning: string) => void,
 ): FimTokens | undefined {
   const byText = knownTexts(vocabulary);
   const find = (part: keyof typeof KNOWN): number | undefined => {
     for (const key of KNOWN[part].keys) {
-      const id = specialId(metadata, key, vocabulary.size);
+      const id = specialId(metadata, key, vocabulary.size, onWarning);
       if (id !== undefined) return id;
     }
     return KNOWN[part].texts.map((text) => byText.get(text)).find((id) => id !== undefined);

@@ -78,10 +78,11 @@ export function loadTokenizer(
       }.`,
     );
   }
-  const vocabulary = readVocabulary(metadata);
+  const { onWarning } = options;
+  const vocabulary = readVocabulary(metadata, onWarning);
   // Before the model is loaded: these may make control tokens of others.
-  const endTokens = findEndTokens(vocabulary, metadata);
-  const fim = findFimTokens(vocabulary, metadata);
+  const endTokens = findEndTokens(vocabulary, metadata, onWarning);
+  const fim = findFimTokens(vocabulary, metadata, onWarning);
   // Where the next file begins, what was to be filled in is written.
   for (const id of [fim?.pad, fim?.repository, fim?.separator]) {
     if (id !== undefined) endTokens.add(id);
@@ -96,5 +97,5 @@ export function loadTokenizer(
       "pre_tokenizer",
     );
   }
-  return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim });
+  return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim, onWarning });
 }

@@ -44,7 +44,10 @@ export interface Vocabulary {
  *
  * @throws {M40Error} `invalid_model` when a part is missing or contradicts another.
  */
-export function readVocabulary(metadata: TokenizerMetadata): Vocabulary {
+export function readVocabulary(
+  metadata: TokenizerMetadata,
+  onWarning?: (warning: string) => void,
+): Vocabulary {
   if (!metadata.has("tokenizer.ggml.tokens")) {
     throw new M40Error(
       "invalid_model",
@@ -56,7 +59,7 @@ export function readVocabulary(metadata: TokenizerMetadata): Vocabulary {
   if (size === 0) {
     throw new M40Error("invalid_model", "The vocabulary (tokenizer.ggml.tokens) is empty.");
   }
-  const ids = specialIds(metadata, texts);
+  const ids = specialIds(metadata, texts, onWarning);
   const types = readTypes(metadata, texts) ?? inferTypes(texts, ids);
   const byteTokens = new Int32Array(256).fill(-1);
   for (let id = 0; id < size; id++) {
@@ -86,8 +89,12 @@ export function readVocabulary(metadata: TokenizerMetadata): Vocabulary {
 }
 
 /** BOS, EOS and the unknown token; BERT calls the first two CLS and SEP, and its older files name no ids. */
-function specialIds(metadata: TokenizerMetadata, texts: readonly string[]) {
-  const idOf = (name: string) => specialId(metadata, name, texts.length);
+function specialIds(
+  metadata: TokenizerMetadata,
+  texts: readonly string[],
+  onWarning?: (warning: string) => void,
+) {
+  const idOf = (name: string) => specialId(metadata, name, texts.length, onWarning);
   const ids = { bos: idOf("bos"), eos: idOf("eos"), unknown: idOf("unknown") };
   if (metadata.string("tokenizer.ggml.model", "") !== "bert") return ids;
   const textAt = (text: string) => {
@@ -104,26 +111,59 @@ function specialIds(metadata: TokenizerMetadata, texts: readonly string[]) {
 
 /**
  * The id in `tokenizer.ggml.NAME_token_id`; undefined where the key is missing or says "none" (-1, of
- * either signedness).
+ * either signedness), or names a token that is not in the vocabulary, which is warned of.
  *
- * @throws {M40Error} `invalid_model` for an id that is not in the vocabulary.
+ * @throws {M40Error} `invalid_model` for what is no whole number.
  */
 export function specialId(
   metadata: TokenizerMetadata,
   name: string,
   size: number,
+  onWarning?: (warning: string) => void,
 ): number | undefined {
   const key = `tokenizer.ggml.${name}_token_id`;
   if (!metadata.has(key)) return undefined;
   const id = metadata.number(key);
   if (id === -1 || id === 0xffffffff) return undefined;
-  if (!Number.isInteger(id) || id < 0 || id >= size) {
-    throw new M40Error(
-      "invalid_model",
-      `${key} is ${id}, which is not in the vocabulary; wanted 0 to ${size - 1}.`,
+  if (!Number.isInteger(id)) {
+    throw new M40Error("invalid_model", `${key} is ${id}; wanted 0 to ${size - 1}.`);
+  }
+  if (id >= 0 && id < size) return id;
+  onWarning?.(
+    `${key} is ${id}, which is not in the vocabulary (0 to ${
+      size - 1
+    }): the model runs without such a token.`,
+  );
+  return undefined;
+}
+
+/**
+ * The tokens that a list of ids names, each once; of ids that are not in the vocabulary one is warned of.
+ *
+ * @throws {M40Error} `invalid_model` for what is no list of numbers.
+ */
+export function tokenList(
+  metadata: TokenizerMetadata,
+  key: string,
+  size: number,
+  onWarning?: (warning: string) => void,
+): number[] {
+  if (!metadata.has(key)) return [];
+  const ids = new Set<number>();
+  const strange: number[] = [];
+  for (const id of metadata.numbers(key)) {
+    if (Number.isInteger(id) && id >= 0 && id < size) ids.add(id);
+    else if (id !== -1 && id !== 0xffffffff) strange.push(id);
+  }
+  if (strange.length > 0) {
+    onWarning?.(
+      `${key} names ${strange[0]}${
+        strange.length > 1 ? ` and ${strange.length - 1} more` : ""
+      }, which ` +
+        `${strange.length > 1 ? "are" : "is"} not in the vocabulary (0 to ${size - 1}).`,
     );
   }
-  return id;
+  return [...ids];
 }
 
 function readTypes(metadata: TokenizerMetadata, texts: ArrayLike<string>): Uint8Array | undefined {

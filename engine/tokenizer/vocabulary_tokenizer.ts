@@ -44,6 +44,8 @@ export interface TokenModel {
 export interface TokenRoles {
   readonly endTokens: ReadonlySet<number>;
   readonly fim?: FimTokens;
+  /** Told, in a sentence, what of the file cannot be heeded. */
+  readonly onWarning?: (warning: string) => void;
 }
 
 const NO_BYTES = new Uint8Array(0);
@@ -66,7 +68,6 @@ export class VocabularyTokenizer implements Tokenizer {
   /** Made when somebody asks. */
   #ids?: Map<string, number>;
 
-  /** @throws {M40Error} `invalid_model` when BOS or EOS is to be added and there is none. */
   constructor(
     vocabulary: Vocabulary,
     model: TokenModel,
@@ -83,9 +84,10 @@ export class VocabularyTokenizer implements Tokenizer {
     this.eos = vocabulary.eos;
     this.endTokens = roles.endTokens;
     this.fim = roles.fim;
-    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault) ||
+    const { onWarning } = roles;
+    this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault, onWarning) ||
       (model.alwaysAddsBos === true && this.bos !== undefined);
-    this.addEos = adds(metadata, "eos", this.eos, model.addEosDefault);
+    this.addEos = adds(metadata, "eos", this.eos, model.addEosDefault, onWarning);
     this.#specialTokens = new SpecialTokens(vocabulary, spaceRule(metadata));
   }
 
@@ -207,15 +209,14 @@ function adds(
   name: "bos" | "eos",
   token: number | undefined,
   fallback: boolean,
+  onWarning?: (warning: string) => void,
 ): boolean {
   const key = `tokenizer.ggml.add_${name}_token`;
   if (!metadata.has(key)) return fallback && token !== undefined;
   const add = metadata.boolean(key);
-  if (add && token === undefined) {
-    throw new M40Error(
-      "invalid_model",
-      `${key} is true, but there is no such token (tokenizer.ggml.${name}_token_id).`,
-    );
-  }
-  return add;
+  if (!add || token !== undefined) return add;
+  onWarning?.(
+    `${key} is true, but there is no such token (tokenizer.ggml.${name}_token_id): none is added.`,
+  );
+  return false;
 }

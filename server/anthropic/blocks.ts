@@ -41,7 +41,7 @@ type Readers = Readonly<Record<string, Reader>>;
 
 const READERS: Readonly<Record<Message["role"], Readers>> = {
   system: { text: readText },
-  user: { text: readText, tool_result: readResult },
+  user: { text: readText, tool_result: readResult, search_result: readSearchResult },
   assistant: {
     text: readText,
     thinking: (turn, { thinking }, at) => {
@@ -59,6 +59,12 @@ const RESULT_READERS: Readers = {
   text: readText,
   image: (turn, block) => readUnseen(turn, "image", block),
   document: (turn, block) => readUnseen(turn, "document", block),
+  search_result: readSearchResult,
+  // All tools of a request are known to the model, also those that the client finds by searching.
+  tool_reference: ({ parts }, { tool_name }, at) => {
+    if (typeof tool_name !== "string") throw wrongField(`${at}.tool_name`, "a string", tool_name);
+    parts.push({ type: "text", text: `There is the tool ${tool_name}.` });
+  },
 };
 
 /**
@@ -122,9 +128,18 @@ function readUnseen({ parts }: Turn, kind: "image" | "document", { source }: Blo
   parts.push({ type: "text", text: isText ? data : notShown({ kind, mediaType: media_type }) });
 }
 
+/** What was found, with its title and where it is. */
+function readSearchResult(turn: Turn, { title, source, content }: Block, at: string): void {
+  const found: Turn = { ...turn, parts: [], at: `${at}.content` };
+  readContent(found, content ?? "", { text: readText });
+  const texts = [title, source, ...found.parts.map(({ text }) => text)]
+    .filter((text) => typeof text === "string" && text !== "");
+  turn.parts.push({ type: "text", text: texts.join("\n") });
+}
+
 function readCall({ calls }: Turn, { id, name, input }: Block, at: string): void {
   if (typeof id !== "string" || id === "") throw wrongField(`${at}.id`, "a string", id);
-  if (typeof name !== "string" || name === "") throw wrongField(`${at}.name`, "a string", name);
+  if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
   calls.push({ id, name, arguments: argumentsText(input, `${at}.input`) });
 }
 

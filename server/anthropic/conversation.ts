@@ -1,5 +1,5 @@
 import type { ChatMessage, ChatRequest, TextPart } from "../../engine/mod.ts";
-import { templateEffort, thinkingVariables } from "../effort.ts";
+import { thinkingVariables } from "../effort.ts";
 import { HttpError } from "../errors.ts";
 import { describe } from "../fields.ts";
 import { readTurn, type Turn } from "./blocks.ts";
@@ -23,7 +23,7 @@ export function chatRequest(body: ConversationFields): ChatRequest {
     messages: messagesOf(turns),
     continueFinal: turns.at(-1)?.role === "assistant",
     templateVariables: thinks === undefined ? undefined : thinkingVariables(thinks === "enabled"),
-    reasoningEffort: templateEffort(output_config?.effort),
+    reasoningEffort: output_config?.effort ?? undefined,
     ...toolFields(body),
   };
 }

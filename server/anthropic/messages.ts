@@ -2,10 +2,10 @@ import type { Hono } from "hono";
 import { answer, withModel } from "../answer.ts";
 import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
+import { conversationPrompt } from "../conversation.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
-import { promptWithSystemFirst } from "../system_first.ts";
 import type { TokenCount } from "./answer_schemas.ts";
 import { chatRequest, reasoningBudget } from "./conversation.ts";
 import { MessageAnswer } from "./message_answer.ts";
@@ -23,14 +23,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       const constraint = outputConstraint(body);
       return await answer(c, server, body, async (model, ends) => {
         const budget = reasoningBudget(body);
-        const conversation = await promptWithSystemFirst(
-          server,
-          model,
-          chat,
-          budget,
-          ends,
-          reminder,
-        );
+        const conversation = await conversationPrompt(server, model, chat, budget, ends);
         const generation = model.engine.generate({
           ...engineRequest({ ...body, stop: body.stop_sequences }),
           ...conversation,
@@ -53,21 +46,9 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       refuseUnsupported(body);
       const chat = chatRequest(body);
       return await withModel(c, server, body, async (model, ends) => {
-        const { prompt } = await promptWithSystemFirst(
-          server,
-          model,
-          chat,
-          undefined,
-          ends,
-          reminder,
-        );
+        const { prompt } = await conversationPrompt(server, model, chat, undefined, ends);
         return c.json({ input_tokens: prompt.length } satisfies TokenCount);
       });
     },
   });
-}
-
-/** What a system message in the midst says, in tags that agents of Anthropic's use for it themselves. */
-function reminder(text: string): string {
-  return `<system-reminder>\n${text}\n</system-reminder>`;
 }

@@ -9,10 +9,12 @@ import type { ConversationFields } from "./request_schemas.ts";
  *
  * @throws {HttpError} 400 for a format that there is not.
  */
-export function outputConstraint({ output_config }: ConversationFields): Constraint | undefined {
-  const format = output_config?.format;
+export function outputConstraint(
+  { output_config, output_format }: ConversationFields,
+): Constraint | undefined {
+  const format = output_config?.format ?? output_format;
   if (format == null) return undefined;
-  const param = "output_config.format";
+  const param = output_config?.format == null ? "output_format" : "output_config.format";
   if (format.type !== "json_schema") {
     throw unsupported(
       param,

@@ -108,6 +108,16 @@ export const Message = z.object({
 }, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
 export type Message = z.output<typeof Message>;
 
+/** What the text of an answer has to be like. */
+const outputFormat = (description: string) =>
+  z.looseObject({
+    type: z.unknown().optional().meta({ const: "json_schema" }),
+    schema: z.unknown().optional().meta({
+      type: "object",
+      description: "A JSON Schema. What of it cannot be held to is an error that names it.",
+    }),
+  }, wants("an object")).nullish().meta({ description });
+
 /** What makes the prompt: alike where a conversation is answered and where its tokens are counted. */
 const conversationFields = {
   ...modelFields,
@@ -138,18 +148,11 @@ const conversationFields = {
   output_config: z.object({
     effort: oneOf(EFFORTS).nullish().meta({
       description:
-        "How much the model is to reason, where its template asks; more than high is high.",
+        "How much the model is to reason, where its template asks: the nearest word that it knows.",
     }),
-    format: z.looseObject({
-      type: z.unknown().optional().meta({ const: "json_schema" }),
-      schema: z.unknown().optional().meta({
-        type: "object",
-        description: "A JSON Schema. What of it cannot be held to is an error that names it.",
-      }),
-    }, wants("an object")).nullish().meta({
-      description: "The answer's text is JSON that the schema accepts.",
-    }),
+    format: outputFormat("The answer's text is JSON that the schema accepts."),
   }, wants("an object")).nullish().meta({ description: "What the answer is to be like." }),
+  output_format: outputFormat("The first name of output_config.format, which counts first."),
   tools: z.preprocess((value) => value ?? undefined, arrayOf(Tool, "an array of tools").optional())
     .meta({
       description:

@@ -171,7 +171,8 @@ function trimBlanks(line: string, from: number): string {
 
 /** Whether a header that is a list has an element. */
 function hasToken(list: string | undefined, token: string): boolean {
-  return list !== undefined && list.toLowerCase().split(/[\t ]*,[\t ]*/).includes(token);
+  if (list === undefined) return false;
+  return list.toLowerCase().split(",").some((one) => trimBlanks(one, 0) === token);
 }
 
 function hostOf(headers: ReadonlyMap<string, string>, minor: 0 | 1): string {

@@ -18,7 +18,8 @@ export const MCP_OPERATIONS: readonly Operation[] = [
     path: "/m40/mcp/call",
     summary: "Call a tool of an MCP server",
     description:
-      `Whoever sends it has asked the user, or the tool is allowed. A tool that fails is answered with 200, and ` +
+      `A tool that is not allowed is called with \`confirmed\` alone, which says that the user was asked; else 403. ` +
+      `A tool that fails is answered with 200, and ` +
       `why in \`content\`. ${FOR_THE_PAGE}`,
     body: McpCallRequest,
     answer: McpCallResult,

@@ -5,10 +5,10 @@ import type { McpTools } from "../../mcp/mod.ts";
 import { readJson } from "../body.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { requiredObject, wants } from "../fields.ts";
+import { wants } from "../fields.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { isOtherPage } from "../web_pages.ts";
+import { isOriginOf } from "../web_pages.ts";
 
 /** Calls that may run at the same time. */
 const MOST_CALLS = 32;
@@ -44,9 +44,12 @@ export const McpToolList = z.strictObject({
 export const McpCallRequest = z.object({
   name: z.string(wants("a string")).meta({ description: "A tool's name." }),
   arguments: z.union(
-    [z.string(), requiredObject()],
+    [z.string(), z.record(z.string(), z.unknown())],
     wants("an object, or the JSON of one"),
   ).meta({ description: "Its arguments: an object, or its JSON, as a call of a model has it." }),
+  confirmed: z.boolean(wants("a boolean")).optional().meta({
+    description: "Whether the user has said yes to this call. A tool that is not allowed wants it.",
+  }),
 }, wants("a JSON object")).meta({ id: "McpCallRequest" });
 
 /** The answer of `POST /m40/mcp/call`. */
@@ -87,7 +90,7 @@ export function mcpRoutes(
           "This server has no tools of MCP servers. Start it with --mcp FILE.",
         );
       }
-      const { name, arguments: args } = parseBody(
+      const { name, arguments: args, confirmed } = parseBody(
         McpCallRequest,
         await readJson(c.req.raw, server.maxBodyBytes),
       );
@@ -99,6 +102,15 @@ export function mcpRoutes(
             JSON.stringify(name.slice(0, 100))
           }. GET /m40/mcp/tools lists those that there are.`,
           { param: "name" },
+        );
+      }
+      if (!tools.allowed(name) && confirmed !== true) {
+        throw new HttpError(
+          403,
+          "not_allowed",
+          `The tool ${name} is called only when the user has said yes to the call: ask, and send ` +
+            `"confirmed": true; or start the server with --mcp-allow ${name}.`,
+          { param: "confirmed" },
         );
       }
       if (running >= MOST_CALLS) {
@@ -131,20 +143,21 @@ export function mcpRoutes(
 /**
  * The tools, for whom they are; undefined where there are no servers.
  *
- * A tool may do anything on this machine, so pages of origins that `--cors` lets in are refused as well.
+ * A tool may do anything on this machine, so pages of origins that `--cors` lets in are refused as well, and so are
+ * browser extensions and desktop programs, whose origins have a scheme of their own.
  *
- * @throws {HttpError} 403 for other pages.
+ * @throws {HttpError} 403 for any other origin than the server's own.
  */
 async function toolsFor(
   c: Context<ServerEnv>,
   mcp?: Promise<McpTools>,
 ): Promise<McpTools | undefined> {
   const origin = c.req.header("origin");
-  if (isOtherPage(origin, c.req.header("host"))) {
+  if (origin !== undefined && !isOriginOf(origin, c.req.header("host"))) {
     throw new HttpError(
       403,
       "forbidden_origin",
-      `Tools of MCP servers are for the server's own page, not for "${origin!.slice(0, 100)}".`,
+      `Tools of MCP servers are for the server's own page, not for "${origin.slice(0, 100)}".`,
     );
   }
   return await mcp;

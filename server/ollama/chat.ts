@@ -99,7 +99,7 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
       const asked = { ...body, model, stream: body.stream ?? true };
       return await answer(c, server, asked, async (served, ends) => {
         const at = { arrived, served: performance.now() };
-        const options = optionsRequest(served.engine, body);
+        const options = optionsRequest(body);
         const budget = thinkingBudget(body.think);
         const conversation = await conversationPrompt(server, served, chat, budget, ends);
         const generation = served.engine.generate({

@@ -10,7 +10,7 @@ import { route } from "../route.ts";
 import { readAnyType } from "../body_of_any_type.ts";
 import { nanoseconds } from "./fields.ts";
 import { ownName } from "./names.ts";
-import { Options, optionsRequest } from "./options.ts";
+import { Options } from "./options.ts";
 
 const isString = (value: unknown): value is string => typeof value === "string";
 
@@ -71,7 +71,7 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
     POST: async (c) => {
       const arrived = performance.now();
       const body = parseBody(OllamaEmbedRequest, await readAnyType(c, server));
-      const { input = [], truncate, dimensions, options, keep_alive } = body;
+      const { input = [], truncate, dimensions, keep_alive } = body;
       const name = await ownName(server.models, body.model);
       if (input.length === 0) await loadModel(c, server, name, keep_alive ?? undefined);
       const asked = { model: name, keep_alive };
@@ -79,7 +79,6 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
         ? { ...NOTHING, served: performance.now() }
         : await withModel(c, server, asked, async (model, ends) => {
           const served = performance.now();
-          optionsRequest(model.engine, { options });
           const how = { truncate: truncate ?? true, dimensions: dimensions ?? undefined };
           return { ...await embed(model, input, how, ends), served };
         });
@@ -97,14 +96,13 @@ export function embedRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/api/embeddings", {
     POST: async (c) => {
       const body = parseBody(OllamaEmbeddingRequest, await readAnyType(c, server));
-      const { prompt, options, keep_alive } = body;
+      const { prompt, keep_alive } = body;
       const name = await ownName(server.models, body.model);
       if (!prompt) {
         await loadModel(c, server, name, keep_alive ?? undefined);
         return c.json({ embedding: [] } satisfies z.output<typeof OllamaEmbedding>);
       }
       return await withModel(c, server, { model: name, keep_alive }, async (model, ends) => {
-        optionsRequest(model.engine, { options });
         const { vectors: [vector] } = await embed(model, [prompt], { truncate: true }, ends);
         return c.json({ embedding: Array.from(vector) } satisfies z.output<typeof OllamaEmbedding>);
       });

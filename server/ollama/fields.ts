@@ -22,6 +22,9 @@ function formatConstraint(format: unknown): Constraint | "free" | undefined {
   return isSchema ? { kind: "json_schema", schema: format, param: "format" } : undefined;
 }
 
+/** Words that clients send for no reasoning. */
+const NO_THINKING: ReadonlySet<string> = new Set(["", "none", "off", "false"]);
+
 /** The fields of both requests. */
 export const commonFields = {
   ...modelFields,
@@ -33,13 +36,15 @@ export const commonFields = {
     (value): boolean | string | null | undefined =>
       value === undefined || value === null
         ? null
-        : typeof value === "boolean" || typeof value === "string"
+        : typeof value === "string"
+        ? NO_THINKING.has(value.toLowerCase()) ? false : value
+        : typeof value === "boolean"
         ? value
         : undefined,
   ).optional().meta({
     description:
       "Whether the model reasons before it answers, or how much: what its template knows of that. False ends " +
-      "what it begins all the same. Absent: as the model does.",
+      'what it begins all the same; "none", "off" and "" are false. Absent: as the model does.',
   }),
   format: read(
     '"json" or a JSON Schema',

@@ -103,7 +103,7 @@ async function requestOf(
   const { engine } = model;
   const { prompt, suffix, system, raw, think } = body;
   const { signal, deadline, onReport } = ends;
-  const common = { ...optionsRequest(engine, body), signal, ...deadline.ofEngine, onReport };
+  const common = { ...optionsRequest(body), signal, ...deadline.ofEngine, onReport };
   if (suffix) {
     const gap = { before: prompt ?? "", after: suffix, parseSpecial: raw ?? false };
     const fim = requireFim(engine.tokenizer, "suffix");

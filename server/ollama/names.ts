@@ -4,7 +4,7 @@ const LATEST = ":latest";
 
 /** A model's name as Ollama lists it: with a tag, which is `latest` where it has none. */
 export function taggedName(name: string): string {
-  return /:[^/]*$/.test(name) ? name : name + LATEST;
+  return name.lastIndexOf(":") > name.lastIndexOf("/") ? name : name + LATEST;
 }
 
 /**

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import type { Constraint, Engine, GenerateRequest } from "../../engine/mod.ts";
-import { HttpError } from "../errors.ts";
+import type { Constraint, GenerateRequest } from "../../engine/mod.ts";
 import { ignored, integer, wants } from "../fields.ts";
 import { engineRequest, samplingFields } from "../sampling_fields.ts";
 
@@ -34,9 +33,8 @@ export const Options = z.object({
   num_ctx: integer(
     1,
     2 ** 31,
-    "Tokens of context that are wanted. The server was started with so many (--ctx); where that are fewer, and " +
-      "there could be more, the request is refused. More than the model was trained for, or than there is memory " +
-      "for, is as many as there can be.",
+    "Tokens of context that are wanted, which has no effect: a model has as many as it was trained for and memory " +
+      "allows, or --ctx says, and what is longer than that is refused.",
   ),
   ...MACHINE,
 }, wants("an object")).nullish().meta({
@@ -50,27 +48,10 @@ export interface Asked {
   readonly format?: Constraint | "free";
 }
 
-/**
- * What the engine is asked for by a request's options, and by what its answer is held to.
- *
- * @throws {HttpError} 400 where a longer context is wanted than there is.
- */
-export function optionsRequest(
-  { contextTokens, plan: { mostContextTokens } }: Engine,
-  { options, format }: Asked,
-): Omit<GenerateRequest, "prompt"> {
-  const { num_ctx, num_predict, repeat_penalty, seed, ...rest } = options ?? {};
-  // Clients ask every model for the same number; what no model could have is no reason to refuse.
-  const wanted = Math.min(num_ctx ?? 0, mostContextTokens);
-  if (wanted > contextTokens) {
-    throw new HttpError(
-      400,
-      "context_length_exceeded",
-      `options.num_ctx: wanted ${num_ctx} tokens of context; the model has ${contextTokens} here. Ask for no more, ` +
-        `or start the server with --ctx ${wanted}.`,
-      { param: "options.num_ctx" },
-    );
-  }
+/** What the engine is asked for by a request's options, and by what its answer is held to. */
+export function optionsRequest({ options, format }: Asked): Omit<GenerateRequest, "prompt"> {
+  // Clients ask every model for the same number, or for all that it was trained for, whatever their prompts take.
+  const { num_ctx: _, num_predict, repeat_penalty, seed, ...rest } = options ?? {};
   return {
     ...engineRequest({
       ...rest,

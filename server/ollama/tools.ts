@@ -87,13 +87,13 @@ export class OpenCalls {
    * The calls of an assistant's message, each with an id.
    *
    * @param at Where they stand, such as "messages.1.tool_calls".
-   * @throws {HttpError} 400 for arguments that are no object.
+   * @throws {HttpError} 400 for arguments that are nested beyond all measure.
    */
   read(calls: z.output<typeof callsField>, at: string): ToolCall[] {
     return this.open = (calls ?? []).map(({ id, function: { name, arguments: given } }, index) => ({
       id: id || `call_${this.count++}`,
       name,
-      arguments: argumentsText(given ?? {}, `${at}.${index}.function.arguments`),
+      arguments: argumentsText(given, `${at}.${index}.function.arguments`),
     }));
   }
 

@@ -39,16 +39,10 @@ export function chatRequest(body: ConversationFields): ChatRequest {
  * @throws {HttpError} 400 naming the message and what of it cannot be read, such as parts that are no text.
  */
 function readMessages(messages: readonly Message[]): ChatMessage[] {
-  const answered = new Set(messages.map(({ tool_call_id }) => tool_call_id));
-  return messages.map((message, index) => readMessage(message, `messages.${index}`, answered));
+  return messages.map((message, index) => readMessage(message, `messages.${index}`));
 }
 
-/** @param answered The ids of the calls that have a result. */
-function readMessage(
-  message: Message,
-  at: string,
-  answered: ReadonlySet<unknown>,
-): ChatMessage {
+function readMessage(message: Message, at: string): ChatMessage {
   const { role } = message;
   if (message.function_call != null) {
     const param = `${at}.function_call`;
@@ -60,7 +54,7 @@ function readMessage(
   if (role === "tool" && message.tool_call_id == null) {
     throw wrongField(`${at}.tool_call_id`, "the id of the call that this answers", undefined);
   }
-  const calls = readCalls(message.tool_calls, `${at}.tool_calls`, answered);
+  const calls = readCalls(message.tool_calls, `${at}.tool_calls`);
   if (calls !== undefined && role !== "assistant") {
     throw new HttpError(
       400,
@@ -71,17 +65,43 @@ function readMessage(
       { param: `${at}.tool_calls` },
     );
   }
+  const { content, thoughts } = splitContent(message);
   return {
     role,
-    content: readContent(message, `${at}.content`),
+    content: readContent({ role, content }, `${at}.content`),
     name: message.name ?? undefined,
-    reasoning: message.reasoning_content ?? undefined,
+    reasoning: message.reasoning_content ?? message.reasoning ??
+      (thoughts.length === 0 ? undefined : thoughts.join("\n\n")),
     toolCalls: calls,
     toolCallId: role === "tool" ? message.tool_call_id ?? undefined : undefined,
   };
 }
 
-function readContent({ role, content }: Message, at: string): ChatMessage["content"] {
+/** What an assistant thought, where it stands in parts of its content, and the other parts. */
+function splitContent(
+  { role, content }: Message,
+): { readonly content: unknown; readonly thoughts: readonly string[] } {
+  if (role !== "assistant" || !Array.isArray(content)) return { content, thoughts: [] };
+  const read = content.map((part) => ({ part, thought: thoughtOf(part) }));
+  return {
+    content: read.filter(({ thought }) => thought === undefined).map(({ part }) => part),
+    thoughts: read.flatMap(({ thought }) => thought || []),
+  };
+}
+
+/** The text of a part of reasoning, as Mistral's, Anthropic's and the AI SDK's clients write it. */
+function thoughtOf(part: unknown): string | undefined {
+  const { type, thinking, text, reasoning } = (part ?? {}) as Record<string, unknown>;
+  if (type !== "thinking" && type !== "reasoning" && type !== "redacted_thinking") return undefined;
+  const said = thinking ?? text ?? reasoning;
+  if (!Array.isArray(said)) return typeof said === "string" ? said : "";
+  return said.map((one) => typeof one?.text === "string" ? one.text : "").join("");
+}
+
+function readContent(
+  { role, content }: { readonly role: Message["role"]; readonly content: unknown },
+  at: string,
+): ChatMessage["content"] {
   if (typeof content === "string") return content;
   // Some clients send no parts where an assistant has called tools and said nothing.
   const none = content == null || Array.isArray(content) && content.length === 0;

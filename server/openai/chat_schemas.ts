@@ -14,7 +14,6 @@ import {
   wants,
 } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
-import { Timings } from "../timings.ts";
 import { Usage } from "../usage.ts";
 import { MAX_N } from "./completion_schemas.ts";
 
@@ -95,6 +94,7 @@ export const Message = z.object({
   reasoning_content: string(
     "The reasoning of an assistant's message that is sent back, where the template tells it.",
   ),
+  reasoning: string("Another name of reasoning_content, which counts first."),
   refusal: ignored("What the assistant declined with."),
   tool_call_id: string("Which call a tool's message is the result of; it has to have one."),
   tool_calls: z.unknown().optional().meta({
@@ -121,8 +121,8 @@ export const conversationFields = {
     "One of the templates that the model's file has by name, such as tool_use; absent: its default one.",
   ),
   reasoning_effort: string(
-    "How much the model is to reason, where its template asks: low, medium, high; minimal is low, xhigh and max " +
-      "are high. none: not at all; what chat_template_kwargs and reasoning_budget say counts first.",
+    "How much the model is to reason, where its template asks: minimal, low, medium, high, xhigh, max; the template " +
+      "is told the nearest word that it knows. none: not at all; what chat_template_kwargs and reasoning_budget say counts first.",
   ),
   tools: z.array(z.unknown(), wants("an array")).nullish().meta({
     items: TOOL_SCHEMA,
@@ -263,7 +263,6 @@ export const ChatCompletion = z.strictObject({
   object: z.literal("chat.completion"),
   choices: z.array(ChatChoice),
   usage: Usage,
-  timings: Timings.optional().meta({ description: "By /chat/completions, without /v1." }),
 }).meta({ id: "ChatCompletion" });
 export type ChatCompletion = z.output<typeof ChatCompletion>;
 
@@ -293,9 +292,6 @@ export const ChatCompletionChunk = z.strictObject({
   })),
   usage: Usage.nullish().meta({
     description: "Only where stream_options.include_usage is true, and null but in the last event.",
-  }),
-  timings: Timings.optional().meta({
-    description: "By /chat/completions, without /v1: in the first choice's last event.",
   }),
 }).meta({ id: "ChatCompletionChunk" });
 export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>;

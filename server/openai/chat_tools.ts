@@ -1,8 +1,8 @@
-import { isJsonObject } from "../../engine/json/json_number.ts";
 import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
-import { HttpError, unsupported } from "../errors.ts";
-import { describe, typeName } from "../fields.ts";
+import { unsupported } from "../errors.ts";
+import { typeName } from "../fields.ts";
 import { wrongField } from "../parse_body.ts";
+import { argumentsText } from "../tool_arguments.ts";
 
 /**
  * The tools of a body.
@@ -68,29 +68,18 @@ export function readToolChoice(choice: unknown): ToolChoice | undefined {
 }
 
 /**
- * The calls of an assistant's message, but for those that were cut off: whose arguments are no JSON, and that no tool
- * has answered. Clients keep such a call, and send it with every request from there on.
+ * The calls of an assistant's message. A model has written names and arguments: whatever they are, they are shown.
  *
- * @param answered The ids of the calls that have a result.
  * @throws {HttpError} 400 naming the call and what of it cannot be read.
  */
-export function readCalls(
-  calls: unknown,
-  at: string,
-  answered: ReadonlySet<unknown>,
-): ToolCall[] | undefined {
+export function readCalls(calls: unknown, at: string): ToolCall[] | undefined {
   if (calls == null) return undefined;
   if (!Array.isArray(calls)) throw wrongField(at, "an array of calls", calls);
   if (calls.length === 0) return undefined;
-  const read = calls.flatMap((call, index) => readCall(call, `${at}.${index}`, answered) ?? []);
-  return read.length === 0 ? undefined : read;
+  return calls.map((call, index) => readCall(call, `${at}.${index}`));
 }
 
-function readCall(
-  call: unknown,
-  at: string,
-  answered: ReadonlySet<unknown>,
-): ToolCall | undefined {
+function readCall(call: unknown, at: string): ToolCall {
   const { id, type, function: named } = asObject(call, at);
   if (typeof id !== "string") throw wrongField(`${at}.id`, "a string", id);
   if (type != null && type !== "function") {
@@ -99,44 +88,16 @@ function readCall(
       `${at}.type: calls of the type ${typeName(type)} are not supported. Send those of functions.`,
     );
   }
-  const { name, arguments: text } = asObject(named, `${at}.function`);
-  if (typeof name !== "string") throw wrongField(`${at}.function.name`, "a string", name);
-  if (typeof text !== "string") {
-    throw wrongField(`${at}.function.arguments`, "the text of a JSON object", text);
+  const { name, arguments: given } = asObject(named, `${at}.function`);
+  if (name != null && typeof name !== "string") {
+    throw wrongField(`${at}.function.name`, "a string", name);
   }
-  if (!isObjectText(text)) {
-    if (!isJson(text) && !answered.has(id)) return undefined;
-    throw new HttpError(
-      400,
-      "invalid_request",
-      `${at}.function.arguments: wanted the text of a JSON object; got ${describe(text)}.`,
-      { param: `${at}.function.arguments` },
-    );
-  }
-  return { id, name, arguments: text };
-}
-
-/** Whether a text is that of a JSON object; an empty one is that of none. */
-export function isObjectText(text: string): boolean {
-  if (text.trim() === "") return true;
-  try {
-    const value = JSON.parse(text);
-    return typeof value === "object" && value !== null && !Array.isArray(value);
-  } catch {
-    return false;
-  }
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  return { id, name: name ?? "", arguments: argumentsText(given, `${at}.function.arguments`) };
 }
 
 function asObject(value: unknown, at: string): Record<string, unknown> {
-  if (isJsonObject(value)) return value;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
+    return value as Record<string, unknown>;
+  }
   throw wrongField(at, "an object", value);
 }

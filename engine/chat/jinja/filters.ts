@@ -42,7 +42,7 @@ function parseNumber(rendering: Rendering, value: Value, args: Arguments, whole:
   if (number !== undefined) return make(whole ? Math.trunc(number) : number);
   if (!isString(value)) return fallback;
   const text = rendering.marks.strip(rendering.marks.plain(value.value), "both");
-  if (!/^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text)) return fallback;
+  if (!/^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) return fallback;
   return make(whole ? Math.trunc(Number(text)) : Number(text));
 }
 

@@ -1,12 +1,11 @@
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import { DEEPSEEK_V3, DEEPSEEK_V31 } from "./deepseek.ts";
 import { GEMMA4 } from "./gemma4.ts";
-import { GENERIC } from "./generic.ts";
 import { GLM_45, GLM_47 } from "./glm.ts";
 import { HARMONY } from "./harmony.ts";
 import { HERMES } from "./hermes.ts";
 import { LFM2 } from "./lfm2.ts";
-import { COMMAND, GRANITE, NEMOTRON } from "./listed_calls.ts";
+import { APRIEL, COMMAND, GRANITE, NEMOTRON } from "./listed_calls.ts";
 import { LLAMA } from "./llama.ts";
 import { MISTRAL, MISTRAL_ARGS } from "./mistral.ts";
 import { QWEN_XML, SEED_XML } from "./qwen_xml.ts";
@@ -24,6 +23,7 @@ export const TOOL_FORMATS: readonly ToolFormat[] = [
   COMMAND,
   NEMOTRON,
   GRANITE,
+  APRIEL,
   QWEN_XML,
   SEED_XML,
   GLM_45,
@@ -32,7 +32,7 @@ export const TOOL_FORMATS: readonly ToolFormat[] = [
   LLAMA,
 ];
 
-/** How a model with such a template and vocabulary writes its calls; {@link GENERIC} where none matches. */
-export function toolFormatOf(template: string, tokenizer: Tokenizer): ToolFormat {
-  return TOOL_FORMATS.find((format) => format.matches(template, tokenizer)) ?? GENERIC;
+/** The formats whose words stand in a template, and whose tokens are in the vocabulary. */
+export function likelyFormats(template: string, tokenizer: Tokenizer): ToolFormat[] {
+  return TOOL_FORMATS.filter((format) => format.matches(template, tokenizer));
 }

@@ -28,6 +28,7 @@ export const HARMONY: ToolFormat = {
     // What an output goes on with whose prompt ends with the role.
     ...tools.map(({ name }) => `${TO}${name}${CHANNEL}`),
   ],
+  needsTokens: true,
   matches(template, tokenizer) {
     const channel = tokenizer.tokenId(CHANNEL);
     // Without its tokens nothing tells its messages apart.

@@ -71,6 +71,12 @@ export const NEMOTRON = listFormat(
   (template) => template.includes("<TOOLCALL>"),
 );
 
+/** Apriel 1.5 and 1.6. */
+export const APRIEL = listFormat(
+  { name: "apriel", open: "<tool_calls>", close: "</tool_calls>" },
+  (template) => template.includes("<tool_calls>["),
+);
+
 /** Command R7B and Command A: calls are numbered, and parts have names of their own. */
 export const COMMAND = listFormat({
   name: "command",

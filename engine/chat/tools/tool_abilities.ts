@@ -4,15 +4,41 @@ import { NEEDLE, type Trial } from "../template_trial.ts";
 export interface ToolAbilities {
   /** The list of tools. */
   readonly tools: boolean;
+  /** Whether it fails on a tool without a description. */
+  readonly needsDescription: boolean;
   /** Calls in an assistant's message, their arguments in this form; undefined: no calls. */
   readonly calls?: "object" | "text";
+  /** Whether it shows arguments as they are that are a text and no JSON. */
+  readonly rawArguments: boolean;
   /** Several calls in one message. */
   readonly severalCalls: boolean;
   /** Results, in messages of the role `tool`. */
   readonly results: boolean;
   /** Whether it refuses ids of calls that are not 9 letters and digits. */
   readonly shortIds: boolean;
+  /** What it renders of a call of {@link SAMPLE_CALL}, from the user's message on; undefined: no calls. */
+  readonly sample?: string;
+  /** Whether all of some texts are shown of a result with such a content. */
+  showsResult(content: unknown, texts: readonly string[]): boolean;
+  /**
+   * A call and its result as messages, for trials of what stands around them; undefined where it shows no calls.
+   *
+   * @param fields What the message that calls has beside.
+   * @param thought Whether it has reasoning.
+   */
+  exchange(
+    fields: Readonly<Record<string, unknown>>,
+    thought: boolean,
+  ):
+    | { readonly messages: readonly object[]; readonly tools: unknown; readonly name: string }
+    | undefined;
 }
+
+/** The call that samples are made of. */
+export const SAMPLE_CALL = { name: "needle_tool", arguments: { key: NEEDLE } } as const;
+
+/** The text that stands before a sample. */
+const SAMPLE_ASKED = "sample-asked-5d0e";
 
 /**
  * What a template can show of tools, found out by trying, as `template_abilities.ts` does.
@@ -23,25 +49,35 @@ export function findToolAbilities(trial: Trial, say: (text: string) => unknown):
   const user = { role: "user", content: say("x") };
   const shown = (messages: readonly object[], tools?: unknown) => trial.render(messages, tools);
   const shows = (messages: readonly object[], tools?: unknown) =>
-    shown(messages, tools)?.includes(NEEDLE) ?? false;
-  const named = (name: string) => [{
+    trial.shows([NEEDLE], messages, tools);
+  const named = (name: string, described = true) => [{
     type: "function",
-    function: { name, description: "d", parameters: { type: "object", properties: {} } },
+    function: {
+      name,
+      ...described ? { description: "d" } : {},
+      parameters: { type: "object", properties: { key: { type: "string", description: "k" } } },
+    },
   }];
-  const call = (id: string, value: unknown) => ({
+  const call = (id: string, value: unknown, name = "f") => ({
     id,
     type: "function",
-    function: { name: "f", arguments: value },
+    function: { name, arguments: value },
   });
   const calling = (...calls: object[]) => ({
     role: "assistant",
     content: say(""),
     tool_calls: calls,
   });
+  const answering = (id: string, content: unknown, name = "f") => ({
+    role: "tool",
+    tool_call_id: id,
+    name,
+    content,
+  });
   const asObject = { key: NEEDLE };
   const asText = JSON.stringify(asObject);
   const known = (id: string): "object" | "text" | undefined => {
-    const result = { role: "tool", tool_call_id: id, name: "f", content: say("r") };
+    const result = answering(id, say("r"));
     const object = shown([user, calling(call(id, asObject)), result], named("f"));
     // A dict in Python's writing is no JSON.
     if (object?.includes(NEEDLE) && !object.includes("{'key'")) return "object";
@@ -61,13 +97,49 @@ export function findToolAbilities(trial: Trial, say: (text: string) => unknown):
   const before = calls === undefined
     ? [user, { role: "assistant", content: say("y") }]
     : [user, calling(one)];
-  const answers = { role: "tool", tool_call_id: id, name: "f", content: say(NEEDLE) };
+  const showsResult = (content: unknown, texts: readonly string[]) =>
+    trial.shows(texts, [...before, answering(id, content)], named("f"));
+  const sampleOf = (form: "object" | "text"): string | undefined => {
+    const { name, arguments: value } = SAMPLE_CALL;
+    const given = form === "text" ? JSON.stringify(value) : value;
+    const asked = { role: "user", content: say(SAMPLE_ASKED) };
+    const text = shown([
+      asked,
+      calling(call(id, given, name)),
+      answering(id, say("r"), name),
+    ], named(name));
+    return text?.slice(text.lastIndexOf(SAMPLE_ASKED) + SAMPLE_ASKED.length);
+  };
+  const cut = `{"key": "${NEEDLE}`;
+  const tools = shows([user], named(NEEDLE));
   return {
-    tools: shows([user], named(NEEDLE)),
+    tools,
+    needsDescription: tools && !shows([user], named(NEEDLE, false)),
     calls,
+    rawArguments: calls !== undefined && trial.shows([cut], [
+      user,
+      calling(call(id, cut)),
+      answering(id, say("r")),
+    ], named("f")),
     severalCalls: calls !== undefined && shows([user, calling(one, other)], named("f")),
-    results: shows([...before, answers], named("f")),
+    results: showsResult(say(NEEDLE), [NEEDLE]),
     shortIds,
+    sample: calls && sampleOf(calls),
+    showsResult,
+    exchange(fields, thought) {
+      if (calls === undefined) return undefined;
+      const thoughts = thought ? { reasoning_content: "t", thinking: "t", reasoning: "t" } : {};
+      const name = SAMPLE_CALL.name;
+      const made = call(id, calls === "text" ? "{}" : {}, name);
+      return {
+        messages: [
+          { ...calling(made), ...thoughts, ...fields },
+          answering(id, say("r"), name),
+        ],
+        tools: named("f"),
+        name,
+      };
+    },
   };
 }
 

@@ -4,7 +4,7 @@
  *
  * @module
  */
-import type { TextPart } from "../conversation.ts";
+import { textOf } from "../arrange_messages.ts";
 import type { RenderCall, RenderMessage } from "../render_job.ts";
 import type { ShownTool } from "./shown_tool.ts";
 import type { ToolAbilities } from "./tool_abilities.ts";
@@ -96,9 +96,4 @@ function toolsText(tools: readonly ShownTool[]): string {
     'exactly this form:\n<tool_call>\n{"name": "the name", "arguments": {"the": "arguments"}}\n</tool_call>\n' +
     "Several calls stand one behind the other. What they give comes back between <tool_response> and " +
     "</tool_response>. Where no function is of use, answer without a call.";
-}
-
-function textOf(content: string | readonly TextPart[] | null): string {
-  if (content === null || typeof content === "string") return content ?? "";
-  return content.map(({ text }) => text).join("\n");
 }

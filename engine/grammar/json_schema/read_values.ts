@@ -3,8 +3,6 @@
  *
  * @module
  */
-import { isJsonObject, JsonNumber } from "../../json/json_number.ts";
-import { mapMembers } from "../../json/ordered_object.ts";
 import {
   type Budget,
   MAX_ALTERNATIVES,
@@ -13,7 +11,6 @@ import {
   refusal,
   shown,
 } from "./limits.ts";
-import { type ListedNumber, MOST_DIGITS } from "./number_values.ts";
 import type { At, Group } from "./reading.ts";
 import {
   ALL,
@@ -87,7 +84,7 @@ function checkNesting(values: readonly object[], budget: Budget, place: string):
     level = level.flatMap((value): object[] => {
       const inside = Object.values(value);
       budget.look(inside.length, place);
-      return inside.filter((one) => typeof one === "object" && one !== null) as object[];
+      return inside.filter((one) => typeof one === "object" && one !== null);
     });
   }
 }
@@ -105,7 +102,7 @@ function schemaOf(value: object): unknown {
   const keys = Object.keys(value);
   return {
     type: "object",
-    properties: mapMembers(value, (item) => ({ const: item })),
+    properties: Object.fromEntries(keys.map((key) => [key, { const: (value as never)[key] }])),
     required: keys,
     maxProperties: keys.length,
   };
@@ -120,7 +117,7 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} can be had`);
   }
   at.reader.budget.look(VALUE_WORK * values.length, pointer);
-  const compounds = values.filter((value) => Array.isArray(value) || isJsonObject(value));
+  const compounds = values.filter((value) => typeof value === "object" && value !== null);
   if (compounds.length > MAX_ALTERNATIVES) {
     throw refusal(
       pointer,
@@ -136,7 +133,7 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     return unseen(at.reader.read({ place, negated }), at.reader.budget, pointer);
   });
   const strings = values.filter((value) => typeof value === "string");
-  const numbers = values.flatMap((value) => numberOf(value, at, pointer) ?? []);
+  const numbers = values.filter((value) => typeof value === "number");
   if (negated) {
     const others = limited({
       null: !values.includes(null),
@@ -160,17 +157,6 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     ],
     at.reader.budget,
     pointer,
-  );
-}
-
-/** A number of a list; undefined for another value. */
-function numberOf(value: unknown, { reader }: At, pointer: string): ListedNumber | undefined {
-  if (typeof value !== "number" && !(value instanceof JsonNumber)) return undefined;
-  const number = reader.numbers.of(value);
-  if (number !== undefined) return number;
-  throw refusal(
-    pointer,
-    `numbers of more than ${MOST_DIGITS} digits, such as ${shown(value)}, are not listed`,
   );
 }
 

@@ -11,6 +11,8 @@ const MOST = 2 ** 24;
  * another type or out of range.
  */
 export class Hyperparameters {
+  /** What was found wrong with the file and does not keep it from being used, in sentences. */
+  readonly warnings: string[] = [];
   private readonly prefix: string;
 
   constructor(private readonly gguf: Gguf) {
@@ -97,7 +99,14 @@ export class Hyperparameters {
     return new M40Error("unsupported", `${this.gguf.path}: ${message}`);
   }
 
-  private key(key: string): string {
+  /** Adds to the warnings; a sentence begins with the key that it is about. */
+  warn(key: string, what: string): void {
+    const sentence = `${this.key(key)} ${what}`;
+    if (!this.warnings.includes(sentence)) this.warnings.push(sentence);
+  }
+
+  /** The full name of a key. */
+  key(key: string): string {
     return `${this.prefix}.${key}`;
   }
 

@@ -1,4 +1,5 @@
 import type { AttentionTemperature, RopeOptions } from "../../program/operands.ts";
+import type { Hyperparameters } from "./hyperparameters.ts";
 import type { Transformer } from "./transformer.ts";
 
 /** What a layer without rotary positions has in the place of their settings. */
@@ -28,7 +29,7 @@ export function readRope(
   headDim: number = model.layers[0].shape.headDim,
 ): RopeOptions {
   const { parameters, program } = model;
-  const scaling = parameters.string("rope.scaling.type", "linear");
+  const scaling = readScaling(parameters);
   if (!["none", "linear", "yarn", "longrope"].includes(scaling)) {
     throw parameters.unsupported(
       `rope scaling ${JSON.stringify(scaling)} is not known; known: none, linear, yarn, longrope`,
@@ -36,7 +37,9 @@ export function readRope(
   }
   const yarn = scaling === "yarn";
   const factor = yarn || scaling === "linear"
-    ? parameters.positive("rope.scaling.factor", parameters.positive("rope.scale_linear", 1))
+    ? readFactor(parameters, "rope.scaling.factor") ??
+      readFactor(parameters, "rope.scale_linear") ??
+      1
     : 1;
   return {
     kind,
@@ -54,6 +57,28 @@ export function readRope(
       model.contextLength,
     ),
   };
+}
+
+/** The kind of scaling; a file that names an empty one, as converters have written it, means what one without the key means. */
+function readScaling(parameters: Hyperparameters): string {
+  const key = "rope.scaling.type";
+  const scaling = parameters.string(key, "linear");
+  // What transformers calls positions that are not scaled.
+  if (scaling === "default") return "none";
+  if (scaling !== "") return scaling;
+  parameters.warn(
+    key,
+    'is "", which names no scaling: it is read as "linear", as if it were not there.',
+  );
+  return "linear";
+}
+
+/** How many times longer texts are made by scaling; undefined where the file does not say. */
+function readFactor(parameters: Hyperparameters, key: string): number | undefined {
+  if (!parameters.has(key)) return undefined;
+  if (parameters.number(key) !== 0) return parameters.positive(key);
+  parameters.warn(key, "is 0, which scales nothing: positions are taken as they are.");
+  return undefined;
 }
 
 /**

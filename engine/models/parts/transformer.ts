@@ -71,7 +71,7 @@ export class Transformer {
     this.layers = readLayerNumbers(parameters, partialLayers).map(({ shape, feedForward }, index) =>
       new Layer(this, index, shape, feedForward)
     );
-    this.notes = ignoreUnused(gguf, this.program, this.layers.length);
+    this.notes = ignoreUnused(gguf, this.program, parameters, this.layers.length);
     this.stream = this.program.buffer(this.hiddenSize);
   }
 
@@ -154,10 +154,10 @@ export class Transformer {
    * @param options.norm The last norm's name, where it is another.
    */
   finish(options: { scale?: number; softcap?: number; norm?: string } = {}): Model {
-    const { program, hiddenSize, vocabSize } = this;
+    const { parameters, program, hiddenSize, vocabSize } = this;
     const { scale, softcap, norm = "output_norm" } = options;
     if (this.cacheLayers === 0 && program.recurrent.states.length === 0) {
-      throw this.parameters.invalid("no layer has attention, nor a state");
+      throw parameters.invalid("no layer has attention, nor a state");
     }
     const hidden = program.outputBuffer(hiddenSize);
     const logits = program.outputBuffer(vocabSize);
@@ -167,7 +167,12 @@ export class Transformer {
     program.matmul(hidden, logits, [this.weight(table, vocabSize)], { scale });
     if (softcap !== undefined) program.softcap(logits, logits, { softcap });
     program.sample(logits, hidden);
-    return { shape: this.shape(), program: program.build(), notes: this.notes };
+    return {
+      shape: this.shape(),
+      program: program.build(),
+      notes: this.notes,
+      warnings: parameters.warnings,
+    };
   }
 
   private shape(): ModelShape {

@@ -1,5 +1,6 @@
 import type { Gguf } from "../../gguf/reader.ts";
 import type { ProgramBuilder } from "../../program/builder.ts";
+import type { Hyperparameters } from "./hyperparameters.ts";
 
 /** What of a file a text model knowingly does without, by the beginning of its tensors' names. */
 const OTHER_SENSES: readonly { readonly part: string; readonly name: RegExp }[] = [
@@ -13,16 +14,20 @@ const NEEDLESS = /\.(input_scale|attn_rot_embd\.weight|attn\.rotary_emb\.inv_fre
 /**
  * Lets a program do without the tensors that a plain forward pass of text has no use for.
  *
- * @param layers Layers of a plain pass; those behind them predict further tokens.
+ * @param layers Layers of a plain pass; those behind them that the file counts predict further tokens.
  * @returns Sentences for people.
+ * @throws {M40Error} "invalid_model" where the file has layers that it does not count.
  */
-export function ignoreUnused(gguf: Gguf, program: ProgramBuilder, layers: number): string[] {
+export function ignoreUnused(
+  gguf: Gguf,
+  program: ProgramBuilder,
+  parameters: Hyperparameters,
+  layers: number,
+): string[] {
   const notes: string[] = [];
   program.ignore((name) => NEEDLESS.test(name));
-  const predicting = program.ignore((name) => {
-    const layer = /^blk\.(\d+)\./.exec(name);
-    return layer !== null && Number(layer[1]) >= layers;
-  });
+  checkLayers(gguf, parameters);
+  const predicting = program.ignore((name) => (layerOf(name) ?? -1) >= layers);
   if (predicting > 0) {
     notes.push(`Its layers that predict further tokens (${predicting} tensors) are not used.`);
   }
@@ -34,6 +39,30 @@ export function ignoreUnused(gguf: Gguf, program: ProgramBuilder, layers: number
     notes.push("The model also takes pictures or sound: here it runs as a model of text.");
   }
   return notes;
+}
+
+/** Which layer a tensor is of; undefined: none. */
+function layerOf(name: string): number | undefined {
+  const layer = /^blk\.(\d+)\./.exec(name);
+  return layer === null ? undefined : Number(layer[1]);
+}
+
+/** Layers that are not counted may be the model's: without them it would compute something else. */
+function checkLayers(gguf: Gguf, parameters: Hyperparameters): void {
+  const counted = parameters.count("block_count");
+  const behind = new Set<number>();
+  for (const name of gguf.tensors.keys()) {
+    const layer = layerOf(name);
+    if (layer !== undefined && layer >= counted) behind.add(layer);
+  }
+  if (behind.size === 0) return;
+  const key = parameters.key("block_count");
+  throw parameters.invalid(
+    `${key} is ${counted}, but the file has ${behind.size} ${
+      behind.size === 1 ? "layer" : "layers"
+    } more (blk.${behind.values().next().value} and so on): it is cut or wrong; take another file, or say ` +
+      `what is right with --override ${key}=${counted + behind.size}`,
+  );
 }
 
 /** Whether a model whose file has only its language part has others: its tags say so, or its architecture's name. */

@@ -25,7 +25,7 @@ const MAX_FILES = 10_000;
 
 /** What owners and repositories may be called. */
 const WORD = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,99}$/;
-const FOLDER = /^models--(.+?)--(.+)$/;
+const FOLDER = "models--";
 
 /** Where Hugging Face's tools keep what they fetched; undefined where the environment does not say. */
 export function hubDirectory(): string | undefined {
@@ -47,8 +47,10 @@ export async function hubModels(
   if (!root) return [];
   const models: ForeignModel[] = [];
   for (const folder of await foreignEntries(root, "folders", MAX_REPOSITORIES)) {
-    const [, owner, name] = FOLDER.exec(folder) ?? [];
-    if (owner === undefined || !WORD.test(owner) || !WORD.test(name)) continue;
+    if (!folder.startsWith(FOLDER)) continue;
+    const [owner, ...parts] = folder.slice(FOLDER.length).split("--");
+    const name = parts.join("--");
+    if (!WORD.test(owner) || !WORD.test(name)) continue;
     models.push(...await repositoryModels(join(root, folder), `${owner}/${name}`));
   }
   return models;

@@ -1,5 +1,6 @@
+import { printable } from "../../printable.ts";
 import { systemReason } from "../../system_error.ts";
-import { isInternal } from "../internal_host.ts";
+import { mayLead } from "../host_reach.ts";
 import { DownloadError, Fault, shownUrl } from "./errors.ts";
 import { parseRetryAfter } from "./headers.ts";
 import type { Range } from "./ranges.ts";
@@ -83,7 +84,7 @@ export class Remote {
         return answer;
       }
       await dismiss(response);
-      place = this.#redirected(place, response.headers.get("location"));
+      place = await this.#redirected(place, response.headers.get("location"));
     }
     throw new DownloadError(
       "io",
@@ -92,7 +93,7 @@ export class Remote {
     );
   }
 
-  #redirected(from: Place, location: string | null): Place {
+  async #redirected(from: Place, location: string | null): Promise<Place> {
     const here = shownUrl(from.url);
     const url = location === null || location.length > 16384 ? null : URL.parse(location, from.url);
     if (url === null || !["http:", "https:"].includes(url.protocol)) {
@@ -106,7 +107,7 @@ export class Remote {
         }, which others could read and change; not followed.`,
       );
     }
-    if (isInternal(url.hostname) && !isInternal(from.url.hostname)) {
+    if (!await mayLead(from.url.hostname, url.hostname)) {
       throw new DownloadError(
         "io",
         `${here} redirects to ${
@@ -163,7 +164,7 @@ export class Remote {
       throw new Fault(said, parseRetryAfter(headers.get("retry-after")));
     }
     if (status < 400) throw new Fault(`${said}; wanted 200 or 206`);
-    const reason = printable(headers.get("x-error-message") ?? "");
+    const reason = printable((headers.get("x-error-message") ?? "").slice(0, 300).trim());
     throw new DownloadError(
       status === 404 || status === 410 ? "model_not_found" : "io",
       `${said}${reason && ` (${reason})`}. ${advice(status)}`,
@@ -234,12 +235,6 @@ export function networkReason(error: unknown): string {
     .replace(/^error sending request .*?: client error \(\w+\): /s, "")
     .replace(/\bhttps?:\/\/\S+/g, "(URL)")
     .slice(0, 300);
-}
-
-/** A server's words without what could move a terminal's cursor. */
-function printable(text: string): string {
-  // deno-lint-ignore no-control-regex
-  return text.replace(/[\x00-\x1f\x7f-\x9f]/g, " ").trim().slice(0, 300);
 }
 
 /** Lets go of an answer whose body nobody wants. */

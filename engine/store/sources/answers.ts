@@ -80,7 +80,7 @@ async function askOnce(url: URL, question: Question): Promise<Answer> {
     if (redirects === MAX_REDIRECTS) {
       throw new M40Error("io", `${question.what} cannot be had: ${url.origin} redirects for ever`);
     }
-    at = checkRedirect(at, location);
+    at = await checkRedirect(at, location);
   }
 }
 

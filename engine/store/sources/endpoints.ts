@@ -27,7 +27,7 @@ function endpoint(variable: string, standard: string): URL {
     );
   }
   // Mirrors may lie in a folder of their server: what is joined to it begins behind the slash.
-  url.pathname = url.pathname.replace(/\/*$/, "/");
+  url.pathname = url.pathname.replace(/(?<!\/)\/*$/, "/");
   url.search = url.hash = "";
   return url;
 }

@@ -112,9 +112,16 @@ async function listRepository(reference: HubReference, signal?: AbortSignal): Pr
   return { endpoint, headers, id, commit, files };
 }
 
+/** Whether a link's parameters say that it leads to the next page. */
+function isNext(parameters: string): boolean {
+  const own = parameters.trimStart().split(",", 1)[0];
+  return own.startsWith(";") && /\brel="?next\b/i.test(own);
+}
+
 /** The address in the Link header: `<https://…>; rel="next"`; never one of another server. */
 function nextPage({ headers, url }: Answer, endpoint: URL): URL | undefined {
-  const link = /<([^<>]*)>\s*;[^,]*\brel="?next"?/i.exec(headers.get("Link") ?? "")?.[1];
+  const links = (headers.get("Link") ?? "").matchAll(/<([^<>]*)>([^<]*)/g);
+  const link = Array.from(links).find(([, , parameters]) => isNext(parameters))?.[1];
   if (link === undefined) return undefined;
   const next = URL.canParse(link, url) ? new URL(link, url) : undefined;
   if (next?.origin === endpoint.origin) return next;

@@ -15,7 +15,7 @@ export function plainName(text: string, tag?: string): string {
 
 function plain(text: string): string {
   return text.replace(/\.gguf$/i, "").replace(/[^A-Za-z0-9._-]+/g, "-").replace(
-    /^[._-]+|[.-]+$/g,
+    /^[._-]+|(?<![.-])[.-]+$/g,
     "",
   );
 }

@@ -1,13 +1,13 @@
 import { M40Error } from "../../errors.ts";
-import { isInternal } from "../internal_host.ts";
+import { mayLead } from "../host_reach.ts";
 
 /**
  * Where a redirect leads, if it may be followed: to http and https only, not from https to http, and
- * not from the outside to this machine or its network, which a server elsewhere has no business with.
+ * to this machine, its network or its link only from there, as a server elsewhere has no business with them.
  *
  * @throws {M40Error} `io`, with what is wrong about it.
  */
-export function checkRedirect(from: URL, location: string): URL {
+export async function checkRedirect(from: URL, location: string): Promise<URL> {
   const shown = JSON.stringify(location.slice(0, 200));
   const fail = (reason: string) =>
     new M40Error("io", `${from.origin} redirects to ${shown}, which is not followed: ${reason}`);
@@ -20,7 +20,7 @@ export function checkRedirect(from: URL, location: string): URL {
     throw fail("what was asked for over TLS would come without it");
   }
   if (to.username !== "" || to.password !== "") throw fail("it has a user or a password");
-  if (isInternal(to.hostname) && !isInternal(from.hostname)) {
+  if (!await mayLead(from.hostname, to.hostname)) {
     throw fail("it leads to this machine or its network");
   }
   return to;

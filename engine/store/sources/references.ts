@@ -143,7 +143,7 @@ export function safeDecode(text: string): string {
 
 /** `OWNER/REPOSITORY[@REVISION][:QUANT]`, or a page or a file of a repository. */
 function parseHub(text: string, path: string): HubReference {
-  const [owner, rest, ...inside] = path.replace(/\/+$/, "").split("/");
+  const [owner, rest, ...inside] = path.replace(/(?<!\/)\/+$/, "").split("/");
   const match = /^([^@:]+)(?:@([^:]+))?(?::(.+))?$/s.exec(rest ?? "");
   if (!owner || match === null) throw refuse(text, "wanted hf.co/OWNER/REPOSITORY[:QUANT]");
   const [, repository, at, tag] = match;
@@ -192,7 +192,7 @@ function isWord(word: string): boolean {
 
 /** `[NAMESPACE/]NAME[:TAG]`; the library's namespace is `library`. */
 function parseOllama(text: string, path: string): OllamaReference {
-  const parts = path.replace(/\/+$/, "").split("/");
+  const parts = path.replace(/(?<!\/)\/+$/, "").split("/");
   const [model, tag = "latest", ...more] = parts.pop()!.split(":");
   const [namespace = "library", ...others] = parts;
   if (others.length > 0 || more.length > 0) throw refuse(text, "wanted ollama:NAME[:TAG]");

@@ -1,7 +1,7 @@
 import type { ChatMessage, Role, TextPart, ToolCall } from "../../../engine/mod.ts";
 import { HttpError } from "../../errors.ts";
-import { isObjectText } from "../chat_tools.ts";
-import type { FunctionCallOutput, Item } from "./item_schemas.ts";
+import { inputArguments } from "./custom_input.ts";
+import type { CustomToolCallOutput, FunctionCallOutput, Item } from "./item_schemas.ts";
 import { toolName } from "./tools.ts";
 
 /** What is said in one turn. */
@@ -17,8 +17,7 @@ interface Turn {
 
 /**
  * The messages that items make. What an assistant thought, said and called without anybody between is one
- * message, and so are neighbours of one role, since most templates want roles to alternate; what the system and
- * what the developer says count as one role.
+ * message.
  *
  * @param instructions What is said before all of them, if anything is.
  * @throws {HttpError} 400 for a result of a call that there was not.
@@ -40,13 +39,19 @@ export function messagesOf(
         break;
       case "function_call": {
         const { call_id: id, arguments: text } = item;
-        // One that was cut off is no call.
-        if (!isObjectText(text)) break;
         const name = toolName(item.name, item.namespace);
         names.set(id, name);
-        turnOf(turns, "assistant").toolCalls.push({ id, name, arguments: text });
+        assistantTurn(turns).toolCalls.push({ id, name, arguments: text });
         break;
       }
+      case "custom_tool_call": {
+        const name = toolName(item.name, item.namespace);
+        names.set(item.call_id, name);
+        const call = { id: item.call_id, name, arguments: inputArguments(item.input) };
+        assistantTurn(turns).toolCalls.push(call);
+        break;
+      }
+      case "custom_tool_call_output":
       case "function_call_output":
         turns.push(resultOf(item, names));
         break;
@@ -56,7 +61,7 @@ export function messagesOf(
 }
 
 function say(turns: Turn[], role: Role, texts: readonly string[]): void {
-  const turn = turnOf(turns, role);
+  const turn = role === "assistant" ? assistantTurn(turns) : begin(turns, role);
   for (const text of texts) turn.texts.push(text);
 }
 
@@ -64,14 +69,14 @@ function say(turns: Turn[], role: Role, texts: readonly string[]): void {
 function think(turns: Turn[], texts: readonly string[]): void {
   const last = turns.at(-1);
   const said = last !== undefined && last.texts.length + last.toolCalls.length > 0;
-  const turn = said ? begin(turns, "assistant") : turnOf(turns, "assistant");
+  const turn = said ? begin(turns, "assistant") : assistantTurn(turns);
   for (const text of texts) turn.thoughts.push(text);
 }
 
-/** The turn that somebody has. */
-function turnOf(turns: Turn[], role: Role): Turn {
+/** The turn that the assistant has. */
+function assistantTurn(turns: Turn[]): Turn {
   const last = turns.at(-1);
-  return last !== undefined && speaker(last.role) === speaker(role) ? last : begin(turns, role);
+  return last?.role === "assistant" ? last : begin(turns, "assistant");
 }
 
 function begin(turns: Turn[], role: Role): Turn {
@@ -80,21 +85,19 @@ function begin(turns: Turn[], role: Role): Turn {
   return turn;
 }
 
-/** Templates that know no developer have him say what the system says. */
-function speaker(role: Role): Role {
-  return role === "developer" ? "system" : role;
-}
+/** What came of a call. */
+type CallOutput = FunctionCallOutput | CustomToolCallOutput;
 
-function resultOf(item: FunctionCallOutput, names: ReadonlyMap<string, string>): Turn {
+function resultOf(item: CallOutput, names: ReadonlyMap<string, string>): Turn {
   const { call_id: callId, output } = item;
   const name = names.get(callId);
   if (name === undefined) {
     throw new HttpError(
       400,
       "invalid_request",
-      `input: there is a function_call_output of the call ${
-        JSON.stringify(callId.slice(0, 80))
-      }, and no function_call with that ` +
+      `input: there is a ${item.type} of the call ${JSON.stringify(callId.slice(0, 80))}, and no ${
+        item.type.replace("_output", "")
+      } with that ` +
         "call_id before it. Send the call as well, or the previous_response_id of the response that has it.",
       { param: "input" },
     );

@@ -7,9 +7,9 @@ import { HttpError, unsupported } from "../../errors.ts";
 import { typeName } from "../../fields.ts";
 import { notShown } from "../../not_shown.ts";
 import { wrongField } from "../../parse_body.ts";
-import { isObjectText } from "../chat_tools.ts";
+import { argumentsText } from "../../tool_arguments.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
-import { type InputMessage, type Item, itemId } from "./item_schemas.ts";
+import { type FunctionCallOutput, type InputMessage, type Item, itemId } from "./item_schemas.ts";
 import { INPUT_WANTED } from "./request_schemas.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -46,7 +46,11 @@ function readItem(item: unknown, at: string, itemOf: (id: string) => Item | unde
     case "function_call":
       return readCall(fields, at);
     case "function_call_output":
-      return readCallOutput(fields, at);
+      return { type: "function_call_output", ...readCallOutput(fields, at, "fco") };
+    case "custom_tool_call":
+      return readCustomCall(fields, at);
+    case "custom_tool_call_output":
+      return { type: "custom_tool_call_output", ...readCallOutput(fields, at, "ctco") };
     case "item_reference":
       return referredItem(fields, at, itemOf);
   }
@@ -56,7 +60,7 @@ function readItem(item: unknown, at: string, itemOf: (id: string) => Item | unde
     `${at}.type: items of the type ${
       typeName(type)
     } are not supported here. Send message, reasoning, ` +
-      "function_call, function_call_output or item_reference.",
+      "function_call, function_call_output, custom_tool_call, custom_tool_call_output or item_reference.",
   );
 }
 
@@ -152,26 +156,38 @@ function reasoningTexts(parts: unknown, at: string): string[] {
 }
 
 function readCall(fields: Fields, at: string): Item {
-  const { namespace, status } = fields;
-  const text = stringOf(fields.arguments, `${at}.arguments`);
-  if (status !== "incomplete" && !isObjectText(text)) {
-    throw wrongField(`${at}.arguments`, "the text of a JSON object", text);
-  }
+  const { namespace } = fields;
   return {
     type: "function_call",
     ...idAndStatus(fields, "fc"),
     call_id: stringOf(fields.call_id, `${at}.call_id`),
     name: stringOf(fields.name, `${at}.name`),
     ...(namespace == null ? {} : { namespace: stringOf(namespace, `${at}.namespace`) }),
-    arguments: text,
+    // A model has written them: whatever they are, they are shown.
+    arguments: argumentsText(fields.arguments, `${at}.arguments`),
   };
 }
 
-function readCallOutput(fields: Fields, at: string): Item {
+function readCustomCall(fields: Fields, at: string): Item {
+  const { namespace } = fields;
+  return {
+    type: "custom_tool_call",
+    ...idAndStatus(fields, "ctc"),
+    call_id: stringOf(fields.call_id, `${at}.call_id`),
+    name: stringOf(fields.name, `${at}.name`),
+    ...(namespace == null ? {} : { namespace: stringOf(namespace, `${at}.namespace`) }),
+    input: stringOf(fields.input, `${at}.input`),
+  };
+}
+
+function readCallOutput(
+  fields: Fields,
+  at: string,
+  prefix: "fco" | "ctco",
+): Omit<FunctionCallOutput, "type"> {
   const { output } = fields;
   return {
-    type: "function_call_output",
-    ...idAndStatus(fields, "fco"),
+    ...idAndStatus(fields, prefix),
     call_id: stringOf(fields.call_id, `${at}.call_id`),
     output: typeof output === "string"
       ? output

@@ -98,10 +98,29 @@ const FunctionCallOutput = z.strictObject({
 }).meta({ id: "FunctionCallOutputItem" });
 export type FunctionCallOutput = z.output<typeof FunctionCallOutput>;
 
+/** A call of one of the client's custom tools. */
+const CustomToolCall = z.strictObject({
+  type: z.literal("custom_tool_call"),
+  id,
+  status,
+  call_id: z.string().meta({ description: "What its custom_tool_call_output names it by." }),
+  name: z.string(),
+  namespace: z.string().optional().meta({ description: "The namespace of its tool, if any." }),
+  input: z.string().meta({ description: "What the tool is given: a text." }),
+}).meta({ id: "CustomToolCallItem" });
+export type CustomToolCall = z.output<typeof CustomToolCall>;
+
+/** What came of a call of a custom tool. */
+const CustomToolCallOutput = FunctionCallOutput.extend({
+  type: z.literal("custom_tool_call_output"),
+}).meta({ id: "CustomToolCallOutputItem" });
+export type CustomToolCallOutput = z.output<typeof CustomToolCallOutput>;
+
 /** What a model answers with. */
-export const OutputItem = z.union([OutputMessage, ReasoningItem, FunctionCall]).meta({
-  id: "OutputItem",
-});
+export const OutputItem = z.union([OutputMessage, ReasoningItem, FunctionCall, CustomToolCall])
+  .meta({
+    id: "OutputItem",
+  });
 export type OutputItem = z.output<typeof OutputItem>;
 
 /** A part of an output item's content. */
@@ -115,10 +134,12 @@ export const Item = z.union([
   ReasoningItem,
   FunctionCall,
   FunctionCallOutput,
+  CustomToolCall,
+  CustomToolCallOutput,
 ]).meta({ id: "ResponseItem" });
 export type Item = z.output<typeof Item>;
 
 /** A new id of an item, by which clients know what it is. */
-export function itemId(prefix: "msg" | "rs" | "fc" | "fco"): string {
+export function itemId(prefix: "msg" | "rs" | "fc" | "fco" | "ctc" | "ctco"): string {
   return `${prefix}_${crypto.randomUUID().replaceAll("-", "")}`;
 }

@@ -1,5 +1,6 @@
 import type { GenerationChunk, Tokenizer } from "../../../engine/mod.ts";
 import { chatLogprobs } from "../chat_logprobs.ts";
+import { InputReader } from "./custom_input.ts";
 import { encodedReasoning } from "./encrypted_reasoning.ts";
 import {
   type FunctionCall,
@@ -38,6 +39,8 @@ export class OutputItems {
   private open?: OutputItem;
   /** Which call of the answer is open. */
   private call = -1;
+  /** Reads the input of the custom tool's call that is open. */
+  private input = new InputReader();
   /** Log-probabilities of tokens whose text is held back. */
   private held: OutputTextLogprob[] = [];
 
@@ -114,17 +117,33 @@ export class OutputItems {
   private *beginCall(index: number, call_id: string, name: string): Generator<UncountedEvent> {
     yield* this.close("completed");
     this.call = index;
+    const { custom, ...given } = this.options.given.get(name) ?? { name };
+    if (custom) {
+      this.input = new InputReader();
+      const id = itemId("ctc");
+      yield* this.begin(
+        { type: "custom_tool_call", id, status: "in_progress", call_id, ...given, input: "" },
+      );
+      return;
+    }
     yield* this.begin({
       type: "function_call",
       id: itemId("fc"),
       status: "in_progress",
       call_id,
-      ...this.options.given.get(name) ?? { name },
+      ...given,
       arguments: "",
     });
   }
 
   private *goOn(delta: string): Generator<UncountedEvent> {
+    if (this.open?.type === "custom_tool_call") {
+      const more = this.input.push(delta);
+      if (more === "") return;
+      this.open.input += more;
+      yield { type: "response.custom_tool_call_input.delta", ...this.place(), delta: more };
+      return;
+    }
     (this.open as FunctionCall).arguments += delta;
     yield { type: "response.function_call_arguments.delta", ...this.place(), delta };
   }
@@ -139,7 +158,7 @@ export class OutputItems {
       output_index: this.items.length - 1,
       item: shown,
     };
-    if (part === undefined || item.type === "function_call") return;
+    if (part === undefined || !("content" in item)) return;
     (item.content as OutputPart[]).push(part);
     yield {
       type: "response.content_part.added",
@@ -157,6 +176,8 @@ export class OutputItems {
     if (item.type === "function_call") {
       const type = "response.function_call_arguments.done";
       yield { type, ...place, arguments: item.arguments };
+    } else if (item.type === "custom_tool_call") {
+      yield { type: "response.custom_tool_call_input.done", ...place, input: item.input };
     } else {
       yield* closePart(item, place);
     }

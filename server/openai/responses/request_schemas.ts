@@ -68,12 +68,19 @@ export type TextFormat = z.output<typeof TextFormat>;
 /** A function of the client's, or a namespace of several; `readTools` checks the rest. */
 const Tool = z.looseObject({
   type: z.string(wants("a string")).meta({
-    description: "function, or namespace for several functions; others are not supported.",
+    description:
+      "function, custom for one that takes a text, or namespace for several. OpenAI's own (web_search and the like) " +
+      "are left out, which the header m40-left-out says; others are not supported.",
   }),
   name: string("Letters, digits, _, ., :, / and -, up to 128."),
   description: string("What it does, for the model."),
   parameters: object("A JSON Schema of its arguments, which they are held to."),
   strict: boolean("Whether parameters that no grammar can see to are refused."),
+  format: z.unknown().optional().meta({
+    type: "object",
+    description:
+      "With custom: what the text is to be like, a grammar that the model is told, and not held to.",
+  }),
   tools: z.unknown().optional().meta({
     type: "array",
     description: "With namespace: its functions.",
@@ -88,7 +95,7 @@ const conversationFields = {
     anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }],
   }).meta({
     description: "What is said: a text, or items: messages with text, reasoning, function_call, " +
-      "function_call_output and item_reference.",
+      "custom_tool_call, the outputs of both, and item_reference.",
   }),
   instructions: string(
     "What the model is told first. It is not carried over to the next response.",

@@ -34,7 +34,7 @@ export function responseHead(
     ...temperatureAndTopP(engine, body),
     text: { format: shownFormat(text?.format), verbosity: text?.verbosity ?? "medium" },
     tool_choice: shownChoice(body.tool_choice),
-    tools: (body.tools ?? []).map(shownTool),
+    tools: (body.tools ?? []).filter(({ type }) => TOLD.has(type)).map(shownTool),
     top_logprobs: body.top_logprobs ?? 0,
     truncation: body.truncation ?? "disabled",
     background: false,
@@ -58,11 +58,17 @@ function shownFormat(format: TextFormat | null | undefined): ResponseObject["tex
   return { type: "json_schema", name: name ?? "answer", ...described, schema, strict: true };
 }
 
+/** Types of tools that a model is told of. */
+const TOLD: ReadonlySet<string> = new Set(["function", "custom", "namespace"]);
+
 /** A tool as OpenAI shows it: with what was left out, and without what says nothing here. */
 function shownTool(tool: Fields): ResponseObject["tools"][number] {
   const { name, description = null } = tool;
   if (tool.type === "namespace") {
     return { type: tool.type, name, description, tools: (tool.tools as Fields[]).map(shownTool) };
+  }
+  if (tool.type === "custom") {
+    return { type: tool.type, name, description, format: tool.format ?? { type: "text" } };
   }
   const { parameters = null, strict } = tool;
   return { type: "function", name, description, parameters, strict: strict === true };
@@ -72,6 +78,7 @@ function shownChoice(choice: unknown): ResponseObject["tool_choice"] {
   if (choice == null) return "auto";
   if (typeof choice === "string") return choice;
   const { type, name, mode, tools } = choice as Fields;
-  if (type !== "allowed_tools") return { type: "function", name };
-  return { type, mode, tools: (tools as Fields[]).map(({ name }) => ({ type: "function", name })) };
+  if (type !== "allowed_tools") return { type: type as string, name };
+  const shown = (tools as Fields[]).map(({ type = "function", name }) => ({ type, name }));
+  return { type, mode, tools: shown };
 }

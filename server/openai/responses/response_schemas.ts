@@ -135,6 +135,18 @@ const ArgumentsDone = z.strictObject({
   ...itemFields,
   arguments: z.string(),
 }).meta({ id: "ResponseFunctionCallArgumentsDone" });
+const InputDelta = z.strictObject({
+  type: z.literal("response.custom_tool_call_input.delta"),
+  sequence_number,
+  ...itemFields,
+  delta: z.string(),
+}).meta({ id: "ResponseCustomToolCallInputDelta" });
+const InputDone = z.strictObject({
+  type: z.literal("response.custom_tool_call_input.done"),
+  sequence_number,
+  ...itemFields,
+  input: z.string(),
+}).meta({ id: "ResponseCustomToolCallInputDone" });
 const KeepAlive = z.strictObject({ type: z.literal("keepalive"), sequence_number }).meta({
   id: "ResponseKeepAlive",
 });
@@ -151,6 +163,8 @@ export const RESPONSE_EVENTS = [
   OutputTextDone,
   ArgumentsDelta,
   ArgumentsDone,
+  InputDelta,
+  InputDone,
 ] as const;
 export const ResponseEvent = z.union(RESPONSE_EVENTS);
 export type ResponseEvent = z.output<typeof ResponseEvent>;

@@ -3,14 +3,13 @@ import type { ChatRequest, Constraint } from "../../../engine/mod.ts";
 import { answer, type AnswerEnds, withModel } from "../../answer.ts";
 import { readJson } from "../../body.ts";
 import type { ServerContext, ServerEnv } from "../../context.ts";
-import type { ConversationPrompt } from "../../conversation.ts";
+import { type ConversationPrompt, conversationPrompt } from "../../conversation.ts";
 import { effortBudget, effortFields } from "../../effort.ts";
 import { HttpError } from "../../errors.ts";
 import type { ServedModel } from "../../models/models.ts";
 import { parseBody } from "../../parse_body.ts";
 import { route } from "../../route.ts";
 import { engineRequest } from "../../sampling_fields.ts";
-import { promptWithSystemFirst } from "../../system_first.ts";
 import { messagesOf } from "./conversation.ts";
 import { readInput } from "./input_items.ts";
 import type { Item } from "./item_schemas.ts";
@@ -27,6 +26,10 @@ import { textConstraint } from "./text_format.ts";
 import { readTools, type ToolUse } from "./tools.ts";
 import { truncatedPrompt } from "./truncation.ts";
 import { refuseUnsupported } from "./unsupported.ts";
+
+/** Tells the types of a request's tools that no model here is told of, so many at most. */
+const LEFT_OUT_HEADER = "m40-left-out";
+const MOST_TOLD = 20;
 
 /** What a body says of the conversation. */
 interface Asked {
@@ -47,8 +50,9 @@ export function responsesRoutes(
       const body = parseBody(ResponsesRequest, await readJson(c.req.raw, server.maxBodyBytes));
       refuseUnsupported(body);
       const asked = readConversation(body, store);
+      const { leftOut } = asked.toolUse;
       const constraint = constraintOf(body);
-      return await answer(c, server, body, async (model, ends) => {
+      const response = await answer(c, server, body, async (model, ends) => {
         const wanted = body.max_output_tokens ?? undefined;
         const generation = model.engine.generate({
           ...engineRequest(body),
@@ -70,6 +74,10 @@ export function responsesRoutes(
           },
         });
       });
+      if (leftOut.size > 0) {
+        response.headers.set(LEFT_OUT_HEADER, [...leftOut].slice(0, MOST_TOLD).join(", "));
+      }
+      return response;
     },
   });
   route(app, "/v1/responses/input_tokens", {
@@ -139,8 +147,7 @@ function promptOf(
 ): Promise<ConversationPrompt> {
   const budget = body.reasoning_budget ??
     effortBudget(body.reasoning?.effort, body.chat_template_kwargs);
-  const prompt = (chat: ChatRequest) =>
-    promptWithSystemFirst(server, model, chat, budget, ends, (text) => text);
+  const prompt = (chat: ChatRequest) => conversationPrompt(server, model, chat, budget, ends);
   if (body.truncation !== "auto") return prompt(chat);
   return truncatedPrompt(chat, prompt, model.engine.contextTokens, wanted);
 }

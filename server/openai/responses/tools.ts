@@ -3,11 +3,11 @@
  *
  * @module
  */
-import { isJsonObject } from "../../../engine/json/json_number.ts";
 import type { Tool, ToolChoice } from "../../../engine/mod.ts";
 import { unsupported } from "../../errors.ts";
 import { describe, typeName } from "../../fields.ts";
 import { wrongField } from "../../parse_body.ts";
+import { INPUT_SCHEMA } from "./custom_input.ts";
 import type { ConversationFields, Tool as GivenTool } from "./request_schemas.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -16,9 +16,23 @@ type Fields = Readonly<Record<string, unknown>>;
 export interface ToolUse {
   readonly tools: readonly Tool[];
   readonly toolChoice: ToolChoice;
-  /** The namespace and the name that a client knows a function by. */
-  readonly given: ReadonlyMap<string, { readonly name: string; readonly namespace?: string }>;
+  /** What a client knows each function by. */
+  readonly given: ReadonlyMap<string, GivenName>;
+  /** The types of tools of OpenAI's own, which no model here is told of. */
+  readonly leftOut: ReadonlySet<string>;
 }
+
+/** What a client knows a function by. */
+export interface GivenName {
+  readonly name: string;
+  readonly namespace?: string;
+  /** Whether it is a custom tool: what it is called with is a text. */
+  readonly custom?: true;
+}
+
+/** OpenAI's own tools. Agents send some with every request, whoever answers. */
+const HOSTED =
+  /^(web_search|file_search|code_interpreter|image_generation|computer|mcp|local_shell|shell|apply_patch|tool_search)(_\w{1,40})?$/;
 
 /** What the model knows a function by. */
 export function toolName(name: string, namespace?: string): string {
@@ -32,12 +46,23 @@ export function toolName(name: string, namespace?: string): string {
  */
 export function readTools({ tools = [], tool_choice }: ConversationFields): ToolUse {
   const all: Tool[] = [];
-  const given = new Map<string, { name: string; namespace?: string }>();
+  const given = new Map<string, GivenName>();
+  const leftOut = new Set<string>();
   const add = (tool: GivenTool, at: string, namespace?: string) => {
     const { name, description, parameters, strict } = tool;
     if (typeof name !== "string") throw wrongField(`${at}.name`, "a string", name);
     const full = toolName(name, namespace);
-    given.set(full, namespace === undefined ? { name } : { name, namespace });
+    const custom = tool.type === "custom";
+    given.set(full, {
+      name,
+      ...(namespace === undefined ? {} : { namespace }),
+      ...(custom ? { custom } : {}),
+    });
+    if (custom) {
+      const described = customDescription(tool, `${at}.format`);
+      all.push({ name: full, description: described, parameters: INPUT_SCHEMA });
+      return;
+    }
     all.push({
       name: full,
       description: description ?? undefined,
@@ -47,11 +72,27 @@ export function readTools({ tools = [], tool_choice }: ConversationFields): Tool
   };
   for (const [index, tool] of tools.entries()) {
     const at = `tools.${index}`;
-    if (tool.type === "function") add(tool, at);
+    if (tool.type === "function" || tool.type === "custom") add(tool, at);
     else if (tool.type === "namespace") addNamespace(tool, at, add);
+    else if (HOSTED.test(tool.type)) leftOut.add(tool.type);
     else refuseType(tool.type, at);
   }
-  return { ...chosen(all, given, tool_choice), given };
+  return { ...chosen(all, given, tool_choice), given, leftOut };
+}
+
+/** What a model is told of a custom tool: what its input is to be like, too, which it is not held to. */
+function customDescription({ description, format }: GivenTool, at: string): string | undefined {
+  const told = description ?? undefined;
+  if (format == null) return told;
+  const { type, syntax, definition } = fieldsOf(format, at);
+  if (type === "text") return told;
+  if (type !== "grammar") throw wrongField(`${at}.type`, '"text" or "grammar"', type);
+  if (typeof definition !== "string") {
+    throw wrongField(`${at}.definition`, "a string", definition);
+  }
+  const kind = syntax === "regex" ? "regular expression" : "grammar";
+  const grammar = `The input matches this ${kind}:\n${definition}`;
+  return told === undefined ? grammar : `${told}\n\n${grammar}`;
 }
 
 /** Functions that belong together: the model knows each by both names. */
@@ -65,7 +106,7 @@ function addNamespace(
   for (const [index, tool] of tools.entries()) {
     const place = `${at}.tools.${index}`;
     const { type, description, parameters, ...rest } = fieldsOf(tool, place);
-    if (type !== "function") refuseType(type, place);
+    if (type !== "function" && type !== "custom") refuseType(type, place);
     if (description != null && typeof description !== "string") {
       throw wrongField(`${place}.description`, "a string", description);
     }
@@ -84,7 +125,7 @@ function refuseType(type: unknown, at: string): never {
     `${at}.type: tools of the type ${
       typeName(type)
     } are not supported: the client has to do what a model ` +
-      'asks for. Send tools of the type "function".',
+      'asks for. Send tools of the type "function" or "custom".',
   );
 }
 
@@ -102,7 +143,7 @@ function chosen(
     throw wrongField("tool_choice", '"none", "auto", "required" or an object', choice);
   }
   const { type, name, mode, tools: allowed } = fieldsOf(choice, "tool_choice");
-  if (type === "function") {
+  if (type === "function" || type === "custom") {
     return { tools, toolChoice: { name: known(given, name, "tool_choice.name") } };
   }
   if (type === "allowed_tools") {
@@ -121,7 +162,9 @@ function chosen(
   if (typeof type !== "string") throw wrongField("tool_choice.type", "a string", type);
   throw unsupported(
     "tool_choice.type",
-    `tool_choice.type: ${describe(type)} is not supported. Choose "function" or "allowed_tools".`,
+    `tool_choice.type: ${
+      describe(type)
+    } is not supported. Choose "function", "custom" or "allowed_tools".`,
   );
 }
 
@@ -131,6 +174,6 @@ function known(given: ToolUse["given"], name: unknown, at: string): string {
 }
 
 function fieldsOf(value: unknown, at: string): Fields {
-  if (isJsonObject(value)) return value;
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
   throw wrongField(at, "an object", value);
 }

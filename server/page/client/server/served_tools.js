@@ -69,7 +69,9 @@ export class ServedTools {
    */
   async call({ name, arguments: text }, signal) {
     try {
-      const body = { name, arguments: text };
+      // What the server does not allow, the user has said yes to: nobody else has this called.
+      const confirmed = this.tools.get(name)?.allowed !== true;
+      const body = { name, arguments: text, ...(confirmed ? { confirmed } : {}) };
       const { content, is_error } = await requestJson("m40/mcp/call", { body, signal });
       return is_error ? `Error: ${content}` : content;
     } catch (error) {

@@ -1,0 +1,150 @@
+/**
+ * Messages in an order that a template can show. A conversation comes as clients and models have made it: with
+ * system messages anywhere, two messages of one role in a row, what is said beside a call. Nothing is left out;
+ * what a template has no place for is shown in the next best one.
+ *
+ * @module
+ */
+import type { TextPart } from "./conversation.ts";
+import type { OrderAbilities } from "./order_abilities.ts";
+import type { RenderMessage } from "./render_job.ts";
+import { splitCalls } from "./split_calls.ts";
+import type { Abilities } from "./template_abilities.ts";
+
+/** What a user says who says nothing between two messages of an assistant. */
+const NOTHING: RenderMessage = { role: "user", content: "" };
+/** What an assistant says between a result and its user, where a template wants it to say something. */
+const ACKNOWLEDGED: RenderMessage = { role: "assistant", content: "Done." };
+
+/** Messages as a template can show them. */
+export function arrangeMessages(
+  messages: readonly RenderMessage[],
+  abilities: Pick<Abilities, "developer" | "order" | "tools">,
+): RenderMessage[] {
+  const { order, tools, developer } = abilities;
+  const named = developer ? messages : messages.map(asSystem);
+  const system = withSystemInPlace(named, order);
+  return inTurn(splitCalls(system, order, () => tools.severalCalls), order);
+}
+
+function asSystem(message: RenderMessage): RenderMessage {
+  return message.role === "developer" ? { ...message, role: "system" } : message;
+}
+
+/**
+ * System messages where the template has places for them. Those in front are one, or become the beginning of the
+ * first user's message; later ones are told of in what the user says.
+ */
+function withSystemInPlace(
+  messages: readonly RenderMessage[],
+  order: OrderAbilities,
+): RenderMessage[] {
+  const start = messages.findIndex(({ role }) => !isSystem(role));
+  const leading = start < 0 ? messages : messages.slice(0, start);
+  const rest = start < 0 ? [] : messages.slice(start);
+  const placed: RenderMessage[] = [];
+  for (const message of leading) {
+    const last = placed.at(-1);
+    const second = message.role === "developer" ? order.developerSecond : order.systemSecond;
+    if (last !== undefined && !second) placed[placed.length - 1] = joined(last, message);
+    else placed.push(message);
+  }
+  const folded: RenderMessage[] = [];
+  let foldedLast = false;
+  for (const message of rest) {
+    const folds = isSystem(message.role) &&
+      !(message.role === "developer" ? order.developerLater : order.systemLater);
+    const said: RenderMessage = folds
+      ? { role: "user", content: reminder(textOf(message.content)) }
+      : message;
+    const last = folded.at(-1);
+    // No message of the user's is made where one stands beside it.
+    if (last?.role === "user" && said.role === "user" && (folds || foldedLast)) {
+      folded[folded.length - 1] = joined(last, said);
+    } else folded.push(said);
+    foldedLast = folds;
+  }
+  return withLeadingSystem(placed, folded, order);
+}
+
+/** Leading system messages in front of the first user's, where the template shows none. */
+function withLeadingSystem(
+  leading: readonly RenderMessage[],
+  rest: readonly RenderMessage[],
+  order: OrderAbilities,
+): RenderMessage[] {
+  const shows = () =>
+    order.systemFirst && (rest.at(-1)?.role !== "tool" || order.systemBeforeResult);
+  if (leading.length === 0 || leading[0].role === "developer" || shows()) {
+    return [...leading, ...rest];
+  }
+  const said = leading.reduce(joined);
+  if (textOf(said.content) === "") return [...rest];
+  const first = rest.findIndex(({ role }) => role === "user");
+  // Before an assistant speaks who begins, or where there is no user: a message of its own.
+  if (first < 0) return [{ role: "user", content: said.content }, ...rest];
+  return rest.map((message, index) =>
+    index === first ? joined({ ...said, role: "user" }, message) : message
+  );
+}
+
+/** What a later system message says, as agents tell models of it. */
+function reminder(text: string): string {
+  return `<system-reminder>\n${text}\n</system-reminder>`;
+}
+
+/** Messages of which none stands behind one that the template wants it not to. */
+function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): RenderMessage[] {
+  const shown: RenderMessage[] = [];
+  for (const [index, message] of messages.entries()) {
+    // The last one may be one that is to be continued.
+    if (index < messages.length - 1 && isEmpty(message) && !order.assistantEmpty) continue;
+    const last = shown.at(-1);
+    const begins = last === undefined || isSystem(last.role);
+    const calls = callsTools(message);
+    if (message.role === "assistant" && begins && !order.assistantFirst) {
+      shown.push(NOTHING, message);
+    } else if (message.role === "user" && last?.role === "user" && !order.usersInRow) {
+      shown[shown.length - 1] = joined(last, message);
+    } else if (message.role === "user" && last?.role === "tool" && !order.userAfterResult) {
+      shown.push(order.assistantEmpty ? { ...NOTHING, role: "assistant" } : ACKNOWLEDGED, message);
+    } else if (message.role === "assistant" && last?.role === "assistant" && !callsTools(last)) {
+      if (calls ? order.assistantBeforeCall : order.assistantsInRow) shown.push(message);
+      else if (calls) shown.push(NOTHING, message);
+      else shown[shown.length - 1] = joined(last, message);
+    } else {
+      shown.push(message);
+    }
+  }
+  return shown;
+}
+
+/** Two messages as one, which is of the first one's role. */
+function joined(one: RenderMessage, other: RenderMessage): RenderMessage {
+  const reasoning = [one.reasoning, other.reasoning].filter(Boolean).join("\n\n");
+  const texts = [one, other].map(({ content }) => textOf(content)).filter((text) => text !== "");
+  return {
+    ...one,
+    content: texts.join("\n\n"),
+    ...(reasoning === "" ? {} : { reasoning }),
+  };
+}
+
+function isEmpty({ role, content, reasoning, toolCalls = [] }: RenderMessage): boolean {
+  return role === "assistant" && toolCalls.length === 0 && reasoning === undefined &&
+    textOf(content) === "";
+}
+
+function callsTools({ toolCalls = [] }: RenderMessage): boolean {
+  return toolCalls.length > 0;
+}
+
+function isSystem(role: RenderMessage["role"]): boolean {
+  return role === "system" || role === "developer";
+}
+
+/** What a message says, as one text. */
+export function textOf(content: string | readonly TextPart[] | null): string {
+  if (content === null || typeof content === "string") return content ?? "";
+  return content.map(({ text }) => text).join("\n");
+}

@@ -1,0 +1,62 @@
+import { JsonNumber } from "../json/json_number.ts";
+import { parseJson } from "../json/parse_json.ts";
+import type { ChatMessage } from "./conversation.ts";
+
+/** The key by which arguments that are no JSON object are shown to a template that wants an object. */
+const UNREADABLE = "invalid_json";
+
+/** What the text of a call's arguments says. */
+export interface CallArguments {
+  /** An object, whatever the text is. */
+  readonly value: Readonly<Record<string, unknown>>;
+  /** Whether the text is that of an object, or says nothing. */
+  readonly readable: boolean;
+}
+
+/**
+ * The arguments of a call in a conversation. A model has written them, perhaps another one, perhaps one that was cut:
+ * what is no object is kept as its text.
+ */
+export function callArguments(text: string): CallArguments {
+  // What models write for no arguments.
+  if (/^\s*(?:null|\[\s*\])?\s*$/.test(text)) return { value: {}, readable: true };
+  const value = objectOf(text);
+  return value === undefined
+    ? { value: { [UNREADABLE]: text }, readable: false }
+    : { value, readable: true };
+}
+
+function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value = parseJson(text);
+    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+    return isObject && !(value instanceof JsonNumber)
+      ? value as Readonly<Record<string, unknown>>
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Messages without the calls that were cut: whose arguments are no JSON object, and that no result answers before the
+ * assistant speaks again. Clients keep such a call, and send it with every request from there on.
+ */
+export function withoutCutCalls(messages: readonly ChatMessage[]): readonly ChatMessage[] {
+  if (!messages.some(({ toolCalls = [] }) => toolCalls.length > 0)) return messages;
+  let answered = new Set<string | undefined>();
+  const kept = messages.toReversed().map((message) => {
+    const { role, toolCalls, toolCallId, ...rest } = message;
+    if (role === "tool") answered.add(toolCallId);
+    if (role !== "assistant") return message;
+    const results = answered;
+    answered = new Set();
+    if (toolCalls === undefined) return message;
+    const whole = toolCalls.filter((call) =>
+      results.has(call.id) || callArguments(call.arguments).readable
+    );
+    if (whole.length === toolCalls.length) return message;
+    return whole.length === 0 ? { role, ...rest } : { role, ...rest, toolCalls: whole };
+  });
+  return kept.toReversed();
+}

@@ -1,0 +1,100 @@
+/**
+ * Which texts of a conversation a template has left out. A model that has not read a message answers as if it had not
+ * been sent, and nobody sees why.
+ *
+ * @module
+ */
+import type { Marks } from "./jinja/marks.ts";
+import type { RenderMessage } from "./render_job.ts";
+import { REASONING_TAGS } from "./tagged_reasoning.ts";
+
+/** A text of a conversation. */
+export interface SaidText {
+  /** Of which message it is, from 0 on. */
+  readonly message: number;
+  /** Marked, and without what templates take away at its ends. */
+  readonly text: string;
+}
+
+/** How often what is left of a prompt is searched from its start. */
+const MOST_PASSES = 4;
+/** Of what a pass searches, how many times as much as it has it may look at. */
+const PASS_WORK = 8;
+
+/**
+ * The texts that have to be in a prompt: what is said, and the names of what is called. Reasoning need not be: most
+ * templates leave out that of earlier turns, whether it is told apart or stands in the content.
+ */
+export function saidTexts(messages: readonly RenderMessage[], marks: Marks): SaidText[] {
+  return messages.flatMap(({ role, content, toolCalls = [] }, message) => {
+    const contents = content === null
+      ? []
+      : typeof content === "string"
+      ? [content]
+      : content.map(({ text }) => text);
+    const texts = role === "assistant" ? withoutReasoning(contents, marks) : contents;
+    return [...texts, ...toolCalls.map(({ name }) => name)]
+      .map((text) => ({ message, text: inner(text, marks) }))
+      .filter(({ text }) => text !== "");
+  });
+}
+
+/**
+ * The texts that are not in a prompt, each in a place of its own. It takes time in proportion to the prompt's length:
+ * what is searched for too long counts as left out, so that a second look is needed.
+ */
+export function lostTexts(texts: readonly SaidText[], prompt: string): SaidText[] {
+  let lost = texts;
+  let rest = prompt;
+  for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {
+    // Some templates write texts as JSON.
+    const shown = pass < 2 ? (text: string) => text : asJson;
+    const missed: SaidText[] = [];
+    const left: string[] = [];
+    let from = 0;
+    let work = PASS_WORK * rest.length;
+    for (const one of lost) {
+      const text = shown(one.text);
+      const at = work > 0 ? rest.indexOf(text, from) : -1;
+      work -= (at < 0 ? rest.length : at) - from;
+      if (at < 0) {
+        missed.push(one);
+        continue;
+      }
+      left.push(rest.slice(from, at));
+      from = at + text.length;
+    }
+    left.push(rest.slice(from));
+    // Nothing is found across what has been found.
+    rest = left.join("\0");
+    lost = missed;
+  }
+  return [...lost];
+}
+
+/** A text without white space and marks at its ends. */
+function inner(text: string, marks: Marks): string {
+  const stripped = marks.strip(text, "both");
+  const { mark } = marks;
+  if (mark === "") return stripped;
+  return stripped.slice(
+    stripped.startsWith(mark) ? mark.length : 0,
+    stripped.endsWith(mark) ? -mark.length : undefined,
+  );
+}
+
+/** What stands behind the reasoning in the parts of a content. */
+function withoutReasoning(parts: readonly string[], marks: Marks): readonly string[] {
+  for (const { close } of REASONING_TAGS) {
+    const last = parts.findLastIndex((text) => marks.plain(text).includes(close));
+    if (last < 0) continue;
+    let end = 0;
+    for (const [, behind] of marks.find(parts[last], close)) end = behind;
+    return [parts[last].slice(end), ...parts.slice(last + 1)];
+  }
+  return parts;
+}
+
+function asJson(text: string): string {
+  return JSON.stringify(text).slice(1, -1);
+}
