@@ -47,6 +47,11 @@ Deno.test("a head that could be read in two ways is refused, and what follows it
     [get("Host: localhost/x\r\n"), "400"],
     ["GET health HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
     ["GET http://other/health HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
+    ["GET http://localhost:81/health HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
+    ["GET https://localhost/health HTTP/1.1\r\nHost: localhost\r\n\r\n", "421"],
+    ["GET * HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
+    [`GET /${"a".repeat(8192)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, "414"],
+    [`GET /${"a".repeat(20_000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, "414"],
     ["GET /health#x HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
     ["GET /a b HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
     ["GET /\u00e9 HTTP/1.1\r\nHost: localhost\r\n\r\n", "400"],
@@ -118,6 +123,10 @@ Deno.test("a chunked body that is malformed is answered with 400, and what follo
   const bodies = [
     "x\r\n",
     "\r\n",
+    // What looks like the end of a body does not end a malformed one.
+    "x\r\n0\r\n\r\n",
+    `${size}\r\n${JSON_BODY}\r\n0\r\nX\r\n\r\n`,
+    `x\r\n${size}\r\n${JSON_BODY}\r\n0\r\n\r\n`,
     "-1\r\n",
     "+5\r\n",
     "0x5\r\n",
@@ -133,6 +142,9 @@ Deno.test("a chunked body that is malformed is answered with 400, and what follo
     `${size};a\rb\r\n${JSON_BODY}\r\n0\r\n\r\n`,
     `${size}\r\n${JSON_BODY}\r\n0\r\nX: ${"a".repeat(2000)}\r\n\r\n`,
     `${size}\r\n${JSON_BODY}\r\n0\r\nX: a\n\r\n`,
+    `${size}\r\n${JSON_BODY}\r\n0\r\nGET / HTTP/1.1\r\n\r\n`,
+    `${size}\r\n${JSON_BODY}\r\n0\r\nX: a\r\n b\r\n\r\n`,
+    `${size}\r\n${JSON_BODY}\r\n0\r\nX : a\r\n\r\n`,
     `${size}\r\n${JSON_BODY}\r\n0\r\n${"X: aaaaaaaaaaaaaaaaaaaaaaaa\r\n".repeat(2000)}\r\n`,
   ];
   for (const body of bodies) {
@@ -166,6 +178,39 @@ Deno.test("a chunked body is read whole, however it is cut, with extensions and 
     using client = await RawClient.connect(server.port);
     for (const byte of chunkedPost(body, CLOSE)) await client.send(byte);
     assertEquals(answers(await client.rest()), ["200"]);
+  }
+});
+
+Deno.test("empty lines before a request are passed over, however they are cut", async () => {
+  await using server = await startServer();
+  const get = `GET /health HTTP/1.1\r\nHost: localhost\r\n`;
+  using client = await RawClient.connect(server.port);
+  for (const piece of ["\r", "\n", "\r\n\r", "\n", ...get, "\r\n"]) await client.send(piece);
+  await client.until(/"status":"ok"/);
+  // On a connection that is kept too, in packets of their own: the server answers in between.
+  for (const piece of ["\r", "\n\r", "\n" + get + `${CLOSE}\r\n`]) await client.send(piece);
+  assertEquals(answers(await client.rest()), ["200", "200"]);
+  assertEquals(answers(await sendRaw(server.port, "\r" + get + "\r\n")), ["400"]);
+  using silent = await RawClient.connect(server.port, "\r");
+  await silent.endSending();
+  assertEquals(await silent.rest(), "");
+});
+
+Deno.test("an answer without a body has no length of one: 304, 204", async () => {
+  await using server = await startServer();
+  const get = "GET / HTTP/1.1\r\nHost: localhost\r\nAccept: text/html\r\n";
+  const page = await sendRaw(server.port, `${get}${CLOSE}\r\n`);
+  const etag = /\r\netag: (.*)\r\n/i.exec(page)![1];
+  for (const tags of [etag, `"x", ${etag}`, `"x",${etag.replace("W/", "")}`, " * "]) {
+    const request = `${get}If-None-Match: ${tags}\r\n\r\n`;
+    const text = await sendRaw(server.port, request + request.replace("\r\n", `\r\n${CLOSE}`));
+    assertEquals(answers(text), ["304", "304"], tags);
+    assertMatch(text, /^HTTP\/1\.1 304 Not Modified\r\n/);
+    assert(!/content-length/i.test(text), text);
+  }
+  for (const tags of ["", '"x"', etag + "x", `${etag} ${etag}`]) {
+    const text = await sendRaw(server.port, `${get}If-None-Match: ${tags}\r\n${CLOSE}\r\n`);
+    assertEquals(answers(text), ["200"], tags);
   }
 });
 
@@ -242,6 +287,19 @@ Deno.test("the whole URL as a target and headers' bytes arrive as they were sent
     `Authorization:\t Bearer ${key} \t\r\n${CLOSE}\r\n`;
   const text = await sendRaw(server.port, Uint8Array.from(request, (c) => c.charCodeAt(0)));
   assertEquals(answers(text), ["200"], text);
+  // Scheme and host in any letters, with the port that is understood; `*` is the server.
+  for (
+    const [target, host] of [["HTTP://LocalHost", "localhost"], [
+      "http://localhost:80",
+      "LOCALHOST",
+    ]]
+  ) {
+    const raw = `GET ${target}/health HTTP/1.1\r\nHost: ${host}\r\n${CLOSE}\r\n`;
+    assertEquals(answers(await sendRaw(server.port, raw)), ["200"], raw);
+  }
+  const options = `OPTIONS * HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${key}\r\n${CLOSE}\r\n`;
+  const bytes = Uint8Array.from(options, (c) => c.charCodeAt(0));
+  assertMatch(await sendRaw(server.port, bytes), /^HTTP\/1\.1 204 /);
 });
 
 Deno.test("2000 connections one after the other leave no descriptor and no connection behind", {

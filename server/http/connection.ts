@@ -1,4 +1,5 @@
 import { HttpError } from "../errors.ts";
+import type { BodyHolder, BodyMemory } from "./body_memory.ts";
 import { Exchange, type HttpHandler, type Phase } from "./exchange.ts";
 import { HeadScanner, malformed, parseHead, type RequestHead } from "./head.ts";
 import { Incoming } from "./incoming.ts";
@@ -12,7 +13,7 @@ const CR = 13;
 const CLOSED = new HttpError(400, "incomplete_body", "The connection was closed.");
 
 /** A client's connection: one request after the other, each answered before the next is read. */
-export class Connection {
+export class Connection implements BodyHolder {
   /** What it is doing. */
   phase: Phase = "idle";
   /** Since when, by {@link performance.now}. */
@@ -23,6 +24,12 @@ export class Connection {
   ending = false;
   /** When the patience with the client is over. */
   private deadline: number;
+  /** Since when the client keeps the server waiting that writes to it; undefined where it does not. */
+  private waitingSince?: number;
+  /** How long it has kept it waiting in this answer before that, in milliseconds. */
+  private waited = 0;
+  /** Bytes that were written of this answer. */
+  private written = 0;
   private exchange?: Exchange;
   private writes = 0;
   private closed = false;
@@ -31,6 +38,7 @@ export class Connection {
     private readonly socket: Deno.TcpConn,
     private readonly handler: HttpHandler,
     readonly limits: HttpLimits,
+    private readonly bodies: BodyMemory,
   ) {
     // Otherwise an event would wait until the client has acknowledged the one before it.
     socket.setNoDelay(true);
@@ -82,6 +90,7 @@ export class Connection {
   close(): void {
     if (this.closed) return;
     this.closed = true;
+    this.bodies.release(this);
     this.exchange?.clientLeft();
     this.incoming.fail(CLOSED);
     this.socket.close();
@@ -107,6 +116,31 @@ export class Connection {
     );
   }
 
+  /** The server stood still for so many milliseconds, which are not the client's. */
+  postpone(milliseconds: number): void {
+    this.since += milliseconds;
+    this.deadline += milliseconds;
+    if (this.waitingSince !== undefined) this.waitingSince += milliseconds;
+  }
+
+  /** How long the client has kept the server waiting in this answer, in milliseconds; 0 where it does not now. */
+  waitedMs(now: number): number {
+    return this.waitingSince === undefined ? 0 : this.waited + now - this.waitingSince;
+  }
+
+  holdBody(bytes: number): void {
+    this.bodies.grow(this, bytes);
+  }
+
+  releaseBody(): void {
+    this.bodies.release(this);
+  }
+
+  failBody(error: HttpError): void {
+    this.deadline = Infinity;
+    this.incoming.fail(error);
+  }
+
   /** Begins a phase, which may last so many milliseconds. */
   enter(phase: Phase, patienceMs: number): void {
     this.phase = phase;
@@ -122,21 +156,32 @@ export class Connection {
   /**
    * Writes bytes, at the client's pace.
    *
-   * @throws When the connection has failed, or the client reads nothing for too long.
+   * @throws When the connection has failed, or the client reads nothing, or too slowly, for too long.
    */
   async write(bytes: Uint8Array): Promise<void> {
-    this.writes++;
+    if (this.writes++ === 0) this.waitingSince = performance.now();
     try {
       for (let at = 0; at < bytes.length;) {
-        this.deadline = performance.now() + this.limits.writeMs;
-        at += await this.socket.write(at === 0 ? bytes : bytes.subarray(at));
+        this.deadline = this.writeDeadline();
+        const count = await this.socket.write(at === 0 ? bytes : bytes.subarray(at));
+        at += count;
+        this.written += count;
       }
       if (--this.writes > 0) return;
+      this.waited += performance.now() - this.waitingSince!;
+      this.waitingSince = undefined;
       this.deadline = this.phase === "body" ? this.since + this.limits.bodyMs : Infinity;
     } catch (error) {
       this.close();
       throw error;
     }
+  }
+
+  /** Until when the client has to read on: in any case something, and in the long run with the least rate. */
+  private writeDeadline(): number {
+    const { writeMs, writeBytesPerSecond } = this.limits;
+    const whole = Math.max(writeMs, this.written / writeBytesPerSecond * 1000);
+    return Math.min(performance.now() + writeMs, this.waitingSince! + whole - this.waited);
   }
 
   /** Reads a request and answers it; false when it was the last. */
@@ -151,6 +196,7 @@ export class Connection {
       return false;
     }
     if (head === undefined) return false;
+    this.waited = this.written = 0;
     this.exchange = new Exchange(this, head, this.handler);
     const again = await this.exchange.run();
     this.exchange = undefined;
@@ -170,6 +216,11 @@ export class Connection {
       // Empty lines in front of a request are passed over (RFC 9112, 2.2).
       while (this.phase === "idle" && incoming.bytes[0] === CR && incoming.bytes[1] === LF) {
         incoming.take(2);
+      }
+      // A line's end may come in two pieces.
+      if (this.phase === "idle" && incoming.length === 1 && incoming.bytes[0] === CR) {
+        if (await incoming.more()) continue;
+        return undefined;
       }
       if (this.phase === "idle" && incoming.length > 0) this.enter("head", this.limits.headMs);
       const length = scanner.scan(incoming.bytes);

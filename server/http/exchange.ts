@@ -40,6 +40,10 @@ export interface ExchangeConnection {
   readonly ending: boolean;
   enter(phase: Phase, patienceMs: number): void;
   extendBody(patienceMs: number): void;
+  /** So many bytes more of the body are held. */
+  holdBody(bytes: number): void;
+  /** The body is complete, or nobody wants it. */
+  releaseBody(): void;
   write(bytes: Uint8Array): Promise<void>;
 }
 
@@ -92,6 +96,7 @@ export class Exchange implements Client {
       return !close && !connection.ending;
     } finally {
       this.stopSigns?.();
+      connection.releaseBody();
     }
   }
 
@@ -144,7 +149,10 @@ export class Exchange implements Client {
         if (held && connection.incoming.length === 0) await connection.write(CONTINUE);
         held = false;
         const piece = await body.read();
-        if (piece !== undefined) controller.enqueue(piece);
+        if (piece !== undefined) {
+          connection.holdBody(piece.length);
+          controller.enqueue(piece);
+        }
         if (body.complete) {
           controller.close();
           this.bodyComplete();
@@ -157,6 +165,7 @@ export class Exchange implements Client {
   }
 
   private bodyComplete(): void {
+    this.connection.releaseBody();
     // A handler that did not wait for it has answered, and the connection may have gone on.
     if (this.answered) return;
     this.connection.enter("answering", Infinity);

@@ -55,6 +55,7 @@ export class HeadScanner {
     }
     this.scanned = bytes.length;
     if (bytes.length >= MAX_HEAD_BYTES) {
+      if (this.lineStart === 0 && LONG_TARGET.test(characters(bytes))) throw targetTooLong();
       throw new HttpError(
         431,
         "headers_too_large",
@@ -66,7 +67,9 @@ export class HeadScanner {
   }
 }
 
-const REQUEST_LINE = /^([A-Z][A-Z_-]{0,19}) ([!-~]{1,8192}) HTTP\/(\d)\.(\d)$/;
+const REQUEST_LINE = /^([A-Z][A-Z_-]{0,19}) ([!-~]+) HTTP\/(\d)\.(\d)$/;
+const LONG_TARGET = /^[A-Z][A-Z_-]{0,19} [!-~]+$/;
+const MAX_TARGET = 8192;
 const NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const HOST = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~-]+)(:\d{0,5})?$/;
@@ -75,8 +78,8 @@ const HOST = /^(\[[0-9A-Fa-f:.]+\]|[0-9A-Za-z._~-]+)(:\d{0,5})?$/;
  * Reads a head.
  *
  * @param bytes The head as {@link HeadScanner} found it, at most {@link MAX_HEAD_BYTES} long.
- * @throws {HttpError} 400 for what is no HTTP/1.1, or could be understood in two ways; 431 for too many
- * headers; 501 for a method or a transfer coding that is not known; 505 for another version.
+ * @throws {HttpError} 400 for what is no HTTP/1.1, or could be understood in two ways; 414 for a target too
+ * long; 421 for one of https; 431 for too many headers; 501 for a method or a transfer coding that is not known; 505 for another version.
  */
 export function parseHead(bytes: Uint8Array): RequestHead {
   const [requestLine, ...lines] = characters(bytes.subarray(0, -4)).split("\r\n");
@@ -85,7 +88,7 @@ export function parseHead(bytes: Uint8Array): RequestHead {
   const host = hostOf(headers, minor);
   return {
     method,
-    url: urlOf(target, host),
+    url: urlOf(method, target, host),
     minor,
     headers,
     framing: framingOf(headers, minor),
@@ -102,6 +105,7 @@ function parseRequestLine(line: string): { method: string; target: string; minor
     );
   }
   const [, method, target, major, minor] = match;
+  if (target.length > MAX_TARGET) throw targetTooLong();
   if (major !== "1" || (minor !== "0" && minor !== "1")) {
     throw new HttpError(
       505,
@@ -126,16 +130,7 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
   }
   const headers = new Map<string, string>();
   for (const line of lines) {
-    const colon = line.indexOf(":");
-    const name = line.slice(0, Math.max(0, colon)).toLowerCase();
-    // A name of no letters is also that of a line that goes on (obs-fold).
-    if (!NAME.test(name)) {
-      throw malformed(
-        `A header's line is ${shown(line)}; a name, a colon and a value were expected.`,
-      );
-    }
-    const value = trimBlanks(line, colon + 1);
-    if (!VALUE.test(value)) throw malformed(`The header ${name} has a control character.`);
+    const { name, value } = parseField(line);
     const before = headers.get(name);
     if (before !== undefined && SINGLE.has(name)) {
       throw malformed(`The header ${name} comes twice.`);
@@ -143,6 +138,25 @@ function parseHeaders(lines: readonly string[]): Map<string, string> {
     headers.set(name, before === undefined ? value : `${before}, ${value}`);
   }
   return headers;
+}
+
+/**
+ * A line with a name and a value.
+ *
+ * @throws {HttpError} 400 for one that is none.
+ */
+export function parseField(line: string): { name: string; value: string } {
+  const colon = line.indexOf(":");
+  const name = line.slice(0, Math.max(0, colon)).toLowerCase();
+  // A name of no letters is also that of a line that goes on (obs-fold).
+  if (!NAME.test(name)) {
+    throw malformed(
+      `A header's line is ${shown(line)}; a name, a colon and a value were expected.`,
+    );
+  }
+  const value = trimBlanks(line, colon + 1);
+  if (!VALUE.test(value)) throw malformed(`The header ${name} has a control character.`);
+  return { name, value };
 }
 
 /** A text with a character for each byte. (TextDecoder's "latin1" is another encoding.) */
@@ -185,16 +199,37 @@ function hostOf(headers: ReadonlyMap<string, string>, minor: 0 | 1): string {
   return host;
 }
 
-/** The URL of a target: a path, or a whole URL as a proxy's client sends it. */
-function urlOf(target: string, host: string): string {
+/**
+ * The URL of a target: a path, a whole URL as a proxy's client sends it, or `*`, which means the server and which
+ * the root stands for.
+ */
+function urlOf(method: string, target: string, host: string): string {
+  if (target === "*" && method === "OPTIONS") return `http://${host}/`;
   const url = target.startsWith("/") ? `http://${host}${target}` : target;
-  const [, authority] = /^http:\/\/([^/?#]*)/.exec(url) ?? [];
-  if (authority !== host || url.includes("#") || !URL.canParse(url)) {
+  const [, scheme, authority] = /^(https?):\/\/([^/?#]*)/i.exec(url) ?? [];
+  if (scheme?.toLowerCase() === "https") {
+    throw new HttpError(
+      421,
+      "misdirected_request",
+      `The request's target is ${
+        shown(target)
+      }, and this connection is not encrypted. Ask for a path, or for http://.`,
+    );
+  }
+  if (
+    authority === undefined || originOf(authority) !== originOf(host) || url.includes("#") ||
+    !URL.canParse(url)
+  ) {
     throw malformed(
       `The request's target is ${shown(target)}; a path that begins with / was expected.`,
     );
   }
   return url;
+}
+
+/** A host and its port in the one spelling that all spellings of them have. */
+function originOf(authority: string): string {
+  return authority.toLowerCase().replace(/:(80)?$/, "");
 }
 
 function framingOf(headers: ReadonlyMap<string, string>, minor: 0 | 1): BodyFraming {
@@ -231,6 +266,14 @@ function expectsContinue(headers: ReadonlyMap<string, string>, minor: 0 | 1): bo
     417,
     "expectation_failed",
     `The Expect header is ${shown(expect)}; only "100-continue" is known.`,
+  );
+}
+
+function targetTooLong(): HttpError {
+  return new HttpError(
+    414,
+    "target_too_long",
+    `The request's target is longer than ${MAX_TARGET} bytes. Send what is long in the body.`,
   );
 }
 

@@ -1,11 +1,12 @@
 import { HttpError } from "../errors.ts";
 import { acceptConnections } from "./accept.ts";
+import { BodyMemory } from "./body_memory.ts";
 import { Connection } from "./connection.ts";
 import type { HttpHandler, Phase } from "./exchange.ts";
 import type { HttpLimits } from "./limits.ts";
 
-/** Connections over the limit that are told so at the same time. */
-const MAX_REFUSED = 8;
+/** Connections over the limit that are told so at the same time; the first of more is closed. */
+const MAX_REFUSED = 16;
 
 /** Connections that give way at a time when the system has no descriptor for a new one. */
 const SHORTAGE_BATCH = 8;
@@ -13,13 +14,20 @@ const SHORTAGE_BATCH = 8;
 /** How often connections are looked through for those that take too long, in milliseconds. */
 const CHECK_MS = 500;
 
+/** A check that comes so much too late, in milliseconds, shows that the server stood still. */
+const LATE_MS = 250;
+
+/** How long a client must have kept the server waiting before it can give way, in milliseconds. */
+const SLOW_MS = 250;
+
 /** What gives way to a new connection when there are too many, the first of them first. */
 const GIVE_WAY: readonly Phase[] = ["lingering", "idle", "head", "body"];
 
 /**
  * An HTTP/1.1 server that no client can keep from serving the others. Connections are bounded in number:
  * when there are as many as there may be, the one gives way that has been idle, or half-sent its
- * request, the longest; where all are being answered, a new one is answered 503.
+ * request, the longest, then the one that reads its answer the slowest; where all are being answered and
+ * read, a new one is answered 503.
  */
 export class HttpServer {
   /** Resolves when the server was told to {@link close}; rejects when the listener was lost. */
@@ -29,7 +37,8 @@ export class HttpServer {
   private readonly refused = new Set<Connection>();
   private closing = false;
   private readonly timer: number;
-  private room = Promise.withResolvers<void>();
+  private checked = performance.now();
+  private readonly bodies: BodyMemory;
   private readonly ended = Promise.withResolvers<void>();
 
   constructor(
@@ -37,6 +46,7 @@ export class HttpServer {
     private readonly handler: HttpHandler,
     private readonly limits: HttpLimits,
   ) {
+    this.bodies = new BodyMemory(limits.bodiesBytes);
     this.timer = setInterval(() => this.checkTime(), CHECK_MS);
     this.accepting = acceptConnections(listener, {
       accepted: (socket) => this.admit(socket),
@@ -56,7 +66,6 @@ export class HttpServer {
     if (!this.closing) {
       this.closing = true;
       this.listener.close();
-      this.room.resolve();
       for (const connection of this.all()) connection.end();
       this.endWhenEmpty();
     }
@@ -73,20 +82,20 @@ export class HttpServer {
     for (const connection of this.all()) connection.close();
   }
 
-  /** Takes a connection in, or refuses it; resolves when there is room for another one. */
-  private async admit(socket: Deno.TcpConn): Promise<void> {
+  /** Takes a connection in, or refuses it. */
+  private admit(socket: Deno.TcpConn): void {
     if (this.closing) return socket.close();
     const full = this.connections.size >= this.limits.connections;
     let connection: Connection;
     try {
-      connection = new Connection(socket, this.handler, this.limits);
+      connection = new Connection(socket, this.handler, this.limits, this.bodies);
     } catch {
       // It was reset already.
       return socket.close();
     }
     if (full && !this.giveWay()) {
       this.keep(connection, this.refused, connection.refuse(tooMany(this.limits.connections)));
-      while (this.refused.size >= MAX_REFUSED && !this.closing) await this.room.promise;
+      if (this.refused.size > MAX_REFUSED) this.drop(this.refused.values().next().value!);
     } else {
       this.keep(connection, this.connections, connection.run());
     }
@@ -96,8 +105,6 @@ export class HttpServer {
     among.add(connection);
     served.finally(() => {
       among.delete(connection);
-      this.room.resolve();
-      this.room = Promise.withResolvers();
       this.endWhenEmpty();
     });
   }
@@ -107,7 +114,7 @@ export class HttpServer {
     yield* this.refused;
   }
 
-  /** Closes the connection that can best be done without; false when all are being answered. */
+  /** Closes the connection that can best be done without; false when all are being answered and read. */
   private giveWay(): boolean {
     let chosen: Connection | undefined;
     let rank = GIVE_WAY.length;
@@ -117,15 +124,41 @@ export class HttpServer {
       chosen = connection;
       rank = at;
     }
+    chosen ??= this.slowest();
     if (chosen === undefined) return false;
-    chosen.close();
-    this.connections.delete(chosen);
+    this.drop(chosen);
     return true;
   }
 
+  /** The connection whose client has kept the server waiting the longest for it to read its answer. */
+  private slowest(): Connection | undefined {
+    const now = performance.now();
+    let slowest: Connection | undefined;
+    let longest = SLOW_MS;
+    for (const connection of this.connections) {
+      const waited = connection.waitedMs(now);
+      if (waited < longest) continue;
+      slowest = connection;
+      longest = waited;
+    }
+    return slowest;
+  }
+
+  private drop(connection: Connection): void {
+    connection.close();
+    this.connections.delete(connection);
+    this.refused.delete(connection);
+  }
+
+  /** Ends what takes too long. The time in which the server stood still is nobody's. */
   private checkTime(): void {
     const now = performance.now();
-    for (const connection of this.all()) connection.checkTime(now);
+    const passed = now - this.checked;
+    this.checked = now;
+    for (const connection of this.all()) {
+      if (passed > CHECK_MS + LATE_MS) connection.postpone(passed);
+      connection.checkTime(now);
+    }
   }
 
   private endWhenEmpty(): void {

@@ -66,6 +66,11 @@ export class Incoming {
     return await waiter.promise;
   }
 
+  /** @throws What {@link fail} was given, or the connection's own error, also where something still is here. */
+  check(): void {
+    if (this.error !== undefined) throw this.error;
+  }
+
   /** Whoever waits for more, now or later, gets this error. */
   fail(error: unknown): void {
     this.error ??= error;

@@ -10,8 +10,12 @@ export interface HttpLimits {
   bodyBytesPerSecond: number;
   /** How long a connection may stay open between two requests. */
   keepAliveMs: number;
-  /** How long a client may read nothing of its answer. */
+  /** How long a client may read nothing of its answer, and how long it may keep the server waiting in any case. */
   writeMs: number;
+  /** A client that keeps the server waiting for longer must have read so many bytes a second meanwhile. */
+  writeBytesPerSecond: number;
+  /** Bytes that all bodies may have together which have come in part. */
+  bodiesBytes: number;
   /** How long a client may take to notice that its connection was ended. */
   lingerMs: number;
 }
@@ -39,6 +43,8 @@ export function defaultLimits(connections = defaultConnections()): HttpLimits {
     // no request meets a connection that is being closed.
     keepAliveMs: 75_000,
     writeMs: 60_000,
+    writeBytesPerSecond: 4 * 1024,
+    bodiesBytes: 128 * 2 ** 20,
     lingerMs: 2_000,
   };
 }

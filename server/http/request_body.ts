@@ -1,5 +1,5 @@
 import { HttpError } from "../errors.ts";
-import { type BodyFraming, malformed } from "./head.ts";
+import { type BodyFraming, malformed, parseField } from "./head.ts";
 import type { Incoming } from "./incoming.ts";
 
 /** The longest line of a chunk's size with its extensions, or of a trailer, in bytes. */
@@ -20,6 +20,8 @@ export class RequestBody {
   private left = 0;
   private state: "data" | "size" | "after" | "trailers" = "data";
   private framingBytes = 0;
+  /** Whether it was malformed: nobody knows where it ends. */
+  private broken = false;
 
   private readonly chunked: boolean;
 
@@ -41,6 +43,7 @@ export class RequestBody {
    */
   async read(): Promise<Uint8Array<ArrayBuffer> | undefined> {
     for (;;) {
+      this.incoming.check();
       const piece = this.next();
       if (piece !== undefined || this.complete) return piece;
       if (!await this.incoming.more()) {
@@ -65,14 +68,23 @@ export class RequestBody {
 
   /** A piece of what has arrived; undefined when there is none, or at the end. */
   private next(): Uint8Array<ArrayBuffer> | undefined {
+    if (this.broken) throw malformed("The body was malformed.");
+    this.broken = true;
+    const piece = this.advance();
+    this.broken = false;
+    return piece;
+  }
+
+  private advance(): Uint8Array<ArrayBuffer> | undefined {
     while (!this.complete) {
       if (this.state === "data") return this.data();
       const line = this.line();
       if (line === undefined) return undefined;
       if (this.state === "size") this.size(line);
       else if (this.state === "after") this.state = "size";
-      // A trailer says nothing to this server; the last one is empty.
       else if (line === "") this.complete = true;
+      // A trailer says nothing to this server, but what is none may be another request.
+      else parseField(line);
     }
     return undefined;
   }

@@ -5,15 +5,19 @@ const REASONS: Record<number, string> = {
   100: "Continue",
   200: "OK",
   204: "No Content",
+  304: "Not Modified",
   400: "Bad Request",
   401: "Unauthorized",
   403: "Forbidden",
   404: "Not Found",
   405: "Method Not Allowed",
   408: "Request Timeout",
+  409: "Conflict",
   413: "Content Too Large",
+  414: "URI Too Long",
   415: "Unsupported Media Type",
   417: "Expectation Failed",
+  421: "Misdirected Request",
   429: "Too Many Requests",
   431: "Request Header Fields Too Large",
   500: "Internal Server Error",
@@ -61,7 +65,7 @@ export async function wholeResponse(
   close: boolean,
 ): Promise<Uint8Array> {
   const { minor } = request;
-  if (request.method === "HEAD" || response.status === 204) {
+  if (request.method === "HEAD" || response.status === 204 || response.status === 304) {
     await response.body?.cancel();
     return responseHead(response, "none", minor, close);
   }
