@@ -2,7 +2,13 @@ import { assertEquals } from "@std/assert";
 import fc from "fast-check";
 import { loadTokenizer } from "../engine/tokenizer/load.ts";
 import { mergeByDefinition } from "./merge_by_definition.ts";
-import { bool, characterMetadata } from "./tokenizer_metadata.ts";
+import {
+  bool,
+  characterMetadata,
+  string,
+  strings,
+  vocabularyMetadata,
+} from "./tokenizer_metadata.ts";
 
 const RUNS = Number(Deno.env.get("M40_FUZZ_RUNS") ?? 300);
 const K = "tokenizer.ggml.";
@@ -48,4 +54,49 @@ Deno.test("BPE over characters: lines are apart, breaks of lines are whole, stra
   );
   assertEquals(tokenizer.preTokenizer, "gemma4");
   assertEquals(tokenizer.kind, "gemma4");
+});
+
+Deno.test("BPE over characters: sarvam-moe merges breaks of lines like other characters, and puts no BOS where none is asked for", () => {
+  const of = (pre: string) =>
+    loadTokenizer(
+      characterMetadata(["a b"], ["\n\n"], {
+        [`${K}model`]: string("gpt2"),
+        [`${K}pre`]: string(pre),
+        [`${K}add_bos_token`]: bool(false),
+      }),
+    );
+  const texts = (pre: string, text: string) => {
+    const tokenizer = of(pre);
+    return tokenizer.encode(text).map((id) => tokenizer.tokenText(id));
+  };
+  assertEquals(texts("sarvam-moe", "ab\n\nab b"), ["ab", "\n", "\n", "ab", "\u2581", "b"]);
+  assertEquals(texts("gemma4", "ab\n\nab b"), ["<bos>", "ab", "\n\n", "ab", "\u2581", "b"]);
+  assertEquals(texts("sarvam-moe", "漢"), ["<0xE6>", "<0xBC>", "<0xA2>"]);
+  assertEquals(of("sarvam-moe").decode(of("sarvam-moe").encode("ab\n\nab b")), "ab\n\nab b");
+});
+
+Deno.test("BPE over characters: whitespace takes words as they are, leaves out what is between, and can be lowercase", () => {
+  const of = (lowercase: boolean) =>
+    loadTokenizer(vocabularyMetadata(
+      [{ text: "<unk>", type: 2 }, "a", "b", "B", "好", "你", "\u2581", "ab", "你好"],
+      {
+        [`${K}model`]: string("whitespace"),
+        [`${K}pre`]: string("whitespace"),
+        [`${K}merges`]: strings(["a b", "你 好"]),
+        [`${K}scores`]: undefined,
+        [`${K}bos_token_id`]: undefined,
+        [`${K}eos_token_id`]: undefined,
+        [`${K}normalizer.lowercase`]: bool(lowercase),
+      },
+    ));
+  const texts = (text: string, lowercase = false) => {
+    const tokenizer = of(lowercase);
+    return tokenizer.encode(text).map((id) => tokenizer.tokenText(id));
+  };
+  assertEquals(texts("ab  a b\n\t你好ab\u3000"), ["ab", "a", "b", "你好", "ab"]);
+  assertEquals(texts("aB"), ["a", "B"]);
+  assertEquals(texts("aB", true), ["ab"]);
+  // A mark is a character like others, not a space.
+  assertEquals(texts("a\u2581b c"), ["a", "\u2581", "b", "<unk>"]);
+  assertEquals(of(false).decode(of(false).encode("a\u2581b")), "a\u2581b");
 });

@@ -1,19 +1,27 @@
 import { BpeSymbols, readMerges } from "./bpe_merges.ts";
 import { ByteFallback } from "./byte_fallback.ts";
 import { PreTokenizer } from "./pre_tokenizer.ts";
-import type { PreTokenizerRules } from "./pre_tokenizers.ts";
+import type { CharacterRules, PreTokenizerRules } from "./pre_tokenizers.ts";
 import { RankMerger } from "./rank_merger.ts";
-import { hasInnerMark, markedTokenBytes, SPACE_MARK, wordEnd } from "./space_mark.ts";
+import {
+  hasInnerMark,
+  markedTokenBytes,
+  plainTokenBytes,
+  SPACE_MARK,
+  wordEnd,
+} from "./space_mark.ts";
 import { TOKEN_TYPE, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
 import type { TokenModel } from "./vocabulary_tokenizer.ts";
 import { WordCache } from "./word_cache.ts";
 
+const WORD = /\S/;
 const LINE_BREAKS = /^\n+$/;
 
 /**
- * Byte pair encoding over characters (`tokenizer.ggml.model` = "gemma4"): spaces are written U+2581,
- * neighbours within a line merge by rank, and a character that the vocabulary does not have becomes its
- * UTF-8 bytes. Breaks of lines that are a token together are that token, as in llama.cpp.
+ * Byte pair encoding over characters (Gemma 4's and others' {@link PreTokenizerRules.characters}): neighbours
+ * within what the pre-tokenizer cuts merge by rank, and a character that the vocabulary does not have becomes its
+ * UTF-8 bytes, or the unknown token. Gemma 4 writes spaces as U+2581, and breaks of lines that are a token together
+ * are that token, as in llama.cpp.
  *
  * Control, unknown and byte tokens are never merged into.
  */
@@ -21,8 +29,9 @@ export class CharacterBpe implements TokenModel {
   readonly addSpacePrefix: boolean;
   readonly addBosDefault: boolean;
   readonly addEosDefault = false;
-  /** Files of early converters deny the BOS that Gemma 4 needs; llama.cpp adds it nevertheless. */
-  readonly alwaysAddsBos = true;
+  readonly alwaysAddsBos: boolean;
+  readonly #rules: CharacterRules;
+  readonly #lowercases: boolean;
   readonly #vocabulary: Vocabulary;
   readonly #preTokenizer: PreTokenizer;
   readonly #symbols: BpeSymbols;
@@ -47,6 +56,10 @@ export class CharacterBpe implements TokenModel {
     this.#vocabulary = vocabulary;
     this.addSpacePrefix = metadata.boolean("tokenizer.ggml.add_space_prefix", false);
     this.addBosDefault = rules.addBos ?? false;
+    this.#rules = rules.characters ?? {};
+    this.alwaysAddsBos = this.#rules.alwaysAddsBos ?? false;
+    this.#lowercases = !this.#rules.marksSpaces &&
+      metadata.boolean("tokenizer.ggml.normalizer.lowercase", false);
     this.#preTokenizer = new PreTokenizer(rules.cuts);
     this.#fallback = new ByteFallback(vocabulary);
     this.#symbols = new BpeSymbols(
@@ -60,10 +73,16 @@ export class CharacterBpe implements TokenModel {
   }
 
   normalize(text: string): string {
-    return text;
+    return this.#lowercases ? text.toLowerCase() : text;
   }
 
   encode(text: string, first: boolean, tokens: number[]): void {
+    if (!this.#rules.marksSpaces) {
+      this.#preTokenizer.forEach(text, (word) => {
+        if (WORD.test(word)) this.#cache.encode(word, tokens, this.#spell);
+      });
+      return;
+    }
     const marked = text.replaceAll(" ", SPACE_MARK);
     const spaced = first && this.addSpacePrefix && !marked.startsWith(SPACE_MARK)
       ? SPACE_MARK + marked
@@ -82,15 +101,18 @@ export class CharacterBpe implements TokenModel {
   }
 
   isSpelled(token: number): boolean {
-    return this.#fallback.isSpelled(token);
+    // Without marks a user-defined token is found where its text is, and never spelled.
+    return this.#fallback.isSpelled(token) &&
+      (this.#rules.marksSpaces === true || this.#vocabulary.types[token] === TOKEN_TYPE.unknown);
   }
 
   tokenBytes(token: number): Uint8Array {
-    return markedTokenBytes(this.#vocabulary, token);
+    const bytes = this.#rules.marksSpaces ? markedTokenBytes : plainTokenBytes;
+    return bytes(this.#vocabulary, token);
   }
 
   readonly #spell = (word: string, tokens: number[]): void => {
-    if (LINE_BREAKS.test(word)) {
+    if (this.#rules.keepsLineBreaks && LINE_BREAKS.test(word)) {
       const token = this.#symbols.findToken(word);
       if (token !== undefined) {
         tokens.push(token);

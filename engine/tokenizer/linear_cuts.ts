@@ -8,6 +8,7 @@
 
 const SPACE = /\p{White_Space}/u;
 const DIGITS = /\p{Nd}+/gu;
+const NUMBERS = /\p{N}+/gu;
 /**
  * What continues a word: between a digit and one of these is no boundary of words. Oniguruma, which the
  * models' expressions were written for, counts the superscripts and fractions of Latin 1 as well.
@@ -25,6 +26,20 @@ export function groupsFromTheRight(text: string): number[] {
     if (WORD_CHARACTER.test(text)) continue;
     ends.add(start);
     for (const offset of groupOffsets(digits)) ends.add(start + offset);
+  }
+  ends.add(text.length);
+  return ends.list;
+}
+
+/**
+ * Runs of numbers, of whatever script and kind, in groups of three, the first of which may be shorter. Other text
+ * stays whole.
+ */
+export function numberGroups(text: string): number[] {
+  const ends = new Ends();
+  for (const { 0: numbers, index: start } of text.matchAll(NUMBERS)) {
+    ends.add(start);
+    for (const offset of groupOffsets(numbers)) ends.add(start + offset);
   }
   ends.add(text.length);
   return ends.list;

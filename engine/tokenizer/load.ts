@@ -36,6 +36,7 @@ type Load = (
 const MODELS = new Map<string, Load>([
   ["llama", (vocabulary, metadata) => SentencePiece.load(vocabulary, metadata)],
   ["gpt2", loadBpe],
+  ["whitespace", loadBpe],
   ["gemma4", (vocabulary, metadata) => loadBpe(vocabulary, metadata, { preTokenizer: "gemma4" })],
   ["bert", (vocabulary, metadata) => WordPiece.load(vocabulary, metadata)],
   ["t5", (vocabulary, metadata) => Unigram.load(vocabulary, metadata)],

@@ -1,6 +1,6 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
-import { groupsFromTheRight, groupsOfThree, spaceAtTheEnd } from "./linear_cuts.ts";
+import { groupsFromTheRight, groupsOfThree, numberGroups, spaceAtTheEnd } from "./linear_cuts.ts";
 import type { TokenizerMetadata } from "./vocabulary.ts";
 
 const KEY = "tokenizer.ggml.pre";
@@ -24,8 +24,18 @@ export interface PreTokenizerRules {
   readonly ignoreMerges?: boolean;
   /** BOS is put in front where the file does not say. */
   readonly addBos?: boolean;
-  /** Characters are merged, not bytes, and a space is written U+2581. */
-  readonly characters?: boolean;
+  /** Characters are merged, not bytes. */
+  readonly characters?: CharacterRules;
+}
+
+/** How characters are merged. */
+export interface CharacterRules {
+  /** A space is written U+2581; without it, white space is left out. */
+  readonly marksSpaces?: boolean;
+  /** Breaks of lines that are a token together are that token, whatever merges would make of them. */
+  readonly keepsLineBreaks?: boolean;
+  /** BOS is put in front even where the file denies it: files of early converters do, and the model needs it. */
+  readonly alwaysAddsBos?: boolean;
 }
 
 /** A contraction such as `'s`; upper case, and the long s that is the same letter, count as well. */
@@ -42,6 +52,14 @@ function gpt4(digits: string, contractions = `${CONTRACTION}|`): string {
 }
 
 const LLAMA3 = gpt4(String.raw`\p{N}{1,3}`);
+/** Runs of spaces are cut into powers of two. */
+const JAIS2 = LLAMA3.replace(
+  SPACES,
+  [512, 256, 128, 64, 32, 16, 8, 4, "1,2"].map((count) => `\\s{${count}}(?!\\S)`).join("|") +
+    String.raw`|\s`,
+);
+/** Marks, and what joins letters or keeps them apart, are parts of words. */
+const K2_HORIZON = LLAMA3.replace(String.raw`\p{L}+`, String.raw`[\p{L}\p{M}\u200c\u200d]+`);
 const QWEN2 = gpt4(String.raw`\p{N}`);
 const NO_CONTRACTIONS = gpt4(String.raw`\p{N}`, "");
 const MINICPM5 = gpt4(String.raw`\p{N}+`);
@@ -100,6 +118,11 @@ const CASED_LETTERS = "A-Za-z" +
 /** A sign and the letters of ASCII that follow it, then words, then signs with what ends a line. */
 const DEEPSEEK_V3 = String.raw`[!"#$%&'()*+,\-./:;<=>?@\[\\\]^_${"`"}{|}~][A-Za-z]+|` +
   String.raw`[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+| ?[\p{P}\p{S}]+[\r\n]*|${NEWLINES}|${SPACES}`;
+/** Chinese and Japanese with what is written between; Thai, Lao, Khmer, Burmese; Hangul. */
+const AFMOE_SCRIPTS =
+  "[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3040-\u309f\u30a0-\u30ff\uff65-\uff9f" +
+  "\u2f00-\u2fdf\u0e40-\u0e7f\u0e80-\u0eff\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff" +
+  "\uac00-\ud7af\u1100-\u11ff]+";
 const SPARK = DEEPSEEK_V3.replace(String.raw`[\r\n]*|${NEWLINES}`, String.raw`|[\r\n]`);
 /** Hangul; punctuation of Chinese; Bopomofo; Chinese and Japanese. */
 const YOUTU_SCRIPTS = "[\uac00-\ud7a3\u3131-\u318e]+|" +
@@ -134,6 +157,8 @@ const GROUPS: readonly (readonly [names: string, rules: PreTokenizerRules])[] = 
     { cuts: [LLAMA3], ignoreMerges: true, addBos: true },
   ],
   ["dbrx smaug-bpe chatglm-bpe", { cuts: [LLAMA3] }],
+  ["jais-2", { cuts: [JAIS2] }],
+  ["k2-horizon", { cuts: [K2_HORIZON] }],
   ["minicpm5", { cuts: [UP_TO_THREE_DIGITS, MINICPM5], ignoreMerges: true }],
   ["glm4 glm5", { cuts: [LLAMA3], ignoreMerges: true }],
   ["deepseek-llm", {
@@ -158,6 +183,9 @@ const GROUPS: readonly (readonly [names: string, rules: PreTokenizerRules])[] = 
   ["deepseek-v3 hunyuan-dense joyai-llm hy_v4", {
     cuts: [UP_TO_THREE_DIGITS, CJK_AND_KANA, { matches: DEEPSEEK_V3 }],
   }],
+  ["afmoe", {
+    cuts: [{ ends: numberGroups }, { matches: AFMOE_SCRIPTS }, { matches: DEEPSEEK_V3 }],
+  }],
   ["spark2_5", { cuts: [UP_TO_THREE_DIGITS, CJK_AND_KANA, { matches: SPARK }, DIGIT] }],
   [
     "starcoder refact command-r smollm codeshell exaone minerva-7b mellum2",
@@ -174,7 +202,13 @@ const GROUPS: readonly (readonly [names: string, rules: PreTokenizerRules])[] = 
   ["gpt-4o llama4 kanana2 talkie minimax-m2", { cuts: [GPT4O] }],
   ["granite-embed-multi-97m", { cuts: [GPT4O], ignoreMerges: true }],
   ["youtu", { cuts: [{ matches: YOUTU_SCRIPTS }, YOUTU], ignoreMerges: true }],
-  ["gemma4 granite-embed-multi-311m", { cuts: [LINES], characters: true, addBos: true }],
+  ["gemma4 granite-embed-multi-311m", {
+    cuts: [LINES],
+    characters: { marksSpaces: true, keepsLineBreaks: true, alwaysAddsBos: true },
+    addBos: true,
+  }],
+  ["sarvam-moe", { cuts: [LINES], characters: { marksSpaces: true } }],
+  ["whitespace", { cuts: [{ matches: String.raw`\S+` }], characters: {} }],
   ["tekken", { cuts: [TEKKEN], ignoreMerges: true, addBos: true }],
   ["bailingmoe bailingmoe2 llada-moe", { cuts: [BAILING] }],
   ["tiny_aya cohere2moe", { cuts: [{ ends: groupsFromTheRight }, GPT4O] }],

@@ -20,8 +20,21 @@ export function hasInnerMark(text: string): boolean {
 }
 
 /** The UTF-8 bytes of a token whose spaces are marks; of a byte token that byte. */
-export function markedTokenBytes({ texts, types }: Vocabulary, token: number): Uint8Array {
+export function markedTokenBytes(vocabulary: Vocabulary, token: number): Uint8Array {
+  return bytesOf(vocabulary, token, (text) => text.replaceAll(SPACE_MARK, " "));
+}
+
+/** The same of a token whose spaces are spaces. */
+export function plainTokenBytes(vocabulary: Vocabulary, token: number): Uint8Array {
+  return bytesOf(vocabulary, token, (text) => text);
+}
+
+function bytesOf(
+  { texts, types }: Vocabulary,
+  token: number,
+  written: (text: string) => string,
+): Uint8Array {
   const text = texts[token];
   if (types[token] === TOKEN_TYPE.byte) return Uint8Array.of(parseInt(text.slice(3, 5), 16));
-  return encoder.encode(text.replaceAll(SPACE_MARK, " "));
+  return encoder.encode(written(text));
 }

@@ -25,6 +25,7 @@ TEXTS = {
     "line breaks": "a\nb\r\nc\n\nd \n e\n  \n\tf\n\n\n",
     "signs": "foo_bar->baz(); // x\n#include <a.h>\r\n$x += 50%... \u00ab!?\u00bb \u2026\u3002 a/b/\n",
     "cases": "camelCase HTTPServer McDonald \u01c5ala \u02b0x \u00dcBER straßE \u0391\u03b2\u0393",
+    "runs of spaces": "a" + " " * 2 + "1" + " " * 3 + "b" + " " * 7 + "c" + " " * 21 + "d" + " " * 1030 + "e \t  12  345678 ",
     "code": "def f(x):\n    return  x**2\n\n\tif (a!=b) {\n",
 }
 

@@ -71,6 +71,13 @@ SPARK = ("[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\r\n\\p{L}\\p{
 YOUTU_ASIA = ("[\uac00-\ud7a3\u3131-\u318e]+|[\uff01\u2026\u201c\u201d\u2018\u2019\u2014\uff1a\uff1b\uff0c\u3001-\u303f\ufe30-\ufe4f]+"
               "|[\u3105-\u312f]+|[\u4e00-\u9fa5\u3040-\u309f\u30a0-\u30ff]+")
 
+JAIS2 = CL100K.replace(r"\s+(?!\S)|\s+", "|".join([r"\s{%s}(?!\S)" % n for n in "512 256 128 64 32 16 8 4 1,2".split()] + [r"\s{1}"]))
+K2_HORIZON = CL100K.replace(r"\p{L}+", "(?:\\p{L}|\\p{M}|\u200c|\u200d)+")
+# Three digits from the right, of whatever kind of number.
+AFMOE_DIGITS = r"\p{N}{1,3}(?=(?:\p{N}{3})*(?!\p{N}))"
+AFMOE_SCRIPTS = ("[\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3040-\u309f\u30a0-\u30ff\uff65-\uff9f\u2f00-\u2fdf\u0e40-\u0e7f\u0e80-\u0eff"
+                 "\u1780-\u17ff\u1000-\u109f\uaa60-\uaa7f\ua9e0-\ua9ff\uac00-\ud7af\u1100-\u11ff]+")
+
 # The names of each group: what cuts their text, and whether a word that is a token is not merged.
 PRE_TOKENIZERS = {
     # llama.cpp's for files without a name; no model's own.
@@ -109,6 +116,9 @@ PRE_TOKENIZERS = {
     "kimi-k2": (cut(split(KIMI)), False),
     "grok-2": (cut(split(QWEN2)), False),
     "superbpe": (cut(split(r"\p{N}+"), split(r"(?=(\d{3})+(?!\d))")), False),
+    "jais-2": (cut(split(JAIS2)), False),
+    "k2-horizon": (cut(split(K2_HORIZON)), False),
+    "afmoe": (cut(split(AFMOE_DIGITS), split(AFMOE_SCRIPTS), split(DEEPSEEK3)), False),
     "chameleon": (Sequence([split("<sentinel:[0-9]+>"), split("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"), split("([\t\n]|    |  )"),
                             Digits(individual_digits=True), Punctuation("isolated"), GPT2]), False),
 }
