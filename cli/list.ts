@@ -39,7 +39,10 @@ export const list: Command = command({
   },
 });
 
-const HEADINGS = ["NAME", "SIZE", "MODEL", "CONTEXT", "FITS", "TOKENS/S", "PATH"];
+const HEADINGS = ["NAME", "SIZE", "MODEL", "CONTEXT", "FITS", "TOKENS/S", "REASON", "PATH"];
+const REASON = HEADINGS.indexOf("REASON");
+/** Characters of a reason that a line has room for; `m40 show` has all of it. */
+const REASON_LENGTH = 60;
 
 function asText({ models }: Looked): string {
   const rows = models.map(({ model, overview, problem }) => [
@@ -49,10 +52,20 @@ function asText({ models }: Looked): string {
     overview?.contextTokens?.toString() ?? "",
     oneLine(describeFit(overview)),
     describeSpeed(overview?.estimate?.tokensPerSecond),
+    oneLine(shortReason(overview?.obstacle)),
     describePath(model),
   ]);
-  const [heading, ...lines] = formatTable([HEADINGS, ...rows], [1, 3, 5]).split("\n");
+  // Most lists have nothing to say there.
+  const columns = rows.some((row) => row[REASON] !== "") ? [HEADINGS, ...rows] : [HEADINGS, ...rows]
+    .map((row) => row.toSpliced(REASON, 1));
+  const [heading, ...lines] = formatTable(columns, [1, 3, 5]).split("\n");
   return [style(Deno.stdout, "bold", heading), ...lines].join("\n");
+}
+
+/** The first clause of what keeps a model from running. */
+function shortReason(obstacle = ""): string {
+  const [clause] = obstacle.split(/[,;:.(]\s/, 1);
+  return clause.length > REASON_LENGTH ? `${clause.slice(0, REASON_LENGTH - 1)}…` : clause;
 }
 
 function describeFit(overview: LookedAt["overview"]): string {

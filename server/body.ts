@@ -1,9 +1,9 @@
 import { HttpError } from "./errors.ts";
+import { exactBody } from "./exact_body.ts";
 
 /**
  * The JSON value in a request's body. Never holds more than `maxBytes` and one chunk, whatever the
- * client claims or sends. A `seed` beyond 2^53, of which a number has not all digits, is a bigint; so is
- * that of `options`.
+ * client claims or sends. Numbers are as {@link exactBody} has them.
  *
  * @param request A request whose body nobody has read.
  * @param maxBytes The longest body that is accepted.
@@ -17,43 +17,12 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
     throw new HttpError(400, "invalid_json", "The body is empty; a JSON object was expected.");
   }
   try {
-    return withExactSeed(JSON.parse(text), text);
+    return exactBody(text);
   } catch (error) {
     // V8's message says where: a position, a line and column, or the text around it.
     const reason = error instanceof Error ? error.message : String(error);
     throw new HttpError(400, "invalid_json", `The body is not valid JSON: ${reason}`);
   }
-}
-
-/**
- * A parsed body, its `seed`, or that of its `options`, with all digits that the text has: seeds of 64 bits are not
- * rare, and those that differ in the last bits alone must not draw the same tokens.
- */
-function withExactSeed(body: unknown, text: string): unknown {
-  if (!isObject(body)) return body;
-  const { options } = body;
-  const seed = exactSeed(body.seed, text);
-  const own = isObject(options) ? exactSeed(options.seed, text) : undefined;
-  if (seed === undefined && own === undefined) return body;
-  return {
-    ...body,
-    ...(seed === undefined ? {} : { seed }),
-    ...(own === undefined ? {} : { options: { ...options as object, seed: own } }),
-  };
-}
-
-/** The digits of a seed that a number has not all of; undefined for one that it has. */
-function exactSeed(rounded: unknown, text: string): bigint | undefined {
-  if (typeof rounded !== "number" || Math.abs(rounded) <= Number.MAX_SAFE_INTEGER) return undefined;
-  // In JSON a quote inside a string has a backslash before it: what matches here is a key. Keys deeper
-  // down may be called the same; theirs are told by the value, or do not matter.
-  const seeds = [...text.matchAll(/(?<!\\)"seed"\s*:\s*(-?\d{1,40})(?=[\s,}])/g)];
-  const exact = seeds.findLast(([, digits]) => Number(digits) === rounded)?.[1];
-  return exact === undefined ? undefined : BigInt(exact);
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** @throws {HttpError} 415 unless the body is said to be plain JSON. */

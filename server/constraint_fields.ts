@@ -5,6 +5,8 @@
  * @module
  */
 import { z } from "zod";
+import { isJsonObject } from "../engine/json/json_number.ts";
+import { parseJson } from "../engine/json/parse_json.ts";
 import type { Constraint } from "../engine/mod.ts";
 import { HttpError, unsupported } from "./errors.ts";
 import { boolean, describe, string, strings, wants } from "./fields.ts";
@@ -132,13 +134,13 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
   const param = "response_format";
   if (format.type === "json_schema") {
     const { json_schema: named } = format;
-    const schema = isObject(named) ? named.schema : undefined;
+    const schema = isJsonObject(named) ? named.schema : undefined;
     if (schema == null) {
       throw new HttpError(
         400,
         "invalid_request",
         `response_format.json_schema: wanted an object with the JSON Schema as schema; got ${
-          describe(isObject(named) ? schema : named)
+          describe(isJsonObject(named) ? schema : named)
         }.`,
         { param: "response_format.json_schema" },
       );
@@ -158,15 +160,11 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
   }
 }
 
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
 /** A schema that may have come as the text of one. */
 function parsedSchema(param: string, value: unknown): unknown {
   if (typeof value !== "string") return value;
   try {
-    return JSON.parse(value);
+    return parseJson(value);
   } catch (error) {
     throw new HttpError(
       400,

@@ -7,6 +7,7 @@
  * @module
  */
 import { z } from "zod";
+import { isJsonObject } from "../engine/json/json_number.ts";
 import type { Range } from "../engine/mod.ts";
 
 /** A prompt: a text, or the ids of its tokens. */
@@ -25,8 +26,9 @@ export function describe(value: unknown): string {
   if (Array.isArray(value)) {
     return value.length === 1 ? "an array of 1 element" : `an array of ${value.length} elements`;
   }
-  if (typeof value === "object" && value !== null) return "an object";
-  return String(value);
+  if (isJsonObject(value)) return "an object";
+  const text = String(value);
+  return text.length <= 40 ? text : text.slice(0, 40) + "…";
 }
 
 /** What a field `type` names, for messages: a string alone is not called one. */
@@ -59,9 +61,12 @@ export const requiredInteger = (min: number, max: number) =>
 export const integer = (min: number, max: number, description: string) =>
   requiredInteger(min, max).nullish().meta({ description });
 
-/** An object of which nothing more is known. */
-export const object = (description: string) =>
-  z.record(z.string(), z.unknown(), wants("an object")).nullish().meta({ description });
+/** An object of which nothing more is known: itself, as a copy would lose the order of its keys. */
+export const requiredObject = () =>
+  z.custom<Record<string, unknown>>(isJsonObject, wants("an object")).meta({ type: "object" });
+
+/** The same, or nothing. */
+export const object = (description: string) => requiredObject().nullish().meta({ description });
 
 /** A field of OpenAI's that has no effect here, whatever it is. */
 export const ignored = (description: string) =>

@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { parseJson } from "../engine/json/parse_json.ts";
 import { wrongField } from "./parse_body.ts";
 
 /**
@@ -24,7 +25,7 @@ export function argumentsText(value: unknown, at: string): string {
 /** The arguments of a call out of its text; undefined where that is not whole, as of an answer that was cut. */
 export function wholeArguments(text: string): Record<string, unknown> | undefined {
   try {
-    return JSON.parse(text);
+    return parseJson(text) as Record<string, unknown>;
   } catch {
     return undefined;
   }

@@ -4,6 +4,7 @@ import { arrayEntry, entry } from "../engine/gguf/entries.ts";
 import { NestedArray } from "../engine/gguf/metadata.ts";
 import { tensorTypeByName } from "../engine/gguf/types.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
+import { companionFile, COMPANIONS, kindOf } from "./companion_files.ts";
 import { GOLDEN, Home, m40, TINY } from "./cli_program.ts";
 
 Deno.test("m40 list: names, sizes, what they are; a broken file is listed with what is wrong", async () => {
@@ -145,7 +146,34 @@ Deno.test("m40 show: a file that m40 cannot run is shown all the same, with the 
   assertMatch(stdout, /architecture +gpt2\n/);
   assertMatch(stdout, /\n {2}token_embd\.weight +F32 +64 x 352 +88\.0 KiB\n/);
   // Other architectures may be added; then the file is known and runs.
-  if (known.code !== 0) assertMatch(stdout, /architecture "gpt2" is not known; known: .*llama/);
+  if (known.code !== 0) assertMatch(stdout, /architecture "gpt2" is not known; the nearest/);
+});
+
+Deno.test("m40 list and m40 show: why a model cannot run, first what it is", async () => {
+  await using home = await Home.make();
+  for (const kind of Object.keys(COMPANIONS)) {
+    await Deno.writeFile(
+      join(home.models, `${kind.replaceAll(/\W/g, "-")}.gguf`),
+      companionFile(kind),
+    );
+  }
+  const bytes = await Deno.readFile(TINY);
+  const at = new TextDecoder("latin1").decode(bytes).indexOf("\x05\0\0\0\0\0\0\0llama");
+  bytes.set(new TextEncoder().encode("mamba"), at + 8);
+  await Deno.writeFile(join(home.models, "new.gguf"), bytes);
+  const { stdout } = await m40(home, ["list"]);
+  assertMatch(stdout, /^NAME .* FITS +TOKENS\/S +REASON +PATH\n/);
+  for (const kind of Object.keys(COMPANIONS)) {
+    const name = kind.replaceAll(/\W/g, "-");
+    const line = stdout.split("\n").find((line) => line.startsWith(`${name} `))!;
+    assertMatch(line, new RegExp(` cannot run +this is no model but an? ${kindOf(kind)}[^,]* +/`));
+  }
+  assertMatch(stdout, /\nnew .* cannot run +architecture "mamba" is not known +\//);
+  const shown = await m40(home, ["show", "drafter"]);
+  assertMatch(shown.stdout, /this is no model but a drafter, .*Take the model's own file/);
+  const run = await m40(home, ["run", "drafter", "hi"]);
+  assertEquals(run.code, 1);
+  assertMatch(run.stderr, /this is no model but a drafter/);
 });
 
 Deno.test("m40 show: text in the metadata cannot steer the terminal", async () => {

@@ -6,6 +6,7 @@ import { readGguf } from "../engine/gguf/reader.ts";
 import { pull, type PullStart } from "../engine/pull/mod.ts";
 import { removeModel } from "../engine/store/mod.ts";
 import { readRecord } from "../engine/store/record.ts";
+import { companionFile } from "./companion_files.ts";
 import { smallModel, smallParts, withPulls } from "./pull_fixture.ts";
 import { type Content, content, largeModel } from "./pull_server.ts";
 
@@ -17,7 +18,7 @@ Deno.test("pull: a quantisation of a repository comes whole, with a record that 
         "README.md": content("read me"),
         "Tiny-Q4_K_M.gguf": model,
         "Tiny-Q8_0.gguf": await smallModel(1),
-        "mmproj-Tiny-Q4_K_M.gguf": await smallModel(2),
+        "mmproj-Tiny-Q4_K_M.gguf": content(companionFile("projector")),
       },
       commit: "a".repeat(40),
     });
@@ -242,6 +243,7 @@ Deno.test("pull: of a repository the quantisation is taken that fits the card, t
     const ranges = server.asked.filter(({ host }) => host === "cdn").map(({ range }) => range);
     const beyond = ranges.filter((range) => Number(range?.match(/=(\d+)/)?.[1]) > 8 * 2 ** 20);
     assertEquals(beyond, [], "more than headers was asked for");
+    assertEquals(ranges.includes(undefined), false, "a whole file was asked for");
   }));
 
 Deno.test("pull: what m40 cannot run is refused before its bulk is fetched, and by --force is not", () =>

@@ -169,15 +169,14 @@ Deno.test("pull: quantisations are read out of file names as people spell them",
   for (const [path, expected] of cases) assertEquals(quantisationOf(path), expected, path);
 });
 
-Deno.test("pull: parts are one model, projectors are none, and the preferred come first", () => {
+Deno.test("pull: parts are one model, the preferred come first, and no word in a name makes a file none", () => {
   const file = (path: string, bytes = 10) => ({ path, bytes });
   const variants = variantsOf([
     file("x-Q8_0.gguf", 80),
-    file("mmproj-x-f16.gguf"),
     file("x-Q2_K.gguf", 20),
+    file("vocab-extended-IQ1_M.gguf", 30),
     file("Q4_K_M/x-Q4_K_M-00002-of-00003.gguf"),
     file("Q4_K_M/x-Q4_K_M-00001-of-00003.gguf"),
-    file("x.imatrix.gguf"),
     file("x-odd.gguf"),
     file("README.md"),
   ]);
@@ -185,6 +184,7 @@ Deno.test("pull: parts are one model, projectors are none, and the preferred com
     ["Q4_K_M", [3]],
     ["Q8_0", []],
     ["Q2_K", []],
+    ["IQ1_M", []],
     [undefined, []],
   ]);
   assertEquals(variants[0].files.map(({ path }) => path), [

@@ -25,6 +25,11 @@ const BODIES: Record<string, Record<string, unknown>> = {
   "/v1/responses/input_tokens": { input: "Hello" },
   "/v1/completions": { prompt: "Hello", max_tokens: 3, logprobs: 2, echo: true },
   "/v1/generate": { prompt: "Hello", max_tokens: 3 },
+  "/completion": { prompt: "Hello", n_predict: 3, n_probs: 1, return_tokens: true },
+  "/completions": { prompt: "Hello", max_tokens: 3 },
+  "/chat/completions": { messages: HELLO, max_tokens: 3 },
+  "/embedding": { content: "Hello" },
+  "/embeddings": { input: "Hello" },
   "/infill": { input_prefix: "a", input_suffix: "b", n_predict: 3 },
   "/tokenize": { content: "Hello é", with_pieces: true },
   "/detokenize": { tokens: [5, 6] },
@@ -73,7 +78,7 @@ Deno.test("every answer and every event is as /openapi.json says, no field more"
       continue;
     }
     // llama.cpp's streams have no last event of that kind.
-    const end = path === "/infill" ? "data: [DONE]\n\n" : "";
+    const end = ["/infill", "/completion"].includes(path) ? "data: [DONE]\n\n" : "";
     for (const event of await readEvents(new Response(text + end))) schema.parse(event);
   }
   ErrorBody.parse(await (await server.post("/v1/completions", {})).json());

@@ -1,4 +1,5 @@
 // Bodies of requests that cannot be read: no JSON, nested or long beyond reason, of another type.
+import { MOST_LEVELS } from "../engine/json/parse_json.ts";
 import { assertEquals, assertMatch } from "@std/assert";
 import { readError, sendRaw, startServer } from "./server_fixture.ts";
 
@@ -24,9 +25,17 @@ Deno.test("a body that is not JSON is answered with 400 and the place", async ()
 
 Deno.test("values nested by the million are answered, not crashed on", async () => {
   await using server = await startServer();
-  const levels = 1_000_000;
-  const nested = "[".repeat(levels) + "]".repeat(levels);
-  const objects = '{"a":'.repeat(levels / 2) + "1" + "}".repeat(levels / 2);
+  const deepest = (levels: number) => "[".repeat(levels) + "]".repeat(levels);
+  for (const levels of [MOST_LEVELS, 2_000_000]) {
+    const error = await readError(
+      await server.post("/v1/completions", `{"prompt":"a","other":${deepest(levels)}}`),
+      400,
+    );
+    assertMatch(error.message, /nested more than 10000 deep/);
+  }
+  const levels = MOST_LEVELS - 1;
+  const nested = deepest(levels);
+  const objects = '{"a":'.repeat(levels) + "1.0" + "}".repeat(levels);
   for (const value of [nested, objects]) {
     for (const field of ["prompt", "stop", "logit_bias", "temperature", "user"]) {
       const error = await readError(

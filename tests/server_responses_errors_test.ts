@@ -1,4 +1,5 @@
 // What OpenAI's responses refuse: in OpenAI's shape, by the name of the field.
+import { MOST_LEVELS } from "../engine/json/parse_json.ts";
 import { assert, assertEquals } from "@std/assert";
 import { z } from "zod";
 import { HELLO, startChat } from "./server_chat_fixture.ts";
@@ -174,7 +175,8 @@ Deno.test("a hundred thousand items, parts, tools or wrong elements are answered
 
 Deno.test("what is nested as deeply as JSON can be is answered, wherever it stands", async () => {
   await using server = await startChat({ contextLength: 2048 });
-  const deep = "[".repeat(20_000) + "]".repeat(20_000);
+  const levels = MOST_LEVELS - 10;
+  const deep = "[".repeat(levels) + "]".repeat(levels);
   const named = '"type":"function","name":"f"';
   const cases: [string, number][] = [
     [`"tools":[{${named},"x":${deep}}]`, 200],

@@ -7,7 +7,7 @@ import {
   Tokenized,
   TokenizeRequest,
 } from "../server/llama_cpp/tokens.ts";
-import { Infilled, InfilledPiece } from "../server/llama_cpp/infill.ts";
+import { LlamaPiece, LlamaText } from "../server/llama_cpp/text_answer.ts";
 import { byteLevelModel, type ModelFile } from "./byte_level_model.ts";
 import { gapTokens, shorten } from "../server/fill_in_the_middle.ts";
 import { startChat } from "./server_chat_fixture.ts";
@@ -51,7 +51,10 @@ Deno.test("/tokenize gives a text's tokens, special ones as asked, and /detokeni
     const answer = Detokenized.parse(await post(server, "/detokenize", { tokens }));
     assertEquals(answer.content, content);
   }
-  assertEquals(await post(server, "/detokenize", { tokens: [] }), { content: "" });
+  assertEquals(await post(server, "/detokenize", { tokens: [] }), {
+    content: "",
+    prompt: "",
+  });
 });
 
 Deno.test("/tokenize with_pieces gives each token's text, or its bytes where they are no whole characters", async () => {
@@ -135,7 +138,7 @@ Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files
     n_predict: 6,
     ...endless(server),
   };
-  const answer = Infilled.parse(await post(server, "/infill", body));
+  const answer = LlamaText.parse(await post(server, "/infill", body));
   const prompt = [
     fim.separator!,
     ...encode("a.py\nimport os"),
@@ -148,7 +151,13 @@ Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files
   ];
   const same = { prompt, max_tokens: 6, ...endless(server) };
   const { choices: [{ text }] } = await post(server, "/v1/completions", same);
-  assertEquals(answer, {
+  const { timings, ...told } = answer;
+  assertEquals([timings.prompt_n, timings.cache_n, timings.predicted_n], [prompt.length, 0, 6]);
+  assertEquals(told, {
+    index: 0,
+    id_slot: -1,
+    tokens: [],
+    stopping_word: "",
     content: text,
     stop: true,
     stop_type: "limit",
@@ -160,9 +169,9 @@ Deno.test("/infill asks with the gap's tokens around prefix, suffix, other files
   });
   const stream = await (await server.post("/infill", { ...body, stream: true })).text();
   const events = stream.trimEnd().split("\n\n").map((one) => JSON.parse(one.slice(6)));
-  const last = Infilled.parse(events.pop());
+  const last = LlamaText.parse(events.pop());
   assertEquals([last.content, last.stop_type, last.tokens_predicted], ["", "limit", 6]);
-  assertEquals(events.map((one) => InfilledPiece.parse(one).content).join(""), text);
+  assertEquals(events.map((one) => LlamaPiece.parse(one).content).join(""), text);
 });
 
 Deno.test("/infill says what ended it: the model or a stop string", async () => {
@@ -193,15 +202,15 @@ Deno.test("/infill keeps what is nearest to the gap where the context has no roo
     n_predict: 8,
     ...endless(server),
   };
-  const answer = Infilled.parse(await post(server, "/infill", body));
+  const answer = LlamaText.parse(await post(server, "/infill", body));
   assertEquals([answer.truncated, answer.tokens_predicted], [true, 8]);
   assertEquals(answer.tokens_evaluated, 256 - 8);
   // A short text leaves its share to the other, and to files from the last one on.
   const files = ["one", "two", "three"].map((text) => ({ filename: "f", text: text.repeat(20) }));
   const short = { ...body, input_suffix: "z", input_prefix: "a", input_extra: files };
-  const some = Infilled.parse(await post(server, "/infill", short));
+  const some = LlamaText.parse(await post(server, "/infill", short));
   assert(some.tokens_evaluated <= 256 - 8);
-  const open = Infilled.parse(await post(server, "/infill", { ...short, n_predict: undefined }));
+  const open = LlamaText.parse(await post(server, "/infill", { ...short, n_predict: undefined }));
   assertEquals(open.tokens_evaluated + open.tokens_predicted, 256);
 });
 

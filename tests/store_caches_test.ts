@@ -7,6 +7,7 @@ import { ollamaDirectories } from "../engine/store/caches/ollama.ts";
 import { hubDirectory } from "../engine/store/caches/hugging_face.ts";
 import { listModels, resolveModel } from "../engine/store/mod.ts";
 import { writeRecord } from "../engine/store/record.ts";
+import { companionFile, COMPANIONS } from "./companion_files.ts";
 import { GOLDEN } from "./engine_fixture.ts";
 import { splitModel } from "./split_model.ts";
 import {
@@ -185,7 +186,7 @@ Deno.test("Ollama's cache: small layers that cannot be used are reported, and th
 Deno.test("Hugging Face's cache: files are found by name, by repository and quantisation, and in parts", () =>
   inStore(async ({ hub, home }) => {
     const one = await putHubFile(hub, "Qwen/Qwen3-8B-GGUF", "Qwen3-8B-Q4_K_M.gguf", "q4");
-    await putHubFile(hub, "Qwen/Qwen3-8B-GGUF", "mmproj-F16.gguf", "vision");
+    await putHubFile(hub, "Qwen/Qwen3-8B-GGUF", "mmproj-F16.gguf", companionFile("projector"));
     await putHubFile(hub, "Qwen/Qwen3-8B-GGUF", "README.md", "text");
     assertEquals((await resolveModel("hf.co/Qwen/Qwen3-8B-GGUF")).path, one);
     const two = await putHubFile(hub, "Qwen/Qwen3-8B-GGUF", "Qwen3-8B-Q8_0.gguf", "q8");
@@ -229,9 +230,52 @@ Deno.test("Hugging Face's cache: files are found by name, by repository and quan
       (await refused("hf.co/Qwen/Qwen3-8B-GGUF")).message,
       /several models here: hf.co\/Qwen\/Qwen3-8B-GGUF:Q4_K_M, .*:Q8_0\. Say which\./,
     );
-    for (const name of ["half", "mmproj-F16", "hf.co/Qwen/Qwen3-8B-GGUF:Q2_K", "hf.co/un/half"]) {
+    for (const name of ["mmproj-F16", "hf.co/Qwen/Qwen3-8B-GGUF:F16"]) {
+      assertMatch(
+        (await refused(name)).message,
+        /mmproj-F16\.gguf: this is no model but a projector/,
+      );
+    }
+    for (const name of ["half", "hf.co/Qwen/Qwen3-8B-GGUF:Q2_K", "hf.co/un/half"]) {
       assertEquals((await refused(name)).code, "model_not_found", name);
     }
+  }));
+
+for (const kind of Object.keys(COMPANIONS)) {
+  Deno.test(`Hugging Face's cache: beside a ${kind} a repository and its quantisation are the model`, () =>
+    inStore(async ({ hub }) => {
+      const id = "unsloth/gemma-GGUF";
+      await putHubFile(hub, id, "mtp-gemma-Q8_0.gguf", companionFile(kind));
+      await putHubFile(hub, id, "MTP/gemma-Q8_0.gguf", companionFile(kind, 1));
+      const weights = await Deno.readFile(GOLDEN);
+      const model = await putHubFile(hub, id, "gemma-Q8_0.gguf", weights);
+      for (const suffix of ["", ":Q8_0", ":q8_0", "/gemma-Q8_0.gguf"]) {
+        assertEquals((await resolveModel(`hf.co/${id}${suffix}`)).path, model, suffix);
+      }
+      assertEquals(await listed(), [["gemma-Q8_0", "hugging-face"]]);
+      const { message } = await refused("mtp-gemma-Q8_0");
+      assertMatch(message, /mtp-gemma-Q8_0\.gguf: this is no model but an? /);
+      // Two that are models are told apart by names of their own.
+      const other = await putHubFile(hub, id, "other/gemma-Q8_0.gguf", weights);
+      for (const suffix of ["", ":Q8_0"]) {
+        assertMatch(
+          (await refused(`hf.co/${id}${suffix}`)).message,
+          /has several models here: (\S+)\/gemma-Q8_0\.gguf, \1\/other\/gemma-Q8_0\.gguf\. Say which\./,
+        );
+      }
+      assertEquals((await resolveModel(`hf.co/${id}/other/gemma-Q8_0.gguf`)).path, other);
+      const names = (await listed()).map(([name]) => name);
+      assertEquals(names, ["gemma-Q8_0", `hf.co/${id}/other/gemma-Q8_0.gguf`]);
+      for (const name of names) assertEquals((await resolveModel(name)).name, name);
+    }));
+}
+
+Deno.test("Hugging Face's cache: a file that changes is looked at again", () =>
+  inStore(async ({ hub }) => {
+    const path = await putHubFile(hub, "a/b", "x-Q8_0.gguf", companionFile("drafter"));
+    assertEquals(await listed(), []);
+    await Deno.writeFile(await Deno.realPath(path), await Deno.readFile(GOLDEN));
+    assertEquals(await listed(), [["x-Q8_0", "hugging-face"]]);
   }));
 
 Deno.test("Hugging Face's cache: of several revisions the current one counts, then what only others have", () =>

@@ -117,7 +117,8 @@ export function parseGguf(
   };
 }
 
-function readVersion(cursor: HeaderCursor): number {
+/** The version that a file says it has, behind the magic; only those that are read. */
+export function readVersion(cursor: HeaderCursor): number {
   if (cursor.source.size === 0) throw cursor.fail("the file is empty; wanted a GGUF file");
   const start = cursor.take(Math.min(cursor.source.size, 4), "the magic");
   const magic = String.fromCharCode(...start);
@@ -176,7 +177,7 @@ function readCount(cursor: HeaderCursor, what: string, minBytes: number): number
 const strictDecoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 
 /** A metadata key or a tensor's name: not empty, and UTF-8, because it is compared. */
-function readName(cursor: HeaderCursor, what: string): string {
+export function readName(cursor: HeaderCursor, what: string): string {
   const length = cursor.size(`the length of ${what}`);
   if (length === 0 || length > MAX_NAME_BYTES) {
     throw cursor.fail(`${what} is ${length} bytes long, wanted 1 to ${MAX_NAME_BYTES}`);

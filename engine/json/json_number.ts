@@ -50,3 +50,9 @@ const { rawJSON: rawJson } = JSON as unknown as { rawJSON(text: string): unknown
 export function numberOf(value: unknown): number | undefined {
   return typeof value === "number" ? value : value instanceof JsonNumber ? value.value : undefined;
 }
+
+/** Whether a value of JSON is an object. */
+export function isJsonObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === "object" && value !== null && !Array.isArray(value) &&
+    !(value instanceof JsonNumber);
+}

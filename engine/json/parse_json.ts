@@ -19,10 +19,19 @@ export const MOST_LEVELS = 10_000;
  * @throws {SyntaxError} for what is no JSON, or nested more than {@link MOST_LEVELS} deep.
  */
 export function parseJson(text: string): unknown {
+  return parseWhole(text).value;
+}
+
+/**
+ * The same, and whether `JSON.parse` gives the same value: then no {@link JsonNumber} is in it.
+ *
+ * @throws {SyntaxError} as {@link parseJson}.
+ */
+export function parseWhole(text: string): { readonly value: unknown; readonly isPlain: boolean } {
   const loses = look(text);
   // It checks the text, too: what reads it once more need not.
   const value = JSON.parse(text);
-  return loses ? read(text) : value;
+  return { value: loses ? read(text) : value, isPlain: !loses };
 }
 
 const QUOTE = 0x22;

@@ -1,6 +1,7 @@
 import { levenshteinDistance } from "@std/text/levenshtein-distance";
 import { M40Error } from "../errors.ts";
 import type { Gguf } from "../gguf/reader.ts";
+import { assertModel } from "../gguf/file_kind.ts";
 import { quoteKey } from "../gguf/metadata.ts";
 import { afmoe } from "./afmoe.ts";
 import { arcee } from "./arcee.ts";
@@ -136,10 +137,11 @@ export function architectureNames(): string[] {
 /**
  * The architecture of a file.
  *
- * @throws {M40Error} "unsupported" where the engine does not know it; "invalid_model" where the file
- * does not say.
+ * @throws {M40Error} "unsupported" where the engine does not know it, or the file is no model; "invalid_model"
+ * where the file does not say.
  */
 export function architectureOf(gguf: Gguf): Architecture {
+  assertModel(gguf);
   const name = gguf.metadata.string("general.architecture");
   const found = ARCHITECTURES.find((architecture) => architecture.name === name);
   if (found === undefined) {
@@ -147,8 +149,8 @@ export function architectureOf(gguf: Gguf): Architecture {
     throw new M40Error(
       "unsupported",
       `${gguf.path}: architecture ${quoteKey(name)} is not known` +
-        `${like.length > 0 ? ` (nearest: ${like.join(", ")})` : ""}; ` +
-        `known: ${architectureNames().sort().join(", ")}`,
+        (like.length > 0 ? `; the nearest that are: ${like.join(", ")}` : "") +
+        ". docs/models.md lists those that are, and the models that have them.",
     );
   }
   return found;

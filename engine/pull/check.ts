@@ -1,5 +1,6 @@
 import { basename } from "@std/path";
 import { M40Error } from "../errors.ts";
+import { assertModel } from "../gguf/file_kind.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { architectureOf } from "../models/architecture.ts";
 import type { Choice, Source, Variant } from "../store/sources/mod.ts";
@@ -33,6 +34,7 @@ export async function checkHeads(
 ): Promise<Suitability | undefined> {
   const gguf = await readHeads(heads, { anyType: force });
   try {
+    assertModel(gguf);
     checkVocabulary(gguf, onNote);
     if (typeof target === "string") {
       architectureOf(gguf).read(gguf);
@@ -88,8 +90,14 @@ function doesNotFit(
   );
 }
 
-function label({ quantisation, stem, bytes }: Variant): string {
-  return `${quantisation ?? basename(stem)} (${gib(bytes)})`;
+/** A variant by its quantisation, or by its file where others have the same one. */
+function label(
+  { quantisation, stem, bytes }: Variant,
+  _at: number,
+  all: readonly Variant[],
+): string {
+  const isOnly = all.filter((each) => each.quantisation === quantisation).length === 1;
+  return `${quantisation !== undefined && isOnly ? quantisation : basename(stem)} (${gib(bytes)})`;
 }
 
 function gib(bytes: number): string {

@@ -1,8 +1,8 @@
-import type { Choice, Source } from "../store/sources/mod.ts";
+import { type Choice, remoteCompanion, remoteHead, type Source } from "../store/sources/mod.ts";
 import { M40Error } from "../errors.ts";
+import { CompanionError } from "../gguf/file_kind.ts";
 import { mayFit } from "./card.ts";
 import { checkHeads, type Checking } from "./check.ts";
-import { remoteHead } from "./heads.ts";
 
 /** Headers that are looked at, at most: each says better what else may fit. */
 const MAX_LOOKS = 6;
@@ -18,15 +18,21 @@ export async function choose(
   checking: Checking,
   signal?: AbortSignal,
 ): Promise<Choice> {
-  const { choices } = source;
   const { target } = checking;
-  if (choices.length === 1 || typeof target === "string") return choices[0];
+  if (source.choices.length === 1) return source.choices[0];
+  if (typeof target === "string") return await firstModel(source.choices, signal);
+  let choices = source.choices;
   let beside: number | undefined;
   let left = choices.filter(({ variant }) => mayFit(variant.bytes, target));
   let second: Choice | undefined;
   for (let looks = 0; left.length > 0 && looks < MAX_LOOKS; looks++) {
     const [choice, ...others] = left;
     const suitability = await lookAt(choice, source, checking, signal);
+    if (suitability === "no model") {
+      choices = choices.filter((each) => each !== choice);
+      left = others;
+      continue;
+    }
     if (suitability !== undefined) {
       if (suitability.fit.contextTokens >= suitability.wantedTokens) return choice;
       if (suitability.fit.contextTokens > 0) second ??= choice;
@@ -38,12 +44,24 @@ export async function choose(
     );
   }
   if (second !== undefined) return second;
+  // None is a model: the first one's header says what it is.
+  if (choices.length === 0) return source.choices[0];
   const smallest = choices.reduce((a, b) => a.variant.bytes <= b.variant.bytes ? a : b);
   if (!mayFit(smallest.variant.bytes, target, beside) && !checking.force) {
     // Its header says best what is too large.
     await checkHeads(headsOf(smallest, signal), smallest, source, checking);
   }
   return smallest;
+}
+
+/** The first choice that is a model, as far as {@link MAX_LOOKS} tell. */
+async function firstModel(choices: readonly Choice[], signal?: AbortSignal): Promise<Choice> {
+  for (const choice of choices.slice(0, MAX_LOOKS)) {
+    if (await remoteCompanion(choice.files[0], choice.files.length > 1, signal) === undefined) {
+      return choice;
+    }
+  }
+  return choices[0];
 }
 
 /** How a choice fits; undefined where it does not at all. */
@@ -59,6 +77,7 @@ async function lookAt(
     return await checkHeads(headsOf(choice, signal), choice, source, quiet);
   } catch (error) {
     if (error instanceof M40Error && error.code === "out_of_memory") return undefined;
+    if (error instanceof CompanionError) return "no model";
     throw error;
   }
 }

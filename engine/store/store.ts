@@ -23,6 +23,7 @@ import {
 import { nearest } from "./nearest.ts";
 import { type OwnModel, ownModel, ownModels, siblings } from "./own.ts";
 import { readRecord } from "./record.ts";
+import { sameQuantisation } from "./sources/quantisations.ts";
 import type { StoredModel } from "./stored_model.ts";
 
 export type { ModelOrigin, StoredModel } from "./stored_model.ts";
@@ -158,20 +159,33 @@ function sameName(one: string, other: string): boolean {
   return one.toLowerCase() === other.toLowerCase();
 }
 
-/** The model of a repository that has one only. */
+/** The model of a repository, or of a quantisation of it, that has one only. */
 function onlyOneOf(models: readonly ForeignModel[], wanted: string): ForeignModel | undefined {
-  if (!/^hf\.co\/[^/:]+\/[^/:]+$/.test(wanted)) return undefined;
-  const inside = models.filter(({ longName }) =>
-    longName.toLowerCase().startsWith(`${wanted.toLowerCase()}/`)
+  const [, address, asked] = /^(hf\.co\/[^/:]+\/[^/:]+)(?::([^/:]+))?$/.exec(wanted) ?? [];
+  if (address === undefined) return undefined;
+  const inside = models.filter(({ longName, quantisation }) =>
+    longName.toLowerCase().startsWith(`${address.toLowerCase()}/`) &&
+    (asked === undefined ||
+      quantisation !== undefined && sameQuantisation(quantisation, asked))
   );
-  if (inside.length > 1) {
-    const names = inside.map(({ names, longName }) => names.at(-1) ?? longName);
+  const usable = inside.filter(({ problem }) => problem === undefined);
+  if (usable.length > 1) {
     throw new M40Error(
       "model_not_found",
-      `${wanted} has several models here: ${shownNames(names)}. Say which.`,
+      `${wanted} has several models here: ${shownNames(namesApart(usable))}. Say which.`,
     );
   }
-  return inside[0];
+  return usable[0] ?? inside[0];
+}
+
+/** A name for each model, none twice. */
+function namesApart(models: readonly ForeignModel[]): string[] {
+  const names = models.map(({ names, longName }) =>
+    names.find((name) => name.startsWith("hf.co/")) ?? longName
+  );
+  return names.map((name, i) =>
+    names.indexOf(name) === names.lastIndexOf(name) ? name : models[i].longName
+  );
 }
 
 /** The model at a path; undefined where there is nothing. */

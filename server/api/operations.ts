@@ -9,15 +9,7 @@ import { AnthropicError } from "../anthropic/dialect.ts";
 import { CountTokensRequest, MessagesRequest } from "../anthropic/request_schemas.ts";
 import { GenerateBody, Generated, GeneratedPiece } from "../generate.ts";
 import { Health } from "../health.ts";
-import { Infilled, InfilledPiece, InfillRequest } from "../llama_cpp/infill.ts";
-import {
-  AppliedTemplate,
-  ApplyTemplateRequest,
-  Detokenized,
-  DetokenizeRequest,
-  Tokenized,
-  TokenizeRequest,
-} from "../llama_cpp/tokens.ts";
+import { LLAMA_OPERATIONS } from "../llama_cpp/operations.ts";
 import {
   ChatCompletion,
   ChatCompletionChunk,
@@ -133,42 +125,7 @@ export const OPERATIONS: readonly Operation[] = [
     answer: Generated,
     events: [GeneratedPiece],
   },
-  {
-    method: "POST",
-    path: "/infill",
-    summary: "Fill a gap in a text",
-    description:
-      "For editors, in the shape of llama.cpp's server; for models whose vocabulary has tokens for " +
-      "filling in the middle. Texts that the context has no room for are shortened, farthest from the gap.",
-    body: InfillRequest,
-    answer: Infilled,
-    events: [InfilledPiece, Infilled],
-  },
-  {
-    method: "POST",
-    path: "/tokenize",
-    summary: "The tokens of a text",
-    description: "In the shape of llama.cpp's server.",
-    body: TokenizeRequest,
-    answer: Tokenized,
-  },
-  {
-    method: "POST",
-    path: "/detokenize",
-    summary: "The text of tokens",
-    description: "In the shape of llama.cpp's server.",
-    body: DetokenizeRequest,
-    answer: Detokenized,
-  },
-  {
-    method: "POST",
-    path: "/apply-template",
-    summary: "The prompt that a conversation becomes",
-    description:
-      "In the shape of llama.cpp's server: what the model would read, without asking it.",
-    body: ApplyTemplateRequest,
-    answer: AppliedTemplate,
-  },
+  ...LLAMA_OPERATIONS,
   ...OLLAMA_OPERATIONS,
   ...MCP_OPERATIONS,
   {

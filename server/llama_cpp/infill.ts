@@ -1,17 +1,16 @@
 import type { Hono } from "hono";
 import { z } from "zod";
-import type { Engine, GenerateRequest, Generation } from "../../engine/mod.ts";
-import { type Answer, answer, modelFields } from "../answer.ts";
+import type { Engine, GenerateRequest } from "../../engine/mod.ts";
+import { answer, modelFields } from "../answer.ts";
 import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { constraintFields } from "../constraint_fields.ts";
-import { arrayOf, boolean, integer, string, wants } from "../fields.ts";
+import { arrayOf, boolean, string, wants } from "../fields.ts";
 import { encodeGap, gapTokens, requireFim, shorten } from "../fill_in_the_middle.ts";
-import { chunksOf } from "../generations.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
-import { engineRequest, samplingFields } from "../sampling_fields.ts";
 import { SSE } from "../sse.ts";
+import { llamaRequest, llamaSampling } from "./sampling.ts";
+import { LlamaTextAnswer } from "./text_answer.ts";
 
 const ExtraInput = z.object({
   filename: string("The file's name."),
@@ -28,35 +27,10 @@ export const InfillRequest = z.object({
     arrayOf(ExtraInput, "an array of objects with filename and text"),
   ).meta({ description: "Other files that the model is shown, as far as there is room." }),
   prompt: string("What the gap's text begins with."),
-  n_predict: integer(
-    -1,
-    2 ** 31,
-    "Tokens drawn at most; default -1: as many as there is room for.",
-  ),
   stream: boolean("Whether the text comes in pieces, as server-sent events."),
-  ...samplingFields,
-  ...constraintFields,
+  ...llamaSampling,
 }, wants("a JSON object")).meta({ id: "InfillRequest" });
 type InfillRequest = z.output<typeof InfillRequest>;
-
-/** The answer of `POST /infill`, and the last event of its stream. */
-export const Infilled = z.strictObject({
-  content: z.string().meta({ description: "The gap's text; empty in a stream's last event." }),
-  stop: z.literal(true),
-  stop_type: z.enum(["eos", "word", "limit"]).meta({
-    description: "What ended it: the model, a stop string, or the number of tokens.",
-  }),
-  model: z.string(),
-  tokens_predicted: z.int().min(0),
-  tokens_evaluated: z.int().min(0).meta({ description: "Tokens of the prompt." }),
-  tokens_cached: z.int().min(0).meta({ description: "Those of them found in the prefix cache." }),
-  truncated: z.boolean().meta({ description: "Whether texts were shortened to fit the context." }),
-}).meta({ id: "Infilled" });
-export type Infilled = z.output<typeof Infilled>;
-
-/** An event of its stream but the last. */
-export const InfilledPiece = z.strictObject({ content: z.string(), stop: z.literal(false) })
-  .meta({ id: "InfilledPiece" });
 
 /** The share of the context that is kept for the answer where a request does not say how long it may be. */
 const ANSWER_SHARE = 1 / 4;
@@ -68,10 +42,9 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
       const body = parseBody(InfillRequest, await readAnyType(c, server));
       return await answer(c, server, body, ({ engine, name }, { signal, deadline, onReport }) => {
         const { request, truncated } = requestOf(engine, body);
-        return new InfillAnswer(
+        return new LlamaTextAnswer(
           engine.generate({ ...request, signal, ...deadline.ofEngine, onReport }),
-          name,
-          truncated,
+          { model: name, truncated },
         );
       }, SSE);
     },
@@ -83,7 +56,7 @@ function requestOf(
   body: InfillRequest,
 ): { request: GenerateRequest; truncated: boolean } {
   const { tokenizer, contextTokens } = engine;
-  const maxTokens = (body.n_predict ?? -1) < 0 ? undefined : body.n_predict!;
+  const asked = llamaRequest(body);
   const whole = encodeGap(
     tokenizer,
     requireFim(tokenizer, "input_suffix"),
@@ -95,66 +68,11 @@ function requestOf(
     },
     body.input_extra.map(({ filename, text }) => ({ name: filename ?? "", text })),
   );
-  const answer = Math.min(maxTokens ?? Infinity, Math.ceil(contextTokens * ANSWER_SHARE));
+  const answer = Math.min(asked.maxTokens ?? Infinity, Math.ceil(contextTokens * ANSWER_SHARE));
   const short = shorten(whole, contextTokens - answer);
   return {
-    request: { ...engineRequest(body), maxTokens, prompt: gapTokens(short) },
+    request: { ...asked, prompt: gapTokens(short) },
     truncated: short.before.length < whole.before.length ||
       short.after.length < whole.after.length || short.files.length < whole.files.length,
   };
-}
-
-/** A filled gap on its way, as one answer or as events. */
-class InfillAnswer implements Answer {
-  readonly done: Promise<void>;
-
-  constructor(
-    private readonly generation: Generation,
-    private readonly model: string,
-    private readonly truncated: boolean,
-  ) {
-    this.done = generation.done;
-  }
-
-  cancel(): void {
-    this.generation.cancel();
-  }
-
-  /** The whole answer, when it is done. */
-  async whole(): Promise<Infilled> {
-    let content = "";
-    let last: Infilled | undefined;
-    for await (const piece of this.pieces()) {
-      content += piece.content;
-      if (piece.stop) last = piece;
-    }
-    return { ...last!, content };
-  }
-
-  /** The answer's events as JSON. */
-  async *events(): AsyncGenerator<string> {
-    for await (const piece of this.pieces()) yield JSON.stringify(piece);
-  }
-
-  private async *pieces(): AsyncGenerator<z.output<typeof InfilledPiece> | Infilled> {
-    let tokens = 0;
-    for await (const { chunk } of chunksOf([this.generation])) {
-      tokens += chunk.tokens.length;
-      if (chunk.text !== "") yield { content: chunk.text, stop: false };
-      const { finishReason, usage } = chunk;
-      if (finishReason === undefined || usage === undefined) continue;
-      // An end token is drawn and not told of.
-      const byModel = tokens < usage.completionTokens;
-      yield {
-        content: "",
-        stop: true,
-        stop_type: finishReason === "length" ? "limit" : byModel ? "eos" : "word",
-        model: this.model,
-        tokens_predicted: usage.completionTokens,
-        tokens_evaluated: usage.promptTokens,
-        tokens_cached: usage.cachedTokens,
-        truncated: this.truncated,
-      };
-    }
-  }
 }

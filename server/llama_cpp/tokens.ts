@@ -11,20 +11,22 @@ import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { chatFormat } from "../conversation.ts";
 import { HttpError } from "../errors.ts";
-import { boolean, tokenIds, wants } from "../fields.ts";
+import { boolean, string, tokenIds, wants } from "../fields.ts";
 import { chatRequest } from "../openai/chat_messages.ts";
 import { conversationFields } from "../openai/chat_schemas.ts";
-import { parseBody } from "../parse_body.ts";
+import { parseBody, wrongField } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { wholeText } from "../token_names.ts";
 
 /** The body of `POST /tokenize`. */
 export const TokenizeRequest = z.object({
   ...modelFields,
-  content: z.string(wants("a string")).meta({ description: "The text." }),
+  content: string("The text."),
+  prompt: string("The text, as vLLM calls it: then the answer is vLLM's."),
   add_special: boolean(
     "Whether the tokens that begin and end a sequence are added; default false.",
   ),
+  add_special_tokens: boolean("The same as vLLM calls it, with prompt; default true."),
   parse_special: boolean("Whether special tokens in the text are tokens; default true."),
   with_pieces: boolean("Whether each token comes with what it stands for."),
 }, wants("a JSON object")).meta({ id: "TokenizeRequest" });
@@ -38,6 +40,10 @@ const Piece = z.strictObject({
 /** The answer of `POST /tokenize`. */
 export const Tokenized = z.strictObject({
   tokens: z.union([z.array(z.int().min(0)), z.array(Piece)]),
+  count: z.int().min(0).optional().meta({ description: "How many; with prompt." }),
+  max_model_len: z.int().min(1).optional().meta({
+    description: "Tokens of the model's context; with prompt.",
+  }),
 }).meta({ id: "Tokenized" });
 export type Tokenized = z.output<typeof Tokenized>;
 
@@ -52,6 +58,7 @@ export const Detokenized = z.strictObject({
   content: z.string().meta({
     description: "Their text; special tokens as the vocabulary writes them.",
   }),
+  prompt: z.string().meta({ description: "The same, as vLLM calls it." }),
 }).meta({ id: "Detokenized" });
 export type Detokenized = z.output<typeof Detokenized>;
 
@@ -72,12 +79,20 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/tokenize", {
     POST: async (c) => {
       const body = parseBody(TokenizeRequest, await readAnyType(c, server));
-      const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Tokenized => {
-        const tokens = tokenizer.encode(body.content, {
-          addSpecial: body.add_special ?? false,
+      const { content, prompt, with_pieces } = body;
+      const text = content ?? prompt;
+      if (text == null) throw wrongField("content", "a string", undefined);
+      const asVllm = content == null;
+      const answer = await withModel(c, server, body, ({ engine }): Tokenized => {
+        const { tokenizer, contextTokens } = engine;
+        const tokens = tokenizer.encode(text, {
+          addSpecial: (asVllm ? body.add_special_tokens : undefined) ?? body.add_special ?? asVllm,
           parseSpecial: body.parse_special ?? true,
         });
-        return { tokens: body.with_pieces ? tokens.map((id) => pieceOf(tokenizer, id)) : tokens };
+        return {
+          tokens: with_pieces ? tokens.map((id) => pieceOf(tokenizer, id)) : tokens,
+          ...(asVllm ? { count: tokens.length, max_model_len: contextTokens } : {}),
+        };
       });
       return c.json(answer);
     },
@@ -87,7 +102,8 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
       const body = parseBody(DetokenizeRequest, await readAnyType(c, server));
       const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Detokenized => {
         checkTokens(tokenizer, body.tokens);
-        return { content: tokenizer.decode(body.tokens, { skipSpecial: false }) };
+        const content = tokenizer.decode(body.tokens, { skipSpecial: false });
+        return { content, prompt: content };
       });
       return c.json(answer);
     },

@@ -5,7 +5,7 @@ import type { McpTools } from "../../mcp/mod.ts";
 import { readJson } from "../body.ts";
 import { requestSignal, type ServerContext, type ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
-import { wants } from "../fields.ts";
+import { requiredObject, wants } from "../fields.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { isOriginOf } from "../web_pages.ts";
@@ -44,7 +44,7 @@ export const McpToolList = z.strictObject({
 export const McpCallRequest = z.object({
   name: z.string(wants("a string")).meta({ description: "A tool's name." }),
   arguments: z.union(
-    [z.string(), z.record(z.string(), z.unknown())],
+    [z.string(), requiredObject()],
     wants("an object, or the JSON of one"),
   ).meta({ description: "Its arguments: an object, or its JSON, as a call of a model has it." }),
   confirmed: z.boolean(wants("a boolean")).optional().meta({

@@ -7,6 +7,7 @@ import type {
 } from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { cancelAll, chunksOf } from "../generations.ts";
+import { type Timings, timingsOf } from "../timings.ts";
 import { UsageSum } from "../usage.ts";
 import { chatLogprobs } from "./chat_logprobs.ts";
 import type { ChatChoice } from "./chat_schemas.ts";
@@ -20,20 +21,27 @@ export class ChatAnswer implements Answer {
   readonly done: Promise<unknown>;
   private readonly tokenizer?: Tokenizer;
   private readonly withUsage: boolean;
+  private readonly withTimings: boolean;
 
   /**
    * @param head What the answer and all its events begin with.
    * @param generations The choices, all of them of one prompt.
    * @param tokenizer Tells what tokens are called, where log-probabilities are wanted; else absent.
    * @param withUsage Whether the last event tells the usage, and the others that they do not.
+   * @param withTimings Whether the answer, or the first choice's last event, tells how long it took.
    */
   constructor(
     private readonly head: AnswerHead<"chat.completion" | "chat.completion.chunk">,
     private readonly generations: readonly Generation[],
-    { tokenizer, withUsage }: { tokenizer?: Tokenizer; withUsage: boolean },
+    { tokenizer, withUsage, withTimings = false }: {
+      tokenizer?: Tokenizer;
+      withUsage: boolean;
+      withTimings?: boolean;
+    },
   ) {
     this.tokenizer = tokenizer;
     this.withUsage = withUsage;
+    this.withTimings = withTimings;
     this.done = Promise.all(generations.map(({ done }) => done));
   }
 
@@ -49,7 +57,9 @@ export class ChatAnswer implements Answer {
       finish_reason: "stop",
     }));
     const sum = this.usageSum();
+    let timings: Timings | undefined;
     for await (const { index, chunk } of chunksOf(this.generations)) {
+      timings ??= this.timings(index, chunk);
       const choice = choices[index];
       choice.message.content += chunk.text;
       addCalls(choice.message, chunk.toolCalls);
@@ -71,7 +81,8 @@ export class ChatAnswer implements Answer {
     for (const { message } of choices) {
       if (message.tool_calls !== undefined && message.content === "") message.content = null;
     }
-    return { ...this.head, choices, usage: sum.usage };
+    const took = timings === undefined ? {} : { timings };
+    return { ...this.head, choices, usage: sum.usage, ...took };
   }
 
   /** The answer's events as JSON, pieced together around the head's: this is what the server spends on every token. */
@@ -97,11 +108,26 @@ export class ChatAnswer implements Answer {
       }
       if (finishReason !== undefined) {
         const reason = finishOf(finishReason, calling.has(index));
-        yield `${start}{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}${end}`;
+        yield `${start}{"index":${index},"delta":{},"logprobs":null,"finish_reason":"${reason}"}${
+          this.ending(end, index, chunk)
+        }`;
       }
       if (usage !== undefined) sum.add(usage, index === 0);
     }
     if (withUsage) yield `${start}],"usage":${JSON.stringify(sum.usage)}}`;
+  }
+
+  /** What an event ends with, in the first choice's last one with the times. */
+  private ending(end: string, index: number, chunk: GenerationChunk): string {
+    const timings = this.timings(index, chunk);
+    return timings === undefined
+      ? end
+      : `${end.slice(0, -1)},"timings":${JSON.stringify(timings)}}`;
+  }
+
+  private timings(index: number, { usage }: GenerationChunk): Timings | undefined {
+    if (!this.withTimings || index > 0 || usage === undefined) return undefined;
+    return timingsOf(this.generations[0], usage);
   }
 
   /** Ends the generations that run or wait. */

@@ -1,7 +1,8 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import type { GenerateRequest } from "../../engine/mod.ts";
 import { answer, type AnswerEnds } from "../answer.ts";
 import { readJson } from "../body.ts";
+import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
 import { effortBudget } from "../effort.ts";
@@ -21,21 +22,36 @@ export function chatCompletionsRoute(app: Hono<ServerEnv>, server: ServerContext
   route(app, "/v1/chat/completions", {
     POST: async (c) => {
       const json = await readJson(c.req.raw, server.maxBodyBytes);
-      const body = parseBody(ChatCompletionRequest, json);
-      refuseUnsupported(body);
-      return await answer(c, server, body, async (model, ends) => {
-        const requests = await requestsOf(server, model, body, ends);
-        const kind = body.stream ? "chat.completion.chunk" : "chat.completion";
-        return new ChatAnswer(
-          answerHead(model, "chatcmpl", kind),
-          startAll(model.engine, requests),
-          {
-            tokenizer: body.logprobs ? model.engine.tokenizer : undefined,
-            withUsage: body.stream_options?.include_usage ?? false,
-          },
-        );
-      });
+      return await answerChat(c, server, json, false);
     },
+  });
+  // As llama.cpp's server has it, for clients whose base URL has no /v1.
+  route(app, "/chat/completions", {
+    POST: async (c) => await answerChat(c, server, await readAnyType(c, server), true),
+  });
+}
+
+/** @param withTimings Whether the answer's end tells how long it took, as llama.cpp's server does. */
+async function answerChat(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  json: unknown,
+  withTimings: boolean,
+): Promise<Response> {
+  const body = parseBody(ChatCompletionRequest, json);
+  refuseUnsupported(body);
+  return await answer(c, server, body, async (model, ends) => {
+    const requests = await requestsOf(server, model, body, ends);
+    const kind = body.stream ? "chat.completion.chunk" : "chat.completion";
+    return new ChatAnswer(
+      answerHead(model, "chatcmpl", kind),
+      startAll(model.engine, requests),
+      {
+        tokenizer: body.logprobs ? model.engine.tokenizer : undefined,
+        withUsage: body.stream_options?.include_usage ?? false,
+        withTimings,
+      },
+    );
   });
 }
 

@@ -14,6 +14,7 @@ import {
   wants,
 } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
+import { Timings } from "../timings.ts";
 import { Usage } from "../usage.ts";
 import { MAX_N } from "./completion_schemas.ts";
 
@@ -263,6 +264,7 @@ export const ChatCompletion = z.strictObject({
   object: z.literal("chat.completion"),
   choices: z.array(ChatChoice),
   usage: Usage,
+  timings: Timings.optional().meta({ description: "By /chat/completions, without /v1." }),
 }).meta({ id: "ChatCompletion" });
 export type ChatCompletion = z.output<typeof ChatCompletion>;
 
@@ -292,6 +294,9 @@ export const ChatCompletionChunk = z.strictObject({
   })),
   usage: Usage.nullish().meta({
     description: "Only where stream_options.include_usage is true, and null but in the last event.",
+  }),
+  timings: Timings.optional().meta({
+    description: "By /chat/completions, without /v1: in the first choice's last event.",
   }),
 }).meta({ id: "ChatCompletionChunk" });
 export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>;

@@ -1,3 +1,4 @@
+import { isJsonObject } from "../../engine/json/json_number.ts";
 import type { Tool, ToolCall, ToolChoice } from "../../engine/mod.ts";
 import { unsupported } from "../errors.ts";
 import { typeName } from "../fields.ts";
@@ -96,8 +97,6 @@ function readCall(call: unknown, at: string): ToolCall {
 }
 
 function asObject(value: unknown, at: string): Record<string, unknown> {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) {
-    return value as Record<string, unknown>;
-  }
+  if (isJsonObject(value)) return value;
   throw wrongField(at, "an object", value);
 }

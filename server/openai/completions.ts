@@ -1,4 +1,4 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import type { Engine, GenerateRequest } from "../../engine/mod.ts";
 import { answer, type AnswerEnds } from "../answer.ts";
 import { readJson } from "../body.ts";
@@ -15,19 +15,23 @@ import { answerHead } from "./head.ts";
 /** `POST /v1/completions`: OpenAI's legacy completions, with m40's own fields beside theirs. */
 export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/v1/completions", {
-    POST: async (c) => {
-      const body = parseBody(CompletionRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      const counts = checkCounts(body);
-      return await answer(c, server, body, (model, ends) => {
-        const head = answerHead(model, "cmpl", "text_completion");
-        return new CompletionAnswer(
-          head,
-          model.engine,
-          body,
-          requestsOf(model.engine, body, counts, ends),
-        );
-      });
-    },
+    POST: async (c) =>
+      await answerCompletion(c, server, await readJson(c.req.raw, server.maxBodyBytes)),
+  });
+}
+
+/** Answers the JSON of a body. */
+export async function answerCompletion(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  json: unknown,
+): Promise<Response> {
+  const body = parseBody(CompletionRequest, json);
+  const counts = checkCounts(body);
+  return await answer(c, server, body, (model, ends) => {
+    const head = answerHead(model, "cmpl", "text_completion");
+    const requests = requestsOf(model.engine, body, counts, ends);
+    return new CompletionAnswer(head, model.engine, body, requests);
   });
 }
 

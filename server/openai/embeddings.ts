@@ -1,4 +1,4 @@
-import type { Hono } from "hono";
+import type { Context, Hono } from "hono";
 import { Buffer } from "node:buffer";
 import { z } from "zod";
 import { modelFields, withModel } from "../answer.ts";
@@ -43,27 +43,35 @@ export const EmbeddingList = z.strictObject({
 /** `POST /v1/embeddings`: vectors by which texts alike are found, as OpenAI has them. */
 export function embeddingsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/v1/embeddings", {
-    POST: async (c) => {
-      const body = parseBody(EmbeddingsRequest, await readJson(c.req.raw, server.maxBodyBytes));
-      const { input, dimensions } = body;
-      return await withModel(c, server, body, async (model, ends) => {
-        const options = { dimensions: dimensions ?? undefined };
-        const { vectors, tokens } = await embed(model, input, options, ends);
-        const written = body.encoding_format === "base64" ? inBase64 : inNumbers;
-        return c.json(
-          {
-            object: "list",
-            data: vectors.map((vector, index) => ({
-              object: "embedding",
-              index,
-              embedding: written(vector),
-            })),
-            model: model.name,
-            usage: { prompt_tokens: tokens, total_tokens: tokens },
-          } satisfies z.output<typeof EmbeddingList>,
-        );
-      });
-    },
+    POST: async (c) =>
+      await answerEmbeddings(c, server, await readJson(c.req.raw, server.maxBodyBytes)),
+  });
+}
+
+/** Answers the JSON of a body. */
+export async function answerEmbeddings(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  json: unknown,
+): Promise<Response> {
+  const body = parseBody(EmbeddingsRequest, json);
+  const { input, dimensions } = body;
+  return await withModel(c, server, body, async (model, ends) => {
+    const options = { dimensions: dimensions ?? undefined };
+    const { vectors, tokens } = await embed(model, input, options, ends);
+    const written = body.encoding_format === "base64" ? inBase64 : inNumbers;
+    return c.json(
+      {
+        object: "list",
+        data: vectors.map((vector, index) => ({
+          object: "embedding",
+          index,
+          embedding: written(vector),
+        })),
+        model: model.name,
+        usage: { prompt_tokens: tokens, total_tokens: tokens },
+      } satisfies z.output<typeof EmbeddingList>,
+    );
   });
 }
 

@@ -9,7 +9,7 @@ import { loadModel } from "../load_model.ts";
 import { type ListedName, withAliases } from "../models/aliases.ts";
 import type { ListedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
-import { route } from "../route.ts";
+import { type Handler, route } from "../route.ts";
 
 /** A model as `/v1/models` shows it: OpenAI's fields, and what a client has to know beside them. */
 export const ModelObject = z.strictObject({
@@ -52,16 +52,17 @@ export const LoadRequest = z.object(
 /** `GET /v1/models` and `/v1/models/{id}`, `POST /v1/models/{id}/load` and `/unload`. */
 export function modelsRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   const { models } = server;
-  route(app, "/v1/models", {
-    GET: async (c) => {
-      const data = withAliases(models, await models.list())
-        .map((model) => describe(server, model));
-      if (c.req.header(VERSION_HEADER) !== undefined) {
-        return c.json(pageOf(data, (name) => c.req.query(name)));
-      }
-      return c.json({ object: "list", data } satisfies ModelList);
-    },
-  });
+  const list: Handler = async (c) => {
+    const data = withAliases(models, await models.list())
+      .map((model) => describe(server, model));
+    if (c.req.header(VERSION_HEADER) !== undefined) {
+      return c.json(pageOf(data, (name) => c.req.query(name)));
+    }
+    return c.json({ object: "list", data } satisfies ModelList);
+  };
+  route(app, "/v1/models", { GET: list });
+  // OpenAI's clients ask for it where their base URL has no /v1, as llama.cpp's server allows.
+  route(app, "/models", { GET: list });
   route(app, "/v1/models/:id/load", {
     POST: async (c) => {
       const name = await models.nameOf(c.req.param("id"));

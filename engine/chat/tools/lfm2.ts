@@ -45,7 +45,7 @@ function python(value: unknown): string {
   if (value === null) return "None";
   if (typeof value === "boolean") return value ? "True" : "False";
   if (Array.isArray(value)) return `[${value.map(python).join(", ")}]`;
-  if (typeof value !== "object") return JSON.stringify(value);
+  if (!isSchema(value)) return JSON.stringify(value);
   const members = Object.entries(value);
   return `{${members.map(([key, item]) => `${JSON.stringify(key)}: ${python(item)}`).join(", ")}}`;
 }

@@ -4,6 +4,8 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
+import { isJsonObject } from "../../json/json_number.ts";
+import { orderedObject } from "../../json/ordered_object.ts";
 import type { Expression } from "../../grammar/grammar.ts";
 import type { Tool } from "../conversation.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
@@ -84,14 +86,13 @@ export function parametersOf({ name, parameters, strict = false }: Tool): Parame
     throw refuse(`the type ${JSON.stringify(schema.type)}`);
   }
   const required = new Set(Array.isArray(schema.required) ? schema.required.map(String) : []);
-  const properties: Schema = {
-    ...isSchema(schema.properties) ? schema.properties : {},
+  const described = isSchema(schema.properties) ? schema.properties : {};
+  const properties = orderedObject([
+    ...Object.entries(described),
     // What is required without being described may be anything.
-    ...Object.fromEntries(
-      [...required].filter((key) => !Object.hasOwn(schema.properties ?? {}, key))
-        .map((key) => [key, {}]),
-    ),
-  };
+    ...[...required].filter((key) => !Object.hasOwn(described, key))
+      .map((key): [string, unknown] => [key, {}]),
+  ]);
   const { minProperties = 0, maxProperties = Infinity } = schema;
   const names = Object.keys(properties).filter((key) => properties[key] !== false);
   if (strict && Number(minProperties) > required.size) throw refuse('"minProperties"');
@@ -162,7 +163,7 @@ export function resolved({ schema, root }: ValueSchema): unknown {
 
 /** Whether a schema is one with keywords. */
 export function isSchema(schema: unknown): schema is Schema {
-  return typeof schema === "object" && schema !== null && !Array.isArray(schema);
+  return isJsonObject(schema);
 }
 
 /** What a pointer of JSON leads to. */

@@ -1,3 +1,5 @@
+import { isJsonObject } from "../../json/json_number.ts";
+import { mapMembers } from "../../json/ordered_object.ts";
 import { type Budget, SchemaRefusal } from "../../grammar/json_schema/limits.ts";
 
 /** Keywords that are left out of one schema one by one; from then on each is left out wherever it stands. */
@@ -34,10 +36,9 @@ export function relaxing<T>(schema: unknown, budget: Budget, work: (schema: unkn
       return work(current);
     } catch (error) {
       if (!(error instanceof SchemaRefusal) || error.tooMuch) throw error;
-      const relaxed = leftOut === 0 ? structuredClone(current) : current;
-      const found = find(relaxed, error.place);
-      if (found === undefined) throw error;
-      const { holder, name } = found;
+      if (find(current, error.place) === undefined) throw error;
+      const relaxed = leftOut === 0 ? copyOf(current) : current;
+      const { holder, name } = find(relaxed, error.place)!;
       const oneByOne = leftOut < MOST_ONE_BY_ONE;
       const key = keyOf(holder, name);
       const before = alike.get(key) ?? 0;
@@ -57,6 +58,12 @@ export function relaxing<T>(schema: unknown, budget: Budget, work: (schema: unkn
       budget.spend(Math.ceil(JSON.stringify(current).length / CHARACTERS_A_UNIT), error.place);
     }
   }
+}
+
+/** A copy of a schema, with its numbers and the order of its keys. */
+function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf);
+  return isJsonObject(value) ? mapMembers(value, copyOf) : value;
 }
 
 /** A keyword and its value. */

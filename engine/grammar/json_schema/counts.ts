@@ -3,16 +3,17 @@
  *
  * @module
  */
+import { numberOf } from "../../json/json_number.ts";
 import { MAX_COUNT, refusal, shown } from "./limits.ts";
 import type { At } from "./reading.ts";
 
 /** The value of a keyword that is a count. */
 export function countOf({ schema, place }: At, keyword: string): number {
-  const value = schema[keyword];
-  if (typeof value === "number" && Number.isInteger(value) && value >= 0) return value;
+  const value = numberOf(schema[keyword]);
+  if (value !== undefined && Number.isInteger(value) && value >= 0) return value;
   throw refusal(
     `${place.pointer}/${keyword}`,
-    `it must be an integer from 0 on, not ${shown(value)}`,
+    `it must be an integer from 0 on, not ${shown(schema[keyword])}`,
   );
 }
 

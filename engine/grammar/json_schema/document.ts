@@ -4,6 +4,7 @@
  *
  * @module
  */
+import { isJsonObject } from "../../json/json_number.ts";
 import { type Budget, MAX_NESTING, refusal } from "./limits.ts";
 
 /** A schema in the document, or one that a constant stands for. */
@@ -25,9 +26,7 @@ const FIRST_KEY = 2;
 
 export type Fields = Readonly<Record<string, unknown>>;
 
-export function isObject(value: unknown): value is Fields {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
+export const isObject: (value: unknown) => value is Fields = isJsonObject;
 
 const MAX_PLACES = 100_000;
 /** The address of a document that has none. */

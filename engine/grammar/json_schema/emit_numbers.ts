@@ -16,10 +16,11 @@ import {
   text,
 } from "./expressions.ts";
 import type { Budget } from "./limits.ts";
-import { setOf } from "./list_sets.ts";
+import { type Bound, firstDecimal, firstWhole } from "./number_bounds.ts";
+import { allowedValues } from "./allowed_values.ts";
 import { multiples } from "./number_multiples.ts";
 import { decimals, integers, MOST_DIGITS, MOST_PLACES } from "./number_ranges.ts";
-import { allowedValues, type Decimal, decimalOf, isMultiple } from "./number_values.ts";
+import { compare, type Decimal, isMultiple, wholeFrom } from "./number_values.ts";
 import type { NumberShape } from "./shapes.ts";
 import { TextAutomaton } from "./text_automaton.ts";
 
@@ -62,11 +63,13 @@ const FRACTION = sequence(
 );
 
 /** Numbers of so few digits that no two of them are one double. */
-function exact({ kind, multiples }: NumberShape): Expression {
-  if (kind === "integer") return whole(EXACT_DIGITS);
+function exact(shape: NumberShape): Expression {
+  const { kind, multiples } = shape;
+  // What the bounds ask for counts first.
+  if (kind === "integer") return whole(Math.max(...integerBounds(shape).map(lengthOf)));
   if (kind === "fraction") return FRACTION;
   const places = multiples.reduce(
-    (most, { of }) => Math.max(most, decimalOf(of).places),
+    (most, { of }) => Math.max(most, of.places),
     EXACT_PLACES,
   );
   const before = Math.max(EXACT_DIGITS - places, 1);
@@ -74,13 +77,16 @@ function exact({ kind, multiples }: NumberShape): Expression {
   return choice(whole(EXACT_DIGITS), sequence(whole(before), pointed));
 }
 
+/** The digits of a whole number. */
+const lengthOf = (value: bigint) => String(value < 0n ? -value : value).length;
+
 /** What the numbers of a shape look like. */
 export function numbersOf(shape: NumberShape, budget: Budget): Expression | TextAutomaton {
   if (shape.values) {
-    return choice(...allowedValues(shape, budget).map((one) => text(JSON.stringify(one))));
+    return choice(...allowedValues(shape, budget).map((one) => text(one.text)));
   }
   const place = shape.multiples[0]?.place ?? "";
-  const free = shape.least === -Infinity && shape.most === Infinity;
+  const free = shape.least === undefined && shape.most === undefined;
   const plain = shape.multiples.length === 0 && shape.not.length === 0;
   if (plain && free) return unbounded(shape);
   if (plain && shape.kind !== "fraction") return bounded(shape);
@@ -99,10 +105,9 @@ export function numbersOf(shape: NumberShape, budget: Budget): Expression | Text
 function without(all: TextAutomaton, shape: NumberShape, budget: Budget, place: string) {
   if (shape.not.length === 0) return all;
   budget.spend(shape.not.length, place);
-  const spellings = shape.not.map((value) => {
-    const exact = decimalOf(value);
-    const zeros = decimals(exact, exact);
-    return value === 0 ? choice(zeros, sequence(text("-"), zeros)) : zeros;
+  const spellings = shape.not.map(({ decimal }) => {
+    const zeros = decimals(decimal, decimal);
+    return decimal.units === 0n ? choice(zeros, sequence(text("-"), zeros)) : zeros;
   });
   return all.without(TextAutomaton.of(choice(...spellings), budget, place), budget, place);
 }
@@ -114,22 +119,30 @@ function unbounded({ kind }: NumberShape): Expression {
 const digitsOf = ({ multiples, not }: NumberShape) =>
   multiples.length > 0 || not.length > 0 ? EXACT_DIGITS : MOST_DIGITS;
 
+/** The least and the most that is written where a bound is absent: beyond the other bound, where that is far out. */
+function farthest(shape: NumberShape, up: boolean): bigint {
+  const digits = digitsOf(shape);
+  const other = up ? shape.least?.at : shape.most?.at;
+  const whole = other === undefined ? 0n : wholeFrom(other, up);
+  const isFar = up ? whole >= 10n ** BigInt(digits) : whole <= -(10n ** BigInt(digits));
+  const most = 10n ** BigInt(isFar ? lengthOf(whole) + 1 : digits) - 1n;
+  return up ? most : -most;
+}
+
 /** The bounds of integers, as far as they are written. */
 function integerBounds(shape: NumberShape): [bigint, bigint] {
-  const most = 10n ** BigInt(digitsOf(shape)) - 1n;
-  const least = Number.isFinite(shape.least) ? BigInt(Math.ceil(shape.least)) : -most;
-  const last = Number.isFinite(shape.most) ? BigInt(Math.floor(shape.most)) : most;
-  return [least > -most ? least : -most, last < most ? last : most];
+  const { least, most } = shape;
+  return [
+    least ? firstWhole(least, true) : farthest(shape, false),
+    most ? firstWhole(most, false) : farthest(shape, true),
+  ];
 }
 
 /** Bounds of decimals, moved inwards to so many places as are written. */
 function decimalBounds(shape: NumberShape): [Decimal, Decimal] {
-  const most = { units: 10n ** BigInt(digitsOf(shape)) - 1n, places: 0 };
-  const least = { ...most, units: -most.units };
-  const within = (value: number, up: boolean): Decimal => {
-    if (value <= -(10 ** digitsOf(shape))) return least;
-    if (value >= 10 ** digitsOf(shape)) return most;
-    const { units, places } = decimalOf(value);
+  const within = (bound: Bound | undefined, up: boolean): Decimal => {
+    if (bound === undefined) return { units: farthest(shape, !up), places: 0 };
+    const { units, places } = firstDecimal(bound, up);
     if (places <= MOST_PLACES) return { units, places };
     const scale = 10n ** BigInt(places - MOST_PLACES);
     const cut = units / scale;
@@ -146,15 +159,11 @@ function bounded(shape: NumberShape): Expression {
     return least > most ? NOTHING : integers(least, most);
   }
   const [least, most] = decimalBounds(shape);
-  const places = Math.max(least.places, most.places);
-  const difference = most.units * 10n ** BigInt(places - most.places) -
-    least.units * 10n ** BigInt(places - least.places);
-  return difference < 0n ? NOTHING : decimals(least, most);
+  return compare(least, most) > 0 ? NOTHING : decimals(least, most);
 }
 
 /** A divisor that says the same of integers, if only those are wanted. */
-function reduced(of: number, { kind }: NumberShape): Decimal {
-  const { units, places } = decimalOf(of);
+function reduced({ units, places }: Decimal, { kind }: NumberShape): Decimal {
   if (kind !== "integer") return { units, places };
   let [a, b] = [units, 10n ** BigInt(places)];
   while (b > 0n) [a, b] = [b, a % b];
@@ -164,21 +173,22 @@ function reduced(of: number, { kind }: NumberShape): Decimal {
 /** Integers between bounds that are multiples, where they are few. */
 function listedMultiples(shape: NumberShape, budget: Budget): Expression | undefined {
   const first = shape.multiples.find(({ negated }) => !negated);
-  if (!first || shape.kind !== "integer" || shape.least === -Infinity || shape.most === Infinity) {
-    return undefined;
-  }
+  if (!first || shape.kind !== "integer" || !shape.least || !shape.most) return undefined;
   const [least, most] = integerBounds(shape);
   const { units: step } = reduced(first.of, shape);
   if ((most - least) / step > MOST_LISTED) return undefined;
   let value = least - least % step;
   if (value < least) value += step;
-  const refused = setOf(shape.not, budget, first.place);
+  budget.look(shape.not.length, first.place);
+  const refused = new Set(
+    shape.not.map(({ decimal: { units, places } }) => places ? "" : `${units}`),
+  );
   const listed: Expression[] = [];
   for (; value <= most; value += step) {
-    const number = Number(value);
+    const number = { units: value, places: 0 };
     budget.spend(shape.multiples.length, first.place);
     const fits = shape.multiples.every(({ of, negated }) => isMultiple(number, of) !== negated);
-    if (fits && !refused.has(number)) listed.push(text(String(value)));
+    if (fits && !refused.has(String(value))) listed.push(text(String(value)));
   }
   return choice(...listed);
 }

@@ -5,23 +5,23 @@
  */
 import type { Expression } from "../grammar.ts";
 import { text } from "./expressions.ts";
-import { allowedValues } from "./number_values.ts";
+import { allowedValues } from "./allowed_values.ts";
 import type { SchemaReader } from "./reading.ts";
 import type { Alternatives } from "./shapes.ts";
 
 /** The texts of all values, which all differ; undefined where they are not listed. */
 export function valuesOf(all: Alternatives, reader: SchemaReader): Expression[] | undefined {
   if (all.arrays.length > 0 || all.objects.length > 0) return undefined;
-  const values: unknown[] = [...(all.null ? [null] : []), ...all.booleans];
+  const texts = [...(all.null ? [null] : []), ...all.booleans].map((one) => JSON.stringify(one));
   for (const shape of all.numbers) {
     if (!shape.values) return undefined;
-    for (const value of allowedValues(shape, reader.budget)) values.push(value);
+    for (const value of allowedValues(shape, reader.budget)) texts.push(value.text);
   }
   for (const shape of all.strings) {
     const listed = reader.strings.listed(shape);
     if (!listed) return undefined;
     reader.budget.look(listed.length, shape.place);
-    for (const value of listed) values.push(value);
+    for (const value of listed) texts.push(JSON.stringify(value));
   }
-  return [...new Set(values.map((value) => JSON.stringify(value)))].map(text);
+  return [...new Set(texts)].map(text);
 }

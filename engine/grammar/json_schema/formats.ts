@@ -87,11 +87,18 @@ export const FORMATS: ReadonlyMap<string, string> = new Map(
   }).map(([name, pattern]) => [name, `^(?:${pattern})$`]),
 );
 
-/** OpenAPI's formats of numbers. */
+const integers = (least: bigint, most: bigint): Partial<NumberShape> => ({
+  kind: "integer",
+  least: { at: { units: least, places: 0 }, excluded: false },
+  most: { at: { units: most, places: 0 }, excluded: false },
+});
+
+/** OpenAPI's formats of numbers, and those of its registry that Rust's `schemars` writes. */
 export const NUMBER_FORMATS: ReadonlyMap<string, Partial<NumberShape>> = new Map([
-  ["int32", { kind: "integer", least: -(2 ** 31), most: 2 ** 31 - 1 }],
-  // The greatest number of 64 bits that is a double as well.
-  ["int64", { kind: "integer", least: -(2 ** 63), most: 2 ** 63 - 1024 }],
+  ...[8n, 16n, 32n, 64n].flatMap((bits): [string, Partial<NumberShape>][] => [
+    [`int${bits}`, integers(-(2n ** (bits - 1n)), 2n ** (bits - 1n) - 1n)],
+    [`uint${bits}`, integers(0n, 2n ** bits - 1n)],
+  ]),
   ["float", {}],
   ["double", {}],
 ]);

@@ -4,6 +4,7 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
+import { isJsonObject } from "../../json/json_number.ts";
 import { shortened } from "../errors.ts";
 
 /** Values in one `enum`, or in all that follow from one place. */
@@ -44,9 +45,9 @@ export class SchemaRefusal extends M40Error {
 /** A value for an error: what is long is not written out, as errors of schemas that are only tried cost time as well. */
 export function shown(value: unknown): string {
   if (Array.isArray(value)) return `a list of ${value.length}`;
-  if (typeof value === "object" && value !== null) return "an object";
+  if (isJsonObject(value)) return "an object";
   if (typeof value === "string") return JSON.stringify(value.slice(0, MOST_SHOWN));
-  return String(value);
+  return String(value).slice(0, MOST_SHOWN);
 }
 
 /** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */

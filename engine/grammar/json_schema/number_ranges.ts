@@ -7,8 +7,11 @@ import type { Expression } from "../grammar.ts";
 import { choice, DIGIT, digits, EMPTY, optional, repeat, sequence, text } from "./expressions.ts";
 import { type Decimal, withPlaces } from "./number_values.ts";
 
-/** Digits before the point at most, so that a number stays one that a double can hold. */
-export const MOST_DIGITS = 60;
+/**
+ * Digits before the point at most, where no bound has more: all integers of 64 bits have as many, and a model that
+ * begins to write digits without end comes to one.
+ */
+export const MOST_DIGITS = 20;
 /** Digits behind the point at most. */
 export const MOST_PLACES = 24;
 

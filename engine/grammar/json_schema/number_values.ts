@@ -3,44 +3,87 @@
  *
  * @module
  */
-import type { Budget } from "./limits.ts";
-import type { NumberShape } from "./shapes.ts";
+import { JsonNumber } from "../../json/json_number.ts";
 
-/** `units` divided by ten to the power of `places`. */
+/** `units` divided by ten to the power of `places`, which is from 0 on. */
 export interface Decimal {
   readonly units: bigint;
   readonly places: number;
 }
 
-/** The decimal that a number is written as. */
-export function decimalOf(value: number): Decimal {
-  const [, sign, whole, fraction = "", exponent = "0"] = /^(-?)(\d+)(?:\.(\d+))?(?:e([+-]\d+))?$/
-    .exec(String(value))!;
-  const units = BigInt(sign + whole + fraction);
-  const places = fraction.length - Number(exponent);
+/** Digits before the point, and behind it, that a schema's numbers may have. */
+export const MOST_DIGITS = 500;
+
+const NUMBER = /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
+
+/**
+ * The decimal that a value of JSON is, with no more places than it needs; undefined where it is no number, or has so
+ * many digits that nothing is done with it.
+ */
+export function decimalOf(value: unknown): Decimal | undefined {
+  if (typeof value !== "number" && !(value instanceof JsonNumber)) return undefined;
+  const text = String(value);
+  if (text.length > MOST_DIGITS) return undefined;
+  const parts = NUMBER.exec(text);
+  if (parts === null) return undefined;
+  const [, sign, whole, fraction = "", exponent = "0"] = parts;
+  const digits = (whole + fraction).replace(/^0+/, "");
+  if (digits === "") return ZERO;
+  const bare = digits.replace(/0+$/, "");
+  const places = fraction.length - Number(exponent) - (digits.length - bare.length);
+  if (places > MOST_DIGITS || bare.length - places > MOST_DIGITS) return undefined;
+  const units = BigInt(sign + bare);
   return places >= 0 ? { units, places } : { units: units * 10n ** BigInt(-places), places: 0 };
 }
+
+export const ZERO: Decimal = { units: 0n, places: 0 };
 
 /** The same value with so many places, which must be no fewer. */
 export const withPlaces = ({ units, places }: Decimal, wanted: number): bigint =>
   units * 10n ** BigInt(wanted - places);
 
-export function isMultiple(value: number, of: number): boolean {
-  const [a, b] = [decimalOf(value), decimalOf(of)];
-  const places = Math.max(a.places, b.places);
-  return withPlaces(a, places) % withPlaces(b, places) === 0n;
+/** Below 0 where `a` is less, above 0 where `b` is. */
+export function compare(a: Decimal, b: Decimal): number {
+  let [x, y] = [a.units, b.units];
+  if (a.places !== b.places) {
+    const places = Math.max(a.places, b.places);
+    [x, y] = [withPlaces(a, places), withPlaces(b, places)];
+  }
+  return x < y ? -1 : x > y ? 1 : 0;
 }
 
-/** The values that a shape lists and allows. */
-export function allowedValues(
-  { values = [], multiples }: NumberShape,
-  budget: Budget,
-): readonly number[] {
-  budget.look(values.length, "");
-  return values.filter((value) =>
-    multiples.every(({ of, place, negated }) => {
-      budget.spend(1, place);
-      return isMultiple(value, of) !== negated;
-    })
-  );
+/** The whole number that is next from a decimal on, up or down. */
+export function wholeFrom({ units, places }: Decimal, up: boolean): bigint {
+  const scale = 10n ** BigInt(places);
+  const cut = units / scale;
+  if (cut * scale === units) return cut;
+  if (up) return units > 0n ? cut + 1n : cut;
+  return units < 0n ? cut - 1n : cut;
+}
+
+export function isMultiple(value: Decimal, of: Decimal): boolean {
+  const places = Math.max(value.places, of.places);
+  return withPlaces(value, places) % withPlaces(of, places) === 0n;
+}
+
+/** A number that a schema lists. Numbers of one value are one object. */
+export interface ListedNumber {
+  readonly decimal: Decimal;
+  /** As the schema has it. */
+  readonly text: string;
+}
+
+/** The numbers that a schema lists, each once. */
+export class ListedNumbers {
+  private readonly known = new Map<string, ListedNumber>();
+
+  /** A number of the schema; undefined where it has too many digits. */
+  of(value: number | JsonNumber): ListedNumber | undefined {
+    const decimal = decimalOf(value);
+    if (decimal === undefined) return undefined;
+    return this.known.getOrInsertComputed(
+      `${decimal.units}/${decimal.places}`,
+      () => ({ decimal, text: JSON.stringify(value) }),
+    );
+  }
 }

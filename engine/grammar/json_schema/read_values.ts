@@ -3,6 +3,8 @@
  *
  * @module
  */
+import { isJsonObject, JsonNumber } from "../../json/json_number.ts";
+import { mapMembers } from "../../json/ordered_object.ts";
 import {
   type Budget,
   MAX_ALTERNATIVES,
@@ -11,6 +13,7 @@ import {
   refusal,
   shown,
 } from "./limits.ts";
+import { type ListedNumber, MOST_DIGITS } from "./number_values.ts";
 import type { At, Group } from "./reading.ts";
 import {
   ALL,
@@ -84,7 +87,7 @@ function checkNesting(values: readonly object[], budget: Budget, place: string):
     level = level.flatMap((value): object[] => {
       const inside = Object.values(value);
       budget.look(inside.length, place);
-      return inside.filter((one) => typeof one === "object" && one !== null);
+      return inside.filter((one) => typeof one === "object" && one !== null) as object[];
     });
   }
 }
@@ -102,7 +105,7 @@ function schemaOf(value: object): unknown {
   const keys = Object.keys(value);
   return {
     type: "object",
-    properties: Object.fromEntries(keys.map((key) => [key, { const: (value as never)[key] }])),
+    properties: mapMembers(value, (item) => ({ const: item })),
     required: keys,
     maxProperties: keys.length,
   };
@@ -117,7 +120,7 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     throw refusal(pointer, `it has ${values.length} values; at most ${MAX_VALUES} can be had`);
   }
   at.reader.budget.look(VALUE_WORK * values.length, pointer);
-  const compounds = values.filter((value) => typeof value === "object" && value !== null);
+  const compounds = values.filter((value) => Array.isArray(value) || isJsonObject(value));
   if (compounds.length > MAX_ALTERNATIVES) {
     throw refusal(
       pointer,
@@ -133,7 +136,7 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     return unseen(at.reader.read({ place, negated }), at.reader.budget, pointer);
   });
   const strings = values.filter((value) => typeof value === "string");
-  const numbers = values.filter((value) => typeof value === "number");
+  const numbers = values.flatMap((value) => numberOf(value, at, pointer) ?? []);
   if (negated) {
     const others = limited({
       null: !values.includes(null),
@@ -157,6 +160,17 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
     ],
     at.reader.budget,
     pointer,
+  );
+}
+
+/** A number of a list; undefined for another value. */
+function numberOf(value: unknown, { reader }: At, pointer: string): ListedNumber | undefined {
+  if (typeof value !== "number" && !(value instanceof JsonNumber)) return undefined;
+  const number = reader.numbers.of(value);
+  if (number !== undefined) return number;
+  throw refusal(
+    pointer,
+    `numbers of more than ${MOST_DIGITS} digits, such as ${shown(value)}, are not listed`,
   );
 }
 

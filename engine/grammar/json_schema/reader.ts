@@ -21,6 +21,7 @@ import {
   union,
   unseen,
 } from "./shapes.ts";
+import { ListedNumbers } from "./number_values.ts";
 import { type At, type Group, keyOf, type SchemaReader } from "./reading.ts";
 import { StringSets } from "./string_sets.ts";
 
@@ -39,6 +40,7 @@ const FOREIGN = ["$recursiveRef", "disallow", "divisibleBy", "extends"];
 export class Reader implements SchemaReader {
   readonly document: Document;
   readonly strings: StringSets;
+  readonly numbers = new ListedNumbers();
   /** Whether any keyword looks at what others have evaluated. */
   readonly looksAtEvaluated: boolean;
   private readonly known = new Map<number, Alternatives>();

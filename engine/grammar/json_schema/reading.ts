@@ -5,6 +5,7 @@
  */
 import type { Document, Fields, Place } from "./document.ts";
 import type { Budget } from "./limits.ts";
+import type { ListedNumbers } from "./number_values.ts";
 import type { Alternatives, Literal } from "./shapes.ts";
 import type { StringSets } from "./string_sets.ts";
 
@@ -13,6 +14,7 @@ export interface SchemaReader {
   readonly budget: Budget;
   readonly document: Document;
   readonly strings: StringSets;
+  readonly numbers: ListedNumbers;
   /** Whether any keyword looks at what others have evaluated. */
   readonly looksAtEvaluated: boolean;
   /** The schema inside another one. */

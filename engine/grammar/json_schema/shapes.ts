@@ -7,6 +7,8 @@
 import type { Place } from "./document.ts";
 import { type Budget, MAX_ALTERNATIVES, refusal } from "./limits.ts";
 import { setOf } from "./list_sets.ts";
+import { type Bound, isBeyond, tighter } from "./number_bounds.ts";
+import { compare, type Decimal, type ListedNumber } from "./number_values.ts";
 
 /** A schema that a value must follow, or must not. */
 export interface Literal {
@@ -14,14 +16,13 @@ export interface Literal {
   readonly negated: boolean;
 }
 
-/** Bounds are included; an excluded one is moved to the next number that can be told from it. */
 export interface NumberShape {
   readonly kind: "any" | "integer" | "fraction";
-  readonly least: number;
-  readonly most: number;
-  readonly multiples: readonly { of: number; place: string; negated: boolean }[];
-  readonly values?: readonly number[];
-  readonly not: readonly number[];
+  readonly least?: Bound;
+  readonly most?: Bound;
+  readonly multiples: readonly { of: Decimal; place: string; negated: boolean }[];
+  readonly values?: readonly ListedNumber[];
+  readonly not: readonly ListedNumber[];
 }
 
 /** A pattern or a format. */
@@ -94,8 +95,6 @@ export interface Alternatives {
 
 export const ANY_NUMBER: NumberShape = {
   kind: "any",
-  least: -Infinity,
-  most: Infinity,
   multiples: [],
   not: [],
 };
@@ -163,13 +162,13 @@ const meetNumbers: Meet<NumberShape> = (a, b, budget, place) => {
   if (a.kind !== b.kind && a.kind !== "any" && b.kind !== "any") return undefined;
   const shape = {
     kind: a.kind === "any" ? b.kind : a.kind,
-    least: Math.max(a.least, b.least),
-    most: Math.min(a.most, b.most),
+    least: tighter(a.least, b.least, true),
+    most: tighter(a.most, b.most, false),
     multiples: joined(a.multiples, b.multiples, budget, place),
     not: joined(a.not, b.not, budget, place),
     values: shared(a.values, b.values, budget, place),
   };
-  if (shape.least > shape.most) return undefined;
+  if (areApart(shape)) return undefined;
   if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
   budget.look(shape.values.length, place);
   const refused = setOf(shape.not, budget, place);
@@ -184,10 +183,17 @@ function isFiltered<T extends NumberShape | StringShape>(shape: T, from: T): boo
     (!("kind" in shape && "kind" in from) || shape.kind === from.kind);
 }
 
+/** Whether no number is within both bounds. */
+function areApart({ least, most }: Pick<NumberShape, "least" | "most">): boolean {
+  if (least === undefined || most === undefined) return false;
+  const order = compare(least.at, most.at);
+  return order > 0 || order === 0 && (least.excluded || most.excluded);
+}
+
 /** Whether a value of a list is within the bounds, and of the kind. */
-function admits(shape: NumberShape, value: number): boolean {
-  if (value < shape.least || value > shape.most) return false;
-  return shape.kind === "any" || Number.isInteger(value) === (shape.kind === "integer");
+function admits(shape: NumberShape, { decimal }: ListedNumber): boolean {
+  if (!isBeyond(shape.least, decimal, true) || !isBeyond(shape.most, decimal, false)) return false;
+  return shape.kind === "any" || (decimal.places === 0) === (shape.kind === "integer");
 }
 
 const meetStrings: Meet<StringShape> = (a, b, budget, place) => {

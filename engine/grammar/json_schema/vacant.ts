@@ -4,7 +4,8 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
-import { allowedValues } from "./number_values.ts";
+import { firstWhole } from "./number_bounds.ts";
+import { allowedValues } from "./allowed_values.ts";
 import { itemSchemas, schemasOf } from "./property_schemas.ts";
 import type { SchemaReader } from "./reading.ts";
 import type { Alternatives, Literal, NumberShape, StringShape } from "./shapes.ts";
@@ -55,8 +56,10 @@ function known<T>(read: () => T): T | undefined {
 
 function noNumber(shape: NumberShape, { budget }: SchemaReader): boolean {
   if (shape.values) return allowedValues(shape, budget).length === 0;
-  if (shape.kind === "integer") return Math.ceil(shape.least) > Math.floor(shape.most);
-  return shape.least > shape.most;
+  const { kind, least, most } = shape;
+  // Bounds that are apart make no shape.
+  if (kind !== "integer" || least === undefined || most === undefined) return false;
+  return firstWhole(least, true) > firstWhole(most, false);
 }
 
 function noString(shape: StringShape, reader: SchemaReader): boolean {

@@ -12,7 +12,9 @@ export interface ForeignModel {
   /** Paths in order. */
   readonly files: readonly string[];
   readonly fileBytes: number;
-  /** Why it cannot be used; then there are no files. */
+  /** The quantisation that its file's name says. */
+  readonly quantisation?: string;
+  /** Why it cannot be used, without a full stop. */
   readonly problem?: string;
   /** Reads what the cache knows of it beside its files; what cannot be read is said in `warn`. */
   readonly record: (warn: (problem: string) => void) => Promise<ModelRecord>;

@@ -7,12 +7,14 @@
  * @module
  */
 import { basename, join } from "@std/path";
+import { type Companion, CompanionError } from "../../gguf/file_kind.ts";
 import { splitFileName } from "../../gguf/part_names.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
+import { localCompanion } from "../local_companion.ts";
 import { isModelName } from "../names.ts";
 import type { ModelRecord } from "../record.ts";
-import { type Variant, variantsOf } from "../sources/quantisations.ts";
+import { sameQuantisation, type Variant, variantsOf } from "../sources/quantisations.ts";
 import type { ForeignModel } from "./foreign_model.ts";
 
 const MAX_REPOSITORIES = 10_000;
@@ -39,7 +41,7 @@ export function hubDirectory(): string | undefined {
   return home && join(home, ".cache/huggingface/hub");
 }
 
-/** The models of Hugging Face's cache; a model in parts is one. */
+/** The models of Hugging Face's cache, a model in parts is one; and what lies beside them, with that as its problem. */
 export async function hubModels(
   directory: string | undefined = hubDirectory(),
 ): Promise<ForeignModel[]> {
@@ -74,26 +76,43 @@ async function repositoryModels(root: string, repository: string): Promise<Forei
       found.set(file.place, file);
     }
     const listed = [...found.values()].map(({ place, bytes }) => ({ path: place, bytes }));
-    for (const variant of variantsOf(listed)) {
-      const { stem, missing } = variant;
+    const variants = variantsOf(listed).filter(({ missing }) => missing.length === 0);
+    const companions = new Map<Variant, Companion>();
+    for (const variant of variants) {
+      const { path } = found.get(variant.files[0].path)!;
+      const companion = await localCompanion(path, variant.files.length > 1);
+      if (companion !== undefined) companions.set(variant, companion);
+    }
+    const usable = variants.filter((variant) => !companions.has(variant));
+    for (const variant of variants) {
+      const { stem } = variant;
       // The first revision that has all of a model counts: parts of two are not of one model.
-      if (missing.length > 0 || models.has(stem)) continue;
-      models.set(stem, modelOf(repository, variant, found));
+      if (models.has(stem)) continue;
+      models.set(stem, modelOf(repository, variant, usable, found, companions.get(variant)));
     }
   }
   return [...models.values()];
 }
 
+/** @param usable The models beside it: where one has its quantisation, that does not tell it. */
 function modelOf(
   repository: string,
-  { quantisation, files, bytes }: Variant,
+  variant: Variant,
+  usable: readonly Variant[],
   found: ReadonlyMap<string, Found>,
+  companion: Companion | undefined,
 ): ForeignModel {
+  const { quantisation, files, bytes } = variant;
   const address = `hf.co/${repository}`;
   const paths = files.map(({ path }) => found.get(path)!.path);
   const place = files[0].path;
   const { stem } = splitFileName(basename(place))!;
-  const source = quantisation === undefined ? `${address}/${place}` : `${address}:${quantisation}`;
+  const isOnly = quantisation !== undefined && companion === undefined &&
+    usable.every((other) =>
+      other === variant || other.quantisation === undefined ||
+      !sameQuantisation(other.quantisation, quantisation)
+    );
+  const source = isOnly ? `${address}:${quantisation}` : `${address}/${place}`;
   const record: ModelRecord = {
     source,
     pulledAt: found.get(place)!.fetched,
@@ -101,10 +120,12 @@ function modelOf(
   };
   return {
     origin: "hugging-face",
-    names: [...isModelName(stem) ? [stem] : [], ...quantisation === undefined ? [] : [source]],
+    names: [...isModelName(stem) ? [stem] : [], ...isOnly ? [source] : []],
     longName: `${address}/${place}`,
+    quantisation,
     files: paths,
     fileBytes: bytes,
+    problem: companion && new CompanionError(paths[0], companion).message.replace(/\.$/, ""),
     record: () => Promise.resolve(record),
   };
 }

@@ -12,7 +12,7 @@ import { checkRedirect } from "./redirects.ts";
 export interface Question {
   /** What the answer is, as it completes "… cannot be had". */
   readonly what: string;
-  /** Sent to the URL's own origin, never along a redirect to another one. */
+  /** Sent to the URL's own origin; along a redirect to another one, those of {@link PUBLIC_HEADERS} alone. */
   readonly headers?: Readonly<Record<string, string>>;
   readonly maxBytes: number;
   /** Whether only the first {@link maxBytes} are wanted of a longer one. */
@@ -68,7 +68,7 @@ async function askOnce(url: URL, question: Question): Promise<Answer> {
   using client = createClient();
   let at = url;
   for (let redirects = 0;; redirects++) {
-    const headers = at.origin === url.origin ? question.headers : undefined;
+    const headers = at.origin === url.origin ? question.headers : withoutSecrets(question.headers);
     const { method } = question;
     const response = await fetch(at, { method, headers, signal, client, redirect: "manual" });
     const location = response.headers.get("Location");
@@ -82,6 +82,15 @@ async function askOnce(url: URL, question: Question): Promise<Answer> {
     }
     at = await checkRedirect(at, location);
   }
+}
+
+/** What says which answer is wanted, and nothing of who asks: files mostly are at another origin. */
+const PUBLIC_HEADERS = ["accept", "accept-encoding", "range"];
+
+function withoutSecrets(headers: Question["headers"] = {}): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(headers).filter(([name]) => PUBLIC_HEADERS.includes(name.toLowerCase())),
+  );
 }
 
 async function readBody(response: Response, url: URL, { what, maxBytes, cut }: Question) {

@@ -7,10 +7,18 @@ import { basename } from "@std/path";
 import { z } from "zod";
 import { M40Error } from "../../errors.ts";
 import { quoteName } from "../names.ts";
+import { DownloadError, type RemoteFile } from "../download/mod.ts";
 import { type Answer, ask, parseAnswer } from "./answers.ts";
+import { describeCompanions, findCompanions, type Identified } from "./companions.ts";
 import { hubEndpoint, hubToken, urlBelow } from "./endpoints.ts";
 import { plainName } from "./plain_name.ts";
-import { type ListedFile, sameQuantisation, type Variant, variantsOf } from "./quantisations.ts";
+import {
+  type ListedFile,
+  quantisationOf,
+  sameQuantisation,
+  type Variant,
+  variantsOf,
+} from "./quantisations.ts";
 import { type HubReference, isSafePath } from "./references.ts";
 import type { Choice, Source } from "./source.ts";
 
@@ -51,27 +59,52 @@ interface Snapshot {
  */
 export async function findOnHub(reference: HubReference, signal?: AbortSignal): Promise<Source> {
   const snapshot = await listRepository(reference, signal);
-  const variants = variantsOf(snapshot.files);
-  if (variants.length === 0) {
+  const all = variantsOf(snapshot.files);
+  const companions = await companionsOf(all, snapshot, reference, signal);
+  const variants = all.filter((each) => companions.every(({ variant }) => variant !== each));
+  if (variants.length === 0 && reference.file === undefined) {
     throw new M40Error(
       "model_not_found",
-      `hf.co/${snapshot.id} has no GGUF file that holds a model. Repositories of GGUF files often end ` +
-        "in -GGUF; its page lists its quantisations.",
+      `hf.co/${snapshot.id} has no GGUF file that holds a model` +
+        (companions.length > 0 ? `: ${describeCompanions(companions)}. ` : ". ") +
+        "Repositories of GGUF files often end in -GGUF; its page lists its quantisations.",
     );
   }
-  const wanted = select(variants, reference, snapshot.id);
+  const wanted = select({ variants, all, companions }, reference, snapshot.id);
   const choices = wanted.map((variant) => choiceOf(variant, variants, reference, snapshot));
   return {
     title: reference.alias?.names[0] ?? `hf.co/${snapshot.id}`,
     choices,
     others: variants.filter((variant) => !wanted.includes(variant)),
     // The files of gated repositories are listed for everybody, and given to those who were let in.
-    refusal: (status) => {
-      const hasToken = snapshot.headers.authorization !== undefined;
-      return refusal(status, reference, { hasToken, gated: status === 403 });
-    },
+    refusal: (status) => refusalOf(status, reference, snapshot),
     notes: [],
   };
+}
+
+/** Those of a repository's files that are no models, as far as a reference makes one look. */
+async function companionsOf(
+  variants: readonly Variant[],
+  snapshot: Snapshot,
+  reference: HubReference,
+  signal?: AbortSignal,
+): Promise<Identified[]> {
+  const asked = reference.quantisation ?? (reference.file && quantisationOf(reference.file));
+  // Of a quantisation that is not there, the others are offered.
+  const ofIt = asked === undefined
+    ? variants
+    : variants.filter((each) => hasQuantisation(each, asked));
+  try {
+    return await findCompanions(
+      ofIt.length > 0 ? ofIt : variants,
+      ({ files: [file] }) => remoteFile(snapshot, file),
+      signal,
+    );
+  } catch (error) {
+    const status = error instanceof DownloadError ? error.status : undefined;
+    if (status === undefined) throw error;
+    throw refusalOf(status, reference, snapshot) ?? error;
+  }
 }
 
 async function listRepository(reference: HubReference, signal?: AbortSignal): Promise<Snapshot> {
@@ -156,6 +189,12 @@ function assertFound({ status, headers, url }: Answer, reference: HubReference, 
   );
 }
 
+/** What to do where a file of a repository that was listed is refused. */
+function refusalOf(status: number, reference: HubReference, { headers }: Snapshot) {
+  const hasToken = headers.authorization !== undefined;
+  return refusal(status, reference, { hasToken, gated: status === 403 });
+}
+
 /** What to do where the Hub lets nobody in, or not with this token; undefined for other statuses. */
 function refusal(
   status: number,
@@ -180,11 +219,21 @@ function refusal(
   );
 }
 
+/** What a repository has. */
+interface Content {
+  /** Models, and what may be one. */
+  readonly variants: readonly Variant[];
+  readonly companions: readonly Identified[];
+  /** Both. */
+  readonly all: readonly Variant[];
+}
+
 /** The variants that a reference means: of several quantisations all of them. */
-function select(variants: readonly Variant[], reference: HubReference, id: string): Variant[] {
+function select(content: Content, reference: HubReference, id: string): Variant[] {
+  const { variants, companions, all } = content;
   const { file, quantisation } = reference;
   if (file !== undefined) {
-    const named = variants.find(({ files }) => files.some(({ path }) => path === file));
+    const named = all.find(({ files }) => files.some(({ path }) => path === file));
     if (named !== undefined) return [complete(named, id)];
     // Repositories rename their files now and then; an alias means its quantisation then.
     const ofAlias = reference.alias &&
@@ -200,9 +249,7 @@ function select(variants: readonly Variant[], reference: HubReference, id: strin
     if (whole.length === 0) complete(variants[0], id);
     return whole;
   }
-  const matching = variants.filter((variant) =>
-    variant.quantisation !== undefined && sameQuantisation(variant.quantisation, quantisation)
-  );
+  const matching = variants.filter((variant) => hasQuantisation(variant, quantisation));
   if (matching.length === 1) return [complete(matching[0], id)];
   if (matching.length > 1) {
     const paths = matching.map(({ files }) => `hf.co/${id}/${files[0].path}`);
@@ -212,16 +259,22 @@ function select(variants: readonly Variant[], reference: HubReference, id: strin
         `${paths.slice(0, 10).join(", ")}${paths.length > 10 ? ", …" : ""}`,
     );
   }
+  const beside = companions.filter(({ variant }) => hasQuantisation(variant, quantisation));
   throw new M40Error(
     "model_not_found",
-    `hf.co/${id} has no ${quantisation}. ${describeVariants(variants)}`,
+    `hf.co/${id} has no ${beside.length > 0 ? "model in " : ""}${quantisation}` +
+      (beside.length > 0 ? `: ${describeCompanions(beside)}.` : ".") +
+      ` ${describeVariants(variants)}`,
   );
 }
 
-function sameAsFile({ quantisation }: Variant, file: string): boolean {
-  const [wanted] = variantsOf([{ path: file, bytes: 0 }]);
-  return quantisation !== undefined && wanted?.quantisation !== undefined &&
-    sameQuantisation(quantisation, wanted.quantisation);
+function hasQuantisation(variant: Variant, quantisation: string): boolean {
+  return variant.quantisation !== undefined && sameQuantisation(variant.quantisation, quantisation);
+}
+
+function sameAsFile(variant: Variant, file: string): boolean {
+  const wanted = quantisationOf(file);
+  return wanted !== undefined && hasQuantisation(variant, wanted);
 }
 
 function complete(variant: Variant, id: string): Variant {
@@ -239,35 +292,36 @@ function complete(variant: Variant, id: string): Variant {
 function describeVariants(variants: readonly Variant[]): string {
   const names = variants.map(({ quantisation, stem }) => quantisation ?? basename(stem));
   const unique = [...new Set(names)];
-  return `It has ${unique.slice(0, 40).join(", ")}${unique.length > 40 ? ", …" : ""}.`;
+  return `It has ${unique.slice(0, 20).join(", ")}${unique.length > 20 ? ", …" : ""}.`;
+}
+
+/** A file of a repository, for a request. */
+function remoteFile(
+  { endpoint, headers, id, commit }: Snapshot,
+  { path, bytes, sha256 }: ListedFile,
+): RemoteFile {
+  const url = urlBelow(endpoint, ...id.split("/"), "resolve", commit, ...path.split("/")).href;
+  return { url, headers, bytes, sha256 };
 }
 
 function choiceOf(
   variant: Variant,
   all: readonly Variant[],
   reference: HubReference,
-  { endpoint, headers, id, commit }: Snapshot,
+  snapshot: Snapshot,
 ): Choice {
   const { quantisation, files } = variant;
-  const isOnly = quantisation !== undefined &&
-    all.filter((other) =>
-        other.quantisation !== undefined && sameQuantisation(other.quantisation, quantisation)
-      ).length === 1;
-  const revision = reference.revision === undefined ? "" : `@${reference.revision}`;
+  const isOnly = quantisation !== undefined && all.includes(variant) &&
+    all.every((other) => other === variant || !hasQuantisation(other, quantisation));
+  const address = `hf.co/${snapshot.id}` +
+    (reference.revision === undefined ? "" : `@${reference.revision}`);
   return {
     variant,
-    files: files.map(({ path, bytes, sha256 }) => ({
-      url: urlBelow(endpoint, ...id.split("/"), "resolve", commit, ...path.split("/")).href,
-      headers,
-      bytes,
-      sha256,
-    })),
+    files: files.map((file) => remoteFile(snapshot, file)),
     name: reference.name ??
       (isOnly
         ? plainName(reference.repository.replace(/[-_.]gguf$/i, ""), quantisation)
         : plainName(basename(variant.stem))),
-    source: isOnly
-      ? `hf.co/${id}${revision}:${quantisation}`
-      : `hf.co/${id}${revision}/${files[0].path}`,
+    source: isOnly ? `${address}:${quantisation}` : `${address}/${files[0].path}`,
   };
 }

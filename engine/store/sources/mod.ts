@@ -13,5 +13,6 @@ export {
   type PathReference,
   type Reference,
 } from "./references.ts";
+export { remoteCompanion, remoteHead } from "./remote_head.ts";
 export type { ListedFile, Variant } from "./quantisations.ts";
 export type { Choice, Extras, Source } from "./source.ts";

@@ -98,9 +98,6 @@ const PREFERENCE: readonly string[] = [
 const QUANTISATION =
   /(?<=^|[-._])(?:UD-)?(?:I?Q\d_(?:K_(?:XXS|XS|XXL|XL|S|M|L)|K|XXS|XS|S|M|NL|[01])|TQ[12]_0|MXFP4(?:_MOE)?|NVFP4|BF16|FP?16|FP?32)(?=$|[-.])/gi;
 
-/** Files beside models that are none: projectors of pictures, matrices of importance, vocabularies. */
-const NO_MODEL = /(^|[-._])(mmproj|imatrix|vocab)([-._]|$)/i;
-
 /**
  * The quantisation that a path names, the last one of its file's name, else of its folder's.
  *
@@ -120,13 +117,13 @@ function canonical(quantisation: string): string {
   return quantisation.toUpperCase().replace(/^FP(?=\d)/, "F");
 }
 
-/** The models among a repository's files, those first that are preferred. */
+/** The models among a repository's files, and what lies beside them (`companions.ts`); first what is preferred. */
 export function variantsOf(files: readonly ListedFile[]): Variant[] {
   const groups = new Map<string, { stem: string; count: number; parts: Map<number, ListedFile> }>();
   for (const file of files) {
     const name = basename(file.path);
     const split = splitFileName(name);
-    if (split === undefined || NO_MODEL.test(split.stem)) continue;
+    if (split === undefined) continue;
     const folder = dirname(file.path);
     const stem = folder === "." ? split.stem : `${folder}/${split.stem}`;
     const { number, count } = split.part ?? { number: 1, count: 1 };

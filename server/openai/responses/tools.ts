@@ -3,6 +3,7 @@
  *
  * @module
  */
+import { isJsonObject } from "../../../engine/json/json_number.ts";
 import type { Tool, ToolChoice } from "../../../engine/mod.ts";
 import { unsupported } from "../../errors.ts";
 import { describe, typeName } from "../../fields.ts";
@@ -174,6 +175,6 @@ function known(given: ToolUse["given"], name: unknown, at: string): string {
 }
 
 function fieldsOf(value: unknown, at: string): Fields {
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Fields;
+  if (isJsonObject(value)) return value;
   throw wrongField(at, "an object", value);
 }

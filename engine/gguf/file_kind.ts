@@ -1,0 +1,156 @@
+/**
+ * What a GGUF file is, where it is no model: files lie beside models that only serve them. Names say little
+ * (`MTP/gemma-4-Q8_0.gguf`), so headers decide.
+ *
+ * @module
+ */
+import { M40Error } from "../errors.ts";
+import type { MetadataEntry, MetadataValue } from "./metadata.ts";
+import { readName, readVersion } from "./header.ts";
+import type { Gguf } from "./header.ts";
+import { bytesSource, HeaderCursor } from "./source.ts";
+import { readEntry } from "./values.ts";
+
+/** A file that is no model by itself. */
+export interface Companion {
+  /** What it is, in a word or two. */
+  readonly kind:
+    | "projector"
+    | "LoRA adapter"
+    | "importance matrix"
+    | "drafter"
+    | "control vector"
+    | "vocabulary";
+  /** The same for a sentence, with what it is for. */
+  readonly what: string;
+  /** What to do instead, as a sentence. */
+  readonly advice: string;
+}
+
+/** What of a header tells a model from its companions. */
+export interface HeaderFacts {
+  /** The value of a metadata key. */
+  readonly get: (key: string) => MetadataValue | undefined;
+  readonly tensors: number;
+  /** Whether it is one of several files: it may have few tensors then, or none. */
+  readonly isPart: boolean;
+}
+
+const TAKE_MODEL = "Take the model's own file.";
+
+const COMPANIONS: Readonly<Record<Companion["kind"], Companion>> = {
+  projector: {
+    kind: "projector",
+    what: "a projector (mmproj), which turns pictures or sound into a model's inputs",
+    advice: `m40 runs models as text and does without it. ${TAKE_MODEL}`,
+  },
+  "LoRA adapter": {
+    kind: "LoRA adapter",
+    what: "a LoRA adapter, which changes another model",
+    advice: "m40 does not apply adapters. Merge it into its model with llama.cpp's " +
+      "llama-export-lora, or take a model that has it merged.",
+  },
+  "importance matrix": {
+    kind: "importance matrix",
+    what: "an importance matrix (imatrix), which is for quantising a model",
+    advice: TAKE_MODEL,
+  },
+  drafter: {
+    kind: "drafter",
+    what: "a drafter, which guesses tokens for a larger model (speculative decoding)",
+    advice: `m40 does without drafters. ${TAKE_MODEL}`,
+  },
+  "control vector": {
+    kind: "control vector",
+    what: "a control vector, which steers another model",
+    advice: `m40 does not apply control vectors. ${TAKE_MODEL}`,
+  },
+  vocabulary: {
+    kind: "vocabulary",
+    what: "a vocabulary without weights",
+    advice: "`m40 tokenize` can use it; to generate text, take a file that has the weights.",
+  },
+};
+
+/** Architectures of drafters: Gemma 4's assistants, EAGLE, DFlash, DSpark, heads that predict tokens. */
+const DRAFTER = /(^|[-_])(assistant|eagle\d*|d-?flash|d-?spark|medusa|mtp|draft(er)?)([-_]|$)/;
+
+/** What a file is, where it is no model; undefined for a model. */
+export function companionOf({ get, tensors, isPart }: HeaderFacts): Companion | undefined {
+  const type = get("general.type");
+  const architecture = get("general.architecture");
+  if (type === "imatrix" || get("imatrix.datasets") !== undefined) {
+    return COMPANIONS["importance matrix"];
+  }
+  if (type === "adapter" || get("adapter.type") !== undefined) return COMPANIONS["LoRA adapter"];
+  if (type === "mmproj" || architecture === "clip") return COMPANIONS.projector;
+  if (architecture === "controlvector") return COMPANIONS["control vector"];
+  if (typeof architecture === "string" && DRAFTER.test(architecture)) return COMPANIONS.drafter;
+  if (isPart) return undefined;
+  if (tensors === 0) return COMPANIONS.vocabulary;
+  // Files of only the layers that predict further tokens have their model's architecture and its number of
+  // layers. A whole model has several tensors a layer.
+  const layers = get(`${architecture}.block_count`);
+  const predicting = get(`${architecture}.nextn_predict_layers`);
+  if (typeof layers === "number" && typeof predicting === "number" && predicting > 0) {
+    if (tensors < layers - predicting) return COMPANIONS.drafter;
+  }
+  return undefined;
+}
+
+/** A file that was to be a model is a {@link Companion}. */
+export class CompanionError extends M40Error {
+  /** @param path What to call the file. */
+  constructor(path: string, readonly companion: Companion) {
+    super(
+      "unsupported",
+      `${path}: this is no model but ${companion.what}. ${companion.advice}`,
+    );
+  }
+}
+
+/**
+ * Checks that a file is a model, whether m40 knows its architecture or not.
+ *
+ * @throws {CompanionError} Where it is something that lies beside models.
+ */
+export function assertModel({ path, files, metadata, tensors }: Gguf): void {
+  const companion = companionOf({
+    get: (key) => metadata.get(key),
+    tensors: tensors.size,
+    isPart: files.length > 1,
+  });
+  if (companion !== undefined) throw new CompanionError(path, companion);
+}
+
+/** Bytes from the start of a file that say what it is: those keys come before the vocabulary. */
+export const PEEK_BYTES = 64 * 1024;
+
+/**
+ * What a file is, by its first {@link PEEK_BYTES} bytes or fewer. What is behind them, and what is damaged, says
+ * nothing: then the file counts as a model, and reading it whole tells what is wrong.
+ *
+ * @param isPart Whether its name says that it is one of several files.
+ */
+export function peekCompanion(bytes: Uint8Array, isPart: boolean): Companion | undefined {
+  const cursor = new HeaderCursor(bytesSource(bytes), "");
+  const entries = new Map<string, MetadataEntry>();
+  let tensors: number;
+  try {
+    readVersion(cursor);
+    tensors = cursor.size("the number of tensors");
+  } catch {
+    return undefined;
+  }
+  try {
+    const pairs = cursor.size("the number of key-value pairs");
+    for (let i = 0; i < pairs; i++) {
+      const key = readName(cursor, "a key");
+      entries.set(key, readEntry(cursor, key));
+    }
+  } catch (error) {
+    // The bytes end before the header does.
+    if (!(error instanceof M40Error)) throw error;
+  }
+  return companionOf({ get: (key) => entries.get(key)?.value, tensors, isPart });
+}

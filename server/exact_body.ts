@@ -1,0 +1,76 @@
+/**
+ * Which numbers of a body are kept as they are written. Schemas, arguments and what a template is told go on to the
+ * model and come back from it; other fields are settings, whose numbers are JavaScript's.
+ *
+ * @module
+ */
+import { JsonNumber } from "../engine/json/json_number.ts";
+import { parseWhole } from "../engine/json/parse_json.ts";
+
+/** Fields of bodies whose numbers keep their digits. */
+const EXACT_FIELDS: ReadonlySet<string> = new Set([
+  "messages",
+  "tools",
+  "chat_template_kwargs",
+  // What an answer must be like.
+  "response_format",
+  "json_schema",
+  "guided_json",
+  "structured_outputs",
+  "format",
+  "text",
+  "output_config",
+  "output_format",
+  // A call of a tool of an MCP server.
+  "arguments",
+]);
+
+/** Digits of a seed that are read. */
+const MOST_SEED_DIGITS = 40;
+
+/**
+ * The value of a body's text. In {@link EXACT_FIELDS} numbers are as {@link parseJson} has them. Elsewhere they are
+ * JavaScript's, but for a `seed` beyond 2^53, which is a bigint: seeds of 64 bits are not rare, and those that differ
+ * in the last bits alone must not draw the same tokens.
+ *
+ * @throws {SyntaxError} for what is no JSON.
+ */
+export function exactBody(text: string): unknown {
+  const { value, isPlain } = parseWhole(text);
+  if (isPlain) return value;
+  // Its members are changed in their places, without a call a level: it may be nested as deeply as JSON can be.
+  const body = [value];
+  const open: unknown[] = [body];
+  const look = (holder: unknown, key: string | number, one: unknown) => {
+    if (one instanceof JsonNumber) define(holder as object, key, settingOf(key, one));
+    else if (typeof one === "object" && one !== null) open.push(one);
+  };
+  while (open.length > 0) {
+    const holder = open.pop();
+    if (Array.isArray(holder)) {
+      for (let i = 0; i < holder.length; i++) look(holder, i, holder[i]);
+      continue;
+    }
+    for (const [key, one] of Object.entries(holder as object)) {
+      if (holder !== value || !EXACT_FIELDS.has(key)) look(holder, key, one);
+    }
+  }
+  return body[0];
+}
+
+/** Sets a member, of any name. */
+function define(holder: object, key: string | number, value: unknown): void {
+  Object.defineProperty(holder, key, {
+    value,
+    writable: true,
+    enumerable: true,
+    configurable: true,
+  });
+}
+
+function settingOf(key: string | number, number: JsonNumber): number | bigint {
+  const digits = String(number);
+  const isSeed = key === "seed" && number.isInteger && digits.length <= MOST_SEED_DIGITS &&
+    !Number.isSafeInteger(number.value);
+  return isSeed ? BigInt(digits) : number.value;
+}

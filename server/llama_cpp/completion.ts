@@ -1,0 +1,68 @@
+import type { Context, Hono } from "hono";
+import { z } from "zod";
+import { answer, modelFields } from "../answer.ts";
+import { readAnyType } from "../body_of_any_type.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { boolean, integer, prompts, wants } from "../fields.ts";
+import { answerCompletion } from "../openai/completions.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+import { SSE } from "../sse.ts";
+import { llamaRequest, llamaSampling } from "./sampling.ts";
+import { LlamaTextAnswer } from "./text_answer.ts";
+
+/** The body of `POST /completion`. */
+export const LlamaCompletionRequest = z.object({
+  ...modelFields,
+  prompt: prompts(1).meta({ description: "A text, or the ids of its tokens." }),
+  stream: boolean("Whether the text comes in pieces, as server-sent events."),
+  n_probs: integer(
+    0,
+    20,
+    "Tokens carry their log-probability and those of so many likeliest tokens.",
+  ),
+  return_tokens: boolean("Whether the tokens' ids are told."),
+  ...llamaSampling,
+}, wants("a JSON object")).meta({ id: "LlamaCompletionRequest" });
+
+/**
+ * `POST /completion`, and `POST /completions`, which llama.cpp's clients ask as that and OpenAI's clients, whose base
+ * URL has no `/v1`, as theirs: the names of fields say which.
+ */
+export function llamaCompletionRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/completion", {
+    POST: async (c) => await complete(c, server, await readAnyType(c, server)),
+  });
+  route(app, "/completions", {
+    POST: async (c) => {
+      const json = await readAnyType(c, server);
+      const own = typeof json === "object" && json !== null && "n_predict" in json;
+      return own ? await complete(c, server, json) : await answerCompletion(c, server, json);
+    },
+  });
+}
+
+async function complete(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  json: unknown,
+): Promise<Response> {
+  const body = parseBody(LlamaCompletionRequest, json);
+  return await answer(c, server, body, ({ engine, name }, { signal, deadline, onReport }) => {
+    const probabilities = body.n_probs ?? 0;
+    const generation = engine.generate({
+      ...llamaRequest(body),
+      prompt: body.prompt[0],
+      parseSpecial: true,
+      topLogprobs: probabilities > 0 ? probabilities : undefined,
+      signal,
+      ...deadline.ofEngine,
+      onReport,
+    });
+    return new LlamaTextAnswer(generation, {
+      model: name,
+      returnTokens: body.return_tokens ?? false,
+      tokenizer: probabilities > 0 ? engine.tokenizer : undefined,
+    });
+  }, SSE);
+}

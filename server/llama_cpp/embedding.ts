@@ -1,0 +1,67 @@
+import type { Context, Hono } from "hono";
+import { z } from "zod";
+import { modelFields, withModel } from "../answer.ts";
+import { readAnyType } from "../body_of_any_type.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { embed, MAX_TEXTS } from "../embeddings.ts";
+import { prompts, wants } from "../fields.ts";
+import { answerEmbeddings } from "../openai/embeddings.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+
+/** The body of `POST /embedding`. */
+export const LlamaEmbeddingRequest = z.object({
+  ...modelFields,
+  content: prompts(MAX_TEXTS).meta({
+    description:
+      "A text, the ids of its tokens as they are, or several of either; also called input.",
+  }),
+}, wants("a JSON object")).meta({ id: "LlamaEmbeddingRequest" });
+
+/** The answer of `POST /embedding`. */
+export const LlamaEmbeddings = z.array(z.strictObject({
+  index: z.int().min(0),
+  embedding: z.tuple([z.array(z.number())]).meta({
+    description: "A list of one vector, of length 1.",
+  }),
+})).meta({ id: "LlamaEmbeddings" });
+
+/**
+ * `POST /embedding`, and `POST /embeddings`, which answers `content` as that does and `input` as `/v1/embeddings` does:
+ * OpenAI's clients ask for it where their base URL has no `/v1`.
+ */
+export function llamaEmbeddingRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/embedding", {
+    POST: async (c) => await vectors(c, server, await readAnyType(c, server)),
+  });
+  route(app, "/embeddings", {
+    POST: async (c) => {
+      const json = await readAnyType(c, server);
+      const own = typeof json === "object" && json !== null && "content" in json;
+      return own ? await vectors(c, server, json) : await answerEmbeddings(c, server, json);
+    },
+  });
+}
+
+async function vectors(
+  c: Context<ServerEnv>,
+  server: ServerContext,
+  json: unknown,
+): Promise<Response> {
+  const { input, ...rest } = (json ?? {}) as Record<string, unknown>;
+  const body = parseBody(
+    LlamaEmbeddingRequest,
+    input === undefined ? json : { content: input, ...rest },
+  );
+  return await withModel(c, server, body, async (model, ends) => {
+    const { vectors } = await embed(model, body.content, {}, ends);
+    return c.json(
+      vectors.map((vector, index) => ({
+        index,
+        embedding: [Array.from(vector)],
+      })) satisfies z.output<
+        typeof LlamaEmbeddings
+      >,
+    );
+  });
+}

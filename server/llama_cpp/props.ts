@@ -1,0 +1,80 @@
+import type { Hono } from "hono";
+import { z } from "zod";
+import type { Tokenizer } from "../../engine/mod.ts";
+import { withModel } from "../answer.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { route } from "../route.ts";
+import { VERSION } from "../version.ts";
+
+/** The answer of `GET /props`. */
+export const Props = z.strictObject({
+  default_generation_settings: z.strictObject({
+    n_ctx: z.int().min(1).meta({ description: "Tokens that one sequence may have." }),
+  }),
+  total_slots: z.int().min(1).meta({ description: "Sequences that run at the same time." }),
+  model_alias: z.string().meta({ description: "The model's name." }),
+  model_path: z.string().meta({ description: "The same: where its file is stays the server's." }),
+  chat_template: z.string().meta({ description: "In Jinja; empty where there is none." }),
+  bos_token: z.string(),
+  eos_token: z.string(),
+  modalities: z.strictObject({ vision: z.literal(false), audio: z.literal(false) }),
+  build_info: z.string(),
+}).meta({ id: "LlamaProps" });
+
+/** The answer of `GET /tokenizer_info`. */
+export const TokenizerInfo = z.strictObject({
+  tokenizer_class: z.string().meta({ description: "The kind of its vocabulary: gpt2, llama …" }),
+  bos_token: z.string().nullable(),
+  eos_token: z.string().nullable(),
+  pad_token: z.string().nullable().meta({ description: "The one that ends a sequence." }),
+  add_bos_token: z.boolean(),
+  add_eos_token: z.boolean(),
+  model_max_length: z.int().min(1),
+  chat_template: z.string().nullable(),
+}).meta({ id: "TokenizerInfo" });
+
+/** `GET /props`, as llama.cpp's server has it, and `GET /tokenizer_info`, as vLLM has it. */
+export function propsRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
+  route(app, "/props", {
+    GET: async (c) =>
+      await withModel(c, server, { model: c.req.query("model") }, ({ engine, name }) => {
+        const { tokenizer, chat, contextTokens, maxRunning } = engine;
+        return c.json(
+          {
+            default_generation_settings: { n_ctx: contextTokens },
+            total_slots: maxRunning,
+            model_alias: name,
+            model_path: name,
+            chat_template: chat?.template ?? "",
+            bos_token: textOf(tokenizer, tokenizer.bos) ?? "",
+            eos_token: textOf(tokenizer, tokenizer.eos) ?? "",
+            modalities: { vision: false, audio: false },
+            build_info: `m40 ${VERSION}`,
+          } satisfies z.output<typeof Props>,
+        );
+      }),
+  });
+  route(app, "/tokenizer_info", {
+    GET: async (c) =>
+      await withModel(c, server, { model: c.req.query("model") }, ({ engine }) => {
+        const { tokenizer, chat, contextTokens } = engine;
+        const eos = textOf(tokenizer, tokenizer.eos) ?? null;
+        return c.json(
+          {
+            tokenizer_class: tokenizer.kind,
+            bos_token: textOf(tokenizer, tokenizer.bos) ?? null,
+            eos_token: eos,
+            pad_token: eos,
+            add_bos_token: tokenizer.addBos,
+            add_eos_token: tokenizer.addEos,
+            model_max_length: contextTokens,
+            chat_template: chat?.template ?? null,
+          } satisfies z.output<typeof TokenizerInfo>,
+        );
+      }),
+  });
+}
+
+function textOf(tokenizer: Tokenizer, token: number | undefined): string | undefined {
+  return token === undefined ? undefined : tokenizer.tokenText(token);
+}

@@ -1,0 +1,50 @@
+import type { z } from "zod";
+import type { GenerateRequest } from "../../engine/mod.ts";
+import { type ConstraintFields, constraintFields } from "../constraint_fields.ts";
+import { integer } from "../fields.ts";
+import { engineRequest, samplingFields } from "../sampling_fields.ts";
+
+const { repetition_penalty, seed, ...sameFields } = samplingFields;
+
+/** How tokens are sampled, by llama.cpp's names. */
+export const llamaSampling = {
+  ...sameFields,
+  seed: seed.meta({
+    description: "The same seed samples the same tokens; -1: a new one each time.",
+  }),
+  repetition_penalty,
+  repeat_penalty: repetition_penalty.meta({
+    description: "llama.cpp's name of repetition_penalty.",
+  }),
+  ...constraintFields,
+  n_predict: integer(
+    -1,
+    2 ** 31,
+    "Tokens sampled at most; default -1: as many as there is room for.",
+  ),
+};
+
+type Fields =
+  & {
+    [F in Exclude<keyof typeof llamaSampling, keyof ConstraintFields>]?: z.output<
+      (typeof llamaSampling)[F]
+    >;
+  }
+  & ConstraintFields;
+
+/**
+ * What the engine is asked for by these fields.
+ *
+ * @throws {HttpError} 400 for what the answer cannot be held to.
+ */
+export function llamaRequest(fields: Fields): Omit<GenerateRequest, "prompt"> {
+  const { n_predict, repeat_penalty, repetition_penalty, seed, ...rest } = fields;
+  return {
+    ...engineRequest({
+      ...rest,
+      repetition_penalty: repetition_penalty ?? repeat_penalty,
+      seed: seed === -1 ? undefined : seed,
+    }),
+    maxTokens: n_predict == null || n_predict < 0 ? undefined : n_predict,
+  };
+}

@@ -1,0 +1,167 @@
+import { z } from "zod";
+import type { GeneratedToken, Generation, Tokenizer } from "../../engine/mod.ts";
+import type { Answer } from "../answer.ts";
+import { chunksOf } from "../generations.ts";
+import { tokenName } from "../token_names.ts";
+import { Timings, timingsOf } from "../timings.ts";
+
+const count = (description: string) => z.int().min(0).meta({ description });
+
+const named = {
+  id: count("The token's id."),
+  token: z.string(),
+  bytes: z.array(z.int().min(0).max(255)),
+  logprob: z.number(),
+};
+
+/** The log-probability of a token, and of the likeliest ones in its place. */
+const Probability = z.strictObject({ ...named, top_logprobs: z.array(z.strictObject(named)) })
+  .meta({ id: "LlamaTokenProbability" });
+type Probability = z.output<typeof Probability>;
+
+const pieceFields = {
+  index: z.literal(0),
+  content: z.string().meta({ description: "The text; empty in a stream's last event." }),
+  tokens: z.array(z.int().min(0)).meta({
+    description: "Its tokens where return_tokens asks for them, else empty.",
+  }),
+  completion_probabilities: z.array(Probability).optional().meta({
+    description: "Where n_probs asks for them.",
+  }),
+  tokens_evaluated: count("Tokens of the prompt."),
+  id_slot: z.literal(-1).meta({ description: "Sequences have no slots of their own here." }),
+};
+
+/** A text of `POST /completion` or `POST /infill`, and the last event of its stream. */
+export const LlamaText = z.strictObject({
+  ...pieceFields,
+  stop: z.literal(true),
+  stop_type: z.enum(["eos", "word", "limit"]).meta({
+    description: "What ended it: the model, a stop string, or the number of tokens.",
+  }),
+  stopping_word: z.string().meta({ description: "The stop string that was met." }),
+  model: z.string(),
+  tokens_predicted: count("Tokens sampled, the one that ends it included."),
+  tokens_cached: count("Tokens of the prompt that were found in the prefix cache."),
+  truncated: z.boolean().meta({ description: "Whether texts were shortened to fit the context." }),
+  timings: Timings,
+}).meta({ id: "LlamaText" });
+export type LlamaText = z.output<typeof LlamaText>;
+
+/** An event of its stream but the last. */
+export const LlamaPiece = z.strictObject({
+  ...pieceFields,
+  stop: z.literal(false),
+  tokens_predicted: count("Tokens sampled so far."),
+}).meta({ id: "LlamaTextPiece" });
+type LlamaPiece = z.output<typeof LlamaPiece>;
+
+/** What a text is told with. */
+export interface TextOptions {
+  /** The name of the model. */
+  readonly model: string;
+  /** Whether what it goes on from was shortened. */
+  readonly truncated?: boolean;
+  readonly returnTokens?: boolean;
+  /** Tells what tokens are called, where log-probabilities are wanted; else absent. */
+  readonly tokenizer?: Tokenizer;
+}
+
+/** A text on its way, as one answer or as events. */
+export class LlamaTextAnswer implements Answer {
+  readonly done: Promise<void>;
+
+  constructor(private readonly generation: Generation, private readonly options: TextOptions) {
+    this.done = generation.done;
+  }
+
+  cancel(): void {
+    this.generation.cancel();
+  }
+
+  /** The whole answer, when it is done. */
+  async whole(): Promise<LlamaText> {
+    let content = "";
+    const tokens: number[] = [];
+    const probabilities: Probability[] = [];
+    let last: LlamaText | undefined;
+    for await (const piece of this.pieces()) {
+      content += piece.content;
+      tokens.push(...piece.tokens);
+      probabilities.push(...piece.completion_probabilities ?? []);
+      if (piece.stop) last = piece;
+    }
+    const told = this.options.tokenizer === undefined
+      ? {}
+      : { completion_probabilities: probabilities };
+    // A generation that ends without a last chunk throws.
+    return { ...last!, content, tokens, ...told };
+  }
+
+  /** The answer's events as JSON. */
+  async *events(): AsyncGenerator<string> {
+    for await (const piece of this.pieces()) yield JSON.stringify(piece);
+  }
+
+  private async *pieces(): AsyncGenerator<LlamaPiece | LlamaText> {
+    const { model, truncated = false, returnTokens, tokenizer } = this.options;
+    let tokens = 0;
+    /** Tokens whose text is held back. */
+    let held: GeneratedToken[] = [];
+    const { promptTokens } = this.generation;
+    const head = { index: 0, tokens_evaluated: promptTokens, id_slot: -1 } as const;
+    for await (const { chunk } of chunksOf([this.generation])) {
+      tokens += chunk.tokens.length;
+      held.push(...chunk.tokens);
+      const { finishReason, usage, stopString } = chunk;
+      const untold = (returnTokens || tokenizer !== undefined) && held.length > 0;
+      if (chunk.text !== "" || (finishReason !== undefined && untold)) {
+        yield {
+          ...head,
+          content: chunk.text,
+          tokens: returnTokens ? held.map(({ token }) => token) : [],
+          ...(tokenizer === undefined
+            ? {}
+            : { completion_probabilities: held.map((one) => probabilityOf(tokenizer, one)) }),
+          stop: false,
+          tokens_predicted: tokens,
+        };
+        held = [];
+      }
+      if (finishReason === undefined || usage === undefined) continue;
+      // An end token is sampled and not told of.
+      const byModel = tokens < usage.completionTokens;
+      yield {
+        ...head,
+        content: "",
+        tokens: [],
+        stop: true,
+        stop_type: finishReason === "length"
+          ? "limit"
+          : stopString === undefined && byModel
+          ? "eos"
+          : "word",
+        stopping_word: stopString ?? "",
+        model,
+        tokens_predicted: usage.completionTokens,
+        tokens_cached: usage.cachedTokens,
+        truncated,
+        timings: timingsOf(this.generation, usage),
+      };
+    }
+  }
+}
+
+function probabilityOf(
+  tokenizer: Tokenizer,
+  { token, logprob = 0, top = [] }: GeneratedToken,
+): Probability {
+  const told = (id: number, logprob: number) => {
+    const { name, bytes } = tokenName(tokenizer, id);
+    return { id, token: name, bytes: Array.from(bytes ?? []), logprob };
+  };
+  return {
+    ...told(token, logprob),
+    top_logprobs: top.map((one) => told(one.token, one.logprob)),
+  };
+}
