@@ -48,9 +48,11 @@ export const show: Command = command({
   async run([model], options) {
     const stored = await resolveModel(model);
     const gguf = await readGguf(stored.path, { anyType: true });
+    const written = await readGguf(stored.path, { anyType: true, asWritten: true });
     const facts: Facts = {
       stored,
       gguf,
+      written,
       summary: summarize(gguf),
       model: attempt(stored.path, () => architectureOf(gguf).read(gguf)),
       fit: attempt(
@@ -73,6 +75,8 @@ type Attempt<T> = { readonly value: T } | { readonly problem: string };
 interface Facts {
   readonly stored: StoredModel;
   readonly gguf: Gguf;
+  /** The same in the names that the file has. */
+  readonly written: Gguf;
   readonly summary: ModelSummary;
   readonly model: Attempt<Model>;
   readonly fit: Attempt<Fit>;
@@ -90,7 +94,7 @@ function attempt<T>(path: string, work: () => T): Attempt<T> {
 }
 
 function asText(facts: Facts, tensors: boolean): string {
-  const { stored, gguf, summary } = facts;
+  const { stored, gguf, written, summary } = facts;
   const sections = [
     section(
       stored.name,
@@ -112,8 +116,8 @@ function asText(facts: Facts, tensors: boolean): string {
   const { estimate } = facts;
   if (estimate) sections.push(section("Estimate", pairs(estimateRows(estimate))));
   if (summary.types.length > 0) sections.push(section("Size by tensor type", typeTable(summary)));
-  if (tensors && gguf.tensors.size > 0) sections.push(section("Tensors", tensorTable(gguf)));
-  sections.push(section("Metadata", metadataTable(gguf)));
+  if (tensors && gguf.tensors.size > 0) sections.push(section("Tensors", tensorTable(written)));
+  sections.push(section("Metadata", metadataTable(written)));
   return sections.join("\n");
 }
 
@@ -276,7 +280,10 @@ function shapeAsJson({ shape, program }: Model): unknown {
   };
 }
 
-function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors: boolean): unknown {
+function asJson(
+  { stored, gguf, written, summary, model, fit, estimate }: Facts,
+  tensors: boolean,
+): unknown {
   return {
     name: stored.name,
     path: stored.path,
@@ -316,7 +323,7 @@ function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors:
     },
     types: summary.types,
     tensors: tensors
-      ? [...gguf.tensors.values()].map(({ name, type, shape, file, offset, bytes }) => ({
+      ? [...written.tensors.values()].map(({ name, type, shape, file, offset, bytes }) => ({
         name,
         type: type.name,
         shape,
@@ -326,7 +333,7 @@ function asJson({ stored, gguf, summary, model, fit, estimate }: Facts, tensors:
       }))
       : undefined,
     metadata: Object.fromEntries(
-      [...gguf.metadata.entries()].map(([key, entry]) => [key, jsonValue(entry)]),
+      [...written.metadata.entries()].map(([key, entry]) => [key, jsonValue(entry)]),
     ),
   };
 }

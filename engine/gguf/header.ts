@@ -48,12 +48,16 @@ export interface Gguf {
   readonly dataOffset: number;
   /** Bytes of all files. */
   readonly fileBytes: number;
+  /** Sentences for people: what of the files was translated or left out when they were read. */
+  readonly notes?: readonly string[];
 }
 
 /** Options of reading a header. */
 export interface ReadGgufOptions {
   /** Accept tensors of types that m40 cannot compute with, or does not know; for looking at a file. */
   anyType?: boolean;
+  /** Leave names as the file has them, though they are of another dialect than llama.cpp's; for looking at a file. */
+  asWritten?: boolean;
 }
 
 const MAX_DIMENSIONS = 4;

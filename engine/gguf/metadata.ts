@@ -47,6 +47,8 @@ export interface MetadataEntry {
  */
 export class Metadata {
   readonly #entries: ReadonlyMap<string, MetadataEntry>;
+  /** The keys that were asked for. */
+  readonly #read = new Set<string>();
   readonly #path: string;
 
   /**
@@ -64,6 +66,7 @@ export class Metadata {
   }
 
   has(key: string): boolean {
+    this.#read.add(key);
     return this.#entries.has(key);
   }
 
@@ -76,8 +79,19 @@ export class Metadata {
     return this.#entries.entries();
   }
 
+  /** A value with its type. Looking at it so does not count as reading the key, see {@link unread}. */
+  entry(key: string): MetadataEntry | undefined {
+    return this.#entries.get(key);
+  }
+
+  /** The keys that nobody has asked for by name, in the order of the file. */
+  *unread(): Iterable<string> {
+    for (const key of this.#entries.keys()) if (!this.#read.has(key)) yield key;
+  }
+
   /** The value of a key, whatever its type. */
   get(key: string): MetadataValue | undefined {
+    this.#read.add(key);
     return this.#entries.get(key)?.value;
   }
 
@@ -163,6 +177,7 @@ export class Metadata {
   }
 
   #value<T>(key: string, wanted: string, fallback?: T): MetadataValue | T {
+    this.#read.add(key);
     const entry = this.#entries.get(key);
     if (entry) return entry.value;
     if (fallback !== undefined) return fallback;

@@ -107,7 +107,7 @@ function checkMetadata({ path, metadata }: Gguf, first: Gguf): void {
 
 /** A value in a form that tells models apart; of lists the length does, and costs nothing to compare. */
 function comparable(metadata: Metadata, key: string): string {
-  const value = metadata.get(key);
+  const value = metadata.entry(key)?.value;
   if (typeof value === "object") return `a list of ${value.length}`;
   const text = typeof value === "string" ? JSON.stringify(value) : String(value);
   return text.length > 100 ? `${text.slice(0, 97)}... (${text.length} characters)` : text;

@@ -3,6 +3,7 @@ import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { type Gguf, parseGguf, type ReadGgufOptions } from "./header.ts";
 import { joinFileName, splitFileName } from "./part_names.ts";
+import { translateOllama } from "./ollama/mod.ts";
 import { checkPart, joinParts, partOf } from "./parts.ts";
 import { fileSource } from "./source.ts";
 
@@ -19,7 +20,7 @@ export {
  * The tensors' data is not read, but its place is checked against the length of the file.
  *
  * A model may be in several files, named `X-00001-of-00003.gguf` and so on. Whichever of them is given,
- * all of them are read, and the result is the whole model's.
+ * all of them are read, and the result is the whole model's. Names of other dialects become llama.cpp's.
  *
  * Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  *
@@ -28,6 +29,12 @@ export {
  * cannot be read.
  */
 export async function readGguf(path: string, options: ReadGgufOptions = {}): Promise<Gguf> {
+  const gguf = await readFiles(path, options);
+  return options.asWritten ? gguf : translateOllama(gguf);
+}
+
+/** Reads the headers of all files of a model, as they are. */
+async function readFiles(path: string, options: ReadGgufOptions): Promise<Gguf> {
   const gguf = await readFile(path, options);
   const { part: named, stem } = splitFileName(basename(path)) ?? {};
   const said = partOf(gguf);

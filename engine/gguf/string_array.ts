@@ -49,6 +49,11 @@ export class StringArray implements Iterable<string> {
     return decoder.decode(this.bytes(index));
   }
 
+  /** The first strings, as many as are wanted and there. */
+  first(count: number): StringArray {
+    return new StringArray(this.data, this.ends.slice(0, count));
+  }
+
   /** All strings, decoded; bytes that are not UTF-8 become U+FFFD. A new array each time. */
   toArray(): string[] {
     const strings = new Array<string>(this.length);

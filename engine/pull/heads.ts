@@ -1,3 +1,4 @@
+import { translateOllama } from "../gguf/ollama/mod.ts";
 import { readGgufHead, type RemoteHead } from "../gguf/head.ts";
 import { checkPart, joinParts } from "../gguf/parts.ts";
 import type { Gguf, ReadGgufOptions } from "../gguf/reader.ts";
@@ -24,5 +25,5 @@ export async function readHeads(
     checkPart(part, { number: parts.length + 1, count: heads.length });
     parts.push(part);
   }
-  return parts.length === 1 ? parts[0] : joinParts(parts);
+  return translateOllama(parts.length === 1 ? parts[0] : joinParts(parts));
 }

@@ -47,9 +47,11 @@ export function readRope(
     freqBase: parameters.positive("rope.freq_base", 10000),
     freqScale: 1 / factor,
     factors: program.has("rope_freqs.weight") ? "rope_freqs.weight" : undefined,
-    extFactor: yarn ? 1 : 0,
+    extFactor: yarn ? parameters.number("rope.scaling.yarn_ext_factor", 1) : 0,
     attentionFactor: parameters.positive("rope.scaling.attn_factor", 1) *
-      (yarn ? yarnMagnitude(model, factor) : 1),
+      (yarn
+        ? parameters.positive("rope.scaling.yarn_attn_factor", 1) * yarnMagnitude(model, factor)
+        : 1),
     betaFast: parameters.positive("rope.scaling.yarn_beta_fast", 32),
     betaSlow: parameters.positive("rope.scaling.yarn_beta_slow", 1),
     originalContext: parameters.count(

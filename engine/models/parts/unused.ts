@@ -24,7 +24,7 @@ export function ignoreUnused(
   parameters: Hyperparameters,
   layers: number,
 ): string[] {
-  const notes: string[] = [];
+  const notes = [...gguf.notes ?? []];
   program.ignore((name) => NEEDLESS.test(name));
   checkLayers(gguf, parameters);
   const predicting = program.ignore((name) => (layerOf(name) ?? -1) >= layers);
