@@ -239,6 +239,36 @@ Deno.test("num_ctx has no effect, however large: what counts is whether the prom
   }
 });
 
+Deno.test("logprobs are those of OpenAI's chats, whole and as lines, each with its own piece", async () => {
+  await using server = await startChat();
+  const own = await chat(server, { logprobs: true, top_logprobs: 2 });
+  const { content } = own.choices[0].logprobs!;
+  const asked = { messages: HELLO, logprobs: true, options: OPTIONS };
+  const withBytes = ({ bytes, ...one }: typeof content[number]["top_logprobs"][number]) => ({
+    ...one,
+    bytes: bytes ?? [],
+  });
+  for (const top_logprobs of [undefined, 0, 2]) {
+    const body = { ...asked, top_logprobs };
+    const answer = OllamaChat.parse(await whole(server, "/api/chat", body));
+    const wanted = content.map(({ top_logprobs: top, ...one }) => ({
+      ...withBytes(one),
+      ...(top_logprobs ? { top_logprobs: top.map(withBytes) } : {}),
+    }));
+    assertEquals(answer.logprobs, wanted);
+    const lines = await readLines(await server.post("/api/chat", { model: MODEL, ...body }));
+    const pieces = lines.slice(0, -1).map((line) => OllamaChatPiece.parse(line));
+    const last = OllamaChat.parse(lines.at(-1));
+    assertEquals([...pieces, last].flatMap(({ logprobs = [] }) => logprobs), wanted);
+  }
+  const none = await whole(server, "/api/chat", { messages: HELLO, logprobs: false });
+  assertEquals("logprobs" in none, false);
+  const generated = OllamaGenerated.parse(
+    await whole(server, "/api/generate", { prompt: "Hello", raw: true, logprobs: true }),
+  );
+  assertEquals(generated.logprobs!.length, 6);
+});
+
 Deno.test("what is not done is refused in words that name it, in Ollama's shape", async () => {
   await using server = await startChat();
   const messages = HELLO;
@@ -277,7 +307,8 @@ Deno.test("what is not done is refused in words that name it, in Ollama's shape"
     ["/api/generate", { prompt: "a", images: ["aGk="] }, 400, /images/],
     ["/api/generate", { prompt: "a", raw: true, system: "b" }, 400, /system together with raw/],
     ["/api/generate", { prompt: "a", format: { type: "wizard" } }, 400, /format/],
-    ["/api/generate", { prompt: "a", logprobs: true }, 400, /logprobs/],
+    ["/api/generate", { prompt: "a", logprobs: "yes" }, 400, /logprobs: wanted/],
+    ["/api/chat", { messages, logprobs: true, top_logprobs: 21 }, 400, /top_logprobs/],
     ["/api/generate", { prompt: ["a"] }, 400, /prompt/],
     ["/api/generate", { prompt: "a ".repeat(200), raw: true }, 400, /128/],
     ["/api/show", {}, 400, /model/],

@@ -14,8 +14,8 @@ import {
   commonFields,
   endFields,
   headFields,
+  logprobsField,
   refused,
-  refuseUnsupported,
   saysNothing,
   thinking,
   thinkingBudget,
@@ -24,7 +24,7 @@ import {
 import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
-import { type Said, TextAnswer } from "./text_answer.ts";
+import { type Said, TextAnswer, told } from "./text_answer.ts";
 import { answeredCallsField, callsField, OpenCalls, readTools, toolsField } from "./tools.ts";
 
 const ROLES = ["system", "user", "assistant", "tool"] as const;
@@ -67,13 +67,19 @@ const saidFields = {
 };
 
 /** The answer of `POST /api/chat`, and the last line of its stream. */
-export const OllamaChat = z.strictObject({ ...headFields, ...saidFields, ...endFields })
+export const OllamaChat = z.strictObject({
+  ...headFields,
+  ...saidFields,
+  ...logprobsField,
+  ...endFields,
+})
   .meta({ id: "OllamaChat" });
 
 /** A line of its stream but the last. */
 export const OllamaChatPiece = z.strictObject({
   ...headFields,
   ...saidFields,
+  ...logprobsField,
   done: z.literal(false),
 }).meta({ id: "OllamaChatPiece" });
 
@@ -92,7 +98,6 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
     POST: async (c) => {
       const arrived = performance.now();
       const body = parseBody(OllamaChatRequest, await readAnyType(c, server));
-      refuseUnsupported(body, {});
       const chat = chatRequest(body);
       const model = await ownName(server.models, body.model);
       if (chat.messages.length === 0) return await loadOrUnload(c, server, model, body, said);
@@ -108,7 +113,7 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
           signal: ends.signal,
           onReport: ends.onReport,
         });
-        return new TextAnswer(body.model ?? served.name, generation, said, at);
+        return new TextAnswer(body.model ?? served.name, generation, said, at, told(served, body));
       });
     },
   });

@@ -8,7 +8,7 @@ import type { ChatRequest, Constraint } from "../../engine/mod.ts";
 import { modelFields } from "../answer.ts";
 import { thinkingVariables } from "../effort.ts";
 import { HttpError, unsupported } from "../errors.ts";
-import { boolean, describe, ignored, read, string } from "../fields.ts";
+import { boolean, describe, ignored, integer, read, string } from "../fields.ts";
 import { Options } from "./options.ts";
 
 /** A field that is refused unless it says nothing. */
@@ -54,8 +54,8 @@ export const commonFields = {
     description:
       '"json": the answer is a JSON object; a JSON Schema: it is JSON that is valid by it.',
   }),
-  logprobs: refused("Not supported but for false; /v1/chat/completions has them."),
-  top_logprobs: refused("Not supported but for 0."),
+  logprobs: boolean("Whether the answer's tokens carry their log-probabilities."),
+  top_logprobs: integer(0, 20, "So many likeliest tokens in the place of each, with logprobs."),
   truncate: ignored("Whether a conversation that is too long is shortened; here it is refused."),
   shift: ignored("Whether the context is moved on when it is full; here the answer ends."),
 };
@@ -66,19 +66,14 @@ export type CommonFields = z.output<z.ZodObject<typeof commonFields>>;
 /**
  * Refuses what is not done, rather than answering something else than was asked for.
  *
- * @param more Fields that must say nothing beside those of every request, and what to do without each.
+ * @param more Fields that must say nothing, and what to do without each.
  * @throws {HttpError} 400 `unsupported` naming the field.
  */
 export function refuseUnsupported(
   body: Readonly<Record<string, unknown>>,
   more: Readonly<Record<string, string>>,
 ): void {
-  const fields: Record<string, string> = {
-    logprobs: "Leave it out, or ask /v1/chat/completions.",
-    top_logprobs: "Leave it out, or ask /v1/chat/completions.",
-    ...more,
-  };
-  for (const [field, advice] of Object.entries(fields)) {
+  for (const [field, advice] of Object.entries(more)) {
     if (saysNothing(body[field])) continue;
     throw unsupported(field, `${field}: ${describe(body[field])} is not supported. ${advice}`);
   }
@@ -131,6 +126,27 @@ export const endFields = {
 const END = z.strictObject(endFields);
 /** The end of an answer. */
 export type AnswerEnd = z.output<typeof END>;
+
+const tokenLogprob = {
+  token: z.string(),
+  logprob: z.number(),
+  bytes: z.array(z.int().min(0).max(255)),
+};
+
+/** The field for log-probabilities, in both. */
+export const logprobsField = {
+  logprobs: z.array(
+    z.strictObject({
+      ...tokenLogprob,
+      top_logprobs: z.array(z.strictObject(tokenLogprob)).optional(),
+    }),
+  ).optional().meta({
+    description:
+      "Of the tokens of this piece, where they were asked for; those of reasoning and calls are left out.",
+  }),
+};
+/** Log-probabilities as answers have them. */
+export type Logprobs = z.output<typeof logprobsField.logprobs>;
 
 /** The field for reasoning, in both. */
 export const thinkingField = {

@@ -15,6 +15,7 @@ import {
   commonFields,
   endFields,
   headFields,
+  logprobsField,
   refused,
   refuseUnsupported,
   thinking,
@@ -24,7 +25,7 @@ import {
 import { loadOrUnload } from "./load.ts";
 import { ownName } from "./names.ts";
 import { optionsRequest } from "./options.ts";
-import { type Said, TextAnswer } from "./text_answer.ts";
+import { type Said, TextAnswer, told } from "./text_answer.ts";
 
 /** The body of `POST /api/generate`. */
 export const OllamaGenerateRequest = z.object({
@@ -47,13 +48,19 @@ type Body = z.output<typeof OllamaGenerateRequest>;
 const saidFields = { response: z.string(), ...thinkingField };
 
 /** The answer of `POST /api/generate`, and the last line of its stream. */
-export const OllamaGenerated = z.strictObject({ ...headFields, ...saidFields, ...endFields })
+export const OllamaGenerated = z.strictObject({
+  ...headFields,
+  ...saidFields,
+  ...logprobsField,
+  ...endFields,
+})
   .meta({ id: "OllamaGenerated" });
 
 /** A line of its stream but the last. */
 export const OllamaGeneratedPiece = z.strictObject({
   ...headFields,
   ...saidFields,
+  ...logprobsField,
   done: z.literal(false),
 }).meta({ id: "OllamaGeneratedPiece" });
 
@@ -72,7 +79,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
       return await answer(c, server, asked, async (served, ends) => {
         const at = { arrived, served: performance.now() };
         const generation = served.engine.generate(await requestOf(server, served, body, ends));
-        return new TextAnswer(body.model ?? served.name, generation, said, at);
+        return new TextAnswer(body.model ?? served.name, generation, said, at, told(served, body));
       });
     },
   });

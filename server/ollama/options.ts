@@ -46,10 +46,14 @@ export interface Asked {
   readonly options?: z.output<typeof Options>;
   /** What the answer is held to. */
   readonly format?: Constraint | "free";
+  readonly logprobs?: boolean | null;
+  readonly top_logprobs?: number | null;
 }
 
 /** What the engine is asked for by a request's options, and by what its answer is held to. */
-export function optionsRequest({ options, format }: Asked): Omit<GenerateRequest, "prompt"> {
+export function optionsRequest(
+  { options, format, logprobs, top_logprobs }: Asked,
+): Omit<GenerateRequest, "prompt"> {
   // Clients ask every model for the same number, or for all that it was trained for, whatever their prompts take.
   const { num_ctx: _, num_predict, repeat_penalty, seed, ...rest } = options ?? {};
   return {
@@ -60,6 +64,7 @@ export function optionsRequest({ options, format }: Asked): Omit<GenerateRequest
       seed: seed === -1 ? undefined : seed,
     }),
     constraint: format === "free" ? undefined : format,
+    topLogprobs: logprobs ? top_logprobs ?? 0 : undefined,
     maxTokens: num_predict == null || num_predict < 0 ? undefined : num_predict,
   };
 }

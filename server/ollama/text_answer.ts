@@ -1,7 +1,9 @@
-import type { Generation, GenerationChunk } from "../../engine/mod.ts";
+import type { Generation, GenerationChunk, Tokenizer } from "../../engine/mod.ts";
 import type { Answer } from "../answer.ts";
 import { chunksOf } from "../generations.ts";
-import type { AnswerEnd } from "./fields.ts";
+import type { ServedModel } from "../models/models.ts";
+import { chatLogprobs } from "../openai/chat_logprobs.ts";
+import type { AnswerEnd, CommonFields, Logprobs } from "./fields.ts";
 import { type AnsweredCall, WholeCalls } from "./tools.ts";
 
 /** What the two routes tell apart: the text, reasoning and calls of an answer or of a piece of it, as its fields. */
@@ -24,6 +26,7 @@ export class TextAnswer implements Answer {
     private readonly generation: Generation,
     private readonly said: Said,
     private readonly arrival: Arrival,
+    private readonly logprobs?: ToldLogprobs,
   ) {
     this.done = generation.done;
   }
@@ -31,30 +34,53 @@ export class TextAnswer implements Answer {
   async whole(): Promise<object> {
     let [text, reasoning] = ["", ""];
     const calls: AnsweredCall[] = [];
+    const logprobs: LogprobList = [];
     let end: AnswerEnd | undefined;
     for await (const { chunk } of chunksOf([this.generation])) {
       text += chunk.text;
       reasoning += chunk.reasoning;
       calls.push(...this.calls.push(chunk));
+      logprobs.push(...this.logprobsOf(chunk));
       end ??= this.endOf(chunk);
     }
-    return { ...this.head, ...this.said(text, reasoning, calls), ...end };
+    const probable = this.logprobs === undefined ? {} : { logprobs };
+    return { ...this.head, ...this.said(text, reasoning, calls), ...probable, ...end };
   }
 
   async *events(): AsyncGenerator<string> {
+    /** Log-probabilities of tokens whose text is held back. */
+    let held: LogprobList = [];
     for await (const { chunk } of chunksOf([this.generation])) {
       const { text, reasoning } = chunk;
       const calls = this.calls.push(chunk);
+      held.push(...this.logprobsOf(chunk));
       if (text !== "" || reasoning !== "" || calls.length > 0) {
-        yield JSON.stringify({ ...this.head, ...this.said(text, reasoning, calls), done: false });
+        yield JSON.stringify({
+          ...this.head,
+          ...this.said(text, reasoning, calls),
+          ...(held.length === 0 ? {} : { logprobs: held }),
+          done: false,
+        });
+        held = [];
       }
       const end = this.endOf(chunk);
-      if (end !== undefined) yield JSON.stringify({ ...this.head, ...this.said("", ""), ...end });
+      if (end === undefined) continue;
+      const last = held.length === 0 ? {} : { logprobs: held };
+      yield JSON.stringify({ ...this.head, ...this.said("", ""), ...last, ...end });
     }
   }
 
   cancel(): void {
     this.generation.cancel();
+  }
+
+  private logprobsOf({ tokens }: GenerationChunk): LogprobList {
+    if (this.logprobs === undefined) return [];
+    const { tokenizer, top } = this.logprobs;
+    return chatLogprobs(tokenizer, tokens).map(({ top_logprobs, ...one }) => ({
+      ...withBytes(one),
+      ...(top ? { top_logprobs: top_logprobs.map(withBytes) } : {}),
+    }));
   }
 
   private get head() {
@@ -78,6 +104,27 @@ export class TextAnswer implements Answer {
       eval_duration: nanoseconds(decodeMs),
     };
   }
+}
+
+/** How log-probabilities are told: absent where none are wanted. */
+export interface ToldLogprobs {
+  readonly tokenizer: Tokenizer;
+  /** Whether those of other tokens are told, too. */
+  readonly top: boolean;
+}
+
+type LogprobList = NonNullable<Logprobs>;
+
+/** What a request wants to be told of log-probabilities. */
+export function told(
+  { engine }: ServedModel,
+  { logprobs, top_logprobs }: Pick<CommonFields, "logprobs" | "top_logprobs">,
+): ToldLogprobs | undefined {
+  return logprobs ? { tokenizer: engine.tokenizer, top: (top_logprobs ?? 0) > 0 } : undefined;
+}
+
+function withBytes<T extends { readonly bytes: readonly number[] | null }>(one: T) {
+  return { ...one, bytes: [...one.bytes ?? []] };
 }
 
 function nanoseconds(milliseconds: number): number {
