@@ -4,7 +4,7 @@ import { standardError, standardOutput } from "../server/output_stream.ts";
 import { busy } from "../server/models/busy.ts";
 import type { Models } from "../server/models/models.ts";
 import { cannotExport } from "../server/telemetry.ts";
-import { isLoopback } from "../server/web_pages.ts";
+import { isLoopback } from "../server/allowed_hosts.ts";
 import { apiKeyOf } from "./api_key.ts";
 import { type Command, command } from "./command.ts";
 import { readConfig } from "./config/config.ts";
@@ -27,7 +27,7 @@ export const serve: Command = command({
     "Answers POST /v1/chat/completions, /v1/completions, Ollama's /api and more, which /docs and /openapi.json tell of; GET " +
     "/health, /ready, /metrics and /slots say how it is. " +
     "A request may name any model of the store: it is loaded in the place of the one used least recently. " +
-    "Ctrl-C and SIGTERM let running answers finish, up to --drain seconds; a second one ends the program.",
+    "Ctrl-C, SIGTERM and SIGHUP let running answers finish, up to --drain seconds; a second one ends the program.",
   arguments: [],
   options: SERVE_OPTIONS,
   examples: [
@@ -94,13 +94,14 @@ export const serve: Command = command({
     try {
       // Kept until it was described, however short its time is.
       const first = main === undefined ? undefined : await manager.acquire(main);
-      using signals = new EndSignals("SIGINT", "SIGTERM");
+      using signals = new EndSignals("SIGINT", "SIGTERM", "SIGHUP");
       const app = createApp({
         models,
         apiKey,
         hostname: values.host,
         timeoutMs: values.timeout && values.timeout * 1000,
         corsOrigins: values.cors,
+        allowedHosts: values["allowed-host"],
         holdStreamsMs: values["hold-streams"] * 1000,
         reasoning: values.reasoning,
         storeChanges: values["allow-store-changes"],

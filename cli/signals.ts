@@ -16,9 +16,12 @@ const NUMBERS = { SIGHUP: 1, SIGINT: 2, SIGTERM: 15 } as const;
 /** A signal that may end a command. */
 export type EndSignal = keyof typeof NUMBERS;
 
+/** Seen here, at the start: the first signal that is listened to has the runtime take SIGHUP over as well. */
+const HANGUP_IGNORED = hangupIgnored();
+
 /**
  * Aborts when the first of the signals comes; the second one ends the program at once, with the exit
- * code that shells give it.
+ * code that shells give it, but for SIGHUP. Whoever started the program with SIGHUP ignored (nohup) wants it to go on.
  */
 export class EndSignals implements Disposable {
   readonly #controller = new AbortController();
@@ -26,7 +29,9 @@ export class EndSignals implements Disposable {
 
   constructor(...signals: EndSignal[]) {
     this.#handlers = signals.map((name) => [name, () => {
-      if (this.#controller.signal.aborted) Deno.exit(128 + NUMBERS[name]);
+      if (name === "SIGHUP" && HANGUP_IGNORED) return;
+      // A terminal that closes may say so twice: the system does, and the shell.
+      if (this.#controller.signal.aborted && name !== "SIGHUP") Deno.exit(128 + NUMBERS[name]);
       this.#controller.abort();
     }]);
     for (const [name, handler] of this.#handlers) Deno.addSignalListener(name, handler);
@@ -39,5 +44,15 @@ export class EndSignals implements Disposable {
   /** From here on the signals do what they do by default. */
   [Symbol.dispose](): void {
     for (const [name, handler] of this.#handlers) Deno.removeSignalListener(name, handler);
+  }
+}
+
+/** Whether the program was started with SIGHUP ignored; false where the system does not tell. */
+function hangupIgnored(): boolean {
+  try {
+    const mask = /^SigIgn:\s*([0-9a-f]+)$/m.exec(Deno.readTextFileSync("/proc/self/status"))?.[1];
+    return mask !== undefined && (BigInt(`0x${mask}`) & 1n << BigInt(NUMBERS.SIGHUP - 1)) !== 0n;
+  } catch {
+    return false;
   }
 }

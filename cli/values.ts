@@ -167,6 +167,21 @@ export function origin(): ValueType<string> {
   };
 }
 
+/** The name of a host, or `*`. */
+export function hostName(): ValueType<string> {
+  return {
+    label: "NAME",
+    wanted: "*, or the name of a host without scheme and port, such as gpu-box.example.com",
+    parse(text) {
+      if (text === "*") return text;
+      return /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*\.?$/u.test(text) &&
+          URL.canParse(`http://${text}`)
+        ? new URL(`http://${text}`).hostname
+        : undefined;
+    },
+  };
+}
+
 /** Token ids, separated by commas or spaces. */
 export function tokenIds(): ValueType<number[]> {
   return {

@@ -1,6 +1,7 @@
 import { Hono } from "hono";
 import { type Engine, M40Error } from "../engine/mod.ts";
 import type { McpTools } from "../mcp/mod.ts";
+import { AllowedHosts } from "./allowed_hosts.ts";
 import { messagesRoutes } from "./anthropic/messages.ts";
 import { OPEN_PATHS, OPERATIONS } from "./api/operations.ts";
 import { apiRoutes } from "./api/routes.ts";
@@ -52,7 +53,7 @@ export interface AppOptions {
   apiKey?: string;
   /**
    * The address that the server listens on. On a loopback address only requests to a loopback name
-   * are answered. Default "127.0.0.1".
+   * are answered, on others without a key those to addresses and local names. Default "127.0.0.1".
    */
   hostname?: string;
   /** The longest request body that is read, in bytes. Default 4 MiB. */
@@ -67,6 +68,8 @@ export interface AppOptions {
   loadingCommentMs?: number;
   /** Origins whose web pages may call the server, `https://example.com`; `*` is all. Default: none. */
   corsOrigins?: readonly string[];
+  /** Names of hosts that requests may be for, beside those that the server answers to anyway; `*` is all. */
+  allowedHosts?: readonly string[];
   /** Whether reasoning is told apart from an answer's content; default "separate". */
   reasoning?: "separate" | "inline";
   /** Tokens of reasoning at most where a request does not say; default: no limit. */
@@ -120,10 +123,11 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   // Decided once: where nothing is traced, nothing is spent on it.
   const tracer = denoTracer();
   if (tracer !== undefined) app.use(traceRequests(tracer));
-  app.use(refuseWebPages(hostname, allowed));
+  const needsKey = apiKey !== undefined && apiKey !== "";
+  const hosts = new AllowedHosts(hostname, needsKey, options.allowedHosts ?? []);
+  app.use(refuseWebPages(hosts, allowed));
   app.use(allowed.middleware());
   pageRoutes(app);
-  const needsKey = apiKey !== undefined && apiKey !== "";
   if (needsKey) app.use(requireKey(apiKey, OPEN_PATHS));
   app.use(refuseWhileDraining());
   healthRoutes(app, server);

@@ -1,29 +1,22 @@
 import type { MiddlewareHandler } from "hono";
+import { type AllowedHosts, complete, withoutPort } from "./allowed_hosts.ts";
 import type { AllowedOrigins } from "./cross_origin.ts";
 import { HttpError } from "./errors.ts";
 
 /**
  * Keeps web pages away from the server. A browser runs what any page says, on the machine where the
  * server may listen for that machine alone: a page could send requests across origins, or have its
- * own name resolve to 127.0.0.1 (DNS rebinding) and be of the same origin. So requests from another
- * origin are refused, and a server that listens on a loopback address answers to loopback names only.
+ * own name resolve to the server's address (DNS rebinding) and be of the same origin. So requests from another
+ * origin are refused, and those to a host whose name could be such a page's.
  *
- * @param hostname The address that the server listens on.
+ * @param hosts The hosts that the server answers to.
  * @param allowed Origins whose pages may call it all the same.
  */
-export function refuseWebPages(hostname: string, allowed: AllowedOrigins): MiddlewareHandler {
-  const local = isLoopback(hostname);
+export function refuseWebPages(hosts: AllowedHosts, allowed: AllowedOrigins): MiddlewareHandler {
   return async (c, next) => {
     const host = c.req.header("host");
-    if (local && host !== undefined && !isLoopback(withoutPort(host))) {
-      throw new HttpError(
-        403,
-        "forbidden_host",
-        `This server listens on ${hostname} for this machine alone, and the request is for the host "${
-          host.slice(0, 100)
-        }". Use http://localhost, or start the server with --host 0.0.0.0 and an API key.`,
-      );
-    }
+    const refusal = host === undefined ? undefined : hosts.refusal(host);
+    if (refusal !== undefined) throw new HttpError(403, "forbidden_host", refusal);
     const origin = c.req.header("origin");
     if (origin !== undefined && isOtherPage(origin, host) && !allowed.has(origin)) {
       throw new HttpError(
@@ -36,26 +29,6 @@ export function refuseWebPages(hostname: string, allowed: AllowedOrigins): Middl
     }
     await next();
   };
-}
-
-/**
- * Whether a name stands for this machine alone: localhost and the names below it (RFC 6761), which no
- * name server can lead elsewhere, 127.0.0.0/8, ::1. Names may end with the dot of a complete one.
- */
-export function isLoopback(hostname: string): boolean {
-  const name = complete(hostname);
-  return /^([a-z0-9_-]+\.)*localhost$/.test(name) || name === "::1" || name === "[::1]" ||
-    /^127(\.\d{1,3}){3}$/.test(name);
-}
-
-/** A name in the one spelling that all spellings of it have: in lower case, without a dot at its end. */
-function complete(hostname: string): string {
-  return hostname.toLowerCase().replace(/\.$/, "");
-}
-
-/** A Host header's name: without the port, an IPv6 address with its brackets. */
-function withoutPort(host: string): string {
-  return host.replace(/:\d*$/, "");
 }
 
 /** A Host header's port with its colon; empty where there is none. */

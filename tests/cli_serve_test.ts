@@ -1,6 +1,6 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { Home, m40, startServe, TINY } from "./cli_program.ts";
-import { NO_END } from "./server_fixture.ts";
+import { NO_END, sendRaw } from "./server_fixture.ts";
 
 for (const signal of ["SIGTERM", "SIGINT"] as const) {
   Deno.test(`m40 serve: says what it serves, answers, and closes on ${signal} with exit code 0`, async () => {
@@ -69,7 +69,20 @@ Deno.test("m40 serve: --cors lets the pages of its origins in; --reasoning and i
     ...["--model", TINY, "--chat-template", `${home.path}/think.jinja`],
     ...["--cors", "https://a.example/", "--cors", "http://B.example:80"],
     ...["--reasoning", "inline", "--reasoning-budget", "3"],
+    ...["--allowed-host", "GPU.example", "--allowed-host", "b\u00fccher.example"],
   ]);
+  for (
+    const [host, status] of [["gpu.example", 200], ["xn--bcher-kva.example", 200], [
+      "x.example",
+      403,
+    ]]
+  ) {
+    const request = `GET /health HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`;
+    assertMatch(
+      await sendRaw(Number(new URL(server.url).port), request),
+      new RegExp(`^HTTP/1.1 ${status} `),
+    );
+  }
   for (const origin of ["https://a.example", "http://b.example", "https://c.example"]) {
     const response = await fetch(`${server.url}/v1/models`, { headers: { origin } });
     await response.body?.cancel();
@@ -95,6 +108,11 @@ Deno.test("m40 serve: --cors lets the pages of its origins in; --reasoning and i
   const wrong = await m40(home, ["serve", "--model", TINY, "--cors", "example.com"]);
   assertEquals(wrong.code, 2);
   assertMatch(wrong.stderr, /--cors.*https:\/\/example\.com/);
+  for (const host of ["http://a.example", "a.example:80", "a b", ""]) {
+    const refused = await m40(home, ["serve", "--model", TINY, "--allowed-host", host]);
+    assertEquals(refused.code, 2);
+    assertMatch(refused.stderr, /--allowed-host.*gpu-box\.example\.com/);
+  }
 });
 
 Deno.test("m40 serve: warns when it listens beyond this machine without a key", async () => {

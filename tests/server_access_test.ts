@@ -90,13 +90,50 @@ Deno.test("on a loopback address only loopback hosts are answered (DNS rebinding
   }
 });
 
-Deno.test("bound to every network any host is answered", async () => {
-  await using server = await startServer({ app: { hostname: "0.0.0.0" } });
+/** The status of an answer to a request for a host, and its code where it is an error. */
+async function statusFor(port: number, host: string, headers = ""): Promise<string> {
   const answer = await sendRaw(
-    server.port,
-    "GET /health HTTP/1.1\r\nHost: gpu-box.example\r\nConnection: close\r\n\r\n",
+    port,
+    `GET /v1/models HTTP/1.1\r\nHost: ${host}\r\n${headers}Connection: close\r\n\r\n`,
   );
-  assertMatch(answer, /^HTTP\/1\.1 200 /);
+  return answer.slice(9, 12) + (/"code":"(\w+)"/.exec(answer)?.[1] ?? "");
+}
+
+Deno.test("without a key no name is answered that a stranger could lead to the server (DNS rebinding)", async () => {
+  const own = ["127.0.0.1", "10.0.0.1:80", "[fe80::1]:11434", "localhost", "gpu-box", "GPU-BOX:1"];
+  const local = [Deno.hostname(), "gpu-box.local", "m40.internal.", "box.home.arpa:11434"];
+  const foreign = ["evil.example", "127.0.0.1.nip.io", "a.evil.example:11434", "evil.localdomain"];
+  for (const hostname of ["0.0.0.0", "192.168.1.5", "::"]) {
+    await using server = await startServer({ app: { hostname } });
+    for (const host of [...own, ...local]) {
+      assertEquals(await statusFor(server.port, host), "200", `${hostname} ${host}`);
+    }
+    for (const host of foreign) {
+      const answer = await statusFor(server.port, host);
+      assertEquals(answer, "403forbidden_host", `${hostname} ${host}`);
+      // What the browser takes for the page's own origin.
+      const origin = `Origin: http://${host}\r\n`;
+      assertEquals(await statusFor(server.port, host, origin), "403forbidden_host");
+    }
+  }
+});
+
+Deno.test("names that a server is told are answered, on a loopback address too; with a key any is elsewhere", async () => {
+  for (const hostname of ["0.0.0.0", "127.0.0.1"]) {
+    const app = { hostname, allowedHosts: ["gpu.example.com"] };
+    await using server = await startServer({ app });
+    for (const host of ["gpu.example.com", "GPU.Example.com.:11434"]) {
+      assertEquals(await statusFor(server.port, host), "200");
+    }
+    for (const host of ["x.gpu.example.com", "example.com", "gpu.example.com.evil.example"]) {
+      assertEquals(await statusFor(server.port, host), "403forbidden_host");
+    }
+    await using any = await startServer({ app: { hostname, allowedHosts: ["*"] } });
+    assertEquals(await statusFor(any.port, "evil.example"), "200");
+  }
+  await using keyed = await startServer({ app: { hostname: "0.0.0.0", apiKey: "k" } });
+  assertEquals(await statusFor(keyed.port, "gpu.example.com"), "401invalid_api_key");
+  assertEquals(await statusFor(keyed.port, "gpu.example.com", "X-Api-Key: k\r\n"), "200");
 });
 
 Deno.test("web pages of other origins are refused, and no preflight is granted", async () => {

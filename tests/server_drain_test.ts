@@ -1,5 +1,5 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
-import { Home, startServe } from "./cli_program.ts";
+import { Home, startServe, TINY, Watched } from "./cli_program.ts";
 import {
   NO_END,
   openRequest,
@@ -71,6 +71,47 @@ Deno.test("m40 serve --drain: an answer that takes longer is ended with an error
     /Draining: 1 running and 0 waiting may take 0.3 s.*\nClosed.\n$/,
   );
   assertEquals([(await child.status).code, await errors], [0, ""]);
+});
+
+Deno.test("m40 serve: SIGHUP drains as SIGTERM does, come it twice; under nohup it does nothing", async () => {
+  await using home = await Home.make();
+  const { child, output, errors, stream } = await startStream(home, TOKENS, []);
+  child.kill("SIGHUP");
+  await output.until(/Draining: 1 running and 0 waiting may take 30 s[^\n]*\n/);
+  child.kill("SIGHUP");
+  assertEquals((await readEvents(stream)).at(-1).choices[0].finish_reason, "length");
+  assertEquals(await output.rest(), "Closed.\n");
+  assertEquals([(await child.status).code, await errors], [0, ""]);
+
+  const main = new URL("../main.ts", import.meta.url).pathname;
+  const serve = ["serve", "--model", TINY, "--device", "cpu", "--port", "0"];
+  const ignoring = new Deno.Command("sh", {
+    args: [
+      "-c",
+      'trap "" HUP; exec "$@"',
+      "sh",
+      Deno.execPath(),
+      "run",
+      "-A",
+      "--no-check",
+      "-q",
+      main,
+      ...serve,
+    ],
+    env: home.env,
+    clearEnv: true,
+    stdout: "piped",
+  }).spawn();
+  const said = new Watched(ignoring.stdout);
+  const [, url] = await said.until(/Listening on (http:\S+)\/v1.*\n/);
+  ignoring.kill("SIGHUP");
+  // One that drained would end by itself: nothing runs.
+  for (let i = 0; i < 20; i++) {
+    const response = await post(url, { prompt: "hello", max_tokens: 50, ...NO_END });
+    assertEquals(response.status, 200, await response.text());
+  }
+  ignoring.kill("SIGTERM");
+  assertEquals([await said.rest(), (await ignoring.status).code], ["Closed.\n", 0]);
 });
 
 Deno.test("m40 serve: a second SIGTERM ends it at once, whatever runs", async () => {

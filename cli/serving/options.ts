@@ -4,7 +4,17 @@ import { DEFAULT_PREFILL_SHARE } from "../../engine/engine_options.ts";
 import { MCP_OPTIONS } from "../mcp_options.ts";
 import { PULL_OPTION } from "../missing_model.ts";
 import { CHAT_OPTIONS, MODEL_OPTIONS } from "../model_options.ts";
-import { choice, FILES, integer, keepAlive, MODELS, number, origin, text } from "../values.ts";
+import {
+  choice,
+  FILES,
+  hostName,
+  integer,
+  keepAlive,
+  MODELS,
+  number,
+  origin,
+  text,
+} from "../values.ts";
 
 /** What `m40 serve` takes. */
 export const SERVE_OPTIONS = {
@@ -88,6 +98,11 @@ export const SERVE_OPTIONS = {
   cors: repeatable(
     origin(),
     "Origins whose web pages may call the server, such as https://example.com; * is all",
+  ),
+  "allowed-host": repeatable(
+    hostName(),
+    "Names under which requests may reach the server, beside its addresses and names of the local network, where " +
+      "no key keeps web pages away; * is all",
   ),
   "allow-store-changes": flag(
     "Let clients pull, copy and delete models of the models directory (Ollama's /api/pull, copy and delete)",
