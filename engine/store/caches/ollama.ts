@@ -11,6 +11,8 @@ import { join } from "@std/path";
 import { systemReason } from "../../system_error.ts";
 import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
+import { localCompanion } from "../local_companion.ts";
+import { chooseManifest, LAYER, leftOut, refusalOf } from "../ollama_layers.ts";
 import { MAX_TEXT_LENGTH, type ModelRecord, parseParameters } from "../record.ts";
 import type { ForeignModel } from "./foreign_model.ts";
 
@@ -29,8 +31,8 @@ const MAX_MANIFESTS = 10_000;
 const WORD = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}$/;
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 
-/** What a layer of a manifest is, by its media type's end. */
-const LAYER = "application/vnd.ollama.image.";
+/** A registry, which may have a port. */
+const REGISTRY_WORD = /^[A-Za-z0-9_][A-Za-z0-9._-]{0,199}(:\d{1,5})?$/;
 
 /** A layer, checked. */
 interface Layer {
@@ -73,7 +75,7 @@ export async function ollamaModels(
 async function* manifests(folder: string, words: readonly string[] = []): AsyncGenerator<string[]> {
   const kind = words.length < 3 ? "folders" : "files";
   for (const name of await foreignEntries(folder, kind, MAX_ENTRIES)) {
-    if (!WORD.test(name)) continue;
+    if (!(words.length === 0 ? REGISTRY_WORD : WORD).test(name)) continue;
     const inside = [...words, name];
     if (kind === "files") yield inside;
     else yield* manifests(join(folder, name), inside);
@@ -90,10 +92,10 @@ async function modelOf(root: string, words: readonly string[]): Promise<ForeignM
   const alias = tag === "latest" ? base : undefined;
   const common = { origin: "ollama", names: [`${base}:${tag}`], alias, longName } as const;
   try {
-    const layers = readLayers(await readSmallText(path, MAX_MANIFEST_BYTES));
-    const weights = weightsOf(layers);
-    const file = await blobOf(root, weights, weights.bytes);
-    const record = (warn: (problem: string) => void) => recordOf(root, path, layers, source, warn);
+    const layers = await readManifest(root, path);
+    const { weights, file } = await weightsOf(root, layers);
+    const record = (warn: (problem: string) => void) =>
+      recordOf(root, path, layers, weights, source, warn);
     return { ...common, files: [file], fileBytes: weights.bytes, record };
   } catch (error) {
     const problem = `Ollama's manifest ${path} is not used: ${reasonOf(error)}`;
@@ -107,9 +109,22 @@ function nameOf([registry, namespace, name]: readonly string[]): string {
   return namespace === NAMESPACE ? name : `${namespace}/${name}`;
 }
 
+/** The layers of a manifest, or of one of the manifests of a list. */
+async function readManifest(root: string, path: string): Promise<Layer[]> {
+  const value: unknown = JSON.parse(await readSmallText(path, MAX_MANIFEST_BYTES));
+  const listed = chooseManifest(value);
+  if (listed === undefined) return readLayers(value);
+  const child = await blobOf(root, listed, MAX_MANIFEST_BYTES).catch((error) => {
+    throw new Error(
+      `it is a list of manifests, of which the right one is not there: ${reasonOf(error)}`,
+    );
+  });
+  return readLayers(JSON.parse(await readSmallText(child, MAX_MANIFEST_BYTES)));
+}
+
 /** Checks every layer of a manifest, whether it is used or not. */
-function readLayers(text: string): Layer[] {
-  const { layers } = (JSON.parse(text) ?? {}) as { layers?: unknown };
+function readLayers(manifest: unknown): Layer[] {
+  const { layers } = (manifest ?? {}) as { layers?: unknown };
   if (!Array.isArray(layers)) throw new Error("it has no list of layers");
   if (layers.length > MAX_LAYERS) {
     throw new Error(`it has ${layers.length} layers, and ${MAX_LAYERS} are the most`);
@@ -129,20 +144,35 @@ function readLayers(text: string): Layer[] {
   });
 }
 
-/** The layer that is the GGUF file. */
-function weightsOf(layers: readonly Layer[]): Layer {
-  const models = layers.filter(({ kind }) => kind === "model");
-  if (layers.some(({ kind }) => kind === "adapter")) {
-    throw new Error("it brings an adapter (LoRA) for its weights, which m40 cannot apply");
+/** The layer that is the model's GGUF file, and that file: of several the one that is no companion of it. */
+async function weightsOf(
+  root: string,
+  layers: readonly Layer[],
+): Promise<{ weights: Layer; file: string }> {
+  const refusal = refusalOf(layers.map(({ kind }) => kind));
+  if (refusal !== undefined) throw new Error(refusal);
+  const found: { weights: Layer; file: string }[] = [];
+  const others: string[] = [];
+  for (const weights of layers.filter(({ kind }) => kind === "model")) {
+    const file = await blobOf(root, weights, weights.bytes);
+    const companion = await localCompanion(file, false);
+    if (companion === undefined) found.push({ weights, file });
+    else others.push(companion.what);
   }
-  if (models.length !== 1) {
-    throw new Error(`it has ${models.length} GGUF files of weights, wanted one`);
-  }
-  return models[0];
+  if (found.length === 1) return found[0];
+  throw new Error(
+    found.length > 1
+      ? `it has ${found.length} GGUF files of weights, wanted one`
+      : `its GGUF file is no model but ${others[0]}`,
+  );
 }
 
 /** The path of a layer's file; it must have as many bytes as the manifest says. */
-async function blobOf(root: string, { sha256, bytes }: Layer, maxBytes: number): Promise<string> {
+async function blobOf(
+  root: string,
+  { sha256, bytes }: Pick<Layer, "sha256" | "bytes">,
+  maxBytes: number,
+): Promise<string> {
   const path = join(root, "blobs", `sha256-${sha256}`);
   const info = await Deno.lstat(path);
   if (!info.isFile || await Deno.realPath(path) !== path) {
@@ -159,6 +189,7 @@ async function recordOf(
   root: string,
   path: string,
   layers: readonly Layer[],
+  { sha256, bytes }: Layer,
   source: string,
   warn: (problem: string) => void,
 ): Promise<ModelRecord> {
@@ -173,7 +204,9 @@ async function recordOf(
     }
   };
   const params = await textOf("params", MAX_PARAMETER_BYTES);
-  const { sha256, bytes } = weightsOf(layers);
+  for (const what of leftOut(layers.map(({ kind }) => kind))) {
+    warn(`${what}, which Ollama's manifest ${path} brings, is not used`);
+  }
   return {
     source,
     pulledAt: (await Deno.stat(path).catch(() => undefined))?.mtime ?? new Date(0),

@@ -5,17 +5,28 @@
  */
 import { z } from "zod";
 import { M40Error } from "../../errors.ts";
+import { systemReason } from "../../system_error.ts";
+import {
+  chooseManifest,
+  LAYER,
+  leftOut,
+  type ListedManifest,
+  refusalOf,
+} from "../ollama_layers.ts";
 import { MAX_TEXT_LENGTH, parseParameters } from "../record.ts";
 import { type Answer, ask, parseAnswer } from "./answers.ts";
 import { ollamaRegistry, urlBelow } from "./endpoints.ts";
 import { plainName } from "./plain_name.ts";
 import type { OllamaReference } from "./references.ts";
+import { remoteCompanion } from "./remote_head.ts";
 import type { Extras, Source } from "./source.ts";
 
 const MAX_MANIFEST_BYTES = 2 ** 20;
 /** Real manifests have fewer than ten layers. */
 const MAX_LAYERS = 100;
 const MAX_FILE_BYTES = 2 ** 46;
+/** GGUF files of a model that are looked at. */
+const MAX_LOOKS = 4;
 
 const layerSchema = z.object({
   mediaType: z.string().max(200),
@@ -30,7 +41,6 @@ const manifestSchema = z.object({
 
 type Layer = z.infer<typeof layerSchema>;
 
-const LAYER = "application/vnd.ollama.image.";
 const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
 
 /**
@@ -48,15 +58,25 @@ export async function findInLibrary(
   const title = `ollama:${short}:${tag}`;
   const blobs = (kind: string, name: string) =>
     urlBelow(ollamaRegistry(), "v2", namespace, model, kind, name);
-  const answer = await ask(blobs("manifests", tag), {
-    what: title,
-    headers: { accept: MANIFEST },
-    maxBytes: MAX_MANIFEST_BYTES,
-    signal,
-  });
-  assertFound(answer, title, short);
+  const askManifest = async (name: string) => {
+    const answer = await ask(blobs("manifests", name), {
+      what: title,
+      headers: { accept: MANIFEST },
+      maxBytes: MAX_MANIFEST_BYTES,
+      signal,
+    });
+    assertFound(answer, title, short);
+    return answer;
+  };
+  let answer = await askManifest(tag);
+  const listed = listedManifest(answer, title);
+  if (listed !== undefined) {
+    answer = await askManifest(`sha256:${listed.sha256}`);
+    await assertDigest(answer.body, `sha256:${listed.sha256}`, `the manifest of ${title}`);
+  }
   const { layers } = parseAnswer(answer, manifestSchema, title);
-  const file = modelLayer(layers, title);
+  const kinds = layers.map(({ mediaType }) => mediaType.slice(LAYER.length));
+  const file = await modelLayer(layers, kinds, title, blobs, signal);
   const sha256 = file.digest.slice("sha256:".length);
   const plainModel = namespace === "library" ? model : `${namespace}-${model}`;
   return {
@@ -74,9 +94,12 @@ export async function findInLibrary(
       source: title,
     }],
     others: [],
-    notes: layers.some(({ mediaType }) => mediaType === `${LAYER}projector`)
-      ? [`${title} sees pictures; m40 takes its text part only.`]
-      : [],
+    notes: [
+      ...kinds.includes("projector")
+        ? [`${title} sees pictures; m40 takes its text part only.`]
+        : [],
+      ...leftOut(kinds).map((what) => `${title}: ${what} is not used.`),
+    ],
     extras: () => readExtras(layers, (layer) => readSmall(layer, title, blobs, signal)),
   };
 }
@@ -92,19 +115,39 @@ function assertFound({ status, url }: Answer, title: string, short: string): voi
   throw new M40Error("io", `${title} cannot be had: ${url.origin} answered ${status}.`);
 }
 
-function modelLayer(layers: readonly Layer[], title: string): Layer {
-  const adapter = layers.find(({ mediaType }) => mediaType === `${LAYER}adapter`);
-  if (adapter !== undefined) {
-    throw new M40Error(
-      "unsupported",
-      `${title} is an adapter on top of a model; m40 runs models that stand by themselves.`,
-    );
+/** The manifest to take where an answer lists several. */
+function listedManifest(answer: Answer, title: string): ListedManifest | undefined {
+  const value = parseAnswer(answer, z.unknown(), title);
+  try {
+    return chooseManifest(value);
+  } catch (error) {
+    throw new M40Error("io", `${title} cannot be read: ${systemReason(error)}.`);
+  }
+}
+
+/** The layer that is the model's GGUF file: of several the one that is no companion of it. */
+async function modelLayer(
+  layers: readonly Layer[],
+  kinds: readonly string[],
+  title: string,
+  blobs: (kind: string, name: string) => URL,
+  signal?: AbortSignal,
+): Promise<Layer> {
+  const refusal = refusalOf(kinds);
+  if (refusal !== undefined) {
+    throw new M40Error("unsupported", `${title} cannot be run by m40: ${refusal}.`);
   }
   const models = layers.filter(({ mediaType }) => mediaType === `${LAYER}model`);
   if (models.length === 1) return models[0];
+  const found: Layer[] = [];
+  for (const layer of models.slice(0, MAX_LOOKS)) {
+    const file = { url: blobs("blobs", layer.digest).href, bytes: layer.size };
+    if (await remoteCompanion(file, false, signal) === undefined) found.push(layer);
+  }
+  if (found.length === 1) return found[0];
   throw new M40Error(
     "unsupported",
-    `${title} has ${models.length} GGUF files among its ${layers.length} layers; wanted exactly one.`,
+    `${title} has ${found.length} GGUF files of weights among its ${layers.length} layers; wanted exactly one.`,
   );
 }
 
@@ -123,15 +166,18 @@ async function readSmall(
   if (status !== 200) {
     throw new M40Error("io", `${what} cannot be had: ${url.origin} answered ${status}.`);
   }
-  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", body.slice()));
-  if (`sha256:${hash.toHex()}` !== digest) {
-    throw new M40Error("io", `${what} is not what its manifest says: its SHA-256 is another one.`);
-  }
+  await assertDigest(body, digest, what);
   try {
     return new TextDecoder("utf-8", { fatal: true }).decode(body);
   } catch {
     throw new M40Error("io", `${what} is not UTF-8.`);
   }
+}
+
+async function assertDigest(body: Uint8Array, digest: string, what: string): Promise<void> {
+  const hash = new Uint8Array(await crypto.subtle.digest("SHA-256", body.slice()));
+  if (`sha256:${hash.toHex()}` === digest) return;
+  throw new M40Error("io", `${what} is not what its manifest says: its SHA-256 is another one.`);
 }
 
 async function readExtras(
