@@ -4,6 +4,7 @@ import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import { pull } from "../engine/pull/mod.ts";
 import { readRecord } from "../engine/store/record.ts";
+import { companionFile } from "./companion_files.ts";
 import { smallModel, smallParts, withPulls } from "./pull_fixture.ts";
 import { content, type Layers, type PullServer } from "./pull_server.ts";
 
@@ -42,6 +43,61 @@ Deno.test("pull: an Ollama model comes with its template, system message and par
     assertEquals([latest.name, latest.outcome], ["tiny", "linked"]);
     await assertRejects(() => pull("ollama:tiny:9b"), M40Error, "There is no ollama:tiny:9b");
     await assertRejects(() => pull("ollama:tiny", { quantisation: "Q8_0" }), M40Error, "its tag");
+  }));
+
+Deno.test("pull: of an Ollama model's GGUF files the model is taken, and what is left out is named", () =>
+  withPulls(async ({ server, models }) => {
+    const model = await smallModel();
+    server.ollamaModels.set("library/tiny", [
+      ["model", content(companionFile("projector"))],
+      ["model", model],
+      ["draft", content(companionFile("drafter"))],
+      ["messages", content('[{"role":"user","content":"hi"}]')],
+    ]);
+    const notes: string[] = [];
+    await pull("ollama:tiny:8b", { onNote: (note) => notes.push(note) });
+    assertEquals(await Deno.readFile(join(models, "tiny:8b.gguf")), model.bytes);
+    assertMatch(notes.join("\n"), /ollama:tiny:8b: the conversation .*MESSAGE.* is not used\./);
+    assertMatch(notes.join("\n"), /ollama:tiny:8b: its drafter is not used\./);
+    // The only one is none: its header says so before it is fetched.
+    server.ollamaModels.set("library/one", [["model", content(companionFile("LoRA adapter"))]]);
+    await assertRejects(() => pull("ollama:one"), M40Error, "no model but a LoRA adapter");
+  }));
+
+Deno.test("pull: of a list of manifests llama.cpp's is taken, else the one for this kind of machine", () =>
+  withPulls(async ({ server, models }) => {
+    const model = await smallModel();
+    server.ollamaModels.set("library/tiny", [["model", model]]);
+    const child = await (await fetch(`${server.origin}/v2/library/tiny/manifests/latest`)).text();
+    const { sha256 } = content(child);
+    const entry = (digest: string, more: object) => ({
+      mediaType: "application/vnd.docker.distribution.manifest.v2+json",
+      digest: `sha256:${digest}`,
+      size: child.length,
+      ...more,
+    });
+    const other = "0".repeat(64);
+    const lists = [
+      [entry(other, { runner: "ggml" }), entry(sha256, { runner: "llamacpp" })],
+      [entry(other, { runner: "mlx" }), entry(sha256, { runner: "ggml" })],
+      [
+        entry(other, { platform: { os: "darwin", architecture: "arm64" } }),
+        entry(sha256, { platform: { os: "linux", architecture: "amd64" } }),
+      ],
+      [entry(sha256, {}), entry(other, {})],
+    ];
+    for (const [i, manifests] of lists.entries()) {
+      server.intercept = (_request, url) => {
+        if (url.pathname.endsWith("/manifests/latest")) {
+          return Response.json({ schemaVersion: 2, manifests });
+        }
+        return url.pathname.endsWith(`/manifests/sha256:${sha256}`)
+          ? new Response(child)
+          : undefined;
+      };
+      const { files } = await pull("ollama:tiny", { name: `m${i}` });
+      assertEquals(await Deno.readFile(join(models, files[0].name)), model.bytes);
+    }
   }));
 
 Deno.test("pull: what a cache of another program has is linked, if it is what its name says", () =>
@@ -95,7 +151,7 @@ Deno.test("pull: manifests that are hostile, damaged or of no model are refused 
       [
         "no GGUF",
         manifest([{ mediaType: "application/vnd.ollama.image.license", digest: ok, size: 1 }]),
-        /has 0 GGUF files/,
+        /it has no GGUF file of weights/,
       ],
       [
         "two GGUFs",
@@ -108,7 +164,30 @@ Deno.test("pull: manifests that are hostile, damaged or of no model are refused 
           { ...good, digest: ok },
           { mediaType: "application/vnd.ollama.image.adapter", digest: ok, size: 1 },
         ]),
-        /is an adapter/,
+        /it brings an adapter \(LoRA\)/,
+      ],
+      [
+        "a list of none",
+        () => Response.json({ schemaVersion: 2, manifests: [] }),
+        /it lists 0 manifests, wanted 1 to 100/,
+      ],
+      [
+        "a list with a path",
+        () => Response.json({ schemaVersion: 2, manifests: [{ digest: "sha256:../x", size: 1 }] }),
+        /manifest 1 of its list has no digest/,
+      ],
+      [
+        "a list that is another manifest's",
+        () => Response.json({ schemaVersion: 2, manifests: [{ digest: ok, size: 1 }] }),
+        /SHA-256 is another one/,
+      ],
+      [
+        "tensors",
+        manifest([
+          { mediaType: "application/vnd.ollama.image.tensor", digest: ok, size: 1 },
+          { mediaType: "application/vnd.ollama.image.tensor", digest: ok, size: 1 },
+        ]),
+        /its weights are 2 tensors for MLX and no GGUF file/,
       ],
       ["endless", () => new Response("[".repeat(3_000_000)), /more than 1048576 bytes/],
       ["nested", () => new Response("[".repeat(900_000)), /wanted JSON/],

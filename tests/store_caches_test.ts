@@ -113,7 +113,7 @@ Deno.test("Ollama's cache: what a manifest names is refused, with why, and never
       ["negative", [{ ...good, size: -1 }], /the size of layer 1 is -1/],
       ["text", [{ ...good, size: "7" }], /the size of layer 1 is "7"/],
       ["two", [good, good], /it has 2 GGUF files of weights, wanted one/],
-      ["empty", [], /it has 0 GGUF files of weights/],
+      ["empty", [], /it has no GGUF file of weights/],
       ["object", {}, /it has no list of layers/],
       ["null", [null], /layer 1 has no media type/],
       ["lora", [good, adapter], /it brings an adapter/],
@@ -149,6 +149,69 @@ Deno.test("Ollama's cache: what a manifest names is refused, with why, and never
     for (const name of ["linked", "file", "-rf"]) {
       assertEquals((await refused(name)).code, "model_not_found", name);
     }
+  }));
+
+Deno.test("Ollama's cache: a registry with a port, lists of manifests, several GGUF files, what is left out", () =>
+  inStore(async ({ ollama }) => {
+    const weights = await putBlob(ollama, "model", await Deno.readFile(GOLDEN));
+    const blob = join(ollama, "blobs", String(weights.digest).replace(":", "-"));
+    await putManifest(ollama, "localhost:5000/library/tiny/latest", [weights]);
+    await putManifest(ollama, "localhost:99999999/library/odd/latest", [weights]);
+    await putManifest(ollama, `${LIBRARY}/both/latest`, [
+      await putBlob(ollama, "model", companionFile("projector")),
+      weights,
+      await putBlob(ollama, "draft", companionFile("drafter")),
+      await putBlob(ollama, "messages", '[{"role":"user","content":"hi"}]'),
+    ]);
+    await putManifest(ollama, `${LIBRARY}/lora/latest`, [
+      await putBlob(ollama, "model", companionFile("LoRA adapter")),
+    ]);
+    await putManifest(ollama, `${LIBRARY}/mlx/latest`, [await putBlob(ollama, "tensor", "x")]);
+    const child = await putBlob(
+      ollama,
+      "",
+      JSON.stringify({ schemaVersion: 2, layers: [weights] }),
+    );
+    const list = (digest: unknown) =>
+      JSON.stringify({
+        schemaVersion: 2,
+        manifests: [
+          { digest: `sha256:${"0".repeat(64)}`, size: 7, runner: "mlx" },
+          { digest, size: child.size, runner: "llamacpp" },
+        ],
+      });
+    await put(join(ollama, "manifests", LIBRARY, "list/latest"), list(child.digest));
+    await put(join(ollama, "manifests", LIBRARY, "gone/latest"), list(`sha256:${"1".repeat(64)}`));
+    await put(join(ollama, "manifests", LIBRARY, "bad/latest"), list("sha256:../../x"));
+    assertEquals((await listed()).map(([name]) => name), [
+      "localhost:5000/library/tiny:latest",
+      "both:latest",
+      "list:latest",
+    ]);
+    for (
+      const name of [
+        "localhost:5000/library/tiny",
+        "localhost:5000/library/tiny:latest",
+        "both",
+        "list",
+      ]
+    ) {
+      assertEquals((await resolveModel(name)).path, blob, name);
+    }
+    const { recordProblem = "" } = await resolveModel("both");
+    assertMatch(
+      recordProblem,
+      /the conversation that it begins with \(its MESSAGE lines\), .* is not used/,
+    );
+    assertMatch(recordProblem, /its drafter, .* is not used/);
+    assertEquals((await resolveModel("list")).recordProblem, undefined);
+    const reasons: [string, RegExp][] = [
+      ["lora", /its GGUF file is no model but a LoRA adapter/],
+      ["mlx", /its weights are 1 tensors for MLX and no GGUF file/],
+      ["gone", /it is a list of manifests, of which the right one is not there/],
+      ["bad", /manifest 2 of its list has no digest/],
+    ];
+    for (const [name, reason] of reasons) assertMatch((await refused(name)).message, reason);
   }));
 
 Deno.test("Ollama's cache: small layers that cannot be used are reported, and the model is used", () =>

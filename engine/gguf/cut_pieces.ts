@@ -5,8 +5,11 @@
  * @module
  */
 
-const PIECE =
-  /^(.+\.gguf)[.-](?:part\d{1,4}of\d{1,4}|part-?(?:\d{1,4}|[a-z]{1,3})|split-?(?:\d{1,4}|[a-z]{1,3})|\d{3})$/is;
+const PIECE = new RegExp(
+  String
+    .raw`^(.+\.gguf)[.-](?:part\d{1,4}of\d{1,4}|(?:part|split)-?\d{1,4}|(?:part|split)-[a-z]{1,3}|\d{3})$`,
+  "is",
+);
 
 /** The file that a piece is of, by the piece's name; undefined for other names. */
 export function wholeOf(name: string): string | undefined {

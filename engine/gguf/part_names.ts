@@ -9,7 +9,8 @@ export interface Part {
   readonly count: number;
 }
 
-const EXTENSION = ".gguf";
+/** What GGUF files end in. */
+export const EXTENSION = ".gguf";
 /** The way of naming parts that GGUF's own tools have. */
 const PART = /-([0-9]{5})-of-([0-9]{5})$/;
 

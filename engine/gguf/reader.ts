@@ -2,8 +2,9 @@ import { basename, dirname, join } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { type Gguf, parseGguf, type ReadGgufOptions } from "./header.ts";
-import { joinFileName, splitFileName } from "./part_names.ts";
+import { joinAdvice, piecesOf, wholeOf } from "./cut_pieces.ts";
 import { translateOllama } from "./ollama/mod.ts";
+import { EXTENSION, joinFileName, splitFileName } from "./part_names.ts";
 import { checkPart, joinParts, partOf } from "./parts.ts";
 import { fileSource } from "./source.ts";
 
@@ -35,6 +36,7 @@ export async function readGguf(path: string, options: ReadGgufOptions = {}): Pro
 
 /** Reads the headers of all files of a model, as they are. */
 async function readFiles(path: string, options: ReadGgufOptions): Promise<Gguf> {
+  await assertNotCut(path);
   const gguf = await readFile(path, options);
   const { part: named, stem } = splitFileName(basename(path)) ?? {};
   const said = partOf(gguf);
@@ -57,6 +59,32 @@ async function readFiles(path: string, options: ReadGgufOptions): Promise<Gguf> 
     parts.push(part);
   }
   return joinParts(parts);
+}
+
+/**
+ * Fails where a path is a piece of a file that was cut up, or of the file itself where only its pieces are there.
+ *
+ * @throws {M40Error} `invalid_model`, with how they are joined.
+ */
+export async function assertNotCut(path: string): Promise<void> {
+  const name = basename(path);
+  const whole = wholeOf(name) ?? name;
+  if (whole === name && !name.endsWith(EXTENSION)) return;
+  if (whole === name && await Deno.stat(path).then(() => true, () => false)) return;
+  const folder = dirname(path);
+  const names: string[] = [];
+  try {
+    for await (const entry of Deno.readDir(folder)) if (entry.isFile) names.push(entry.name);
+  } catch {
+    return;
+  }
+  const pieces = piecesOf(whole, names);
+  if (pieces.length === 0) return;
+  throw new M40Error(
+    "invalid_model",
+    `${path} cannot be read as it is. ` +
+      joinAdvice(join(folder, whole), pieces.map((piece) => join(folder, piece))),
+  );
 }
 
 /**

@@ -6,6 +6,8 @@
  */
 import { basename, dirname, resolve } from "@std/path";
 import { M40Error } from "../errors.ts";
+import { wholeOf } from "../gguf/cut_pieces.ts";
+import { assertNotCut } from "../gguf/reader.ts";
 import type { ForeignModel } from "./caches/foreign_model.ts";
 import { hubModels } from "./caches/hugging_face.ts";
 import { ollamaModels } from "./caches/ollama.ts";
@@ -66,7 +68,8 @@ export async function listModels(): Promise<StoredModel[]> {
  * the executable.
  */
 export async function resolveModel(nameOrPath: string): Promise<StoredModel> {
-  const isPath = nameOrPath.includes("/") || nameOrPath.endsWith(EXTENSION);
+  const isPath = nameOrPath.includes("/") || nameOrPath.endsWith(EXTENSION) ||
+    wholeOf(nameOrPath) !== undefined;
   if (isPath) {
     const found = await atPath(nameOrPath);
     if (found !== undefined) return found;
@@ -83,6 +86,7 @@ export async function resolveModel(nameOrPath: string): Promise<StoredModel> {
   }
   const foreign = await inCaches(nameOrPath);
   if (foreign !== undefined) return foreign;
+  if (isPath) await assertNotCut(nameOrPath);
   if (isPath && nameOrPath.includes("/")) {
     throw new M40Error("model_not_found", `There is no file ${nameOrPath}.`);
   }

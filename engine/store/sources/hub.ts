@@ -6,6 +6,7 @@
 import { basename } from "@std/path";
 import { z } from "zod";
 import { M40Error } from "../../errors.ts";
+import { joinAdvice, piecesOf, wholeOf } from "../../gguf/cut_pieces.ts";
 import { quoteName } from "../names.ts";
 import { DownloadError, type RemoteFile } from "../download/mod.ts";
 import { type Answer, ask, parseAnswer } from "./answers.ts";
@@ -25,6 +26,8 @@ import type { Choice, Source } from "./source.ts";
 const MAX_ANSWER_BYTES = 16 * 2 ** 20;
 /** Pages of a listing, each of up to 1000 files. */
 const MAX_PAGES = 50;
+/** Pieces of files that are remembered. */
+const MAX_PIECES = 10_000;
 /** No real file comes near it. */
 const MAX_FILE_BYTES = 2 ** 46;
 
@@ -49,6 +52,8 @@ interface Snapshot {
   readonly id: string;
   readonly commit: string;
   readonly files: readonly ListedFile[];
+  /** Paths of what are pieces of GGUF files, and none themselves. */
+  readonly pieces: readonly string[];
 }
 
 /**
@@ -60,6 +65,7 @@ interface Snapshot {
 export async function findOnHub(reference: HubReference, signal?: AbortSignal): Promise<Source> {
   const snapshot = await listRepository(reference, signal);
   const all = variantsOf(snapshot.files);
+  assertWhole(snapshot, reference);
   const companions = await companionsOf(all, snapshot, reference, signal);
   const variants = all.filter((each) => companions.every(({ variant }) => variant !== each));
   if (variants.length === 0 && reference.file === undefined) {
@@ -80,6 +86,32 @@ export async function findOnHub(reference: HubReference, signal?: AbortSignal): 
     refusal: (status) => refusalOf(status, reference, snapshot),
     notes: [],
   };
+}
+
+/** Fails where what is asked for is there in pieces only. */
+function assertWhole({ id, files, pieces }: Snapshot, reference: HubReference): void {
+  const { file, quantisation } = reference;
+  const missing = [...new Set(pieces.map((piece) => wholeOf(piece)!))]
+    .filter((whole) => files.every(({ path }) => path !== whole));
+  const wanted = missing.find((whole) =>
+    file !== undefined
+      ? whole === file
+      : quantisation !== undefined
+      ? files.every(({ path }) => !isOf(path, quantisation)) && isOf(whole, quantisation)
+      : files.length === 0
+  );
+  if (wanted === undefined) return;
+  const names = piecesOf(wanted, pieces).map((path) => basename(path));
+  throw new M40Error(
+    "unsupported",
+    `hf.co/${id} has no ${wanted} as one file, nor in parts that m40 reads. Fetch the pieces from its page. ` +
+      joinAdvice(basename(wanted), names),
+  );
+}
+
+function isOf(path: string, quantisation: string): boolean {
+  const own = quantisationOf(path);
+  return own !== undefined && sameQuantisation(own, quantisation);
 }
 
 /** Those of a repository's files that are no models, as far as a reference makes one look. */
@@ -123,6 +155,7 @@ async function listRepository(reference: HubReference, signal?: AbortSignal): Pr
   const { sha: commit } = parseAnswer(info, commitSchema, what);
 
   const files: ListedFile[] = [];
+  const pieces: string[] = [];
   let next: URL | undefined = urlBelow(endpoint, ...model, "tree", commit);
   next.searchParams.set("recursive", "true");
   for (let page = 0; next !== undefined; page++) {
@@ -132,7 +165,9 @@ async function listRepository(reference: HubReference, signal?: AbortSignal): Pr
     const answer: Answer = await ask(next, question);
     assertFound(answer, reference, token !== undefined);
     for (const entry of parseAnswer(answer, treeSchema, what)) {
-      if (entry.type !== "file" || !entry.path.endsWith(".gguf")) continue;
+      if (entry.type !== "file") continue;
+      if (wholeOf(entry.path) !== undefined && pieces.length < MAX_PIECES) pieces.push(entry.path);
+      if (!entry.path.endsWith(".gguf")) continue;
       if (!isSafePath(entry.path)) {
         throw new M40Error("io", `${what} lists a file at ${quoteName(entry.path)}: refused`);
       }
@@ -142,7 +177,7 @@ async function listRepository(reference: HubReference, signal?: AbortSignal): Pr
     }
     next = nextPage(answer, endpoint);
   }
-  return { endpoint, headers, id, commit, files };
+  return { endpoint, headers, id, commit, files, pieces };
 }
 
 /** Whether a link's parameters say that it leads to the next page. */

@@ -142,7 +142,11 @@ async function modelLayer(
   const found: Layer[] = [];
   for (const layer of models.slice(0, MAX_LOOKS)) {
     const file = { url: blobs("blobs", layer.digest).href, bytes: layer.size };
-    if (await remoteCompanion(file, false, signal) === undefined) found.push(layer);
+    const companion = await remoteCompanion(file, false, signal).catch(() => {
+      signal?.throwIfAborted();
+      return undefined;
+    });
+    if (companion === undefined) found.push(layer);
   }
   if (found.length === 1) return found[0];
   throw new M40Error(

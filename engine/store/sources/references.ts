@@ -4,6 +4,7 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
+import { wholeOf } from "../../gguf/cut_pieces.ts";
 import { MODEL_EXTENSION, quoteName } from "../names.ts";
 import { type Alias, findAlias, similarAliases } from "./aliases.ts";
 import { hubEndpoint, ollamaRegistry } from "./endpoints.ts";
@@ -77,7 +78,8 @@ export function parseReference(text: string): Reference {
   const registry = /^(?:ollama:(?:\/\/)?|(?:www\.)?ollama\.com\/|registry\.ollama\.ai\/)(.*)$/is
     .exec(text)?.[1];
   if (registry !== undefined) return parseOllama(text, registry);
-  if (/^[./~]/.test(text) || text.endsWith(MODEL_EXTENSION)) return { kind: "path", path: text };
+  const isFile = text.endsWith(MODEL_EXTENSION) || wholeOf(text) !== undefined;
+  if (/^[./~]/.test(text) || isFile) return { kind: "path", path: text };
   if (text.includes("/")) {
     const isRepository = /^[^/]+\/[^/]+$/.test(text);
     throw refuse(
@@ -156,7 +158,9 @@ function parseHub(text: string, path: string): HubReference {
   }
   // Pages of the Hub: the files, one file for people, one file for programs.
   const page = ["tree", "blob", "resolve", "raw"].includes(inside[0]) ? inside : undefined;
-  const file = (page?.slice(2) ?? inside).join("/");
+  const named = (page?.slice(2) ?? inside).join("/");
+  // Of a piece the file, which the repository may have otherwise; if not, what to do is said there.
+  const file = wholeOf(named) ?? named;
   const revision = page?.[1] ?? at;
   if (revision !== undefined && (!REVISION.test(revision) || revision.includes(".."))) {
     throw refuse(text, `${quoteName(revision)} cannot be a revision`);
