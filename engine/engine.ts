@@ -15,7 +15,7 @@ import type { ChosenExchange } from "./exchange_choice.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
-import { type GenerateRequest, RequestChecker } from "./request.ts";
+import { type GenerateRequest, LONG_TEXT, RequestChecker } from "./request.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import type { ModelDevice } from "./placed_model.ts";
 import { poolingOf } from "./pooling.ts";
@@ -25,9 +25,11 @@ import type { SlotManager } from "./scheduler/slot_manager.ts";
 import { Replicas } from "./replicas/replicas.ts";
 import { togetherPlan } from "./replicas/together_plan.ts";
 import { Scoring, type ScoringOptions } from "./scoring.ts";
+import { SideThread } from "./side_thread/side_thread.ts";
 import type { EngineStatus, ReplicaState, SlotStatus } from "./status.ts";
 import { TokenTexts } from "./tokenizer/token_texts.ts";
-import type { Tokenizer } from "./tokenizer/tokenizer.ts";
+import { Turns } from "./turns.ts";
+import type { EncodeOptions, Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** The device's own functions, see {@link Engine.exclusive}. */
 export interface ExclusiveDevice
@@ -62,6 +64,7 @@ export class Engine {
   private readonly copies: Replicas;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
+  private readonly side: SideThread;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
 
@@ -88,6 +91,7 @@ export class Engine {
       source.samplingDefaults,
       source.stopDefaults,
     );
+    this.side = new SideThread(source.gguf.metadata, source.preTokenizer);
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
     this.copies = new Replicas(loaded.placed, serving, this.told);
@@ -143,6 +147,43 @@ export class Engine {
   }
 
   /**
+   * Does what a request can make long off the event loop: its grammar, and the tokens of a long prompt. Servers do so
+   * before {@link generate}, which does all at once.
+   *
+   * @returns The request to be generated.
+   * @throws {M40Error} As {@link generate} does, "cancelled" where the request's signal ends it.
+   */
+  async ready(request: GenerateRequest): Promise<GenerateRequest> {
+    this.assertOpen();
+    const ready = await this.requests.ready(request, this.side);
+    this.assertOpen();
+    return ready;
+  }
+
+  /** The tokens of a text, however long; off the event loop where it is. */
+  async encode(
+    text: string,
+    options: EncodeOptions = {},
+    signal?: AbortSignal,
+  ): Promise<readonly number[] | Int32Array> {
+    this.assertOpen();
+    if (text.length < LONG_TEXT) return this.tokenizer.encode(text, options);
+    const { addSpecial = true, parseSpecial = false } = options;
+    const job = { kind: "encode", text, addSpecial, parseSpecial } as const;
+    return await this.side.run(job, signal);
+  }
+
+  /** The text of tokens, special ones as the vocabulary writes them; off the event loop where there are many. */
+  async decode(tokens: readonly number[], signal?: AbortSignal): Promise<string> {
+    this.assertOpen();
+    if (tokens.length < LONG_TEXT) return this.tokenizer.decode(tokens, { skipSpecial: false });
+    const packed = Int32Array.from(tokens);
+    return await this.side.run({ kind: "decode", tokens: packed } as const, signal, [
+      packed.buffer,
+    ]);
+  }
+
+  /**
    * Checks a request and queues it.
    *
    * @throws {M40Error} "invalid_request" naming the parameter, "context_length_exceeded", "queue_full",
@@ -192,7 +233,15 @@ export class Engine {
     this.assertOpen();
     const { copies: { queue }, maxRunning, requests } = this;
     const pooling = poolingOf(this.model.poolingType);
-    const tokens = texts.map((text) => requests.embeddingTokens(text, options.truncate));
+    const turns = new Turns();
+    const tokens: (readonly number[])[] = [];
+    for (const text of texts) {
+      await turns.next();
+      // What is too long is refused, or cut before it is encoded.
+      const isLong = typeof text === "string" && text.length >= LONG_TEXT && !options.truncate;
+      const encoded = isLong ? Array.from(await this.encode(text, {}, options.signal)) : text;
+      tokens.push(requests.embeddingTokens(encoded, options.truncate));
+    }
     const services = { queue, pooling, maxRunning };
     return {
       vectors: await embedAll(tokens, options, services),
@@ -295,6 +344,7 @@ export class Engine {
   private async end(): Promise<void> {
     this.copies.stop();
     this.requests.stop();
+    await this.side.close();
     await this.chat?.close();
     await this.copies.close();
   }

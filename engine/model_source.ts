@@ -14,6 +14,8 @@ export interface ModelSource extends Model {
   readonly gguf: Gguf;
   readonly info: ModelInfo;
   readonly tokenizer: Tokenizer;
+  /** The pre-tokenizer that was asked for, in place of the file's. */
+  readonly preTokenizer?: string;
   /** What its file recommends, and before that what came with it. */
   readonly samplingDefaults: Partial<SamplingParameters>;
   /** What ends an answer where a request names nothing. */
@@ -45,6 +47,7 @@ export async function readModelSource(path: string, options: EngineOptions): Pro
     gguf,
     info: describeModel(gguf, model, options.name),
     tokenizer,
+    preTokenizer: options.preTokenizer,
     samplingDefaults: {
       ...modelSamplingDefaults(gguf.metadata, options.onWarning),
       ...options.defaults?.sampling,

@@ -7,10 +7,11 @@ import { MAX_TOP_LOGPROBS } from "./device/structs.ts";
 import { M40Error, PromptTooLong } from "./errors.ts";
 import type { GenerationPlan } from "./generation.ts";
 import type { GenerationReport } from "./generation_report.ts";
-import type { Constraint } from "./grammar/constraint.ts";
+import type { BuiltNetworks, Constraint } from "./grammar/constraint.ts";
 import { Constraints } from "./grammar/constraints.ts";
 import { checkRange, type SamplingParameters, validateSampling } from "./sampling/parameters.ts";
 import type { Steering } from "./sampling/steering.ts";
+import type { SideThread } from "./side_thread/side_thread.ts";
 import { LongestToken } from "./tokenizer/longest_token.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
@@ -50,6 +51,8 @@ export interface GenerateRequest {
 }
 
 const MAX_STOP_STRINGS = 16;
+/** From so many characters on a text is encoded beside the event loop: it takes milliseconds. */
+export const LONG_TEXT = 16_384;
 
 /** Checks requests and turns them into plans of what is generated. */
 export class RequestChecker {
@@ -85,6 +88,53 @@ export class RequestChecker {
   /** Prepares nothing more. */
   stop(): void {
     this.constraints.stop();
+  }
+
+  /**
+   * Does off the event loop what a request can make long: its grammar, and the tokens of a long prompt.
+   *
+   * @returns The request with what was found out: {@link planAll} takes little time for it.
+   * @throws {M40Error} As {@link planAll} does, "cancelled" where its signal ends it, "internal".
+   */
+  async ready(request: GenerateRequest, side: SideThread): Promise<GenerateRequest> {
+    await this.readyConstraint(request, side);
+    const { prompt, parseSpecial = true, signal } = request;
+    if (typeof prompt !== "string" || prompt.length < LONG_TEXT) return request;
+    if (this.longestToken.leastBeyond(prompt, this.contextTokens) !== undefined) return request;
+    const job = { kind: "encode", text: prompt, addSpecial: true, parseSpecial } as const;
+    return { ...request, prompt: Array.from(await side.run(job, signal)) };
+  }
+
+  private async readyConstraint(request: GenerateRequest, side: SideThread): Promise<void> {
+    const { constraint: content, tools, format, signal } = request;
+    const spaced = format !== undefined;
+    if (tools !== undefined) {
+      const build = () => side.buildTools(tools, content, spaced);
+      await this.readyGrammar(toolConstraint(this.tokenizer, tools, content), build, signal);
+    } else if (content !== undefined) {
+      await this.readyGrammar(content, () => side.build(content, spaced), signal);
+    }
+  }
+
+  private async readyGrammar(
+    constraint: Constraint,
+    build: () => Promise<BuiltNetworks> | undefined,
+    signal?: AbortSignal,
+  ): Promise<void> {
+    const built = this.constraints.ready(constraint, build);
+    if (signal === undefined) return await built;
+    // Others may wait for the same: it goes on.
+    built.catch(() => {});
+    const left = Promise.withResolvers<never>();
+    left.promise.catch(() => {});
+    const abort = () => left.reject(new M40Error("cancelled", "the request was cancelled"));
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort, { once: true });
+    try {
+      await Promise.race([built, left.promise]);
+    } finally {
+      signal.removeEventListener("abort", abort);
+    }
   }
 
   /**

@@ -47,17 +47,17 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
         c,
         server,
         body,
-        ({ engine }, { signal, deadline, onReport }) =>
-          new GeneratedAnswer(
-            engine.generate({
-              ...engineRequest(body),
-              prompt: body.prompt,
-              maxTokens: body.max_tokens ?? undefined,
-              signal,
-              ...deadline.ofEngine,
-              onReport,
-            }),
-          ),
+        async ({ engine }, { signal, deadline, onReport }) => {
+          const request = await engine.ready({
+            ...engineRequest(body),
+            prompt: body.prompt,
+            maxTokens: body.max_tokens ?? undefined,
+            signal,
+            ...deadline.ofEngine,
+            onReport,
+          });
+          return new GeneratedAnswer(engine.generate(request));
+        },
       );
     },
   });

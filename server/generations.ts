@@ -26,6 +26,27 @@ export function startAll(engine: Engine, requests: readonly GenerateRequest[]): 
   return engine.generateAll(requests);
 }
 
+/**
+ * Does what requests can make long off the event loop: see {@link Engine.ready}. What is alike is done once.
+ *
+ * @throws {M40Error} What that throws for the first that cannot be started.
+ */
+export async function allReady(
+  engine: Engine,
+  requests: readonly GenerateRequest[],
+): Promise<GenerateRequest[]> {
+  const prompts = new Map<string, GenerateRequest["prompt"]>();
+  const ready: GenerateRequest[] = [];
+  for (const request of requests) {
+    const { prompt } = request;
+    const known = typeof prompt === "string" ? prompts.get(prompt) : undefined;
+    const one = await engine.ready(known === undefined ? request : { ...request, prompt: known });
+    if (typeof prompt === "string") prompts.set(prompt, one.prompt);
+    ready.push(one);
+  }
+  return ready;
+}
+
 /** Ends generations and frees their places; those that have ended already stay as they are. */
 export function cancelAll(generations: readonly Generation[]): void {
   for (const generation of generations) generation.cancel();

@@ -18,7 +18,7 @@ export class StringArray implements Iterable<string> {
    * @param data The strings' bytes, one after the other without gaps.
    * @param ends Where each string ends in `data`; ascending.
    */
-  constructor(private readonly data: Uint8Array, private readonly ends: Uint32Array) {
+  constructor(readonly data: Uint8Array, readonly ends: Uint32Array) {
     this.length = ends.length;
   }
 

@@ -3,6 +3,7 @@ import { invalidGrammar } from "./errors.ts";
 import type { Grammar } from "./grammar.ts";
 import { type Frame, Frames } from "./frames.ts";
 import { Network } from "./network.ts";
+import type { NetworkView } from "./packed_network.ts";
 import { type Stack, Stacks } from "./stacks.ts";
 
 /** States and stacks that are kept; beyond that they are made anew. */
@@ -52,9 +53,12 @@ export class Automaton {
   private readonly known = new Map<string, LinkedState>();
   private mostWork = Infinity;
 
-  /** @throws {M40Error} "invalid_request" for a grammar that cannot be, or is too large. */
-  constructor(grammar: Grammar) {
-    const network = new Network(grammar);
+  /**
+   * @param source A grammar, or what was built of one already.
+   * @throws {M40Error} "invalid_request" for a grammar that cannot be, or is too large.
+   */
+  constructor(source: Grammar | NetworkView) {
+    const network = "rules" in source ? new Network(source) : source;
     this.classes = network.classes;
     this.classCount = network.classCount;
     this.classSizes = new Uint16Array(network.classCount);

@@ -5,6 +5,8 @@ import { choiceOfTexts } from "./expressions.ts";
 import { parseGbnf } from "./gbnf.ts";
 import type { Expression, Grammar } from "./grammar.ts";
 import { jsonObjectGrammar } from "./json.ts";
+import { Network } from "./network.ts";
+import { openNetwork, type PackedNetwork, packNetwork } from "./packed_network.ts";
 import { grammarOfSchema } from "./json_schema/mod.ts";
 import { parseRegex } from "./regex.ts";
 
@@ -97,21 +99,50 @@ function behindSpace({ root, rules }: Grammar): Grammar {
   return { root: begin, rules: new Map([...rules, [begin, { kind: "sequence", items }]]) };
 }
 
+/** What is built of a constraint, to be handed to another thread. */
+export interface BuiltNetworks {
+  readonly plain: PackedNetwork;
+  /** With white space before it. */
+  readonly spaced?: PackedNetwork;
+}
+
+/**
+ * Does most of what takes time of a {@link CompiledConstraint}.
+ *
+ * @param spaced Whether white space may come before the answer as well.
+ * @throws {M40Error} As that does.
+ */
+export function buildNetworks(constraint: Constraint, spaced: boolean): BuiltNetworks {
+  const { param = constraint.kind } = constraint;
+  try {
+    const grammar = grammarOf(constraint, param);
+    const plain = packNetwork(new Network(grammar));
+    return spaced ? { plain, spaced: packNetwork(new Network(behindSpace(grammar))) } : { plain };
+  } catch (error) {
+    throw namingParam(error, param);
+  }
+}
+
 /** A constraint's automata: of the answer by itself, and of one behind reasoning. */
 export class CompiledConstraint {
   readonly automaton: Automaton;
   /** Whether the answer is free until it begins something. */
   readonly free: boolean;
   private spaced?: Automaton;
-  private readonly grammar: Grammar;
+  private grammar?: Grammar;
 
-  /** @throws {M40Error} "invalid_request" naming the field that is wrong, and why. */
-  constructor(constraint: Constraint) {
+  /**
+   * @param built What {@link buildNetworks} has built of it already, elsewhere.
+   * @throws {M40Error} "invalid_request" naming the field that is wrong, and why.
+   */
+  constructor(private readonly constraint: Constraint, private readonly built?: BuiltNetworks) {
     const { param = constraint.kind } = constraint;
     this.free = constraint.kind === "made" && constraint.free === true;
     try {
-      this.grammar = grammarOf(constraint, param);
-      this.automaton = new Automaton(this.grammar);
+      if (built === undefined) this.grammar = grammarOf(constraint, param);
+      this.automaton = new Automaton(
+        built === undefined ? this.grammar! : openNetwork(built.plain),
+      );
     } catch (error) {
       throw namingParam(error, param);
     }
@@ -120,7 +151,11 @@ export class CompiledConstraint {
   /** The automaton of an answer that white space may come before. */
   get behindSpace(): Automaton {
     if (this.free) return this.automaton;
-    return this.spaced ??= new Automaton(behindSpace(this.grammar));
+    return this.spaced ??= new Automaton(
+      this.built?.spaced === undefined
+        ? behindSpace(this.grammar ??= grammarOf(this.constraint))
+        : openNetwork(this.built.spaced),
+    );
   }
 
   /** Those that there are. */

@@ -4,7 +4,12 @@ import type { Tokenizer } from "../tokenizer/tokenizer.ts";
 import type { Automaton } from "./automaton.ts";
 import { GuessTrust } from "./guessing.ts";
 import { LikelyTexts } from "./likely_texts.ts";
-import { CompiledConstraint, type Constraint, namingParam } from "./constraint.ts";
+import {
+  type BuiltNetworks,
+  CompiledConstraint,
+  type Constraint,
+  namingParam,
+} from "./constraint.ts";
 import type { ContentTrack } from "./content_track.ts";
 import { GrammarSteering } from "./grammar_steering.ts";
 import { KeptConstraints, type KeptLimits } from "./kept_constraints.ts";
@@ -20,6 +25,8 @@ export class Constraints {
   private readonly likelyTexts: LikelyTexts;
   private readonly guessTrust = new GuessTrust();
   private readonly lazyMasks: LazyMasks;
+  /** Those that are being built elsewhere. */
+  private readonly building = new Map<string, Promise<void>>();
 
   /** @param vocabSize Tokens that the model knows; the tokenizer may know fewer. */
   constructor(
@@ -62,8 +69,7 @@ export class Constraints {
         param,
       );
     }
-    const { param: _, ...source } = constraint;
-    const key = source.kind === "made" ? `made ${source.key}` : JSON.stringify(source);
+    const key = keyOf(constraint);
     const known = this.kept.get(key);
     if (known === undefined) this.kept.requireRoom();
     const compiled = known ?? new CompiledConstraint(constraint);
@@ -92,6 +98,31 @@ export class Constraints {
     return steering;
   }
 
+  /**
+   * Has a constraint built elsewhere, unless it is known: what {@link steering} does of it then takes little time.
+   *
+   * @param build Builds it, unless it gives nothing because it cannot; called once for those who ask for the same at
+   * the same time.
+   * @throws {M40Error} "invalid_request" naming what is wrong with it, "queue_full"; what `build` throws.
+   */
+  async ready(
+    constraint: Constraint,
+    build: () => Promise<BuiltNetworks> | undefined,
+  ): Promise<void> {
+    const key = keyOf(constraint);
+    if (this.kept.get(key) !== undefined) return;
+    this.kept.requireRoom();
+    let building = this.building.get(key);
+    if (building === undefined) {
+      building = build()?.then((built) =>
+        this.kept.put(key, new CompiledConstraint(constraint, built))
+      ).finally(() => this.building.delete(key));
+      if (building === undefined) return;
+      this.building.set(key, building);
+    }
+    await building;
+  }
+
   private preparationOf(automaton: Automaton): Preparation {
     return this.preparations.getOrInsertComputed(
       automaton,
@@ -102,4 +133,10 @@ export class Constraints {
   private get masks(): TokenMasks {
     return this.lazyMasks.masks;
   }
+}
+
+/** What is alike for constraints that are alike. */
+function keyOf(constraint: Constraint): string {
+  const { param: _, ...source } = constraint;
+  return source.kind === "made" ? `made ${source.key}` : JSON.stringify(source);
 }

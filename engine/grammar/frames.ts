@@ -1,5 +1,6 @@
 import { tooLarge } from "./errors.ts";
-import { type Network, NO_NODE, NodeKind } from "./network.ts";
+import { NO_NODE, NodeKind } from "./network.ts";
+import type { NetworkView } from "./packed_network.ts";
 
 /** Nodes in all frames together, at most, and the memory that each takes, with all that belongs to it. */
 const MOST_FRAME_NODES = 4_000_000;
@@ -44,7 +45,7 @@ export class Frames {
   /** Counts nodes that were looked at: what was computed so far. */
   work = 0;
 
-  constructor(private readonly network: Network) {
+  constructor(private readonly network: NetworkView) {
     this.stamps = new Int32Array(network.size);
     this.starts = network.starts.map((node) => this.frameOf([node])!);
     for (const [rule, frame] of this.starts.entries()) this.ranks.set(frame, network.ranks[rule]);

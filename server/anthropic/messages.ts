@@ -24,7 +24,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
       return await answer(c, server, body, async (model, ends) => {
         const budget = reasoningBudget(body);
         const conversation = await conversationPrompt(server, model, chat, budget, ends);
-        const generation = model.engine.generate({
+        const request = await model.engine.ready({
           ...engineRequest({ ...body, stop: body.stop_sequences }),
           ...conversation,
           constraint,
@@ -32,6 +32,7 @@ export function messagesRoutes(app: Hono<ServerEnv>, server: ServerContext): voi
           signal: ends.signal,
           onReport: ends.onReport,
         });
+        const generation = model.engine.generate(request);
         return new MessageAnswer(generation, {
           model: model.name,
           maxTokens: body.max_tokens,

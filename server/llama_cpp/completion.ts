@@ -48,9 +48,9 @@ async function complete(
   json: unknown,
 ): Promise<Response> {
   const body = parseBody(LlamaCompletionRequest, json);
-  return await answer(c, server, body, ({ engine, name }, { signal, deadline, onReport }) => {
+  return await answer(c, server, body, async ({ engine, name }, { signal, deadline, onReport }) => {
     const probabilities = body.n_probs ?? 0;
-    const generation = engine.generate({
+    const request = await engine.ready({
       ...llamaRequest(body),
       prompt: body.prompt[0],
       parseSpecial: true,
@@ -59,6 +59,7 @@ async function complete(
       ...deadline.ofEngine,
       onReport,
     });
+    const generation = engine.generate(request);
     return new LlamaTextAnswer(generation, {
       model: name,
       returnTokens: body.return_tokens ?? false,

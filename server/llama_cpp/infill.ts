@@ -40,13 +40,20 @@ export function infillRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/infill", {
     POST: async (c) => {
       const body = parseBody(InfillRequest, await readAnyType(c, server));
-      return await answer(c, server, body, ({ engine, name }, { signal, deadline, onReport }) => {
-        const { request, truncated } = requestOf(engine, body);
-        return new LlamaTextAnswer(
-          engine.generate({ ...request, signal, ...deadline.ofEngine, onReport }),
-          { model: name, truncated },
-        );
-      }, SSE);
+      return await answer(
+        c,
+        server,
+        body,
+        async ({ engine, name }, { signal, deadline, onReport }) => {
+          const { request: asked, truncated } = requestOf(engine, body);
+          const request = { ...asked, signal, ...deadline.ofEngine, onReport };
+          return new LlamaTextAnswer(
+            engine.generate(await engine.ready(request)),
+            { model: name, truncated },
+          );
+        },
+        SSE,
+      );
     },
   });
 }

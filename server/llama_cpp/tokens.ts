@@ -14,6 +14,7 @@ import { HttpError } from "../errors.ts";
 import { boolean, string, tokenIds, wants } from "../fields.ts";
 import { chatRequest } from "../openai/chat_messages.ts";
 import { conversationFields } from "../openai/chat_schemas.ts";
+import { listAsJson, longAnswer, objectAsJson, textAsJson } from "../long_answer.ts";
 import { parseBody, wrongField } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { wholeText } from "../token_names.ts";
@@ -83,29 +84,30 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
       const text = content ?? prompt;
       if (text == null) throw wrongField("content", "a string", undefined);
       const asVllm = content == null;
-      const answer = await withModel(c, server, body, ({ engine }): Tokenized => {
+      return await withModel(c, server, body, async ({ engine }, { signal }) => {
         const { tokenizer, contextTokens } = engine;
-        const tokens = tokenizer.encode(text, {
+        const tokens = await engine.encode(text, {
           addSpecial: (asVllm ? body.add_special_tokens : undefined) ?? body.add_special ?? asVllm,
           parseSpecial: body.parse_special ?? true,
-        });
-        return {
-          tokens: with_pieces ? tokens.map((id) => pieceOf(tokenizer, id)) : tokens,
+        }, signal);
+        const pieces = new Pieces(tokenizer);
+        return longAnswer(objectAsJson({
+          tokens: listAsJson(tokens, (id) => with_pieces ? pieces.of(id) : id),
           ...(asVllm ? { count: tokens.length, max_model_len: contextTokens } : {}),
-        };
+        }));
       });
-      return c.json(answer);
     },
   });
   route(app, "/detokenize", {
     POST: async (c) => {
       const body = parseBody(DetokenizeRequest, await readAnyType(c, server));
-      const answer = await withModel(c, server, body, ({ engine: { tokenizer } }): Detokenized => {
-        checkTokens(tokenizer, body.tokens);
-        const content = tokenizer.decode(body.tokens, { skipSpecial: false });
-        return { content, prompt: content };
+      return await withModel(c, server, body, async ({ engine }, { signal }) => {
+        checkTokens(engine.tokenizer, body.tokens);
+        const content = await engine.decode(body.tokens, signal);
+        return longAnswer(
+          objectAsJson({ content: textAsJson(content), prompt: textAsJson(content) }),
+        );
       });
-      return c.json(answer);
     },
   });
   route(app, "/apply-template", {
@@ -124,10 +126,22 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   });
 }
 
-function pieceOf(tokenizer: Tokenizer, id: number): z.output<typeof Piece> {
-  if (tokenizer.isControl(id)) return { id, piece: tokenizer.tokenText(id) };
-  const bytes = tokenizer.tokenBytes(id);
-  return { id, piece: wholeText(bytes) ?? Array.from(bytes) };
+/** Tokens with what they stand for; texts repeat theirs, so each is made once. */
+class Pieces {
+  private readonly known = new Map<number, z.output<typeof Piece>>();
+
+  constructor(private readonly tokenizer: Tokenizer) {}
+
+  of(id: number): z.output<typeof Piece> {
+    return this.known.getOrInsertComputed(id, () => this.make(id));
+  }
+
+  private make(id: number): z.output<typeof Piece> {
+    const { tokenizer } = this;
+    if (tokenizer.isControl(id)) return { id, piece: tokenizer.tokenText(id) };
+    const bytes = tokenizer.tokenBytes(id);
+    return { id, piece: wholeText(bytes) ?? Array.from(bytes) };
+  }
 }
 
 /** @throws {HttpError} 400 for an id that is not in the vocabulary. */

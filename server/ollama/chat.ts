@@ -107,12 +107,13 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
         const options = optionsRequest(body);
         const budget = thinkingBudget(body.think);
         const conversation = await conversationPrompt(server, served, chat, budget, ends);
-        const generation = served.engine.generate({
+        const request = await served.engine.ready({
           ...options,
           ...conversation,
           signal: ends.signal,
           onReport: ends.onReport,
         });
+        const generation = served.engine.generate(request);
         return new TextAnswer(body.model ?? served.name, generation, said, at, told(served, body));
       });
     },

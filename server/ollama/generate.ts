@@ -78,7 +78,8 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
       const asked = { ...body, model, stream: body.stream ?? true };
       return await answer(c, server, asked, async (served, ends) => {
         const at = { arrived, served: performance.now() };
-        const generation = served.engine.generate(await requestOf(server, served, body, ends));
+        const request = await requestOf(server, served, body, ends);
+        const generation = served.engine.generate(await served.engine.ready(request));
         return new TextAnswer(body.model ?? served.name, generation, said, at, told(served, body));
       });
     },

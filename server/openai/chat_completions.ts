@@ -6,7 +6,7 @@ import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { conversationPrompt } from "../conversation.ts";
 import { effortBudget } from "../effort.ts";
-import { startAll } from "../generations.ts";
+import { allReady, startAll } from "../generations.ts";
 import type { ServedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
@@ -41,7 +41,7 @@ async function answerChat(
   const body = parseBody(ChatCompletionRequest, json);
   refuseUnsupported(body);
   return await answer(c, server, body, async (model, ends) => {
-    const requests = await requestsOf(server, model, body, ends);
+    const requests = await allReady(model.engine, await requestsOf(server, model, body, ends));
     const kind = body.stream ? "chat.completion.chunk" : "chat.completion";
     return new ChatAnswer(
       answerHead(model, "chatcmpl", kind),

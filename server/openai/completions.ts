@@ -5,6 +5,7 @@ import { readJson } from "../body.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError, unsupported } from "../errors.ts";
 import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
+import { allReady } from "../generations.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { engineRequest } from "../sampling_fields.ts";
@@ -28,9 +29,9 @@ export async function answerCompletion(
 ): Promise<Response> {
   const body = parseBody(CompletionRequest, json);
   const counts = checkCounts(body);
-  return await answer(c, server, body, (model, ends) => {
+  return await answer(c, server, body, async (model, ends) => {
     const head = answerHead(model, "cmpl", "text_completion");
-    const requests = requestsOf(model.engine, body, counts, ends);
+    const requests = await allReady(model.engine, requestsOf(model.engine, body, counts, ends));
     return new CompletionAnswer(head, model.engine, body, requests);
   });
 }

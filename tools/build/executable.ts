@@ -21,8 +21,12 @@ const PERMISSIONS = [
   "--allow-sys=statfs,systemMemoryInfo",
 ];
 
-/** The threads that render chat templates and hash downloads: they are named by their address, not imported. */
-const WORKERS = ["engine/chat/template_worker.ts", "engine/store/download/hash_worker.ts"];
+/** Threads' modules, which are named by their address and not imported: templates, grammars and tokens, hashes. */
+const WORKERS = [
+  "engine/chat/template_worker.ts",
+  "engine/side_thread/worker.ts",
+  "engine/store/download/hash_worker.ts",
+];
 
 /** What is in the executable beside its modules. */
 const DATA = ["tools/demo_model/demo.gguf"];

@@ -54,7 +54,7 @@ export function responsesRoutes(
       const constraint = constraintOf(body);
       const response = await answer(c, server, body, async (model, ends) => {
         const wanted = body.max_output_tokens ?? undefined;
-        const generation = model.engine.generate({
+        const request = await model.engine.ready({
           ...engineRequest(body),
           ...await promptOf(server, model, body, asked, ends, wanted),
           constraint,
@@ -63,6 +63,7 @@ export function responsesRoutes(
           signal: ends.signal,
           onReport: ends.onReport,
         });
+        const generation = model.engine.generate(request);
         const { input, previous, toolUse } = asked;
         return new ResponseAnswer(responseHead(model, body), generation, {
           given: toolUse.given,

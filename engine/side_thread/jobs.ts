@@ -1,0 +1,60 @@
+/**
+ * What is done beside the event loop, and how it goes to the thread and back: what a stranger's request can make
+ * long, and is done in one piece.
+ *
+ * @module
+ */
+import type { BuiltNetworks, Constraint } from "../grammar/constraint.ts";
+import type { ToolUse } from "../chat/tools/tool_use.ts";
+import type { M40ErrorCode } from "../errors.ts";
+import type { MetadataEntry } from "../gguf/metadata.ts";
+
+/** A job as it is posted. */
+export type Job =
+  /** Values of JSON go as their text: copies lose numbers' digits and the order of keys. */
+  | { readonly kind: "constraint"; readonly constraint: string; readonly spaced: boolean }
+  | { readonly kind: "tools"; readonly use: string; readonly spaced: boolean }
+  | {
+    readonly kind: "encode";
+    readonly text: string;
+    readonly addSpecial: boolean;
+    readonly parseSpecial: boolean;
+  }
+  | { readonly kind: "decode"; readonly tokens: Int32Array<ArrayBuffer> };
+
+/** What {@link Job} "tools" has as its text. */
+export interface PostedTools extends Omit<ToolUse, "format"> {
+  /** The format's name. */
+  readonly format: string;
+  readonly content?: Constraint;
+}
+
+/** What a job gives. */
+export interface Results {
+  readonly constraint: BuiltNetworks;
+  readonly tools: BuiltNetworks;
+  readonly encode: Int32Array<ArrayBuffer>;
+  readonly decode: string;
+}
+
+/** What comes back: the result, or what is wrong with the request. */
+export type Reply =
+  | { readonly result: Results[keyof Results] }
+  | { readonly code: M40ErrorCode; readonly message: string; readonly param?: string };
+
+/** The metadata that a vocabulary is made of; lists of texts as their bytes and where each ends. */
+export type PostedMetadata = readonly (readonly [
+  key: string,
+  entry: Omit<MetadataEntry, "value"> & {
+    readonly value: MetadataEntry["value"] | {
+      readonly data: Uint8Array;
+      readonly ends: Uint32Array;
+    };
+  },
+])[];
+
+/** What the thread begins with. */
+export interface Beginning {
+  readonly metadata: PostedMetadata;
+  readonly preTokenizer?: string;
+}

@@ -1,0 +1,191 @@
+import { Worker } from "node:worker_threads";
+import type { ToolUse } from "../chat/tools/tool_use.ts";
+import { GENERIC } from "../chat/tools/generic.ts";
+import { TOOL_FORMATS } from "../chat/tools/formats.ts";
+import { M40Error } from "../errors.ts";
+import type { Metadata } from "../gguf/metadata.ts";
+import type { BuiltNetworks, Constraint } from "../grammar/constraint.ts";
+import type { Beginning, Job, PostedTools, Reply, Results } from "./jobs.ts";
+import { postedMetadata } from "./metadata.ts";
+
+/** The module that the thread runs. */
+const SIDE_WORKER = new URL("./worker.ts", import.meta.url);
+/** How long one job may take by the clock, its start included, in milliseconds: limits of work end it long before. */
+const JOB_LIMIT_MS = 30_000;
+/** How long the thread is kept when nobody needs it, in milliseconds: it has a vocabulary of its own. */
+const IDLE_MS = 60_000;
+/** MiB that it may hold. */
+const MEMORY_LIMIT_MIB = 1024;
+/** Jobs that may wait. */
+const MOST_WAITING = 256;
+
+interface Waiting {
+  readonly job: Job;
+  readonly transfer: readonly ArrayBuffer[];
+  readonly resolve: (result: Results[keyof Results]) => void;
+  readonly reject: (error: unknown) => void;
+  /** Whether nobody waits for it any more. */
+  left: boolean;
+}
+
+/**
+ * A thread of one model beside the event loop: for work that requests can make long, so that nobody else waits for
+ * it but those who ask for such work too. It is started when it is needed, and ends when it is not.
+ */
+export class SideThread {
+  private readonly waiting: Waiting[] = [];
+  private worker?: Worker;
+  private current?: Waiting;
+  private limit?: number;
+  private idle?: number;
+  private closed = false;
+
+  /**
+   * @param metadata What the model's vocabulary is made of.
+   * @param preTokenizer As the model was loaded with.
+   */
+  constructor(private readonly metadata: Metadata, private readonly preTokenizer?: string) {}
+
+  /** The networks of a constraint; undefined where it cannot be posted. @throws What {@link run} throws. */
+  build(
+    constraint: Constraint,
+    spaced: boolean,
+    signal?: AbortSignal,
+  ): Promise<BuiltNetworks> | undefined {
+    if (constraint.kind === "made") return undefined;
+    const job = { kind: "constraint", constraint: JSON.stringify(constraint), spaced } as const;
+    return this.run(job, signal);
+  }
+
+  /** The networks of calls of tools; undefined where they cannot be posted. @throws What {@link run} throws. */
+  buildTools(
+    { format, tools, choice, parallel }: ToolUse,
+    content: Constraint | undefined,
+    spaced: boolean,
+    signal?: AbortSignal,
+  ): Promise<BuiltNetworks> | undefined {
+    if (content?.kind === "made") return undefined;
+    if (format !== GENERIC && !TOOL_FORMATS.includes(format)) return undefined;
+    const use: PostedTools = { format: format.name, tools, choice, parallel, content };
+    return this.run({ kind: "tools", use: JSON.stringify(use), spaced } as const, signal);
+  }
+
+  /**
+   * Does a job.
+   *
+   * @throws {M40Error} "invalid_request" and what else the job fails with, "queue_full" where too many wait,
+   * "cancelled" where the signal or {@link close} ends it, "internal" where the thread fails.
+   */
+  run<J extends Job>(
+    job: J,
+    signal?: AbortSignal,
+    transfer: readonly ArrayBuffer[] = [],
+  ): Promise<Results[J["kind"]]> {
+    if (this.closed) return Promise.reject(closedError());
+    if (signal?.aborted) return Promise.reject(abortError());
+    if (this.waiting.length >= MOST_WAITING) {
+      return Promise.reject(
+        new M40Error("queue_full", `${MOST_WAITING} requests wait for their grammars or tokens`),
+      );
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Results[keyof Results]>();
+    const one: Waiting = { job, transfer, resolve, reject, left: false };
+    // What has begun goes on; nobody waits for it.
+    const abort = () => {
+      one.left = true;
+      reject(abortError());
+    };
+    signal?.addEventListener("abort", abort, { once: true });
+    this.waiting.push(one);
+    this.next();
+    return promise.finally(() => signal?.removeEventListener("abort", abort)) as Promise<
+      Results[J["kind"]]
+    >;
+  }
+
+  /** Ends the thread; what it does and what waits is cancelled. */
+  async close(): Promise<void> {
+    this.closed = true;
+    for (const { reject } of this.waiting.splice(0)) reject(closedError());
+    await this.end(closedError());
+  }
+
+  private next(): void {
+    if (this.current !== undefined) return;
+    let one: Waiting | undefined;
+    do one = this.waiting.shift(); while (one?.left);
+    if (one === undefined) return this.rest();
+    clearTimeout(this.idle);
+    this.current = one;
+    const worker = this.worker ??= this.start();
+    this.limit = setTimeout(() => {
+      const seconds = JOB_LIMIT_MS / 1000;
+      this.end(new M40Error("invalid_request", `what was asked for took more than ${seconds} s`));
+    }, JOB_LIMIT_MS);
+    worker.ref();
+    worker.postMessage(one.job, [...one.transfer]);
+  }
+
+  private start(): Worker {
+    const beginning: Beginning = {
+      metadata: postedMetadata(this.metadata),
+      preTokenizer: this.preTokenizer,
+    };
+    const worker = new Worker(SIDE_WORKER, {
+      workerData: beginning,
+      resourceLimits: { maxOldGenerationSizeMb: MEMORY_LIMIT_MIB },
+    });
+    worker.on("message", (reply: Reply) => {
+      if (this.worker !== worker) return;
+      const one = this.settle();
+      if ("result" in reply) one?.resolve(reply.result);
+      else one?.reject(new M40Error(reply.code, reply.message, reply.param));
+      this.next();
+    });
+    worker.on("error", (error: Error) => {
+      if (this.worker === worker) this.end(threadError(error.message));
+    });
+    worker.on("exit", () => {
+      if (this.worker === worker) this.end(threadError("it ended"));
+    });
+    return worker;
+  }
+
+  /** The job that is done, taken off. */
+  private settle(): Waiting | undefined {
+    clearTimeout(this.limit);
+    const { current } = this;
+    this.current = undefined;
+    return current;
+  }
+
+  /** Nothing is to be done: a program whose work is done ends, although the thread is there. */
+  private rest(): void {
+    this.worker?.unref();
+    clearTimeout(this.idle);
+    if (this.worker === undefined) return;
+    this.idle = setTimeout(() => this.end(closedError()), IDLE_MS);
+    Deno.unrefTimer(this.idle);
+  }
+
+  private async end(reason: M40Error): Promise<void> {
+    clearTimeout(this.idle);
+    const { worker } = this;
+    this.worker = undefined;
+    this.settle()?.reject(reason);
+    if (!this.closed) this.next();
+    await worker?.terminate();
+  }
+}
+
+function closedError(): M40Error {
+  return new M40Error("cancelled", "the engine is closed");
+}
+
+function abortError(): M40Error {
+  return new M40Error("cancelled", "the request was cancelled");
+}
+
+function threadError(reason: string): M40Error {
+  return new M40Error("internal", `the thread beside the event loop failed: ${reason}`);
+}
