@@ -235,6 +235,25 @@ Deno.test("without --allow-store-changes nothing on disk is changed, and the err
   assertMatch(await readOllamaError(copied, 403), /started with alone/);
 });
 
+Deno.test("a pull of a model that is served is done where nothing is changed on disk; names with :latest hold everywhere", async () => {
+  await using server = await startModels({ catalogue: { aliases: new Map([["gpt-4", "llama"]]) } });
+  const before = files(server);
+  for (const model of ["llama", "llama:latest", "gpt-4"]) {
+    const lines = await readLines(await server.post("/api/pull", { model }));
+    assertEquals(lines, [{ status: "success" }]);
+    const whole = await server.post("/api/pull", { model, stream: false });
+    assertEquals(await whole.json(), { status: "success" });
+    const answer = await server.post("/v1/completions", { model, prompt: "a", max_tokens: 1 });
+    assertEquals([answer.status, (await answer.json()).model], [200, "llama"]);
+  }
+  await readOllamaError(await server.post("/api/pull", { model: "other" }), 403);
+  await readOllamaError(await server.post("/api/pull", {}), 403);
+  const missing = await server.post("/v1/completions", { model: "no:latest", prompt: "a" });
+  assertEquals(missing.status, 404);
+  assertMatch((await missing.json()).error.message, /"no:latest"/);
+  assertEquals(files(server), before);
+});
+
 Deno.test("a web page changes nothing on disk, whatever --cors says and whatever name leads here", async () => {
   const origin = "https://chat.example";
   await using server = await startModels({

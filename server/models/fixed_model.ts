@@ -1,6 +1,7 @@
 import type { Engine } from "../../engine/mod.ts";
 import type { ResidentStatus } from "../../engine/manager/types.ts";
 import { HttpError } from "../errors.ts";
+import { LATEST } from "./either_name.ts";
 import type { ListedModel, Models, ServedModel } from "./models.ts";
 
 /** One model that is in memory for good: its engine is somebody else's to load and to close. */
@@ -14,7 +15,7 @@ export class FixedModel implements Models {
 
   nameOf(asked: string | undefined): string {
     const { name } = this.served;
-    if (asked === undefined || asked === name) return name;
+    if (asked === undefined || asked === name || asked === name + LATEST) return name;
     const shown = asked.length <= 100 ? asked : asked.slice(0, 100) + "…";
     throw new HttpError(
       404,

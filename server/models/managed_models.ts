@@ -8,6 +8,7 @@ import type {
 } from "../../engine/manager/types.ts";
 import { DEMO_MODEL } from "../../engine/store/mod.ts";
 import { HttpError } from "../errors.ts";
+import { eitherName } from "./either_name.ts";
 import type { ListedModel, Models, ServedModel } from "./models.ts";
 
 /** Models that are loaded when they are asked for. */
@@ -24,6 +25,10 @@ export class ManagedModels implements Models {
 
   async nameOf(asked: string | undefined): Promise<string> {
     if (asked === undefined) return this.main ?? await this.anyName();
+    return await eitherName(asked, (name) => this.named(name));
+  }
+
+  private async named(asked: string): Promise<string> {
     const name = this.catalogue.nameOf(asked);
     // One that is in memory is served, whatever became of its file.
     if (this.manager.loaded().some((one) => one.name === name)) return name;

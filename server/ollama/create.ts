@@ -7,12 +7,12 @@ import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { type HttpError, unsupported } from "../errors.ts";
 import { boolean, object, string, wants } from "../fields.ts";
+import { eitherName } from "../models/either_name.ts";
 import { parseBody, wrongField } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { eventStream } from "../sse.ts";
 import type { Headers } from "./details.ts";
 import { namedModel, refused, refuseUnsupported, requireName } from "./fields.ts";
-import { eitherName } from "./names.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
 
 /** What of the API is not done, and what to do. */
@@ -65,7 +65,7 @@ export function createRoute(app: Hono<ServerEnv>, server: ServerContext, headers
       refuseUnsupported(body, REFUSED);
       const { name } = parseNewModelName(requireName(body));
       if (!body.from) throw wrongField("from", "the name of a model", body.from);
-      const from = await eitherName(body.from, (name) => catalogue.findInStore(name!));
+      const from = await eitherName(body.from, (name) => catalogue.findInStore(name));
       // A name of the server's own would hide the model.
       await catalogue.findInStore(name).catch(passNotFound);
       const creation = parseCreation(body.system || undefined, parametersOf(body));

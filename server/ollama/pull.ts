@@ -11,6 +11,8 @@ import { boolean, wants } from "../fields.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { eventStream } from "../sse.ts";
+import type { Models } from "../models/models.ts";
+import { NDJSON_TYPE } from "./dialect.ts";
 import { namedModel, requireName } from "./fields.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
 
@@ -39,8 +41,10 @@ const SUCCESS: PullStatus = { status: "success" };
 export function pullRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/api/pull", {
     POST: async (c) => {
+      const json = await readAnyType(c, server);
+      if (!server.storeChanges && await isServed(server.models, json)) return alreadyThere(json);
       storeToChange(c, server);
-      const body = parseBody(PullRequest, await readAnyType(c, server));
+      const body = parseBody(PullRequest, json);
       if (body.insecure) {
         throw unsupported(
           "insecure",
@@ -57,6 +61,29 @@ export function pullRoute(app: Hono<ServerEnv>, server: ServerContext): void {
       const pace = { commentMs: server.commentMs, halfClosed: c.env.halfClosed };
       return eventStream(progressOf(source, signal), () => left.abort(), pace, c.get("dialect"));
     },
+  });
+}
+
+/**
+ * Whether a pull is of a model that is served already. Where nothing is to be changed on disk, it is done: Codex pulls
+ * a model that the list has with a tag alone, before it asks it.
+ */
+async function isServed(models: Models, json: unknown): Promise<boolean> {
+  const { data } = PullRequest.safeParse(json);
+  const asked = data?.name || data?.model;
+  if (!asked) return false;
+  try {
+    await models.nameOf(asked);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function alreadyThere(json: unknown): Response {
+  const whole = (json as { stream?: unknown }).stream === false;
+  return new Response(JSON.stringify(SUCCESS) + (whole ? "" : "\n"), {
+    headers: { "content-type": whole ? "application/json" : NDJSON_TYPE },
   });
 }
 

@@ -6,10 +6,10 @@ import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
 import { HttpError } from "../errors.ts";
 import { wants } from "../fields.ts";
+import { eitherName } from "../models/either_name.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
 import { namedModel, requireName } from "./fields.ts";
-import { eitherName } from "./names.ts";
 import { storeToChange, withoutFolder } from "./store_access.ts";
 
 /** The body of `POST /api/copy`. */
@@ -30,7 +30,7 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
     POST: async (c) => {
       const catalogue = storeToChange(c, server);
       const body = parseBody(CopyRequest, await readAnyType(c, server));
-      const { name } = await eitherName(body.source, (name) => catalogue.findInStore(name!));
+      const { name } = await eitherName(body.source, (name) => catalogue.findInStore(name));
       await copyModel(name, body.destination).catch(rethrow);
       return c.body(null, 200);
     },
@@ -39,7 +39,7 @@ export function storeChangesRoutes(app: Hono<ServerEnv>, server: ServerContext):
     DELETE: async (c) => {
       const catalogue = storeToChange(c, server);
       const body = parseBody(DeleteRequest, await readAnyType(c, server));
-      const found = await eitherName(requireName(body), (name) => catalogue.findInStore(name!));
+      const found = await eitherName(requireName(body), (name) => catalogue.findInStore(name));
       const { name } = found;
       const other = catalogue.otherNameOf(found);
       if (other !== undefined) {
