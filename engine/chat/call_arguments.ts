@@ -1,4 +1,4 @@
-import { JsonNumber } from "../json/json_number.ts";
+import { isJsonObject } from "../json/json_number.ts";
 import { parseJson } from "../json/parse_json.ts";
 import type { ChatMessage } from "./conversation.ts";
 
@@ -18,24 +18,22 @@ export interface CallArguments {
  * what is no object is kept as its text.
  */
 export function callArguments(text: string): CallArguments {
+  if (text.trim() === "") return { value: {}, readable: true };
+  let value: unknown;
+  try {
+    value = parseJson(text);
+  } catch {
+    return unreadable(text);
+  }
   // What models write for no arguments.
-  if (/^\s*(?:null|\[\s*\])?\s*$/.test(text)) return { value: {}, readable: true };
-  const value = objectOf(text);
-  return value === undefined
-    ? { value: { [UNREADABLE]: text }, readable: false }
-    : { value, readable: true };
+  if (value === null || (Array.isArray(value) && value.length === 0)) {
+    return { value: {}, readable: true };
+  }
+  return isJsonObject(value) ? { value, readable: true } : unreadable(text);
 }
 
-function objectOf(text: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value = parseJson(text);
-    const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
-    return isObject && !(value instanceof JsonNumber)
-      ? value as Readonly<Record<string, unknown>>
-      : undefined;
-  } catch {
-    return undefined;
-  }
+function unreadable(text: string): CallArguments {
+  return { value: { [UNREADABLE]: text }, readable: false };
 }
 
 /**

@@ -97,7 +97,7 @@ function strict(abilities: Abilities, order: OrderAbilities): Abilities {
 
 /**
  * Of texts that are not found, those that the template leaves out, and does not only write in another way: cut, turned
- * round, in other letters. A character in the place of each is not found either.
+ * round, in other letters. A character that is put into each is not found either.
  */
 function reallyLost(
   lost: readonly SaidText[],
@@ -108,7 +108,7 @@ function reallyLost(
   if (lost.length === 0) return [];
   const standIns = new Map(lost.map((one, index) => [
     one,
-    String.fromCodePoint(FIRST_STAND_IN + index % STAND_INS).repeat(3),
+    String.fromCodePoint(FIRST_STAND_IN + index % STAND_INS),
   ]));
   const byMessage = Map.groupBy(lost, ({ message }) => message);
   const replaced = messages.map((message, index) => {
@@ -139,7 +139,10 @@ function withStandIns(
 ): RenderMessage {
   const replace = (text: string): string => {
     const one = lost.find((lost) => text.includes(lost.text));
-    return one === undefined ? text : mark + standIns.get(one)! + mark;
+    if (one === undefined) return text;
+    const at = text.indexOf(one.text);
+    return text.slice(0, at) + withCharacter(one.text, mark + standIns.get(one)! + mark) +
+      text.slice(at + one.text.length);
   };
   const { content, toolCalls } = message;
   return {
@@ -151,6 +154,14 @@ function withStandIns(
       toolCalls: toolCalls.map((call) => ({ ...call, name: replace(call.name) })),
     }),
   };
+}
+
+/** A text with something behind its first character, in its middle and at its end. */
+function withCharacter(text: string, more: string): string {
+  const [first = ""] = text;
+  let middle = Math.max(text.length >> 1, first.length);
+  if (/[\udc00-\udfff]/.test(text[middle] ?? "")) middle--;
+  return first + more + text.slice(first.length, middle) + more + text.slice(middle) + more;
 }
 
 function lostError(
