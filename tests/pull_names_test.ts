@@ -51,6 +51,10 @@ Deno.test("pull: every alias has one meaning, a file that may be on its card, an
       "gpt-oss",
       "phi4",
       "qwen3.5",
+      "qwen3.8",
+      "gemma4:26b",
+      "ministral-3",
+      "nemotron-3-nano",
     ]
   ) {
     assertEquals(names.includes(wanted), true, `${wanted} is missing`);
