@@ -1,3 +1,4 @@
+import { JsonTooMuch } from "../engine/json/parse_json.ts";
 import { HttpError } from "./errors.ts";
 import { exactBody } from "./exact_body.ts";
 
@@ -19,6 +20,13 @@ export async function readJson(request: Request, maxBytes: number): Promise<unkn
   try {
     return exactBody(text);
   } catch (error) {
+    if (error instanceof JsonTooMuch) {
+      throw new HttpError(
+        400,
+        "invalid_request",
+        `The body is too large: ${error.message}. Send less.`,
+      );
+    }
     // V8's message says where: a position, a line and column, or the text around it.
     const reason = error instanceof Error ? error.message : String(error);
     throw new HttpError(400, "invalid_json", `The body is not valid JSON: ${reason}`);

@@ -5,7 +5,7 @@
  * @module
  */
 import { JsonNumber } from "../engine/json/json_number.ts";
-import { parseWhole } from "../engine/json/parse_json.ts";
+import { type JsonLimits, parseWhole } from "../engine/json/parse_json.ts";
 
 /** Fields of bodies whose numbers keep their digits. */
 const EXACT_FIELDS: ReadonlySet<string> = new Set([
@@ -27,16 +27,23 @@ const EXACT_FIELDS: ReadonlySet<string> = new Set([
 
 /** Digits of a seed that are read. */
 const MOST_SEED_DIGITS = 40;
+/** What a body may have, whatever its bytes: it is read in one piece, and others wait for that. */
+const LIMITS: JsonLimits = {
+  values: 1_100_000,
+  members: 65_536,
+  exactValues: 200_000,
+  lost: 16_384,
+};
 
 /**
  * The value of a body's text. In {@link EXACT_FIELDS} numbers are as {@link parseJson} has them. Elsewhere they are
  * JavaScript's, but for a `seed` beyond 2^53, which is a bigint: seeds of 64 bits are not rare, and those that differ
  * in the last bits alone must not draw the same tokens.
  *
- * @throws {SyntaxError} for what is no JSON.
+ * @throws {SyntaxError} for what is no JSON, {@link JsonTooMuch} for what has more than a body may.
  */
 export function exactBody(text: string): unknown {
-  const { value, isPlain } = parseWhole(text);
+  const { value, isPlain } = parseWhole(text, LIMITS);
   if (isPlain) return value;
   // Its members are changed in their places, without a call a level: it may be nested as deeply as JSON can be.
   const body = [value];

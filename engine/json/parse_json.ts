@@ -12,6 +12,23 @@ import { orderedObject } from "./ordered_object.ts";
 /** Arrays and objects inside each other; Go's reader, which Ollama has, takes as many. */
 export const MOST_LEVELS = 10_000;
 
+/** What a text may have at most, so that reading it takes no longer than a few hundredths of a second. */
+export interface JsonLimits {
+  /** Values in arrays and objects. */
+  readonly values: number;
+  /** Members of objects, of all of them together. */
+  readonly members: number;
+  /** Values, where something is in the text that `JSON.parse` would lose. */
+  readonly exactValues: number;
+  /** Of that: numbers, and members whose keys are integers. */
+  readonly lost: number;
+}
+
+/** A text that has more than it may. */
+export class JsonTooMuch extends Error {
+  override readonly name = "JsonTooMuch";
+}
+
 /**
  * The value of a JSON text. Numbers are JavaScript's where these keep them, else of {@link JsonNumber}; members of
  * objects stand in the text's order. Takes time in proportion to the text.
@@ -25,10 +42,14 @@ export function parseJson(text: string): unknown {
 /**
  * The same, and whether `JSON.parse` gives the same value: then no {@link JsonNumber} is in it.
  *
- * @throws {SyntaxError} as {@link parseJson}.
+ * @param limits What the text may have; absent: as much as it has.
+ * @throws {SyntaxError} as {@link parseJson}; {@link JsonTooMuch}, before the text is read.
  */
-export function parseWhole(text: string): { readonly value: unknown; readonly isPlain: boolean } {
-  const loses = look(text);
+export function parseWhole(
+  text: string,
+  limits?: JsonLimits,
+): { readonly value: unknown; readonly isPlain: boolean } {
+  const loses = look(text, limits);
   // It checks the text, too: what reads it once more need not.
   const value = JSON.parse(text);
   return { value: loses ? read(text) : value, isPlain: !loses };
@@ -43,14 +64,16 @@ const isBetween = (code: number) =>
   code === 0x20 || code === 0x2c || code === 0x3a || (code >= 0x09 && code <= 0x0d);
 
 /** Whether `JSON.parse` would lose something. Of a text that is no JSON the answer is any. */
-function look(text: string): boolean {
+function look(text: string, limits: JsonLimits = NO_LIMITS): boolean {
   let levels = 0;
-  let loses = false;
+  let lost = 0;
+  let values = 0;
+  let members = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
       const end = endOfString(text, at);
-      loses ||= isDigit(text.charCodeAt(at + 1)) && isIndexKey(text, at, end);
+      if (isDigit(text.charCodeAt(at + 1)) && isIndexKey(text, at, end)) lost++;
       at = end - 1;
     } else if (code === 0x5b || code === 0x7b) {
       if (++levels > MOST_LEVELS) {
@@ -60,11 +83,37 @@ function look(text: string): boolean {
       levels--;
     } else if (code === 0x2d || isDigit(code)) {
       const end = endOfWord(text, at);
-      loses ||= !isShort(text, at, end) && !JsonNumber.isPlain(text.slice(at, end));
+      if (!isShort(text, at, end) && !JsonNumber.isPlain(text.slice(at, end))) lost++;
       at = end - 1;
+    } else if (code === 0x2c) {
+      values++;
+    } else if (code === 0x3a) {
+      members++;
     }
+    if (lost > limits.lost || members > limits.members || values > limits.values) break;
   }
-  return loses;
+  requireWithin(limits, lost, members, values);
+  return lost > 0;
+}
+
+const NO_LIMITS: JsonLimits = {
+  values: Infinity,
+  members: Infinity,
+  exactValues: Infinity,
+  lost: Infinity,
+};
+
+function requireWithin(limits: JsonLimits, lost: number, members: number, values: number): void {
+  const isExact = lost > 0;
+  const found: [number, number, string][] = [
+    [lost, limits.lost, "numbers that a double has not all digits of, and keys that are integers"],
+    [members, limits.members, "members of objects"],
+    isExact
+      ? [values, limits.exactValues, "values beside such a number or such a key"]
+      : [values, limits.values, "values"],
+  ];
+  const wrong = found.find(([count, most]) => count > most);
+  if (wrong !== undefined) throw new JsonTooMuch(`it has more than ${wrong[1]} ${wrong[2]}`);
 }
 
 /** Where a string ends: behind its second quote. */
