@@ -174,6 +174,7 @@ export class BoundedInterpreter extends Interpreter {
     const args = filter.type === "CallExpression"
       ? this.arguments(filter.args, scope)
       : new Arguments([]);
+    if (typeof name !== "string") throw new Error("a filter's name is wanted after |");
     // Tests with arguments, see `parse.ts`.
     const [kind, test] = name.split(":");
     if (test === undefined) return applyFilter(this.rendering, name, value, args);
