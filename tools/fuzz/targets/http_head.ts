@@ -59,7 +59,6 @@ function scan(input: Uint8Array, first = 0): number | undefined | "refused" {
 /** What every request that is taken must be. */
 function checkHead({ headers }: ReturnType<typeof parseHead>): void {
   for (const [name, value] of headers) {
-    // deno-lint-ignore no-control-regex
     if (!/^[!#$%&'*+.^_`|~0-9a-z-]+$/.test(name) || /[\0\r\n]/.test(value)) {
       throw new Error(`a header was taken that is none: ${JSON.stringify([name, value])}`);
     }
