@@ -55,7 +55,12 @@ Deno.test("each limit ends what passes it, and nothing else", () => {
     ],
     [{ depth: 20 }, "{{ ((1)) }}", `{{ ${"1 + ".repeat(30)}1 }}`, "20 deep"],
     [{ stringLength: 50 }, "{{ 'x' * 50 }}", "{{ 'x' * 51 }}", "50 characters"],
-    [{ listLength: 10 }, "{{ range(10) | length }}", "{{ range(11) | length }}", "10 elements"],
+    [
+      { listLength: 10 },
+      "{{ range(10) | list | length }}",
+      "{{ range(11) | list | length }}",
+      "10 elements",
+    ],
     [
       { memory: 500 },
       "{{ 'x' * 200 }}",

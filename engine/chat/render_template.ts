@@ -1,6 +1,6 @@
 import { effortFor } from "./effort_words.ts";
 import { TemplateLimitError } from "./jinja/budget.ts";
-import { TemplateRefusal } from "./jinja/globals.ts";
+import { TemplateRefusal } from "./jinja/errors.ts";
 import { Marks } from "./jinja/marks.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
 import { shownMessages } from "./messages.ts";

@@ -109,6 +109,14 @@ export class Budget {
     this.use(length * ELEMENT);
   }
 
+  /** Counts one more element of a list, which has so many then. */
+  element(length: number): void {
+    if (length > this.limits.listLength) {
+      throw new TemplateLimitError(`made a list of more than ${this.limits.listLength} elements`);
+    }
+    this.use(ELEMENT);
+  }
+
   private use(characters: number): void {
     this.memory += characters;
     if (this.memory > this.limits.memory) {

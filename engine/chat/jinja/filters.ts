@@ -1,272 +1,230 @@
+import { bind, flag, integer } from "./arguments.ts";
+import { pathOf } from "./attribute_paths.ts";
+import { attribute } from "./attributes.ts";
+import { overflowError, TemplateError, typeError, undefinedError, valueError } from "./errors.ts";
+import { fixed } from "./float_text.ts";
+import { UNSUPPORTED_FILTERS } from "./filter_names.ts";
+import { iterate } from "./iterate.ts";
+import { type Filter, LIST_FILTERS, once, plain } from "./list_filters.ts";
 import {
-  Arguments,
-  isFloat,
-  isList,
-  isMapping,
-  isNone,
+  floatOf,
+  integerOf,
+  isNumber,
+  parseFloatText,
+  parseInteger,
+  round,
+  signed,
+  truncated,
+} from "./numbers.ts";
+import { calculate } from "./numbers.ts";
+import type { Rendering } from "./rendering.ts";
+import { passes } from "./tests.ts";
+import { TEXT_FILTERS } from "./text_filters.ts";
+import {
+  Args,
+  Dict,
+  Float,
   isString,
   isTrue,
-  isUndefined,
-  mapOf,
-  newBoolean,
-  newFloat,
-  newInteger,
-  numberOf,
-  UNDEFINED,
+  textOf,
+  typeName,
+  Undefined,
   type Value,
-} from "./library.ts";
-import { formatPercent } from "./format.ts";
-import { attributeOf, iterate, LIST_FILTERS } from "./list_filters.ts";
-import { typeName } from "./operators.ts";
-import type { Rendering } from "./rendering.ts";
-import { stringMethod } from "./string_methods.ts";
-import { replaceText } from "./text_functions.ts";
-import { display, toJson } from "./write.ts";
+} from "./values.ts";
 
-/** What stands behind `|`. */
-export type Filter = (rendering: Rendering, value: Value, args: Arguments) => Value;
-
-/** A filter that is a method of strings; other values are written as strings first. */
-function method(name: string): Filter {
-  return (rendering, value, args) => {
-    const text = isString(value) ? value : rendering.string(display(rendering, value));
-    return stringMethod(rendering, text, name)!(args);
-  };
+/** The text of a number, without white space around it. */
+function numeral(rendering: Rendering, value: Value): string {
+  const { marks } = rendering;
+  return marks.strip(marks.plain(isString(value) ? textOf(value) : ""), "both");
 }
 
-/** A number out of a text's start, as Python's `int` and `float` read a whole one. */
-function parseNumber(rendering: Rendering, value: Value, args: Arguments, whole: boolean): Value {
-  const make = whole ? newInteger : newFloat;
-  const fallback = args.get(0, "default") ?? make(0);
-  const number = numberOf(value);
-  if (number !== undefined) return make(whole ? Math.trunc(number) : number);
+/** A number as Python's `int(float(…))` makes it whole; undefined where it is none. */
+function wholeOf(value: number | undefined): Value | undefined {
+  return value === undefined || !Number.isFinite(value) ? undefined : truncated(value);
+}
+
+function int(rendering: Rendering, value: Value, args: Args): Value {
+  const [fallback = 0, base] = bind("int", args, ["default", "base"]);
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (value instanceof Float) {
+    if (Math.abs(value.value) === Infinity) throw overflowError("infinity is no whole number");
+    return wholeOf(value.value) ?? fallback;
+  }
+  if (isNumber(value)) return integerOf(value);
   if (!isString(value)) return fallback;
-  const text = rendering.marks.strip(rendering.marks.plain(value.value), "both");
-  if (!/^[+-]?(\d+(?:\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text)) return fallback;
-  return make(whole ? Math.trunc(Number(text)) : Number(text));
+  const text = numeral(rendering, value);
+  let found: Value | undefined;
+  try {
+    found = parseInteger(text, integer(base, 10, "int"));
+  } catch (error) {
+    if (!isCaught(error)) throw error;
+  }
+  return found ?? wholeOf(parseFloatText(text)) ?? fallback;
 }
 
-/** Half to even, as Python's `round`; what is whole stays so, unless it is told which way. */
-function round(value: Value, args: Arguments): Value {
-  const number = numberOf(value);
-  if (number === undefined) throw new Error(`round wants a number, got ${typeName(value)}`);
-  const precision = args.integer(0, "precision", 0);
-  if (Math.abs(precision) > 300) throw new Error("round wants at most 300 digits");
-  const how = args.text(1, "method", "common");
-  if (how === "common" && !isFloat(value) && precision >= 0) return newInteger(number);
-  const factor = 10 ** precision;
-  const scaled = number * factor;
-  const floor = Math.floor(scaled);
-  const even = scaled - floor === 0.5 ? floor + (floor % 2 === 0 ? 0 : 1) : Math.round(scaled);
-  const rounded = how === "ceil" ? Math.ceil(scaled) : how === "floor" ? floor : even;
-  return newFloat(rounded / factor);
+function isCaught(error: unknown): boolean {
+  return error instanceof TemplateError &&
+    (error.kind === "ValueError" || error.kind === "TypeError");
 }
 
-function indent(rendering: Rendering, value: Value, args: Arguments): Value {
-  const width = args.get(0, "width");
-  const by = isString(width)
-    ? width.value
-    : " ".repeat(counted(rendering, args.integer(0, "width", 4)));
-  const [first, blank] = [args.flag(1, "first"), args.flag(2, "blank")];
-  const lines = display(rendering, value).split("\n");
-  rendering.budget.list(lines.length);
-  rendering.budget.allow(lines.length * (by.length + 1));
-  const { marks } = rendering;
-  return rendering.string(
-    lines.map((line, i) =>
-      i === 0 ? (first ? by + line : line) : blank || marks.plain(line) !== "" ? by + line : line
-    ).join("\n"),
-  );
+function float(rendering: Rendering, value: Value, args: Args): Value {
+  const [fallback = new Float(0)] = bind("float", args, ["default"]);
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (isNumber(value)) return new Float(floatOf(value));
+  if (!isString(value)) return fallback;
+  const found = parseFloatText(numeral(rendering, value));
+  return found === undefined ? fallback : new Float(found);
 }
 
-/** A number of characters that is about to be made. */
-function counted(rendering: Rendering, length: number): number {
-  rendering.budget.allow(Math.max(0, length));
-  return Math.max(0, length);
+function rounded(_: Rendering, value: Value, args: Args): Value {
+  const [precision, how = "common"] = bind("round", args, ["precision", "method"]);
+  const method = isString(how) ? textOf(how) : "";
+  if (!["common", "ceil", "floor"].includes(method)) {
+    throw valueError("round goes by common, ceil or floor");
+  }
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (!isNumber(value)) throw typeError(`round wants a number, got ${typeName(value)}`);
+  if (method === "common") {
+    if (precision === null) {
+      return value instanceof Float ? truncated((round(value, 0) as Float).value) : round(value, 0);
+    }
+    return round(value, integer(precision, 0, "round"));
+  }
+  const power = calculate("**", 10, integer(precision, 0, "round"));
+  const scaled = calculate("*", value, power as number | Float);
+  const whole = scaled instanceof Float
+    ? truncated(method === "ceil" ? Math.ceil(scaled.value) : Math.floor(scaled.value))
+    : scaled as number;
+  return calculate("/", whole, power as number | Float);
 }
 
-function tojson(rendering: Rendering, value: Value, args: Arguments): Value {
-  const given = args.named.get("indent") ?? args.get(1, "indent");
-  const indentation = given === undefined || isNone(given)
-    ? undefined
-    : isString(given)
-    ? given.value
-    : " ".repeat(counted(rendering, numberOf(given) ?? 0));
-  const separators = args.get(2, "separators");
-  const pair = isList(separators)
-    ? separators.value.map((one: Value) => isString(one) ? one.value : "")
+function absolute(_: Rendering, value: Value): Value {
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (!isNumber(value)) throw typeError(`abs wants a number, got ${typeName(value)}`);
+  const number = value instanceof Float ? value.value : integerOf(value);
+  return number < 0 || Object.is(number, -0) ? signed(value, true) : signed(value, false);
+}
+
+function filesizeformat(rendering: Rendering, value: Value, args: Args): Value {
+  const [binary] = bind("filesizeformat", args, ["binary"]);
+  if (value instanceof Undefined) throw undefinedError(value);
+  const bytes = isNumber(value)
+    ? floatOf(value)
+    : isString(value)
+    ? parseFloatText(numeral(rendering, value))
     : undefined;
-  if (pair !== undefined && pair.length !== 2) throw new Error("separators must be two strings");
-  const json = toJson(rendering, value, {
-    indent: indentation,
-    itemSeparator: pair?.[0] ?? (indentation === undefined ? ", " : ","),
-    keySeparator: pair?.[1] ?? ": ",
-    ensureAscii: args.flag(0, "ensure_ascii"),
-    sortKeys: args.flag(3, "sort_keys"),
+  if (bytes === undefined) throw typeError(`filesizeformat wants a number, got ${typeName(value)}`);
+  const base = flag(binary) ? 1024 : 1000;
+  if (bytes === 1) return "1 Byte";
+  if (bytes < base) return `${truncated(bytes)} Bytes`;
+  const prefixes = flag(binary)
+    ? ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "ZiB", "YiB"]
+    : ["kB", "MB", "GB", "TB", "PB", "EB", "ZB", "YB"];
+  let i = 0;
+  while (i < prefixes.length - 1 && bytes >= base ** (i + 2)) i++;
+  const size = base * bytes / base ** (i + 2);
+  return `${Number.isFinite(size) ? fixed(size, 1) : Number.isNaN(size) ? "nan" : "inf"} ${
+    prefixes[i]
+  }`;
+}
+
+function fallback(_: Rendering, value: Value, args: Args): Value {
+  const [other = "", whenFalse] = bind("default", args, ["default_value", "boolean"]);
+  return value instanceof Undefined || (flag(whenFalse) && !isTrue(value)) ? other : value;
+}
+
+function attr(rendering: Rendering, value: Value, args: Args): Value {
+  const [name] = bind("attr", args, ["name"], 1);
+  if (!isString(name)) throw typeError("attr wants a name");
+  const plainName = rendering.marks.plain(textOf(name));
+  // Attributes alone count here, not the entries of a mapping.
+  const object = value instanceof Dict ? new Dict() : value;
+  const found = attribute(rendering, object, plainName);
+  return found instanceof Undefined || !(value instanceof Dict)
+    ? found
+    : attribute(rendering, value, plainName);
+}
+
+/** `map(attribute=…)`, or a filter by name for every element. */
+function map(rendering: Rendering, value: Value, args: Args): Value {
+  return once(function* () {
+    if (!isTrue(value)) return;
+    const change = mapping(rendering, args);
+    for (const one of iterate(rendering, value)) {
+      rendering.budget.step();
+      yield change(one);
+    }
   });
-  return rendering.string(json);
 }
 
-function truncate(rendering: Rendering, value: Value, args: Arguments): Value {
-  const { marks } = rendering;
-  const text = display(rendering, value);
-  const length = args.integer(0, "length", 255);
-  const end = args.text(2, "end", "...");
-  const leeway = args.integer(3, "leeway", 5);
-  if (marks.length(text) <= length + leeway) return rendering.string(text);
-  const kept = marks.characters(text).slice(0, Math.max(0, length - end.length)).join("");
-  if (args.flag(1, "killwords")) return rendering.string(kept + end);
-  const space = kept.lastIndexOf(" ");
-  return rendering.string((space < 0 ? kept : kept.slice(0, space)) + end);
-}
-
-const ESCAPES: Record<string, string> = {
-  "&": "&amp;",
-  "<": "&lt;",
-  ">": "&gt;",
-  '"': "&#34;",
-  "'": "&#39;",
-};
-
-function escape(rendering: Rendering, value: Value): Value {
-  const text = display(rendering, value);
-  rendering.budget.allow(5 * text.length);
-  return rendering.string(text.replace(/[&<>"']/g, (character) => ESCAPES[character]));
-}
-
-function length(rendering: Rendering, value: Value): Value {
-  if (isString(value)) return newInteger(rendering.marks.length(value.value));
-  if (isList(value)) return newInteger(value.value.length);
-  if (isMapping(value)) return newInteger(mapOf(value).size);
-  if (isUndefined(value)) return newInteger(0);
-  throw new Error(`${typeName(value)} has no length`);
-}
-
-function fallback(_: Rendering, value: Value, args: Arguments): Value {
-  const missing = isUndefined(value) || (args.flag(1, "boolean") && !isTrue(value));
-  if (!missing) return value;
-  return args.get(0, "default_value") ?? UNDEFINED;
-}
-
-/** Jinja's `title` begins words behind white space and brackets alone, other than Python's. */
-function title(rendering: Rendering, value: Value): Value {
-  const text = display(rendering, value);
-  rendering.budget.allow(3 * text.length);
-  const { marks } = rendering;
-  const words = marks.plain(text).replace(
-    /([^-\s({[<])([^-\s({[<]*)/gu,
-    (_, first, rest) => first.toUpperCase() + rest.toLowerCase(),
-  );
-  return rendering.string(marks.has(text) ? marks.protect(words) : words);
-}
-
-function reverse(rendering: Rendering, value: Value): Value {
-  if (isString(value)) {
-    const characters = rendering.marks.characters(value.value);
-    rendering.budget.list(characters.length);
-    return rendering.string(characters.reverse().join(""));
+function mapping(rendering: Rendering, { positional, named }: Args): (value: Value) => Value {
+  if (positional.length === 0 && named.has("attribute")) {
+    const [path, other] = bind("map", new Args([], named), ["attribute", "default"]);
+    return pathOf(rendering, path, other);
   }
-  const items = iterate(rendering, value);
-  rendering.budget.list(items.length);
-  return rendering.list([...items].reverse());
+  const [name, ...rest] = positional;
+  if (!isString(name)) throw typeError("map wants an attribute or a filter's name");
+  const given = new Args(rest, named);
+  return (value) => applyFilter(rendering, rendering.marks.plain(textOf(name)), value, given);
 }
 
-function absolute(value: Value): Value {
-  const number = numberOf(value);
-  if (number === undefined) throw new Error(`abs wants a number, got ${typeName(value)}`);
-  return isFloat(value) ? newFloat(Math.abs(number)) : newInteger(Math.abs(number));
-}
-
-/** `map(attribute=...)`, or a filter by name for every element. */
-function map(rendering: Rendering, value: Value, args: Arguments): Value {
-  if (!isTrue(value)) return rendering.list([]);
-  const attribute = args.named.get("attribute");
-  if (attribute !== undefined) {
-    const missing = args.named.get("default");
-    const found = iterate(rendering, value).map((item) => {
-      const one = attributeOf(rendering, item, attribute);
-      return isUndefined(one) && missing !== undefined ? missing : one;
+/** Those of the elements that pass a test, or those that do not. */
+function selecting(wanted: boolean, byAttribute: boolean): Filter {
+  return (rendering, value, { positional, named }) =>
+    once(function* () {
+      // As in Jinja, nothing comes of what is false, whatever it is.
+      if (!isTrue(value)) return;
+      const rest = [...positional];
+      const path = byAttribute ? rest.shift() : null;
+      if (path === undefined) throw typeError("an attribute is wanted");
+      const find = pathOf(rendering, path);
+      const name = rest.shift();
+      if (name !== undefined && !isString(name)) throw typeError("a test's name is wanted");
+      const args = new Args(rest, named);
+      for (const one of iterate(rendering, value)) {
+        rendering.budget.step();
+        const tested = find(one);
+        const holds = name === undefined
+          ? isTrue(tested)
+          : passes(rendering, rendering.marks.plain(textOf(name)), tested, args);
+        if (holds === wanted) yield one;
+      }
     });
-    return rendering.list(found);
-  }
-  const [name, ...rest] = args.positional;
-  if (!isString(name)) throw new Error("map wants an attribute or a filter's name");
-  const given = new Arguments(rest, args.named);
-  return rendering.list(
-    iterate(rendering, value).map((item) => applyFilter(rendering, name.value, item, given)),
-  );
 }
 
 const FILTERS: ReadonlyMap<string, Filter> = new Map<string, Filter>([
   ...LIST_FILTERS,
+  ...TEXT_FILTERS,
   ["map", map],
-  ["safe", (_, value) => value],
-  ["trim", method("strip")],
-  ["upper", method("upper")],
-  ["lower", method("lower")],
-  ["title", title],
-  ["capitalize", method("capitalize")],
-  ["center", (rendering, value, args) => {
-    const width = newInteger(args.integer(0, "width", 80));
-    const text = rendering.string(display(rendering, value));
-    return stringMethod(rendering, text, "center")!(new Arguments([width]));
-  }],
-  ["replace", (rendering, value, args) => {
-    const [wanted, by] = [args.text(0, "old"), args.text(1, "new")];
-    if (wanted === undefined || by === undefined) throw new Error("replace wants two strings");
-    const text = display(rendering, value);
-    return rendering.string(replaceText(rendering, text, wanted, by, args.integer(2, "count", -1)));
-  }],
-  [
-    "string",
-    (rendering, value) => isString(value) ? value : rendering.string(display(rendering, value)),
-  ],
-  ["length", length],
-  ["count", length],
+  ["select", selecting(true, false)],
+  ["reject", selecting(false, false)],
+  ["selectattr", selecting(true, true)],
+  ["rejectattr", selecting(false, true)],
   ["default", fallback],
   ["d", fallback],
-  ["int", (rendering, value, args) => parseNumber(rendering, value, args, true)],
-  ["float", (rendering, value, args) => parseNumber(rendering, value, args, false)],
-  ["bool", (_, value) => newBoolean(isTrue(value))],
-  ["abs", (_, value) => absolute(value)],
-  ["round", (_, value, args) => round(value, args)],
-  ["indent", indent],
-  ["tojson", tojson],
-  ["truncate", truncate],
-  ["escape", escape],
-  ["e", escape],
-  ["forceescape", escape],
-  ["reverse", reverse],
-  ["format", (rendering, value, args) => {
-    const format = display(rendering, value);
-    return rendering.string(
-      formatPercent(rendering, format, rendering.tuple([...args.positional])),
-    );
-  }],
-  ["wordcount", (rendering, value) => {
-    const words = rendering.marks.plain(display(rendering, value)).match(/[\p{L}\p{N}_]+/gu) ?? [];
-    return newInteger(words.length);
-  }],
-  ["urlencode", (rendering, value) => {
-    const text = rendering.marks.plain(display(rendering, value)).toWellFormed();
-    rendering.budget.allow(9 * text.length);
-    return rendering.string(encodeURIComponent(text).replace(/%2F/g, "/"));
-  }],
+  ["attr", attr],
+  ["int", int],
+  ["float", float],
+  ["abs", plain("abs", absolute)],
+  ["round", rounded],
+  ["filesizeformat", filesizeformat],
 ]);
+
+/** Why a filter cannot be used; undefined where it can. */
+export function filterProblem(name: string): string | undefined {
+  if (FILTERS.has(name)) return undefined;
+  if (UNSUPPORTED_FILTERS.has(name)) return `the filter "${name}" is not supported here`;
+  return `there is no filter "${name.slice(0, 80)}"`;
+}
 
 /**
  * What a filter makes of a value.
  *
  * @throws {Error} Where there is no filter of that name, or what it throws.
  */
-export function applyFilter(
-  rendering: Rendering,
-  name: string,
-  value: Value,
-  args: Arguments,
-): Value {
+export function applyFilter(rendering: Rendering, name: string, value: Value, args: Args): Value {
   const filter = FILTERS.get(name);
-  if (filter === undefined) throw new Error(`there is no filter "${name}"`);
+  if (filter === undefined) throw new TemplateError("other", filterProblem(name)!);
   rendering.budget.step();
   return filter(rendering, value, args);
 }

@@ -1,15 +1,7 @@
 import { JsonNumber } from "../../json/json_number.ts";
-import {
-  FALSE,
-  newFloat,
-  newInteger,
-  newMapping,
-  NONE,
-  TRUE,
-  UNDEFINED,
-  type Value,
-} from "./library.ts";
+import { whole } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
+import { Dict, Float, Undefined, type Value } from "./values.ts";
 
 /**
  * A value of a template out of one of JavaScript, as JSON has them. Own properties alone are taken over,
@@ -17,41 +9,57 @@ import type { Rendering } from "./rendering.ts";
  * them, and a number is an integer or a float by how it is written, as in Python.
  */
 export function fromJavaScript(rendering: Rendering, value: unknown): Value {
-  rendering.budget.enter();
-  try {
-    if (value === undefined) return UNDEFINED;
-    if (value === null) return NONE;
-    if (typeof value === "string") return rendering.string(value);
-    if (typeof value === "boolean") return value ? TRUE : FALSE;
-    if (typeof value === "number") {
-      return Number.isInteger(value) ? newInteger(value) : newFloat(value);
-    }
-    if (value instanceof JsonNumber) {
-      return value.isInteger ? newInteger(integerOf(value)) : newFloat(value.value);
-    }
-    if (Array.isArray(value)) {
-      return rendering.list(value.map((item) => fromJavaScript(rendering, item)));
-    }
-    if (typeof value !== "object") throw new Error(`a template takes no ${typeof value}`);
-    const entries = Object.entries(value);
-    rendering.budget.list(entries.length);
-    return newMapping(
-      new Map(entries.map(([key, item]) => [key, fromJavaScript(rendering, item)])),
-    );
-  } finally {
-    rendering.budget.leave();
+  switch (typeof value) {
+    case "string":
+      return rendering.string(value);
+    case "boolean":
+      return value;
+    case "number":
+      return numberValue(value);
+    case "bigint":
+      return whole(value);
+    case "undefined":
+      return new Undefined("a variable has no value");
+    case "object":
+      break;
+    default:
+      throw new Error(`a template takes no ${typeof value}`);
   }
+  if (value === null) return null;
+  if (value instanceof JsonNumber) {
+    return value.isInteger ? integerOf(value) : new Float(value.value);
+  }
+  rendering.budget.enter();
+  const found = Array.isArray(value)
+    ? rendering.list(value.map((item) => fromJavaScript(rendering, item)))
+    : mapping(rendering, Object.entries(value));
+  rendering.budget.leave();
+  return found;
+}
+
+function mapping(rendering: Rendering, entries: readonly [string, unknown][]): Dict {
+  rendering.budget.list(entries.length);
+  const dict = new Dict();
+  for (const [name, item] of entries) {
+    dict.set(rendering.marks.plain(name), name, fromJavaScript(rendering, item));
+  }
+  return dict;
+}
+
+function numberValue(value: number): Value {
+  if (Number.isSafeInteger(value)) return value + 0;
+  return Number.isInteger(value) ? BigInt(value) : new Float(value);
 }
 
 /** The digits that an integer of a request may have; Python reads as many. */
 const MOST_DIGITS = 4300;
 
 function integerOf(value: JsonNumber): number | bigint {
-  if (Number.isSafeInteger(value.value)) return value.value;
+  if (Number.isSafeInteger(value.value)) return value.value + 0;
   const digits = String(value);
   // To read them takes quadratic time.
   if (digits.length > MOST_DIGITS) {
     throw new Error(`a number has ${digits.length} digits; at most ${MOST_DIGITS} can be written`);
   }
-  return BigInt(digits);
+  return whole(BigInt(digits));
 }

@@ -1,123 +1,80 @@
-import {
-  Environment,
-  isInteger,
-  isMapping,
-  isNamespace,
-  type Key,
-  mapOf,
-  newFunction,
-  newInteger,
-  newMapping,
-  newNamespace,
-  UNDEFINED,
-  type Value,
-} from "./library.ts";
-import { entriesOf, iterate } from "./list_filters.ts";
-import { keyOf } from "./operators.ts";
+import { bind, string } from "./arguments.ts";
+import { Cycler, Joiner } from "./cycler.ts";
+import { overflowError, TemplateRefusal, typeError, valueError } from "./errors.ts";
+import { iterate } from "./iterate.ts";
+import { hashOf } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
 import { formatTime } from "./strftime.ts";
-import { fromJavaScript } from "./from_javascript.ts";
+import { type Args, Dict, Func, Namespace, Range, typeName, type Value } from "./values.ts";
 import { display } from "./write.ts";
 
-/** What a template says by `raise_exception`. */
-export class TemplateRefusal extends Error {
-  override readonly name = "TemplateRefusal";
-}
+/** Elements of a range, as the sandbox of `transformers` has it. */
+const LONGEST_RANGE = 100_000;
 
-/** Python's `range`, as a list. */
-function range(rendering: Rendering, numbers: readonly Value[]): Value {
-  const [a, b, step = 1] = numbers.map((value) => {
-    if (isInteger(value)) return value.value as number;
-    throw new Error("range wants whole numbers");
+function range({ positional, named }: Args): Value {
+  if (named.size > 0 || positional.length < 1 || positional.length > 3) {
+    throw typeError("range wants one to three whole numbers");
+  }
+  const [a, b, step = 1] = positional.map((value) => {
+    if (typeof value === "number") return value;
+    if (typeof value === "boolean") return Number(value);
+    if (typeof value === "bigint") throw overflowError(`range takes no ${value}`);
+    throw typeError(`range wants whole numbers, got ${typeName(value)}`);
   });
-  if (a === undefined) throw new Error("range wants at least one number");
-  if (step === 0) throw new Error("the step of range must not be 0");
-  const [start, end] = b === undefined ? [0, a] : [a, b];
-  const length = Math.max(0, Math.ceil((end - start) / step));
-  rendering.budget.list(length);
-  return rendering.list(Array.from({ length }, (_, i) => newInteger(start + i * step)));
+  if (step === 0) throw valueError("the step of range must not be 0");
+  const found = b === undefined ? new Range(0, a, 1) : new Range(a, b, step);
+  if (found.length > LONGEST_RANGE) {
+    throw overflowError(`got a range of ${found.length} numbers; wanted at most ${LONGEST_RANGE}`);
+  }
+  return found;
 }
 
-/** The entries that `dict` and `namespace` are made from. */
-function entries(
-  rendering: Rendering,
-  positional: readonly Value[],
-  named: ReadonlyMap<string, Value>,
-): Map<Key, Value> {
-  const found = new Map<Key, Value>();
+/** The mapping that `dict` and `namespace` are made from. */
+function mapping(rendering: Rendering, { positional, named }: Args): Dict {
+  if (positional.length > 1) throw typeError("dict wants one mapping or list of pairs");
+  const dict = new Dict();
   const [source] = positional;
-  const pairs = source === undefined
-    ? []
-    : isMapping(source) || isNamespace(source)
-    ? [...mapOf(source)]
-    : iterate(rendering, source).map((pair): [Key, Value] => {
-      const [key, value] = iterate(rendering, pair);
-      if (key === undefined || value === undefined) {
-        throw new Error("pairs of a name and a value are wanted");
+  if (source instanceof Dict) {
+    for (const [hash, key] of source.hashes()) dict.set(hash, key, source.get(hash)!);
+  } else if (source !== undefined) {
+    for (const pair of iterate(rendering, source)) {
+      const [key, value, more] = iterate(rendering, pair);
+      if (key === undefined || value === undefined || more !== undefined) {
+        throw valueError("pairs of a key and a value are wanted");
       }
-      return [keyOf(rendering, key), value];
-    });
-  rendering.budget.list(pairs.length + named.size);
-  for (const [key, value] of pairs) found.set(key, value);
-  for (const [key, value] of named) found.set(key, value);
-  return found;
+      rendering.budget.list(1);
+      dict.set(hashOf(rendering, key), key, value);
+    }
+  }
+  for (const [key, value] of named) dict.set(key, key, value);
+  rendering.budget.list(dict.size);
+  return dict;
+}
+
+function raise(rendering: Rendering, args: Args): never {
+  const [message] = bind("raise_exception", args, ["message"]);
+  throw new TemplateRefusal(
+    message === undefined ? "" : rendering.marks.plain(display(rendering, message)).slice(0, 2000),
+  );
 }
 
 /** The names that every template can use, those of Jinja and of Hugging Face's chat templates. */
 export function globals(rendering: Rendering): Map<string, Value> {
-  const { marks } = rendering;
-  const functions = {
-    range: newFunction((args) => range(rendering, args.positional)),
-    dict: newFunction(({ positional, named }) => newMapping(entries(rendering, positional, named))),
-    namespace: newFunction(({ positional, named }) =>
-      newNamespace(entries(rendering, positional, named))
-    ),
-    raise_exception: newFunction((args) => {
-      const message = args.get(0, "message");
-      throw new TemplateRefusal(
-        message === undefined ? "" : marks.plain(display(rendering, message)).slice(0, 2000),
-      );
-    }),
-    strftime_now: newFunction((args) =>
-      rendering.string(
-        formatTime(rendering.now, marks.plain(args.text(0, "format", "")).slice(0, 1000)),
-      )
-    ),
+  const functions: Record<string, (args: Args) => Value> = {
+    range,
+    dict: (args) => mapping(rendering, args),
+    namespace: (args) => new Namespace(mapping(rendering, args)),
+    cycler: ({ positional, named }) => {
+      if (named.size > 0) throw typeError("cycler takes no arguments by name");
+      return new Cycler(positional);
+    },
+    joiner: (args) => new Joiner(args),
+    raise_exception: (args) => raise(rendering, args),
+    strftime_now: (args) => {
+      const [format] = bind("strftime_now", args, ["format"], 1);
+      const plain = rendering.marks.plain(string(format, "strftime_now")).slice(0, 1000);
+      return rendering.string(formatTime(rendering.now, plain));
+    },
   };
-  const constants = { true: true, True: true, false: false, False: false, none: null, None: null };
-  return new Map<string, Value>([
-    ...Object.entries(functions),
-    ...Object.entries(constants).map(([name, value]): [string, Value] => [
-      name,
-      fromJavaScript(rendering, value),
-    ]),
-  ]);
-}
-
-/** A scope with no variables of its own; those of the library begin with a `namespace`. */
-export function newScope(parent?: Environment): Environment {
-  const scope = new Environment(parent);
-  scope.variables.clear();
-  return scope;
-}
-
-/** The methods of mappings. */
-export function mappingMethod(rendering: Rendering, value: Value, name: string): Value | undefined {
-  if (!isMapping(value)) return undefined;
-  switch (name) {
-    case "items":
-      return newFunction(() => rendering.list(entriesOf(rendering, value)));
-    case "keys":
-      return newFunction(() => rendering.list([...iterate(rendering, value)]));
-    case "values":
-      return newFunction(() => rendering.list([...mapOf(value).values()]));
-    case "get":
-      return newFunction((args) => {
-        const [key = UNDEFINED] = args.positional;
-        const found = mapOf(value).get(keyOf(rendering, key));
-        return found ?? args.get(1, "default") ?? fromJavaScript(rendering, null);
-      });
-    case "copy":
-      return newFunction(() => newMapping(new Map(mapOf(value))));
-  }
+  return new Map(Object.entries(functions).map(([name, work]) => [name, new Func(name, work)]));
 }

@@ -1,332 +1,267 @@
-import { globals, mappingMethod, newScope } from "./globals.ts";
+import { TemplateError, typeError, valueError } from "./errors.ts";
+import { Evaluator } from "./evaluator.ts";
 import { applyFilter } from "./filters.ts";
 import { fromJavaScript } from "./from_javascript.ts";
+import { globals } from "./globals.ts";
+import { iterate } from "./iterate.ts";
+import { LoopContext } from "./loop_context.ts";
+import { Macro } from "./macro.ts";
+import type { Expression, FilterNode, ForNode, MacroNode, Statement, Target } from "./nodes.ts";
+import type { Program } from "./parse.ts";
+import type { Rendering } from "./rendering.ts";
+import { Scope } from "./scope.ts";
 import {
-  Arguments,
-  type Environment,
-  Interpreter,
-  isFunction,
-  isInteger,
-  isList,
-  isMapping,
-  isNamespace,
-  isNone,
+  Args,
   isString,
   isTrue,
-  isTuple,
-  isUndefined,
-  type Key,
-  mapOf,
-  newBoolean,
-  newFunction,
-  newInteger,
-  newMapping,
-  newTuple,
-  type Node,
-  UNDEFINED,
+  Namespace,
+  Once,
+  textOf,
+  typeName,
+  Undefined,
   type Value,
-} from "./library.ts";
-import { iterate } from "./list_filters.ts";
-import { keyOf, operate } from "./operators.ts";
-import { LoopState } from "./loop_state.ts";
-import type { Rendering } from "./rendering.ts";
-import { bounds, sliced } from "./slices.ts";
-import { stringMethod } from "./string_methods.ts";
-import { passes } from "./tests.ts";
+} from "./values.ts";
 import { display } from "./write.ts";
 
-type Statement = Parameters<Interpreter["evaluate"]>[0];
+/** How statements end: at their end, or at one that ends or goes on with the loop around them. */
+type End = undefined | "break" | "continue";
 
-/** What `break` and `continue` throw: the text of the iteration so far goes along. */
-class LoopControl {
+/** The text that statements leave, counted as it grows. */
+class Output {
   text = "";
-  constructor(readonly ends: boolean) {}
+  constructor(private readonly rendering: Rendering) {}
+
+  write(text: string): void {
+    if (text === "") return;
+    this.text += text;
+    this.rendering.budget.grow(this.text.length, text.length);
+  }
 }
 
-/** Statements that leave nothing in the text. */
-const SILENT = new Set(["Set", "Macro", "Comment"]);
+/** What a call or filter block leaves, which Jinja does not make a text of. */
+function joined(value: Value): string {
+  if (isString(value)) return textOf(value);
+  throw typeError(`a block wants a string, got ${typeName(value)}`);
+}
 
-/**
- * The interpreter of `@huggingface/jinja`, bounded, and equal to Jinja where the package is not. Every
- * evaluation is counted, and what can make something large counts it before it does. What was evaluated
- * here and is left to the package goes on as a node of the type `Value`.
- */
-export class BoundedInterpreter extends Interpreter {
-  private readonly globals: Map<string, Value>;
+/** Renders a template as Jinja does, within a budget. */
+export class Interpreter extends Evaluator {
+  private root = new Scope();
 
-  constructor(private readonly rendering: Rendering) {
-    super(newScope());
-    this.globals = globals(rendering);
-    for (const [name, value] of this.globals) this.global.variables.set(name, value);
+  constructor(rendering: Rendering, private readonly program: Program) {
+    super(rendering);
   }
 
-  /** The text of a prepared template. Names and values of `variables` are those of JSON. */
-  render(program: Node, variables: Readonly<Record<string, unknown>>): string {
+  /** The template's text. Names and values of `variables` are those of JSON. */
+  render(variables: Readonly<Record<string, unknown>>): string {
+    const context = new Scope();
+    for (const [name, value] of globals(this.rendering)) context.set(name, value);
     for (const [name, value] of Object.entries(variables)) {
-      this.global.variables.set(name, fromJavaScript(this.rendering, value));
+      context.set(name, fromJavaScript(this.rendering, value));
     }
-    return (this.evaluate(program as unknown as Statement, this.global).value as string) ?? "";
+    this.root = new Scope(context);
+    return this.textOf(this.program.statements, this.root);
   }
 
-  override evaluate(statement: Statement, scope: Environment): Value {
-    const node = statement as Node | undefined;
-    if (node === undefined) return UNDEFINED;
-    if (node.type === "Value") return node.value;
+  private textOf(statements: readonly Statement[], scope: Scope): string {
+    const output = new Output(this.rendering);
+    this.runAll(statements, scope, output);
+    return this.rendering.marks.tidy(output.text);
+  }
+
+  private runAll(statements: readonly Statement[], scope: Scope, output: Output): End {
+    for (const statement of statements) {
+      const end = this.run(statement, scope, output);
+      if (end !== undefined) return end;
+    }
+  }
+
+  private run(statement: Statement, scope: Scope, output: Output): End {
     const { budget } = this.rendering;
     budget.enter();
-    try {
-      return this.evaluateNode(node, scope);
-    } finally {
-      budget.leave();
-    }
+    const end = this.runStatement(statement, scope, output);
+    budget.leave();
+    return end;
   }
 
-  private evaluateNode(node: Node, scope: Environment): Value {
-    switch (node.type) {
-      case "Program":
-        return this.block(node.body[0]?.statements ?? [], scope);
-      case "Block":
-        return this.block(node.statements, scope);
-      case "For":
-        return this.loop(node, scope);
-      case "Break":
-      case "Continue":
-        throw new LoopControl(node.type === "Break");
-      case "Set":
-        return this.set(node, scope);
-      case "FilterStatement":
-        return this.filter(node.filter, this.block(node.body, scope), scope);
-      case "Identifier":
-        return this.variable(node.value, scope);
-      case "ObjectLiteral":
-        return this.mapping(node, scope);
-      case "MemberExpression":
-        return this.member(node, scope);
-      case "BinaryExpression":
-        return this.binary(node, scope);
-      case "FilterExpression":
-        return this.filter(node.filter, this.inner(node.operand, scope), scope);
-      case "TestExpression": {
-        const holds = passes(this.rendering, node.test.value, this.inner(node.operand, scope));
-        return newBoolean(holds !== node.negate);
+  private runStatement(node: Statement, scope: Scope, output: Output): End {
+    switch (node.kind) {
+      case "text":
+        output.write(node.text);
+        return;
+      case "output":
+        output.write(display(this.rendering, this.evaluate(node.expression, scope)));
+        return;
+      case "if":
+        for (const [test, body] of node.branches) {
+          if (isTrue(this.evaluate(test, scope))) return this.runAll(body, scope, output);
+        }
+        return this.runAll(node.otherwise, scope, output);
+      case "for":
+        return this.loop(node, scope, output);
+      case "set":
+        return this.assign(node.target, this.evaluate(node.value, scope), scope);
+      case "set_block": {
+        const inner = new Scope(scope);
+        const text = new Output(this.rendering);
+        const end = this.runAll(node.body, inner, text);
+        if (end !== undefined) return end;
+        const value = this.filtered(node.filter, this.rendering.marks.tidy(text.text), inner);
+        return this.assign(node.target, value, scope);
       }
-      default:
-        return super.evaluate(node as unknown as Statement, scope);
-    }
-  }
-
-  private inner(node: Node, scope: Environment): Value {
-    return this.evaluate(node as unknown as Statement, scope);
-  }
-
-  /** The texts that statements leave, one after the other. */
-  private block(statements: readonly Node[], scope: Environment): Value {
-    let text = "";
-    try {
-      for (const statement of statements) {
-        const value = this.inner(statement, scope);
-        if (!SILENT.has(statement.type)) text += this.written(value);
-        this.rendering.budget.grow(text.length, 0);
+      case "macro":
+        scope.set(node.name!, this.macro(node, scope));
+        return;
+      case "call_block": {
+        const args = this.args(node.call.args, scope);
+        const callee = this.evaluate(node.call.callee, scope);
+        if (args.named.has("caller")) throw typeError("the argument caller is given twice");
+        const named = new Map(args.named).set("caller", this.macro(node.body, scope));
+        output.write(joined(this.call(callee, new Args(args.positional, named))));
+        return;
       }
-    } catch (error) {
-      if (error instanceof LoopControl) error.text = text + error.text;
-      throw error;
-    }
-    return this.rendering.string(text);
-  }
-
-  private written(value: Value): string {
-    return isString(value) ? value.value : display(this.rendering, value);
-  }
-
-  /** A name is looked for from the innermost scope outwards. */
-  private variable(name: string, scope: Environment): Value {
-    for (let one: Environment | undefined = scope; one !== undefined; one = one.parent) {
-      const value = one.variables.get(name);
-      // Every scope that the package makes begins with a namespace function of its own.
-      const isOwn = name === "namespace" && isFunction(value) && one !== this.global;
-      if (value === undefined || isOwn) continue;
-      return name === "varargs" && isList(value) ? newTuple(value.value) : value;
-    }
-    return UNDEFINED;
-  }
-
-  private set(node: Node, scope: Environment): Value {
-    const value = node.value
-      ? this.inner(node.value, scope)
-      : this.block(node.body, newScope(scope));
-    return super.evaluate(
-      { ...node, value: { type: "Value", value } } as unknown as Statement,
-      scope,
-    );
-  }
-
-  private binary(node: Node, scope: Environment): Value {
-    const operator: string = node.operator.value;
-    const left = this.inner(node.left, scope);
-    if (operator === "and") return isTrue(left) ? this.inner(node.right, scope) : left;
-    if (operator === "or") return isTrue(left) ? left : this.inner(node.right, scope);
-    return operate(this.rendering, operator, left, this.inner(node.right, scope));
-  }
-
-  private filter(filter: Node, value: Value, scope: Environment): Value {
-    const name: string = filter.type === "CallExpression" ? filter.callee.value : filter.value;
-    const args = filter.type === "CallExpression"
-      ? this.arguments(filter.args, scope)
-      : new Arguments([]);
-    if (typeof name !== "string") throw new Error("a filter's name is wanted after |");
-    // Tests with arguments, see `parse.ts`.
-    const [kind, test] = name.split(":");
-    if (test === undefined) return applyFilter(this.rendering, name, value, args);
-    return newBoolean(
-      passes(this.rendering, test, value, args.positional[0]) === (kind === "is"),
-    );
-  }
-
-  private arguments(nodes: readonly Node[], scope: Environment): Arguments {
-    const positional: Value[] = [];
-    const named = new Map<string, Value>();
-    for (const node of nodes) {
-      if (node.type === "KeywordArgumentExpression") {
-        named.set(node.key.value, this.inner(node.value, scope));
-      } else if (node.type === "SpreadExpression") {
-        const items = iterate(this.rendering, this.inner(node.argument, scope));
-        this.rendering.budget.list(items.length);
-        for (const item of items) positional.push(item);
-      } else if (node.type === "KeywordSpreadExpression") {
-        const given = this.inner(node.argument, scope);
-        if (!isMapping(given)) throw new Error("a mapping is wanted after **");
-        for (const [key, value] of mapOf(given)) named.set(String(key), value);
-      } else {
-        positional.push(this.inner(node, scope));
+      case "filter_block": {
+        const inner = new Scope(scope);
+        const text = new Output(this.rendering);
+        const end = this.runAll(node.body, inner, text);
+        if (end !== undefined) return end;
+        const value = this.filtered(node.filter, this.rendering.marks.tidy(text.text), inner);
+        output.write(joined(value));
+        return;
       }
+      case "with": {
+        const inner = new Scope(scope);
+        const values = node.values.map((one) => this.evaluate(one, scope));
+        node.targets.forEach((target, i) => this.assign(target, values[i], inner));
+        return this.runAll(node.body, inner, output);
+      }
+      case "scope":
+        output.write(this.textOf(node.body, new Scope(scope)));
+        return;
+      case "block":
+        output.write(this.textOf(node.body, new Scope(node.scoped ? scope : this.root)));
+        return;
     }
-    return new Arguments(positional, named);
+    return node.kind;
   }
 
-  private mapping(node: Node, scope: Environment): Value {
-    const entries = new Map<Key, Value>();
-    for (const [key, value] of node.value as Map<Node, Node>) {
-      entries.set(keyOf(this.rendering, this.inner(key, scope)), this.inner(value, scope));
-    }
-    return newMapping(entries);
+  private filtered(node: FilterNode | undefined, value: Value, scope: Scope): Value {
+    if (node === undefined) return value;
+    const inner = this.filtered(node.operand as FilterNode | undefined, value, scope);
+    return applyFilter(this.rendering, node.name, inner, this.args(node.args, scope));
   }
 
-  /** `a.b`, `a["b"]`, `a[0]`, `a[1:]`; undefined where there is no such part. */
-  private member(node: Node, scope: Environment): Value {
-    const object = this.inner(node.object, scope);
-    if (node.computed && node.property.type === "SliceExpression") {
-      return this.slice(object, node.property, scope);
-    }
-    const property = node.computed
-      ? this.inner(node.property, scope)
-      : node.property.type === "IntegerLiteral"
-      ? newInteger(node.property.value)
-      : undefined;
-    if (isUndefined(object)) {
-      const what = typeof node.object.value === "string" ? `"${node.object.value}"` : "a value";
-      throw new Error(`${what} is not defined, so it has no parts`);
-    }
-    if (isMapping(object) && property !== undefined && !isString(property)) {
-      return mapOf(object).get(keyOf(this.rendering, property)) ?? UNDEFINED;
-    }
-    if (isInteger(property)) return this.element(object, property.value);
-    if (property !== undefined && !isString(property)) return UNDEFINED;
-    const name = property === undefined
-      ? String(node.property.value)
-      : this.rendering.marks.plain(property.value);
-    return this.part(object, name, property === undefined);
-  }
-
-  private element(object: Value, place: number): Value {
-    if (isList(object)) return object.value.at(place) ?? UNDEFINED;
-    if (!isString(object)) return UNDEFINED;
-    const { marks } = this.rendering;
-    const from = place < 0 ? place + marks.length(object.value) : place;
-    const character = from < 0 ? "" : marks.slice(object.value, from, from + 1);
-    return character === "" ? UNDEFINED : this.rendering.string(character);
-  }
-
-  /** As in Jinja, `a.b` looks for a method first and `a["b"]` for an entry. */
-  private part(object: Value, name: string, methodsFirst: boolean): Value {
-    if (isNamespace(object)) return mapOf(object).get(name) ?? UNDEFINED;
-    if (isMapping(object)) {
-      const entry = mapOf(object).get(name);
-      if (entry !== undefined && !methodsFirst) return entry;
-      return mappingMethod(this.rendering, object, name) ?? entry ?? UNDEFINED;
-    }
-    if (!isString(object)) return UNDEFINED;
-    const method = stringMethod(this.rendering, object, name);
-    return method === undefined ? UNDEFINED : newFunction(method);
-  }
-
-  private slice(object: Value, node: Node, scope: Environment): Value {
-    const { rendering } = this;
-    const [start, stop, step = 1] = [node.start, node.stop, node.step].map((bound) => {
-      const value = bound ? this.inner(bound, scope) : UNDEFINED;
-      if (isUndefined(value) || isNone(value)) return undefined;
-      if (isInteger(value)) return value.value as number;
-      throw new Error("a slice wants whole numbers");
-    });
-    if (step === 0) throw new Error("the step of a slice must not be 0");
-    if (isList(object)) {
-      rendering.budget.list(object.value.length);
-      const items = sliced(object.value, start, stop, step);
-      return isTuple(object) ? rendering.tuple(items) : rendering.list(items);
-    }
-    if (!isString(object)) return UNDEFINED;
-    const { marks } = rendering;
-    if (step === 1) {
-      const [from, to] = bounds(marks.length(object.value), start, stop);
-      return rendering.string(marks.slice(object.value, from, to));
-    }
-    rendering.budget.list(object.value.length);
-    return rendering.string(sliced(marks.characters(object.value), start, stop, step).join(""));
-  }
-
-  /** `for`: each iteration has a scope of its own; what it sets is gone with it. */
-  private loop(node: Node, scope: Environment): Value {
-    const { rendering } = this;
-    const selects = node.iterable.type === "SelectExpression";
-    const iterable = this.inner(selects ? node.iterable.lhs : node.iterable, scope);
-    let items = iterate(rendering, iterable);
-    if (selects) {
-      items = items.filter((item) => {
-        const inner = newScope(scope);
-        this.bind(node.loopvar, item, inner);
-        return isTrue(this.inner(node.iterable.test, inner));
+  private macro(node: MacroNode, scope: Scope): Macro {
+    return new Macro(node, (values) => {
+      const inner = new Scope(scope);
+      for (const [name, value] of values) {
+        const missing = () => new Undefined(`the parameter "${name}" was not given`);
+        inner.set(name, value === undefined ? missing() : value);
+      }
+      const first = node.parameters.length - node.defaults.length;
+      node.defaults.forEach((one, i) => {
+        const name = node.parameters[first + i];
+        if (values.get(name) === undefined) inner.set(name, this.evaluate(one, inner));
       });
-      rendering.budget.list(items.length);
-    }
-    if (items.length === 0) return this.block(node.defaultBlock, newScope(scope));
-    let text = "";
-    const state = new LoopState(rendering, items);
-    for (let i = 0; i < items.length; i++) {
-      rendering.budget.step();
-      const inner = newScope(scope);
-      this.bind(node.loopvar, items[i], inner);
-      if (node.namesLoop) inner.variables.set("loop", state.at(i));
-      try {
-        text += this.written(this.block(node.body, inner));
-      } catch (error) {
-        if (!(error instanceof LoopControl)) throw error;
-        text += error.text;
-        if (error.ends) break;
-      }
-      rendering.budget.grow(text.length, 0);
-    }
-    return rendering.string(text);
+      const { budget } = this.rendering;
+      budget.enter();
+      const text = this.textOf(node.body, inner);
+      budget.leave();
+      return text;
+    });
   }
 
-  private bind(target: Node, value: Value, scope: Environment): void {
-    if (target.type === "Identifier") {
-      scope.variables.set(target.value, value);
+  private assign(target: Target, value: Value, scope: Scope): undefined {
+    if (target.kind === "name") {
+      scope.set(target.name, value);
       return;
     }
-    const parts = iterate(this.rendering, value);
-    if (parts.length !== target.value.length) {
-      throw new Error(`${target.value.length} values are wanted, got ${parts.length}`);
+    if (target.kind === "member") {
+      const namespace = scope.get(target.name);
+      if (!(namespace instanceof Namespace)) {
+        throw new TemplateError(
+          "other",
+          `"${target.name}" is no namespace, so nothing is set in it`,
+        );
+      }
+      namespace.attributes.set(target.attribute, target.attribute, value);
+      return;
     }
-    target.value.forEach((name: Node, i: number) => this.bind(name, parts[i], scope));
+    const parts: Value[] = [];
+    for (const part of iterate(this.rendering, value)) {
+      if (parts.push(part) > target.items.length) break;
+    }
+    if (parts.length !== target.items.length) {
+      throw valueError(`${target.items.length} values are wanted, got ${parts.length}`);
+    }
+    target.items.forEach((one, i) => this.assign(one, parts[i], scope));
+  }
+
+  private loop(node: ForNode, scope: Scope, output: Output): End {
+    const items = this.evaluate(node.iterable, scope);
+    if (!node.recursive) return this.iterations(node, items, scope, output, undefined);
+    output.write(this.recursive(node, items, scope, 0));
+  }
+
+  /** The text of a recursive loop, which may call itself through its `loop`. */
+  private recursive(node: ForNode, items: Value, scope: Scope, depth: number): string {
+    const { budget } = this.rendering;
+    budget.enter();
+    const output = new Output(this.rendering);
+    this.iterations(node, items, scope, output, depth);
+    budget.leave();
+    return this.rendering.string(output.text);
+  }
+
+  /** Each iteration has a scope of its own; what it sets is gone with it. */
+  private iterations(
+    node: ForNode,
+    items: Value,
+    scope: Scope,
+    output: Output,
+    depth: number | undefined,
+  ): End {
+    const { budget } = this.rendering;
+    const chosen = node.test === undefined ? items : this.chosen(node, node.test, items, scope);
+    let isEmpty = true;
+    let context: LoopContext | undefined;
+    let next: () => Value | undefined;
+    if (node.namesLoop) {
+      const recurse = depth === undefined
+        ? undefined
+        : (inner: Value, level: number) => this.recursive(node, inner, scope, level);
+      const loop = context = new LoopContext(this.rendering, chosen, depth, recurse);
+      next = () => loop.next();
+    } else {
+      const iterator = iterate(this.rendering, chosen)[Symbol.iterator]();
+      next = () => {
+        const { done, value } = iterator.next();
+        return done ? undefined : value;
+      };
+    }
+    for (let one = next(); one !== undefined; one = next()) {
+      budget.step();
+      const inner = new Scope(scope);
+      if (context !== undefined) inner.set("loop", context);
+      this.assign(node.target, one, inner);
+      const end = this.runAll(node.body, inner, output);
+      if (end === "break") break;
+      // As in Jinja, an iteration that was cut short does not count.
+      if (end !== "continue") isEmpty = false;
+    }
+    if (isEmpty) return this.runAll(node.otherwise, new Scope(scope), output);
+  }
+
+  /** The elements that a loop's own condition lets through, as it comes to them. */
+  private chosen(node: ForNode, test: Expression, items: Value, scope: Scope): Once {
+    const choose = function* (this: Interpreter): Generator<Value> {
+      for (const one of iterate(this.rendering, items)) {
+        this.rendering.budget.step();
+        const inner = new Scope(scope);
+        this.assign(node.target, one, inner);
+        if (isTrue(this.evaluate(test, inner))) yield one;
+      }
+    };
+    return new Once(choose.call(this));
   }
 }

@@ -1,209 +1,250 @@
-import {
-  type Arguments,
-  isInteger,
-  isList,
-  isMapping,
-  isNamespace,
-  isString,
-  isTrue,
-  isUndefined,
-  type Key,
-  mapOf,
-  newInteger,
-  UNDEFINED,
-  type Value,
-} from "./library.ts";
-import { areEqual, compare, operate, typeName } from "./operators.ts";
+import { bind, flag, integer } from "./arguments.ts";
+import { ignoringCase, type Path, pathOf, pathsOf } from "./attribute_paths.ts";
+import { TemplateError, typeError, undefinedError, valueError } from "./errors.ts";
+import { plainString } from "./escape.ts";
+import { iterate, lengthOf, listOf, pairsOf, sequenceOf } from "./iterate.ts";
+import { isNumber } from "./numbers.ts";
+import { areEqual, compare, hashOf, operate } from "./operators.ts";
 import type { Rendering } from "./rendering.ts";
-import { passes } from "./tests.ts";
 import { joinTexts } from "./text_functions.ts";
-import { display } from "./write.ts";
+import {
+  type Args,
+  Dict,
+  isString,
+  Once,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from "./values.ts";
 
-/**
- * What a loop goes over: the elements of a list, the keys of a mapping, the characters of a string;
- * nothing where there is no value.
- */
-export function iterate(rendering: Rendering, value: Value): readonly Value[] {
-  if (isList(value)) return value.value;
-  if (isUndefined(value)) return [];
-  if (isMapping(value)) {
-    rendering.budget.list(mapOf(value).size);
-    return [...mapOf(value).keys()].map((key) => keyValue(rendering, key));
-  }
-  if (isString(value)) {
-    rendering.budget.list(value.value.length);
-    return rendering.marks.characters(value.value).map((one) => rendering.string(one));
-  }
-  throw new Error(`${typeName(value)} has no elements`);
-}
+/** What stands behind `|`. */
+export type Filter = (rendering: Rendering, value: Value, args: Args) => Value;
 
-/** A part of a value: `a`, `a.b`, `0`, as filters name them. */
-export function attributeOf(rendering: Rendering, value: Value, attribute: Value): Value {
-  if (isInteger(attribute)) {
-    return isList(value) ? value.value.at(attribute.value) ?? UNDEFINED : UNDEFINED;
-  }
-  if (!isString(attribute)) throw new Error("attribute must be a string");
-  let part = value;
-  for (const name of rendering.marks.plain(attribute.value).split(".")) {
-    rendering.budget.step();
-    if (isMapping(part) || isNamespace(part)) part = mapOf(part).get(name) ?? UNDEFINED;
-    else if (isList(part) && /^\d+$/.test(name)) part = part.value[Number(name)] ?? UNDEFINED;
-    else return UNDEFINED;
-  }
-  return part;
-}
-
-type ListFilter = (rendering: Rendering, value: Value, args: Arguments) => Value;
-
-/** Those of the elements that pass a test, or those that do not. */
-function selecting(wanted: boolean, byAttribute: boolean): ListFilter {
-  return (rendering, value, args) => {
-    // As in Jinja, nothing comes of what is false, whatever it is.
-    if (!isTrue(value)) return rendering.list([]);
-    const [attribute, ...rest] = byAttribute ? args.positional : [UNDEFINED, ...args.positional];
-    const [name, other] = rest;
-    if (byAttribute && attribute === undefined) throw new Error("an attribute is wanted");
-    if (name !== undefined && !isString(name)) throw new Error("a test's name is wanted");
-    const selected = iterate(rendering, value).filter((item) => {
-      const tested = byAttribute ? attributeOf(rendering, item, attribute) : item;
-      const holds = name === undefined
-        ? isTrue(tested)
-        : passes(rendering, name.value as string, tested, other);
-      return holds === wanted;
-    });
-    return rendering.list(selected);
-  };
-}
-
-/** How elements are put in order: by an attribute, large letters as small ones unless told. */
-function ordering(
+/** The elements in an order; Python asks for the keys first, and so does this. */
+function sorted(
   rendering: Rendering,
-  attribute: Value | undefined,
-  caseSensitive: boolean,
-): (a: Value, b: Value) => number {
-  const keyOf = (item: Value) => {
-    const key = attribute === undefined || attribute.type === "NullValue"
-      ? item
-      : attributeOf(rendering, item, attribute);
-    return isString(key) && !caseSensitive ? rendering.string(key.value.toLowerCase()) : key;
-  };
-  return (a, b) => compare(rendering, keyOf(a), keyOf(b));
+  items: readonly Value[],
+  keyOf: Path,
+  reverse: boolean,
+): [key: Value, item: Value][] {
+  const keyed = items.map((one): [Value, Value] => [keyOf(one), one]);
+  const direction = reverse ? -1 : 1;
+  return keyed.sort(([a], [b]) => {
+    const order = compare(rendering, a, b);
+    return Number.isNaN(order) ? 0 : direction * order;
+  });
 }
 
-function sort(rendering: Rendering, value: Value, args: Arguments): Value {
-  const order = ordering(rendering, args.get(2, "attribute"), args.flag(1, "case_sensitive"));
-  const direction = args.flag(0, "reverse") ? -1 : 1;
-  return rendering.list([...iterate(rendering, value)].sort((a, b) => direction * order(a, b)));
+function sort(rendering: Rendering, value: Value, args: Args): Value {
+  const [reverse, caseSensitive, path] = bind("sort", args, [
+    "reverse",
+    "case_sensitive",
+    "attribute",
+  ]);
+  const keyOf = pathsOf(rendering, path, ignoringCase(rendering, flag(caseSensitive)));
+  const items = listOf(rendering, value);
+  return sorted(rendering, items, keyOf, flag(reverse)).map(([, one]) => one);
 }
 
-function dictsort(rendering: Rendering, value: Value, args: Arguments): Value {
-  const by = args.text(1, "by", "key") === "value" ? 1 : 0;
-  const order = ordering(rendering, undefined, args.flag(0, "case_sensitive"));
-  const direction = args.flag(2, "reverse") ? -1 : 1;
-  const pairs = entriesOf(rendering, value);
-  return rendering.list(
-    pairs.sort((a, b) => direction * order(partOf(a, by), partOf(b, by))),
-  );
+function dictsort(rendering: Rendering, value: Value, args: Args): Value {
+  const [caseSensitive, by = "key", reverse] = bind("dictsort", args, [
+    "case_sensitive",
+    "by",
+    "reverse",
+  ]);
+  const name = isString(by) ? textOf(by) : "";
+  if (name !== "key" && name !== "value") throw valueError('dictsort goes by "key" or "value"');
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (!(value instanceof Dict)) throw typeError(`${typeName(value)} is no mapping`);
+  const change = ignoringCase(rendering, flag(caseSensitive));
+  const keyOf = (pair: Value) => change((pair as Tuple).items[name === "key" ? 0 : 1]);
+  return sorted(rendering, pairsOf(rendering, value), keyOf, flag(reverse)).map(([, one]) => one);
 }
 
-function partOf(pair: Value, place: number): Value {
-  return (pair.value as Value[])[place];
+function unique(rendering: Rendering, value: Value, args: Args): Value {
+  const [caseSensitive, path] = bind("unique", args, ["case_sensitive", "attribute"]);
+  const find = pathOf(rendering, path);
+  const change = ignoringCase(rendering, flag(caseSensitive));
+  return once(function* () {
+    const seen = new Set<unknown>();
+    for (const one of iterate(rendering, value)) {
+      rendering.budget.step();
+      const hash = hashOf(rendering, change(find(one)));
+      if (seen.has(hash)) continue;
+      rendering.budget.list(1);
+      seen.add(hash);
+      yield one;
+    }
+  });
 }
 
-/** The pairs of a mapping's keys and values. */
-export function entriesOf(rendering: Rendering, value: Value): Value[] {
-  if (isUndefined(value)) return [];
-  if (!isMapping(value)) throw new Error(`${typeName(value)} is no mapping`);
-  rendering.budget.list(mapOf(value).size);
-  return [...mapOf(value)].map(([key, item]) => rendering.tuple([keyValue(rendering, key), item]));
+/** What a generator gives, as a value. */
+export function once(generate: () => Generator<Value>): Once {
+  return new Once(generate());
 }
 
-function keyValue(rendering: Rendering, key: Key): Value {
-  return typeof key === "number" ? newInteger(key) : rendering.string(key);
-}
-
-function unique(rendering: Rendering, value: Value, args: Arguments): Value {
-  const caseSensitive = args.flag(0, "case_sensitive");
-  const attribute = args.get(1, "attribute");
-  const keys: Value[] = [];
-  const found: Value[] = [];
-  for (const item of iterate(rendering, value)) {
-    let key = attribute === undefined ? item : attributeOf(rendering, item, attribute);
-    if (isString(key) && !caseSensitive) key = rendering.string(key.value.toLowerCase());
-    if (keys.some((other) => areEqual(rendering, key, other))) continue;
-    keys.push(key);
-    found.push(item);
+function join(rendering: Rendering, value: Value, args: Args): Value {
+  const [by = "", path] = bind("join", args, ["d", "attribute"]);
+  const find = pathOf(rendering, path);
+  const texts: string[] = [];
+  for (const one of iterate(rendering, value)) {
+    rendering.budget.step();
+    texts.push(plainString(rendering, find(one)));
+    rendering.budget.element(texts.length);
   }
-  return rendering.list(found);
-}
-
-function join(rendering: Rendering, value: Value, args: Arguments): Value {
-  const attribute = args.get(1, "attribute");
-  const texts = iterate(rendering, value).map((item) =>
-    display(rendering, attribute === undefined ? item : attributeOf(rendering, item, attribute))
-  );
-  return joinTexts(rendering, texts, args.text(0, "d", ""));
+  return joinTexts(rendering, texts, plainString(rendering, by));
 }
 
 /** The first or the last in order. */
-function extreme(direction: 1 | -1): ListFilter {
+function extreme(name: string, direction: 1 | -1): Filter {
   return (rendering, value, args) => {
-    const order = ordering(rendering, args.get(1, "attribute"), args.flag(0, "case_sensitive"));
-    let best: Value | undefined;
-    for (const item of iterate(rendering, value)) {
-      if (best === undefined || direction * order(item, best) < 0) best = item;
+    const [caseSensitive, path] = bind(name, args, ["case_sensitive", "attribute"]);
+    const find = pathOf(rendering, path);
+    const change = ignoringCase(rendering, flag(caseSensitive));
+    let best: [Value, Value] | undefined;
+    for (const one of iterate(rendering, value)) {
+      const key = change(find(one));
+      if (best === undefined || direction * compare(rendering, key, best[0]) < 0) best = [key, one];
     }
-    return best ?? UNDEFINED;
+    return best === undefined ? new Undefined(`${name} of nothing is not there`) : best[1];
   };
 }
 
-function sum(rendering: Rendering, value: Value, args: Arguments): Value {
-  const attribute = args.get(0, "attribute");
-  let total = args.get(1, "start") ?? newInteger(0);
-  for (const item of iterate(rendering, value)) {
-    const one = attribute === undefined ? item : attributeOf(rendering, item, attribute);
-    total = operate(rendering, "+", total, one);
+function sum(rendering: Rendering, value: Value, args: Args): Value {
+  const [path, start = 0] = bind("sum", args, ["attribute", "start"]);
+  if (isString(start)) throw typeError("sum adds no strings");
+  const find = pathOf(rendering, path);
+  let total: Value = start;
+  for (const one of iterate(rendering, value)) {
+    rendering.budget.step();
+    total = operate(rendering, "+", total, find(one));
   }
   return total;
 }
 
-function batch(rendering: Rendering, value: Value, args: Arguments): Value {
-  const size = args.integer(0, "linecount", 1);
-  if (size < 1) throw new Error("batch wants a size of at least 1");
-  const fill = args.get(1, "fill_with");
-  const items = iterate(rendering, value);
-  const batches: Value[] = [];
-  for (let at = 0; at < items.length; at += size) {
-    const one = items.slice(at, at + size);
-    if (fill !== undefined) {
-      rendering.budget.list(size);
-      while (one.length < size) one.push(fill);
+function batch(rendering: Rendering, value: Value, args: Args): Value {
+  const [count, fill = null] = bind("batch", args, ["linecount", "fill_with"], 1);
+  const size = isNumber(count) ? Number(count instanceof Object ? NaN : count) : NaN;
+  return once(function* () {
+    let part: Value[] = [];
+    for (const one of iterate(rendering, value)) {
+      rendering.budget.step();
+      if (part.length === size) {
+        yield rendering.list(part);
+        part = [];
+      }
+      part.push(one);
+      rendering.budget.element(part.length);
     }
-    batches.push(rendering.list(one));
+    if (part.length === 0) return;
+    if (fill !== null) {
+      if (Number.isNaN(size)) throw typeError("batch wants a whole number");
+      rendering.budget.list(Math.max(size, 0));
+      while (part.length < size) part.push(fill);
+    }
+    yield part;
+  });
+}
+
+function slices(rendering: Rendering, value: Value, args: Args): Value {
+  const [given, fill = null] = bind("slice", args, ["slices", "fill_with"], 1);
+  return once(function* () {
+    const items = listOf(rendering, value);
+    const count = integer(given, 1, "slice");
+    if (count === 0) throw new TemplateError("other", "division by zero");
+    const size = Math.floor(items.length / count);
+    const longer = items.length - count * size;
+    let offset = 0;
+    for (let i = 0; i < count; i++) {
+      rendering.budget.step();
+      const start = offset + i * size;
+      if (i < longer) offset++;
+      const part = rendering.list(items.slice(start, offset + (i + 1) * size));
+      if (fill !== null && i >= longer) part.push(fill);
+      yield part;
+    }
+  });
+}
+
+function groupby(rendering: Rendering, value: Value, args: Args): Value {
+  const [path, fallback, caseSensitive] = bind("groupby", args, [
+    "attribute",
+    "default",
+    "case_sensitive",
+  ], 1);
+  const find = pathOf(rendering, path, fallback);
+  const change = ignoringCase(rendering, flag(caseSensitive));
+  const items = sorted(rendering, listOf(rendering, value), (one) => change(find(one)), false);
+  const groups: { key: Value; items: Value[] }[] = [];
+  for (const [key, one] of items) {
+    const last = groups.at(-1);
+    if (last !== undefined && areEqual(rendering, last.key, key)) last.items.push(one);
+    else groups.push({ key, items: [one] });
   }
-  return rendering.list(batches);
+  return rendering.list(groups.map((group) => {
+    const key = flag(caseSensitive) ? group.key : find(group.items[0]);
+    return new Tuple([key, rendering.list(group.items)], true);
+  }));
+}
+
+function first(rendering: Rendering, value: Value): Value {
+  for (const one of iterate(rendering, value)) return one;
+  return new Undefined("there is no first item");
+}
+
+function last(rendering: Rendering, value: Value): Value {
+  const items = sequenceOf(rendering, value);
+  if (items === undefined) throw typeError(`${typeName(value)} cannot be gone over backwards`);
+  return items.length === 0 ? new Undefined("there is no last item") : items[items.length - 1];
+}
+
+function reverse(rendering: Rendering, value: Value): Value {
+  if (isString(value)) {
+    const text = textOf(value);
+    rendering.budget.list(text.length);
+    return rendering.like(value, rendering.marks.characters(text).reverse().join(""));
+  }
+  const items = listOf(rendering, value).reverse();
+  // What has an order is gone over backwards; of other things Jinja makes a list.
+  if (value instanceof Once) return items;
+  return new Once(items[Symbol.iterator](), "reverse iterator");
+}
+
+function items(rendering: Rendering, value: Value): Value {
+  return once(function* () {
+    if (value instanceof Undefined) return;
+    if (!(value instanceof Dict)) throw typeError(`${typeName(value)} is no mapping`);
+    yield* pairsOf(rendering, value);
+  });
+}
+
+/** A filter without arguments. */
+export function plain(name: string, work: (rendering: Rendering, value: Value) => Value): Filter {
+  return (rendering, value, args) => {
+    bind(name, args, []);
+    return work(rendering, value);
+  };
 }
 
 /** The filters of lists. */
-export const LIST_FILTERS: readonly (readonly [string, ListFilter])[] = [
-  ["list", (rendering, value) => rendering.list([...iterate(rendering, value)])],
-  ["first", (rendering, value) => iterate(rendering, value)[0] ?? UNDEFINED],
-  ["last", (rendering, value) => iterate(rendering, value).at(-1) ?? UNDEFINED],
-  ["items", (rendering, value) => rendering.list(entriesOf(rendering, value))],
-  ["select", selecting(true, false)],
-  ["reject", selecting(false, false)],
-  ["selectattr", selecting(true, true)],
-  ["rejectattr", selecting(false, true)],
-  [
-    "attr",
-    (rendering, value, args) => attributeOf(rendering, value, args.positional[0] ?? UNDEFINED),
-  ],
+export const LIST_FILTERS: readonly (readonly [string, Filter])[] = [
+  ["list", plain("list", listOf)],
+  ["first", plain("first", first)],
+  ["last", plain("last", last)],
+  ["items", plain("items", items)],
+  ["length", plain("length", lengthOf)],
+  ["count", plain("count", lengthOf)],
+  ["reverse", plain("reverse", reverse)],
   ["sort", sort],
   ["dictsort", dictsort],
   ["unique", unique],
   ["join", join],
-  ["min", extreme(1)],
-  ["max", extreme(-1)],
+  ["min", extreme("min", 1)],
+  ["max", extreme("max", -1)],
   ["sum", sum],
   ["batch", batch],
+  ["slice", slices],
+  ["groupby", groupby],
 ];

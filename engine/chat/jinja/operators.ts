@@ -1,195 +1,259 @@
-import {
-  isFloat,
-  isList,
-  isMapping,
-  isNone,
-  isString,
-  isTuple,
-  isUndefined,
-  type Key,
-  mapOf,
-  newBoolean,
-  newFloat,
-  newInteger,
-  numberOf,
-  type Value,
-} from "./library.ts";
-import { formatPercent } from "./format.ts";
+import { typeError, undefinedError } from "./errors.ts";
+import { escapeText } from "./escape.ts";
+import { formatPercent } from "./format_percent.ts";
+import { iterate } from "./iterate.ts";
+import { calculate, compareNumbers, integerOf, isNumber } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
-import { display } from "./write.ts";
+import {
+  Dict,
+  DictView,
+  Float,
+  type Hash,
+  isInteger,
+  isString,
+  Markup,
+  Range,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from "./values.ts";
 
-/** What a value finds an entry of a mapping by. */
-export function keyOf(rendering: Rendering, value: Value): Key {
-  if (isString(value)) return rendering.marks.plain(value.value);
-  const number = numberOf(value);
-  if (number === undefined) throw new Error(`${typeName(value)} is no key of a mapping`);
-  return number;
+/**
+ * What a value finds an entry of a mapping by.
+ *
+ * @throws {TemplateError} For lists and mappings.
+ */
+export function hashOf(rendering: Rendering, value: Value): Hash {
+  if (typeof value === "string") return rendering.marks.plain(value);
+  if (typeof value === "boolean") return Number(value);
+  if (value === null || typeof value !== "object") return value;
+  if (value instanceof Markup) return rendering.marks.plain(value.text);
+  if (value instanceof Float) {
+    const { value: number } = value;
+    return Number.isInteger(number) && !Number.isSafeInteger(number) ? BigInt(number) : number + 0;
+  }
+  if (value instanceof Undefined) return Undefined;
+  if (value instanceof Tuple) {
+    const parts = value.items.map((item) => {
+      const hash = hashOf(rendering, item);
+      if (typeof hash === "object" && hash !== null) throw typeError("a tuple of things is no key");
+      const text = String(hash);
+      return `${typeof hash}${text.length}:${text}`;
+    });
+    return rendering.string("\u{10ffff}" + parts.join());
+  }
+  if (Array.isArray(value) || value instanceof Dict || value instanceof DictView) {
+    throw typeError(`${typeName(value)} is no key of a mapping`);
+  }
+  return value;
 }
 
 /** Whether two values are equal, as Python has it. */
 export function areEqual(rendering: Rendering, a: Value, b: Value): boolean {
   rendering.budget.enter();
-  try {
-    if (isString(a) && isString(b)) {
-      const { marks } = rendering;
-      return a.value === b.value || marks.plain(a.value) === marks.plain(b.value);
-    }
-    const number = numberOf(a);
-    if (number !== undefined) return number === numberOf(b);
-    if (isNone(a)) return isNone(b);
-    if (isUndefined(a)) return isUndefined(b);
-    if (isList(a)) {
-      return isList(b) && isTuple(a) === isTuple(b) && a.value.length === b.value.length &&
-        a.value.every((item, i) => areEqual(rendering, item, b.value[i]));
-    }
-    if (isMapping(a)) {
-      return isMapping(b) && mapOf(a).size === mapOf(b).size &&
-        [...mapOf(a)].every(([key, item]) => {
-          const other = mapOf(b).get(key);
-          return other !== undefined && areEqual(rendering, item, other);
-        });
-    }
-    return a === b;
-  } finally {
-    rendering.budget.leave();
-  }
+  const equal = compareEqual(rendering, a, b);
+  rendering.budget.leave();
+  return equal;
 }
 
-/** Below 0 where `a` comes first, above 0 where `b` does, as Python orders numbers, strings and lists. */
+function compareEqual(rendering: Rendering, a: Value, b: Value): boolean {
+  if (isString(a)) {
+    if (!isString(b)) return false;
+    const { marks } = rendering;
+    const [s, t] = [textOf(a), textOf(b)];
+    return s === t || marks.plain(s) === marks.plain(t);
+  }
+  if (isNumber(a)) return isNumber(b) && compareNumbers(a, b) === 0;
+  if (Array.isArray(a)) return Array.isArray(b) && equalItems(rendering, a, b);
+  if (a instanceof Tuple) return b instanceof Tuple && equalItems(rendering, a.items, b.items);
+  if (a instanceof Undefined) return b instanceof Undefined;
+  if (a instanceof Dict) {
+    if (!(b instanceof Dict) || a.size !== b.size) return false;
+    for (const [hash] of a.hashes()) {
+      const other = b.get(hash);
+      if (other === undefined || !areEqual(rendering, a.get(hash)!, other)) return false;
+    }
+    return true;
+  }
+  if (a instanceof Range) {
+    return b instanceof Range && a.length === b.length &&
+      (a.length === 0 || a.start === b.start && (a.length === 1 || a.step === b.step));
+  }
+  if (a instanceof DictView && b instanceof DictView && a.kind !== "values") {
+    const [x, y] = [[...iterate(rendering, a)], [...iterate(rendering, b)]];
+    return b.kind !== "values" && x.length === y.length &&
+      x.every((item) => y.some((other) => areEqual(rendering, item, other)));
+  }
+  return a === b;
+}
+
+function equalItems(rendering: Rendering, a: readonly Value[], b: readonly Value[]): boolean {
+  return a.length === b.length &&
+    a.every((item, i) => item === b[i] || areEqual(rendering, item, b[i]));
+}
+
+/** Below 0 where `a` comes first, above 0 where `b` does; NaN where neither does. */
 export function compare(rendering: Rendering, a: Value, b: Value): number {
   rendering.budget.enter();
-  try {
-    const [x, y] = [numberOf(a), numberOf(b)];
-    if (x !== undefined && y !== undefined) return x - y;
-    if (isString(a) && isString(b)) {
-      const [s, t] = [rendering.marks.plain(a.value), rendering.marks.plain(b.value)];
-      return s < t ? -1 : s > t ? 1 : 0;
-    }
-    if (isList(a) && isList(b)) {
-      for (let i = 0; i < Math.min(a.value.length, b.value.length); i++) {
-        const order = compare(rendering, a.value[i], b.value[i]);
-        if (order !== 0) return order;
-      }
-      return a.value.length - b.value.length;
-    }
-    throw new Error(`${typeName(a)} and ${typeName(b)} have no order`);
-  } finally {
-    rendering.budget.leave();
+  const order = compareOrder(rendering, a, b);
+  rendering.budget.leave();
+  return order;
+}
+
+function compareOrder(rendering: Rendering, a: Value, b: Value): number {
+  if (isNumber(a) && isNumber(b)) return compareNumbers(a, b);
+  if (isString(a) && isString(b)) {
+    const { marks } = rendering;
+    return compareTexts(marks.plain(textOf(a)), marks.plain(textOf(b)));
   }
+  if (Array.isArray(a) && Array.isArray(b)) return compareItems(rendering, a, b);
+  if (a instanceof Tuple && b instanceof Tuple) return compareItems(rendering, a.items, b.items);
+  for (const one of [a, b]) if (one instanceof Undefined) throw undefinedError(one);
+  throw typeError(`${typeName(a)} and ${typeName(b)} have no order`);
+}
+
+/** By code points, as Python compares; JavaScript compares halves of surrogate pairs. */
+export function compareTexts(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  let i = 0;
+  while (i < length && a[i] === b[i]) i++;
+  if (i === length) return a.length - b.length;
+  const [x, y] = [a.charCodeAt(i), b.charCodeAt(i)];
+  const isSurrogate = (code: number) => code >= 0xd800 && code < 0xe000;
+  if (isSurrogate(x) !== isSurrogate(y)) return isSurrogate(x) ? 1 : -1;
+  return x - y;
+}
+
+function compareItems(rendering: Rendering, a: readonly Value[], b: readonly Value[]): number {
+  for (let i = 0; i < Math.min(a.length, b.length); i++) {
+    if (a[i] === b[i] || areEqual(rendering, a[i], b[i])) continue;
+    return compare(rendering, a[i], b[i]);
+  }
+  return a.length - b.length;
 }
 
 /** Whether `container` has `item` in it. */
 export function contains(rendering: Rendering, container: Value, item: Value): boolean {
   const { marks } = rendering;
   if (isString(container)) {
-    if (!isString(item)) throw new Error(`a string has no ${typeName(item)} in it`);
-    return marks.plain(container.value).includes(marks.plain(item.value));
+    if (!isString(item)) throw typeError(`a string has no ${typeName(item)} in it`);
+    return marks.plain(textOf(container)).includes(marks.plain(textOf(item)));
   }
-  if (isList(container)) return container.value.some((one) => areEqual(rendering, one, item));
-  if (isMapping(container)) {
-    const isKey = isString(item) || numberOf(item) !== undefined;
-    return isKey && mapOf(container).has(keyOf(rendering, item));
+  if (container instanceof Dict) return container.has(hashOf(rendering, item));
+  if (container instanceof DictView && container.kind === "keys") {
+    return container.dict.has(hashOf(rendering, item));
   }
-  if (isUndefined(container)) return false;
-  throw new Error(`${typeName(container)} has nothing in it`);
+  if (container instanceof Range) {
+    if (!isNumber(item)) return false;
+    const place = (Number(item instanceof Float ? item.value : item) - container.start) /
+      container.step;
+    return Number.isInteger(place) && place >= 0 && place < container.length;
+  }
+  for (const one of iterate(rendering, container)) {
+    if (one === item || areEqual(rendering, one, item)) return true;
+  }
+  return false;
+}
+
+/** A comparison by its operator. */
+export function holds(rendering: Rendering, operator: string, a: Value, b: Value): boolean {
+  switch (operator) {
+    case "==":
+      return areEqual(rendering, a, b);
+    case "!=":
+      return !areEqual(rendering, a, b);
+    case "in":
+      return contains(rendering, b, a);
+    case "not in":
+      return !contains(rendering, b, a);
+    case "<":
+      return compare(rendering, a, b) < 0;
+    case "<=":
+      return compare(rendering, a, b) <= 0;
+    case ">":
+      return compare(rendering, a, b) > 0;
+  }
+  return compare(rendering, a, b) >= 0;
 }
 
 /**
- * A binary operation, but for those that may leave their right side unevaluated.
+ * An operation of arithmetic, or what stands for one with strings and lists.
  *
- * @throws {Error} Where Python would.
+ * @throws {TemplateError} Where Python would.
  */
 export function operate(rendering: Rendering, operator: string, a: Value, b: Value): Value {
+  if (isNumber(a) && isNumber(b)) return calculate(operator, a, b);
   switch (operator) {
-    case "==":
-      return newBoolean(areEqual(rendering, a, b));
-    case "!=":
-      return newBoolean(!areEqual(rendering, a, b));
-    case "in":
-      return newBoolean(contains(rendering, b, a));
-    case "not in":
-      return newBoolean(!contains(rendering, b, a));
-    case "<":
-      return newBoolean(compare(rendering, a, b) < 0);
-    case "<=":
-      return newBoolean(compare(rendering, a, b) <= 0);
-    case ">":
-      return newBoolean(compare(rendering, a, b) > 0);
-    case ">=":
-      return newBoolean(compare(rendering, a, b) >= 0);
-    case "~":
-      return rendering.string(display(rendering, a) + display(rendering, b));
-    case "+":
-      if (isString(a) && isString(b)) return concatenate(rendering, a.value, b.value);
-      if (isList(a) && isList(b) && isTuple(a) === isTuple(b)) {
-        rendering.budget.list(a.value.length + b.value.length);
-        const items = a.value.concat(b.value);
-        return isTuple(a) ? rendering.tuple(items) : rendering.list(items);
+    case "+": {
+      const sum = add(rendering, a, b);
+      if (sum !== undefined) return sum;
+      break;
+    }
+    case "*":
+      if (isSequence(a) && (isInteger(b) || typeof b === "boolean")) {
+        return repeat(rendering, a, Number(integerOf(b)));
+      }
+      if (isSequence(b) && (isInteger(a) || typeof a === "boolean")) {
+        return repeat(rendering, b, Number(integerOf(a)));
       }
       break;
-    case "*":
-      if (isString(a) || isList(a)) return repeat(rendering, a, b);
-      if (isString(b) || isList(b)) return repeat(rendering, b, a);
-      break;
     case "%":
-      if (isString(a)) return rendering.string(formatPercent(rendering, a.value, b));
+      if (isString(a)) return formatPercent(rendering, a, b);
+      break;
+    case "-":
+      if (a instanceof DictView || b instanceof DictView) {
+        throw typeError("differences of dict views are not supported here");
+      }
       break;
   }
-  const [x, y] = [numberOf(a), numberOf(b)];
-  if (x === undefined || y === undefined) {
-    throw new Error(`${typeName(a)} ${operator} ${typeName(b)} is not possible`);
-  }
-  return calculate(operator, x, y, isFloat(a) || isFloat(b));
+  for (const one of [a, b]) if (one instanceof Undefined) throw undefinedError(one);
+  throw typeError(`${typeName(a)} ${operator} ${typeName(b)} is not possible`);
 }
 
-function concatenate(rendering: Rendering, a: string, b: string): Value {
-  rendering.budget.allow(a.length + b.length);
-  return rendering.string(a + b);
+/** A text as it joins one that is safe as HTML: escaped, unless it is safe itself. */
+function escaped(rendering: Rendering, value: string | Markup): string {
+  return value instanceof Markup ? value.text : escapeText(rendering, value);
 }
 
-function repeat(rendering: Rendering, value: Value, times: Value): Value {
-  const factor = numberOf(times);
-  if (factor === undefined || !Number.isInteger(factor)) {
-    throw new Error(`${typeName(value)} * ${typeName(times)} is not possible`);
+function add(rendering: Rendering, a: Value, b: Value): Value | undefined {
+  if (isString(a) && isString(b)) {
+    const isSafe = a instanceof Markup || b instanceof Markup;
+    const [s, t] = isSafe
+      ? [escaped(rendering, a), escaped(rendering, b)]
+      : [a as string, b as string];
+    rendering.budget.allow(s.length + t.length);
+    const text = rendering.string(s + t);
+    return isSafe ? new Markup(text) : text;
   }
+  if (Array.isArray(a) && Array.isArray(b)) {
+    rendering.budget.list(a.length + b.length);
+    return a.concat(b);
+  }
+  if (a instanceof Tuple && b instanceof Tuple) {
+    rendering.budget.list(a.items.length + b.items.length);
+    return new Tuple(a.items.concat(b.items));
+  }
+}
+
+function isSequence(value: Value): value is string | Markup | Value[] | Tuple {
+  return isString(value) || Array.isArray(value) || value instanceof Tuple;
+}
+
+function repeat(
+  rendering: Rendering,
+  value: string | Markup | Value[] | Tuple,
+  factor: number,
+): Value {
   const count = Math.max(0, factor);
   if (isString(value)) {
-    rendering.budget.allow(value.value.length * count);
-    return rendering.string(value.value.length === 0 ? "" : value.value.repeat(count));
+    const text = textOf(value);
+    rendering.budget.allow(text.length * count);
+    return rendering.like(value, text === "" ? "" : text.repeat(count));
   }
-  const items = value.value as Value[];
+  const items = value instanceof Tuple ? value.items : value;
   rendering.budget.list(items.length * count);
   const repeated = items.length === 0 ? [] : Array.from({ length: count }, () => items).flat();
-  return isTuple(value) ? rendering.tuple(repeated) : rendering.list(repeated);
-}
-
-function calculate(operator: string, x: number, y: number, float: boolean): Value {
-  const result = (value: number) => {
-    if (!float && !Number.isFinite(value)) throw new Error(`${x} ${operator} ${y} is too large`);
-    return float ? newFloat(value) : newInteger(value);
-  };
-  if (y === 0 && ["/", "//", "%"].includes(operator)) throw new Error("division by zero");
-  switch (operator) {
-    case "+":
-      return result(x + y);
-    case "-":
-      return result(x - y);
-    case "*":
-      return result(x * y);
-    case "/":
-      return newFloat(x / y);
-    case "//":
-      return result(Math.floor(x / y));
-    case "%":
-      // As in Python, what is left has the divisor's sign.
-      return result(x - y * Math.floor(x / y));
-    case "**":
-      return y < 0 ? newFloat(x ** y) : result(x ** y);
-  }
-  throw new Error(`there is no operator ${operator}`);
-}
-
-/** A value's type, for messages. */
-export function typeName(value: Value): string {
-  return value.type.replace(/Value$/, "").toLowerCase();
+  return value instanceof Tuple ? new Tuple(repeated) : repeated;
 }

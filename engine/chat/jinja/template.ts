@@ -1,9 +1,8 @@
 import { Budget, type Limits } from "./budget.ts";
-import { BoundedInterpreter } from "./interpreter.ts";
-import type { Node } from "./library.ts";
+import { checkNames } from "./check_names.ts";
+import { Interpreter } from "./interpreter.ts";
 import { Marks } from "./marks.ts";
-import { parseTemplate } from "./parse.ts";
-import { prepare } from "./prepare.ts";
+import { parseTemplate, type Program } from "./parse.ts";
 import { Rendering } from "./rendering.ts";
 
 /** How one rendering is done. */
@@ -17,11 +16,12 @@ export interface RenderOptions {
 
 /** A template of Jinja, parsed. */
 export class JinjaTemplate {
-  private readonly program: Node;
+  private readonly program: Program;
 
   /** @throws {Error} For a template that cannot be parsed. */
   constructor(readonly source: string) {
-    this.program = prepare(parseTemplate(source));
+    this.program = parseTemplate(source);
+    checkNames(this.program.statements);
   }
 
   /**
@@ -34,6 +34,6 @@ export class JinjaTemplate {
   render(variables: Readonly<Record<string, unknown>>, options: RenderOptions = {}): string {
     const { mark = "", limits, now = new Date() } = options;
     const rendering = new Rendering(new Budget(limits), new Marks(mark), now);
-    return new BoundedInterpreter(rendering).render(this.program, variables);
+    return new Interpreter(rendering, this.program).render(variables);
   }
 }

@@ -1,97 +1,132 @@
-import {
-  isBoolean,
-  isFloat,
-  isFunction,
-  isInteger,
-  isList,
-  isMapping,
-  isNone,
-  isString,
-  isUndefined,
-  numberOf,
-  type Value,
-} from "./library.ts";
-import { areEqual, compare, contains, typeName } from "./operators.ts";
+import { bind } from "./arguments.ts";
+import { TemplateError, typeError } from "./errors.ts";
+import { FILTER_NAMES, TEST_NAMES } from "./filter_names.ts";
+import { LOWER, UPPER } from "./letters.ts";
+import { areEqual, contains, hashOf, holds, operate } from "./operators.ts";
+import { isIterable } from "./iterate.ts";
+import { isNumber } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
-import { LOWER, UPPER } from "./string_methods.ts";
+import {
+  type Args,
+  Attributed,
+  Callable,
+  Dict,
+  DictView,
+  Float,
+  isInteger,
+  isString,
+  Markup,
+  Once,
+  Range,
+  textOf,
+  Tuple,
+  Undefined,
+  type Value,
+} from "./values.ts";
+import { LoopContext } from "./loop_context.ts";
 import { display } from "./write.ts";
 
-type Test = (rendering: Rendering, value: Value, other: Value | undefined) => boolean;
+type Test = (rendering: Rendering, value: Value, other: Value) => boolean;
 
-function integerOf(value: Value | undefined, name: string): number {
-  const number = value && numberOf(value);
-  if (number !== undefined) return number;
-  throw new Error(`${name} wants a number, got ${value ? typeName(value) : "nothing"}`);
+const isSequence = (value: Value) =>
+  isString(value) || Array.isArray(value) || value instanceof Tuple || value instanceof Dict ||
+  value instanceof Range || value instanceof Undefined;
+
+function remainder(rendering: Rendering, value: Value, by: Value): Value {
+  return operate(rendering, "%", value, by);
 }
 
-function comparing(holds: (order: number) => boolean): Test {
-  return (rendering, value, other) => holds(compare(rendering, value, needed(other)));
-}
+const comparing = (operator: string): Test => (rendering, value, other) =>
+  holds(rendering, operator, value, other);
 
-function needed(value: Value | undefined): Value {
-  if (value === undefined) throw new Error("the test wants something to compare with");
-  return value;
-}
-
-const equal: Test = (rendering, value, other) => areEqual(rendering, value, needed(other));
-const unequal: Test = (rendering, value, other) => !areEqual(rendering, value, needed(other));
-const iterable: Test = (_, value) =>
-  isList(value) || isString(value) || isMapping(value) || isUndefined(value);
-
-/** Jinja's tests: what stands behind `is`, and what `select` and its like are told by name. */
-const TESTS: ReadonlyMap<string, Test> = new Map<string, Test>([
-  ["defined", (_, value) => !isUndefined(value)],
-  ["undefined", (_, value) => isUndefined(value)],
-  ["none", (_, value) => isNone(value)],
-  ["boolean", (_, value) => isBoolean(value)],
-  ["true", (_, value) => isBoolean(value) && value.value],
-  ["false", (_, value) => isBoolean(value) && !value.value],
+/** Tests without an argument. */
+const PLAIN: ReadonlyMap<string, (rendering: Rendering, value: Value) => boolean> = new Map<
+  string,
+  (rendering: Rendering, value: Value) => boolean
+>([
+  ["defined", (_, value) => !(value instanceof Undefined)],
+  ["undefined", (_, value) => value instanceof Undefined],
+  ["none", (_, value) => value === null],
+  ["boolean", (_, value) => typeof value === "boolean"],
+  ["true", (_, value) => value === true],
+  ["false", (_, value) => value === false],
   ["integer", (_, value) => isInteger(value)],
-  ["float", (_, value) => isFloat(value)],
-  ["number", (_, value) => numberOf(value) !== undefined],
+  ["float", (_, value) => value instanceof Float],
+  ["number", (_, value) => isNumber(value)],
   ["string", (_, value) => isString(value)],
-  ["mapping", (_, value) => isMapping(value)],
-  ["iterable", iterable],
-  ["sequence", iterable],
-  ["callable", (_, value) => isFunction(value)],
-  ["odd", (_, value) => Math.abs(integerOf(value, "odd")) % 2 === 1],
-  ["even", (_, value) => integerOf(value, "even") % 2 === 0],
+  ["mapping", (_, value) => value instanceof Dict],
+  ["iterable", (_, value) => isIterable(value) || value instanceof LoopContext],
+  ["sequence", (_, value) => isSequence(value)],
+  // An undefined value has a `__call__`, which fails.
+  ["callable", (_, value) => value instanceof Undefined || isCallable(value)],
+  ["escaped", (_, value) => value instanceof Markup],
+  ["filter", (rendering, value) => FILTER_NAMES.has(hashOf(rendering, value) as string)],
+  ["test", (rendering, value) => TEST_NAMES.has(hashOf(rendering, value) as string)],
+  ["odd", (rendering, value) => areEqual(rendering, remainder(rendering, value, 2), 1)],
+  ["even", (rendering, value) => areEqual(rendering, remainder(rendering, value, 2), 0)],
+  ["lower", ({ marks }, value) => LOWER.test(marks.plain(shown(value)))],
+  ["upper", ({ marks }, value) => UPPER.test(marks.plain(shown(value)))],
+]);
+
+function isCallable(value: Value): boolean {
+  return value instanceof Callable &&
+    (!(value instanceof Attributed) || value.type !== "Cycler");
+}
+
+/** Letters alone matter, and what is no string has those that Python writes. */
+function shown(value: Value): string {
+  if (isString(value)) return textOf(value);
+  if (value === null) return "None";
+  return typeof value === "boolean" ? (value ? "True" : "False") : "";
+}
+
+/** Tests with one argument. */
+const COMPARING: ReadonlyMap<string, Test> = new Map<string, Test>([
   [
     "divisibleby",
-    (_, value, other) => integerOf(value, "divisibleby") % integerOf(other, "divisibleby") === 0,
+    (rendering, value, other) => areEqual(rendering, remainder(rendering, value, other), 0),
   ],
-  ["lower", (rendering, value) => LOWER.test(rendering.marks.plain(display(rendering, value)))],
-  ["upper", (rendering, value) => UPPER.test(rendering.marks.plain(display(rendering, value)))],
-  [
-    "sameas",
-    (rendering, value, other) => value.type === other?.type && equal(rendering, value, other),
-  ],
-  ["in", (rendering, value, other) => contains(rendering, needed(other), value)],
-  ["eq", equal],
-  ["==", equal],
-  ["equalto", equal],
-  ["ne", unequal],
-  ["!=", unequal],
-  ["gt", comparing((order) => order > 0)],
-  [">", comparing((order) => order > 0)],
-  ["greaterthan", comparing((order) => order > 0)],
-  ["ge", comparing((order) => order >= 0)],
-  [">=", comparing((order) => order >= 0)],
-  ["lt", comparing((order) => order < 0)],
-  ["<", comparing((order) => order < 0)],
-  ["lessthan", comparing((order) => order < 0)],
-  ["le", comparing((order) => order <= 0)],
-  ["<=", comparing((order) => order <= 0)],
+  // Numbers and texts that are equal count as the same, as small ones are in Python.
+  ["sameas", (_, value, other) => value === other],
+  ["in", (rendering, value, other) => contains(rendering, other, value)],
+  ["eq", comparing("==")],
+  ["==", comparing("==")],
+  ["equalto", comparing("==")],
+  ["ne", comparing("!=")],
+  ["!=", comparing("!=")],
+  ["gt", comparing(">")],
+  [">", comparing(">")],
+  ["greaterthan", comparing(">")],
+  ["ge", comparing(">=")],
+  [">=", comparing(">=")],
+  ["lt", comparing("<")],
+  ["<", comparing("<")],
+  ["lessthan", comparing("<")],
+  ["le", comparing("<=")],
+  ["<=", comparing("<=")],
 ]);
+
+/** Whether there is a test of that name. */
+export const isTest = (name: string): boolean => PLAIN.has(name) || COMPARING.has(name);
 
 /**
  * Whether a value is what a test asks for.
  *
  * @throws {Error} Where there is no test of that name.
  */
-export function passes(rendering: Rendering, name: string, value: Value, other?: Value): boolean {
-  const test = TESTS.get(name);
-  if (test === undefined) throw new Error(`there is no test "${name}"`);
+export function passes(rendering: Rendering, name: string, value: Value, args: Args): boolean {
   rendering.budget.step();
-  return test(rendering, value, other);
+  const plain = PLAIN.get(name);
+  if (plain !== undefined) {
+    bind(name, args, []);
+    if ((name === "upper" || name === "lower") && typeof value === "object") {
+      return plain(rendering, rendering.string(display(rendering, value)));
+    }
+    return plain(rendering, value);
+  }
+  const comparison = COMPARING.get(name);
+  if (comparison === undefined) throw new TemplateError("other", `there is no test "${name}"`);
+  const [other] = [...args.positional, ...args.named.values()];
+  if (args.positional.length + args.named.size !== 1) throw typeError(`${name} wants one value`);
+  return comparison(rendering, value, other);
 }

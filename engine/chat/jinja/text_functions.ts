@@ -1,20 +1,7 @@
-import { type Arguments, isList, isString, type Value } from "./library.ts";
+import { typeError, valueError } from "./errors.ts";
 import { isSpace } from "./marks.ts";
 import type { Rendering } from "./rendering.ts";
-
-/** The first letter of every word large, the others small, as Python's `str.title`. */
-export function titleCase(text: string): string {
-  return text.replace(
-    /(\p{L})([\p{L}\p{M}]*)/gu,
-    (_, first, rest) => first.toUpperCase() + rest.toLowerCase(),
-  );
-}
-
-/** The first character large, the others small, as Python's `str.capitalize`. */
-export function capitalize(text: string): string {
-  const [first = ""] = text;
-  return first.toUpperCase() + text.slice(first.length).toLowerCase();
-}
+import { isString, textOf, Tuple, typeName, type Value } from "./values.ts";
 
 /** The text with its places of another one replaced, at most `most` of them (-1: all). */
 export function replaceText(
@@ -61,7 +48,7 @@ export function splitText(
   most: number,
   fromRight = false,
 ): string[] {
-  if (rendering.marks.plain(separator) === "") throw new Error("an empty text separates nothing");
+  if (rendering.marks.plain(separator) === "") throw valueError("an empty text separates nothing");
   let places: [number, number][] = [];
   for (const place of rendering.marks.find(text, separator)) {
     rendering.budget.step();
@@ -101,18 +88,36 @@ export function splitWords(
 }
 
 /** Texts with one between each two of them. */
-export function joinTexts(rendering: Rendering, texts: readonly string[], by: string): Value {
+export function joinTexts(rendering: Rendering, texts: readonly string[], by: string): string {
   const length = texts.reduce((sum, text) => sum + text.length, 0);
   rendering.budget.allow(length + by.length * Math.max(0, texts.length - 1));
   return rendering.string(texts.join(by));
 }
 
 /** The texts that may be meant where a method takes one or a tuple of several. */
-export function textsOf(args: Arguments, name: string): string[] {
-  const [value] = args.positional;
-  const values = isList(value) ? value.value : [value];
+export function textsOf(value: Value, name: string): string[] {
+  const values = value instanceof Tuple ? value.items : [value];
   return values.map((one) => {
-    if (isString(one)) return one.value;
-    throw new Error(`${name} wants a string or a tuple of strings`);
+    if (isString(one)) return textOf(one);
+    throw typeError(`${name} wants a string or a tuple of strings, got ${typeName(one)}`);
   });
+}
+
+/** Where Python ends a line. */
+// deno-lint-ignore no-control-regex
+const LINE_END = /\r\n|[\n\r\v\f\x1c-\x1e\x85\u2028\u2029]/g;
+
+/** The lines of a text, with their ends if wanted. */
+export function splitLines(rendering: Rendering, text: string, keepEnds: boolean): string[] {
+  const lines: string[] = [];
+  let from = 0;
+  for (const { 0: end, index } of text.matchAll(LINE_END)) {
+    rendering.budget.step();
+    lines.push(text.slice(from, keepEnds ? index + end.length : index));
+    from = index + end.length;
+  }
+  // Marks alone are no line.
+  if (rendering.marks.tidy(text.slice(from)) !== "") lines.push(text.slice(from));
+  rendering.budget.list(lines.length);
+  return lines;
 }

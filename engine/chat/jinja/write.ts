@@ -1,24 +1,38 @@
-import {
-  isBoolean,
-  isFloat,
-  isInteger,
-  isList,
-  isMapping,
-  isNamespace,
-  isNone,
-  isString,
-  isTuple,
-  isUndefined,
-  mapOf,
-  type Value,
-} from "./library.ts";
+import { typeError, Unsupported, valueError } from "./errors.ts";
+import { floatText } from "./float_text.ts";
+import { iterate } from "./iterate.ts";
+import { integerText } from "./numbers.ts";
 import type { Rendering } from "./rendering.ts";
+import {
+  Attributed,
+  Dict,
+  DictView,
+  Float,
+  isInteger,
+  isString,
+  Markup,
+  Namespace,
+  Once,
+  Range,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from "./values.ts";
 
 /** A value as Python's `str` writes it: what `{{ value }}` leaves in the text. */
 export function display(rendering: Rendering, value: Value): string {
-  if (isString(value)) return value.value;
-  if (isUndefined(value)) return "";
-  return new Writer(rendering, reprString).write(value);
+  if (typeof value === "string") return value;
+  if (value instanceof Markup) return value.text;
+  if (value instanceof Undefined) return "";
+  if (typeof value === "number") return String(value);
+  return new Writer(rendering).write(value);
+}
+
+/** A value as Python's `repr` writes it. */
+export function repr(rendering: Rendering, value: Value): string {
+  return new Writer(rendering).write(value);
 }
 
 /** How `tojson` writes. */
@@ -27,29 +41,19 @@ export interface JsonOptions {
   readonly indent?: string;
   readonly itemSeparator: string;
   readonly keySeparator: string;
-  readonly sortKeys: boolean;
+  /** The order of a mapping's keys; absent: as they stand. */
+  readonly order?: (a: Value, b: Value) => number;
   readonly ensureAscii: boolean;
 }
 
 /**
  * A value as Python's `json.dumps` writes it.
  *
- * @throws {Error} for what JSON has no form for.
+ * @throws {TemplateError} for what JSON has no form for.
  */
 export function toJson(rendering: Rendering, value: Value, options: JsonOptions): string {
-  const quote = (text: string) => {
-    const quoted = JSON.stringify(text);
-    return options.ensureAscii ? escapeBeyondAscii(quoted, rendering.marks.mark) : quoted;
-  };
-  return new Writer(rendering, quote, options).write(value);
+  return new Writer(rendering, options).write(value);
 }
-
-const REPR: JsonOptions = {
-  itemSeparator: ", ",
-  keySeparator: ": ",
-  sortKeys: false,
-  ensureAscii: false,
-};
 
 /** Levels of lists in lists; a namespace can hold itself. */
 const MOST_LEVELS = 100;
@@ -59,12 +63,8 @@ class Writer {
   private readonly pieces: string[] = [];
   private length = 0;
 
-  /** @param options JSON; absent: as Python's `repr`. */
-  constructor(
-    private readonly rendering: Rendering,
-    private readonly quote: (text: string) => string,
-    private readonly json?: JsonOptions,
-  ) {}
+  /** @param json JSON; absent: as Python's `repr`. */
+  constructor(private readonly rendering: Rendering, private readonly json?: JsonOptions) {}
 
   write(value: Value): string {
     this.value(value, 0);
@@ -78,27 +78,69 @@ class Writer {
     this.pieces.push(text);
   }
 
+  private quote(text: string): string {
+    if (this.json === undefined) return reprString(text);
+    const quoted = JSON.stringify(text);
+    return this.json.ensureAscii ? escapeBeyondAscii(quoted, this.rendering.marks.mark) : quoted;
+  }
+
   private value(value: Value, level: number): void {
-    if (level > MOST_LEVELS) throw new Error(`a value is nested more than ${MOST_LEVELS} deep`);
-    if (isString(value)) return this.put(this.quote(value.value));
-    if (isList(value)) {
-      const [open, close] = this.json || !isTuple(value) ? "[]" : "()";
+    if (level > MOST_LEVELS) throw valueError(`a value is nested more than ${MOST_LEVELS} deep`);
+    const inner = (item: Value) => this.value(item, level + 1);
+    if (typeof value === "string") return this.put(this.quote(value));
+    if (Array.isArray(value)) return this.items("[", value, "]", level, inner);
+    if (value instanceof Dict) return this.mapping(value, level);
+    if (value instanceof Tuple) {
+      if (this.json !== undefined) return this.items("[", value.items, "]", level, inner);
       // A Python tuple of one is written (1,).
-      const end = open === "(" && value.value.length === 1 ? "," + close : close;
-      return this.items(open, value.value, end, level, (item) => this.value(item, level + 1));
+      return this.items("(", value.items, value.items.length === 1 ? ",)" : ")", level, inner);
     }
-    if (isMapping(value) || isNamespace(value)) {
-      let entries = [...mapOf(value)];
-      if (this.json?.sortKeys) entries = entries.sort(([a], [b]) => a < b ? -1 : a > b ? 1 : 0);
-      return this.items("{", entries, "}", level, ([key, item]) => {
-        const isBare = typeof key === "number" && this.json === undefined;
-        this.put(
-          (isBare ? String(key) : this.quote(String(key))) + (this.json ?? REPR).keySeparator,
-        );
-        this.value(item, level + 1);
-      });
+    if (value instanceof Markup) {
+      const quoted = this.quote(value.text);
+      return this.put(this.json === undefined ? `Markup(${quoted})` : quoted);
     }
+    if (this.json === undefined && this.wrapped(value, level)) return;
     this.put(this.atom(value));
+  }
+
+  /** Writes what only Python's `repr` has a form for. */
+  private wrapped(value: Value, level: number): boolean {
+    if (value instanceof DictView) {
+      this.put(`${value.type}(`);
+      const items = [...iterate(this.rendering, value)];
+      this.items("[", items, "]", level, (item) => this.value(item, level + 2));
+      this.put(")");
+      return true;
+    }
+    if (value instanceof Namespace) {
+      this.put("<Namespace ");
+      this.mapping(value.attributes, level + 1);
+      this.put(">");
+      return true;
+    }
+    return false;
+  }
+
+  private mapping(dict: Dict, level: number): void {
+    let entries = [...dict.entries()];
+    const { json } = this;
+    const order = json?.order;
+    if (order !== undefined) entries = entries.sort(([a], [b]) => order(a, b));
+    this.items("{", entries, "}", level, ([key, item]) => {
+      if (json === undefined) {
+        this.value(key, level + 1);
+        this.put(": ");
+      } else this.put(this.jsonKey(key) + json.keySeparator);
+      this.value(item, level + 1);
+    });
+  }
+
+  private jsonKey(key: Value): string {
+    if (isString(key)) return this.quote(textOf(key));
+    if (typeof key === "object" && key !== null && !(key instanceof Float)) {
+      throw typeError(`${typeName(key)} is no key of JSON`);
+    }
+    return this.quote(this.atom(key));
   }
 
   private items<T>(
@@ -108,12 +150,13 @@ class Writer {
     level: number,
     write: (item: T) => void,
   ): void {
-    const { indent, itemSeparator } = this.json ?? REPR;
+    const indent = this.json?.indent;
+    const separator = this.json?.itemSeparator ?? ", ";
     const breaks = indent !== undefined && items.length > 0;
     const line = (depth: number) => breaks ? "\n" + indent.repeat(depth) : "";
     this.put(open + line(level + 1));
     items.forEach((item, i) => {
-      if (i > 0) this.put(itemSeparator + line(level + 1));
+      if (i > 0) this.put(separator + line(level + 1));
       write(item);
     });
     this.put(line(level) + close);
@@ -121,55 +164,48 @@ class Writer {
 
   private atom(value: Value): string {
     const { json } = this;
-    if (isNone(value)) return json ? "null" : "None";
-    if (isBoolean(value)) return json ? String(value.value) : value.value ? "True" : "False";
-    if (isInteger(value)) return integerText(value.value);
-    if (isFloat(value)) return floatText(value.value, json !== undefined);
-    if (json) throw new Error(`a ${value.type} cannot be written as JSON`);
-    return isUndefined(value) ? "Undefined" : "<function>";
+    if (value === null) return json ? "null" : "None";
+    if (typeof value === "boolean") return json ? String(value) : value ? "True" : "False";
+    if (isInteger(value)) return integerText(value);
+    if (value instanceof Float) return floatText(value.value, json !== undefined);
+    if (json !== undefined) throw typeError(`${typeName(value)} cannot be written as JSON`);
+    if (value instanceof Undefined) return "Undefined";
+    if (value instanceof Range) {
+      const { start, stop, step } = value;
+      return `range(${start}, ${stop}${step === 1 ? "" : `, ${step}`})`;
+    }
+    if (value instanceof Attributed && value.text !== undefined) return value.text();
+    if (value instanceof Once) throw new Unsupported(`writing a ${value.type} without |list`);
+    throw new Unsupported(`writing a ${typeName(value)}`);
   }
 }
 
 /** A string in Python's quotes. */
-function reprString(text: string): string {
+export function reprString(text: string): string {
   const quote = text.includes("'") && !text.includes('"') ? '"' : "'";
-  const escaped = text.replace(/[\\\p{Cc}\p{Zl}\p{Zp}\xa0\xad'"]/gu, (character) => {
-    if (character === "\\" || character === quote) return "\\" + character;
-    if (character === "'" || character === '"') return character;
-    const named: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
-    const code = character.charCodeAt(0);
-    const digits = code.toString(16);
-    const escape = code < 0x100 ? "\\x" + digits.padStart(2, "0") : "\\u" + digits;
-    return named[character] ?? escape;
-  });
+  const escaped = text.replace(
+    /[\\'"]|(?! )[\p{Cc}\p{Cf}\p{Cs}\p{Cn}\p{Zl}\p{Zp}\p{Zs}]/gu,
+    (character) => {
+      if (character === "\\" || character === quote) return "\\" + character;
+      if (character === "'" || character === '"') return character;
+      const named: Record<string, string> = { "\n": "\\n", "\r": "\\r", "\t": "\\t" };
+      const code = character.codePointAt(0)!;
+      const digits = code.toString(16);
+      const escape = code < 0x100
+        ? "\\x" + digits.padStart(2, "0")
+        : code < 0x10000
+        ? "\\u" + digits.padStart(4, "0")
+        : "\\U" + digits.padStart(8, "0");
+      return named[character] ?? escape;
+    },
+  );
   return quote + escaped + quote;
 }
 
 /** Everything beyond ASCII as `\uXXXX`, but for the mark, which is nothing that anybody wrote. */
 function escapeBeyondAscii(text: string, mark: string): string {
   return text.replace(/[\x7f-\uffff]/g, (character) => {
-    if (character === mark || character === "\x7f") return character;
+    if (character === mark) return character;
     return "\\u" + character.charCodeAt(0).toString(16).padStart(4, "0");
   });
-}
-
-/** A whole number in digits. */
-function integerText(value: number | bigint): string {
-  return typeof value === "number" && Math.abs(value) >= 1e21
-    ? BigInt(value).toString()
-    : String(value);
-}
-
-/** A float as Python's `repr` writes it: the fewest digits that give it back, an exponent from 1e16 on. */
-export function floatText(value: number, json = false): string {
-  if (!Number.isFinite(value)) {
-    const name = Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
-    return json ? { nan: "NaN", inf: "Infinity", "-inf": "-Infinity" }[name]! : name;
-  }
-  if (Object.is(value, -0)) return "-0.0";
-  const size = Math.abs(value);
-  if (size !== 0 && (size < 1e-4 || size >= 1e16)) {
-    return value.toExponential().replace(/e([+-])(\d)$/, "e$10$2");
-  }
-  return Number.isInteger(value) ? value.toFixed(1) : String(value);
 }

@@ -1,0 +1,283 @@
+import { bind, flag, integer, string } from "./arguments.ts";
+import { TemplateError, typeError, undefinedError, Unsupported, valueError } from "./errors.ts";
+import { escapeText, escapeValue, plainString, softString, stripTags } from "./escape.ts";
+import { formatPercent } from "./format_percent.ts";
+import { isIterable, iterate, lengthOf } from "./iterate.ts";
+import { type Filter, plain } from "./list_filters.ts";
+import { compare, operate } from "./operators.ts";
+import type { Rendering } from "./rendering.ts";
+import { STRING_METHODS } from "./string_methods.ts";
+import { replaceText, splitLines } from "./text_functions.ts";
+import {
+  Args,
+  Dict,
+  isInteger,
+  isString,
+  Markup,
+  NO_ARGS,
+  textOf,
+  Tuple,
+  typeName,
+  Undefined,
+  type Value,
+} from "./values.ts";
+import { repr, toJson } from "./write.ts";
+import { wrapLine } from "./word_wrap.ts";
+
+/** A filter that is a method of strings; other values are written as strings first. */
+function method(name: string): Filter {
+  return plain(name, (rendering, value) => called(rendering, value, name, NO_ARGS));
+}
+
+function called(rendering: Rendering, value: Value, name: string, args: Args): Value {
+  const self = softString(rendering, value);
+  return STRING_METHODS.get(name)!(rendering, textOf(self), args, self);
+}
+
+function trim(rendering: Rendering, value: Value, args: Args): Value {
+  bind("trim", args, ["chars"]);
+  return called(rendering, value, "strip", args);
+}
+
+function center(rendering: Rendering, value: Value, args: Args): Value {
+  const [width = 80] = bind("center", args, ["width"]);
+  return called(rendering, value, "center", new Args([width]));
+}
+
+function indent(rendering: Rendering, value: Value, args: Args): Value {
+  const [width = 4, first, blank] = bind("indent", args, ["width", "first", "blank"]);
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (!isString(value)) throw typeError(`indent wants a string, got ${typeName(value)}`);
+  const spaces = isString(width) ? 0 : Math.max(0, integer(width, 4, "indent"));
+  rendering.budget.allow(spaces);
+  const by = isString(width) ? textOf(width) : " ".repeat(spaces);
+  const { marks } = rendering;
+  const lines = splitLines(rendering, textOf(value) + "\n", false);
+  rendering.budget.allow(lines.length * (by.length + 1));
+  const indented = lines.map((line, i) => {
+    if (i === 0) return flag(first) ? by + line : line;
+    return flag(blank) || marks.plain(line) !== "" ? by + line : line;
+  });
+  return rendering.like(value, indented.join("\n"));
+}
+
+function replace(rendering: Rendering, value: Value, args: Args): Value {
+  const [old, by, count] = bind("replace", args, ["old", "new", "count"], 2);
+  const most = count === null ? -1 : integer(count, -1, "replace");
+  const text = plainString(rendering, value);
+  const [wanted, other] = [plainString(rendering, old!), plainString(rendering, by!)];
+  return rendering.string(replaceText(rendering, text, wanted, other, most));
+}
+
+/** Jinja's `title` begins words behind white space and brackets alone, other than Python's. */
+function title(rendering: Rendering, value: Value): Value {
+  const text = plainString(rendering, value);
+  rendering.budget.allow(3 * text.length);
+  const { marks } = rendering;
+  const words = marks.plain(text).replace(
+    /([^-\s({[<])([^-\s({[<]*)/gu,
+    (_, first, rest) => first.toUpperCase() + rest.toLowerCase(),
+  );
+  return rendering.string(marks.has(text) ? marks.protect(words) : words);
+}
+
+function truncate(rendering: Rendering, value: Value, args: Args): Value {
+  const [given, killwords, ending = "...", slack] = bind("truncate", args, [
+    "length",
+    "killwords",
+    "end",
+    "leeway",
+  ]);
+  const { marks } = rendering;
+  const length = integer(given, 255, "truncate");
+  const leeway = slack === null ? 5 : integer(slack, 5, "truncate");
+  const end = string(ending, "truncate");
+  const kept = length - marks.length(end);
+  if (kept < 0) {
+    throw new TemplateError("other", `truncate wants a length of ${end.length} or more`);
+  }
+  if (leeway < 0) throw new TemplateError("other", "truncate wants a leeway of 0 or more");
+  if (lengthOf(rendering, value) <= length + leeway) return value;
+  if (!isString(value)) throw typeError(`truncate wants a string, got ${typeName(value)}`);
+  const cut = marks.slice(textOf(value), 0, kept);
+  const space = cut.lastIndexOf(" ");
+  const text = flag(killwords) || space < 0 ? cut : cut.slice(0, space);
+  return operate(rendering, "+", rendering.like(value, text), ending);
+}
+
+function tojson(rendering: Rendering, value: Value, args: Args): Value {
+  const [ensureAscii, indentation, separators, sortKeys] = bind("tojson", args, [
+    "ensure_ascii",
+    "indent",
+    "separators",
+    "sort_keys",
+  ]);
+  const indent = indentOf(rendering, indentation);
+  let pair: readonly Value[] = [indent === undefined ? ", " : ",", ": "];
+  if (separators !== undefined && separators !== null) {
+    pair = [...iterate(rendering, separators)];
+    if (pair.length !== 2) throw valueError("separators must be two strings");
+  }
+  const json = toJson(rendering, value, {
+    indent,
+    itemSeparator: string(pair[0], "tojson"),
+    keySeparator: string(pair[1], "tojson"),
+    ensureAscii: flag(ensureAscii),
+    order: flag(sortKeys) ? (a, b) => compare(rendering, a, b) : undefined,
+  });
+  return rendering.string(json);
+}
+
+function indentOf(rendering: Rendering, value: Value | undefined): string | undefined {
+  if (value === undefined || value === null) return undefined;
+  if (isString(value)) return textOf(value);
+  const width = Math.max(0, integer(value, 0, "indent"));
+  rendering.budget.allow(width);
+  return " ".repeat(width);
+}
+
+function urlencode(rendering: Rendering, value: Value): Value {
+  const quote = (one: Value, inQuery: boolean) => {
+    const text = rendering.marks.plain(plainString(rendering, one)).toWellFormed();
+    rendering.budget.allow(9 * text.length);
+    const quoted = encodeURIComponent(text).replace(
+      /[!'()*]/g,
+      (character) => "%" + character.charCodeAt(0).toString(16).toUpperCase(),
+    );
+    return inQuery ? quoted.replace(/%20/g, "+") : quoted.replace(/%2F/g, "/");
+  };
+  if (isString(value) || !isIterable(value)) return rendering.string(quote(value, false));
+  const pairs: Iterable<Iterable<Value>> = value instanceof Dict
+    ? value.entries()
+    : Array.from(iterate(rendering, value), (pair) => iterate(rendering, pair));
+  const texts = Array.from(pairs, (pair) => {
+    rendering.budget.step();
+    const [key, item, more] = pair;
+    if (key === undefined || item === undefined || more !== undefined) {
+      throw valueError("urlencode wants pairs");
+    }
+    return `${quote(key, true)}=${quote(item, true)}`;
+  });
+  return rendering.string(texts.join("&"));
+}
+
+function wordwrap(rendering: Rendering, value: Value, args: Args): Value {
+  const [width, breakLong, by, breakOnHyphens] = bind("wordwrap", args, [
+    "width",
+    "break_long_words",
+    "wrapstring",
+    "break_on_hyphens",
+  ]);
+  if (value instanceof Undefined) throw undefinedError(value);
+  const text = string(value, "wordwrap");
+  const separator = by === undefined || by === null ? "\n" : string(by, "wordwrap");
+  const wrapping = {
+    width: integer(width, 79, "wordwrap"),
+    breakLongWords: flag(breakLong, true),
+    breakOnHyphens: flag(breakOnHyphens, true),
+  };
+  const lines = splitLines(rendering, text, false).map((line) =>
+    wrapLine(rendering, line, wrapping).join(separator)
+  );
+  return rendering.string(lines.join(separator));
+}
+
+function xmlattr(rendering: Rendering, value: Value, args: Args): Value {
+  const [autospace] = bind("xmlattr", args, ["autospace"]);
+  if (value instanceof Undefined) throw undefinedError(value);
+  if (!(value instanceof Dict)) throw typeError(`${typeName(value)} is no mapping`);
+  const texts: string[] = [];
+  for (const [key, item] of value.entries()) {
+    if (item === null || item instanceof Undefined) continue;
+    const name = string(key, "xmlattr");
+    if (/[ \t\n\r\f\v/>=]/.test(name)) {
+      throw valueError("an attribute's name has no such characters");
+    }
+    texts.push(`${escapeText(rendering, name)}="${escapeValue(rendering, item).text}"`);
+  }
+  const text = texts.join(" ");
+  return rendering.string(flag(autospace, true) && text !== "" ? " " + text : text);
+}
+
+function format(rendering: Rendering, value: Value, { positional, named }: Args): Value {
+  if (positional.length > 0 && named.size > 0) {
+    throw typeError("format takes values or names, not both");
+  }
+  const dict = new Dict();
+  for (const [name, item] of named) dict.set(name, name, item);
+  const values = named.size > 0 ? dict : new Tuple(positional);
+  return formatPercent(rendering, softString(rendering, value), values);
+}
+
+/** Python's `pprint`, of what fits into one line. */
+function pprint(rendering: Rendering, value: Value): Value {
+  const text = repr(rendering, sortedKeys(rendering, value));
+  if (rendering.marks.length(text) > 80) throw new Unsupported("pprint of more than 80 characters");
+  return rendering.string(text);
+}
+
+/** A value with the keys of its mappings in order, as `pprint` writes them. */
+function sortedKeys(rendering: Rendering, value: Value): Value {
+  rendering.budget.enter();
+  let found = value;
+  if (Array.isArray(value)) found = rendering.list(value.map((one) => sortedKeys(rendering, one)));
+  else if (value instanceof Tuple) {
+    found = new Tuple(value.items.map((one) => sortedKeys(rendering, one)));
+  } else if (value instanceof Dict) {
+    const dict = new Dict();
+    const keys = [...value.hashes()];
+    const isOrdered = keys.every(([, key]) => isString(key)) ||
+      keys.every(([, key]) => isInteger(key));
+    if (!isOrdered) throw new Unsupported("pprint of keys of several kinds");
+    keys.sort(([, a], [, b]) => compare(rendering, a, b));
+    for (const [hash, key] of keys) dict.set(hash, key, sortedKeys(rendering, value.get(hash)!));
+    found = dict;
+  }
+  rendering.budget.leave();
+  return found;
+}
+
+/** The filters of texts. */
+export const TEXT_FILTERS: readonly (readonly [string, Filter])[] = [
+  ["upper", method("upper")],
+  ["lower", method("lower")],
+  ["capitalize", method("capitalize")],
+  ["title", plain("title", title)],
+  ["trim", trim],
+  ["center", center],
+  ["indent", indent],
+  ["replace", replace],
+  ["truncate", truncate],
+  ["tojson", tojson],
+  ["urlencode", plain("urlencode", urlencode)],
+  ["wordwrap", wordwrap],
+  ["xmlattr", xmlattr],
+  ["format", format],
+  ["pprint", plain("pprint", pprint)],
+  ["safe", plain("safe", (rendering, value) => new Markup(plainString(rendering, value)))],
+  ["escape", plain("escape", escapeValue)],
+  ["e", plain("e", escapeValue)],
+  [
+    "forceescape",
+    plain(
+      "forceescape",
+      (rendering, value) =>
+        new Markup(rendering.string(escapeText(rendering, plainString(rendering, value)))),
+    ),
+  ],
+  [
+    "striptags",
+    plain(
+      "striptags",
+      (rendering, value) => rendering.string(stripTags(rendering, plainString(rendering, value))),
+    ),
+  ],
+  ["string", plain("string", softString)],
+  [
+    "wordcount",
+    plain("wordcount", (rendering, value) => {
+      const text = rendering.marks.plain(plainString(rendering, value));
+      return text.match(/[\p{L}\p{N}_]+/gu)?.length ?? 0;
+    }),
+  ],
+];
