@@ -16,7 +16,6 @@ import {
   isInteger,
   isString,
   Markup,
-  Once,
   Range,
   textOf,
   Tuple,
