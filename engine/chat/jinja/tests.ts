@@ -11,7 +11,6 @@ import {
   Attributed,
   Callable,
   Dict,
-  DictView,
   Float,
   isInteger,
   isString,
