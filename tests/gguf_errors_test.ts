@@ -168,8 +168,8 @@ const cases: [name: string, bytes: Uint8Array, ...messages: string[]][] = [
     gguf().start(1).tensor("t", [32], { type: 1000 }).data(64).build(),
     '"t"',
     "number 1000",
-    "F32, F16, Q4_0",
-    "IQ4_XS",
+    "Take another quantisation",
+    "Q4_K_M",
   ],
   [
     "a withdrawn tensor type",

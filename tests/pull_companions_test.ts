@@ -2,6 +2,7 @@
 import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
+import { Catalogue } from "../engine/manager/catalogue.ts";
 import { pull } from "../engine/pull/mod.ts";
 import { readRecord } from "../engine/store/record.ts";
 import { companionFile, COMPANIONS, kindOf } from "./companion_files.ts";
@@ -216,4 +217,23 @@ Deno.test("pull: a pull that is stopped while headers are looked at stops", () =
       "stopped",
     );
     held.resolve();
+  }));
+
+Deno.test("a server offers no drafters and projectors of the models directory as models, and says what one is", () =>
+  withPulls(async ({ models }) => {
+    await Deno.mkdir(models);
+    await Deno.writeFile(join(models, "tiny.gguf"), (await smallModel()).bytes);
+    for (const name of Object.keys(COMPANIONS)) {
+      await Deno.writeFile(
+        join(models, `${name.replaceAll(/\W/g, "-")}.gguf`),
+        companionFile(name),
+      );
+    }
+    const catalogue = new Catalogue();
+    const names = (await catalogue.list()).map(({ name }) => name).filter((name) =>
+      name !== "demo"
+    );
+    assertEquals(names, ["tiny"]);
+    // Whoever names one finds it: loading tells what it is.
+    assertEquals((await catalogue.find("drafter")).name, "drafter");
   }));

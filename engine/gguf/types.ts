@@ -105,8 +105,8 @@ export function unknownTensorType(id: number): TensorType {
 
 /** Why a tensor of a type cannot be computed with. */
 export function unsupportedTensor(what: string, id: number): string {
-  return `${what} is of type ${tensorTypeLabel(id)}, which m40 does not support; it supports ` +
-    SUPPORTED_TYPE_NAMES.join(", ");
+  return `${what} is of type ${tensorTypeLabel(id)}, which m40 does not support. ` +
+    "Take another quantisation, such as Q4_K_M or Q8_0";
 }
 
 /**

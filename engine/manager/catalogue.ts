@@ -1,5 +1,6 @@
 import { M40Error } from "../errors.ts";
 import { listModels, nearest, resolveModel, type StoredModel } from "../store/mod.ts";
+import { localCompanion } from "../store/local_companion.ts";
 import { isModelName } from "../store/names.ts";
 
 /** Which models may be asked for. */
@@ -93,14 +94,19 @@ export class Catalogue {
       if (found !== undefined) models.push(found);
     }
     if (!this.stored) return models;
-    return [...models, ...(await listModels()).filter(({ name }) => !this.own.has(name))];
+    const stored = (await listModels()).filter(({ name }) => !this.own.has(name));
+    // Projectors, drafters and the like lie in the models directory too; `m40 list` says what they are.
+    const companions = await Promise.all(
+      stored.map(({ path, files }) => localCompanion(path, files.length > 1)),
+    );
+    return [...models, ...stored.filter((_, i) => companions[i] === undefined)];
   }
 
   private async notFound(asked: string): Promise<M40Error> {
     const names = [...(await this.list()).map(({ name }) => name), ...this.aliases.keys()];
     const near = nearest(asked, names);
     const shown = asked.length <= 100 ? asked : asked.slice(0, 100) + "…";
-    const listed = names.slice(0, 50).join(", ") + (names.length > 50 ? ", …" : "");
+    const listed = names.slice(0, 20).join(", ") + (names.length > 20 ? ", …" : "");
     return new M40Error(
       "model_not_found",
       `There is no model "${shown}" here.` +

@@ -31,7 +31,7 @@ import type { StoredModel } from "./stored_model.ts";
 export type { ModelOrigin, StoredModel } from "./stored_model.ts";
 
 /** Names of models that a message has room for. */
-const SHOWN_NAMES = 30;
+const SHOWN_NAMES = 20;
 
 /**
  * Every model that has a name: the built-in one first, then those of the models directory, then those in

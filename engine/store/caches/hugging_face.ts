@@ -14,7 +14,12 @@ import { homeDirectory } from "../folders.ts";
 import { localCompanion } from "../local_companion.ts";
 import { isModelName } from "../names.ts";
 import type { ModelRecord } from "../record.ts";
-import { sameQuantisation, type Variant, variantsOf } from "../sources/quantisations.ts";
+import {
+  canonical,
+  countByQuantisation,
+  type Variant,
+  variantsOf,
+} from "../sources/quantisations.ts";
 import type { ForeignModel } from "./foreign_model.ts";
 
 const MAX_REPOSITORIES = 10_000;
@@ -83,22 +88,22 @@ async function repositoryModels(root: string, repository: string): Promise<Forei
       const companion = await localCompanion(path, variant.files.length > 1);
       if (companion !== undefined) companions.set(variant, companion);
     }
-    const usable = variants.filter((variant) => !companions.has(variant));
+    const counts = countByQuantisation(variants.filter((variant) => !companions.has(variant)));
     for (const variant of variants) {
       const { stem } = variant;
       // The first revision that has all of a model counts: parts of two are not of one model.
       if (models.has(stem)) continue;
-      models.set(stem, modelOf(repository, variant, usable, found, companions.get(variant)));
+      models.set(stem, modelOf(repository, variant, counts, found, companions.get(variant)));
     }
   }
   return [...models.values()];
 }
 
-/** @param usable The models beside it: where one has its quantisation, that does not tell it. */
+/** @param counts How many models there are of each quantisation: where there are two, that tells neither. */
 function modelOf(
   repository: string,
   variant: Variant,
-  usable: readonly Variant[],
+  counts: ReadonlyMap<string, number>,
   found: ReadonlyMap<string, Found>,
   companion: Companion | undefined,
 ): ForeignModel {
@@ -108,10 +113,7 @@ function modelOf(
   const place = files[0].path;
   const { stem } = splitFileName(basename(place))!;
   const isOnly = quantisation !== undefined && companion === undefined &&
-    usable.every((other) =>
-      other === variant || other.quantisation === undefined ||
-      !sameQuantisation(other.quantisation, quantisation)
-    );
+    counts.get(canonical(quantisation)) === 1;
   const source = isOnly ? `${address}:${quantisation}` : `${address}/${place}`;
   const record: ModelRecord = {
     source,

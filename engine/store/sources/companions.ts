@@ -7,7 +7,7 @@ import { basename } from "@std/path";
 import type { Companion } from "../../gguf/file_kind.ts";
 import { DownloadError, type RemoteFile } from "../download/mod.ts";
 import { splitFileName } from "../names.ts";
-import { sameQuantisation, type Variant } from "./quantisations.ts";
+import { canonical, countByQuantisation, type Variant } from "./quantisations.ts";
 import { remoteCompanion } from "./remote_head.ts";
 
 /** Files that are looked at, at most, how many at once, and the time for all, in milliseconds. */
@@ -29,15 +29,18 @@ export interface Identified {
  * The companions among variants that have to be told apart: those of one quantisation, and those with the name
  * of a companion, unless that is how all are named. What cannot be looked at counts as a model.
  *
+ * @param variants Those that matter.
+ * @param repository All that there are.
  * @param fileOf The first file of a variant, for a request.
  * @throws {DownloadError} Where the server lets nobody in (401, 403): then the model's file is as closed.
  */
 export async function findCompanions(
   variants: readonly Variant[],
+  repository: readonly Variant[],
   fileOf: (variant: Variant) => RemoteFile,
   signal?: AbortSignal,
 ): Promise<Identified[]> {
-  const suspects = suspectsOf(variants).slice(0, MAX_LOOKS);
+  const suspects = suspectsOf(variants, repository).slice(0, MAX_LOOKS);
   const found: Identified[] = [];
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const either = signal === undefined ? late : AbortSignal.any([signal, late]);
@@ -59,21 +62,15 @@ export async function findCompanions(
   return found;
 }
 
-function suspectsOf(variants: readonly Variant[]): Variant[] {
-  const named = variants.filter(({ stem }) => OFTEN_A_COMPANION.test(stem));
-  const tells = named.length < variants.length;
-  return variants.filter((variant) =>
-    tells && named.includes(variant) || hasTwin(variant, variants)
-  );
-}
-
-/** Whether another variant has the same quantisation. */
-function hasTwin({ quantisation, stem }: Variant, variants: readonly Variant[]): boolean {
-  return quantisation !== undefined &&
-    variants.some((other) =>
-      other.stem !== stem && other.quantisation !== undefined &&
-      sameQuantisation(other.quantisation, quantisation)
-    );
+function suspectsOf(variants: readonly Variant[], repository: readonly Variant[]): Variant[] {
+  const isNamed = ({ stem }: Variant) => OFTEN_A_COMPANION.test(stem);
+  const tells = !repository.every(isNamed);
+  const counts = countByQuantisation(variants);
+  return variants.filter((variant) => {
+    const { quantisation } = variant;
+    const hasTwin = quantisation !== undefined && counts.get(canonical(quantisation))! > 1;
+    return hasTwin || tells && isNamed(variant);
+  });
 }
 
 /** Whether a variant's name says that it is in several files. */

@@ -14,6 +14,8 @@ import { describeCompanions, findCompanions, type Identified } from "./companion
 import { hubEndpoint, hubToken, urlBelow } from "./endpoints.ts";
 import { plainName } from "./plain_name.ts";
 import {
+  canonical,
+  countByQuantisation,
   type ListedFile,
   quantisationOf,
   sameQuantisation,
@@ -77,11 +79,19 @@ export async function findOnHub(reference: HubReference, signal?: AbortSignal): 
     );
   }
   const wanted = select({ variants, all, companions }, reference, snapshot.id);
-  const choices = wanted.map((variant) => choiceOf(variant, variants, reference, snapshot));
+  const counts = countByQuantisation(variants);
+  const models = new Set(variants);
+  const choices = wanted.map((variant) => {
+    const { quantisation } = variant;
+    const isOnly = models.has(variant) && quantisation !== undefined &&
+      counts.get(canonical(quantisation)) === 1;
+    return choiceOf(variant, isOnly, reference, snapshot);
+  });
+  const chosen = new Set(wanted);
   return {
     title: reference.alias?.names[0] ?? `hf.co/${snapshot.id}`,
     choices,
-    others: variants.filter((variant) => !wanted.includes(variant)),
+    others: variants.filter((variant) => !chosen.has(variant)),
     // The files of gated repositories are listed for everybody, and given to those who were let in.
     refusal: (status) => refusalOf(status, reference, snapshot),
     notes: [],
@@ -91,14 +101,16 @@ export async function findOnHub(reference: HubReference, signal?: AbortSignal): 
 /** Fails where what is asked for is there in pieces only. */
 function assertWhole({ id, files, pieces }: Snapshot, reference: HubReference): void {
   const { file, quantisation } = reference;
+  const paths = new Set(files.map(({ path }) => path));
   const missing = [...new Set(pieces.map((piece) => wholeOf(piece)!))]
-    .filter((whole) => files.every(({ path }) => path !== whole));
+    .filter((whole) => !paths.has(whole));
+  const isThere = quantisation === undefined
+    ? files.length > 0
+    : files.some(({ path }) => isOf(path, quantisation));
   const wanted = missing.find((whole) =>
     file !== undefined
       ? whole === file
-      : quantisation !== undefined
-      ? files.every(({ path }) => !isOf(path, quantisation)) && isOf(whole, quantisation)
-      : files.length === 0
+      : !isThere && (quantisation === undefined || isOf(whole, quantisation))
   );
   if (wanted === undefined) return;
   const names = piecesOf(wanted, pieces).map((path) => basename(path));
@@ -122,16 +134,19 @@ async function companionsOf(
   signal?: AbortSignal,
 ): Promise<Identified[]> {
   const asked = reference.quantisation ?? (reference.file && quantisationOf(reference.file));
-  // Of a quantisation that is not there, the others are offered.
   const ofIt = asked === undefined
     ? variants
     : variants.filter((each) => hasQuantisation(each, asked));
+  const among = (some: readonly Variant[]) =>
+    findCompanions(some, variants, ({ files: [file] }) => remoteFile(snapshot, file), signal);
   try {
-    return await findCompanions(
-      ofIt.length > 0 ? ofIt : variants,
-      ({ files: [file] }) => remoteFile(snapshot, file),
-      signal,
-    );
+    const companions = await among(ofIt);
+    if (companions.length < ofIt.length || asked === undefined) return companions;
+    // Of a quantisation that no model has, the others are offered.
+    return [
+      ...companions,
+      ...await among(variants.filter((each) => !hasQuantisation(each, asked))),
+    ];
   } catch (error) {
     const status = error instanceof DownloadError ? error.status : undefined;
     if (status === undefined) throw error;
@@ -339,15 +354,14 @@ function remoteFile(
   return { url, headers, bytes, sha256 };
 }
 
+/** @param isOnly Whether it is the only model of its quantisation, which names it then. */
 function choiceOf(
   variant: Variant,
-  all: readonly Variant[],
+  isOnly: boolean,
   reference: HubReference,
   snapshot: Snapshot,
 ): Choice {
   const { quantisation, files } = variant;
-  const isOnly = quantisation !== undefined && all.includes(variant) &&
-    all.every((other) => other === variant || !hasQuantisation(other, quantisation));
   const address = `hf.co/${snapshot.id}` +
     (reference.revision === undefined ? "" : `@${reference.revision}`);
   return {

@@ -113,7 +113,19 @@ export function sameQuantisation(a: string, b: string): boolean {
   return canonical(a) === canonical(b);
 }
 
-function canonical(quantisation: string): string {
+/** How many variants there are of each quantisation, by its {@link canonical} name. */
+export function countByQuantisation(variants: readonly Variant[]): ReadonlyMap<string, number> {
+  const counts = new Map<string, number>();
+  for (const { quantisation } of variants) {
+    if (quantisation === undefined) continue;
+    const name = canonical(quantisation);
+    counts.set(name, (counts.get(name) ?? 0) + 1);
+  }
+  return counts;
+}
+
+/** One spelling for the same quantisation. */
+export function canonical(quantisation: string): string {
   return quantisation.toUpperCase().replace(/^FP(?=\d)/, "F");
 }
 
