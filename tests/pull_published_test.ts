@@ -45,7 +45,8 @@ const PUBLISHED: readonly Published[] = [
     "": "gemma-4-31B-it-qat-UD-Q4_K_XL.gguf",
     ":Q4_0":
       /has no model in Q4_0: MTP\/gemma-4-31B-it-Q4_0-MTP\.gguf is a drafter\. It has UD-Q4_K_XL\.$/,
-    ":F16": /has no model in F16: .*is a drafter, mmproj-F16\.gguf is a projector/,
+    ":F16":
+      /has no model in F16: (?=.*-F16-MTP\.gguf is a drafter).*mmproj-F16\.gguf is a projector/,
   }],
   // The models' names have the word of a drafter as well.
   ["someone/Ornith-1.0-9B-MTP-GGUF", {

@@ -41,7 +41,7 @@ export async function findCompanions(
   signal?: AbortSignal,
 ): Promise<Identified[]> {
   const suspects = suspectsOf(variants, repository).slice(0, MAX_LOOKS);
-  const found: Identified[] = [];
+  const found = new Map<Variant, Identified>();
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const either = signal === undefined ? late : AbortSignal.any([signal, late]);
   let next = 0;
@@ -50,7 +50,7 @@ export async function findCompanions(
       const variant = suspects[next++];
       try {
         const companion = await remoteCompanion(fileOf(variant), isPart(variant), either);
-        if (companion !== undefined) found.push({ variant, companion });
+        if (companion !== undefined) found.set(variant, { variant, companion });
       } catch (error) {
         signal?.throwIfAborted();
         const status = error instanceof DownloadError ? error.status : undefined;
@@ -59,7 +59,8 @@ export async function findCompanions(
     }
   };
   await Promise.all(Array.from({ length: AT_ONCE }, look));
-  return found;
+  // In the order of the repository, whichever answered first.
+  return suspects.flatMap((variant) => found.get(variant) ?? []);
 }
 
 function suspectsOf(variants: readonly Variant[], repository: readonly Variant[]): Variant[] {
