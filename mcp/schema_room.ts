@@ -1,10 +1,11 @@
 import { argumentsSchema } from "../engine/chat/tools/arguments_schema.ts";
-import { relaxing } from "../engine/chat/tools/relaxed_schema.ts";
+import { relaxing } from "../engine/grammar/json_schema/relaxed_schema.ts";
 import type { Expression, Grammar } from "../engine/grammar/grammar.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { Budget } from "../engine/grammar/json_schema/limits.ts";
 import { MOST_NODES, Network } from "../engine/grammar/network.ts";
 import { MOST_PARTS } from "../engine/grammar/rules.ts";
+import { parseJson } from "../engine/json/parse_json.ts";
 import { MOST_SCHEMA, SCHEMAS_MS } from "./limits.ts";
 
 /** The schema of a tool's arguments as a model gets it. */
@@ -60,7 +61,7 @@ export class SchemaRoom {
     const refuse = (reason: string) => ({ parameters: ANY, reason, shown });
     if (!json.startsWith("{") || !json.isWellFormed()) return refuse("it is no JSON Schema");
     if (this.milliseconds <= 0) return refuse("the schemas before it took too long to look at");
-    const parameters = JSON.parse(json);
+    const parameters = parseJson(json) as Record<string, unknown>;
     try {
       const wanted = argumentsSchema({ name: "it", parameters });
       // By itself first: one that fails costs the others nothing.
@@ -82,7 +83,13 @@ export class SchemaRoom {
 
 /** The grammar of arguments, as that of calls has it. */
 function grammarOf(schema: unknown, budget: Budget): Grammar {
-  return relaxing(schema, budget, (schema) => grammarOfSchema(schema, { budget, onlyNamed: true }));
+  return relaxing(
+    schema,
+    budget,
+    (schema, budget) => grammarOfSchema(schema, { budget, onlyNamed: true }),
+    // What costs much is found out once, and not by every request that offers the tool.
+    { lighter: false },
+  );
 }
 
 /** How many parts its expressions have, each character of a text one. */

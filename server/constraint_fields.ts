@@ -28,7 +28,10 @@ const structuredOutputs = z.object({
   structural_tag: anything("Not supported: absent."),
   whitespace_pattern: anything("Not supported: absent."),
   disable_any_whitespace: anything("Not supported but for false."),
-  disable_additional_properties: anything("Not supported but for false."),
+  disable_additional_properties: boolean(
+    "Whether objects have no members but those that the schema names, where it says nothing of others. It counts " +
+      "for every field that brings a schema. Absent: true for llama.cpp's fields, false for others.",
+  ),
 }, wants("an object")).nullish().meta({
   description: "vLLM's name for one of these. At most one may be there.",
 });
@@ -39,7 +42,9 @@ export const constraintFields = {
     .nullish().meta({
       description:
         '{"type": "json_schema", "json_schema": {"schema": …}}: the answer is JSON that the schema accepts. ' +
-        '{"type": "json_object"}: it is a JSON object. {"type": "text"}: it is free.',
+        '{"type": "json_object"}: it is a JSON object, or with "schema" (llama.cpp) or "value" (Hugging Face) JSON ' +
+        'by that schema. {"type": "text"}: it is free. With "strict" beside a schema, one that no grammar can see to ' +
+        "is refused; else what it asks for beyond that is left to the model.",
     }),
   grammar: string(
     "A grammar in GBNF, llama.cpp's notation, that the answer matches; its text begins with the rule root.",
@@ -47,7 +52,8 @@ export const constraintFields = {
   regex: string("A regular expression that all of the answer matches."),
   choice: strings("Texts, of which the answer is one."),
   json_schema: schema(
-    "A JSON Schema that the answer, which is JSON, is valid by; llama.cpp's name.",
+    "A JSON Schema that the answer, which is JSON, is valid by; llama.cpp's name. Objects have no members that it " +
+      "does not name, unless it says otherwise.",
   ),
   structured_outputs: structuredOutputs,
   guided_grammar: string("vLLM's older name of grammar."),
@@ -67,7 +73,6 @@ const REFUSED_OPTIONS = [
   "structural_tag",
   "whitespace_pattern",
   "disable_any_whitespace",
-  "disable_additional_properties",
 ] as const;
 
 /**
@@ -86,7 +91,10 @@ export function constraintOf(fields: ConstraintFields): Constraint | undefined {
       { param: second.param },
     );
   }
-  return found[0];
+  const [constraint] = found;
+  const onlyNamed = fields.structured_outputs?.disable_additional_properties;
+  if (onlyNamed == null || constraint?.kind !== "json_schema") return constraint;
+  return { ...constraint, onlyNamed };
 }
 
 function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
@@ -114,13 +122,14 @@ function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
     if (texts !== undefined) yield { kind: "choice", texts, param };
   }
   if (outputs?.json_object) yield { kind: "json_object", param: "structured_outputs.json_object" };
-  const schemas: [string, unknown][] = [
-    ["json_schema", fields.json_schema],
+  const schemas: [string, unknown, onlyNamed?: true][] = [
+    ["json_schema", fields.json_schema, true],
     ["guided_json", fields.guided_json],
     ["structured_outputs.json", outputs?.json],
   ];
-  for (const [param, value] of schemas) {
-    if (value != null) yield { kind: "json_schema", schema: parsedSchema(param, value), param };
+  for (const [param, value, onlyNamed] of schemas) {
+    if (value == null) continue;
+    yield { kind: "json_schema", schema: parsedSchema(param, value), param, onlyNamed };
   }
   for (const option of REFUSED_OPTIONS) {
     const value = outputs?.[option];
@@ -134,7 +143,7 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
   const param = "response_format";
   if (format.type === "json_schema") {
     const { json_schema: named } = format;
-    const schema = isJsonObject(named) ? named.schema : undefined;
+    const { schema, strict } = isJsonObject(named) ? named : {};
     if (schema == null) {
       throw new HttpError(
         400,
@@ -145,11 +154,13 @@ function* formatConstraint(format: ConstraintFields["response_format"]): Generat
         { param: "response_format.json_schema" },
       );
     }
-    yield { kind: "json_schema", schema, param };
+    yield { kind: "json_schema", schema, param, ...strict === true ? { strict } : {} };
   } else if (format.type === "json_object") {
-    // llama.cpp's clients say more of it in this way.
-    const { schema } = format;
-    yield schema == null ? { kind: "json_object", param } : { kind: "json_schema", schema, param };
+    // The clients of llama.cpp and of Hugging Face say more of it in these ways.
+    const { schema, value } = format;
+    if (schema != null) yield { kind: "json_schema", schema, param, onlyNamed: true };
+    else if (value != null) yield { kind: "json_schema", schema: value, param };
+    else yield { kind: "json_object", param };
   } else {
     throw unsupported(
       param,

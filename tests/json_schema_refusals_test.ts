@@ -1,5 +1,6 @@
 // Schemas that are refused: what no grammar can see to, and what would cost too much.
 import { assert, assertEquals, assertMatch, assertThrows } from "@std/assert";
+import { JsonNumber } from "../engine/json/json_number.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { M40Error } from "../engine/mod.ts";
 
@@ -25,7 +26,9 @@ Deno.test("JSON Schema: what cannot be enforced is an error that names the keywo
     [{ minLength: -1 }, "#/minLength"],
     [{ properties: { a: 5 } }, "#/properties/a"],
     [{ oneOf: [{ format: "date" }, { minLength: 3 }] }, "#/oneOf"],
-    [{ type: "string", nullable: true }, "#/nullable"],
+    [{ anyOf: [{ type: "string" }, null] }, "#/anyOf/1"],
+    [{ const: new JsonNumber("1e501") }, "#/const"],
+    [{ maximum: new JsonNumber("1e501") }, "#/maximum"],
     [{ $schema: "http://json-schema.org/draft-03/schema#" }, "#/$schema"],
     [{ type: "string", allOf: [{ type: "null" }] }, "#"],
     ["string", "#"],

@@ -6,7 +6,7 @@ import { toolConstraint } from "../engine/chat/tools/tool_grammar.ts";
 import { CompiledConstraint } from "../engine/grammar/constraint.ts";
 import { loadTokenizer, readGguf } from "../engine/mod.ts";
 import { SchemaRoom } from "../mcp/schema_room.ts";
-import { relaxing } from "../engine/chat/tools/relaxed_schema.ts";
+import { relaxing } from "../engine/grammar/json_schema/relaxed_schema.ts";
 import { Budget } from "../engine/grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
 import { reasonOf } from "../mcp/reason.ts";

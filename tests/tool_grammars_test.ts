@@ -10,7 +10,7 @@ import addFormats from "ajv-formats";
 import type { Tool } from "../engine/chat/conversation.ts";
 import { TaggedReasoning } from "../engine/chat/tagged_reasoning.ts";
 import { TOOL_FORMATS } from "../engine/chat/tools/formats.ts";
-import { relaxing } from "../engine/chat/tools/relaxed_schema.ts";
+import { relaxing } from "../engine/grammar/json_schema/relaxed_schema.ts";
 import type { ToolFormat } from "../engine/chat/tools/tool_format.ts";
 import { toolConstraint } from "../engine/chat/tools/tool_grammar.ts";
 import { ToolOutput } from "../engine/chat/tools/tool_output.ts";

@@ -58,7 +58,7 @@ export class Automaton {
    * @throws {M40Error} "invalid_request" for a grammar that cannot be, or is too large.
    */
   constructor(source: Grammar | NetworkView) {
-    const network = "rules" in source ? new Network(source) : source;
+    const network = "kinds" in source ? source : new Network(source);
     this.classes = network.classes;
     this.classCount = network.classCount;
     this.classSizes = new Uint16Array(network.classCount);

@@ -7,7 +7,7 @@ import type { Expression, Grammar } from "./grammar.ts";
 import { jsonObjectGrammar } from "./json.ts";
 import { Network } from "./network.ts";
 import { openNetwork, type PackedNetwork, packNetwork } from "./packed_network.ts";
-import { grammarOfSchema } from "./json_schema/mod.ts";
+import { type AnswerSchema, compileAnswer, type Compiled } from "./answer_schema.ts";
 import { parseRegex } from "./regex.ts";
 
 /** What an answer must be like, as a request says it. */
@@ -28,7 +28,7 @@ type ConstraintSource =
   /** It is an object of JSON. */
   | { readonly kind: "json_object" }
   /** It is JSON that a JSON Schema accepts; see {@link grammarOfSchema}. */
-  | { readonly kind: "json_schema"; readonly schema: unknown }
+  | ({ readonly kind: "json_schema" } & AnswerSchema)
   /** It matches a grammar that is made when it is needed. */
   | {
     readonly kind: "made";
@@ -64,10 +64,17 @@ export function grammarOf(constraint: Constraint, param: string = constraint.kin
     case "json_object":
       return jsonObjectGrammar();
     case "json_schema":
-      return grammarOfSchema(constraint.schema);
+      return compileAnswer(constraint).grammar;
     case "made":
       return constraint.grammar();
   }
+}
+
+/** The grammar of a constraint, and its network. */
+function compile(constraint: Constraint, param: string): Compiled {
+  if (constraint.kind === "json_schema") return compileAnswer(constraint);
+  const grammar = grammarOf(constraint, param);
+  return { grammar, network: new Network(grammar) };
 }
 
 function ruleOf(expression: Expression): Grammar {
@@ -115,8 +122,8 @@ export interface BuiltNetworks {
 export function buildNetworks(constraint: Constraint, spaced: boolean): BuiltNetworks {
   const { param = constraint.kind } = constraint;
   try {
-    const grammar = grammarOf(constraint, param);
-    const plain = packNetwork(new Network(grammar));
+    const { grammar, network } = compile(constraint, param);
+    const plain = packNetwork(network);
     return spaced ? { plain, spaced: packNetwork(new Network(behindSpace(grammar))) } : { plain };
   } catch (error) {
     throw namingParam(error, param);
@@ -139,10 +146,13 @@ export class CompiledConstraint {
     const { param = constraint.kind } = constraint;
     this.free = constraint.kind === "made" && constraint.free === true;
     try {
-      if (built === undefined) this.grammar = grammarOf(constraint, param);
-      this.automaton = new Automaton(
-        built === undefined ? this.grammar! : openNetwork(built.plain),
-      );
+      if (built !== undefined) {
+        this.automaton = new Automaton(openNetwork(built.plain));
+      } else {
+        const { grammar, network } = compile(constraint, param);
+        this.grammar = grammar;
+        this.automaton = new Automaton(network);
+      }
     } catch (error) {
       throw namingParam(error, param);
     }

@@ -4,6 +4,7 @@
  * @module
  */
 import { z } from "zod";
+import { isJsonObject } from "../../engine/json/json_number.ts";
 import type { ChatRequest, Constraint } from "../../engine/mod.ts";
 import { modelFields } from "../answer.ts";
 import { thinkingVariables } from "../effort.ts";
@@ -18,8 +19,8 @@ export const refused = (description: string) => z.unknown().optional().meta({ de
 function formatConstraint(format: unknown): Constraint | "free" | undefined {
   if (format === undefined || format === null || format === "") return "free";
   if (format === "json") return { kind: "json_object", param: "format" };
-  const isSchema = typeof format === "object" && !Array.isArray(format);
-  return isSchema ? { kind: "json_schema", schema: format, param: "format" } : undefined;
+  if (!isJsonObject(format)) return undefined;
+  return { kind: "json_schema", schema: format, param: "format", onlyNamed: true };
 }
 
 /** Words that clients send for no reasoning. */
@@ -52,7 +53,8 @@ export const commonFields = {
     formatConstraint,
   ).optional().meta({
     description:
-      '"json": the answer is a JSON object; a JSON Schema: it is JSON that is valid by it.',
+      '"json": the answer is a JSON object; a JSON Schema: it is JSON that is valid by it. Objects have no members ' +
+      "that it does not name, unless it has additionalProperties.",
   }),
   logprobs: boolean("Whether the answer's tokens carry their log-probabilities."),
   top_logprobs: integer(0, 20, "So many likeliest tokens in the place of each, with logprobs."),

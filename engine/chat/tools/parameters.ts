@@ -54,6 +54,8 @@ const FREE_KEYWORDS = new Set([
   "examples",
   "example",
   "deprecated",
+  // These notations have no null.
+  "nullable",
   "readOnly",
   "writeOnly",
   "$comment",

@@ -7,12 +7,11 @@ import { tokenTerminal } from "../../grammar/token_terminals.ts";
 import { Budget } from "../../grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../../grammar/json_schema/mod.ts";
 import { grammarOfTexts } from "../../grammar/json_schema/plain_texts.ts";
-import { M40Error } from "../../errors.ts";
 import type { Tokenizer } from "../../tokenizer/tokenizer.ts";
 import type { Tool } from "../conversation.ts";
 import { argumentsSchema } from "./arguments_schema.ts";
 import { ControlTexts } from "./control_texts.ts";
-import { relaxing } from "./relaxed_schema.ts";
+import { heldTools, naming, parametersOf } from "./held_tools.ts";
 import type { ToolGrammarWriter } from "./tool_format.ts";
 import type { ToolUse } from "./tool_use.ts";
 
@@ -44,7 +43,7 @@ function toolGrammar(tokenizer: Tokenizer, use: ToolUse, content?: Constraint): 
   const callable = typeof choice === "object"
     ? tools.filter(({ name }) => name === choice.name)
     : tools;
-  const calls = format.calls(callable.map((tool) => writer.followable(tool)), parallel, writer);
+  const calls = format.calls(writer.held(callable), parallel, writer);
   if (choice === "auto" && content === undefined) {
     const perhaps: Expression = { kind: "repeat", item: calls, least: 0, most: 1 };
     return writer.grammar(sequenceOf([writer.free(format.openers(callable)), perhaps]));
@@ -62,7 +61,7 @@ function toolGrammar(tokenizer: Tokenizer, use: ToolUse, content?: Constraint): 
 class GrammarWriter implements ToolGrammarWriter {
   private readonly merged = new MergedRules();
   private readonly controls: ControlTexts;
-  /** One for all tools: a list of them may cost as much as one schema. */
+  /** What writing the rules costs: a list of tools may cost as much as one schema. */
   private readonly budget = new Budget();
   /** Texts that cost too much can do without: the JSON of others must not be refused for them. */
   private readonly textBudget = new Budget();
@@ -101,24 +100,15 @@ class GrammarWriter implements ToolGrammarWriter {
     return this.json(argumentsSchema(tool), parametersOf(tool));
   }
 
-  /** A tool whose parameters can be followed: as they are, or where that is not strict, without what cannot be. */
-  followable(tool: Tool): Tool {
-    const schema = argumentsSchema(tool);
-    const follow = (schema: unknown) => {
-      this.grammarOf(schema);
-      return schema;
-    };
-    const parameters = naming(
-      parametersOf(tool),
-      () => tool.strict ? follow(schema) : relaxing(schema, this.budget, follow),
-    );
-    return { ...tool, parameters };
+  /** Tools whose parameters can be followed. */
+  held(tools: readonly Tool[]): Tool[] {
+    return heldTools(tools, (schema, budget) => this.grammarOf(schema, budget));
   }
 
-  private grammarOf(schema: unknown): Grammar {
+  private grammarOf(schema: unknown, budget = this.budget): Grammar {
     return this.grammars.getOrInsertComputed(
       JSON.stringify(schema),
-      () => grammarOfSchema(schema, { budget: this.budget, onlyNamed: true }),
+      () => grammarOfSchema(schema, { budget, onlyNamed: true }),
     );
   }
 
@@ -156,17 +146,3 @@ class GrammarWriter implements ToolGrammarWriter {
 }
 
 const encoder = new TextEncoder();
-
-function parametersOf({ name }: Tool): string {
-  return `tools: the parameters of ${name}`;
-}
-
-/** Says in errors what they are about. */
-function naming<T>(name: string, work: () => T): T {
-  try {
-    return work();
-  } catch (error) {
-    if (!(error instanceof M40Error)) throw error;
-    throw new M40Error(error.code, `${name}: ${error.message}`, "tools");
-  }
-}

@@ -4,14 +4,14 @@
  * @module
  */
 import { numberOf } from "../../json/json_number.ts";
-import { MAX_COUNT, refusal, shown } from "./limits.ts";
+import { MAX_COUNT, refusal, shown, wrong } from "./limits.ts";
 import type { At } from "./reading.ts";
 
 /** The value of a keyword that is a count. */
 export function countOf({ schema, place }: At, keyword: string): number {
   const value = numberOf(schema[keyword]);
   if (value !== undefined && Number.isInteger(value) && value >= 0) return value;
-  throw refusal(
+  throw wrong(
     `${place.pointer}/${keyword}`,
     `it must be an integer from 0 on, not ${shown(schema[keyword])}`,
   );

@@ -5,7 +5,7 @@
  * @module
  */
 import { isJsonObject } from "../../json/json_number.ts";
-import { type Budget, MAX_NESTING, refusal } from "./limits.ts";
+import { type Budget, MAX_NESTING, refusal, wrong } from "./limits.ts";
 
 /** A schema in the document, or one that a constant stands for. */
 export interface Place {
@@ -99,7 +99,7 @@ export class Document {
     let schema: unknown = this.root;
     for (const token of pointer.split("/").slice(1).map(unescapeToken)) {
       const inside = typeof schema === "object" && schema !== null && Object.hasOwn(schema, token);
-      if (!inside) throw refusal(from, `it leads to "#${pointer}", which is not there`);
+      if (!inside) throw wrong(from, `it leads to "#${pointer}", which is not there`);
       schema = (schema as Fields)[token];
     }
     const place = { pointer, schema, key: this.nextKey++ };
@@ -126,11 +126,11 @@ export class Document {
   follow(place: Place, keyword: "$ref" | "$dynamicRef"): Place {
     const from = `${place.pointer}/${keyword}`;
     const reference = (place.schema as Fields)[keyword];
-    if (typeof reference !== "string") throw refusal(from, "it must be a string");
+    if (typeof reference !== "string") throw wrong(from, "it must be a string");
     const [address, fragment] = this.resolve(reference, this.addressOf(place.pointer), from);
     const resource = this.resources.get(address);
     if (resource === undefined) {
-      throw refusal(
+      throw wrong(
         from,
         `"${reference}" is not in this document; put what it names into "$defs" and refer to that`,
       );
@@ -138,7 +138,7 @@ export class Document {
     if (fragment === "" || fragment.startsWith("/")) return this.at(resource + fragment, from);
     const anchor = this.anchors.get(`${address}#${fragment}`);
     if (anchor === undefined) {
-      throw refusal(from, `no schema has the anchor "${fragment}"; declare it by "$anchor"`);
+      throw wrong(from, `no schema has the anchor "${fragment}"; declare it by "$anchor"`);
     }
     return keyword === "$ref" ? this.at(anchor) : this.dynamic(fragment, anchor, from);
   }
@@ -241,7 +241,7 @@ export class Document {
       url.hash = "";
       return [url.href, fragment];
     } catch {
-      throw refusal(from, `"${reference}" is no reference that can be resolved`);
+      throw wrong(from, `"${reference}" is no reference that can be resolved`);
     }
   }
 }

@@ -47,7 +47,7 @@ export function objectOf(emitter: RuleWriter, shape: ObjectShape, place: string)
   const others = closed ? undefined : otherMembers(emitter, shape, keys, place);
   if (shape.least > members.length + 1 && others) {
     throw refusal(
-      shape.place,
+      shape.leastPlace ?? shape.place,
       `at least ${shape.least} properties are wanted, of which ${members.length} have names in the ` +
         "schema: of those without, no grammar can see to it that they differ. Name them in properties",
     );

@@ -34,9 +34,14 @@ const CHARACTERS_OF_LOOK = 16;
 export class SchemaRefusal extends M40Error {
   /**
    * @param place A JSON pointer to the keyword.
-   * @param tooMuch Whether the schema costs too much, rather than asks for what is not done.
+   * @param reason "wrong": it is no schema; "unsupported": it asks for what no grammar can see to; "states": what is
+   * said of a text together takes too many; "costly": all of it takes too much.
    */
-  constructor(readonly place: string, message: string, readonly tooMuch: boolean) {
+  constructor(
+    readonly place: string,
+    message: string,
+    readonly reason: "wrong" | "unsupported" | "states" | "costly",
+  ) {
     const shown = place.length > MOST_SHOWN ? "..." + place.slice(-MOST_SHOWN) : place;
     super("invalid_request", `JSON Schema at "#${shown}": ${shortened(message)}`);
   }
@@ -52,22 +57,67 @@ export function shown(value: unknown): string {
 
 /** The error that a schema cannot be followed: `place` is a JSON pointer to the keyword. */
 export function refusal(place: string, message: string): M40Error {
-  return new SchemaRefusal(place, message, false);
+  return new SchemaRefusal(place, message, "unsupported");
+}
+
+/** The error that a schema is none: `place` is a JSON pointer to the keyword. */
+export function wrong(place: string, message: string): M40Error {
+  return new SchemaRefusal(place, message, "wrong");
 }
 
 /** The error that a schema costs too much. */
-function tooMuch(place: string, message: string): M40Error {
-  return new SchemaRefusal(place, message, true);
+export function tooMuch(place: string, message: string): M40Error {
+  return new SchemaRefusal(place, message, "costly");
 }
+
+/** Work of attempts that cost too much, together: the last quarter of it is given out in ever smaller parts. */
+const MAX_WASTE = 1.25 * MAX_WORK;
+/** Work that every attempt may cost: what says nothing but a type costs less. */
+const LEAST_WORK = 200;
+const LEAST_RULES = 20;
 
 /** Counts what a schema costs, so that a hostile one ends in an error soon. */
 export class Budget {
   private work = 0;
   private rules = 0;
+  private wasted = 0;
+
+  constructor(private readonly maxWork = MAX_WORK, private readonly maxRules = MAX_RULES) {}
+
+  /**
+   * Does something that counts only where it does not cost too much: so that something cheaper can be done in its
+   * place. What it costs to find that out is bounded, for all attempts together.
+   *
+   * @param attempt What is done, with what is left.
+   */
+  attempt<T>(attempt: (budget: Budget) => T): T {
+    const waste = MAX_WASTE - this.wasted;
+    const most = waste > MAX_WASTE - MAX_WORK ? Infinity : waste / 4;
+    const left = Math.min(this.maxWork - this.work, most);
+    const part = new Budget(Math.max(left, LEAST_WORK), this.maxRules - this.rules + LEAST_RULES);
+    let isCostly = false;
+    try {
+      return attempt(part);
+    } catch (error) {
+      isCostly = error instanceof SchemaRefusal && error.reason === "costly";
+      throw error;
+    } finally {
+      if (isCostly) this.wasted += part.work;
+      else {
+        this.work += part.work;
+        this.rules += part.rules;
+      }
+    }
+  }
+
+  /** Whether so much was tried in vain that next to nothing is left to try. */
+  get isWasted(): boolean {
+    return this.wasted > MAX_WORK || this.work > this.maxWork - LEAST_WORK;
+  }
 
   spend(units: number, place: string): void {
     this.work += units;
-    if (this.work > MAX_WORK) {
+    if (this.work > this.maxWork) {
       throw tooMuch(place, "the schema is too complex to be made into a grammar; make it simpler");
     }
   }
@@ -83,7 +133,7 @@ export class Budget {
   }
 
   rule(place: string): void {
-    if (++this.rules > MAX_RULES) {
+    if (++this.rules > this.maxRules) {
       throw tooMuch(
         place,
         `the schema needs more than ${MAX_RULES} grammar rules; make it simpler`,

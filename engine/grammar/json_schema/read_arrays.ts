@@ -5,7 +5,7 @@
  * @module
  */
 import { countOf, leastOf, mostOf } from "./counts.ts";
-import { refusal } from "./limits.ts";
+import { refusal, wrong } from "./limits.ts";
 import type { At, Group } from "./reading.ts";
 import {
   type Alternatives,
@@ -27,7 +27,7 @@ function partOf(at: At): ArrayPart {
   const { schema, place, reader } = at;
   const list = Array.isArray(schema.items) ? "items" : "prefixItems";
   const prefix = schema[list] ?? [];
-  if (!Array.isArray(prefix)) throw refusal(`${place.pointer}/${list}`, "it must be a list");
+  if (!Array.isArray(prefix)) throw wrong(`${place.pointer}/${list}`, "it must be a list");
   const rest = list === "items" ? "additionalItems" : "items";
   return {
     prefix: prefix.map((_, i) => reader.literal(place, list, i)),

@@ -4,7 +4,7 @@
  * @module
  */
 import { M40Error } from "../../errors.ts";
-import { refusal } from "./limits.ts";
+import { refusal, wrong } from "./limits.ts";
 import type { At, Group } from "./reading.ts";
 import { ALL, type Alternatives, intersection, type Literal, NONE, union } from "./shapes.ts";
 import { isVacant } from "./vacant.ts";
@@ -14,7 +14,7 @@ const not = (literal: Literal): Literal => ({ ...literal, negated: !literal.nega
 function branches(at: At, keyword: string): Literal[] {
   const list = at.schema[keyword];
   if (Array.isArray(list)) return list.map((_, i) => at.reader.literal(at.place, keyword, i));
-  throw refusal(`${at.place.pointer}/${keyword}`, "it must be a list of schemas");
+  throw wrong(`${at.place.pointer}/${keyword}`, "it must be a list of schemas");
 }
 
 function anyOfAll(at: At, literals: readonly Literal[], keyword: string): Alternatives {

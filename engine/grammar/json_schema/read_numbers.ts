@@ -3,7 +3,7 @@
  *
  * @module
  */
-import { refusal, shown } from "./limits.ts";
+import { shown, wrong } from "./limits.ts";
 import { compare, type Decimal, decimalOf, MOST_DIGITS, ZERO } from "./number_values.ts";
 import type { At, Group } from "./reading.ts";
 import { type Alternatives, ANY_NUMBER, limited, NONE, type NumberShape } from "./shapes.ts";
@@ -11,7 +11,7 @@ import { type Alternatives, ANY_NUMBER, limited, NONE, type NumberShape } from "
 function numberOf({ schema, place }: At, keyword: string): Decimal {
   const value = decimalOf(schema[keyword]);
   if (value !== undefined) return value;
-  throw refusal(
+  throw wrong(
     `${place.pointer}/${keyword}`,
     `it must be a number of at most ${MOST_DIGITS} digits, not ${shown(schema[keyword])}`,
   );
@@ -50,7 +50,7 @@ function multiple(at: At, negated: boolean): NumberShape {
   const of = numberOf(at, "multipleOf");
   const place = `${at.place.pointer}/multipleOf`;
   if (compare(of, ZERO) <= 0) {
-    throw refusal(place, `it must be above 0, not ${shown(at.schema.multipleOf)}`);
+    throw wrong(place, `it must be above 0, not ${shown(at.schema.multipleOf)}`);
   }
   // Multiples of 1 are the integers, and no others: of these there may be more digits.
   if (of.units === 1n && of.places === 0) {

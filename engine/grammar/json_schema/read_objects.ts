@@ -6,7 +6,7 @@
  */
 import { countOf, leastOf, mostOf } from "./counts.ts";
 import { isObject, NOTHING } from "./document.ts";
-import { MAX_ALTERNATIVES, refusal, shown } from "./limits.ts";
+import { MAX_ALTERNATIVES, refusal, shown, wrong } from "./limits.ts";
 import type { At, Group, SchemaReader } from "./reading.ts";
 import {
   ALL,
@@ -45,17 +45,17 @@ function named(at: At, keyword: string): [string, unknown][] {
     at.reader.budget.look(entries.length, at.place.pointer);
     return entries;
   }
-  throw refusal(`${at.place.pointer}/${keyword}`, "it must be an object");
+  throw wrong(`${at.place.pointer}/${keyword}`, "it must be an object");
 }
 
 function keysOf(value: unknown, place: string, { budget }: SchemaReader): string[] {
   if (!Array.isArray(value)) {
-    throw refusal(place, `it must be a list of strings, not ${shown(value)}`);
+    throw wrong(place, `it must be a list of strings, not ${shown(value)}`);
   }
   budget.look(value.length, place);
   const other = value.findIndex((key) => typeof key !== "string");
   if (other < 0) return value;
-  throw refusal(place, `it must be a list of strings, but ${shown(value[other])} is in it`);
+  throw wrong(place, `it must be a list of strings, but ${shown(value[other])} is in it`);
 }
 
 function partOf(at: At): ObjectPart {
@@ -146,7 +146,12 @@ const required: Group = {
 
 const minProperties: Group = {
   keywords: ["minProperties"],
-  holds: (at) => others(object(at, "minProperties", { least: leastOf(at, "minProperties") })),
+  holds(at) {
+    const leastPlace = `${at.place.pointer}/minProperties`;
+    return others(
+      object(at, "minProperties", { least: leastOf(at, "minProperties"), leastPlace }),
+    );
+  },
   fails(at) {
     if (countOf(at, "minProperties") === 0) return NONE;
     return objects(object(at, "minProperties", { most: mostOf(at, "minProperties") - 1 }));

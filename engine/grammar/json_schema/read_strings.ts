@@ -5,7 +5,7 @@
  */
 import { countOf, leastOf, mostOf } from "./counts.ts";
 import { FORMATS, NUMBER_FORMATS } from "./formats.ts";
-import { refusal } from "./limits.ts";
+import { refusal, wrong } from "./limits.ts";
 import type { At, Group } from "./reading.ts";
 import {
   type Alternatives,
@@ -44,7 +44,7 @@ const maxLength: Group = {
 function ruled(at: At, kind: StringRule["kind"], negated: boolean): readonly StringShape[] {
   const name = at.schema[kind];
   const place = `${at.place.pointer}/${kind}`;
-  if (typeof name !== "string") throw refusal(place, "it must be a string");
+  if (typeof name !== "string") throw wrong(place, "it must be a string");
   return strings({ rules: [{ kind, name, place, negated }] }, at, kind);
 }
 
@@ -59,7 +59,7 @@ const format: Group = {
   holds(at): Alternatives {
     const name = at.schema.format;
     const place = `${at.place.pointer}/format`;
-    if (typeof name !== "string") throw refusal(place, "it must be a string");
+    if (typeof name !== "string") throw wrong(place, "it must be a string");
     if (FORMATS.has(name)) return limited({ strings: ruled(at, "format", false) });
     const range = NUMBER_FORMATS.get(name);
     if (range) return limited({ numbers: [{ ...ANY_NUMBER, ...range }] });

@@ -12,6 +12,7 @@ import {
   MAX_VALUES,
   refusal,
   shown,
+  wrong,
 } from "./limits.ts";
 import { type ListedNumber, MOST_DIGITS } from "./number_values.ts";
 import type { At, Group } from "./reading.ts";
@@ -34,13 +35,14 @@ function typesOf({ schema, place, reader }: At): string[] {
   reader.budget.look(types.length, place.pointer);
   for (const type of types) {
     if (!TYPES.includes(type)) {
-      throw refusal(
+      throw wrong(
         `${place.pointer}/type`,
         `${shown(type)} is no type; there are ${TYPES.join(", ")}`,
       );
     }
   }
-  return types;
+  // OpenAPI 3.0's way to say so.
+  return schema.nullable === true ? [...types, "null"] : types;
 }
 
 /** Numbers of these types; with both of none, none. */
@@ -175,7 +177,7 @@ function numberOf(value: unknown, { reader }: At, pointer: string): ListedNumber
 }
 
 function enumOf({ schema, place }: At): readonly unknown[] {
-  if (!Array.isArray(schema.enum)) throw refusal(`${place.pointer}/enum`, "it must be a list");
+  if (!Array.isArray(schema.enum)) throw wrong(`${place.pointer}/enum`, "it must be a list");
   return schema.enum;
 }
 

@@ -4,7 +4,7 @@
  * @module
  */
 import { Document, type Fields, isObject, type Place } from "./document.ts";
-import { type Budget, MAX_DEPTH, refusal, shown } from "./limits.ts";
+import { type Budget, MAX_DEPTH, refusal, shown, wrong } from "./limits.ts";
 import { ARRAY_GROUPS } from "./read_arrays.ts";
 import { LOGIC_GROUPS } from "./read_logic.ts";
 import { NUMBER_GROUPS } from "./read_numbers.ts";
@@ -120,8 +120,9 @@ export class Reader implements SchemaReader {
 
   private at(place: Place): At {
     const { schema, pointer } = place;
+    if (schema === null) throw refusal(pointer, "a schema is an object or a boolean, not null");
     if (!isObject(schema)) {
-      throw refusal(pointer, `a schema is an object or a boolean, not ${shown(schema)}`);
+      throw wrong(pointer, `a schema is an object or a boolean, not ${shown(schema)}`);
     }
     for (const keyword of FOREIGN) {
       if (Object.hasOwn(schema, keyword)) {
@@ -130,9 +131,6 @@ export class Reader implements SchemaReader {
           "this keyword is not supported; use those of draft 2020-12",
         );
       }
-    }
-    if (schema.nullable === true) {
-      throw refusal(`${pointer}/nullable`, 'it is not JSON Schema; list "null" among the types');
     }
     return { place, schema, reader: this };
   }

@@ -79,6 +79,8 @@ export interface ObjectShape {
   readonly names: readonly Literal[];
   readonly required: readonly string[];
   readonly least: number;
+  /** The keyword that says so. */
+  readonly leastPlace?: string;
   readonly most?: number;
   readonly place: string;
 }
@@ -254,6 +256,7 @@ const meetObjects: Meet<ObjectShape> = (a, b, budget, place) => {
     names: joined(a.names, b.names, budget, place),
     required: joined(a.required, b.required, budget, place),
     least: Math.max(a.least, b.least),
+    leastPlace: a.least >= b.least ? a.leastPlace : b.leastPlace,
     most: least(a.most, b.most),
     place: a.place,
   };

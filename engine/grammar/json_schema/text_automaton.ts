@@ -6,7 +6,7 @@
  */
 import type { CodePointRange, Expression } from "../grammar.ts";
 import { normalizeRanges } from "../utf8_ranges.ts";
-import { type Budget, MAX_STATES, refusal } from "./limits.ts";
+import { type Budget, MAX_STATES, SchemaRefusal } from "./limits.ts";
 
 const LAST = 0x10ffff;
 
@@ -211,10 +211,11 @@ export function explore<T>(
     const known = numbers.get(name);
     if (known !== undefined) return known;
     if (numbers.size >= MAX_STATES) {
-      throw refusal(
+      throw new SchemaRefusal(
         place,
         `the strings that are allowed here need more than ${MAX_STATES} states; use a simpler ` +
           "pattern or smaller lengths",
+        "states",
       );
     }
     numbers.set(name, numbers.size);

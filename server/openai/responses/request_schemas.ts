@@ -61,7 +61,9 @@ const TextFormat = z.looseObject({
     type: "object",
     description: "With json_schema: a JSON Schema. What of it cannot be held to is an error.",
   }),
-  strict: boolean("The answer is always held to its schema."),
+  strict: boolean(
+    "Whether a schema is refused that no grammar can see to; else what it asks for beyond that is left to the model.",
+  ),
 }, wants("an object"));
 export type TextFormat = z.output<typeof TextFormat>;
 

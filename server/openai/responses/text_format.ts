@@ -15,7 +15,7 @@ export function textConstraint(format: TextFormat | null | undefined): Constrain
   if (format == null || format.type === "text") return undefined;
   const param = "text.format";
   if (format.type === "json_object") return { kind: "json_object", param };
-  const { schema } = format;
+  const { schema, strict } = format;
   if (typeof schema !== "object" || schema === null || Array.isArray(schema)) {
     throw wrongField(`${param}.schema`, "a JSON Schema, which is an object", schema);
   }
@@ -27,7 +27,12 @@ export function textConstraint(format: TextFormat | null | undefined): Constrain
       { param: `${param}.schema` },
     );
   }
-  return { kind: "json_schema", schema, param: `${param}.schema` };
+  return {
+    kind: "json_schema",
+    schema,
+    param: `${param}.schema`,
+    ...strict === true ? { strict } : {},
+  };
 }
 
 /** Whether a value has more levels. Level by level, without a call each: it may be as deep as JSON can be. */

@@ -1,0 +1,38 @@
+import { isJsonObject } from "../../json/json_number.ts";
+import { mapMembers } from "../../json/ordered_object.ts";
+
+/** Keywords whose value has schemas by names. */
+const BY_NAME: ReadonlySet<string> = new Set([
+  ...["properties", "patternProperties", "dependentSchemas", "dependencies", "$defs"],
+  "definitions",
+]);
+/** Keywords whose value is no schema, though it may look like one. */
+const PLAIN: ReadonlySet<string> = new Set(["const", "enum", "default", "examples", "example"]);
+
+/** A schema with keywords. */
+export type Schema = Record<string, unknown>;
+
+/** A copy of a schema, with its numbers and the order of its keys. */
+export function copyOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(copyOf);
+  return isJsonObject(value) ? mapMembers(value, copyOf) : value;
+}
+
+/** A schema and all in it. */
+export function* schemasIn(schema: unknown): Generator<Schema> {
+  const open = [schema];
+  while (open.length > 0) {
+    const one = open.pop();
+    if (Array.isArray(one)) {
+      for (const inner of one) open.push(inner);
+      continue;
+    }
+    if (!isJsonObject(one)) continue;
+    yield one;
+    for (const [name, value] of Object.entries(one)) {
+      if (PLAIN.has(name)) continue;
+      const inner = BY_NAME.has(name) && isJsonObject(value) ? Object.values(value) : [value];
+      for (const each of inner) open.push(each);
+    }
+  }
+}
