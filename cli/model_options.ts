@@ -1,3 +1,4 @@
+import { TemplateFile } from "../engine/chat/template_file.ts";
 import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import type { Engine, EngineOptions, Executor, KvType, Split } from "../engine/mod.ts";
@@ -109,11 +110,13 @@ export function sayObserverError(error: unknown): void {
   );
 }
 
-/** The text of the file that is named; the name itself where there is no such file. */
-export async function chatTemplate(nameOrPath?: string): Promise<string | undefined> {
+/** The file that is named, which may be edited; the name itself where there is no such file. */
+export async function chatTemplate(
+  nameOrPath?: string,
+): Promise<string | TemplateFile | undefined> {
   if (nameOrPath === undefined) return undefined;
   try {
-    return await Deno.readTextFile(nameOrPath);
+    return await TemplateFile.open(nameOrPath);
   } catch (error) {
     if (error instanceof Deno.errors.NotFound && !/[./]/.test(nameOrPath)) return nameOrPath;
     throw new M40Error(

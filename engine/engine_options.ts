@@ -1,3 +1,4 @@
+import type { TemplateFile } from "./chat/template_file.ts";
 import type { Executor } from "./device/context.ts";
 import type { KvType } from "./memory_plan.ts";
 import type { PaceLimits } from "./pace.ts";
@@ -109,8 +110,11 @@ export interface EngineOptions {
   onExecutor?: (message: string) => void;
   /** Positions whose logits one step can give, for {@link Engine.evaluate}; default 1. */
   logitsOutputs?: number;
-  /** A built-in chat template's name, or the text of one (Jinja); default: the model's own. */
-  chatTemplate?: string;
+  /**
+   * A built-in chat template's name, the text of one (Jinja), or a file with one, which is read again when it is
+   * edited; default: the model's own.
+   */
+  chatTemplate?: string | TemplateFile;
   /**
    * What holds where neither these options nor a request says anything: what came with the model beside
    * its file, see {@link recordDefaults}. It goes before what the file recommends.

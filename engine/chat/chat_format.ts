@@ -9,6 +9,7 @@ import { beginnings, Protection } from "./protection.ts";
 import { formatOf } from "./output_formats.ts";
 import type { Rendered, RenderJob } from "./render_job.ts";
 import { remembered } from "./template_abilities.ts";
+import type { TemplateFile } from "./template_file.ts";
 import { TemplateRenderer } from "./template_renderer.ts";
 import { likelyFormats, TOOL_FORMATS } from "./tools/formats.ts";
 import { GENERIC } from "./tools/generic.ts";
@@ -21,6 +22,8 @@ export interface ChatTemplates {
   readonly template: string;
   /** "model", the name of a built-in template, or "file". */
   readonly source: string;
+  /** The file that the template is from, where it is one that may be edited. */
+  readonly file?: TemplateFile;
   /** Others, by name. */
   readonly named: ReadonlyMap<string, string>;
   /** The special tokens that templates can name: `bos_token` and the like. */
@@ -29,7 +32,6 @@ export interface ChatTemplates {
 
 /** How conversations become prompts. */
 export class ChatFormat {
-  readonly template: string;
   readonly source: string;
   private readonly renderer = new TemplateRenderer();
   private readonly longestToken: LongestToken;
@@ -49,8 +51,12 @@ export class ChatFormat {
     private readonly system?: string,
   ) {
     this.longestToken = new LongestToken(tokenizer);
-    this.template = templates.template;
     this.source = templates.source;
+  }
+
+  /** What a conversation is rendered with where the request names no other. */
+  get template(): string {
+    return this.templates.file?.last ?? this.templates.template;
   }
 
   /** The names of the templates that a request may ask for. */
@@ -70,7 +76,7 @@ export class ChatFormat {
     checkRequest(request);
     request = { ...request, messages: this.withSystem(request.messages) };
     const { messages, continueFinal = false } = request;
-    const template = this.templateFor(request.templateName);
+    const template = await this.templateFor(request);
     this.beginnings ??= beginnings(this.tokenizer);
     const protection = new Protection(this.tokenizer, this.beginnings, request, template);
     const { mark, endMark } = protection;
@@ -135,8 +141,16 @@ export class ChatFormat {
     );
   }
 
-  private templateFor(name?: string): string {
-    if (name === undefined) return this.template;
+  /** The template of a request: that which it names; for tools the one that the file has for them; the default one. */
+  private async templateFor(
+    { templateName: name, tools = [], toolChoice }: ChatRequest,
+  ): Promise<string> {
+    if (name === undefined) {
+      const forTools = this.source === "model" && tools.length > 0 && toolChoice !== "none"
+        ? this.templates.named.get("tool_use")
+        : undefined;
+      return forTools ?? await this.templates.file?.current() ?? this.templates.template;
+    }
     const template = this.templates.named.get(name);
     if (template !== undefined) return template;
     throw new M40Error(

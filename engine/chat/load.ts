@@ -1,10 +1,10 @@
 import { M40Error } from "../errors.ts";
 import type { Metadata } from "../gguf/metadata.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
-import { ChatFormat } from "./chat_format.ts";
+import { ChatFormat, type ChatTemplates } from "./chat_format.ts";
+import { isTemplate, modelTemplates } from "./model_templates.ts";
+import type { TemplateFile } from "./template_file.ts";
 import { BUILT_IN_TEMPLATES } from "./templates/mod.ts";
-
-const KEY = "tokenizer.chat_template";
 
 /** What else a model's chat is made with. */
 export interface ChatOptions {
@@ -20,60 +20,43 @@ export interface ChatOptions {
  * How a model's conversations become prompts; undefined where it has no template, none is given, and its
  * vocabulary does not say which it is.
  *
- * @param given A built-in template's name or the text of a template.
+ * @param given A built-in template's name, the text of a template, or a file with one, which may be edited.
  * @throws {M40Error} "invalid_request" for a name that no template has.
  */
 export function loadChat(
   metadata: Metadata,
   tokenizer: Tokenizer,
-  given?: string,
+  given?: string | TemplateFile,
   { contextTokens, system, onWarning }: ChatOptions = {},
 ): ChatFormat | undefined {
-  const named = new Map<string, string>();
-  for (const key of metadata.keys()) {
-    const template = metadata.get(key);
-    if (key.startsWith(`${KEY}.`) && typeof template === "string") {
-      named.set(key.slice(KEY.length + 1), template);
-    }
-  }
   const specialTokens = specialTokensOf(metadata, tokenizer);
+  const { template, source, named, warning } = modelTemplates(metadata, tokenizer);
   if (given !== undefined) {
     const templates = { ...chosen(given), named, specialTokens };
     return new ChatFormat(tokenizer, templates, contextTokens, system);
   }
-  const own = metadata.get(KEY) ?? named.get("default");
-  const templates = typeof own === "string"
-    ? { template: own, source: "model" }
-    : guessed(tokenizer);
-  if (templates?.source === "chatml") {
-    onWarning?.(
-      "the model has no chat template; its vocabulary has ChatML's tokens, so chatml is used " +
-        "(--chat-template chooses another)",
-    );
+  if (warning !== undefined) onWarning?.(warning);
+  if (template === undefined) return undefined;
+  return new ChatFormat(
+    tokenizer,
+    { template, source, named, specialTokens },
+    contextTokens,
+    system,
+  );
+}
+
+function chosen(
+  given: string | TemplateFile,
+): Pick<ChatTemplates, "template" | "source" | "file"> {
+  const text = typeof given === "string" ? given : given.last;
+  const builtIn = BUILT_IN_TEMPLATES.get(text);
+  if (builtIn !== undefined) return { template: builtIn, source: text };
+  if (isTemplate(text)) {
+    return { template: text, source: "file", file: typeof given === "string" ? undefined : given };
   }
-  return templates &&
-    new ChatFormat(tokenizer, { ...templates, named, specialTokens }, contextTokens, system);
-}
-
-/**
- * The built-in template that a vocabulary leaves no doubt about: one with ChatML's tokens, the second of
- * which ends a turn.
- */
-function guessed(tokenizer: Tokenizer): { template: string; source: string } | undefined {
-  const [start, end] = ["<|im_start|>", "<|im_end|>"].map((text) => tokenizer.tokenId(text));
-  const certain = start !== undefined && end !== undefined && tokenizer.isControl(start) &&
-    tokenizer.endTokens.has(end);
-  return certain ? chosen("chatml") : undefined;
-}
-
-function chosen(given: string): { template: string; source: string } {
-  const builtIn = BUILT_IN_TEMPLATES.get(given);
-  if (builtIn !== undefined) return { template: builtIn, source: given };
-  // What is no template can only be meant as a name.
-  if (given.includes("{{") || given.includes("{%")) return { template: given, source: "file" };
   throw new M40Error(
     "invalid_request",
-    `there is no built-in chat template "${given}"; there are ${
+    `there is no built-in chat template "${text.slice(0, 200)}"; there are ${
       [...BUILT_IN_TEMPLATES.keys()].join(", ")
     }`,
     "chat_template",
