@@ -18,6 +18,7 @@ import { infillRoute } from "./llama_cpp/infill.ts";
 import { llamaCompletionRoutes } from "./llama_cpp/completion.ts";
 import { llamaEmbeddingRoutes } from "./llama_cpp/embedding.ts";
 import { propsRoutes } from "./llama_cpp/props.ts";
+import { applyTemplateRoute } from "./llama_cpp/apply_template.ts";
 import { tokenRoutes } from "./llama_cpp/tokens.ts";
 import { mcpRoutes } from "./mcp/routes.ts";
 import { Metrics } from "./metrics.ts";
@@ -143,6 +144,7 @@ export function createApp(options: AppOptions): Hono<ServerEnv> {
   messagesRoutes(app, server);
   generateRoute(app, server);
   tokenRoutes(app, server);
+  applyTemplateRoute(app, server, responses);
   infillRoute(app, server);
   llamaCompletionRoutes(app, server);
   llamaEmbeddingRoutes(app, server);

@@ -1,12 +1,8 @@
 // /tokenize, /detokenize, /apply-template and /infill: what editors and tools of llama.cpp's server send.
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { entry } from "../engine/gguf/entries.ts";
-import {
-  AppliedTemplate,
-  Detokenized,
-  Tokenized,
-  TokenizeRequest,
-} from "../server/llama_cpp/tokens.ts";
+import { AppliedTemplate } from "../server/llama_cpp/apply_template.ts";
+import { Detokenized, Tokenized, TokenizeRequest } from "../server/llama_cpp/tokens.ts";
 import { LlamaPiece, LlamaText } from "../server/llama_cpp/text_answer.ts";
 import { byteLevelModel, type ModelFile } from "./byte_level_model.ts";
 import { gapTokens, shorten } from "../server/fill_in_the_middle.ts";
@@ -94,6 +90,80 @@ Deno.test("/apply-template gives what a conversation's model would read", async 
   assertMatch(await rendered(open), /\|I am$/);
   const error = await readError(await server.post("/apply-template", { messages: [] }), 400);
   assertEquals(error.param, "messages");
+});
+
+Deno.test("/apply-template takes the bodies of all dialects, and says what it found out about the template", async () => {
+  const template = "{% for t in tools or [] %}{{ t | tojson }}{% endfor %}" +
+    "{% for m in messages %}{% if m.role == 'system' and not loop.first %}{{ raise_exception('first') }}{% endif %}" +
+    "[{{ m.role }}|{{ m.content }}]{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}{% endfor %}";
+  await using server = await startChat({}, template);
+  const called = { type: "function", function: { name: "f", arguments: "{}" } };
+  const parameters = { type: "object", properties: {} };
+  const bodies = {
+    chat: {
+      messages: [
+        { role: "system", content: "S" },
+        { role: "user", content: "U" },
+        { role: "assistant", content: "A", tool_calls: [{ id: "1", ...called }] },
+        { role: "tool", tool_call_id: "1", content: "R" },
+      ],
+      tools: [{ type: "function", function: { name: "f", parameters } }],
+    },
+    responses: {
+      instructions: "S",
+      input: [
+        { role: "user", content: "U" },
+        { role: "assistant", content: "A" },
+        { type: "function_call", call_id: "1", name: "f", arguments: "{}" },
+        { type: "function_call_output", call_id: "1", output: "R" },
+      ],
+      tools: [{ type: "function", name: "f", parameters }],
+    },
+    anthropic: {
+      system: "S",
+      messages: [
+        { role: "user", content: "U" },
+        {
+          role: "assistant",
+          content: [{ type: "text", text: "A" }, {
+            type: "tool_use",
+            id: "1",
+            name: "f",
+            input: {},
+          }],
+        },
+        { role: "user", content: [{ type: "tool_result", tool_use_id: "1", content: "R" }] },
+      ],
+      tools: [{ name: "f", input_schema: parameters }],
+    },
+    ollama: {
+      messages: [
+        { role: "system", content: "S" },
+        { role: "user", content: "U" },
+        {
+          role: "assistant",
+          content: "A",
+          tool_calls: [{ function: { name: "f", arguments: {} } }],
+        },
+        { role: "tool", tool_name: "f", content: "R" },
+      ],
+      tools: [{ type: "function", function: { name: "f", parameters } }],
+    },
+  };
+  const wanted =
+    '{"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}' +
+    '[system|S][user|U][assistant|A]<tool_call>{"name": "f", "arguments": {}}</tool_call>[tool|R]';
+  for (const [dialect, body] of Object.entries(bodies)) {
+    const answer = AppliedTemplate.parse(await post(server, "/apply-template", body));
+    assertEquals([answer.prompt, answer.dialect], [wanted, dialect]);
+    assertEquals(answer.call_format, "hermes");
+    const { abilities } = answer;
+    assertEquals([abilities.calls, abilities.tools, abilities.results], ["object", true, true]);
+    assertEquals(
+      [abilities.order.system_first, abilities.order.system_later, abilities.order.users_in_row],
+      [true, false, true],
+    );
+  }
 });
 
 Deno.test("a conversation is rendered with the template of the file that it names, or told which there are", async () => {

@@ -67,11 +67,16 @@ export class ChatFormat {
   /**
    * A conversation as the model reads it. Nothing that the request brings becomes a control token.
    *
+   * @param describe Whether the prompt says as well what was found out about the template.
    * @throws {M40Error} "invalid_request" for a conversation that the template refuses or fails on, or
    * that takes more than a rendering may; "context_length_exceeded" for one that is far too long,
    * "cancelled" by the signal or by the engine's end.
    */
-  async prompt(request: ChatRequest, signal?: AbortSignal): Promise<ChatPrompt> {
+  async prompt(
+    request: ChatRequest,
+    signal?: AbortSignal,
+    describe = false,
+  ): Promise<ChatPrompt> {
     request = { ...request, messages: withoutCutCalls(request.messages) };
     checkRequest(request);
     request = { ...request, messages: this.withSystem(request.messages) };
@@ -94,8 +99,9 @@ export class ChatFormat {
       variables: protection.value(request.templateVariables ?? {}) as Record<string, unknown>,
       mark,
       endMark,
+      describe,
     }, signal);
-    const { text: marked } = rendered;
+    const { text: marked, abilities } = rendered;
     const text = marked.replaceAll(mark, "");
     this.checkLength(text);
     const tokens = this.encode(marked, mark);
@@ -105,6 +111,7 @@ export class ChatFormat {
       tokens,
       format: formatOf(this.tokenizer, { template, text, tokens, unfinished }),
       tools: toolUse(request, rendered),
+      ...(abilities === undefined ? {} : { abilities }),
     };
   }
 

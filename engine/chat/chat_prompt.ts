@@ -1,4 +1,5 @@
 import type { OutputFormat } from "./reasoning.ts";
+import type { TemplateDescription } from "./template_description.ts";
 import type { ToolUse } from "./tools/tool_use.ts";
 
 /** A conversation as the model reads it. */
@@ -8,6 +9,8 @@ export interface ChatPrompt {
   readonly tokens: readonly number[];
   /** How reasoning is told from content in what the model answers. */
   readonly format: OutputFormat;
+  /** What was found out about the template, where that was asked for. */
+  readonly abilities?: TemplateDescription;
   /** The tools that it may call; absent: none. */
   readonly tools?: ToolUse;
 }

@@ -18,5 +18,6 @@ export {
 } from "./conversation.ts";
 export type { OutputFormat, OutputPiece, OutputReader } from "./reasoning.ts";
 export type { ToolCallPiece } from "./tools/call_piece.ts";
+export type { TemplateDescription } from "./template_description.ts";
 export type { ToolUse } from "./tools/tool_use.ts";
 export { BUILT_IN_TEMPLATES } from "./templates/mod.ts";

@@ -1,4 +1,5 @@
 import type { ChatMessage, ToolCall } from "./conversation.ts";
+import type { TemplateDescription } from "./template_description.ts";
 import type { ShownTool } from "./tools/shown_tool.ts";
 
 /** A call of a tool, its arguments as text and as the value that it has. */
@@ -35,6 +36,8 @@ export interface RenderJob {
   readonly mark: string;
   /** A character that stands nowhere. */
   readonly endMark: string;
+  /** Whether the answer is to say what was found out about the template. */
+  readonly describe?: boolean;
   /** What time it is, in milliseconds since 1970; default: what it is. */
   readonly now?: number;
 }
@@ -45,6 +48,8 @@ export interface Rendered {
   readonly text: string;
   /** The name of the format in which the model writes its calls; absent: it is told of no tools. */
   readonly toolFormat?: string;
+  /** What was found out about the template, where that was asked for. */
+  readonly abilities?: TemplateDescription;
   /** Whether the template knows no more than one call a message. */
   readonly oneCall: boolean;
 }

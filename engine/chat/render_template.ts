@@ -8,6 +8,7 @@ import { ANY_ORDER } from "./order_abilities.ts";
 import type { Rendered, RenderJob, RenderMessage, RenderReply } from "./render_job.ts";
 import { LostTextError, shownConversation, type Way } from "./shown_conversation.ts";
 import { type Abilities, findAbilities } from "./template_abilities.ts";
+import { describeTemplate } from "./template_description.ts";
 import { callFormatOf } from "./tools/call_format.ts";
 import { GENERIC } from "./tools/generic.ts";
 import type { ShownTool } from "./tools/shown_tool.ts";
@@ -93,6 +94,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
   return {
     text,
     ...(tools === undefined ? {} : { toolFormat: all ? GENERIC.name : format!.name }),
+    ...(job.describe ? { abilities: describeTemplate(abilities, job.toolFormats ?? []) } : {}),
     oneCall: usesTools && !all && !abilities.tools.severalCalls,
   };
 }

@@ -1,3 +1,4 @@
+import { AppliedTemplate, ApplyTemplateRequest } from "./apply_template.ts";
 import type { Operation } from "../api/operation.ts";
 import {
   ChatCompletion,
@@ -12,14 +13,7 @@ import { LlamaEmbeddingRequest, LlamaEmbeddings } from "./embedding.ts";
 import { InfillRequest } from "./infill.ts";
 import { Props, TokenizerInfo } from "./props.ts";
 import { LlamaPiece, LlamaText } from "./text_answer.ts";
-import {
-  AppliedTemplate,
-  ApplyTemplateRequest,
-  Detokenized,
-  DetokenizeRequest,
-  Tokenized,
-  TokenizeRequest,
-} from "./tokens.ts";
+import { Detokenized, DetokenizeRequest, Tokenized, TokenizeRequest } from "./tokens.ts";
 
 const WITHOUT_PREFIX = "For clients of llama.cpp's server whose base URL has no /v1";
 
@@ -122,7 +116,8 @@ export const LLAMA_OPERATIONS: readonly Operation[] = [
     path: "/apply-template",
     summary: "The prompt that a conversation becomes",
     description:
-      "In the shape of llama.cpp's server: what the model would read, without asking it.",
+      "In the shape of llama.cpp's server: what the model would read, without asking it, and what was found out " +
+      "about its template. It takes the bodies of /v1/messages, /v1/responses and /api/chat as well.",
     body: ApplyTemplateRequest,
     answer: AppliedTemplate,
   },

@@ -1,5 +1,5 @@
 /**
- * Texts and tokens, and prompts of conversations, in the shapes of llama.cpp's server.
+ * Texts and tokens, in the shapes of llama.cpp's server.
  *
  * @module
  */
@@ -9,11 +9,8 @@ import type { Tokenizer } from "../../engine/mod.ts";
 import { modelFields, withModel } from "../answer.ts";
 import { readAnyType } from "../body_of_any_type.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
-import { chatFormat } from "../conversation.ts";
 import { HttpError } from "../errors.ts";
 import { boolean, string, tokenIds, wants } from "../fields.ts";
-import { chatRequest } from "../openai/chat_messages.ts";
-import { conversationFields } from "../openai/chat_schemas.ts";
 import { listAsJson, longAnswer, objectAsJson, textAsJson } from "../long_answer.ts";
 import { parseBody, wrongField } from "../parse_body.ts";
 import { route } from "../route.ts";
@@ -63,19 +60,7 @@ export const Detokenized = z.strictObject({
 }).meta({ id: "Detokenized" });
 export type Detokenized = z.output<typeof Detokenized>;
 
-/** The body of `POST /apply-template`. */
-export const ApplyTemplateRequest = z.object(
-  { ...modelFields, ...conversationFields },
-  wants("a JSON object"),
-).meta({ id: "ApplyTemplateRequest" });
-
-/** The answer of `POST /apply-template`. */
-export const AppliedTemplate = z.strictObject({
-  prompt: z.string().meta({ description: "What the model would read." }),
-}).meta({ id: "AppliedTemplate" });
-export type AppliedTemplate = z.output<typeof AppliedTemplate>;
-
-/** `POST /tokenize`, `POST /detokenize` and `POST /apply-template`. */
+/** `POST /tokenize` and `POST /detokenize`. */
 export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
   route(app, "/tokenize", {
     POST: async (c) => {
@@ -108,20 +93,6 @@ export function tokenRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
           objectAsJson({ content: textAsJson(content), prompt: textAsJson(content) }),
         );
       });
-    },
-  });
-  route(app, "/apply-template", {
-    POST: async (c) => {
-      const body = parseBody(ApplyTemplateRequest, await readAnyType(c, server));
-      const answer = await withModel(c, server, body, async (model, { signal, deadline }) => {
-        const chat = chatFormat(model);
-        const { text } = await deadline.within(
-          signal,
-          (ends) => chat.prompt(chatRequest(body), ends),
-        );
-        return { prompt: text } satisfies AppliedTemplate;
-      });
-      return c.json(answer);
     },
   });
 }

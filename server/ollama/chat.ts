@@ -120,8 +120,12 @@ export function chatRoute(app: Hono<ServerEnv>, server: ServerContext): void {
   });
 }
 
-/** @throws {HttpError} 400 naming the message and what of it cannot be read. */
-function chatRequest({ messages, think, tools }: Body): ChatRequest {
+/**
+ * The conversation of a body.
+ *
+ * @throws {HttpError} 400 naming the message and what of it cannot be read.
+ */
+export function chatRequest({ messages, think, tools }: Body): ChatRequest {
   const open = new OpenCalls();
   const last = messages.at(-1);
   return {

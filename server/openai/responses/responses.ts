@@ -100,7 +100,7 @@ export function responsesRoutes(
  *
  * @throws {HttpError} 400 for what cannot be read, and for a response that is not kept.
  */
-function readConversation(body: ConversationFields, store: ResponseStore): Asked {
+export function readConversation(body: ConversationFields, store: ResponseStore): Asked {
   const previous = previousResponse(body, store);
   const input = readInput(body.input, (id) => store.item(id));
   const toolUse = readTools(body);

@@ -1,0 +1,158 @@
+/**
+ * The prompt that a conversation becomes, in whichever dialect it comes, and what was found out about the template.
+ *
+ * @module
+ */
+import type { Hono } from "hono";
+import { z } from "zod";
+import { type ChatRequest, ROLES } from "../../engine/mod.ts";
+import { modelFields, withModel } from "../answer.ts";
+import { readAnyType } from "../body_of_any_type.ts";
+import { chatRequest as anthropicChat } from "../anthropic/conversation.ts";
+import { CountTokensRequest } from "../anthropic/request_schemas.ts";
+import type { ServerContext, ServerEnv } from "../context.ts";
+import { chatFormat } from "../conversation.ts";
+import { wants } from "../fields.ts";
+import { chatRequest as ollamaChat, OllamaChatRequest } from "../ollama/chat.ts";
+import { chatRequest } from "../openai/chat_messages.ts";
+import { conversationFields } from "../openai/chat_schemas.ts";
+import { InputTokensRequest } from "../openai/responses/request_schemas.ts";
+import { readConversation } from "../openai/responses/responses.ts";
+import type { ResponseStore } from "../openai/responses/store.ts";
+import { ownName } from "../ollama/names.ts";
+import { parseBody } from "../parse_body.ts";
+import { route } from "../route.ts";
+
+/** The body of `POST /apply-template`, where it is none of another dialect. */
+export const ApplyTemplateRequest = z.object(
+  { ...modelFields, ...conversationFields },
+  wants("a JSON object"),
+).meta({ id: "ApplyTemplateRequest" });
+
+const DIALECTS = ["chat", "responses", "anthropic", "ollama"] as const;
+type BodyDialect = typeof DIALECTS[number];
+
+const takes = (description: string) => z.boolean().meta({ description });
+
+/** The answer of `POST /apply-template`. */
+export const AppliedTemplate = z.strictObject({
+  prompt: z.string().meta({ description: "What the model would read." }),
+  dialect: z.enum(DIALECTS).meta({ description: "Whose body it was taken for, by its fields." }),
+  call_format: z.string().nullable().meta({
+    description: "The format in which the model is to write calls; null: it is told of no tools.",
+  }),
+  abilities: z.strictObject({
+    shows_messages: takes("Whether the template shows what a user says."),
+    parts: z.array(z.enum(ROLES)).meta({
+      description: "The roles whose content may have several parts; others get one text.",
+    }),
+    developer: takes("Whether it knows developers; else they are as the system."),
+    order: z.record(z.string(), z.boolean()).meta({
+      description:
+        "What it takes of who speaks behind whom. What it does not take is shown in another order.",
+    }),
+    tools: takes("Whether it shows tools."),
+    results: takes("Whether it shows what came of calls."),
+    calls: z.enum(["object", "text"]).nullable().meta({
+      description: "How it takes a call's arguments; null: it shows no calls.",
+    }),
+    several_calls: takes("Whether it shows several calls of one message."),
+    call_format: z.string().meta({ description: "The format in which it writes calls." }),
+    efforts: z.array(z.string()).meta({
+      description: "The words of reasoning_effort that it tells apart.",
+    }),
+  }).meta({ description: "What was found out about the template by trying." }),
+}).meta({ id: "AppliedTemplate" });
+export type AppliedTemplate = z.output<typeof AppliedTemplate>;
+
+/** `POST /apply-template`. */
+export function applyTemplateRoute(
+  app: Hono<ServerEnv>,
+  server: ServerContext,
+  store: ResponseStore,
+): void {
+  const readers: Readonly<Record<BodyDialect, (body: unknown) => Conversation>> = {
+    chat: (json) => {
+      const body = parseBody(ApplyTemplateRequest, json);
+      return { model: body.model, chat: chatRequest(body) };
+    },
+    responses: (json) => {
+      const body = parseBody(InputTokensRequest, json);
+      return { model: body.model, chat: readConversation(body, store).chat };
+    },
+    anthropic: (json) => {
+      const body = parseBody(CountTokensRequest, json);
+      return { model: body.model, chat: anthropicChat(body) };
+    },
+    ollama: (json) => {
+      const body = parseBody(OllamaChatRequest, json);
+      return { model: body.model, chat: ollamaChat(body) };
+    },
+  };
+  route(app, "/apply-template", {
+    POST: async (c) => {
+      const json = await readAnyType(c, server);
+      const dialect = dialectOf(json);
+      const { model: name, chat } = readers[dialect](json);
+      // Ollama's clients put a tag behind the name.
+      const asked = { model: dialect === "ollama" ? await ownName(server.models, name) : name };
+      const answer = await withModel(c, server, asked, async (model, { signal, deadline }) => {
+        const writer = chatFormat(model);
+        const { text, tools, abilities } = await deadline.within(
+          signal,
+          (ends) => writer.prompt(chat, ends, true),
+        );
+        return {
+          prompt: text,
+          dialect,
+          call_format: tools?.format.name ?? null,
+          abilities: abilities as AppliedTemplate["abilities"],
+        } satisfies AppliedTemplate;
+      });
+      return c.json(answer);
+    },
+  });
+}
+
+interface Conversation {
+  readonly model?: string | null;
+  readonly chat: ChatRequest;
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** Fields that one dialect has, and no other. */
+const OWN_FIELDS: Readonly<Record<Exclude<BodyDialect, "chat">, readonly string[]>> = {
+  responses: ["input", "instructions", "previous_response_id"],
+  anthropic: ["system", "output_config", "output_format", "stop_sequences"],
+  ollama: ["think", "options", "keep_alive", "format"],
+};
+
+/** Blocks of Anthropic's that others have not. */
+const OWN_BLOCKS: ReadonlySet<unknown> = new Set(["tool_use", "tool_result", "redacted_thinking"]);
+
+/** Whose body it is, by what no other dialect has. */
+function dialectOf(json: unknown): BodyDialect {
+  const body = fieldsOf(json);
+  for (const dialect of ["responses", "anthropic", "ollama"] as const) {
+    if (OWN_FIELDS[dialect].some((field) => body[field] != null)) return dialect;
+  }
+  const messages = listOf(body.messages).map(fieldsOf);
+  const blocks = messages.flatMap(({ content }) => listOf(content).map(fieldsOf));
+  const isAnthropic = blocks.some(({ type }) => OWN_BLOCKS.has(type)) ||
+    listOf(body.tools).some((tool) => fieldsOf(tool).input_schema !== undefined);
+  if (isAnthropic) return "anthropic";
+  const isOllama = messages.some(({ tool_name, thinking, images, tool_calls }) =>
+    tool_name != null || thinking != null || images != null ||
+    listOf(tool_calls).some((call) => fieldsOf(call).id === undefined)
+  );
+  return isOllama ? "ollama" : "chat";
+}
+
+function fieldsOf(value: unknown): Fields {
+  return typeof value === "object" && value !== null ? value as Fields : {};
+}
+
+function listOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
