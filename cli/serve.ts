@@ -82,11 +82,13 @@ export const serve: Command = command({
     );
     // Here, not above: help needs no engine.
     const { servedModels } = await import("./serving/models.ts");
+    const { checkContexts } = await import("./serving/check_contexts.ts");
     const address = { hostname: values.host, port: values.port };
     // A large model takes a while to load; that the address cannot be had is said before.
     assertListenable(values.host, values.port);
     const agentPort = values["agent-port"];
     if (agentPort !== undefined) assertListenable(values.host, agentPort, "--agent-port");
+    await checkContexts(settings);
     const { models, manager, main } = await servedModels(settings);
     // Servers start while the model is loaded; whoever asks for their tools waits for them.
     await using mcp = new OpeningMcp(openMcp);

@@ -14,6 +14,7 @@ import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatCount, formatTable } from "./format.ts";
 import { DEVICE_OPTIONS, MODEL_ARGUMENT } from "./model_options.ts";
 import { device } from "./values.ts";
+import { templateText } from "./show_template.ts";
 import { type ModelSummary, summarize } from "./model_summary.ts";
 import {
   type CardEstimate,
@@ -36,6 +37,7 @@ export const show: Command = command({
   arguments: [MODEL_ARGUMENT],
   options: {
     tensors: flag("List every tensor"),
+    template: flag("Write the chat template, and nothing else"),
     json: flag("Write a JSON object"),
     ...DEVICE_OPTIONS,
     device: { ...DEVICE_OPTIONS.device, type: device() },
@@ -43,11 +45,13 @@ export const show: Command = command({
   examples: [
     { line: "m40 show demo", about: "Metadata, shape, sizes, context" },
     { line: "m40 show ./mistral.Q4_K_M.gguf --tensors", about: "Every tensor of a file" },
+    { line: "m40 show mistral --template > mine.jinja", about: "To edit it, for --chat-template" },
     { line: "m40 show mistral --kv-type f32 --json | jq .fit", about: "For a script" },
   ],
   async run([model], options) {
     const stored = await resolveModel(model);
     const gguf = await readGguf(stored.path, { anyType: true });
+    if (options.template) return await write(templateText(gguf, stored.name));
     const written = await readGguf(stored.path, { anyType: true, asWritten: true });
     const facts: Facts = {
       stored,

@@ -47,7 +47,7 @@ export function fileRows({ files, version }: Gguf): [string, string][] {
 /** Where the template of a model's conversations comes from. */
 export function templateOrigin({ metadata }: Gguf, { record }: StoredModel): string {
   const key = "tokenizer.chat_template";
-  const own = metadata.has(key) || metadata.has(`${key}.default`);
+  const own = [...metadata.keys()].some((one) => one === key || one.startsWith(`${key}.`));
   const ollamas = record?.template !== undefined;
   if (own) {
     return "the file's own" + (ollamas ? " (Ollama's, written in Go's language, is not used)" : "");

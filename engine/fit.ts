@@ -7,6 +7,7 @@ import type { Gguf } from "./gguf/reader.ts";
 import { DEFAULT_PREFILL_SHARE } from "./engine_options.ts";
 import { hasLanes, type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
 import { architectureOf } from "./models/architecture.ts";
+import type { Model } from "./models/model.ts";
 import type { CacheLayer } from "./program/program.ts";
 import { stepWork } from "./program/work.ts";
 import { usualParallel } from "./state_plan.ts";
@@ -92,21 +93,9 @@ export class FitDevice implements Disposable {
       : { ...card, freeBytes: card.memoryBytes };
     // A card that need not be there has a library of its own.
     const backend = card === undefined ? library.backend : BACKENDS[card.kind];
-    const maxRunning = usualParallel(this.context, program, info.kind, info.freeBytes);
     const plan = (contextTokens: number): MemoryPlan | undefined => {
       try {
-        return planMemory(this.context, program, shape, {
-          contextTokens,
-          kvType,
-          maxRunning,
-          outputs: 1,
-          freeBytes: info.freeBytes,
-          device: info.kind,
-          lanes: hasLanes(backend, maxRunning, DEFAULT_PREFILL_SHARE),
-          // As few as the context takes.
-          pages: 1,
-          slots: 1,
-        });
+        return this.plan({ shape, program }, contextTokens, kvType, info, backend);
       } catch (error) {
         if (error instanceof M40Error && error.code === "out_of_memory") return undefined;
         throw error;
@@ -132,6 +121,41 @@ export class FitDevice implements Disposable {
       readBytes: stepWork(program, decoded).bytes,
       plan: best,
     };
+  }
+
+  /**
+   * Sees to it that a model can have a context where nothing else takes memory.
+   *
+   * @throws {M40Error} As {@link Engine.load} does for a context that cannot be had.
+   */
+  checkContext(gguf: Gguf, contextTokens: number, kvType: KvType = "f16"): void {
+    const { info } = this;
+    const { backend } = this.opened.library;
+    const whole = { ...info, freeBytes: info.memoryBytes };
+    this.plan(architectureOf(gguf).read(gguf), contextTokens, kvType, whole, backend);
+  }
+
+  /** The plan of a context with as little beside it as it takes. */
+  private plan(
+    { shape, program }: Pick<Model, "shape" | "program">,
+    contextTokens: number,
+    kvType: KvType,
+    { kind, freeBytes }: { readonly kind: DeviceKind; readonly freeBytes: number },
+    backend: string,
+  ): MemoryPlan {
+    const maxRunning = usualParallel(this.context, program, kind, freeBytes);
+    return planMemory(this.context, program, shape, {
+      contextTokens,
+      kvType,
+      maxRunning,
+      outputs: 1,
+      freeBytes,
+      device: kind,
+      lanes: hasLanes(backend, maxRunning, DEFAULT_PREFILL_SHARE),
+      // As few as the context takes.
+      pages: 1,
+      slots: 1,
+    });
   }
 
   [Symbol.dispose](): void {

@@ -12,7 +12,7 @@ const ASKED = [{ role: "user" as const, content: "x" }];
 const TOOLS = [{ name: "f" }];
 
 /** What the chat of a file with such templates says. */
-async function chatOf(templates: Readonly<Record<string, string>>, given?: string | TemplateFile) {
+function chatOf(templates: Readonly<Record<string, string>>, given?: string | TemplateFile) {
   const entries = Object.entries(templates)
     .map(([name, text]) => [name === "" ? KEY : `${KEY}.${name}`, string(text)] as const);
   const metadata = vocabularyMetadata([...BASIC, "▁"], Object.fromEntries(entries));
@@ -31,12 +31,12 @@ Deno.test("a file's template that is the name of a built-in one is that one; an 
       "chatml",
     ]]
   ) {
-    await using made = await chatOf({ "": text });
+    await using made = chatOf({ "": text });
     assertEquals(made.chat?.template, BUILT_IN_TEMPLATES.get(name), text);
     assertEquals(made.chat?.source, name);
     assertEquals(made.warnings.length, text.trim() === "" ? 1 : 0);
   }
-  await using odd = await chatOf({ "": "my-own-name" });
+  await using odd = chatOf({ "": "my-own-name" });
   assertEquals(odd.chat, undefined);
   assert(odd.warnings[0].includes('"my-own-name"'), odd.warnings[0]);
 });
@@ -50,20 +50,20 @@ Deno.test("a file that has named templates alone uses the one that is for nothin
       [["tool_use"], "tool_use"],
     ] as const
   ) {
-    await using made = await chatOf(Object.fromEntries(names.map((name) => [name, shows(name)])));
+    await using made = chatOf(Object.fromEntries(names.map((name) => [name, shows(name)])));
     assertEquals(await made.prompt(), `${used}:x`, names.join());
   }
 });
 
 Deno.test("tool_use is used where there are tools and the request asks for no other", async () => {
   const templates = { "": shows("own"), tool_use: shows("tool_use"), rag: shows("rag") };
-  await using made = await chatOf(templates);
+  await using made = chatOf(templates);
   assert((await made.prompt({ tools: TOOLS })).startsWith("tool_use:"));
   assertEquals(await made.prompt({ tools: [] }), "own:x");
   assertEquals(await made.prompt({ tools: TOOLS, toolChoice: "none" }), "own:x");
   assert((await made.prompt({ tools: TOOLS, templateName: "rag" })).startsWith("rag:"));
   // Who chooses a template for the server means it for tools as well.
-  await using chosen = await chatOf(templates, shows("given"));
+  await using chosen = chatOf(templates, shows("given"));
   assert((await chosen.prompt({ tools: TOOLS })).startsWith("given:"));
 });
 
@@ -74,7 +74,7 @@ Deno.test("a template's file that is edited is read again; one that is gone or h
     await Deno.utime(path, second, second);
   };
   await edit(shows("one"), 1);
-  await using made = await chatOf({ "": shows("own") }, await TemplateFile.open(path, 0));
+  await using made = chatOf({ "": shows("own") }, await TemplateFile.open(path, 0));
   assertEquals(await made.prompt(), "one:x");
   await edit(shows("two"), 2);
   assertEquals(await made.prompt(), "two:x");

@@ -185,6 +185,21 @@ temperature = 0
 gpt-4 = "small"
 `;
 
+Deno.test("m40 serve: a ctx in m40.toml that cannot be had is said at the start, not to a client", async () => {
+  await using home = await Home.make();
+  const path = join(home.path, "m40.toml");
+  const large =
+    '[models.small]\nfile = "tiny.gguf"\nctx = 129\n[models.none]\nfile = "none.gguf"\nctx = 9999\n';
+  await Deno.writeTextFile(path, large);
+  await Deno.copyFile(TINY, join(home.path, "tiny.gguf"));
+  const { code, stderr } = await m40(home, ["serve", "--config", path, "--port", "0"]);
+  assertEquals(code, 2);
+  assertMatch(stderr, /m40\.toml: models\.small\.ctx: a context of 129 tokens .* trained for 128/);
+  // The command line goes before the file, and a file that is not there is said when it is asked for.
+  const server = await startConfigured(home, ["--config", path, "--ctx", "32"]);
+  await server.end();
+});
+
 Deno.test("m40 serve: takes m40.toml from where it is looked for; the command line goes before it", async () => {
   await using home = await Home.make();
   await Deno.mkdir(join(home.path, ".config/m40"), { recursive: true });

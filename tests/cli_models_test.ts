@@ -61,6 +61,21 @@ Deno.test("m40 show: shape, sizes by type, metadata with long arrays cut, what c
   assertEquals(json.tensors, undefined);
 });
 
+Deno.test("m40 show --template: the template as it is, with those that the file has by name; none is said", async () => {
+  await using home = await Home.make();
+  const path = join(home.models, "named.gguf");
+  const metadata = new Map([
+    ["tokenizer.chat_template", entry("string", "{{ messages }}\n\tä")],
+    ["tokenizer.chat_template.tool_use", entry("string", "{{ tools }}")],
+  ]);
+  await writeGguf(path, { metadata, tensors: [] });
+  const { code, stdout } = await m40(home, ["show", path, "--template"]);
+  assertEquals([code, stdout], [0, "{{ messages }}\n\tä\n\n{#- tool_use -#}\n{{ tools }}\n"]);
+  const none = await m40(home, ["show", TINY, "--template"]);
+  assertEquals(none.code, 1);
+  assertMatch(none.stderr, /has no chat template\. m40 serve --chat-template/);
+});
+
 Deno.test("m40 show: a file with types that m40 does not compute with, a tensor of nothing and arrays of arrays", async () => {
   await using home = await Home.make();
   const path = join(home.models, "strange.gguf");
