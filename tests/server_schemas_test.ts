@@ -1,5 +1,6 @@
 // What schemas of answers leave open, and what is left out of them, by every field that brings one.
 import { assert, assertEquals, assertMatch } from "@std/assert";
+import { MOST_LEVELS } from "../engine/json/parse_json.ts";
 import { readError, type TestServer } from "./server_fixture.ts";
 import { startTools } from "./server_tools_fixture.ts";
 
@@ -107,4 +108,25 @@ Deno.test("what no grammar can see to is left to the model, in every dialect, un
   await readError(await server.post("/v1/responses", { input: "Hello", text }), 400);
   const none = { ...chat, json_schema: { type: "text" } };
   assertMatch((await readError(await server.post(path, none), 400)).message, /#\/type/);
+});
+
+Deno.test("schemas and values as deep as a body may be are answered, wherever they stand", async () => {
+  await using server = await startTools();
+  for (const keyword of ["x", "properties", "items", "allOf", "const"]) {
+    const levels = MOST_LEVELS - 8;
+    const deep = `{"${keyword}":`.repeat(levels) + "1.0" + "}".repeat(levels);
+    const fields = [
+      `"json_schema":${deep}`,
+      `"response_format":{"type":"json_object","value":${deep}}`,
+      `"structured_outputs":{"json":${deep}}`,
+      `"tools":[{"type":"function","function":{"name":"f","parameters":${deep}}}]`,
+      `"chat_template_kwargs":${deep}`,
+    ];
+    for (const field of fields) {
+      const body = `{"max_tokens":1,"messages":${JSON.stringify(MESSAGES)},${field}}`;
+      const response = await server.post("/v1/chat/completions", body);
+      const text = await response.text();
+      assert([200, 400].includes(response.status), `${field.slice(0, 60)}: ${text.slice(0, 300)}`);
+    }
+  }
 });

@@ -9,8 +9,8 @@
 import { JsonNumber } from "./json_number.ts";
 import { orderedObject } from "./ordered_object.ts";
 
-/** Arrays and objects inside each other; Go's reader, which Ollama has, takes as many. */
-export const MOST_LEVELS = 10_000;
+/** Arrays and objects inside each other; Python's reader takes about as many. What goes a call a level is safe with them. */
+export const MOST_LEVELS = 1000;
 
 /** What a text may have at most, so that reading it takes no longer than a few hundredths of a second. */
 export interface JsonLimits {
