@@ -13,7 +13,7 @@ import { remoteCompanion } from "./remote_head.ts";
 /** Files that are looked at, at most, how many at once, and the time for all, in milliseconds. */
 const MAX_LOOKS = 24;
 const AT_ONCE = 4;
-const TIMEOUT_MS = 30_000;
+const TIMEOUT_MS = 15_000;
 
 /** Names that companions often have. They only say where to look first; headers say what is there. */
 const OFTEN_A_COMPANION =
@@ -41,6 +41,7 @@ export async function findCompanions(
   signal?: AbortSignal,
 ): Promise<Identified[]> {
   const suspects = suspectsOf(variants, repository).slice(0, MAX_LOOKS);
+  if (suspects.length === 0) return [];
   const found = new Map<Variant, Identified>();
   const late = AbortSignal.timeout(TIMEOUT_MS);
   const either = signal === undefined ? late : AbortSignal.any([signal, late]);
