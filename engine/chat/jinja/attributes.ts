@@ -89,7 +89,8 @@ function entryOf(rendering: Rendering, object: Value, key: Value): Value | undef
 }
 
 function isKey(value: Value): boolean {
-  if (Array.isArray(value) || value instanceof Dict || value instanceof DictView) return false;
+  if (value instanceof DictView) return value.kind === "values";
+  if (Array.isArray(value) || value instanceof Dict) return false;
   return !(value instanceof Tuple) || value.items.every(isKey);
 }
 

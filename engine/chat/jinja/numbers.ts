@@ -144,7 +144,7 @@ function calculateIntegers(operator: string, x: number | bigint, y: number | big
       if (small && Number.isSafeInteger(x * y)) return x * y + 0;
       return bounded(BigInt(x) * BigInt(y));
     case "/":
-      return new Float(small ? x / y + 0 : quotient(BigInt(x), BigInt(y)));
+      return new Float(small ? x / y : quotient(BigInt(x), BigInt(y)));
     case "//":
       return whole(floored(BigInt(x), BigInt(y)));
     case "%": {

@@ -44,7 +44,8 @@ export function hashOf(rendering: Rendering, value: Value): Hash {
     });
     return rendering.string("\u{10ffff}" + parts.join());
   }
-  if (Array.isArray(value) || value instanceof Dict || value instanceof DictView) {
+  const isView = value instanceof DictView && value.kind !== "values";
+  if (Array.isArray(value) || value instanceof Dict || isView) {
     throw typeError(`${typeName(value)} is no key of a mapping`);
   }
   return value;

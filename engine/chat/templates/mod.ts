@@ -23,7 +23,14 @@ import {
   ZEPHYR,
 } from "./headed.ts";
 import { ALPACA, LLAMA2, LLAMA3, LLAMA4, VICUNA } from "./llama.ts";
-import { MISTRAL, MISTRAL_TEKKEN, MISTRAL_V11, MISTRAL_V3, MISTRAL_V7 } from "./mistral.ts";
+import {
+  MISTRAL,
+  MISTRAL_TEKKEN,
+  MISTRAL_V11,
+  MISTRAL_V13,
+  MISTRAL_V3,
+  MISTRAL_V7,
+} from "./mistral.ts";
 
 /** The templates by the names that `--chat-template` takes. */
 export const BUILT_IN_TEMPLATES: ReadonlyMap<string, string> = new Map([
@@ -49,6 +56,7 @@ export const BUILT_IN_TEMPLATES: ReadonlyMap<string, string> = new Map([
   ["mistral", MISTRAL],
   ["mistral-tekken", MISTRAL_TEKKEN],
   ["mistral-v11", MISTRAL_V11],
+  ["mistral-v13", MISTRAL_V13],
   ["mistral-v3", MISTRAL_V3],
   ["mistral-v7", MISTRAL_V7],
   ["openchat", OPENCHAT],
