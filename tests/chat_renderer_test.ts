@@ -27,6 +27,10 @@ Deno.test("what a template says by raise_exception is what its user reads", asyn
     "invalid_request",
     "failed on this conversation",
   );
+  const below = jobOf(
+    "a\n{% if true %}\n{% for m in messages %}\n{{ 1 + m.content }}\n{% endfor %}{% endif %}",
+  );
+  await fails(renderer.render(below), "invalid_request", "(line 4)");
   assertEquals(await textOf(renderer.render(jobOf("{{ nothing }}{{ none }}"))), "None");
   await renderer.close();
 });

@@ -1,6 +1,6 @@
 import { effortFor } from "./effort_words.ts";
 import { TemplateLimitError } from "./jinja/budget.ts";
-import { TemplateRefusal } from "./jinja/errors.ts";
+import { TemplateError, TemplateRefusal } from "./jinja/errors.ts";
 import { Marks } from "./jinja/marks.ts";
 import { JinjaTemplate } from "./jinja/template.ts";
 import { shownMessages } from "./messages.ts";
@@ -41,8 +41,14 @@ export function reply(job: RenderJob): RenderReply {
       const isStack = error.message.includes("call stack");
       return { kind: "limit", message: isStack ? "is nested too deeply" : "makes too much text" };
     }
-    return { kind, message: error instanceof Error ? error.message : String(error) };
+    return { kind, message: messageOf(error) };
   }
+}
+
+function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  const line = error instanceof TemplateError ? error.line : undefined;
+  return line === undefined ? error.message : `${error.message} (line ${line})`;
 }
 
 /**

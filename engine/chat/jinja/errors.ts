@@ -11,6 +11,9 @@ export type ErrorKind = "TypeError" | "ValueError" | "LookupError" | "OverflowEr
 /** An operation failed, as it does in Python. */
 export class TemplateError extends Error {
   override readonly name = "TemplateError";
+  /** The line of the template in which it failed, from 1 on, where that is known. */
+  line?: number;
+
   constructor(readonly kind: ErrorKind, message: string) {
     super(message);
   }

@@ -79,9 +79,15 @@ export class Interpreter extends Evaluator {
   private run(statement: Statement, scope: Scope, output: Output): End {
     const { budget } = this.rendering;
     budget.enter();
-    const end = this.runStatement(statement, scope, output);
-    budget.leave();
-    return end;
+    try {
+      const end = this.runStatement(statement, scope, output);
+      budget.leave();
+      return end;
+    } catch (error) {
+      // The innermost statement is where it failed.
+      if (error instanceof TemplateError) error.line ??= statement.line;
+      throw error;
+    }
   }
 
   private runStatement(node: Statement, scope: Scope, output: Output): End {

@@ -96,8 +96,10 @@ export interface ForNode {
   readonly namesLoop: boolean;
 }
 
-/** What stands in a template. */
-export type Statement =
+/** What stands in a template; the line, from 1 on, is where it begins. */
+export type Statement = StatementNode & { readonly line?: number };
+
+type StatementNode =
   | { readonly kind: "text"; readonly text: string }
   | { readonly kind: "output"; readonly expression: Expression }
   | ForNode

@@ -71,11 +71,12 @@ class Parser extends ExpressionParser {
       stream.next();
       if (token.type === "data") found.push({ kind: "text", text: token.text });
       else if (token.type === "variable_begin") {
-        found.push({ kind: "output", expression: this.tuple() });
+        found.push({ kind: "output", expression: this.tuple(), line: token.line });
         stream.expectEnd("variable_end");
       } else {
         if (stream.isName(...ends)) return found;
-        found.push(...stream.inside(() => this.statement()));
+        const { line } = token;
+        found.push(...stream.inside(() => this.statement()).map((one) => ({ ...one, line })));
         stream.expectEnd("block_end");
       }
     }
