@@ -53,19 +53,25 @@ export function* textAsJson(text: string): Generator<string> {
   yield '"';
 }
 
-/** An answer of such pieces, each made when the last has been taken. */
+/** An answer of such pieces: a short one whole, of a long one each when the last has been taken. */
 export function longAnswer(pieces: Generator<string>): Response {
+  let text = "";
+  let last = pieces.next();
+  for (; !last.done && text.length < CHARACTERS; last = pieces.next()) text += last.value;
+  const headers = { "content-type": "application/json" };
+  if (last.done) return new Response(text, { headers });
   const encoder = new TextEncoder();
   const turns = new Turns();
   const body = new ReadableStream<Uint8Array>({
     async pull(controller) {
       // A client that reads fast would have one piece made after the other, and nobody else a turn.
       await turns.next();
-      const { done, value } = pieces.next();
-      if (done) controller.close();
-      else controller.enqueue(encoder.encode(value));
+      if (last.done) return controller.close();
+      controller.enqueue(encoder.encode(text + last.value));
+      text = "";
+      last = pieces.next();
     },
     cancel: () => void pieces.return(undefined),
   }, { highWaterMark: 1 });
-  return new Response(body, { headers: { "content-type": "application/json" } });
+  return new Response(body, { headers: { ...headers, "transfer-encoding": "chunked" } });
 }

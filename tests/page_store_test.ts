@@ -24,7 +24,13 @@ function contents(i: number): Uint8Array<ArrayBuffer> {
   return Uint8Array.from({ length: PAGE_BYTES }, (_, n) => (n * 31 + i * 7) >> 3);
 }
 
-async function open(files: FakeFiles, pages = 1000, identity = IDENTITY, problems: string[] = []) {
+async function open(
+  files: FakeFiles,
+  pages = 1000,
+  identity = IDENTITY,
+  problems: string[] = [],
+  now?: () => number,
+) {
   const limitBytes = pages * FILE_BYTES;
   const store = await PageStore.open({
     folder: "/disk",
@@ -33,6 +39,7 @@ async function open(files: FakeFiles, pages = 1000, identity = IDENTITY, problem
     limitBytes,
     files,
     onProblem: (problem) => problems.push(problem),
+    now,
   });
   await store.settle();
   return store;
@@ -141,18 +148,41 @@ Deno.test("files of somebody else are left alone, and what was half written long
   assert(!files.files.has(abandoned));
 });
 
-Deno.test("a full disk ends writing with one notice, and what is there is still read", async () => {
+Deno.test("a full disk ends writing for a while with one notice; what is there is read, and the oldest of it given up", async () => {
   const files = new FakeFiles();
   const problems: string[] = [];
-  const store = await open(files, 1000, IDENTITY, problems);
-  await store.write(page(0), 0, contents(0));
-  files.fault = (operation) => operation === "write" ? "error" : undefined;
-  for (let i = 1; i < 5; i++) await store.write(page(i), i, contents(i));
+  let now = 1000;
+  const store = await open(files, 1000, IDENTITY, problems, () => now);
+  for (let i = 0; i < 20; i++) await store.write(page(i), i, contents(i));
+  let tried = 0;
+  let full = true;
+  files.fault = (operation) => {
+    if (operation === "write") tried++;
+    return full && operation === "write" ? "error" : undefined;
+  };
+  for (let i = 20; i < 25; i++) await store.write(page(i), i, contents(i));
+  await store.settle();
   assert(!store.isWritable);
-  assertEquals(problems.length, 1);
-  assertMatch(problems[0], /the disk is full/);
+  assertEquals([problems.length, tried], [1, 1]);
+  assertMatch(problems[0], /the disk is full.*tried again in 30 s/);
   assert(await find(store, 0));
+  // Of a prefix the end is given up first.
+  assertEquals([await find(store, 15), await find(store, 16)], [true, false]);
+  assertEquals(store.status().removedPages, 4);
   assertEquals([...files.files.keys()].filter((path) => path.endsWith(".part")), []);
+  // Once in a while one page is tried, less and less often.
+  for (const [wait, tries] of [[29_999, 1], [1, 2], [59_999, 2], [1, 3]] as const) {
+    now += wait;
+    for (let i = 20; i < 25; i++) await store.write(page(i), i, contents(i));
+    assertEquals(tried, tries);
+    await store.settle();
+  }
+  full = false;
+  now += 120_000;
+  for (let i = 20; i < 25; i++) await store.write(page(i), i, contents(i));
+  assert(store.isWritable && await find(store, 24));
+  assertEquals(problems.length, 2);
+  assertMatch(problems[1], /written to again/);
 });
 
 Deno.test("a disk that fails again and again is asked no more; one that fails once is", async () => {

@@ -1,9 +1,12 @@
 import { isJsonObject } from "../json/json_number.ts";
-import { parseJson } from "../json/parse_json.ts";
+import { type JsonLimits, parseWhole } from "../json/parse_json.ts";
 import type { ChatMessage } from "./conversation.ts";
 
 /** The key by which arguments that are no JSON object are shown to a template that wants an object. */
 const UNREADABLE = "invalid_json";
+
+/** More is not read, but shown as its text: reading it would hold others up, and no model writes so many. */
+const LIMITS: JsonLimits = { values: 200_000, members: 65_536, exactValues: 50_000, lost: 16_384 };
 
 /** What the text of a call's arguments says. */
 export interface CallArguments {
@@ -21,7 +24,7 @@ export function callArguments(text: string): CallArguments {
   if (text.trim() === "") return { value: {}, readable: true };
   let value: unknown;
   try {
-    value = parseJson(text);
+    value = parseWhole(text, LIMITS).value;
   } catch {
     return unreadable(text);
   }

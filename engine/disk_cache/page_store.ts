@@ -10,6 +10,11 @@ import { modelFolder, trim } from "./trim.ts";
 const USE_MS = 10 * 60_000;
 /** Of the limit, how much is written before all files are looked at again. */
 const BETWEEN_TRIMS = 1 / 20;
+/** How long nothing is written after a failure, at first and at most, in milliseconds; it doubles. */
+const FIRST_PAUSE_MS = 30_000;
+const LONGEST_PAUSE_MS = 10 * 60_000;
+/** The limit where the disk is full, of what there is: some room is given back, to whoever needs it. */
+const KEPT_WHEN_FULL = 0.9;
 /** After so many failures of the disk in a row nothing more is read. */
 const MOST_READ_FAILURES = 16;
 
@@ -27,6 +32,8 @@ export interface PageStoreOptions {
   readonly files: Files;
   /** Told, in a sentence or two, what goes wrong and what comes of it. */
   readonly onProblem?: (problem: string) => void;
+  /** Milliseconds that rise; default: `performance.now()`. */
+  readonly now?: () => number;
 }
 
 /** What a {@link PageStore} has, and has done. */
@@ -72,6 +79,9 @@ export class PageStore {
   };
   private reads = true;
   private writes = true;
+  /** From when on a write is tried again, where none is done. */
+  private retryAt = Infinity;
+  private pauseMs = FIRST_PAUSE_MS;
   private bytes = 0;
   private bytesSinceTrim = 0;
   /** Which files were written, or found to be missing or damaged, since all were looked at or while they are. */
@@ -99,9 +109,9 @@ export class PageStore {
     return this.options.pageBytes;
   }
 
-  /** Whether pages are taken. */
+  /** Whether pages are taken: now and then one is, to see whether it can be written again. */
   get isWritable(): boolean {
-    return this.writes;
+    return this.writes || (this.reads && this.now() >= this.retryAt);
   }
 
   status(): PageStoreStatus {
@@ -160,7 +170,9 @@ export class PageStore {
    * @param place How many pages of tokens come before it.
    */
   async write(page: PageName, place: number, memory: Uint8Array): Promise<void> {
-    if (!this.writes || this.index.has(page)) return;
+    if (!this.isWritable || this.index.has(page)) return;
+    // Those that come while one is tried are not written.
+    if (!this.writes) this.retryAt = Infinity;
     const { files, identity, limitBytes } = this.options;
     const part = join(this.folder, partialName(page));
     const header = await encodeHeader(identity, page, memory);
@@ -172,6 +184,7 @@ export class PageStore {
       await this.noteFailedPage(error);
       return;
     }
+    this.noteWritten();
     this.index.add(page);
     this.changedSinceTrim.set(fileName(page), true);
     const bytes = header.length + memory.length;
@@ -222,12 +235,16 @@ export class PageStore {
     this.startTrim();
   }
 
-  private startTrim(): void {
-    this.trimming ??= this.trim().finally(() => this.trimming = undefined);
+  private now(): number {
+    return (this.options.now ?? (() => performance.now()))();
   }
 
-  private async trim(): Promise<void> {
-    const { files, folder, limitBytes, identity } = this.options;
+  private startTrim(limitBytes = this.options.limitBytes): void {
+    this.trimming ??= this.trim(limitBytes).finally(() => this.trimming = undefined);
+  }
+
+  private async trim(limitBytes: number): Promise<void> {
+    const { files, folder, identity } = this.options;
     this.bytesSinceTrim = 0;
     this.changedSinceTrim.clear();
     let trimmed;
@@ -262,6 +279,7 @@ export class PageStore {
     if (!this.reads) return;
     this.reads = false;
     this.writes = false;
+    this.retryAt = Infinity;
     this.options.onProblem?.(
       `The disk cache is off: ${this.folder} cannot be read: ${systemReason(error)}. ` +
         "Prompts are computed; a restart tries it again.",
@@ -272,17 +290,31 @@ export class PageStore {
     if (!(error instanceof Deno.errors.NotFound)) return this.noteWriteFailure(error);
     // Somebody has removed the folder, which may be done at any time.
     this.sums.writeFailures++;
+    if (!this.writes) this.retryAt = this.now();
     await this.options.files.makeFolder(this.folder).catch((error) => this.noteWriteFailure(error));
   }
 
   private noteWriteFailure(error: unknown): void {
     this.sums.writeFailures++;
-    if (!this.writes) return;
+    const wasOff = !this.writes;
     this.writes = false;
+    this.retryAt = this.now() + this.pauseMs;
+    this.pauseMs = Math.min(2 * this.pauseMs, LONGEST_PAUSE_MS);
+    // The pages that were not used for longest are worth less than what cannot be written.
+    if (isFull(error) && this.bytes > 0) this.startTrim(KEPT_WHEN_FULL * this.bytes);
+    if (wasOff) return;
     this.options.onProblem?.(
-      `Nothing more is written to the disk cache: ${this.folder} cannot be written to: ` +
-        `${systemReason(error)}. What is there is still read; a restart tries it again.`,
+      `Nothing is written to the disk cache for now: ${this.folder} cannot be written to: ` +
+        `${systemReason(error)}. What is there is still read; it is tried again in ` +
+        `${FIRST_PAUSE_MS / 1000} s, then less often.`,
     );
+  }
+
+  private noteWritten(): void {
+    this.pauseMs = FIRST_PAUSE_MS;
+    if (this.writes) return;
+    this.writes = this.reads;
+    this.options.onProblem?.(`The disk cache is written to again: ${this.folder}.`);
   }
 }
 
@@ -297,4 +329,10 @@ function usedNow(place: number): number {
 /** A number that rises each time {@link USE_MS} have passed: who was used in it need not be noted again. */
 export function currentUse(): number {
   return Math.floor(Date.now() / USE_MS);
+}
+
+/** Whether a disk, or what somebody may have of it, is full. */
+function isFull(error: unknown): boolean {
+  const { code } = error as { code?: unknown };
+  return code === "ENOSPC" || code === "EDQUOT";
 }

@@ -174,7 +174,9 @@ export class Exchange implements Client {
 
   private async write(response: Response, close: boolean): Promise<void> {
     const { connection, head } = this;
-    const isStream = STREAMS.has(response.headers.get("content-type") ?? "");
+    const isStream = STREAMS.has(response.headers.get("content-type") ?? "") ||
+      // What is made piece by piece asks for it, so that it is never there whole.
+      response.headers.get("transfer-encoding") === "chunked";
     if (!isStream || response.body === null || head.method === "HEAD") {
       return await connection.write(await wholeResponse(response, head, close));
     }
