@@ -49,9 +49,8 @@ export function readRope(
     factors: program.has("rope_freqs.weight") ? "rope_freqs.weight" : undefined,
     extFactor: yarn ? parameters.number("rope.scaling.yarn_ext_factor", 1) : 0,
     attentionFactor: parameters.positive("rope.scaling.attn_factor", 1) *
-      (yarn
-        ? parameters.positive("rope.scaling.yarn_attn_factor", 1) * yarnMagnitude(model, factor)
-        : 1),
+      // llama.cpp's converter writes yarn_attn_factor as well, which is in the magnitude already.
+      (yarn ? yarnMagnitude(model, factor) : 1),
     betaFast: parameters.positive("rope.scaling.yarn_beta_fast", 32),
     betaSlow: parameters.positive("rope.scaling.yarn_beta_slow", 1),
     originalContext: parameters.count(
