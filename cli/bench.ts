@@ -11,7 +11,7 @@ import {
   type StepProfile,
 } from "../engine/mod.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
-import { architectureOf } from "../engine/models/architecture.ts";
+import { readModel } from "../engine/models/read_model.ts";
 import type { Program } from "../engine/program/program.ts";
 import { stepWork } from "../engine/program/work.ts";
 import { resolveModel } from "../engine/store/mod.ts";
@@ -98,8 +98,9 @@ export const bench: Command = command({
     if (options.limits !== undefined || options.settle !== undefined) {
       throw new UsageError("--limits and --settle: wanted --power with them");
     }
-    const gguf = await readGguf((await resolveModel(name)).path);
-    const { program } = architectureOf(gguf).read(gguf);
+    const { path } = await resolveModel(name);
+    const gguf = await readGguf(path, { overrides: options.override });
+    const { program } = readModel(gguf);
     const { engine, plan } = await load(name, options);
     try {
       const bandwidth = await copyBandwidth(engine);

@@ -3,13 +3,13 @@ import { BUILT_IN_TEMPLATES } from "../engine/chat/templates/mod.ts";
 import { M40Error } from "../engine/errors.ts";
 import type { Engine, EngineOptions, Executor, KvType, Split } from "../engine/mod.ts";
 import { recordDefaults, resolveModel, type StoredModel } from "../engine/store/mod.ts";
-import { option, type OptionValues } from "./command.ts";
+import { option, type OptionValues, repeatable } from "./command.ts";
 import { systemReason } from "../engine/system_error.ts";
 import { standardError } from "../server/output_stream.ts";
 import { type PULL_OPTION, storedOrPulled } from "./missing_model.ts";
 import { Progress } from "./progress.ts";
 import { printable, style } from "./terminal.ts";
-import { choice, devices, integer, MODELS, text } from "./values.ts";
+import { choice, devices, integer, MODELS, override, text } from "./values.ts";
 
 /** The argument that names a model. */
 export const MODEL_ARGUMENT = {
@@ -37,8 +37,18 @@ async function preTokenizers(): Promise<readonly string[]> {
   return [...PRE_TOKENIZERS.keys()];
 }
 
+/** What of a file's metadata is taken otherwise. */
+export const OVERRIDE_OPTIONS = {
+  override: repeatable(
+    override(),
+    "A value for a key of the file's metadata in the place of its own, which repairs a file without rewriting it: " +
+      "KEY=VALUE of the key's type (arrays as JSON), or KEY=TYPE:VALUE with int, float, bool or string",
+  ),
+};
+
 /** How the vocabulary is read. */
 export const TOKENIZER_OPTIONS = {
+  ...OVERRIDE_OPTIONS,
   "pre-tokenizer": option(
     text("NAME", { words: preTokenizers }),
     "How text is cut into words before it becomes tokens; default: as the file says (tokenizer.ggml.pre)",
@@ -142,6 +152,7 @@ export type ExtraOptions = Omit<
   | "split"
   | "chatTemplate"
   | "preTokenizer"
+  | "overrides"
   | "onWarning"
   | "onProgress"
 >;
@@ -184,6 +195,7 @@ export async function loadStored(
     executor: options.executor,
     split: options.split,
     preTokenizer: options["pre-tokenizer"],
+    overrides: options.override,
     onWarning: sayWarning,
     chatTemplate: await chatTemplate(options["chat-template"]),
     onProgress: (done, total) => progress.update(done, total),

@@ -1,7 +1,7 @@
 import { M40Error } from "../engine/errors.ts";
 import { type Fit, fitContext } from "../engine/fit.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
-import { architectureOf } from "../engine/models/architecture.ts";
+import { readModel } from "../engine/models/read_model.ts";
 import {
   type AttentionSpan,
   attentionSpans,
@@ -9,10 +9,11 @@ import {
   sharingLayers,
 } from "../engine/model_info.ts";
 import type { Model } from "../engine/models/model.ts";
+import { readTokenizer } from "../engine/tokenizer/read_tokenizer.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
 import { formatBytes, formatCount, formatTable } from "./format.ts";
-import { DEVICE_OPTIONS, MODEL_ARGUMENT } from "./model_options.ts";
+import { DEVICE_OPTIONS, MODEL_ARGUMENT, OVERRIDE_OPTIONS } from "./model_options.ts";
 import { device } from "./values.ts";
 import { templateText } from "./show_template.ts";
 import { type ModelSummary, summarize } from "./model_summary.ts";
@@ -39,6 +40,7 @@ export const show: Command = command({
     tensors: flag("List every tensor"),
     template: flag("Write the chat template, and nothing else"),
     json: flag("Write a JSON object"),
+    ...OVERRIDE_OPTIONS,
     ...DEVICE_OPTIONS,
     device: { ...DEVICE_OPTIONS.device, type: device() },
   },
@@ -50,15 +52,17 @@ export const show: Command = command({
   ],
   async run([model], options) {
     const stored = await resolveModel(model);
-    const gguf = await readGguf(stored.path, { anyType: true });
+    const read = { anyType: true, overrides: options.override };
+    const gguf = await readGguf(stored.path, read);
     if (options.template) return await write(templateText(gguf, stored.name));
-    const written = await readGguf(stored.path, { anyType: true, asWritten: true });
+    const written = await readGguf(stored.path, { ...read, asWritten: true });
     const facts: Facts = {
       stored,
       gguf,
       written,
       summary: summarize(gguf),
-      model: attempt(stored.path, () => architectureOf(gguf).read(gguf)),
+      model: attempt(stored.path, () => readModel(gguf)),
+      tokenizer: attempt(stored.path, () => tokenizerWarnings(gguf)),
       fit: attempt(
         stored.path,
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
@@ -83,8 +87,23 @@ interface Facts {
   readonly written: Gguf;
   readonly summary: ModelSummary;
   readonly model: Attempt<Model>;
+  /** What is warned of about the vocabulary, or why it cannot be read; nothing where there is none. */
+  readonly tokenizer: Attempt<readonly string[]>;
   readonly fit: Attempt<Fit>;
   readonly estimate?: CardEstimate;
+}
+
+function tokenizerWarnings(gguf: Gguf): string[] {
+  const warnings: string[] = [];
+  if (!gguf.metadata.has("tokenizer.ggml.model")) return warnings;
+  readTokenizer(gguf, { onWarning: (warning) => warnings.push(warning) });
+  return warnings;
+}
+
+function vocabularyRows({ tokenizer }: Facts): [string, string][] {
+  return "problem" in tokenizer
+    ? [["vocabulary", `cannot be read: ${tokenizer.problem}`]]
+    : tokenizer.value.map((warning) => ["warning", warning]);
 }
 
 function attempt<T>(path: string, work: () => T): Attempt<T> {
@@ -108,6 +127,7 @@ function asText(facts: Facts, tensors: boolean): string {
         ["parameters", formatCount(summary.parameters)],
         ["quantisation", summary.quantisation ?? "(no tensors: a vocabulary only)"],
         ["vocabulary", describeVocabulary(gguf)],
+        ...vocabularyRows(facts),
         ["chat template", templateOrigin(gguf, stored)],
         ...fileRows(gguf),
         ...gguf.files.length > 1 ? [["size", formatBytes(gguf.fileBytes)] as [string, string]] : [],
@@ -285,7 +305,7 @@ function shapeAsJson({ shape, program }: Model): unknown {
 }
 
 function asJson(
-  { stored, gguf, written, summary, model, fit, estimate }: Facts,
+  { stored, gguf, written, summary, model, tokenizer, fit, estimate }: Facts,
   tensors: boolean,
 ): unknown {
   return {
@@ -303,7 +323,10 @@ function asJson(
     quantisation: summary.quantisation,
     shape: "problem" in model ? { error: model.problem } : shapeAsJson(model.value),
     notes: "problem" in model ? [] : model.value.notes,
-    warnings: "problem" in model ? [] : model.value.warnings,
+    warnings: [
+      ..."problem" in model ? [] : model.value.warnings,
+      ..."problem" in tokenizer ? [] : tokenizer.value,
+    ],
     fit: "problem" in fit ? { error: fit.problem } : {
       context_tokens: fit.value.contextTokens,
       backend: fit.value.backend,

@@ -1,7 +1,7 @@
 import type { Metadata } from "../engine/gguf/metadata.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { resolveModel } from "../engine/store/mod.ts";
-import { loadTokenizer } from "../engine/tokenizer/load.ts";
+import { readTokenizer } from "../engine/tokenizer/read_tokenizer.ts";
 import type { Tokenizer } from "../engine/tokenizer/tokenizer.ts";
 import { type Command, command, flag, type OptionValues } from "./command.ts";
 import { UsageError } from "./errors.ts";
@@ -66,13 +66,13 @@ export const tokenize: Command = command({
   async run([model, text], options) {
     checkTogether(options);
     const { path } = await resolveModel(model);
-    const { metadata } = await readGguf(path, { anyType: true });
-    const tokenizer = loadTokenizer(metadata, {
+    const gguf = await readGguf(path, { anyType: true, overrides: options.override });
+    const tokenizer = readTokenizer(gguf, {
       preTokenizer: options["pre-tokenizer"],
       onWarning: sayWarning,
     });
     const result = options.chat || options.messages
-      ? await tokenizeChat(metadata, tokenizer, await textOf(text), options)
+      ? await tokenizeChat(gguf.metadata, tokenizer, await textOf(text), options)
       : await tokenizeText(tokenizer, text, options);
     await show(tokenizer, result, options);
   },

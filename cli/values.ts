@@ -1,3 +1,4 @@
+import { type Override, OVERRIDE_WANTED, parseOverride } from "../engine/gguf/override.ts";
 import { KEEP_ALIVE_WANTED, parseKeepAlive } from "../engine/manager/keep_alive.ts";
 import { type Range, SEED_LIMIT } from "../engine/sampling/parameters.ts";
 
@@ -110,6 +111,11 @@ export function jsonObject(): ValueType<Readonly<Record<string, unknown>>> {
       }
     },
   };
+}
+
+/** A key of a file's metadata and the value that it is to have. */
+export function override(): ValueType<Override> {
+  return { label: "KEY=VALUE", wanted: OVERRIDE_WANTED, parse: parseOverride };
 }
 
 /** A device: `auto`, `cpu`, `cuda`, or one of several GPUs, `cuda:1`. */

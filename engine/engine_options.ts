@@ -1,4 +1,5 @@
 import type { TemplateFile } from "./chat/template_file.ts";
+import type { Override } from "./gguf/override.ts";
 import type { Executor } from "./device/context.ts";
 import type { KvType } from "./memory_plan.ts";
 import type { PaceLimits } from "./pace.ts";
@@ -127,6 +128,8 @@ export interface EngineOptions {
    * the file names (`tokenizer.ggml.pre`).
    */
   preTokenizer?: string;
+  /** Values of the file's metadata that hold in the place of its own. */
+  overrides?: readonly Override[];
   /** Told why, in a sentence, where "auto" takes the CPU though there is a library for GPUs. */
   onFallback?: (reason: string) => void;
   /** Told which GPU "auto" took, by the name that opens it again: "cuda:0". */

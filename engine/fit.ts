@@ -6,8 +6,8 @@ import { M40Error } from "./errors.ts";
 import type { Gguf } from "./gguf/reader.ts";
 import { DEFAULT_PREFILL_SHARE } from "./engine_options.ts";
 import { hasLanes, type KvType, type MemoryPlan, PAGE_TOKENS, planMemory } from "./memory_plan.ts";
-import { architectureOf } from "./models/architecture.ts";
 import type { Model } from "./models/model.ts";
+import { readModel } from "./models/read_model.ts";
 import type { CacheLayer } from "./program/program.ts";
 import { stepWork } from "./program/work.ts";
 import { usualParallel } from "./state_plan.ts";
@@ -86,7 +86,7 @@ export class FitDevice implements Disposable {
    * @throws {M40Error} As {@link Engine.load} does, but for memory.
    */
   fit(gguf: Gguf, { kvType = "f16", card }: FitRequest = {}): Fit {
-    const { shape, program } = architectureOf(gguf).read(gguf);
+    const { shape, program } = readModel(gguf);
     const { library, fallback } = this.opened;
     const info: Omit<Card, "bytesPerSecond"> & { freeBytes: number } = card === undefined
       ? this.info
@@ -132,7 +132,7 @@ export class FitDevice implements Disposable {
     const { info } = this;
     const { backend } = this.opened.library;
     const whole = { ...info, freeBytes: info.memoryBytes };
-    this.plan(architectureOf(gguf).read(gguf), contextTokens, kvType, whole, backend);
+    this.plan(readModel(gguf), contextTokens, kvType, whole, backend);
   }
 
   /** The plan of a context with as little beside it as it takes. */

@@ -2,11 +2,11 @@ import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
-import { architectureOf } from "./models/architecture.ts";
+import { readModel } from "./models/read_model.ts";
 import type { Model } from "./models/model.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
-import { loadTokenizer } from "./tokenizer/load.ts";
+import { readTokenizer } from "./tokenizer/read_tokenizer.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** What a model's file says, on whatever devices it is put, and however often. */
@@ -28,10 +28,10 @@ export interface ModelSource extends Model {
  * @throws {M40Error} "invalid_model", "unsupported" or "io", naming what is wrong with it.
  */
 export async function readModelSource(path: string, options: EngineOptions): Promise<ModelSource> {
-  const gguf = await readGguf(path);
-  const model = architectureOf(gguf).read(gguf, options);
+  const gguf = await readGguf(path, { overrides: options.overrides });
+  const model = readModel(gguf, options);
   for (const warning of model.warnings) options.onWarning?.(warning);
-  const tokenizer = loadTokenizer(gguf.metadata, {
+  const tokenizer = readTokenizer(gguf, {
     preTokenizer: options.preTokenizer,
     onWarning: options.onWarning,
   });

@@ -5,6 +5,7 @@ import { NestedArray } from "../engine/gguf/metadata.ts";
 import { tensorTypeByName } from "../engine/gguf/types.ts";
 import { writeGguf } from "../engine/gguf/writer.ts";
 import { companionFile, COMPANIONS, kindOf } from "./companion_files.ts";
+import { f32, Rewritten, u32 } from "./ollama_dialect.ts";
 import { GOLDEN, Home, m40, TINY } from "./cli_program.ts";
 
 Deno.test("m40 list: names, sizes, what they are; a broken file is listed with what is wrong", async () => {
@@ -272,4 +273,23 @@ Deno.test("m40 bench --json: prefill and decode of several sizes, with their spr
   // All of the file's tensors but the embeddings (352 x 64 float32), of which a token reads a row;
   // keys and values (3 layers, 2 heads of 16, as halves) of the four tokens that a step reads on average.
   assertEquals(results[1].bytes_per_step, 137664 * 4 - 351 * 64 * 4 + 4 * 2 * 3 * 2 * 16 * 2);
+});
+
+Deno.test("m40 show: what of the metadata is not known, what cannot be heeded, and what refuses a model", async () => {
+  await using home = await Home.make();
+  const path = join(home.models, "novel.gguf");
+  const file = await Rewritten.of("llama");
+  file.set("%s.novelty", u32(1)).set("tokenizer.ggml.novelty", u32(1))
+    .set("tokenizer.ggml.eot_token_id", u32(100000));
+  await file.write(path);
+  const { stdout } = await m40(home, ["show", path]);
+  assertMatch(stdout, /warning +The file has metadata that m40 does not know: llama\.novelty\./);
+  assertMatch(stdout, /warning +The file has metadata .* tokenizer\.ggml\.novelty\./);
+  assertMatch(stdout, /warning +tokenizer\.ggml\.eot_token_id is 100000, which is not in/);
+  const json = JSON.parse((await m40(home, ["show", path, "--json"])).stdout);
+  assertEquals(json.warnings.length, 3);
+  file.set("%s.final_logit_softcapping", f32(30));
+  await file.write(path);
+  assertMatch((await m40(home, ["show", path])).stdout, /softcapping is .*: it changes attention/);
+  assertMatch((await m40(home, ["list"])).stdout, /novel .*final_logit_softcapping is/);
 });

@@ -1,6 +1,7 @@
 import { assertEquals, assertMatch } from "@std/assert";
 import { join } from "@std/path";
 import { STATE_GROUP } from "../engine/disk_cache/page_name.ts";
+import { parseOverride } from "../engine/gguf/override.ts";
 import { type Engine, type EngineOptions, readGguf } from "../engine/mod.ts";
 import { type Answer, asking, collect, promptOf, withEngine } from "./engine_fixture.ts";
 import { writeWindowedModel } from "./windowed_model.ts";
@@ -217,6 +218,32 @@ Deno.test("pages of another model or another type of KV cache are never found", 
     await answerTo(engine, prompt);
     assertEquals(engine.status().cachedTokens, 576);
   });
+});
+
+Deno.test("pages of a model whose metadata is overridden are its own", async () => {
+  const path = await modelOf("llama");
+  const prompt = promptOf(600);
+  const disk = new Disk();
+  const answered = (...texts: string[]) =>
+    disk.engine(path, async (engine) => {
+      const answer = await answerTo(engine, prompt);
+      return { answer, cached: engine.status().cachedTokens };
+    }, { overrides: texts.map((text) => parseOverride(text)!) });
+  const plain = await answered();
+  const other = await answered("llama.rope.freq_base=500");
+  assertEquals([plain.cached, other.cached], [0, 0]);
+  const alone = (...texts: string[]) =>
+    withEngine(
+      { ...OPTIONS, path, overrides: texts.map((text) => parseOverride(text)!) },
+      (engine) => answerTo(engine, prompt),
+    );
+  assertEquals(other.answer, await alone("llama.rope.freq_base=500"));
+  const again = await answered("llama.rope.freq_base=500");
+  assertEquals(again.answer, other.answer);
+  assertEquals(again.cached > 500, true);
+  // What nothing is computed with makes pages of their own as well.
+  assertEquals((await answered("llama.novelty=int:1")).cached, 0);
+  assertEquals((await answered()).cached, again.cached);
 });
 
 Deno.test("a model that was copied elsewhere is known again", async () => {

@@ -16,6 +16,7 @@ import { SAMPLING_OPTIONS, samplingOf } from "../sampling_options.ts";
 import { SERVE_OPTIONS } from "../serving/options.ts";
 import { text } from "../values.ts";
 import { ConfigReader } from "./config_reader.ts";
+import { readOverrides } from "./overrides.ts";
 
 const { config: _, pull: __, ...SERVER_OPTIONS } = SERVE_OPTIONS;
 
@@ -116,7 +117,8 @@ function readModel(
   }
   const table = reader.table(models, name, ["models"]);
   const keys = { ...OWN_OPTIONS, ...MODEL_KEYS };
-  const { file, model, system, stop, ...options } = reader.options(table, keys, at, ["sampling"]);
+  const { override: overrides, ...others } = table;
+  const { file, model, system, stop, ...options } = reader.options(others, keys, at, ["sampling"]);
   if (file !== undefined && model !== undefined) {
     throw reader.error(
       [...at, "model"],
@@ -131,6 +133,9 @@ function readModel(
     place: file === undefined ? model : inFolder(folder, file),
     options: {
       ...options,
+      ...(overrides === undefined
+        ? {}
+        : { override: readOverrides(reader, overrides, keys.override, at) }),
       // The name of a built-in template has neither dots nor slashes.
       ...(template !== undefined && /[./]/.test(template)
         ? { "chat-template": inFolder(folder, template) }

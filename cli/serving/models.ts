@@ -42,7 +42,11 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
     idleMs: server["idle-unload"] && server["idle-unload"] * 1000,
     check: async (name) => {
       const stored = await catalogue.find(name);
-      await unseen(stored, async () => void architectureOf(await readGguf(stored.path)));
+      const overrides = settings.model(stored.name).override;
+      await unseen(
+        stored,
+        async () => void architectureOf(await readGguf(stored.path, { overrides })),
+      );
     },
     load: async (name, others) => {
       const stored = await catalogue.find(name);

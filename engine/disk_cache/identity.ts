@@ -62,6 +62,8 @@ export async function describeOrigin(origin: Origin): Promise<Record<string, unk
       ),
       weights: await hashWeights(gguf, program),
     },
+    // Those that change what is computed are in the program too; the others are not told apart here.
+    ...(gguf.overrides === undefined ? {} : { overrides: gguf.overrides }),
     library: await hashFile(libraryPath),
     device: factsOf(device),
     cache: Object.fromEntries(layout),

@@ -50,14 +50,14 @@ export interface Gguf {
   readonly fileBytes: number;
   /** Sentences for people: what of the files was translated or left out when they were read. */
   readonly notes?: readonly string[];
+  /** What of the metadata was given beside the files, as it was written there. */
+  readonly overrides?: readonly string[];
 }
 
 /** Options of reading a header. */
 export interface ReadGgufOptions {
   /** Accept tensors of types that m40 cannot compute with, or does not know; for looking at a file. */
   anyType?: boolean;
-  /** Leave names as the file has them, though they are of another dialect than llama.cpp's; for looking at a file. */
-  asWritten?: boolean;
 }
 
 const MAX_DIMENSIONS = 4;

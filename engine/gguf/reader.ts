@@ -3,6 +3,7 @@ import { M40Error } from "../errors.ts";
 import { systemReason } from "../system_error.ts";
 import { type Gguf, parseGguf, type ReadGgufOptions } from "./header.ts";
 import { joinAdvice, piecesOf, wholeOf } from "./cut_pieces.ts";
+import { applyOverrides, type Override } from "./override.ts";
 import { translateOllama } from "./ollama/mod.ts";
 import { EXTENSION, joinFileName, splitFileName } from "./part_names.ts";
 import { checkPart, joinParts, partOf } from "./parts.ts";
@@ -16,6 +17,14 @@ export {
   type ReadGgufOptions,
 } from "./header.ts";
 
+/** Options of reading a model's files. */
+export interface ReadFilesOptions extends ReadGgufOptions {
+  /** Leave names as the file has them, though they are of another dialect than llama.cpp's; for looking at a file. */
+  asWritten?: boolean;
+  /** Values of metadata that hold in the place of the file's own, before its names are translated. */
+  overrides?: readonly Override[];
+}
+
 /**
  * Reads the header of a GGUF file (version 2 or 3, little-endian): metadata and the table of tensors.
  * The tensors' data is not read, but its place is checked against the length of the file.
@@ -26,11 +35,11 @@ export {
  * Format: https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
  *
  * @throws {M40Error} `invalid_model` where a file is not a GGUF that m40 reads, or the parts are not all
- * there or not of one model, and says why; `model_not_found` where there is no such file; `io` where it
- * cannot be read.
+ * there or not of one model, and says why; `invalid_request` for an override that does not fit;
+ * `model_not_found` where there is no such file; `io` where it cannot be read.
  */
-export async function readGguf(path: string, options: ReadGgufOptions = {}): Promise<Gguf> {
-  const gguf = await readFiles(path, options);
+export async function readGguf(path: string, options: ReadFilesOptions = {}): Promise<Gguf> {
+  const gguf = applyOverrides(await readFiles(path, options), options.overrides);
   return options.asWritten ? gguf : translateOllama(gguf);
 }
 

@@ -80,6 +80,12 @@ function readKinds(model: Transformer): { readonly local: Kind; readonly global:
   const { headDim } = layers[0].shape;
   const localDim = parameters.count("attention.key_length_swa", headDim);
   const rope = readRope(model, "halves", headDim);
+  const valueDim = parameters.count("attention.value_length_swa", localDim);
+  if (valueDim !== localDim) {
+    throw parameters.unsupported(
+      `attention.value_length_swa is ${valueDim}, wanted as many as a key has, ${localDim}`,
+    );
+  }
   const freqBase = parameters.positive("rope.freq_base_swa", 10000);
   const dim = readRotated(model, "rope.dimension_count_swa", localDim);
   return {

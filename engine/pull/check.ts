@@ -2,9 +2,9 @@ import { basename } from "@std/path";
 import { M40Error } from "../errors.ts";
 import { assertModel } from "../gguf/file_kind.ts";
 import type { Gguf } from "../gguf/reader.ts";
-import { architectureOf } from "../models/architecture.ts";
+import { readModel } from "../models/read_model.ts";
 import type { Choice, Source, Variant } from "../store/sources/mod.ts";
-import { loadTokenizer } from "../tokenizer/load.ts";
+import { readTokenizer } from "../tokenizer/read_tokenizer.ts";
 import { mayFit, type Suitability, suitabilityOf, type Target } from "./card.ts";
 import { type NamedHead, readHeads } from "./heads.ts";
 
@@ -37,7 +37,7 @@ export async function checkHeads(
     assertModel(gguf);
     checkVocabulary(gguf, onNote);
     if (typeof target === "string") {
-      architectureOf(gguf).read(gguf);
+      readModel(gguf);
       onNote(`Whether it fits is not known: ${target}`);
       return undefined;
     }
@@ -58,7 +58,7 @@ export async function checkHeads(
 }
 
 function checkVocabulary(gguf: Gguf, onWarning: (sentence: string) => void): void {
-  loadTokenizer(gguf.metadata, { onWarning });
+  readTokenizer(gguf, { onWarning });
 }
 
 function doesNotFit(

@@ -1,0 +1,65 @@
+/**
+ * What of a file's metadata nobody has read: of keys that change the result, of keys that change nothing, and of keys
+ * that nobody here has heard of.
+ *
+ * @module
+ */
+import { M40Error } from "../../errors.ts";
+import type { Gguf } from "../header.ts";
+import { type MetadataEntry, quoteKey } from "../metadata.ts";
+import { CHANGING_KEYS, type ChangingKey } from "./changing_keys.ts";
+import { HARMLESS_KEYS, HARMLESS_TOKENIZER_KEYS } from "./harmless_keys.ts";
+
+/** Keys that a warning names. */
+const MOST_NAMED = 8;
+
+/** The metadata of which part of a model is looked at. */
+export type Audited = "layers" | "tokenizer";
+
+/**
+ * Looks at what of the metadata was not read, once a part of a model was made of it.
+ *
+ * @returns Sentences about keys that are not known; one, where there are any.
+ * @throws {M40Error} "unsupported" where a key changes what the model computes.
+ */
+export function auditMetadata({ metadata, path }: Gguf, audited: Audited): string[] {
+  const isTokenizer = audited === "tokenizer";
+  const prefix = isTokenizer ? "tokenizer." : `${metadata.string("general.architecture", "")}.`;
+  const harmless = isTokenizer ? HARMLESS_TOKENIZER_KEYS : HARMLESS_KEYS;
+  const unknown: string[] = [];
+  for (const key of metadata.unread()) {
+    if (!key.startsWith(prefix)) continue;
+    const own = key.slice(prefix.length);
+    const entry = metadata.entry(key)!;
+    const changing = CHANGING_KEYS.find((known) => known.key.test(isTokenizer ? key : own));
+    if (changing === undefined) {
+      if (!harmless.some((known) => known.test(own))) unknown.push(key);
+    } else if (!changing.unless?.(entry.value)) {
+      throw new M40Error("unsupported", `${path}: ${refusal(key, entry, changing)}`);
+    }
+  }
+  return unknown.length === 0 ? [] : [describe(unknown)];
+}
+
+function refusal(key: string, entry: MetadataEntry, { what, unless }: ChangingKey): string {
+  const neutral = [0, false, true].find((value) =>
+    unless?.(value) && typeof value === typeof entry.value
+  );
+  return `${key} is ${
+    shown(entry)
+  }: it changes ${what}, and m40 does not heed it in models of this architecture, ` +
+    "so that its results would be others. Take another file" +
+    (neutral === undefined ? "" : `, or have it ignored with --override ${key}=${neutral}`);
+}
+
+function describe(keys: readonly string[]): string {
+  const named = keys.slice(0, MOST_NAMED).map((key) => key.length > 80 ? quoteKey(key) : key);
+  const more = keys.length - named.length;
+  return `The file has metadata that m40 does not know: ${named.join(", ")}${
+    more > 0 ? ` and ${more} more` : ""
+  }. If that changes what the model computes, its results are wrong here.`;
+}
+
+function shown({ type, value }: MetadataEntry): string {
+  return typeof value === "object" ? `an ${type} of ${value.length}` : quoteKey(String(value));
+}
