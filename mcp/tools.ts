@@ -1,3 +1,5 @@
+import { isJsonObject } from "../engine/json/json_number.ts";
+import { parseJson } from "../engine/json/parse_json.ts";
 import type { McpConfig } from "./config.ts";
 import { isNamed } from "./names.ts";
 import type { ToolResult } from "./result.ts";
@@ -101,10 +103,10 @@ export class McpTools implements AsyncDisposable {
       return failure(`There is no tool ${JSON.stringify(name.slice(0, 100))}.`);
     }
     const fields = typeof args === "string" ? parsed(args) : args;
-    if (typeof fields !== "object" || fields === null || Array.isArray(fields)) {
+    if (!isJsonObject(fields)) {
       return failure("The arguments are not an object in JSON, as the tool wants them.");
     }
-    return await server.call(tool.ownName, fields as Record<string, unknown>, signal, most);
+    return await server.call(tool.ownName, fields, signal, most);
   }
 
   /** Ends all servers. */
@@ -116,7 +118,7 @@ export class McpTools implements AsyncDisposable {
 function parsed(json: string): unknown {
   if (json.trim() === "") return {};
   try {
-    return JSON.parse(json);
+    return parseJson(json);
   } catch {
     return undefined;
   }

@@ -68,7 +68,10 @@ function page(cursor: string | undefined): string {
   }
 }
 
-async function answer(request: { id: number; method: string; params?: Record<string, unknown> }) {
+async function answer(
+  request: { id: number; method: string; params?: Record<string, unknown> },
+  line: string,
+) {
   const { id, method, params } = request;
   const reply = (result: string) => write(`{"jsonrpc":"2.0","id":${id},"result":${result}}\n`);
   if (fault === "silent") return;
@@ -118,6 +121,10 @@ async function answer(request: { id: number; method: string; params?: Record<str
     if (fault === "deep-result") {
       return reply(`{"content":[],"structuredContent":${nested(20_000)}}`);
     }
+    // What was sent, as it came.
+    if (fault === "lines") {
+      return reply(JSON.stringify({ content: [{ type: "text", text: line }] }));
+    }
     reply(JSON.stringify({ content: [{ type: "text", text: JSON.stringify(params!.arguments) }] }));
   }
 }
@@ -143,6 +150,6 @@ for await (const text of Deno.stdin.readable.pipeThrough(new TextDecoderStream()
   rest = lines.pop()!;
   for (const line of lines) {
     const message = JSON.parse(line);
-    if (message.method !== undefined && message.id !== undefined) await answer(message);
+    if (message.method !== undefined && message.id !== undefined) await answer(message, line);
   }
 }

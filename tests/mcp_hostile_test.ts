@@ -6,6 +6,7 @@ import { toolConstraint } from "../engine/chat/tools/tool_grammar.ts";
 import { CompiledConstraint } from "../engine/grammar/constraint.ts";
 import { loadTokenizer, readGguf } from "../engine/mod.ts";
 import { SchemaRoom } from "../mcp/schema_room.ts";
+import { parseJson } from "../engine/json/parse_json.ts";
 import { relaxing } from "../engine/grammar/json_schema/relaxed_schema.ts";
 import { Budget } from "../engine/grammar/json_schema/limits.ts";
 import { grammarOfSchema } from "../engine/grammar/json_schema/mod.ts";
@@ -140,6 +141,15 @@ Deno.test("MCP: results that are none, errors and deep ones become words", async
   assertMatch((await mcp.call("deep__say", "{")).text, /not an object in JSON/);
   assertMatch((await mcp.call("deep__say", [])).text, /not an object in JSON/);
   assertMatch((await mcp.call("nobody__say", {})).text, /There is no tool "nobody__say"/);
+});
+
+Deno.test("MCP: a call's numbers and keys reach the tool as the model wrote them", async () => {
+  await using mcp = await open({ it: hostile("lines") });
+  const args = '{"b":1234567890123456789,"10":1.0,"2":{"__proto__":-0.0}}';
+  for (const given of [args, parseJson(args)]) {
+    const { text, failed } = await mcp.call("it__say", given);
+    assert(!failed && text.includes(`"arguments":${args}`), text);
+  }
 });
 
 Deno.test("MCP: an error of two million blanks costs no more than a short one", async () => {

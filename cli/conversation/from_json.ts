@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseJson } from "../../engine/json/parse_json.ts";
 import { loadChat } from "../../engine/chat/load.ts";
 import type { ChatFormat, ChatRequest } from "../../engine/chat/mod.ts";
 import { M40Error } from "../../engine/errors.ts";
@@ -43,7 +44,7 @@ export async function openChat(
  */
 export function readConversation(json: string): ChatRequest {
   try {
-    const body: unknown = JSON.parse(json);
+    const body = parseJson(json);
     const fields = Array.isArray(body) ? { messages: body } : body;
     return chatRequest(parseBody(z.object(conversationFields), fields));
   } catch (error) {

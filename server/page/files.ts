@@ -30,6 +30,7 @@ import serverCardJs from "./client/server/card.js" with { type: "text" };
 import serverKeyJs from "./client/server/key.js" with { type: "text" };
 import serverModelsJs from "./client/server/models.js" with { type: "text" };
 import serverRequestJs from "./client/server/request.js" with { type: "text" };
+import serverExactJsonJs from "./client/server/exact_json.js" with { type: "text" };
 import serverServedToolsJs from "./client/server/served_tools.js" with { type: "text" };
 import settingsRequestFieldsJs from "./client/settings/request_fields.js" with { type: "text" };
 import settingsSettingsJs from "./client/settings/settings.js" with { type: "text" };
@@ -109,6 +110,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "server/key.js": serverKeyJs,
   "server/models.js": serverModelsJs,
   "server/request.js": serverRequestJs,
+  "server/exact_json.js": serverExactJsonJs,
   "server/served_tools.js": serverServedToolsJs,
   "settings/request_fields.js": settingsRequestFieldsJs,
   "settings/settings.js": settingsSettingsJs,

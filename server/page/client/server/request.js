@@ -1,3 +1,4 @@
+import { parseExact } from "./exact_json.js";
 import { apiKey } from "./key.js";
 
 /** An answer of the server that is an error, or none at all. */
@@ -35,6 +36,7 @@ export function whenKeyIsNeeded(ask) {
  * @property {unknown} [body]
  * @property {string} [method]
  * @property {AbortSignal} [signal]
+ * @property {boolean} [exact]  Whether numbers of the answer are kept as they are written
  * @property {boolean} [asks]  False where nobody waits for the answer: then nobody is asked for the key
  */
 
@@ -66,7 +68,8 @@ export async function request(path, options = {}) {
 export async function requestJson(path, options = {}) {
   const response = await request(path, options);
   try {
-    return await response.json();
+    const text = await response.text();
+    return options.exact ? parseExact(text) : JSON.parse(text);
   } catch {
     throw new ServerError("The server's answer was cut off, or is no JSON.", 0);
   }

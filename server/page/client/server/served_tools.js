@@ -22,7 +22,7 @@ export class ServedTools {
   async refresh() {
     try {
       /** @type {{tools: ServedTool[]}} */
-      const { tools } = await requestJson("m40/mcp/tools", { asks: false });
+      const { tools } = await requestJson("m40/mcp/tools", { asks: false, exact: true });
       this.tools = new Map(tools.map((tool) => [tool.function.name, tool]));
     } catch (error) {
       if (!(error instanceof ServerError)) throw error;

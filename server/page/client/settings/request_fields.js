@@ -1,3 +1,4 @@
+import { parseExact } from "../server/exact_json.js";
 import { SAMPLING } from "./settings.js";
 
 /** @typedef {import("./settings.js").Settings} Settings */
@@ -106,7 +107,7 @@ function toolFields({ tools, toolChoice }) {
 function objectOf(text, field, what) {
   let value;
   try {
-    value = JSON.parse(text);
+    value = parseExact(text);
   } catch (error) {
     throw new SettingsError(field, `${what} is no JSON: ${/** @type {Error} */ (error).message}.`);
   }

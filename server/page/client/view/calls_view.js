@@ -1,4 +1,5 @@
 import { element } from "../dom.js";
+import { indented } from "../server/exact_json.js";
 import { servedTools } from "../server/served_tools.js";
 import { ServedCall } from "./served_call.js";
 
@@ -112,14 +113,5 @@ export class CallsView {
     for (const result of this.results) {
       if (result instanceof ServedCall && servedTools.allowed(result.call.name)) await result.run();
     }
-  }
-}
-
-/** JSON with a field a line, where it is whole. @param {string} text */
-function indented(text) {
-  try {
-    return JSON.stringify(JSON.parse(text), null, 2);
-  } catch {
-    return text;
   }
 }
