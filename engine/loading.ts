@@ -31,6 +31,7 @@ export async function loadModel(path: string, options: EngineOptions): Promise<L
     chat = loadChat(source.gguf.metadata, source.tokenizer, options.chatTemplate, {
       contextTokens: planned.contextTokens,
       system: options.defaults?.system,
+      messages: options.defaults?.messages,
       onWarning: options.onWarning,
     });
   } catch (error) {

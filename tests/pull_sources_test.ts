@@ -57,7 +57,8 @@ Deno.test("pull: of an Ollama model's GGUF files the model is taken, and what is
     const notes: string[] = [];
     await pull("ollama:tiny:8b", { onNote: (note) => notes.push(note) });
     assertEquals(await Deno.readFile(join(models, "tiny:8b.gguf")), model.bytes);
-    assertMatch(notes.join("\n"), /ollama:tiny:8b: the conversation .*MESSAGE.* is not used\./);
+    const { record } = await readRecord(models, "tiny:8b");
+    assertEquals(record?.messages, [{ role: "user", content: "hi" }]);
     assertMatch(notes.join("\n"), /ollama:tiny:8b: its drafter is not used\./);
     // The only one is none: its header says so before it is fetched.
     server.ollamaModels.set("library/one", [["model", content(companionFile("LoRA adapter"))]]);

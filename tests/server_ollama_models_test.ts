@@ -155,6 +155,7 @@ Deno.test("/api/show tells the header of a model that is not in memory, and what
       sha256: "a".repeat(64),
     }],
     system: "Be kind.",
+    messages: [{ role: "user", content: "hi" }],
     parameters: { stop: ["<|end|>", "x"], temperature: 0.5 },
   };
   await Deno.writeTextFile(join(server.folder, "llama.json"), JSON.stringify(record));
@@ -168,6 +169,7 @@ Deno.test("/api/show tells the header of a model that is not in memory, and what
     ["temperature", "0.5"],
   ]);
   assertMatch(shown.modelfile, /^FROM llama\nSYSTEM """Be kind\."""\nPARAMETER stop /);
+  assertMatch(shown.modelfile, /\nMESSAGE user """hi"""\n$/);
   assertEquals(shown.model_info["general.architecture"], "llama");
   assertEquals(shown.model_info["tokenizer.ggml.tokens"], null);
   assert(shown.capabilities.includes("completion"));

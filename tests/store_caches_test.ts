@@ -5,7 +5,7 @@ import { M40Error } from "../engine/errors.ts";
 import { readGguf } from "../engine/gguf/reader.ts";
 import { ollamaDirectories } from "../engine/store/caches/ollama.ts";
 import { hubDirectory } from "../engine/store/caches/hugging_face.ts";
-import { listModels, resolveModel } from "../engine/store/mod.ts";
+import { listModels, recordDefaults, resolveModel } from "../engine/store/mod.ts";
 import { writeRecord } from "../engine/store/record.ts";
 import { companionFile, COMPANIONS } from "./companion_files.ts";
 import { GOLDEN } from "./engine_fixture.ts";
@@ -74,6 +74,7 @@ Deno.test("Ollama's cache: a model is found by its names, where it is, with what
         files: [{ name: basename(blob), bytes: 7, sha256: String(weights.digest).slice(7) }],
         template: "{{ .System }}",
         system: "Be brief.",
+        messages: undefined,
         parameters: { stop: ["[INST]"], temperature: 0.5, num_ctx: 4096 },
       });
     }
@@ -198,11 +199,9 @@ Deno.test("Ollama's cache: a registry with a port, lists of manifests, several G
     ) {
       assertEquals((await resolveModel(name)).path, blob, name);
     }
-    const { recordProblem = "" } = await resolveModel("both");
-    assertMatch(
-      recordProblem,
-      /the conversation that it begins with \(its MESSAGE lines\), .* is not used/,
-    );
+    const { record, recordProblem = "" } = await resolveModel("both");
+    assertEquals(record?.messages, [{ role: "user", content: "hi" }]);
+    assertEquals(recordDefaults(record).messages, record?.messages);
     assertMatch(recordProblem, /its drafter, .* is not used/);
     assertEquals((await resolveModel("list")).recordProblem, undefined);
     const reasons: [string, RegExp][] = [
@@ -222,6 +221,21 @@ Deno.test("Ollama's cache: small layers that cannot be used are reported, and th
       ["json", await params("{"), /the params .* are not used: it is not JSON/],
       ["list", await params("[1]"), /"parameters" is a list, wanted an object/],
       ["nested", await params('{"stop":[["x"]]}'), /parameter "stop" is a list/],
+      [
+        "role",
+        await putBlob(ollama, "messages", '[{"role":"tool","content":"x"}]'),
+        /the messages .* the role "tool"/,
+      ],
+      [
+        "pictures",
+        await putBlob(ollama, "messages", '[{"role":"user","content":"x","images":["eA=="]}]'),
+        /message 1 has pictures, which m40 does not take/,
+      ],
+      [
+        "content",
+        await putBlob(ollama, "messages", '[{"role":"user"}]'),
+        /the content of message 1 is missing/,
+      ],
       ["wide", await params(`{"a":"${"x".repeat(70_000)}"}`), /at most 65536/],
       [
         "system",
@@ -234,7 +248,11 @@ Deno.test("Ollama's cache: small layers that cannot be used are reported, and th
     }
     for (const [name, , expected] of cases) {
       const { record, recordProblem } = await resolveModel(name);
-      assertEquals([record?.parameters, record?.system], [undefined, undefined]);
+      assertEquals([record?.parameters, record?.system, record?.messages], [
+        undefined,
+        undefined,
+        undefined,
+      ]);
       assertMatch(recordProblem ?? "", expected);
     }
     const secret = await put(join(home, "secret"), "secret");

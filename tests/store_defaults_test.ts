@@ -53,6 +53,7 @@ Deno.test("defaults: Ollama's parameters become ours; how it uses its machine is
     },
     stop: ["<|im_end|>", "<|im_start|>"],
     system: undefined,
+    messages: undefined,
     contextTokens: 8192,
     warnings: [],
   });
@@ -125,9 +126,13 @@ async function promptOf(
   template: string,
   messages: ChatMessage[],
   system = "SYS",
+  beginning: ChatMessage[] = [],
 ): Promise<string> {
   const metadata = vocabularyMetadata(BASIC, { "tokenizer.chat_template": string(template) });
-  const chat = loadChat(metadata, loadTokenizer(metadata), undefined, { system })!;
+  const chat = loadChat(metadata, loadTokenizer(metadata), undefined, {
+    system,
+    messages: beginning,
+  })!;
   try {
     return (await chat.prompt({ messages })).text;
   } finally {
@@ -146,6 +151,17 @@ Deno.test("defaults: a conversation without a system message gets the model's, o
     assertEquals(await promptOf(LIST, [{ role, content: "own" }, user]), "system:own;user:q;");
   }
   assertEquals(await promptOf(LIST, [user, { role: "system", content: "" }]), "user:q;system:;");
+});
+
+Deno.test("defaults: a conversation goes on with what the model's begin with, behind every leading system message", async () => {
+  const beginning: ChatMessage[] = [
+    { role: "user", content: "u" },
+    { role: "assistant", content: "a" },
+  ];
+  const asked = (messages: ChatMessage[]) => promptOf(LIST, messages, "SYS", beginning);
+  assertEquals(await asked([user]), "system:SYS;user:u;assistant:a;user:q;");
+  const own: ChatMessage = { role: "system", content: "own" };
+  assertEquals(await asked([own, user]), "system:own;user:u;assistant:a;user:q;");
 });
 
 Deno.test("defaults: a template that refuses system messages gets the model's in front of the first question", async () => {

@@ -19,6 +19,7 @@ const RECORD: ModelRecord = {
   ],
   template: "{{ .System }}",
   system: "You are \u0000 brief.\n",
+  messages: [{ role: "user", content: "Hi \u0000" }, { role: "assistant", content: "" }],
   parameters: { temperature: 0.7, stop: ["</s>", "[INST]"], num_ctx: 4096, use_mmap: true, s: "x" },
 };
 
@@ -61,6 +62,9 @@ Deno.test("record: a damaged one is reported, whatever is wrong with it, and nev
       [[], /the record is a list/],
       [{ ...good, version: 2 }, /"version" is 2, wanted 1/],
       [{ ...good, source: undefined }, /"source" is missing/],
+      [{ ...good, messages: {} }, /"messages" is not a list of 100 messages at most/],
+      [{ ...good, messages: Array(101).fill({ role: "user", content: "" }) }, /list of 100/],
+      [{ ...good, messages: [{ role: "tool", content: "" }] }, /message 1 has the role "tool"/],
       [{ ...good, source: "x".repeat(5000) }, /"source" has 5000 characters/],
       [{ ...good, pulled_at: "yesterday" }, /"pulled_at" is not a date/],
       [{ ...good, files: [] }, /"files" is not a list of 1 to 1024/],

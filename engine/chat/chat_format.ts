@@ -42,13 +42,16 @@ export class ChatFormat {
 
   /**
    * @param contextTokens Tokens that a prompt may have at most.
-   * @param system The system message of conversations that bring none.
+   * @param beginning The system message of conversations that bring none, and what each goes on with.
    */
   constructor(
     private readonly tokenizer: Tokenizer,
     private readonly templates: ChatTemplates,
     private readonly contextTokens = Infinity,
-    private readonly system?: string,
+    private readonly beginning: {
+      readonly system?: string;
+      readonly messages?: readonly ChatMessage[];
+    } = {},
   ) {
     this.longestToken = new LongestToken(tokenizer);
     this.source = templates.source;
@@ -79,7 +82,7 @@ export class ChatFormat {
   ): Promise<ChatPrompt> {
     request = { ...request, messages: withoutCutCalls(request.messages) };
     checkRequest(request);
-    request = { ...request, messages: this.withSystem(request.messages) };
+    request = { ...request, messages: this.withBeginning(request.messages) };
     const { messages, continueFinal = false } = request;
     const template = await this.templateFor(request);
     this.beginnings ??= beginnings(this.tokenizer);
@@ -129,11 +132,16 @@ export class ChatFormat {
     await this.renderer.close();
   }
 
-  private withSystem(messages: readonly ChatMessage[]): readonly ChatMessage[] {
-    const { system } = this;
-    const brings = messages.some(({ role }) => role === "system" || role === "developer");
-    if (system === undefined || brings) return messages;
-    return [{ role: "system", content: system }, ...messages];
+  private withBeginning(given: readonly ChatMessage[]): readonly ChatMessage[] {
+    const { system, messages = [] } = this.beginning;
+    const isSystem = ({ role }: ChatMessage) => role === "system" || role === "developer";
+    const own: ChatMessage[] = system === undefined || given.some(isSystem)
+      ? []
+      : [{ role: "system", content: system }];
+    if (messages.length === 0) return [...own, ...given];
+    const other = given.findIndex((message) => !isSystem(message));
+    const at = other < 0 ? given.length : other;
+    return [...own, ...given.slice(0, at), ...messages, ...given.slice(at)];
   }
 
   private checkLength(text: string): void {

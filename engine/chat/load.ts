@@ -1,3 +1,4 @@
+import type { ChatMessage } from "./conversation.ts";
 import { M40Error } from "../errors.ts";
 import type { Metadata } from "../gguf/metadata.ts";
 import type { Tokenizer } from "../tokenizer/tokenizer.ts";
@@ -12,6 +13,8 @@ export interface ChatOptions {
   readonly contextTokens?: number;
   /** The system message of conversations that bring none. */
   readonly system?: string;
+  /** What every conversation begins with, behind its system message. */
+  readonly messages?: readonly ChatMessage[];
   /** Told what was guessed. */
   readonly onWarning?: (warning: string) => void;
 }
@@ -27,13 +30,13 @@ export function loadChat(
   metadata: Metadata,
   tokenizer: Tokenizer,
   given?: string | TemplateFile,
-  { contextTokens, system, onWarning }: ChatOptions = {},
+  { contextTokens, system, messages, onWarning }: ChatOptions = {},
 ): ChatFormat | undefined {
   const specialTokens = specialTokensOf(metadata, tokenizer);
   const { template, source, named, warning } = modelTemplates(metadata, tokenizer);
   if (given !== undefined) {
     const templates = { ...chosen(given), named, specialTokens };
-    return new ChatFormat(tokenizer, templates, contextTokens, system);
+    return new ChatFormat(tokenizer, templates, contextTokens, { system, messages });
   }
   if (warning !== undefined) onWarning?.(warning);
   if (template === undefined) return undefined;
@@ -41,7 +44,7 @@ export function loadChat(
     tokenizer,
     { template, source, named, specialTokens },
     contextTokens,
-    system,
+    { system, messages },
   );
 }
 

@@ -4,7 +4,7 @@ import {
   type SamplingParameters,
   validateSampling,
 } from "../sampling/parameters.ts";
-import type { ModelRecord, ParameterValue } from "./record.ts";
+import type { ModelRecord, ParameterValue, RecordedMessage } from "./record.ts";
 
 /** What a model brings beside its file, and what holds where a request and the command line say nothing. */
 export interface ModelDefaults {
@@ -13,6 +13,8 @@ export interface ModelDefaults {
   readonly stop: readonly string[];
   /** The system message of conversations that bring none. */
   readonly system?: string;
+  /** What every conversation begins with, behind its system message. */
+  readonly messages?: readonly RecordedMessage[];
   /** Tokens of context, where memory allows for as many. */
   readonly contextTokens?: number;
 }
@@ -51,7 +53,7 @@ const MAX_CONTEXT = 2 ** 24;
  * @param warn Told, in a sentence each, what of it is not used.
  */
 export function recordDefaults(
-  record: Pick<ModelRecord, "parameters" | "system"> | undefined,
+  record: Pick<ModelRecord, "parameters" | "system" | "messages"> | undefined,
   warn: (warning: string) => void = () => {},
 ): ModelDefaults {
   const sampling: Record<string, number> = {};
@@ -85,7 +87,7 @@ export function recordDefaults(
     }
   }
   const system = record?.system?.trim() ? record.system : undefined;
-  return { sampling, stop, system, contextTokens };
+  return { sampling, stop, system, messages: record?.messages, contextTokens };
 }
 
 function stopsOf(value: ParameterValue): string[] {

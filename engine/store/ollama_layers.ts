@@ -26,7 +26,6 @@ export function refusalOf(kinds: readonly string[]): string | undefined {
 
 /** What m40 leaves out of the layers of a model, each for a sentence that ends in "is not used". */
 const LEFT_OUT: Readonly<Record<string, string>> = {
-  messages: "the conversation that it begins with (its MESSAGE lines)",
   draft: "its drafter",
 };
 

@@ -24,6 +24,12 @@ export interface RecordedFile {
 /** What a value of {@link ModelRecord.parameters} can be. */
 export type ParameterValue = number | string | boolean | readonly string[];
 
+/** A message of a conversation. */
+export interface RecordedMessage {
+  readonly role: "system" | "user" | "assistant";
+  readonly content: string;
+}
+
 /** What is known of a model beside what its file says. */
 export interface ModelRecord {
   /** Where it came from, as it can be given to `m40 pull` again. */
@@ -36,6 +42,8 @@ export interface ModelRecord {
   readonly template?: string;
   /** The system message of conversations that bring none. */
   readonly system?: string;
+  /** What every conversation begins with, behind its system message. */
+  readonly messages?: readonly RecordedMessage[];
   /** Defaults of sampling and of the context, by their Ollama names. */
   readonly parameters?: Readonly<Record<string, ParameterValue>>;
 }
@@ -47,6 +55,7 @@ export const MAX_TEXT_LENGTH = 2 ** 20;
 
 const MAX_SOURCE_LENGTH = 4096;
 const MAX_PARAMETERS = 100;
+const MAX_MESSAGES = 100;
 const MAX_STRINGS = 100;
 const MAX_STRING_LENGTH = 1000;
 const PARAMETER_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/;
@@ -119,6 +128,7 @@ function encode(name: string, record: ModelRecord): Uint8Array {
     files: record.files.map(({ name, bytes, sha256 }) => ({ name, bytes, sha256 })),
     template: record.template,
     system: record.system,
+    messages: record.messages,
     parameters: record.parameters,
   };
   const text = JSON.stringify(fields, null, 2) + "\n";
@@ -157,6 +167,7 @@ function parseRecord(value: unknown, name: string): ModelRecord {
     files: filesOf(fields.files, name),
     template: optionalText(fields.template, '"template"'),
     system: optionalText(fields.system, '"system"'),
+    ...fields.messages === undefined ? {} : { messages: parseMessages(fields.messages) },
     parameters: fields.parameters === undefined ? undefined : parseParameters(fields.parameters),
   };
 }
@@ -212,6 +223,30 @@ export function parseParameters(value: unknown): Record<string, ParameterValue> 
     parameters[name] = each;
   }
   return parameters;
+}
+
+/**
+ * Checks what a model brings as the beginning of conversations.
+ *
+ * @throws {Error} with what is wrong.
+ */
+export function parseMessages(value: unknown): RecordedMessage[] {
+  if (!Array.isArray(value) || value.length > MAX_MESSAGES) {
+    throw new RecordError(`"messages" is not a list of ${MAX_MESSAGES} messages at most`);
+  }
+  return value.map((each, i) => {
+    const what = `message ${i + 1}`;
+    const { role, content, images } = objectOf(each, what);
+    if (role !== "system" && role !== "user" && role !== "assistant") {
+      throw new RecordError(
+        `${what} has the role ${shown(role)}, wanted system, user or assistant`,
+      );
+    }
+    if (Array.isArray(images) && images.length > 0) {
+      throw new RecordError(`${what} has pictures, which m40 does not take`);
+    }
+    return { role, content: textOf(content, `the content of ${what}`, MAX_TEXT_LENGTH) };
+  });
 }
 
 function isParameterValue(value: unknown): value is ParameterValue {

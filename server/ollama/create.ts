@@ -20,7 +20,7 @@ const REFUSED = {
   files: "Files are not taken from clients: put them into the models directory, or pull a model.",
   adapters: "Adapters are not known here. Leave it out.",
   license: "The license that a model's file tells is shown. Leave it out.",
-  messages: "Leave it out: conversations begin with the system message alone.",
+  messages: "Leave it out, and send such messages with each request.",
   quantize: "Models are not quantised here: pull one that is.",
   quantization: "Models are not quantised here: pull one that is.",
   modelfile: "Send what is in it as from, system and parameters.",

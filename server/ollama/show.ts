@@ -95,9 +95,11 @@ function modelfileOf(
     )
   );
   const system = record?.system === undefined ? [] : [`SYSTEM """${record.system}"""`];
+  const messages = (record?.messages ?? [])
+    .map(({ role, content }) => `MESSAGE ${role} """${content}"""`);
   const parameters = lines.map((line) => `PARAMETER ${line.replace(/ +/, " ")}`);
   return {
-    modelfile: [`FROM ${name}`, ...system, ...parameters].join("\n") + "\n",
+    modelfile: [`FROM ${name}`, ...system, ...parameters, ...messages].join("\n") + "\n",
     parameters: lines.join("\n"),
   };
 }

@@ -13,7 +13,7 @@ import { foreignEntries, readSmallText } from "../files.ts";
 import { homeDirectory } from "../folders.ts";
 import { localCompanion } from "../local_companion.ts";
 import { chooseManifest, LAYER, leftOut, refusalOf } from "../ollama_layers.ts";
-import { MAX_TEXT_LENGTH, type ModelRecord, parseParameters } from "../record.ts";
+import { MAX_TEXT_LENGTH, type ModelRecord, parseMessages, parseParameters } from "../record.ts";
 import type { ForeignModel } from "./foreign_model.ts";
 
 /** The registry that Ollama means where a name has none, and the namespace. */
@@ -203,7 +203,15 @@ async function recordOf(
       return undefined;
     }
   };
-  const params = await textOf("params", MAX_PARAMETER_BYTES);
+  const parsedOf = <T>(kind: string, text: string | undefined, parse: (value: unknown) => T) => {
+    if (text === undefined) return undefined;
+    try {
+      return parse(JSON.parse(text));
+    } catch (error) {
+      warn(`the ${kind} that Ollama's manifest ${path} brings are not used: ${reasonOf(error)}`);
+      return undefined;
+    }
+  };
   for (const what of leftOut(layers.map(({ kind }) => kind))) {
     warn(`${what}, which Ollama's manifest ${path} brings, is not used`);
   }
@@ -213,17 +221,9 @@ async function recordOf(
     files: [{ name: `sha256-${sha256}`, bytes, sha256 }],
     template: await textOf("template", MAX_TEXT_LENGTH),
     system: await textOf("system", MAX_TEXT_LENGTH),
-    parameters: params === undefined ? undefined : parametersOf(params, path, warn),
+    messages: parsedOf("messages", await textOf("messages", MAX_TEXT_LENGTH), parseMessages),
+    parameters: parsedOf("params", await textOf("params", MAX_PARAMETER_BYTES), parseParameters),
   };
-}
-
-function parametersOf(text: string, path: string, warn: (problem: string) => void) {
-  try {
-    return parseParameters(JSON.parse(text));
-  } catch (error) {
-    warn(`the params that Ollama's manifest ${path} brings are not used: ${reasonOf(error)}`);
-    return undefined;
-  }
 }
 
 function reasonOf(error: unknown): string {

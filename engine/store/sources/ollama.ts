@@ -13,7 +13,7 @@ import {
   type ListedManifest,
   refusalOf,
 } from "../ollama_layers.ts";
-import { MAX_TEXT_LENGTH, parseParameters } from "../record.ts";
+import { MAX_TEXT_LENGTH, parseMessages, parseParameters } from "../record.ts";
 import { type Answer, ask, parseAnswer } from "./answers.ts";
 import { ollamaRegistry, urlBelow } from "./endpoints.ts";
 import { plainName } from "./plain_name.ts";
@@ -193,18 +193,20 @@ async function readExtras(
     return layer && await read(layer);
   };
   const params = await one("params");
+  const messages = await one("messages");
   return {
     template: await one("template"),
     system: await one("system"),
-    parameters: params === undefined ? undefined : parseParams(params),
+    messages: messages === undefined ? undefined : parsed("messages", messages, parseMessages),
+    parameters: params === undefined ? undefined : parsed("parameters", params, parseParameters),
   };
 }
 
-function parseParams(text: string): Extras["parameters"] {
+function parsed<T>(what: string, text: string, parse: (value: unknown) => T): T {
   try {
-    return parseParameters(JSON.parse(text));
+    return parse(JSON.parse(text));
   } catch (error) {
     const reason = error instanceof Error ? error.message.slice(0, 300) : "";
-    throw new M40Error("io", `the parameters that come with the model cannot be used: ${reason}`);
+    throw new M40Error("io", `the ${what} that come with the model cannot be used: ${reason}`);
   }
 }

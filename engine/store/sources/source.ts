@@ -4,7 +4,7 @@ import type { ModelRecord } from "../record.ts";
 import type { Variant } from "./quantisations.ts";
 
 /** What comes with a model beside its files. */
-export type Extras = Pick<ModelRecord, "template" | "system" | "parameters">;
+export type Extras = Pick<ModelRecord, "template" | "system" | "messages" | "parameters">;
 
 /** One model that a source has, ready to be fetched. */
 export interface Choice {
