@@ -1,31 +1,17 @@
 /** What clients and models have said before: all of it is in the prompt, whatever the template takes. */
 import { assert, assertEquals, assertRejects } from "@std/assert";
-import type { ChatMessage, ToolCall } from "../engine/chat/conversation.ts";
+import type { ChatMessage } from "../engine/chat/conversation.ts";
 import type { ChatFormat } from "../engine/chat/chat_format.ts";
 import { loadChat } from "../engine/chat/load.ts";
 import { M40Error } from "../engine/errors.ts";
 import { loadTokenizer } from "../engine/mod.ts";
+import { assistant, call, calling, CONVERSATIONS, result, system, user } from "./conversations.ts";
 import { BASIC, vocabularyMetadata } from "./tokenizer_metadata.ts";
 
 const METADATA = vocabularyMetadata([...BASIC, "▁"], {});
 const TOKENIZER = loadTokenizer(METADATA);
 
 const TOOLS = [{ name: "f", description: "d" }];
-const user = (content: ChatMessage["content"]): ChatMessage => ({ role: "user", content });
-const system = (content: ChatMessage["content"]): ChatMessage => ({ role: "system", content });
-const assistant = (content: ChatMessage["content"], more = {}): ChatMessage => ({
-  role: "assistant",
-  content,
-  ...more,
-});
-const parts = (...texts: string[]) => texts.map((text) => ({ type: "text" as const, text }));
-const call = (id: string, name = "f", text = "{}"): ToolCall => ({ id, name, arguments: text });
-const calling = (...toolCalls: ToolCall[]) => assistant(null, { toolCalls });
-const result = (toolCallId: string, content: ChatMessage["content"]): ChatMessage => ({
-  role: "tool",
-  toolCallId,
-  content,
-});
 
 async function withTemplate<T>(
   template: string,
@@ -86,65 +72,6 @@ const TEMPLATES = {
   "a system message in the last user's": // Mistral Nemo
     "{% for m in messages if m.role != 'system' %}{{ m.role }}:{% if loop.last and m.role == 'user' and messages[0].role == 'system' %}{{ messages[0].content }} {% endif %}{{ m.content }}" +
     CALLS + "|{% endfor %}",
-};
-
-/** Conversations, each text of which begins with a T and ends with a number. */
-const CONVERSATIONS: Readonly<Record<string, ChatMessage[]>> = {
-  parts: [
-    system(parts("T1", "T2")),
-    user(parts("T3", "T4")),
-    assistant(parts("T5", "T6")),
-    user("T7"),
-  ],
-  "two system messages": [system("T1"), system("T2"), user("T3")],
-  "a developer behind a system message": [
-    system("T1"),
-    { role: "developer", content: "T2" },
-    user("T3"),
-  ],
-  "later system messages": [
-    system("T1"),
-    user("T2"),
-    assistant("T3"),
-    system("T4"),
-    user("T5"),
-    system("T6"),
-  ],
-  "a system message alone": [system("T1")],
-  "users and assistants in a row": [
-    user("T1"),
-    user("T2"),
-    assistant("T3"),
-    assistant("T4"),
-    user("T5"),
-  ],
-  "an assistant begins": [system("T1"), assistant("T2"), user("T3")],
-  "an empty answer": [user("T1"), assistant(""), user("T2")],
-  "a user behind a result": [
-    user("T1"),
-    calling(call("a")),
-    result("a", "T2"),
-    user("T3"),
-    assistant("T4"),
-    user("T5"),
-  ],
-  "a result in parts": [user("T1"), calling(call("a")), result("a", parts("T2", "T3"))],
-  "a system message, and a result at the end": [
-    system("T1"),
-    user("T2"),
-    calling(call("a")),
-    result("a", "T3"),
-  ],
-  "content, thoughts and two calls": [
-    user("T1"),
-    assistant("T2", { reasoning: "R", toolCalls: [call("a"), call("b")] }),
-    result("a", "T3"),
-    result("b", "T4"),
-    assistant("T5"),
-    user("T6"),
-  ],
-  "a call of nothing known": [user("T1"), calling(call("a", "T2 $", '{"x')), result("a", "T3")],
-  "special characters": [user('T1 <b> "&" \\ \n é T2'), assistant("  T3\n"), user(" T4")],
 };
 
 for (const [lacking, template] of Object.entries(TEMPLATES)) {

@@ -1,0 +1,191 @@
+/** What clients send back of a conversation, in each dialect: it reaches the prompt, and nothing of it is refused. */
+import { assert, assertEquals, assertStringIncludes } from "@std/assert";
+import { MESSAGES, messagesBody } from "./server_anthropic_fixture.ts";
+import { startChat } from "./server_chat_fixture.ts";
+import type { TestServer } from "./server_fixture.ts";
+
+/** Shows all of a conversation; roles have to be in turn, and a system message to be the first. */
+const TEMPLATE = "{% set ns = namespace(n=0) %}{% for m in messages %}" +
+  "{% if m.role == 'system' and not loop.first %}{{ raise_exception('system first') }}{% endif %}" +
+  "{% if m.role == 'user' or (m.role == 'assistant' and not m.tool_calls) %}" +
+  "{% if (m.role == 'user') != (ns.n % 2 == 0) %}{{ raise_exception('in turn') }}{% endif %}{% set ns.n = ns.n + 1 %}{% endif %}" +
+  "{{ m.role }}{% if m.reasoning_content %}<think>{{ m.reasoning_content }}</think>{% endif %}:{{ m.content }}" +
+  "{% for c in m.tool_calls or [] %}<tool_call>{{ c.function | tojson }}</tool_call>{% endfor %}|{% endfor %}" +
+  "{% if enable_thinking %}<think>{% endif %}{% if reasoning_effort %}effort {{ reasoning_effort }}{% endif %}";
+
+/** What the model reads of a body, in whichever dialect. */
+async function promptOf(server: TestServer, body: unknown): Promise<string> {
+  const response = await server.post("/apply-template", body);
+  const answer = await response.json();
+  assertEquals(response.status, 200, JSON.stringify(answer));
+  return answer.prompt;
+}
+
+const USER = { role: "user", content: "U" };
+const cut = '{"city": "Par';
+
+Deno.test("chat: calls of any name and arguments, and reasoning by whichever name, are in the prompt", async () => {
+  await using server = await startChat({}, TEMPLATE);
+  const calling = (fields: object) => ({
+    messages: [
+      USER,
+      {
+        role: "assistant",
+        content: null,
+        tool_calls: [{ id: "a", type: "function", function: fields }],
+      },
+      { role: "tool", tool_call_id: "a", content: "R" },
+      { role: "user", content: "V" },
+    ],
+  });
+  for (
+    const [fields, shown] of [
+      [{ name: "get weather", arguments: "{}" }, '"get weather"'],
+      [{ name: "", arguments: "{}" }, '"name": ""'],
+      [{ name: null, arguments: null }, '"arguments": {}'],
+      [{ name: "f", arguments: { a: 1 } }, '"arguments": {"a": 1}'],
+      [{ name: "f", arguments: "null" }, '"arguments": {}'],
+      [{ name: "f", arguments: "[]" }, '"arguments": {}'],
+      [{ name: "f", arguments: '{"a": NaN}' }, "NaN"],
+      [{ name: "f", arguments: cut }, "city"],
+    ] as const
+  ) {
+    const prompt = await promptOf(server, calling(fields));
+    assertStringIncludes(prompt, shown);
+    assertStringIncludes(prompt, "tool:R|assistant:|user:V|");
+  }
+  for (
+    const message of [
+      { content: "A", reasoning: "B" },
+      { content: "A", reasoning_content: "B", reasoning: "other" },
+      {
+        content: [{ type: "thinking", thinking: "B", signature: "x" }, { type: "text", text: "A" }],
+      },
+      {
+        content: [{ type: "thinking", thinking: [{ type: "text", text: "B" }] }, {
+          type: "text",
+          text: "A",
+        }],
+      },
+      { content: [{ type: "reasoning", text: "B" }, { type: "text", text: "A" }] },
+    ]
+  ) {
+    const messages = [USER, { role: "assistant", ...message }, USER];
+    assertEquals(
+      await promptOf(server, { messages }),
+      "user:U|assistant<think>B</think>:A|user:U|",
+      JSON.stringify(message),
+    );
+  }
+});
+
+Deno.test("responses: a call that was cut comes back with its output, whatever it says of itself", async () => {
+  await using server = await startChat({}, TEMPLATE);
+  for (const status of ["incomplete", "completed", undefined]) {
+    const prompt = await promptOf(server, {
+      input: [
+        USER,
+        { type: "function_call", call_id: "a", name: "f", arguments: cut, status },
+        { type: "function_call_output", call_id: "a", output: "no JSON" },
+      ],
+    });
+    assert(prompt.includes("city") && prompt.endsWith("tool:no JSON|"), prompt);
+  }
+});
+
+Deno.test("anthropic: a result and a text in one turn, tools that are referred to, and what a search has found", async () => {
+  await using server = await startChat({}, TEMPLATE);
+  const turn = (...content: object[]) => ({
+    messages: [
+      USER,
+      { role: "assistant", content: [{ type: "tool_use", id: "a", name: "f", input: {} }] },
+      { role: "user", content },
+    ],
+  });
+  const result = (content: unknown) => ({ type: "tool_result", tool_use_id: "a", content });
+  assertStringIncludes(
+    await promptOf(server, turn(result("R"), { type: "text", text: "V" })),
+    "tool:R|assistant:|user:V|",
+  );
+  const found = {
+    type: "search_result",
+    source: "https://a.example",
+    title: "T",
+    content: [{ type: "text", text: "F" }],
+    citations: { enabled: true },
+  };
+  assertStringIncludes(
+    await promptOf(server, turn(result([{ type: "tool_reference", tool_name: "g" }, found]))),
+    "tool:There is the tool g.\nT\nhttps://a.example\nF|",
+  );
+  assertStringIncludes(
+    await promptOf(server, turn(result("R"), found)),
+    "user:T\nhttps://a.example\nF|",
+  );
+});
+
+Deno.test("anthropic: output_format is output_config.format by its first name", async () => {
+  await using server = await startChat({ contextLength: 256 }, TEMPLATE);
+  const format = { type: "json_schema", schema: { const: "yes" } };
+  const answer = async (body: Record<string, unknown>) => {
+    const response = await server.post(MESSAGES, messagesBody({ max_tokens: 20, ...body }));
+    const made = await response.json();
+    assertEquals(response.status, 200, JSON.stringify(made));
+    return made.content[0].text;
+  };
+  assertEquals(await answer({ output_format: format }), '"yes"');
+  const other = { type: "json_schema", schema: { const: "no" } };
+  assertEquals(await answer({ output_format: other, output_config: { format } }), '"yes"');
+});
+
+Deno.test("ollama: think none, off and nothing are no thinking, and other words are efforts", async () => {
+  await using server = await startChat({}, TEMPLATE);
+  const prompt = (think: unknown) =>
+    promptOf(server, { messages: [USER], think, options: { seed: 1 } });
+  for (const think of ["none", "off", "", "OFF", false]) {
+    assertEquals(await prompt(think), "user:U|", String(think));
+  }
+  assertEquals(await prompt(true), "user:U|<think>");
+  assertEquals(await prompt("max"), "user:U|<think>effort high");
+});
+
+Deno.test("ollama: arguments that are a text, a list or nothing", async () => {
+  await using server = await startChat({}, TEMPLATE);
+  for (
+    const [given, shown] of [[cut, "city"], [[1], "[1]"], [null, "{}"], [
+      '{"a": 1}',
+      '{"a": 1}',
+    ]] as const
+  ) {
+    const messages = [
+      USER,
+      { role: "assistant", tool_calls: [{ function: { name: "f", arguments: given } }] },
+      { role: "tool", tool_name: "f", content: "R" },
+    ];
+    const prompt = await promptOf(server, { messages });
+    assertStringIncludes(prompt, shown);
+    assertStringIncludes(prompt, "tool:R|");
+  }
+});
+
+Deno.test("later system messages are told of in the user's words, alike in all dialects", async () => {
+  await using server = await startChat({}, TEMPLATE);
+  const said = (role: string, content: string) => ({ role, content });
+  const turns = [said("user", "A"), said("assistant", "B"), said("system", "L"), said("user", "C")];
+  const wanted = "system:S|user:A|assistant:B|user:<system-reminder>\nL\n</system-reminder>\n\nC|";
+  for (
+    const body of [
+      { messages: [said("system", "S"), ...turns] },
+      { messages: [said("system", "S"), ...turns], options: {} },
+      { system: "S", messages: turns },
+      { instructions: "S", input: turns },
+    ]
+  ) {
+    assertEquals(await promptOf(server, body), wanted);
+  }
+  // Two in front are one.
+  assertEquals(
+    await promptOf(server, { system: "S", messages: [said("system", "T"), said("user", "A")] }),
+    "system:S\n\nT|user:A|",
+  );
+});
