@@ -20,6 +20,7 @@ import markdownCodeBlockJs from "./client/markdown/code_block.js" with { type: "
 import markdownFormulaJs from "./client/markdown/formula.js" with { type: "text" };
 import markdownHighlightJs from "./client/markdown/highlight.js" with { type: "text" };
 import markdownLinksJs from "./client/markdown/links.js" with { type: "text" };
+import markdownLargeTableJs from "./client/markdown/large_table.js" with { type: "text" };
 import markdownMathSyntaxJs from "./client/markdown/math_syntax.js" with { type: "text" };
 import markdownOpenCodeJs from "./client/markdown/open_code.js" with { type: "text" };
 import markdownParserJs from "./client/markdown/parser.js" with { type: "text" };
@@ -100,6 +101,7 @@ const CONTENTS: Readonly<Record<string, PageFile["content"]>> = {
   "markdown/formula.js": markdownFormulaJs,
   "markdown/highlight.js": markdownHighlightJs,
   "markdown/links.js": markdownLinksJs,
+  "markdown/large_table.js": markdownLargeTableJs,
   "markdown/math_syntax.js": markdownMathSyntaxJs,
   "markdown/open_code.js": markdownOpenCodeJs,
   "markdown/parser.js": markdownParserJs,

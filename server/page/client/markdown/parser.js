@@ -1,5 +1,6 @@
 // @ts-types="markdown-it/browser"
 import MarkdownIt from "../libraries/markdown-it.js";
+import { limitTables } from "./large_table.js";
 import { addMath } from "./math_syntax.js";
 
 /** @typedef {import("markdown-it/browser").Token} Token */
@@ -11,6 +12,7 @@ const NESTING = 30;
 const markdown = new MarkdownIt("default", { html: false, linkify: true, maxNesting: NESTING });
 markdown.linkify.set({ fuzzyLink: false, fuzzyEmail: false });
 addMath(markdown);
+limitTables(markdown);
 
 /**
  * Markdown as markdown-it's tokens.
