@@ -44,6 +44,7 @@ const FORMATS: Readonly<Record<string, string>> = {
   "llama4": "llama",
   "mistral-tekken": "mistral",
   "mistral-v11": "mistral-args",
+  "mistral-v13": "mistral-args",
   "mistral-v3": "mistral",
   "mistral-v7": "mistral",
   "qwen3": "hermes",

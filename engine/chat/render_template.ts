@@ -7,6 +7,7 @@ import { shownMessages } from "./messages.ts";
 import { ANY_ORDER } from "./order_abilities.ts";
 import type { Rendered, RenderJob, RenderMessage, RenderReply } from "./render_job.ts";
 import { LostTextError, shownConversation, type Way } from "./shown_conversation.ts";
+import { addResultValues, RESULT_VALUE } from "./result_values.ts";
 import { type Abilities, findAbilities } from "./template_abilities.ts";
 import { describeTemplate } from "./template_description.ts";
 import { callFormatOf } from "./tools/call_format.ts";
@@ -82,6 +83,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
       all ? undefined : format?.write,
     );
     const messages = shownMessages(said, abilities);
+    if (job.template.includes(RESULT_VALUE)) addResultValues(messages, marks);
     const goesOn = continueFinal && withEnd(messages, endMark);
     const text = template.render({
       tools: told ?? abilities.noTools,
@@ -171,6 +173,7 @@ function untilEnd(text: string, marks: Marks, endMark: string): string {
   if (end < 0) {
     throw new Error("the template leaves out the message that is to be continued");
   }
-  const before = text.slice(0, end);
+  // A template may show the message more than once, each time with the mark and the space.
+  const before = text.slice(0, end).replaceAll(`${endMark} `, "").replaceAll(endMark, "");
   return text[end + 1] === " " ? before : marks.strip(before, "end");
 }

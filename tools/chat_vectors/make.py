@@ -149,6 +149,11 @@ def shown(message, messages):
     if "toolCallId" in message:
         called = [call for one in messages for call in one.get("toolCalls", [])]
         given["name"] = next(call["name"] for call in called if call["id"] == message["toolCallId"])
+        try:
+            # Mistral's format before 2025 shows the value of a result that is JSON.
+            given["content_json"] = json.loads(message["content"])
+        except ValueError:
+            pass
     if "toolCalls" in message:
         given["tool_calls"] = [
             {

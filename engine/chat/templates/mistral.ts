@@ -18,13 +18,16 @@ const TOOLS = String.raw`
         {{- '][/AVAILABLE_TOOLS]' }}
     {%- endif %}`;
 
+/** Refuses an id that the format has no place for. */
+const CHECKED_ID = String.raw`
+            {%- if call.id | length != 9 %}
+                {{- raise_exception('an id of a call has to have 9 letters and digits') }}
+            {%- endif %}`;
+
 /** Calls as a list of JSON; ids of calls have 9 letters and digits. */
 const LISTED_CALLS = String.raw`
         {{- '[TOOL_CALLS][' }}
-        {%- for call in message.tool_calls %}
-            {%- if call.id | length != 9 %}
-                {{- raise_exception('an id of a call has to have 9 letters and digits') }}
-            {%- endif %}
+        {%- for call in message.tool_calls %}${CHECKED_ID}
             {{- '{"name": ' + call.function.name | tojson + ', "arguments": ' + call.function.arguments | tojson }}
             {{- ', "id": ' + call.id | tojson + '}' + (', ' if not loop.last else '') }}
         {%- endfor %}
@@ -33,7 +36,7 @@ const LISTED_CALLS = String.raw`
 /** Calls as names and arguments, with the ids of calls between them if they are told. */
 const namedCalls = (id: string) =>
   String.raw`
-        {%- for call in message.tool_calls %}
+        {%- for call in message.tool_calls %}${id === "" ? "" : CHECKED_ID}
             {{- '[TOOL_CALLS]' + call.function.name + ${id}'[ARGS]' + call.function.arguments | tojson }}
         {%- endfor %}
         {{- eos_token }}`;

@@ -97,7 +97,7 @@ function* readNamed(input: TextScanner, output: CallOutput): Reading<void> {
     yield* input.space();
     const name = yield* input.word(/[^\s[\]{}"]/);
     let id: string | undefined;
-    if (yield* input.accept(ID)) id = yield* input.word(/[A-Za-z0-9]/);
+    if (yield* input.accept(ID)) id = yield* input.word(/[^\s[\]{}"]/);
     if (name === "" || !(yield* input.accept(ARGUMENTS))) return;
     input.commit();
     output.begin(name, id);
