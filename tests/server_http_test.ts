@@ -139,6 +139,10 @@ Deno.test("a chunked body that is malformed is answered with 400, and what follo
     `${size}\r\n${JSON_BODY}x\r\n0\r\n\r\n`,
     `${size}\r\n${JSON_BODY}\r0\r\n\r\n`,
     `${size};${"x".repeat(2000)}\r\n${JSON_BODY}\r\n0\r\n\r\n`,
+    `${size};\r\n${JSON_BODY}\r\n0\r\n\r\n`,
+    `${size};a=\r\n${JSON_BODY}\r\n0\r\n\r\n`,
+    `${size};a="b\r\n${JSON_BODY}\r\n0\r\n\r\n`,
+    `${size};a b\r\n${JSON_BODY}\r\n0\r\n\r\n`,
     `${size};a\rb\r\n${JSON_BODY}\r\n0\r\n\r\n`,
     `${size}\r\n${JSON_BODY}\r\n0\r\nX: ${"a".repeat(2000)}\r\n\r\n`,
     `${size}\r\n${JSON_BODY}\r\n0\r\nX: a\n\r\n`,
@@ -169,7 +173,12 @@ Deno.test("a chunked body is read whole, however it is cut, with extensions and 
     return `${text}0\r\n${trailers}\r\n`;
   };
   for (
-    const body of [chunks(1), chunks(7, ";a=b"), chunks(1000), chunks(5, " ;x", "X: a\r\nY: b\r\n")]
+    const body of [
+      chunks(1),
+      chunks(7, ";a=b"),
+      chunks(1000),
+      chunks(5, ' ;x\t; y = "a\\"; b";z=1', "X: a\r\nY: b\r\n"),
+    ]
   ) {
     const text = await sendRaw(server.port, chunkedPost(body, CLOSE));
     assertEquals(answers(text), ["200"], text);

@@ -8,6 +8,10 @@ const MAX_LINE_BYTES = 1024;
 /** The most bytes of sizes, extensions and trailers beside 8 for each byte of the body itself. */
 const MAX_FRAMING_BYTES = 16 * 1024;
 
+/** A chunk's size and its extensions, which say nothing to this server (RFC 9112, 7.1). */
+const CHUNK_SIZE =
+  /^([0-9A-Fa-f]{1,12})(?:[\t ]*;[\t ]*[!#$%&'*+.^_`|~\w-]+(?:[\t ]*=[\t ]*(?:[!#$%&'*+.^_`|~\w-]+|"(?:[\t !#-[\]-~\x80-\xff]|\\[\t -~\x80-\xff])*"))?)*$/;
+
 const LF = 10;
 const CR = 13;
 
@@ -104,9 +108,11 @@ export class RequestBody {
   }
 
   private size(line: string): void {
-    const digits = /^([0-9A-Fa-f]{1,12})(?:[\t ]*;.*)?$/.exec(line)?.[1];
+    const digits = CHUNK_SIZE.exec(line)?.[1];
     if (digits === undefined) {
-      throw malformed("A chunk of the body begins with no size in hexadecimal digits.");
+      throw malformed(
+        "A chunk of the body begins with no size in hexadecimal digits, or with an extension that is none.",
+      );
     }
     this.left = parseInt(digits, 16);
     this.state = this.left === 0 ? "trailers" : "data";
