@@ -29,7 +29,7 @@ export function decimalOf(value: unknown): Decimal | undefined {
   const [, sign, whole, fraction = "", exponent = "0"] = parts;
   const digits = (whole + fraction).replace(/^0+/, "");
   if (digits === "") return ZERO;
-  const bare = digits.replace(/0+$/, "");
+  const bare = digits.replace(/(?<!0)0+$/, "");
   const places = fraction.length - Number(exponent) - (digits.length - bare.length);
   if (places > MOST_DIGITS || bare.length - places > MOST_DIGITS) return undefined;
   const units = BigInt(sign + bare);
