@@ -41,19 +41,21 @@ Deno.test("no made-up model has metadata that is not known", () => {
 
 /** A llama with another key. */
 async function withKey(key: string, value: MetadataEntry): Promise<Gguf> {
-  return changed(await goldenHeader("llama"), { metadata: { [key]: value } });
+  // With YaRN, as what says how it scales means nothing else.
+  return changed(await goldenHeader("llama"), {
+    metadata: { "rope.scaling.type": text("yarn"), [key]: value },
+  });
 }
 
 const REFUSED: readonly (readonly [key: string, value: MetadataEntry])[] = [
   ["rope.scaling.mscale_all_dim", f32(0.5)],
   ["rope.scaling_beta", f32(0.1)],
-  ["rope.scaling.yarn_ext_factor", f32(0.5)],
   ["rope.global.freq_base", f32(1e6)],
   ["rope.local.freq_base", f32(1e4)],
-  ["rope.freq_base_swa", f32(1e4)],
+  ["rope.freq_base_swa", f32(2e4)],
   ["rope.dimension_count_swa", u32(8)],
   ["attention.temperature_scale", f32(0.1)],
-  ["attention.scale", f32(0.25)],
+  ["attention.scale", f32(0.5)],
   ["attention.clamp_kqv", f32(8)],
   ["attention.max_alibi_bias", f32(8)],
   ["attn_logit_softcapping", f32(30)],
@@ -81,8 +83,16 @@ for (const [key, value] of REFUSED) {
   });
 }
 
+Deno.test("a share of YaRN where nothing else of it is refuses a model", async () => {
+  const metadata = { "rope.scaling.yarn_ext_factor": f32(0.5) };
+  const gguf = changed(await goldenHeader("llama"), { metadata });
+  assertThrows(() => readModel(gguf), M40Error, "llama.rope.scaling.yarn_ext_factor is");
+});
+
 const PASSED: readonly (readonly [key: string, value: MetadataEntry])[] = [
   ["rope.scaling.mscale_all_dim", f32(1)],
+  ["rope.freq_base_swa", f32(10000)],
+  ["attention.scale", f32(0.25)],
   ["logit_scale", f32(1)],
   ["logit_scale", f32(0)],
   ["final_logit_softcapping", f32(0)],

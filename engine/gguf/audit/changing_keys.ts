@@ -7,8 +7,11 @@ export interface ChangingKey {
   /** What it changes, as it completes "it changes". */
   readonly what: string;
   /** Values that change nothing; absent: all change something. */
-  readonly unless?: (value: MetadataValue) => boolean;
+  readonly unless?: (value: MetadataValue, other: OtherKey) => boolean;
 }
+
+/** The value of another key behind the same prefix. */
+export type OtherKey = (key: string) => MetadataValue | undefined;
 
 /** Not there, or off: 0, false, or an empty list. */
 const off = (value: MetadataValue) =>
@@ -19,6 +22,9 @@ const off = (value: MetadataValue) =>
 const one = (value: MetadataValue) => value === 1 || value === 0;
 
 const yes = (value: MetadataValue) => value === true;
+
+/** What another key says as well. */
+const same = (key: string) => (value: MetadataValue, other: OtherKey) => value === other(key);
 
 function isAll(value: object, wanted: number): boolean {
   return ArrayBuffer.isView(value) &&
@@ -33,20 +39,36 @@ export const CHANGING_KEYS: readonly ChangingKey[] = [
   // Positions.
   {
     key:
-      /^rope\.scaling\.(beta_fast|beta_slow|mscale|mscale_all_dim|extrapolation_factor|yarn_.*)$/,
+      /^rope\.scaling\.(beta_fast|beta_slow|mscale|mscale_all_dim|extrapolation_factor|yarn_log_multiplier|yarn_beta_.*)$/,
     what: "how positions are scaled",
-    unless: one,
+    unless: (value, other) => one(value) || other("rope.scaling.type") !== "yarn",
   },
+  // Where positions are scaled otherwise than by YaRN.
+  { key: /^rope\.scaling\.yarn_ext_factor$/, what: "how positions are scaled", unless: off },
   { key: /^rope\.scaling_beta$/, what: "how sharp attention is", unless: off },
   {
-    key:
-      /^rope\.(global|local|swa)\.|^rope\.(freq_base|dimension_count)_swa$|^rope\.freq_base_(global|local)$/,
+    key: /^rope\.(global|local|swa)\.|^rope\.freq_base_(global|local)$/,
     what: "the positions of some layers",
+  },
+  {
+    key: /^rope\.freq_base_swa$/,
+    what: "the positions of some layers",
+    unless: same("rope.freq_base"),
+  },
+  {
+    key: /^rope\.dimension_count_swa$/,
+    what: "the positions of some layers",
+    unless: same("rope.dimension_count"),
   },
   { key: /^attention\.temperature_scale$/, what: "how sharp attention is", unless: off },
   { key: /^attention\.rope_pattern$/, what: "which layers know of positions" },
   // Attention.
-  { key: /^attention\.scale$/, what: "how sharp attention is", unless: off },
+  {
+    key: /^attention\.scale$/,
+    what: "how sharp attention is",
+    unless: (value, other) =>
+      off(value) || Math.abs(Number(value) - Number(other("attention.key_length")) ** -0.5) < 1e-6,
+  },
   { key: /^attention\.(output_scale|value_scale)$/, what: "what attention gives", unless: one },
   { key: /^attention\.clamp_kqv$/, what: "the values of attention", unless: off },
   { key: /^attention\.max_alibi_bias$/, what: "the positions of all layers", unless: off },
@@ -56,11 +78,13 @@ export const CHANGING_KEYS: readonly ChangingKey[] = [
     what: "attention or logits",
     unless: off,
   },
+  { key: /^attention\.key_length_swa$/, what: "some heads", unless: same("attention.key_length") },
   {
-    key: /^attention\.(key|value)_length_(swa|mla)$/,
-    what: "the heads of some layers",
-    unless: off,
+    key: /^attention\.value_length_swa$/,
+    what: "some heads",
+    unless: same("attention.value_length"),
   },
+  { key: /^attention\.(key|value)_length_mla$/, what: "how attention is computed", unless: off },
   { key: /^attention\.shared_kv_layers$/, what: "which keys layers look at", unless: off },
   { key: /^attention\.(q|kv)_lora_rank$/, what: "how attention is computed", unless: off },
   { key: /^attention\.indexer\./, what: "which tokens attention looks at", unless: off },

@@ -16,6 +16,8 @@ export const HARMLESS_KEYS: readonly RegExp[] = [
   // Of a model whose layers have no positions, no norms of that kind, no windows or no experts in groups.
   /^rope\.(dimension_count|freq_base|freq_scale|scale_linear)$/,
   /^rope\.scaling\.(type|factor|attn_factor|finetuned|original_context_length)$/,
+  // YaRN's magnitude, which follows from its factor.
+  /^rope\.scaling\.yarn_attn_factor$/,
   /^attention\.(layer_norm_epsilon|layer_norm_rms_epsilon|group_norm_epsilon|group_norm_groups)$/,
   /^attention\.(sliding_window_pattern|temperature_length|causal)$/,
   /^expert_group_used_count$/,

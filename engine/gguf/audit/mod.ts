@@ -7,7 +7,7 @@
 import { M40Error } from "../../errors.ts";
 import type { Gguf } from "../header.ts";
 import { type MetadataEntry, quoteKey } from "../metadata.ts";
-import { CHANGING_KEYS, type ChangingKey } from "./changing_keys.ts";
+import { CHANGING_KEYS, type ChangingKey, type OtherKey } from "./changing_keys.ts";
 import { HARMLESS_KEYS, HARMLESS_TOKENIZER_KEYS } from "./harmless_keys.ts";
 
 /** Keys that a warning names. */
@@ -27,6 +27,7 @@ export function auditMetadata({ metadata, path }: Gguf, audited: Audited): strin
   const prefix = isTokenizer ? "tokenizer." : `${metadata.string("general.architecture", "")}.`;
   const harmless = isTokenizer ? HARMLESS_TOKENIZER_KEYS : HARMLESS_KEYS;
   const unknown: string[] = [];
+  const other = (key: string) => metadata.entry(prefix + key)?.value;
   for (const key of metadata.unread()) {
     if (!key.startsWith(prefix)) continue;
     const own = key.slice(prefix.length);
@@ -34,16 +35,21 @@ export function auditMetadata({ metadata, path }: Gguf, audited: Audited): strin
     const changing = CHANGING_KEYS.find((known) => known.key.test(isTokenizer ? key : own));
     if (changing === undefined) {
       if (!harmless.some((known) => known.test(own))) unknown.push(key);
-    } else if (!changing.unless?.(entry.value)) {
-      throw new M40Error("unsupported", `${path}: ${refusal(key, entry, changing)}`);
+    } else if (!changing.unless?.(entry.value, other)) {
+      throw new M40Error("unsupported", `${path}: ${refusal(key, entry, changing, other)}`);
     }
   }
   return unknown.length === 0 ? [] : [describe(unknown)];
 }
 
-function refusal(key: string, entry: MetadataEntry, { what, unless }: ChangingKey): string {
+function refusal(
+  key: string,
+  entry: MetadataEntry,
+  { what, unless }: ChangingKey,
+  other: OtherKey,
+): string {
   const neutral = [0, false, true].find((value) =>
-    unless?.(value) && typeof value === typeof entry.value
+    unless?.(value, other) && typeof value === typeof entry.value
   );
   return `${key} is ${
     shown(entry)
