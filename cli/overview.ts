@@ -2,6 +2,7 @@ import { M40Error } from "../engine/errors.ts";
 import { Estimator } from "../engine/estimate.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import type { StoredModel } from "../engine/store/mod.ts";
+import { assertKnownTokenizer } from "../engine/tokenizer/load.ts";
 import { type Overview, summarize } from "./model_summary.ts";
 import { OverviewCache } from "./overview_cache.ts";
 
@@ -81,6 +82,7 @@ function overviewOf(gguf: Gguf, estimator: Estimator | undefined): Overview {
   const { types: _, ...summary } = summarize(gguf);
   try {
     const estimate = estimator?.of(gguf);
+    assertKnownTokenizer(gguf.metadata);
     return { ...summary, contextTokens: estimate?.trainedTokens ?? trainedTokens(gguf), estimate };
   } catch (error) {
     if (!(error instanceof M40Error)) throw error;

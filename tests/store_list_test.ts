@@ -139,6 +139,21 @@ Deno.test("list: that a model cannot run is kept as well, until m40 knows more a
     assertEquals(await look(), fresh);
   }));
 
+Deno.test("list: a tokenizer that is not known keeps a model from running, and is the reason", () =>
+  inStore(async ({ models }) => {
+    const bytes = await Deno.readFile(TINY);
+    const text = new TextDecoder("latin1").decode(bytes);
+    const at = text.indexOf("llama", text.indexOf("tokenizer.ggml.model"));
+    bytes.set(new TextEncoder().encode("lemma"), at);
+    await Deno.writeFile(join(models, "x.gguf"), bytes);
+    const [, { overview }] = await look();
+    assertMatch(
+      overview?.obstacle ?? "",
+      /^The tokenizer "lemma" \(tokenizer\.ggml\.model\) is not/,
+    );
+    assertEquals(overview?.estimate, undefined);
+  }));
+
 Deno.test("list: four hundred models are listed quickly, once they were looked at", () =>
   inStore(async ({ models }) => {
     for (let i = 0; i < 400; i++) await Deno.link(TINY, join(models, `m${i}.gguf`));

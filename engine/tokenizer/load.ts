@@ -53,16 +53,17 @@ function loadBpe(
 }
 
 /**
- * The tokenizer that GGUF metadata describes.
+ * Checks by name that a tokenizer is one of those that m40 knows, without reading its vocabulary.
  *
- * @throws {M40Error} `unsupported` for a kind of vocabulary, or a pre-tokenizer, that m40 does not know,
- * `invalid_model` for a vocabulary that is missing or contradicts itself, `invalid_request` for a
- * pre-tokenizer that is asked for where there is none.
+ * @throws {M40Error} `unsupported` where its kind or its pre-tokenizer is not known, `invalid_model` where there is
+ * none.
  */
-export function loadTokenizer(
-  metadata: TokenizerMetadata,
-  options: TokenizerOptions = {},
-): Tokenizer {
+export function assertKnownTokenizer(metadata: TokenizerMetadata): void {
+  if (kindOf(metadata).load === loadBpe) choosePreTokenizer(metadata, {});
+}
+
+/** The kind of vocabulary that a file names, and how it is loaded. */
+function kindOf(metadata: TokenizerMetadata): { readonly name: string; readonly load: Load } {
   if (!metadata.has("tokenizer.ggml.model")) {
     throw new M40Error(
       "invalid_model",
@@ -79,6 +80,21 @@ export function loadTokenizer(
       }.`,
     );
   }
+  return { name, load };
+}
+
+/**
+ * The tokenizer that GGUF metadata describes.
+ *
+ * @throws {M40Error} `unsupported` for a kind of vocabulary, or a pre-tokenizer, that m40 does not know,
+ * `invalid_model` for a vocabulary that is missing or contradicts itself, `invalid_request` for a
+ * pre-tokenizer that is asked for where there is none.
+ */
+export function loadTokenizer(
+  metadata: TokenizerMetadata,
+  options: TokenizerOptions = {},
+): Tokenizer {
+  const { name, load } = kindOf(metadata);
   const { onWarning } = options;
   const vocabulary = readVocabulary(metadata, onWarning);
   // Before the model is loaded: these may make control tokens of others.
