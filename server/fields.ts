@@ -61,6 +61,18 @@ export const requiredInteger = (min: number, max: number) =>
 export const integer = (min: number, max: number, description: string) =>
   requiredInteger(min, max).nullish().meta({ description });
 
+/** The most tokens of an answer; -1, as llama.cpp's clients write it, is no limit. */
+export const mostTokens = (description: string) =>
+  integer(-1, 2 ** 31, `${description} -1: as many as the context has room for.`);
+
+/** What {@link mostTokens} says: undefined for no limit, `otherwise` where it says nothing. */
+export function tokenLimit(
+  most: number | null | undefined,
+  otherwise?: number,
+): number | undefined {
+  return most === -1 ? undefined : most ?? otherwise;
+}
+
 /** An object of which nothing more is known: itself, as a copy would lose the order of its keys. */
 export const requiredObject = () =>
   z.custom<Record<string, unknown>>(isJsonObject, wants("an object")).meta({ type: "object" });

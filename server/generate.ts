@@ -5,7 +5,7 @@ import { readJson } from "./body.ts";
 import { type Answer, answer, modelFields } from "./answer.ts";
 import type { ServerContext, ServerEnv } from "./context.ts";
 import { constraintFields } from "./constraint_fields.ts";
-import { boolean, number, prompt, wants } from "./fields.ts";
+import { boolean, mostTokens, prompt, tokenLimit, wants } from "./fields.ts";
 import { chunksOf } from "./generations.ts";
 import { parseBody } from "./parse_body.ts";
 import { route } from "./route.ts";
@@ -16,11 +16,9 @@ import { Usage, UsageSum } from "./usage.ts";
 export const GenerateBody = z.object({
   ...modelFields,
   prompt: prompt().meta({ description: "A text, or the ids of its tokens." }),
-  max_tokens: number("Tokens drawn at most; absent: as many as the context has room for.", {
-    min: 0,
-    max: 2 ** 31,
-    integer: true,
-  }),
+  max_tokens: mostTokens(
+    "Tokens sampled at most; absent: as many as the context has room for.",
+  ),
   stream: boolean("Whether the output comes in pieces, as server-sent events."),
   ...samplingFields,
   ...constraintFields,
@@ -51,7 +49,7 @@ export function generateRoute(app: Hono<ServerEnv>, server: ServerContext): void
           const request = await engine.ready({
             ...engineRequest(body),
             prompt: body.prompt,
-            maxTokens: body.max_tokens ?? undefined,
+            maxTokens: tokenLimit(body.max_tokens),
             signal,
             ...deadline.ofEngine,
             onReport,

@@ -10,6 +10,7 @@ import { allReady, startAll } from "../generations.ts";
 import type { ServedModel } from "../models/models.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
+import { tokenLimit } from "../fields.ts";
 import { engineRequest } from "../sampling_fields.ts";
 import { ChatAnswer } from "./chat_answer.ts";
 import { chatRequest } from "./chat_messages.ts";
@@ -68,7 +69,7 @@ async function requestsOf(
   const common = {
     ...engineRequest(body),
     ...conversation,
-    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+    maxTokens: tokenLimit(body.max_completion_tokens ?? body.max_tokens),
     topLogprobs: body.logprobs ? body.top_logprobs ?? 0 : undefined,
     signal: ends.signal,
     onReport: ends.onReport,

@@ -39,16 +39,31 @@ export function chatRequest(body: ConversationFields): ChatRequest {
  * @throws {HttpError} 400 naming the message and what of it cannot be read, such as parts that are no text.
  */
 function readMessages(messages: readonly Message[]): ChatMessage[] {
-  return messages.map((message, index) => readMessage(message, `messages.${index}`));
+  const modern = withToolCalls(messages);
+  return modern.map((message, index) => readMessage(message, `messages.${index}`));
+}
+
+/** Messages in which each function_call is a call of a tool, and each message of a function that tool's result. */
+function withToolCalls(messages: readonly Message[]): Message[] {
+  let id: string | undefined;
+  return messages.map((message, index) => {
+    if (message.function_call != null && message.tool_calls == null) {
+      id = `function_call_${index}`;
+      const call = { id, type: "function", function: message.function_call };
+      return { ...message, function_call: undefined, tool_calls: [call] };
+    }
+    if (message.role !== "function") return message;
+    return { ...message, role: "tool", tool_call_id: message.tool_call_id ?? id };
+  });
 }
 
 function readMessage(message: Message, at: string): ChatMessage {
-  const { role } = message;
+  const role = message.role === "function" ? "tool" : message.role;
   if (message.function_call != null) {
     const param = `${at}.function_call`;
     throw unsupported(
       param,
-      `${param} is not supported: it is the older form of tool_calls. Send tool_calls.`,
+      `${param} stands beside tool_calls, of which it is the older form. Send tool_calls alone.`,
     );
   }
   if (role === "tool" && message.tool_call_id == null) {
@@ -104,9 +119,11 @@ function readContent(
 ): ChatMessage["content"] {
   if (typeof content === "string") return content;
   // Some clients send no parts where an assistant has called tools and said nothing.
-  const none = content == null || Array.isArray(content) && content.length === 0;
-  if (none && role === "assistant") return null;
-  if (!Array.isArray(content) || content.length === 0) {
+  if (content == null && role === "tool") return "";
+  const empty = Array.isArray(content) && content.length === 0;
+  if (role === "assistant" && (content == null || empty)) return null;
+  if (empty) return "";
+  if (!Array.isArray(content)) {
     throw wrongField(at, "a string or an array of parts", content);
   }
   const read = role === "tool" ? readResultPart : readPart;

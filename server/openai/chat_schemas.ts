@@ -7,6 +7,7 @@ import {
   boolean,
   ignored,
   integer,
+  mostTokens,
   object,
   streamOptions,
   string,
@@ -76,10 +77,14 @@ const CHOICE_SCHEMA = [
   ),
 ];
 
+/** Who speaks in OpenAI's messages, the older name of a tool included. */
+const MESSAGE_ROLES = [...ROLES, "function"] as const;
+
 /** A message of the conversation; `readMessages` has what its content may be. */
 export const Message = z.object({
-  role: z.enum(ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
-    description: "Who speaks.",
+  role: z.enum(MESSAGE_ROLES, wants(ROLES.map((role) => `"${role}"`).join(", "))).meta({
+    description:
+      "Who speaks; function is the older name of tool, for the result of a function_call.",
   }),
   content: z.unknown().meta({
     anyOf: [
@@ -89,7 +94,7 @@ export const Message = z.object({
     ],
   }).optional().meta({
     description:
-      "What is said: a text, or parts of it. Only an assistant's may be absent or have none.",
+      "What is said: a text, or parts of it. Only an assistant's and a tool's may be absent.",
   }),
   name: string("The name of who speaks, where the template tells it."),
   reasoning_content: string(
@@ -103,7 +108,9 @@ export const Message = z.object({
     description: "The tools that an assistant's message called.",
   }),
   function_call: z.unknown().optional().meta({
-    description: "Not supported: absent. It is the older form of tool_calls.",
+    anyOf: [CALL_SCHEMA.properties.function, { type: "null" }],
+    description:
+      "The older form of tool_calls: the one function that an assistant's message called.",
   }),
 }, wants("an object")).meta({ title: "Message", description: "A message of a conversation." });
 export type Message = z.output<typeof Message>;
@@ -146,12 +153,10 @@ export type ConversationFields = z.output<z.ZodObject<typeof conversationFields>
 export const ChatCompletionRequest = z.object({
   ...modelFields,
   ...conversationFields,
-  max_completion_tokens: integer(
-    0,
-    2 ** 31,
-    "Tokens drawn at most, reasoning included; absent: as many as the context has room for.",
+  max_completion_tokens: mostTokens(
+    "Tokens sampled at most, reasoning included; absent: as many as the context has room for.",
   ),
-  max_tokens: integer(0, 2 ** 31, "The older name of max_completion_tokens, which counts first."),
+  max_tokens: mostTokens("The older name of max_completion_tokens, which counts first."),
   reasoning_budget: integer(
     -1,
     2 ** 31,

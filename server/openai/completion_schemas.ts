@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { modelFields } from "../answer.ts";
 import { constraintFields } from "../constraint_fields.ts";
-import { boolean, integer, number, prompts, streamOptions, string, wants } from "../fields.ts";
+import { boolean, integer, mostTokens, prompts, streamOptions, string, wants } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
 import { Usage } from "../usage.ts";
 
@@ -20,10 +20,9 @@ export const CompletionRequest = z.object({
   prompt: prompts(MAX_CHOICES).meta({
     description: "A text, the ids of its tokens, or several of either.",
   }),
-  max_tokens: number(
-    `Tokens drawn at most; default ${DEFAULT_MAX_TOKENS}. 0 draws none: an empty text, and the prompt where ` +
+  max_tokens: mostTokens(
+    `Tokens sampled at most; default ${DEFAULT_MAX_TOKENS}. 0 samples none: an empty text, and the prompt where ` +
       "echo is true.",
-    { min: 0, max: 2 ** 31, integer: true },
   ),
   n: integer(
     1,

@@ -8,6 +8,7 @@ import { encodeGap, gapTokens, requireFim } from "../fill_in_the_middle.ts";
 import { allReady } from "../generations.ts";
 import { parseBody } from "../parse_body.ts";
 import { route } from "../route.ts";
+import { tokenLimit } from "../fields.ts";
 import { engineRequest } from "../sampling_fields.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
 import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion_schemas.ts";
@@ -50,7 +51,7 @@ function requestsOf(
 ): GenerateRequest[] {
   const common: Omit<GenerateRequest, "prompt"> = {
     ...engineRequest(body),
-    maxTokens: body.max_tokens ?? DEFAULT_MAX_TOKENS,
+    maxTokens: tokenLimit(body.max_tokens, DEFAULT_MAX_TOKENS),
     parseSpecial: body.parse_special ?? true,
     // Candidates are compared by them.
     topLogprobs: body.logprobs ?? (candidates > n ? 0 : undefined),
