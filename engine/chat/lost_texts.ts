@@ -17,9 +17,11 @@ export interface SaidText {
 }
 
 /** How often what is left of a prompt is searched from its start. */
-const MOST_PASSES = 4;
+const MOST_PASSES = 3;
 /** Of what a pass searches, how many times as much as it has it may look at. */
 const PASS_WORK = 8;
+/** Characters behind what was found last in which the next text is looked for first: most stand there. */
+const NEAR = 4096;
 
 /**
  * The texts that have to be in a prompt: what is said, and the names of what is called. Reasoning need not be: most
@@ -47,29 +49,55 @@ export function lostTexts(texts: readonly SaidText[], prompt: string): SaidText[
   let lost = texts;
   let rest = prompt;
   for (let pass = 0; pass < MOST_PASSES && lost.length > 0; pass++) {
-    // Some templates write texts as JSON.
-    const shown = pass < 2 ? (text: string) => text : asJson;
-    const missed: SaidText[] = [];
-    const left: string[] = [];
-    let from = 0;
-    let work = PASS_WORK * rest.length;
-    for (const one of lost) {
-      const text = shown(one.text);
-      const at = work > 0 ? rest.indexOf(text, from) : -1;
-      work -= (at < 0 ? rest.length : at) - from;
-      if (at < 0) {
-        missed.push(one);
-        continue;
-      }
-      left.push(rest.slice(from, at));
-      from = at + text.length;
-    }
-    left.push(rest.slice(from));
+    const search = new Search(rest);
+    lost = lost.filter(({ text }) => !search.finds(text));
     // Nothing is found across what has been found.
-    rest = left.join("\0");
-    lost = missed;
+    rest = search.left();
   }
   return [...lost];
+}
+
+/** Looks for texts in a prompt, each behind the one before. */
+class Search {
+  private readonly passed: string[] = [];
+  private from = 0;
+  /** Characters that it may look at beyond those near by. */
+  private work: number;
+
+  constructor(private readonly prompt: string) {
+    this.work = PASS_WORK * prompt.length;
+  }
+
+  finds(text: string): boolean {
+    // Some templates write texts as JSON.
+    const json = asJson(text);
+    const forms = json === text ? [text] : [text, json];
+    return forms.some((form) => this.near(form)) || forms.some((form) => this.far(form));
+  }
+
+  private near(text: string): boolean {
+    const { from } = this;
+    const at = this.prompt.slice(from, from + text.length + NEAR).indexOf(text);
+    return at >= 0 && this.found(from + at, text);
+  }
+
+  private far(text: string): boolean {
+    if (this.work <= 0) return false;
+    const at = this.prompt.indexOf(text, this.from);
+    this.work -= (at < 0 ? this.prompt.length : at) - this.from;
+    return at >= 0 && this.found(at, text);
+  }
+
+  private found(at: number, text: string): true {
+    this.passed.push(this.prompt.slice(this.from, at));
+    this.from = at + text.length;
+    return true;
+  }
+
+  /** What was not found to be one of the texts. */
+  left(): string {
+    return [...this.passed, this.prompt.slice(this.from)].join("\0");
+  }
 }
 
 /** A text without white space and marks at its ends. */
