@@ -28,10 +28,12 @@ const TEMPLATE = "{% if tools %}{% for t in tools %}{{ t | tojson }}\n{% endfor 
  *
  * @param script What is said to a message that ends with a character, by that character of ASCII. To any other
  * nothing is said.
+ * @param contextLength Tokens that it counts as trained for.
  */
 export async function scriptedModel(
   path: string,
   script: Readonly<Record<string, string>>,
+  contextLength = 4096,
 ): Promise<void> {
   const vocabulary = new Map(byteLevelVocabulary(SMALLEST_BYTE_LEVEL));
   const base = [...vocabulary.get("tokenizer.ggml.tokens")!.value as Iterable<string>];
@@ -60,7 +62,7 @@ export async function scriptedModel(
     hiddenSize: HIDDEN,
     layers: 1,
     vocabSize: tokens.length,
-    contextLength: 4096,
+    contextLength,
   });
   const silent = /attn_output|ffn_down/;
   const { metadata, tensors } = randomModel(

@@ -1,0 +1,45 @@
+/**
+ * A server for clients that are installed from their registries: a model that says what a script wants, under a name
+ * and an alias, with a context that is shorter than the one it counts as trained for.
+ *
+ * @module
+ */
+import { join } from "@std/path";
+import { fromCheckout, withServer } from "../official_clients.ts";
+import { callText, scriptedModel } from "../scripted_model.ts";
+
+/** Tokens that the model counts as trained for, and those that it is served with. */
+export const TRAINED = 131_072;
+export const SERVED = 65_536;
+
+/** What the model says to a message that ends with a character. */
+export const SCRIPT = {
+  "?": "It is sunny.",
+  // LiteLLM makes a prompt of a conversation by itself, and ends it so.
+  "\n": "It is sunny.",
+  "!": callText("get_weather", { city: "Paris" }),
+  "#": '{"name": "Ada", "age": 36}',
+  "~": callText("apply_patch", { input: "*** Begin Patch\n*** End Patch\n" }),
+};
+
+/** Does work with a server, without a key. The models are `script` and its alias `gpt-4o-mini`. */
+export async function withScript(work: (url: string) => Promise<void>): Promise<void> {
+  const folder = await Deno.makeTempDir({ prefix: "m40-clients-" });
+  try {
+    const file = join(folder, "script.gguf");
+    await scriptedModel(file, SCRIPT, TRAINED);
+    const config = join(folder, "m40.toml");
+    await Deno.writeTextFile(
+      config,
+      `[server]\nonly = true\n[models.script]\nfile = ${JSON.stringify(file)}\nctx = ${SERVED}\n` +
+        '[aliases]\n"gpt-4o-mini" = "script"\n',
+    );
+    const serve = ["serve", "--port", "0", "--config", config, "--model", "script"];
+    await withServer(
+      fromCheckout(serve, { M40_MODELS: folder, M40_API_KEY: "" }),
+      (url) => work(url.replace(/\/v1$/, "")),
+    );
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+}
