@@ -15,7 +15,7 @@ import type { ChosenExchange } from "./exchange_choice.ts";
 import type { MemoryPlan } from "./memory_plan.ts";
 import type { ModelInfo } from "./model_info.ts";
 import { type EngineObserver, GuardedObserver } from "./observer.ts";
-import { type GenerateRequest, LONG_TEXT, RequestChecker } from "./request.ts";
+import { type GenerateRequest, LONG_TEXT, RequestChecker, type SideThreads } from "./request.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import type { ModelDevice } from "./placed_model.ts";
 import { poolingOf } from "./pooling.ts";
@@ -64,7 +64,8 @@ export class Engine {
   private readonly copies: Replicas;
   private readonly texts: TokenTexts;
   private readonly requests: RequestChecker;
-  private readonly side: SideThread;
+  /** What requests can make long is done beside the event loop; texts do not wait for grammars. */
+  private readonly side: SideThreads;
   /** The end, once it was asked for. */
   private closing?: Promise<void>;
 
@@ -91,7 +92,11 @@ export class Engine {
       source.samplingDefaults,
       source.stopDefaults,
     );
-    this.side = new SideThread(source.gguf.metadata, source.preTokenizer);
+    const { gguf: { metadata }, preTokenizer } = source;
+    this.side = {
+      grammars: new SideThread(metadata, preTokenizer),
+      texts: new SideThread(metadata, preTokenizer),
+    };
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
     this.copies = new Replicas(loaded.placed, serving, this.told);
@@ -170,7 +175,7 @@ export class Engine {
     if (text.length < LONG_TEXT) return this.tokenizer.encode(text, options);
     const { addSpecial = true, parseSpecial = false } = options;
     const job = { kind: "encode", text, addSpecial, parseSpecial } as const;
-    return await this.side.run(job, signal);
+    return await this.side.texts.run(job, signal);
   }
 
   /** The text of tokens, special ones as the vocabulary writes them; off the event loop where there are many. */
@@ -178,7 +183,7 @@ export class Engine {
     this.assertOpen();
     if (tokens.length < LONG_TEXT) return this.tokenizer.decode(tokens, { skipSpecial: false });
     const packed = Int32Array.from(tokens);
-    return await this.side.run({ kind: "decode", tokens: packed } as const, signal, [
+    return await this.side.texts.run({ kind: "decode", tokens: packed } as const, signal, [
       packed.buffer,
     ]);
   }
@@ -344,7 +349,7 @@ export class Engine {
   private async end(): Promise<void> {
     this.copies.stop();
     this.requests.stop();
-    await this.side.close();
+    await Promise.all([this.side.grammars.close(), this.side.texts.close()]);
     await this.chat?.close();
     await this.copies.close();
   }

@@ -50,6 +50,12 @@ export interface GenerateRequest {
   onReport?: (report: GenerationReport) => void;
 }
 
+/** Where work is done beside the event loop. */
+export interface SideThreads {
+  readonly grammars: SideThread;
+  readonly texts: SideThread;
+}
+
 const MAX_STOP_STRINGS = 16;
 /** From so many characters on a text is encoded beside the event loop: it takes milliseconds. */
 export const LONG_TEXT = 16_384;
@@ -96,13 +102,13 @@ export class RequestChecker {
    * @returns The request with what was found out: {@link planAll} takes little time for it.
    * @throws {M40Error} As {@link planAll} does, "cancelled" where its signal ends it, "internal".
    */
-  async ready(request: GenerateRequest, side: SideThread): Promise<GenerateRequest> {
-    await this.readyConstraint(request, side);
+  async ready(request: GenerateRequest, side: SideThreads): Promise<GenerateRequest> {
+    await this.readyConstraint(request, side.grammars);
     const { prompt, parseSpecial = true, signal } = request;
     if (typeof prompt !== "string" || prompt.length < LONG_TEXT) return request;
     if (this.longestToken.leastBeyond(prompt, this.contextTokens) !== undefined) return request;
     const job = { kind: "encode", text: prompt, addSpecial: true, parseSpecial } as const;
-    return { ...request, prompt: Array.from(await side.run(job, signal)) };
+    return { ...request, prompt: Array.from(await side.texts.run(job, signal)) };
   }
 
   private async readyConstraint(request: GenerateRequest, side: SideThread): Promise<void> {

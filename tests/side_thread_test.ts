@@ -1,5 +1,5 @@
 // What requests can make long is done beside the event loop, or in pieces between which others have their turn.
-import { assert, assertEquals, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { setImmediate } from "node:timers";
 import { HERMES } from "../engine/chat/tools/hermes.ts";
 import { M40Error } from "../engine/errors.ts";
@@ -7,6 +7,8 @@ import { Automaton, type State } from "../engine/grammar/automaton.ts";
 import { buildNetworks, type Constraint, grammarOf } from "../engine/grammar/constraint.ts";
 import { openNetwork } from "../engine/grammar/packed_network.ts";
 import { parseJson } from "../engine/json/parse_json.ts";
+import type { Job } from "../engine/side_thread/jobs.ts";
+import { SideThread } from "../engine/side_thread/side_thread.ts";
 import { GOLDEN, withEngine } from "./engine_fixture.ts";
 import { loadTokenizer, readGguf } from "../engine/mod.ts";
 import { startServer } from "./server_fixture.ts";
@@ -148,4 +150,44 @@ Deno.test("long texts and many tokens are those of the tokenizer, and others hav
   }
   const { content } = await ask("/detokenize", { tokens });
   assertEquals(content, tokenizer.decode(tokens, { skipSpecial: false }));
+});
+
+Deno.test("work that takes too long is given up, the next is done; a thread that nobody needs ends", async () => {
+  const { metadata } = await readGguf(GOLDEN);
+  const slow: Job = { kind: "constraint", constraint: JSON.stringify(REFUSED), spaced: true };
+  const quick = { kind: "encode", text: "a b", addSpecial: false, parseSpecial: true } as const;
+  const expected = loadTokenizer(metadata).encode("a b", { addSpecial: false });
+  const side = new SideThread(metadata, undefined, { jobMs: 1 });
+  const error = await assertRejects(() => side.run(slow), M40Error);
+  assertEquals(error.code, "invalid_request");
+  assertMatch(error.message, /took more than 0\.001 s and was given up/);
+  await side.close();
+  assertEquals((await assertRejects(() => side.run(quick), M40Error)).code, "cancelled");
+  const kept = new SideThread(metadata, undefined, { idleMs: 1 });
+  for (let i = 0; i < 3; i++) {
+    assertEquals([...await kept.run(quick)], expected);
+    while (kept.runs) await new Promise((resolve) => setTimeout(resolve, 1));
+  }
+  // One that is ended within a job, and those behind it: each is told.
+  const both = [kept.run(slow), kept.run(quick)];
+  await kept.close();
+  for (const one of await Promise.allSettled(both)) {
+    assertEquals(one.status === "rejected" && one.reason.code, "cancelled");
+  }
+});
+
+Deno.test("only so much waits beside: more is told so at once", async () => {
+  const { metadata } = await readGguf(GOLDEN);
+  const side = new SideThread(metadata);
+  const slow: Job = { kind: "constraint", constraint: JSON.stringify(REFUSED), spaced: false };
+  const all = Array.from({ length: 80 }, () => side.run(slow));
+  const full = await assertRejects(() =>
+    Promise.any([all[79]]).catch((e) => {
+      throw e.errors[0];
+    }), M40Error);
+  assertEquals(full.code, "queue_full");
+  const settled = Promise.allSettled(all);
+  await side.close();
+  const codes = (await settled).map((one) => one.status === "rejected" ? one.reason.code : "");
+  assertEquals(codes.filter((code) => code === "queue_full").length, 80 - 1 - 64);
 });

@@ -17,7 +17,13 @@ const IDLE_MS = 60_000;
 /** MiB that it may hold. */
 const MEMORY_LIMIT_MIB = 1024;
 /** Jobs that may wait. */
-const MOST_WAITING = 256;
+const MOST_WAITING = 64;
+
+/** What limits may be, for tests. */
+export interface SideLimits {
+  readonly jobMs?: number;
+  readonly idleMs?: number;
+}
 
 interface Waiting {
   readonly job: Job;
@@ -44,7 +50,16 @@ export class SideThread {
    * @param metadata What the model's vocabulary is made of.
    * @param preTokenizer As the model was loaded with.
    */
-  constructor(private readonly metadata: Metadata, private readonly preTokenizer?: string) {}
+  constructor(
+    private readonly metadata: Metadata,
+    private readonly preTokenizer?: string,
+    private readonly limits: SideLimits = {},
+  ) {}
+
+  /** Whether the thread is there. */
+  get runs(): boolean {
+    return this.worker !== undefined;
+  }
 
   /** The networks of a constraint; undefined where it cannot be posted. @throws What {@link run} throws. */
   build(
@@ -118,10 +133,8 @@ export class SideThread {
     clearTimeout(this.idle);
     this.current = one;
     const worker = this.worker ??= this.start();
-    this.limit = setTimeout(() => {
-      const seconds = JOB_LIMIT_MS / 1000;
-      this.end(new M40Error("invalid_request", `what was asked for took more than ${seconds} s`));
-    }, JOB_LIMIT_MS);
+    const { jobMs = JOB_LIMIT_MS } = this.limits;
+    this.limit = setTimeout(() => this.end(tookTooMuch(`${jobMs / 1000} s`)), jobMs);
     worker.ref();
     worker.postMessage(one.job, [...one.transfer]);
   }
@@ -142,8 +155,13 @@ export class SideThread {
       else one?.reject(new M40Error(reply.code, reply.message, reply.param));
       this.next();
     });
-    worker.on("error", (error: Error) => {
-      if (this.worker === worker) this.end(threadError(error.message));
+    worker.on("error", (error: Error & { code?: string }) => {
+      if (this.worker !== worker) return;
+      this.end(
+        error.code === "ERR_WORKER_OUT_OF_MEMORY"
+          ? tookTooMuch(`${MEMORY_LIMIT_MIB} MiB of memory`)
+          : threadError(error.message),
+      );
     });
     worker.on("exit", () => {
       if (this.worker === worker) this.end(threadError("it ended"));
@@ -164,7 +182,7 @@ export class SideThread {
     this.worker?.unref();
     clearTimeout(this.idle);
     if (this.worker === undefined) return;
-    this.idle = setTimeout(() => this.end(closedError()), IDLE_MS);
+    this.idle = setTimeout(() => this.end(closedError()), this.limits.idleMs ?? IDLE_MS);
     Deno.unrefTimer(this.idle);
   }
 
@@ -184,6 +202,13 @@ function closedError(): M40Error {
 
 function abortError(): M40Error {
   return new M40Error("cancelled", "the request was cancelled");
+}
+
+function tookTooMuch(what: string): M40Error {
+  return new M40Error(
+    "invalid_request",
+    `the grammar or text of the request took more than ${what} and was given up; send less`,
+  );
 }
 
 function threadError(reason: string): M40Error {
