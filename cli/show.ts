@@ -9,6 +9,7 @@ import {
   sharingLayers,
 } from "../engine/model_info.ts";
 import type { Model } from "../engine/models/model.ts";
+import { describeSuppressed } from "../engine/tokenizer/suppressed_tokens.ts";
 import { readTokenizer } from "../engine/tokenizer/read_tokenizer.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
@@ -62,7 +63,7 @@ export const show: Command = command({
       written,
       summary: summarize(gguf),
       model: attempt(stored.path, () => readModel(gguf)),
-      tokenizer: attempt(stored.path, () => tokenizerWarnings(gguf)),
+      tokenizer: attempt(stored.path, () => lookAtTokenizer(gguf)),
       fit: attempt(
         stored.path,
         () => fitContext(gguf, { device: options.device, kvType: options["kv-type"] }),
@@ -87,23 +88,24 @@ interface Facts {
   readonly written: Gguf;
   readonly summary: ModelSummary;
   readonly model: Attempt<Model>;
-  /** What is warned of about the vocabulary, or why it cannot be read; nothing where there is none. */
-  readonly tokenizer: Attempt<readonly string[]>;
+  /** What is to be said of the vocabulary, or why it cannot be read; nothing where there is none. */
+  readonly tokenizer: Attempt<{ readonly warnings: readonly string[]; readonly note?: string }>;
   readonly fit: Attempt<Fit>;
   readonly estimate?: CardEstimate;
 }
 
-function tokenizerWarnings(gguf: Gguf): string[] {
+function lookAtTokenizer(gguf: Gguf): { warnings: readonly string[]; note?: string } {
   const warnings: string[] = [];
-  if (!gguf.metadata.has("tokenizer.ggml.model")) return warnings;
-  readTokenizer(gguf, { onWarning: (warning) => warnings.push(warning) });
-  return warnings;
+  if (!gguf.metadata.has("tokenizer.ggml.model")) return { warnings };
+  const tokenizer = readTokenizer(gguf, { onWarning: (warning) => warnings.push(warning) });
+  return { warnings, note: describeSuppressed(tokenizer) };
 }
 
 function vocabularyRows({ tokenizer }: Facts): [string, string][] {
-  return "problem" in tokenizer
-    ? [["vocabulary", `cannot be read: ${tokenizer.problem}`]]
-    : tokenizer.value.map((warning) => ["warning", warning]);
+  if ("problem" in tokenizer) return [["vocabulary", `cannot be read: ${tokenizer.problem}`]];
+  const { warnings, note } = tokenizer.value;
+  const rows = warnings.map((warning): [string, string] => ["warning", warning]);
+  return note === undefined ? rows : [["note", note], ...rows];
 }
 
 function attempt<T>(path: string, work: () => T): Attempt<T> {
@@ -325,7 +327,7 @@ function asJson(
     notes: "problem" in model ? [] : model.value.notes,
     warnings: [
       ..."problem" in model ? [] : model.value.warnings,
-      ..."problem" in tokenizer ? [] : tokenizer.value,
+      ..."problem" in tokenizer ? [] : tokenizer.value.warnings,
     ],
     fit: "problem" in fit ? { error: fit.problem } : {
       context_tokens: fit.value.contextTokens,

@@ -155,6 +155,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
       sampling: plan.sampling,
       topLogprobs: plan.topLogprobs ?? 0,
       endTokens: tokenizer.endTokens,
+      suppressed: tokenizer.suppressed,
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
       steering: plan.steering,

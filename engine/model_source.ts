@@ -7,6 +7,7 @@ import type { Model } from "./models/model.ts";
 import { modelSamplingDefaults } from "./sampling/model_defaults.ts";
 import type { SamplingParameters } from "./sampling/parameters.ts";
 import { readTokenizer } from "./tokenizer/read_tokenizer.ts";
+import { describeSuppressed } from "./tokenizer/suppressed_tokens.ts";
 import type { Tokenizer } from "./tokenizer/tokenizer.ts";
 
 /** What a model's file says, on whatever devices it is put, and however often. */
@@ -42,10 +43,12 @@ export async function readModelSource(path: string, options: EngineOptions): Pro
       `${path}: the vocabulary has ${tokenizer.vocabSize} tokens, but the embeddings ${vocabSize} rows`,
     );
   }
+  const info = describeModel(gguf, model, options.name);
+  const note = describeSuppressed(tokenizer);
   return {
     ...model,
     gguf,
-    info: describeModel(gguf, model, options.name),
+    info: { ...info, notes: note === undefined ? info.notes : [...info.notes, note] },
     tokenizer,
     preTokenizer: options.preTokenizer,
     samplingDefaults: {

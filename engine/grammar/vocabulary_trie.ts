@@ -6,7 +6,7 @@ import { commonLength, inOrder } from "./vocabulary_order.ts";
 /** What of a tokenizer the tokens that stand for text are read from. */
 export type TokenBytes = Pick<
   Tokenizer,
-  "vocabSize" | "tokenBytes" | "endTokens" | "isControl"
+  "vocabSize" | "tokenBytes" | "endTokens" | "suppressed" | "isControl"
 >;
 
 /** Tokens and nodes of a tree that are gone through between two yields of {@link vocabularyTries}. */
@@ -54,7 +54,7 @@ export function* vocabularyTries(
   const long: Uint8Array[] = new Array(vocabSize).fill(NO_BYTES);
   for (let token = 0; token < vocabSize; token++) {
     if (token % PIECE === 0) yield;
-    if (tokenizer.endTokens.has(token)) continue;
+    if (tokenizer.endTokens.has(token) || tokenizer.suppressed?.has(token)) continue;
     const bytes = terminalBytes(tokenizer, token);
     if (bytes.length <= shortBytes) short[token] = bytes;
     else long[token] = bytes;

@@ -14,6 +14,8 @@ export interface SequenceSamplingOptions {
   readonly topLogprobs: number;
   /** Tokens that end the answer. */
   readonly endTokens: ReadonlySet<number>;
+  /** Tokens that are never drawn; absent: none. */
+  readonly suppressed?: ReadonlySet<number>;
   /** What a token stands for, in UTF-8; absent: no token has any text. Looked at for DRY's breakers. */
   readonly tokenBytes?: (token: number) => Uint8Array;
   readonly steering?: Steering;
@@ -30,6 +32,9 @@ export class SequenceSampling {
   private readonly promptLength: number;
   private readonly step: StepSampling;
   private readonly endTokens: ReadonlySet<number>;
+  /** Tokens that are never drawn, and those with the ones that end the answer; absent: none. */
+  private readonly suppressed?: ReadonlySet<number>;
+  private readonly unending: ReadonlySet<number>;
   /** Tokens before which the answer may not end. */
   private readonly minTokens: number;
   private readonly logitBias?: ReadonlyMap<number, number>;
@@ -46,6 +51,12 @@ export class SequenceSampling {
     this.endTokens = endTokens;
     this.minTokens = sampling.ignoreEos ? Infinity : sampling.minTokens;
     this.steering = options.steering;
+    const { suppressed } = options;
+    this.suppressed = suppressed?.size ? suppressed : undefined;
+    // What most sequences never look at is not made for each of them.
+    this.unending = this.suppressed === undefined || this.minTokens === 0
+      ? endTokens
+      : this.suppressed.union(endTokens);
     if (sampling.logitBias.size > 0) this.logitBias = sampling.logitBias;
     const penalised = sampling.repetitionPenalty !== 1 || sampling.frequencyPenalty !== 0 ||
       sampling.presencePenalty !== 0;
@@ -98,7 +109,7 @@ export class SequenceSampling {
       counter: drawn,
       tokenBiases: this.biases(tokens),
       mask: allowed?.mask,
-      forbidden: mayEnd ? undefined : this.endTokens,
+      forbidden: mayEnd ? this.suppressed : this.unending,
       only,
       // What is forced says nothing of how surprising the model's own tokens are.
       mirostat: this.mirostat === undefined || only !== undefined ? 0 : 2,

@@ -11,6 +11,7 @@ import { findEndTokens } from "./end_tokens.ts";
 import { findFimTokens } from "./fim_tokens.ts";
 import { choosePreTokenizer } from "./pre_tokenizers.ts";
 import { SentencePiece } from "./sentencepiece.ts";
+import { findSuppressedTokens } from "./suppressed_tokens.ts";
 import type { Tokenizer } from "./tokenizer.ts";
 import { Unigram } from "./unigram.ts";
 import { readVocabulary, type TokenizerMetadata, type Vocabulary } from "./vocabulary.ts";
@@ -104,6 +105,8 @@ export function loadTokenizer(
   for (const id of [fim?.pad, fim?.repository, fim?.separator]) {
     if (id !== undefined) endTokens.add(id);
   }
+  const suppressed = findSuppressedTokens(vocabulary, metadata, onWarning);
+  for (const id of suppressed) endTokens.delete(id);
   const model = load(vocabulary, metadata, options);
   const { preTokenizer } = options;
   if (preTokenizer !== undefined && preTokenizer !== model.preTokenizer) {
@@ -114,5 +117,10 @@ export function loadTokenizer(
       "pre_tokenizer",
     );
   }
-  return new VocabularyTokenizer(vocabulary, model, metadata, { endTokens, fim, onWarning });
+  return new VocabularyTokenizer(vocabulary, model, metadata, {
+    endTokens,
+    suppressed,
+    fim,
+    onWarning,
+  });
 }

@@ -46,6 +46,8 @@ export interface Tokenizer {
   readonly eos?: number;
   /** The tokens at which generation stops: the end of the sequence, of the turn, of the message. */
   readonly endTokens: ReadonlySet<number>;
+  /** The tokens that must never be drawn; absent: none. No token that ends an answer is among them. */
+  readonly suppressed?: ReadonlySet<number>;
   /** Whether the model wants BOS in front of every sequence. */
   readonly addBos: boolean;
   /** Whether the model wants EOS behind every sequence. */

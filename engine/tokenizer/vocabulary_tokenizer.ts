@@ -43,6 +43,7 @@ export interface TokenModel {
 /** Tokens with a role that {@link loadTokenizer} has found out. */
 export interface TokenRoles {
   readonly endTokens: ReadonlySet<number>;
+  readonly suppressed: ReadonlySet<number>;
   readonly fim?: FimTokens;
   /** Told, in a sentence, what of the file cannot be heeded. */
   readonly onWarning?: (warning: string) => void;
@@ -58,6 +59,7 @@ export class VocabularyTokenizer implements Tokenizer {
   readonly bos?: number;
   readonly eos?: number;
   readonly endTokens: ReadonlySet<number>;
+  readonly suppressed: ReadonlySet<number>;
   readonly fim?: FimTokens;
   readonly addBos: boolean;
   readonly addEos: boolean;
@@ -83,6 +85,7 @@ export class VocabularyTokenizer implements Tokenizer {
     this.bos = vocabulary.bos;
     this.eos = vocabulary.eos;
     this.endTokens = roles.endTokens;
+    this.suppressed = roles.suppressed;
     this.fim = roles.fim;
     const { onWarning } = roles;
     this.addBos = adds(metadata, "bos", this.bos, model.addBosDefault, onWarning) ||
