@@ -127,6 +127,8 @@ Deno.test("integers have up to 20 digits, and as many as their bounds ask for", 
   check({ schema: { type: "integer", format: "uint64" } }, ["18446744073709551615"], [
     "18446744073709551616",
   ]);
+  const fine = JSON.parse('{"minimum":1234567890123456,"multipleOf":0.01,"not":{"const":2e15}}');
+  check({ schema: fine }, ["1234567890123456", "1234567890123456.25"], ["1234567890123455.99"]);
   // Exact, though a double is no multiple.
   check({ schema: { multipleOf: 0.01 } }, ["19.99", "1.1"], ["0.001"]);
 });

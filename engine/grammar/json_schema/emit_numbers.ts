@@ -54,27 +54,24 @@ export const NUMBER = sequence(
     ),
   ),
 );
-/** Numbers that are no integers. */
-const FRACTION = sequence(
-  whole(EXACT_DIGITS - EXACT_PLACES),
-  text("."),
-  repeat(DIGIT, 0, EXACT_PLACES - 1),
-  digits(1, 9),
-);
+/** Numbers that are no integers, with so many digits before the point. */
+const fraction = (most: number) =>
+  sequence(whole(most), text("."), repeat(DIGIT, 0, EXACT_PLACES - 1), digits(1, 9));
+const FRACTION = fraction(EXACT_DIGITS - EXACT_PLACES);
 
-/** Numbers of so few digits that no two of them are one double. */
+/** Numbers of so few digits that no two of them are one double, unless the bounds ask for more. */
 function exact(shape: NumberShape): Expression {
   const { kind, multiples } = shape;
-  // What the bounds ask for counts first.
   if (kind === "integer") return whole(Math.max(...integerBounds(shape).map(lengthOf)));
-  if (kind === "fraction") return FRACTION;
-  const places = multiples.reduce(
-    (most, { of }) => Math.max(most, of.places),
-    EXACT_PLACES,
+  const bounds = [shape.least, shape.most].flatMap((one) =>
+    one ? lengthOf(wholeFrom(one.at, true)) : []
   );
-  const before = Math.max(EXACT_DIGITS - places, 1);
+  const wide = Math.max(0, ...bounds) > EXACT_DIGITS ? Math.max(...bounds) + 1 : 0;
+  if (kind === "fraction") return wide > 0 ? fraction(wide) : FRACTION;
+  const places = multiples.reduce((most, { of }) => Math.max(most, of.places), EXACT_PLACES);
+  const before = Math.max(EXACT_DIGITS - places, 1, wide);
   const pointed = sequence(text("."), repeat(DIGIT, 1, places));
-  return choice(whole(EXACT_DIGITS), sequence(whole(before), pointed));
+  return choice(whole(Math.max(EXACT_DIGITS, wide)), sequence(whole(before), pointed));
 }
 
 /** The digits of a whole number. */
