@@ -226,7 +226,7 @@ Deno.test("m40 serve: takes m40.toml from where it is looked for; the command li
     assertMatch(server.before, /Models +loaded when they are asked for\n/);
     assertEquals(
       (await server.get("/v1/models")).data.map(({ id }: { id: string }) => id),
-      ["small", "demo", "other"],
+      ["small", "demo", "other", "gpt-4"],
     );
     assertMatch(await server.end(), /^Closed\.\n$/);
   }

@@ -188,7 +188,7 @@ Deno.test("download: a refusal is told at once, with what to do", async () => {
   }
   const { error } = await refuses(
     () => ({ status: 403, headers: { "X-Error-Message": "gated\x9b2J repo" } }),
-    /\(gated 2J repo\)/,
+    /\(gated\\x9b2J repo\)/,
   );
   assertEquals(error.code, "io");
 });

@@ -210,8 +210,14 @@ async function exerciseErrors(client: OpenAI, model: string): Promise<void> {
     );
   const range = await fails({ temperature: 9 });
   assertEquals([range.status, range.param, range.code], [400, "temperature", "invalid_request"]);
-  const tools = await fails({ tools: [{ type: "web_search" }] });
+  const tools = await fails({ tools: [{ type: "telepathy" }] });
   assertEquals([tools.status, tools.param, tools.code], [400, "tools.0.type", "unsupported"]);
+  // OpenAI's own tools are left out.
+  const hosted = await client.responses.create({
+    ...asked(model),
+    tools: [{ type: "web_search" }],
+  });
+  assertEquals(hosted.tools, []);
   const lost = await fails({ previous_response_id: "resp_x" });
   assertEquals([lost.status, lost.code], [400, "previous_response_not_found"]);
   const unknown = await fails({ model: "nobody" });

@@ -149,7 +149,27 @@ Deno.test("tokenizer: a WordPiece vocabulary without an unknown token, or with d
     [`${K}unknown_token_id`]: undefined,
   });
   refused(() => loadTokenizer(tokens), "[UNK]");
-  refused(() => wordPiece(["_a"], { [`${K}cls_token_id`]: uint32(99) }), "cls_token_id", "99");
-  refused(() => wordPiece(["_a"], { [`${K}seperator_token_id`]: uint32(6) }), "seperator", "6");
   refused(() => wordPiece(["_a"], { [`${K}normalizer.lowercase`]: uint32(1) }), "lowercase");
+});
+
+Deno.test("tokenizer: special ids of WordPiece beyond the vocabulary are warned of, and found by their texts", () => {
+  const warnings: string[] = [];
+  const metadata = vocabularyMetadata(["[UNK]", "[CLS]", "[SEP]", "\u2581a"], {
+    [`${K}model`]: string("bert"),
+    [`${K}bos_token_id`]: undefined,
+    [`${K}eos_token_id`]: undefined,
+    [`${K}unknown_token_id`]: undefined,
+    [`${K}cls_token_id`]: uint32(99),
+    [`${K}seperator_token_id`]: uint32(1000),
+  });
+  const tokenizer = loadTokenizer(metadata, { onWarning: (warning) => warnings.push(warning) });
+  const [bos, , eos] = tokenizer.encode("a");
+  assertEquals([bos, eos].map((id) => tokenizer.decode([id!], { skipSpecial: false })), [
+    "[CLS]",
+    "[SEP]",
+  ]);
+  assertEquals(
+    warnings.filter((warning) => /cls_token_id.*99|seperator.*1000/.test(warning)).length,
+    2,
+  );
 });
