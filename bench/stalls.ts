@@ -1,7 +1,8 @@
 /**
  * How long hostile requests hold the event loop of a server, and so everybody else's answers: sends all of
  * `stalls/inputs.ts` to a served demo model, one after the other, and prints the longest stall of each.
- * `deno run -A bench/stalls.ts [WORDS OF NAMES ...] [--over 50]`; with --over, only those above so many milliseconds.
+ * `deno run -A bench/stalls.ts [WORDS OF NAMES ...] [--over 50] [--ctx 65536]`; with --over, only those above so many milliseconds; with
+ * --ctx, a longer context than the model was trained for, which fewer inputs are too long for.
  *
  * The clients are in a thread of their own and the device in a process of its own, so what is measured is the server.
  * The collector of garbage is in it. A stall is what the thread computed between two turns of a timer, so that other
@@ -20,10 +21,20 @@ import { INPUTS } from "./stalls/inputs.ts";
 /** What a stall may last, in milliseconds. */
 const TARGET_MS = 50;
 
-const args = parseArgs(Deno.args, { string: ["over"], default: { over: "0" } });
+const args = parseArgs(Deno.args, { string: ["over", "ctx"], default: { over: "0" } });
 const words = args._.map(String);
 const model = fromFileUrl(new URL("../tools/demo_model/demo.gguf", import.meta.url));
-const engine = await Engine.load(model, { device: "cpu", threads: 1, deviceProcess: true });
+const contextTokens = args.ctx === undefined ? undefined : Number(args.ctx);
+const engine = await Engine.load(model, {
+  device: "cpu",
+  threads: 1,
+  deviceProcess: true,
+  ...(contextTokens === undefined ? {} : {
+    contextTokens,
+    parallel: 1,
+    overrides: [{ key: "llama.context_length", value: String(contextTokens) }],
+  }),
+});
 const app = createApp({ engine, modelName: "demo", storeChanges: true });
 const controller = new AbortController();
 const { port, finished } = serve(app, {
