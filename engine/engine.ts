@@ -97,6 +97,9 @@ export class Engine {
       grammars: new SideThread(metadata, preTokenizer),
       texts: new SideThread(metadata, preTokenizer),
     };
+    if (chat !== undefined) {
+      chat.encodeText = (text, options, signal) => this.encode(text, options, signal);
+    }
     this.told = new GuardedObserver(serving.onObserverError);
     this.texts = new TokenTexts(tokenizer);
     this.copies = new Replicas(loaded.placed, serving, this.told);
@@ -173,8 +176,8 @@ export class Engine {
   ): Promise<readonly number[] | Int32Array> {
     this.assertOpen();
     if (text.length < LONG_TEXT) return this.tokenizer.encode(text, options);
-    const { addSpecial = true, parseSpecial = false } = options;
-    const job = { kind: "encode", text, addSpecial, parseSpecial } as const;
+    const { addSpecial = true, parseSpecial = false, mark } = options;
+    const job = { kind: "encode", text, addSpecial, parseSpecial, mark } as const;
     return await this.side.texts.run(job, signal);
   }
 

@@ -152,6 +152,31 @@ Deno.test("long texts and many tokens are those of the tokenizer, and others hav
   assertEquals(content, tokenizer.decode(tokens, { skipSpecial: false }));
 });
 
+Deno.test("a long conversation's prompt is the tokenizer's, what looks like a control token is text, and others have their turn", async () => {
+  const template = "{% for m in messages %}<s>{{ m.content }}{% endfor %}";
+  const overrides = [{ key: "llama.context_length", value: "4096" }];
+  const options = { chatTemplate: template, contextTokens: 4096, overrides };
+  await withEngine(options, async (engine) => {
+    const chat = engine.chat!;
+    const content = "a <s> b</s>".repeat(1600);
+    const ask = (content: string) => chat.prompt({ messages: [{ role: "user", content }] });
+    const [few] = [await ask("a <s> b</s>")];
+    let all: readonly number[] = [];
+    const turns = await turnsWithin(async () => {
+      all = (await ask(content)).tokens;
+    });
+    const { encodeText } = chat;
+    chat.encodeText = undefined;
+    assertEquals((await ask(content)).tokens, all);
+    chat.encodeText = encodeText;
+    // One is the template's; none is the message's.
+    const bos = engine.tokenizer.bos;
+    assertEquals(all.filter((token) => token === bos).length, 1);
+    assertEquals(few.tokens.filter((token) => token === bos).length, 1);
+    assert(turns > 3, `${turns} turns`);
+  });
+});
+
 Deno.test("work that takes too long is given up, the next is done; a thread that nobody needs ends", async () => {
   const { metadata } = await readGguf(GOLDEN);
   const slow: Job = { kind: "constraint", constraint: JSON.stringify(REFUSED), spaced: true };

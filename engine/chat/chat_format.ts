@@ -1,6 +1,6 @@
 import { M40Error, PromptTooLong } from "../errors.ts";
 import { LongestToken } from "../tokenizer/longest_token.ts";
-import type { Tokenizer } from "../tokenizer/tokenizer.ts";
+import type { EncodeOptions, Tokenizer } from "../tokenizer/tokenizer.ts";
 import { withoutCutCalls } from "./call_arguments.ts";
 import { checkRequest } from "./check_request.ts";
 import type { ChatPrompt } from "./chat_prompt.ts";
@@ -33,6 +33,12 @@ export interface ChatTemplates {
 /** How conversations become prompts. */
 export class ChatFormat {
   readonly source: string;
+  /** Encodes prompts, which may be long; absent: the tokenizer does. */
+  encodeText?: (
+    text: string,
+    options: EncodeOptions,
+    signal?: AbortSignal,
+  ) => Promise<ArrayLike<number>>;
   private readonly renderer = new TemplateRenderer();
   private readonly longestToken: LongestToken;
   /** The formats of calls that each template may have. */
@@ -107,7 +113,7 @@ export class ChatFormat {
     const { text: marked, abilities } = rendered;
     const text = marked.replaceAll(mark, "");
     this.checkLength(text);
-    const tokens = this.encode(marked, mark);
+    const tokens = await this.encode(marked, mark, signal);
     const unfinished = continueFinal ? messages.at(-1) : undefined;
     return {
       text,
@@ -178,9 +184,12 @@ export class ChatFormat {
   }
 
   /** The prompt's tokens; BOS comes once, whether the template writes it or not. */
-  private encode(text: string, mark: string): number[] {
+  private async encode(text: string, mark: string, signal?: AbortSignal): Promise<number[]> {
     const { bos, addBos } = this.tokenizer;
-    const tokens = this.tokenizer.encode(text, { addSpecial: false, parseSpecial: true, mark });
+    const options = { addSpecial: false, parseSpecial: true, mark };
+    const tokens = this.encodeText === undefined
+      ? this.tokenizer.encode(text, options)
+      : Array.from(await this.encodeText(text, options, signal));
     if (addBos && tokens[0] !== bos) tokens.unshift(bos!);
     return tokens;
   }

@@ -19,6 +19,8 @@ export type Job =
     readonly text: string;
     readonly addSpecial: boolean;
     readonly parseSpecial: boolean;
+    /** See `EncodeOptions`. */
+    readonly mark?: string;
   }
   | { readonly kind: "decode"; readonly tokens: Int32Array<ArrayBuffer> };
 
