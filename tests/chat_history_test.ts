@@ -233,7 +233,7 @@ Deno.test("an effort is told in the nearest word that the template takes", async
       minimal: "low",
       low: "low",
       medium: "medium",
-      high: "xhigh",
+      high: "medium",
       xhigh: "xhigh",
       max: "xhigh",
       odd: "none",

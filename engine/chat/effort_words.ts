@@ -43,8 +43,8 @@ export function knownEfforts(trial: Trial, say: (text: string) => unknown): Know
 /**
  * The word that a template is told; undefined: none, since it fails on all.
  *
- * Of two words that are equally near it is the greater one: who asks for more than the other wants more. Where a
- * template fails on no word, the usual three stay as they are: its default is one of them.
+ * Of two words that are equally near it is the lesser one: no more reasoning than was asked for. Where a template fails
+ * on no word, the usual three stay as they are: its default is one of them.
  */
 export function effortFor({ words, refuses }: KnownEfforts, effort: string): string | undefined {
   const taken = refuses ? words : [...COMMON, ...words];
@@ -53,7 +53,7 @@ export function effortFor({ words, refuses }: KnownEfforts, effort: string): str
   if (at < 0 || taken.length === 0) return undefined;
   const places = taken.map(placeOf).sort((a, b) => a - b);
   return EFFORTS[
-    places.reduce((best, place) => Math.abs(place - at) <= Math.abs(best - at) ? place : best)
+    places.reduce((best, place) => Math.abs(place - at) < Math.abs(best - at) ? place : best)
   ];
 }
 
