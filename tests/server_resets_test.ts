@@ -4,7 +4,7 @@ import { M40Error } from "../engine/errors.ts";
 import { acceptConnections, type Acceptor } from "../server/http/accept.ts";
 import { serveAgentCheck } from "../server/mod.ts";
 import { RawClient, soon, startServer, until } from "./server_fixture.ts";
-import { connectAndReset } from "./system_sockets.ts";
+import { connectAndReset } from "../tools/attack/system_sockets.ts";
 
 const ignore = Deno.build.os !== "linux";
 const GET = "GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n";

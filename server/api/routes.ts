@@ -14,6 +14,19 @@ export function apiRoutes(app: Hono<ServerEnv>, needsKey: boolean): void {
   // Made when it is first asked for: most servers are never asked.
   let made: ReturnType<typeof describeApi> | undefined;
   const document = () => made ??= describeApi(needsKey);
-  route(app, "/openapi.json", { GET: (c) => c.json(document()) });
-  route(app, "/docs", { GET: () => docsPage(document()) });
+  route(app, "/openapi.json", { GET: madeOnce(() => Response.json(document())) });
+  route(app, "/docs", { GET: madeOnce(() => docsPage(document())) });
+}
+
+/** The same answer to everyone. Its bytes are kept: making them takes long, and anybody may ask, again and again. */
+function madeOnce(make: () => Response | Promise<Response>): () => Promise<Response> {
+  let kept: Promise<{ body: ArrayBuffer; headers: Headers }> | undefined;
+  const keep = async () => {
+    const response = await make();
+    return { headers: response.headers, body: await response.arrayBuffer() };
+  };
+  return async () => {
+    const { body, headers } = await (kept ??= keep());
+    return new Response(body, { headers });
+  };
 }

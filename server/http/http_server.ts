@@ -20,6 +20,9 @@ const LATE_MS = 250;
 /** How long a client must have kept the server waiting before it can give way, in milliseconds. */
 const SLOW_MS = 250;
 
+/** How long a connection is spared that is new, or has begun something new, in milliseconds. */
+const FRESH_MS = 250;
+
 /** What gives way to a new connection when there are too many, the first of them first. */
 const GIVE_WAY: readonly Phase[] = ["lingering", "idle", "head", "body"];
 
@@ -116,18 +119,26 @@ export class HttpServer {
 
   /** Closes the connection that can best be done without; false when all are being answered and read. */
   private giveWay(): boolean {
+    // What has only just come may not have been read yet: it goes after those that had their time.
+    const chosen = this.leastBusy(performance.now() - FRESH_MS) ?? this.slowest() ??
+      this.leastBusy(Infinity);
+    if (chosen === undefined) return false;
+    this.drop(chosen);
+    return true;
+  }
+
+  /** Of the connections that are not being answered the one that can best be done without, if it is that since long ago. */
+  private leastBusy(before: number): Connection | undefined {
     let chosen: Connection | undefined;
     let rank = GIVE_WAY.length;
     for (const connection of this.connections) {
       const at = GIVE_WAY.indexOf(connection.phase);
-      if (at < 0 || at > rank || (at === rank && connection.since >= chosen!.since)) continue;
+      if (at < 0 || at > rank || connection.since > before) continue;
+      if (at === rank && connection.since >= chosen!.since) continue;
       chosen = connection;
       rank = at;
     }
-    chosen ??= this.slowest();
-    if (chosen === undefined) return false;
-    this.drop(chosen);
-    return true;
+    return chosen;
   }
 
   /** The connection whose client has kept the server waiting the longest for it to read its answer. */
