@@ -42,7 +42,7 @@ def exercise_instructor():
             "json_schema": {"name": "folder", "schema": Folder.model_json_schema()},
         },
     )
-    assert answer.choices[0].message.content.startswith("{"), answer
+    assert answer.usage.completion_tokens > 0, answer
 
 
 def exercise_hugging_face():
