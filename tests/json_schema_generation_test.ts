@@ -40,7 +40,8 @@ Deno.test("JSON Schema: what a model draws under the test suite's schemas is val
           seed: ++seed,
           n: ANSWERS,
           max_tokens: TOKENS,
-          json_schema: schema,
+          // Else what no grammar can see to would be left to the model.
+          response_format: { type: "json_schema", json_schema: { schema, strict: true } },
         });
       const response = await ask();
       schemas++;
