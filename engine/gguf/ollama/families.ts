@@ -116,7 +116,9 @@ export const FAMILIES: readonly Family[] = [
     tensors: [[/^output_norm\./, "token_embd_norm."]],
     also(file) {
       const width = file.size("blk.0.ffn_gate.weight", 1);
-      if (width !== undefined) file.setCount("%s.feed_forward_length", width);
+      // A list has one a layer, and is right.
+      const isOne = typeof file.value("%s.feed_forward_length") !== "object";
+      if (width !== undefined && isOne) file.setCount("%s.feed_forward_length", width);
     },
   })),
   { architecture: "olmo3", becomes: "olmo2" },
