@@ -62,6 +62,9 @@ const TEMPLATES = {
   "no empty answer": // Ministral 3
     "{% for m in messages %}{% if m.role == 'assistant' and not m.content and not m.tool_calls %}{{ raise_exception('says nothing') }}{% endif %}{{ m.role }}:{{ m.content }}" +
     CALLS + "|{% endfor %}",
+  "a conversation without a user": // Qwen3.5
+    "{% if not messages | selectattr('role', 'equalto', 'user') | list %}{{ raise_exception('No user query') }}{% endif %}" +
+    "{% for m in messages %}{{ m.role }}:{{ m.content }}" + CALLS + "|{% endfor %}",
   "no system and no tools": // Gemma 2
     "{% if messages[0].role == 'system' %}{{ raise_exception('no system') }}{% endif %}{% for m in messages %}" +
     "{% if (m.role == 'user') != (loop.index0 % 2 == 0) %}{{ raise_exception('roles must alternate') }}{% endif %}{{ m.role }}:{{ m.content }}|{% endfor %}",

@@ -87,5 +87,13 @@ export const CONVERSATIONS: Readonly<Record<string, ChatMessage[]>> = {
     user("T6"),
   ],
   "a call of nothing known": [user("T1"), calling(call("a", "T2 $", '{"x')), result("a", "T3")],
+  "results without a user": [
+    system("T1"),
+    calling(call("a")),
+    result("a", "T2"),
+    assistant("", { reasoning: "R" }),
+    user("T3"),
+  ],
+  "a call and its result alone": [calling(call("a")), result("a", "T1")],
   "special characters": [user('T1 <b> "&" \\ \n é T2'), assistant("  T3\n"), user(" T4")],
 };

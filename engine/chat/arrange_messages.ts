@@ -79,7 +79,7 @@ function withLeadingSystem(
     return [...leading, ...rest];
   }
   const said = leading.reduce(joined);
-  if (textOf(said.content) === "") return [...rest];
+  if (textOf(said.content) === "" && rest.length > 0) return [...rest];
   const first = rest.findIndex(({ role }) => role === "user");
   // Before an assistant speaks who begins, or where there is no user: a message of its own.
   if (first < 0) return [{ role: "user", content: said.content }, ...rest];
@@ -102,7 +102,8 @@ function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): Rend
     const last = shown.at(-1);
     const begins = last === undefined || isSystem(last.role);
     const calls = callsTools(message);
-    if (message.role === "assistant" && begins && !order.assistantFirst) {
+    const answers = message.role === "assistant" || message.role === "tool";
+    if (answers && begins && !order.assistantFirst) {
       shown.push(NOTHING, message);
     } else if (message.role === "user" && last?.role === "user" && !order.usersInRow) {
       shown[shown.length - 1] = joined(last, message);
@@ -130,9 +131,8 @@ function joined(one: RenderMessage, other: RenderMessage): RenderMessage {
   };
 }
 
-function isEmpty({ role, content, reasoning, toolCalls = [] }: RenderMessage): boolean {
-  return role === "assistant" && toolCalls.length === 0 && reasoning === undefined &&
-    textOf(content) === "";
+function isEmpty({ role, content, toolCalls = [] }: RenderMessage): boolean {
+  return role === "assistant" && toolCalls.length === 0 && textOf(content) === "";
 }
 
 function callsTools({ toolCalls = [] }: RenderMessage): boolean {
