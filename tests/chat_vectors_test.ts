@@ -122,3 +122,22 @@ Deno.test("a template does not notice marks in what it is given", () => {
     assertEquals(got.replaceAll(MARK, ""), text, source);
   }
 });
+
+Deno.test("a continued message that a template shows more than once leaves no mark in the prompt", () => {
+  const template =
+    "{% for m in messages %}{{ m.content }}|{{ m.content | trim }}|{{ m.content }}|{% endfor %}";
+  for (const mark of ["", MARK]) {
+    const messages = [{ role: "user" as const, content: "a" }, {
+      role: "assistant" as const,
+      content: "ok",
+    }];
+    const text = render(template, { messages, continueFinal: true }, mark);
+    assertEquals(text.replaceAll(MARK, ""), "a|a|a|ok|ok|ok");
+  }
+});
+
+Deno.test("a template's line breaks are line feeds, and a byte order mark is no text of it", () => {
+  const template =
+    "\ufeff{% if true %}\r\n  {# a note #}\r\n{{ 'a\r\nb' }}\r\nc\rd\r\n{% endif %}\r\n";
+  assertEquals(new JinjaTemplate(template).render({}), "a\nb\nc\nd\n");
+});

@@ -4,13 +4,8 @@
  * @module
  */
 import { fromFileUrl } from "@std/path";
+import { type Outcome, outputOf } from "./python_output.ts";
 import { JinjaTemplate } from "../engine/chat/jinja/template.ts";
-
-/** What a template gave: a text, or why it gave none. */
-export interface Outcome {
-  readonly text?: string;
-  readonly error?: string;
-}
 
 /** When it is in the templates of both. */
 export const NOW = new Date(2026, 2, 5, 14, 7, 9, 123);
@@ -33,18 +28,7 @@ export async function renderedByJinja(
   cases: readonly (string | Case)[],
 ): Promise<Outcome[]> {
   const script = fromFileUrl(import.meta.resolve("./slow/jinja_reference.py"));
-  const child = new Deno.Command(python, {
-    args: ["-W", "ignore", script],
-    stdin: "piped",
-    stdout: "piped",
-  }).spawn();
-  const output = child.output();
-  const lines = [variables, ...cases].map((one) => JSON.stringify(one)).join("\n");
-  const writer = child.stdin.getWriter();
-  await writer.write(new TextEncoder().encode(lines + "\n"));
-  await writer.close();
-  const { stdout } = await output;
-  return new TextDecoder().decode(stdout).trimEnd().split("\n").map((line) => JSON.parse(line));
+  return await outputOf(python, script, [variables, ...cases]);
 }
 
 /** What this engine makes of a template. */
@@ -66,5 +50,8 @@ export function judge(here: Outcome, jinja: Outcome): Verdict {
     return / at 0x[0-9a-f]+>/.test(jinja.text ?? "") ? "an address" : "differs";
   }
   if (jinja.text === undefined) return "both fail";
-  return /not supported/.test(here.error!) ? "refused by name" : "differs";
+  // Jinja leaves out what it knows to be without effect before it looks at the names in it.
+  return /not supported|there is no (filter|test) "/.test(here.error!)
+    ? "refused by name"
+    : "differs";
 }

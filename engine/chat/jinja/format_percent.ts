@@ -9,6 +9,7 @@ import {
   isInteger,
   isString,
   Markup,
+  Range,
   textOf,
   Tuple,
   typeName,
@@ -73,7 +74,9 @@ export function formatPercent(rendering: Rendering, format: string | Markup, val
     rendering.budget.grow(length, one.length);
     return one;
   });
-  const isMapped = values instanceof Dict || Array.isArray(values);
+  // Python takes all that has elements by keys for a mapping, of which nothing has to be used.
+  const isMapped = Array.isArray(values) ||
+    [Dict, Range, Undefined].some((one) => values instanceof one);
   if (next < list.length && !isMapped) {
     throw typeError("a format wants fewer values than there are");
   }

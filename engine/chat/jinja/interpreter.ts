@@ -46,6 +46,8 @@ function joined(value: Value): string {
 
 /** Renders a template as Jinja does, within a budget. */
 export class Interpreter extends Evaluator {
+  /** What the template itself has set: blocks see it. */
+  private exported = new Scope();
   private root = new Scope();
 
   constructor(rendering: Rendering, private readonly program: Program) {
@@ -59,8 +61,19 @@ export class Interpreter extends Evaluator {
     for (const [name, value] of Object.entries(variables)) {
       context.set(name, fromJavaScript(this.rendering, value));
     }
-    this.root = new Scope(context);
+    this.exported = new Scope(context);
+    this.root = this.scopeOf(this.program.statements, this.exported);
     return this.textOf(this.program.statements, this.root);
+  }
+
+  /** A scope for statements. */
+  private scopeOf(statements: readonly Statement[], parent: Scope): Scope {
+    return new Scope(parent, this.program.hidden.get(statements));
+  }
+
+  private set(scope: Scope, name: string, value: Value): void {
+    scope.set(name, value);
+    if (scope === this.root) this.exported.set(name, value);
   }
 
   private textOf(statements: readonly Statement[], scope: Scope): string {
@@ -108,7 +121,7 @@ export class Interpreter extends Evaluator {
       case "set":
         return this.assign(node.target, this.evaluate(node.value, scope), scope);
       case "set_block": {
-        const inner = new Scope(scope);
+        const inner = this.scopeOf(node.body, scope);
         const text = new Output(this.rendering);
         const end = this.runAll(node.body, inner, text);
         if (end !== undefined) return end;
@@ -116,7 +129,7 @@ export class Interpreter extends Evaluator {
         return this.assign(node.target, value, scope);
       }
       case "macro":
-        scope.set(node.name!, this.macro(node, scope));
+        this.set(scope, node.name!, this.macro(node, scope));
         return;
       case "call_block": {
         const args = this.args(node.call.args, scope);
@@ -127,7 +140,7 @@ export class Interpreter extends Evaluator {
         return;
       }
       case "filter_block": {
-        const inner = new Scope(scope);
+        const inner = this.scopeOf(node.body, scope);
         const text = new Output(this.rendering);
         const end = this.runAll(node.body, inner, text);
         if (end !== undefined) return end;
@@ -136,16 +149,19 @@ export class Interpreter extends Evaluator {
         return;
       }
       case "with": {
-        const inner = new Scope(scope);
+        const inner = this.scopeOf(node.body, scope);
         const values = node.values.map((one) => this.evaluate(one, scope));
         node.targets.forEach((target, i) => this.assign(target, values[i], inner));
         return this.runAll(node.body, inner, output);
       }
       case "scope":
-        output.write(this.textOf(node.body, new Scope(scope)));
+        output.write(this.textOf(node.body, this.scopeOf(node.body, scope)));
         return;
       case "block":
-        output.write(this.textOf(node.body, new Scope(node.scoped ? scope : this.root)));
+        output.write(this.textOf(
+          node.body,
+          this.scopeOf(node.body, node.scoped ? scope : this.exported),
+        ));
         return;
     }
     return node.kind;
@@ -159,7 +175,7 @@ export class Interpreter extends Evaluator {
 
   private macro(node: MacroNode, scope: Scope): Macro {
     return new Macro(node, (values) => {
-      const inner = new Scope(scope);
+      const inner = this.scopeOf(node.body, scope);
       for (const [name, value] of values) {
         const missing = () => new Undefined(`the parameter "${name}" was not given`);
         inner.set(name, value === undefined ? missing() : value);
@@ -179,7 +195,7 @@ export class Interpreter extends Evaluator {
 
   private assign(target: Target, value: Value, scope: Scope): undefined {
     if (target.kind === "name") {
-      scope.set(target.name, value);
+      this.set(scope, target.name, value);
       return;
     }
     if (target.kind === "member") {
@@ -247,7 +263,7 @@ export class Interpreter extends Evaluator {
     }
     for (let one = next(); one !== undefined; one = next()) {
       budget.step();
-      const inner = new Scope(scope);
+      const inner = this.scopeOf(node.body, scope);
       if (context !== undefined) inner.set("loop", context);
       this.assign(node.target, one, inner);
       const end = this.runAll(node.body, inner, output);
@@ -255,7 +271,7 @@ export class Interpreter extends Evaluator {
       // As in Jinja, an iteration that was cut short does not count.
       if (end !== "continue") isEmpty = false;
     }
-    if (isEmpty) return this.runAll(node.otherwise, new Scope(scope), output);
+    if (isEmpty) return this.runAll(node.otherwise, this.scopeOf(node.otherwise, scope), output);
   }
 
   /** The elements that a loop's own condition lets through, as it comes to them. */

@@ -1,3 +1,4 @@
+import { type HiddenNames, hiddenNames } from "./frames.ts";
 import type { Expression, MacroNode, Statement } from "./nodes.ts";
 import { ExpressionParser } from "./parse_expression.ts";
 import { TemplateSyntaxError } from "./syntax_error.ts";
@@ -23,6 +24,7 @@ export interface Program {
   readonly statements: readonly Statement[];
   /** Blocks by their names. */
   readonly blocks: ReadonlyMap<string, readonly Statement[]>;
+  readonly hidden: HiddenNames;
 }
 
 /**
@@ -42,7 +44,7 @@ export function parseTemplate(source: string): Program {
     if (!Object.hasOwn(UNSUPPORTED_NAMES, name)) continue;
     throw new TemplateSyntaxError(`${UNSUPPORTED_NAMES[name]} is not supported here`, 1);
   }
-  return { statements, blocks: parser.blocks };
+  return { statements, blocks: parser.blocks, hidden: hiddenNames(statements) };
 }
 
 class Parser extends ExpressionParser {

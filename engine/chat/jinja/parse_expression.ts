@@ -350,6 +350,8 @@ export class ExpressionParser {
   }
 }
 
+const OF_CONTEXT = ["map", "random", "reject", "rejectattr", "select", "selectattr"];
+
 /** Whether an expression is made of constants alone, so that Jinja evaluates it when it compiles. */
 function isKnown(node: Expression): boolean {
   switch (node.kind) {
@@ -370,6 +372,17 @@ function isKnown(node: Expression): boolean {
     case "negative":
     case "positive":
       return isKnown(node.operand);
+    case "filter":
+    case "test":
+      // Jinja evaluates none that ask for the context.
+      return !OF_CONTEXT.includes(node.name) && node.operand !== undefined &&
+        isKnown(node.operand) && !node.args.list && !node.args.mapping &&
+        [...node.args.positional, ...node.args.named.map(([, value]) => value)].every(isKnown);
+    case "compare":
+      return isKnown(node.first) && node.others.every(([, operand]) => isKnown(operand));
+    case "condition":
+      return isKnown(node.test) && isKnown(node.then) && node.otherwise !== undefined &&
+        isKnown(node.otherwise);
     case "item":
       return isKnown(node.object) && isKnown(node.key);
     case "slice":

@@ -1,10 +1,16 @@
 import type { Value } from "./values.ts";
 
+/** Stands for a variable that is not set yet, and hides one of its name around it. */
+const HIDDEN = Symbol("hidden");
+
 /** The variables of a part of a template; those around it can be seen. */
 export class Scope {
-  private readonly variables = new Map<string, Value>();
+  private readonly variables = new Map<string, Value | typeof HIDDEN>();
 
-  constructor(private readonly parent?: Scope) {}
+  /** @param hidden Names that are not looked for around it. */
+  constructor(private readonly parent?: Scope, hidden: readonly string[] = []) {
+    for (const name of hidden) this.variables.set(name, HIDDEN);
+  }
 
   get(name: string): Value | undefined {
     let value = this.variables.get(name);
@@ -12,7 +18,7 @@ export class Scope {
       value = scope.variables.get(name);
       scope = scope.parent;
     }
-    return value;
+    return value === HIDDEN ? undefined : value;
   }
 
   set(name: string, value: Value): void {

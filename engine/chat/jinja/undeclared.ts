@@ -69,6 +69,11 @@ function setTarget(target: Target, store: Seen): void {
   else if (target.kind === "tuple") { for (const item of target.items) setTarget(item, store); }
 }
 
+/** The names that an expression asks for, in their order. */
+export function visitNames(expression: unknown, load: (name: string) => void): void {
+  visit(expression, load, () => {});
+}
+
 /** Every name that statements ask for anywhere, with those that they set taken away. */
 export function freeNames(statements: readonly Statement[]): ReadonlySet<string> {
   const loaded = new Set<string>();

@@ -64,7 +64,8 @@ function handleLongWord(
   breakLongWords: boolean,
   breakOnHyphens: boolean,
 ): void {
-  const space = Math.max(1, width - length);
+  // Where a line is full, Python puts an empty piece of the word behind it.
+  const space = width - length;
   if (breakLongWords) {
     const characters = Array.from(chunks.pop()!);
     let end = space;
