@@ -1,5 +1,5 @@
 /**
- * Random templates, whose outcomes Jinja2 gave once (`tools/chat_vectors/random.ts`). `slow/jinja_fuzz_test.ts` asks it
+ * Random templates, whose outcomes Jinja2 gave once (`record_jinja_random.ts`). `slow/jinja_fuzz_test.ts` asks it
  * about many more.
  *
  * @module
