@@ -70,6 +70,12 @@ export const CHANGING_KEYS: readonly ChangingKey[] = [
       off(value) || Math.abs(Number(value) - Number(other("attention.key_length")) ** -0.5) < 1e-6,
   },
   { key: /^attention\.(output_scale|value_scale)$/, what: "what attention gives", unless: one },
+  // What Llama 4 has in any case.
+  {
+    key: /^attention\.chunk_size$/,
+    what: "how far back attention looks",
+    unless: (value) => value === 8192,
+  },
   { key: /^attention\.clamp_kqv$/, what: "the values of attention", unless: off },
   { key: /^attention\.max_alibi_bias$/, what: "the positions of all layers", unless: off },
   {
