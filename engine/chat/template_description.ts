@@ -31,7 +31,9 @@ export function describeTemplate(
   const { known, order, tools, efforts, developer } = abilities;
   return {
     shows_messages: known,
-    parts: ROLES.filter((role) => abilities.parts(role, true)),
+    parts: ROLES.filter((role) =>
+      (developer || role !== "developer") && abilities.parts(role, true)
+    ),
     developer,
     order: Object.fromEntries(
       Object.entries(order)
