@@ -108,8 +108,6 @@ export const TIMED: Readonly<Record<string, string>> = {
   "what is unique of many": "{{ range(200000) | unique | list | length }}",
   "stripping long texts":
     "{% for i in range(99999) %}{% set x = ('a' ~ ' ' * 1000000 ~ 'b').rstrip('q').strip() %}{% endfor %}",
-  "spaces alone": " ".repeat(260_000),
-  "line breaks alone": "\n".repeat(260_000),
   "tabs in a block": `{%-${"\t".repeat(250_000)}`,
   "brackets that are never closed": "{{ a[".repeat(40_000),
   "blocks that are never closed": "{% if 1 %}a".repeat(20_000),
