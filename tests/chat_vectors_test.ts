@@ -141,3 +141,57 @@ Deno.test("a template's line breaks are line feeds, and a byte order mark is no 
     "\ufeff{% if true %}\r\n  {# a note #}\r\n{{ 'a\r\nb' }}\r\nc\rd\r\n{% endif %}\r\n";
   assertEquals(new JinjaTemplate(template).render({}), "a\nb\nc\nd\n");
 });
+
+Deno.test("gpt-oss is told of parameters of every type as harmony writes them", () => {
+  const properties = {
+    u: { anyOf: [{ type: "string" }, { type: "null" }], description: "U?", default: null },
+    n: { type: ["integer", "null"] },
+    c: { const: "x" },
+    e: {},
+    o: { oneOf: [{ type: "integer", description: "an int" }, { type: "string" }], default: 3 },
+    s: { type: "string", nullable: true, default: "q" },
+    w: { type: "string", enum: ["a", "b"], default: "a" },
+    any: { type: "array" },
+    ob: { type: "object" },
+    p: {
+      type: "object",
+      properties: { lat: { type: "number", description: "L" } },
+      required: ["lat"],
+    },
+  };
+  const parameters = { type: "object", properties, required: ["n"] };
+  const text = new JinjaTemplate(templates["gpt-oss"]).render({
+    messages: [{ role: "user", content: "Hi" }],
+    tools: [{
+      type: "function",
+      function: { name: "f", description: "F does\nthings.", parameters },
+    }],
+  });
+  const written = text.slice(text.indexOf("// F does"), text.indexOf("} // namespace"));
+  const wanted = `// F does
+// things.
+type f = (_: {
+// U?
+u?: any, // default: null
+n: number | null,
+c?: any,
+e?: any,
+// default: 3
+o?:
+ | number // an int
+ | string
+,
+s?: string | null, // default: "q"
+w?: "a" | "b", // default: a
+any?: Array<any>,
+ob?: {
+    },
+p?: {
+    // L
+    lat: number,
+    },
+}) => any;
+
+`;
+  assertEquals(written, wanted);
+});
