@@ -13,7 +13,8 @@ import config from "../deno.json" with { type: "json" };
 import { M40Error } from "../engine/errors.ts";
 import { boundedFetch } from "./bounded_fetch.ts";
 import type { HttpServer, ServerConfig } from "./config.ts";
-import { FAREWELL_MS } from "./limits.ts";
+import { FAREWELL_MS, MOST_MESSAGE_BYTES } from "./limits.ts";
+import { ExactResults } from "./message.ts";
 import { ProgramTransport } from "./program_transport.ts";
 import { reasonOf } from "./reason.ts";
 import { within } from "./within.ts";
@@ -136,14 +137,22 @@ export class Connection {
 const accept = (input: unknown): any => ({ valid: true, data: input, errorMessage: undefined });
 
 function overHttp({ url, headers }: HttpServer): Transport {
-  return new StreamableHTTPClientTransport(url, {
-    fetch: boundedFetch(),
-    requestInit: { headers },
-  });
+  return exact((fetch) =>
+    new StreamableHTTPClientTransport(url, { fetch, requestInit: { headers } })
+  );
 }
 
 function overEvents({ url, headers }: HttpServer): Transport {
-  return new SSEClientTransport(url, { fetch: boundedFetch(), requestInit: { headers } });
+  return exact((fetch) => new SSEClientTransport(url, { fetch, requestInit: { headers } }));
+}
+
+/** A transport of the SDK's, which reads messages itself, with results as the server wrote them. */
+function exact(make: (fetch: ReturnType<typeof boundedFetch>) => Transport): Transport {
+  const results = new ExactResults();
+  const transport = make(boundedFetch(MOST_MESSAGE_BYTES, (text) => results.take(text)));
+  // The client calls whoever listened before it first, with the same message.
+  transport.onmessage = (message) => results.put(message);
+  return transport;
 }
 
 /** Whether a server says that it does not know of this way of being spoken with. */

@@ -1,12 +1,13 @@
-import { Buffer } from "node:buffer";
 // @ts-types="@modelcontextprotocol/sdk/shared/stdio"
-import { ReadBuffer, serializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
+import { serializeMessage } from "@modelcontextprotocol/sdk/shared/stdio.js";
 import type { Transport } from "@modelcontextprotocol/sdk/shared/transport";
 import type { JSONRPCMessage } from "@modelcontextprotocol/sdk/types";
 import { M40Error } from "../engine/errors.ts";
 import { systemReason } from "../engine/system_error.ts";
 import type { ProgramServer } from "./config.ts";
 import { MOST_MESSAGE_BYTES } from "./limits.ts";
+import { readMessage } from "./message.ts";
+import { MessageLines } from "./message_lines.ts";
 import { within } from "./within.ts";
 
 /** Variables of this program's environment that a server gets: who the user is and where programs are. */
@@ -20,7 +21,8 @@ const MOST_ERROR_CHARACTERS = 2000;
  * A server that is a program: JSON-RPC messages, a line each, on its standard input and output.
  *
  * Unlike the SDK's own transport it runs the program in a session of its own: Ctrl-C, which stops an answer, is
- * for this program and must not end the server; and what it started ends with it.
+ * for this program and must not end the server; and what it started ends with it. And it reads schemas and data
+ * without loss.
  */
 export class ProgramTransport implements Transport {
   onclose?: () => void;
@@ -101,13 +103,12 @@ export class ProgramTransport implements Transport {
   }
 
   async #readMessages(output: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
-    const buffer = new ReadBuffer({ maxBufferSize: MOST_MESSAGE_BYTES });
+    const lines = new MessageLines(MOST_MESSAGE_BYTES);
     try {
       for (;;) {
         const { done, value } = await output.read();
         if (done) break;
-        buffer.append(Buffer.from(value.buffer, value.byteOffset, value.byteLength));
-        this.#takeMessages(buffer);
+        for (const line of lines.take(value)) this.#takeMessage(line);
       }
     } catch (error) {
       this.onerror?.(error instanceof Error ? error : new Error(String(error)));
@@ -119,16 +120,13 @@ export class ProgramTransport implements Transport {
     this.close().catch(() => {});
   }
 
-  #takeMessages(buffer: ReadBuffer): void {
-    for (;;) {
-      try {
-        const message = buffer.readMessage();
-        if (message === null) return;
-        if (!this.#closed) this.onmessage?.(message);
-      } catch (error) {
-        // A line that is no message: servers print such things. The next one may be one.
-        this.onerror?.(error instanceof Error ? error : new Error(String(error)));
-      }
+  #takeMessage(line: string): void {
+    try {
+      const message = readMessage(line);
+      if (!this.#closed) this.onmessage?.(message);
+    } catch (error) {
+      // A line that is no message: servers print such things. The next one may be one.
+      this.onerror?.(error instanceof Error ? error : new Error(String(error)));
     }
   }
 
