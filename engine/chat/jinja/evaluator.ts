@@ -24,6 +24,9 @@ import { display } from "./write.ts";
 
 /** Evaluates expressions. Every evaluation is counted, and what can make something large counts it before it does. */
 export class Evaluator {
+  /** Whether what is evaluated is made of constants. */
+  protected known = false;
+
   constructor(protected readonly rendering: Rendering) {}
 
   evaluate(node: Expression, scope: Scope): Value {
@@ -93,7 +96,7 @@ export class Evaluator {
         const bounds = node.bounds.map((one) =>
           one === undefined ? null : this.evaluate(one, scope)
         );
-        return node.known
+        return this.known
           ? knownSlice(rendering, object, bounds)
           : slice(rendering, object, bounds);
       }

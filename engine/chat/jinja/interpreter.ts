@@ -109,7 +109,9 @@ export class Interpreter extends Evaluator {
         output.write(node.text);
         return;
       case "output":
+        this.known = node.known;
         output.write(display(this.rendering, this.evaluate(node.expression, scope)));
+        this.known = false;
         return;
       case "if":
         for (const [test, body] of node.branches) {

@@ -11,6 +11,7 @@ import {
   type Args,
   Dict,
   isString,
+  Markup,
   Once,
   textOf,
   Tuple,
@@ -197,7 +198,10 @@ function first(rendering: Rendering, value: Value): Value {
 function last(rendering: Rendering, value: Value): Value {
   const items = sequenceOf(rendering, value);
   if (items === undefined) throw typeError(`${typeName(value)} cannot be gone over backwards`);
-  return items.length === 0 ? new Undefined("there is no last item") : items[items.length - 1];
+  if (items.length === 0) return new Undefined("there is no last item");
+  const found = items[items.length - 1];
+  // Python goes over a text backwards by its places, whose characters are as safe as HTML as it is.
+  return value instanceof Markup ? new Markup(found as string) : found;
 }
 
 function reverse(rendering: Rendering, value: Value): Value {

@@ -43,8 +43,6 @@ export type Expression =
     readonly kind: "slice";
     readonly object: Expression;
     readonly bounds: readonly (Expression | undefined)[];
-    /** Whether all of it is known without the variables: then Jinja has nothing where there are no slices. */
-    readonly known: boolean;
   }
   | { readonly kind: "call"; readonly callee: Expression; readonly args: CallArguments }
   | FilterNode
@@ -101,7 +99,12 @@ export type Statement = StatementNode & { readonly line?: number };
 
 type StatementNode =
   | { readonly kind: "text"; readonly text: string }
-  | { readonly kind: "output"; readonly expression: Expression }
+  | {
+    readonly kind: "output";
+    readonly expression: Expression;
+    /** Whether it is made of constants: then Jinja evaluates it when it compiles, and looks slices up as elements. */
+    readonly known: boolean;
+  }
   | ForNode
   | {
     readonly kind: "if";

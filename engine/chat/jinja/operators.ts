@@ -1,4 +1,4 @@
-import { typeError, undefinedError } from "./errors.ts";
+import { overflowError, typeError, undefinedError } from "./errors.ts";
 import { escapeText } from "./escape.ts";
 import { formatPercent } from "./format_percent.ts";
 import { iterate } from "./iterate.ts";
@@ -247,6 +247,7 @@ function repeat(
   value: string | Markup | Value[] | Tuple,
   factor: number,
 ): Value {
+  if (Math.abs(factor) >= 2 ** 63) throw overflowError(`${factor} times is too often`);
   const count = Math.max(0, factor);
   if (isString(value)) {
     const text = textOf(value);

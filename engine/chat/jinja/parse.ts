@@ -1,6 +1,6 @@
 import { type HiddenNames, hiddenNames } from "./frames.ts";
 import type { Expression, MacroNode, Statement } from "./nodes.ts";
-import { ExpressionParser } from "./parse_expression.ts";
+import { ExpressionParser, isKnown } from "./parse_expression.ts";
 import { TemplateSyntaxError } from "./syntax_error.ts";
 import { describe, TokenStream } from "./token_stream.ts";
 import { tokenize } from "./tokens.ts";
@@ -73,7 +73,8 @@ class Parser extends ExpressionParser {
       stream.next();
       if (token.type === "data") found.push({ kind: "text", text: token.text });
       else if (token.type === "variable_begin") {
-        found.push({ kind: "output", expression: this.tuple(), line: token.line });
+        const expression = this.tuple();
+        found.push({ kind: "output", expression, known: isKnown(expression), line: token.line });
         stream.expectEnd("variable_end");
       } else {
         if (stream.isName(...ends)) return found;
@@ -143,7 +144,8 @@ class Parser extends ExpressionParser {
     const printed: Statement[] = [];
     while (this.stream.current.type !== "block_end") {
       if (printed.length > 0) this.stream.expectOperator(",");
-      printed.push({ kind: "output", expression: this.expression() });
+      const expression = this.expression();
+      printed.push({ kind: "output", expression, known: isKnown(expression) });
     }
     return printed;
   }

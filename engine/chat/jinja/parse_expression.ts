@@ -242,10 +242,7 @@ export class ExpressionParser {
       else bounds = this.bounds(start);
     }
     stream.next();
-    if (bounds !== undefined) {
-      const known = isKnown(object) && bounds.every((one) => one === undefined || isKnown(one));
-      return { kind: "slice", object, bounds, known };
-    }
+    if (bounds !== undefined) return { kind: "slice", object, bounds };
     const key: Expression = keys.length === 1 ? keys[0] : { kind: "tuple", items: keys };
     return { kind: "item", object, key };
   }
@@ -353,7 +350,7 @@ export class ExpressionParser {
 const OF_CONTEXT = ["map", "random", "reject", "rejectattr", "select", "selectattr"];
 
 /** Whether an expression is made of constants alone, so that Jinja evaluates it when it compiles. */
-function isKnown(node: Expression): boolean {
+export function isKnown(node: Expression): boolean {
   switch (node.kind) {
     case "constant":
       return true;
@@ -386,7 +383,7 @@ function isKnown(node: Expression): boolean {
     case "item":
       return isKnown(node.object) && isKnown(node.key);
     case "slice":
-      return node.known;
+      return isKnown(node.object) && node.bounds.every((one) => one === undefined || isKnown(one));
   }
   return false;
 }

@@ -69,7 +69,7 @@ function handleLongWord(
   if (breakLongWords) {
     const characters = Array.from(chunks.pop()!);
     let end = space;
-    if (breakOnHyphens && characters.length > space) {
+    if (breakOnHyphens && space > 0 && characters.length > space) {
       const hyphen = characters.lastIndexOf("-", space - 1);
       if (hyphen > 0 && characters.slice(0, hyphen).some((one) => one !== "-")) end = hyphen + 1;
     }
