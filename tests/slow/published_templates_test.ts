@@ -1,68 +1,97 @@
+/**
+ * Chat templates as models are published with, in the source package of llama-cpp-python: every text of every
+ * conversation is in the prompt. They are other people's, and are fetched, not kept.
+ *
+ * @module
+ */
 import { assert, assertEquals } from "@std/assert";
 import { join } from "@std/path";
-import { judge, renderedByJinja, renderedHere, type Verdict } from "../jinja_reference.ts";
+import { Protection } from "../../engine/chat/protection.ts";
+import { renderTemplate } from "../../engine/chat/render_template.ts";
+import { shownTool } from "../../engine/chat/tools/shown_tool.ts";
+import { TOOL_FORMATS } from "../../engine/chat/tools/formats.ts";
+import { loadTokenizer } from "../../engine/mod.ts";
+import { CONVERSATIONS } from "../conversations.ts";
 import { pythonWith } from "../official_clients.ts";
-import { MORE_REQUESTS, shownTo } from "../template_conversations.ts";
+import { BASIC, vocabularyMetadata } from "../tokenizer_metadata.ts";
 
-/** Where the package has the templates. */
-const PACKAGE = "llama_cpp_python-0.3.36";
-const FOLDER = `${PACKAGE}/vendor/llama.cpp/models/templates`;
+const PACKAGE = "llama-cpp-python==0.3.36";
+/** They want a variable that only their own library gives. */
+const NEED_MORE = ["fireworks-ai-llama-3-firefunction-v2.jinja"];
+const TOKENIZER = loadTokenizer(vocabularyMetadata([...BASIC, "▁"], {}));
+const TOOL = { name: "f", parameters: { type: "object", properties: { a: { type: "string" } } } };
 
-Deno.test("published templates render conversations as Jinja2 does", async () => {
-  const python = await pythonWith("jinja2==3.1.6", "scikit-build-core");
-  if (python === undefined) return;
-  const templates = await published(python);
-  if (templates === undefined) return;
-  assert(templates.size >= 60, `only ${templates.size} templates were found`);
-  const titles = Object.keys(MORE_REQUESTS);
-  assertEquals(titles.length, 19);
-  const cases = [...templates].flatMap(([name, template]) =>
-    titles.map((title) => ({
-      title: `${name}, ${title}`,
-      template,
-      variables: {
-        ...shownTo(MORE_REQUESTS[title]),
-        bos_token: "<s>",
-        eos_token: "</s>",
-        add_generation_prompt: true,
-      },
-    }))
-  );
-  const wanted = await renderedByJinja(python, {}, cases);
-  const counts = new Map<Verdict, number>();
-  const faults: string[] = [];
-  cases.forEach(({ title, template, variables }, i) => {
-    const here = renderedHere(template, variables);
-    const verdict = judge(here, wanted[i]);
-    counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
-    if (verdict === "differs") faults.push(JSON.stringify({ title, here, jinja: wanted[i] }));
-  });
-  console.log(Object.fromEntries(counts));
-  assertEquals(faults, []);
-  assert((counts.get("equal") ?? 0) > cases.length / 2);
-});
-
-/** Templates of models by their files' names, which the source package of `llama-cpp-python` brings. */
-async function published(python: string): Promise<Map<string, string> | undefined> {
-  const folder = await Deno.makeTempDir({ prefix: "m40-templates-" });
-  globalThis.addEventListener("unload", () => Deno.removeSync(folder, { recursive: true }));
+/** The templates of the package, by their files' names; undefined, and a message, where it cannot be had. */
+async function publishedTemplates(folder: string): Promise<Map<string, string> | undefined> {
+  const python = await pythonWith("pip");
+  if (python === undefined) return undefined;
   const run = async (command: string, ...args: string[]) => {
     const { success, stderr } = await new Deno.Command(command, { args, cwd: folder }).output();
-    return success ? undefined : new TextDecoder().decode(stderr).slice(-300);
+    if (!success) console.log(`skipped: ${new TextDecoder().decode(stderr).slice(-300)}`);
+    return success;
   };
-  const options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-binary", ":all:"];
-  const failure =
-    await run(python, "-m", "pip", "download", ...options, "llama-cpp-python==0.3.36") ??
-      await run("tar", "xzf", `${PACKAGE}.tar.gz`, FOLDER);
-  if (failure !== undefined) {
-    console.log(`skipped: llama-cpp-python cannot be had: ${failure}`);
-    return undefined;
-  }
-  const found = new Map<string, string>();
-  for await (const { name } of Deno.readDir(join(folder, FOLDER))) {
+  const fetched =
+    await run(python, "-m", "pip", "download", "--no-deps", "--no-binary", ":all:", PACKAGE) &&
+    await run(
+      "tar",
+      "xzf",
+      "llama_cpp_python-0.3.36.tar.gz",
+      "--strip-components=5",
+      "--wildcards",
+      "*/models/templates/*.jinja",
+    );
+  if (!fetched) return undefined;
+  const templates = new Map<string, string>();
+  for await (const { name } of Deno.readDir(join(folder))) {
     if (name.endsWith(".jinja")) {
-      found.set(name, await Deno.readTextFile(join(folder, FOLDER, name)));
+      templates.set(name, await Deno.readTextFile(join(folder, name)));
     }
   }
-  return found;
+  return templates;
 }
+
+Deno.test("published templates show every text of every conversation", async () => {
+  const folder = await Deno.makeTempDir();
+  try {
+    const templates = await publishedTemplates(folder);
+    if (templates === undefined) return;
+    assert(templates.size > 60, `there are ${templates.size}`);
+    const lost: string[] = [];
+    for (const [file, template] of templates) {
+      if (NEED_MORE.includes(file)) continue;
+      for (const [name, messages] of Object.entries(CONVERSATIONS)) {
+        const protection = new Protection(
+          TOKENIZER,
+          /[<\[]/gu,
+          { messages, tools: [TOOL] },
+          template,
+        );
+        for (const tools of [[TOOL], undefined]) {
+          const { mark, endMark } = protection;
+          let text: string;
+          try {
+            text = renderTemplate({
+              template,
+              messages: messages.map((message) => protection.message(message)),
+              tools: tools?.map(shownTool),
+              toolFormats: TOOL_FORMATS.map(({ name }) => name),
+              continueFinal: false,
+              specialTokens: { bos_token: "<s>", eos_token: "</s>" },
+              variables: {},
+              mark,
+              endMark,
+            }).text;
+          } catch (error) {
+            text = String(error);
+          }
+          const wanted = JSON.stringify(messages).match(/T\d/g)!;
+          const missing = wanted.filter((one) => !text.includes(one));
+          if (missing.length > 0) lost.push(`${file}, ${name}: ${missing} in ${text.slice(-300)}`);
+        }
+      }
+    }
+    assertEquals(lost, []);
+  } finally {
+    await Deno.remove(folder, { recursive: true });
+  }
+});
