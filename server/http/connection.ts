@@ -26,9 +26,9 @@ export class Connection implements BodyHolder {
   private deadline: number;
   /** Since when the client keeps the server waiting that writes to it; undefined where it does not. */
   private waitingSince?: number;
-  /** How long it has kept it waiting in this answer before that, in milliseconds. */
+  /** How long it has kept it waiting before that, in milliseconds. */
   private waited = 0;
-  /** Bytes that were written of this answer. */
+  /** Bytes that were written. */
   private written = 0;
   private exchange?: Exchange;
   private writes = 0;
@@ -123,9 +123,9 @@ export class Connection implements BodyHolder {
     if (this.waitingSince !== undefined) this.waitingSince += milliseconds;
   }
 
-  /** How long the client has kept the server waiting in this answer, in milliseconds; 0 where it does not now. */
+  /** How long the client has kept the server waiting with what it writes now, in milliseconds. */
   waitedMs(now: number): number {
-    return this.waitingSince === undefined ? 0 : this.waited + now - this.waitingSince;
+    return this.waitingSince === undefined ? 0 : now - this.waitingSince;
   }
 
   holdBody(bytes: number): void {
@@ -196,7 +196,6 @@ export class Connection implements BodyHolder {
       return false;
     }
     if (head === undefined) return false;
-    this.waited = this.written = 0;
     this.exchange = new Exchange(this, head, this.handler);
     const again = await this.exchange.run();
     this.exchange = undefined;
