@@ -76,6 +76,8 @@ export interface GenerationPlan {
   readonly maxTokens: number;
   readonly sampling: SamplingParameters;
   readonly stop: readonly string[];
+  /** Tokens that end the output besides the model's own. */
+  readonly stopTokens?: ReadonlySet<number>;
   /** Absent: all output is content. */
   readonly format?: OutputFormat;
   /** Whether reasoning stays in the text. */
@@ -133,6 +135,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
   private readonly over = Promise.withResolvers<void>();
 
   private readonly tokenizer: Tokenizer;
+  private readonly endTokens: ReadonlySet<number>;
 
   /**
    * @param plan What is generated. It is not queued before {@link start}.
@@ -149,12 +152,15 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.decoder = tokenizer.decoder({ continuing: true });
     this.stops = new StopStrings(plan.stop);
     this.reader = plan.format?.reader(plan.inline);
+    // Rows whose end tokens are the same set share them on the device.
+    this.endTokens = plan.stopTokens?.union(tokenizer.endTokens) ?? tokenizer.endTokens;
     this.sequence = new Sequence({
       prompt: plan.prompt,
       maxTokens: plan.maxTokens,
       sampling: plan.sampling,
       topLogprobs: plan.topLogprobs ?? 0,
-      endTokens: tokenizer.endTokens,
+      endTokens: this.endTokens,
+      stopTokens: plan.stopTokens,
       suppressed: tokenizer.suppressed,
       tokenBytes: (token) =>
         token < tokenizer.vocabSize ? tokenizer.tokenBytes(token) : new Uint8Array(0),
@@ -268,7 +274,7 @@ export class Generation implements AsyncIterable<GenerationChunk>, SequenceListe
     this.lastToken = now;
     this.firstToken ??= now;
     this.drawn++;
-    if (this.tokenizer.endTokens.has(sample.token)) {
+    if (this.endTokens.has(sample.token)) {
       this.finish("stop", []);
       return false;
     }

@@ -22,6 +22,8 @@ export interface GenerateRequest {
   maxTokens?: number;
   /** Up to 16 strings that end the output; they are not part of it. None: {@link Engine.stopDefaults}. */
   stop?: readonly string[];
+  /** Up to 128 tokens that end the output besides the model's own; they are not part of it. */
+  stopTokens?: readonly number[];
   /** What it does not say is as {@link Engine.samplingDefaults} have it, and else as usual. */
   sampling?: Partial<SamplingParameters>;
   /** Says now and then what comes next, whatever the model would say. */
@@ -57,6 +59,7 @@ export interface SideThreads {
 }
 
 const MAX_STOP_STRINGS = 16;
+const MAX_STOP_TOKENS = 128;
 /** From so many characters on a text is encoded beside the event loop: it takes milliseconds. */
 export const LONG_TEXT = 16_384;
 
@@ -191,7 +194,8 @@ export class RequestChecker {
       { ...request, format: this.formatOf(request) },
       this.constraintOf(request, sampling),
     );
-    const common = { prompt, maxTokens, sampling, stop, topLogprobs };
+    const stopTokens = stopTokensOf(request, this.vocabSize);
+    const common = { prompt, maxTokens, sampling, stop, stopTokens, topLogprobs };
     return { ...common, ...reasoning, ...limitsOf(request) };
   }
 
@@ -377,6 +381,24 @@ function reasoningOf(
 }
 
 /** What ends a generation from outside. */
+/** The tokens that end the output by a request; undefined for none. */
+function stopTokensOf(
+  { stopTokens = [] }: GenerateRequest,
+  vocabSize: number,
+): ReadonlySet<number> | undefined {
+  if (stopTokens.length === 0) return undefined;
+  const param = "stop_token_ids";
+  const wrong = (message: string) => new M40Error("invalid_request", `${param} ${message}`, param);
+  if (stopTokens.length > MAX_STOP_TOKENS) {
+    throw wrong(`has ${stopTokens.length} tokens; wanted at most ${MAX_STOP_TOKENS}`);
+  }
+  const unknown = stopTokens.find((id) => !Number.isInteger(id) || id < 0 || id >= vocabSize);
+  if (unknown !== undefined) {
+    throw wrong(`names token ${unknown}; wanted an id from 0 to ${vocabSize - 1}`);
+  }
+  return new Set(stopTokens);
+}
+
 function limitsOf({ signal, timeoutMs, timeoutFrom, onReport }: GenerateRequest) {
   // Timers take no more than 2^31 - 1 milliseconds, 24 days.
   if (timeoutMs !== undefined) checkRange("timeout", timeoutMs, { min: 1, max: 2 ** 31 - 1 });

@@ -109,8 +109,8 @@ function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
     ["structured_outputs.regex", outputs?.regex, "regex"],
   ];
   for (const [param, text, kind] of names) {
-    // An empty grammar is none, as llama.cpp's clients send it.
-    if (text == null || (text === "" && kind === "gbnf")) continue;
+    // An empty grammar is none, as llama.cpp's clients send it. By vLLM's names it is a grammar without a rule.
+    if (text == null || (text === "" && param === "grammar")) continue;
     yield kind === "gbnf" ? { kind, text, param } : { kind, pattern: text, param };
   }
   const choices: [string, readonly string[] | undefined][] = [

@@ -5,7 +5,7 @@ import {
   type SamplingParameters,
 } from "../engine/mod.ts";
 import { type ConstraintFields, constraintOf } from "./constraint_fields.ts";
-import { boolean, logitBias, number, seed, stop, strings } from "./fields.ts";
+import { boolean, logitBias, number, seed, stop, strings, tokenIds } from "./fields.ts";
 
 /** The fields that say how tokens are drawn, alike in every route that generates. */
 export const samplingFields = {
@@ -87,6 +87,9 @@ export const samplingFields = {
   logit_bias: logitBias(),
   seed: seed(),
   stop: stop(),
+  stop_token_ids: tokenIds().nullish().meta({
+    description: "Up to 128 tokens that end the output, which does not have them.",
+  }),
 };
 
 /** What a schema with {@link samplingFields} gives of them. */
@@ -129,5 +132,6 @@ export function engineRequest(
     logitBias: fields.logit_bias,
     seed: fields.seed ?? undefined,
   };
-  return { stop: fields.stop, sampling, constraint: constraintOf(fields) };
+  const stopTokens = fields.stop_token_ids ?? undefined;
+  return { stop: fields.stop, stopTokens, sampling, constraint: constraintOf(fields) };
 }

@@ -277,3 +277,50 @@ Deno.test("parameters out of range are refused by the names that requests have f
     return Promise.resolve();
   });
 });
+
+Deno.test("tokens that a request stops at end the output and are not in it, beside others that do not stop there", async () => {
+  await withEngine({ parallel: 2 }, async (engine) => {
+    const free = asking(promptOf(20), 12);
+    const { tokens } = await collect(engine.generate(free));
+    assertEquals(tokens.length, 12);
+    const at = tokens.findIndex((token, i) => i > 2 && tokens.indexOf(token) === i);
+    assert(at > 0, "the answer has one token alone");
+    const stopTokens = [tokens[at], 7];
+    const [stopped, beside] = await answers(engine, [{ ...free, stopTokens }, free]);
+    assertEquals(stopped.tokens, tokens.slice(0, at));
+    assertEquals(stopped.finishReason, "stop");
+    assertEquals(beside.tokens, tokens);
+    // The model's own end is ignored then, a request's is not.
+    const on = { ...free, stopTokens, sampling: { temperature: 0, ignoreEos: true } };
+    const ignoring = await collect(engine.generate({ ...on, stopTokens: [] }));
+    const end = ignoring.tokens.indexOf(stopTokens[0]);
+    if (end >= 0) {
+      assertEquals(
+        (await collect(engine.generate(on))).tokens,
+        ignoring.tokens.slice(0, end),
+      );
+    }
+    const later = { ...free, stopTokens, sampling: { ...free.sampling, minTokens: at + 2 } };
+    const { tokens: longer } = await collect(engine.generate(later));
+    assert(longer.length >= at + 2, "it stops before it has so many tokens");
+    assertEquals(longer.slice(0, at), tokens.slice(0, at));
+  });
+});
+
+Deno.test("what stops a request must be tokens of the model", async () => {
+  await withEngine({}, (engine) => {
+    const wrong = (stopTokens: number[], message: string) => {
+      const error = assertThrows(
+        () => engine.generate({ ...asking([5], 2), stopTokens }),
+        M40Error,
+        message,
+      );
+      assertEquals([error.code, error.param], ["invalid_request", "stop_token_ids"]);
+    };
+    wrong([3, 352], "names token 352; wanted an id from 0 to 351");
+    wrong([-1], "names token -1");
+    wrong([1.5], "names token 1.5");
+    wrong(Array(129).fill(3), "has 129 tokens; wanted at most 128");
+    return Promise.resolve();
+  });
+});

@@ -87,6 +87,22 @@ Deno.test("an answer's schema that is none is refused, strict or not", () => {
   }
 });
 
+Deno.test("a schema that leads back to itself is refused as that, and in a tool its reference is left out", () => {
+  const endless = { $defs: { n: { $ref: "#/$defs/n" } } };
+  for (const strict of [false, true]) {
+    for (
+      const schema of [{ $ref: "#/$defs/n", ...endless }, object({ a: { $ref: "#/properties/a" } })]
+    ) {
+      assertThrows(() => compileAnswer({ schema, strict }), M40Error, "leads back to itself");
+    }
+  }
+  const others = { b: { type: "integer" } };
+  const schema = { ...object({ a: { $ref: "#/$defs/n" }, ...others }), ...endless };
+  const itself = object({ a: { $ref: "#/properties/a" }, ...others });
+  assertEquals(heldBy(schema), [{ ...schema, $defs: { n: {} } }]);
+  assertEquals(heldBy(itself), [object({ a: {}, ...others })]);
+});
+
 Deno.test("a schema that costs too much in all becomes lighter, at last its type alone", () => {
   const items = Object.fromEntries(
     Array.from({ length: 200 }, (_, i) => [`k${i}`, { ...PATTERN, maxLength: 200 }]),

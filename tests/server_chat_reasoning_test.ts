@@ -59,6 +59,8 @@ Deno.test("a budget of 0 ends reasoning at once; -1 is no limit, whatever the se
   assert(own >= 3 && own < 24, `the server's budget: ${own}`);
   assert(await reasoned({ reasoning_budget: 8 }) > own, "a request's budget comes first");
   assertEquals(await reasoned({ reasoning_budget: -1 }), 24);
+  const both = await reasoned({ reasoning_budget: 8 });
+  assertEquals(await reasoned({ thinking_token_budget: 8 }), both, "vLLM's name of it");
 });
 
 Deno.test("reasoning_effort is told in the template's words; none is no reasoning, unless more is said", async () => {

@@ -120,6 +120,8 @@ Deno.test("what is wrong with a constraint is a 400 that names the field and the
     [{ grammar: 'root ::= root | "a"' }, "grammar", /left-recursive/],
     [{ guided_grammar: "start ::= x" }, "guided_grammar", /no rule root/],
     [{ structured_outputs: { grammar: "x" } }, "structured_outputs.grammar", /wanted ::=/],
+    [{ structured_outputs: { grammar: "" } }, "structured_outputs.grammar", /no rule root/],
+    [{ guided_grammar: "" }, "guided_grammar", /no rule root/],
     [{ regex: "a(?=b)" }, "regex", /lookahead/],
     [{ structured_outputs: { regex: "(" } }, "structured_outputs.regex", /no \)/],
     [{ choice: [] }, "choice", /0 texts/],

@@ -2,6 +2,8 @@
 import { assert, assertEquals, assertMatch } from "@std/assert";
 import { entry } from "../engine/gguf/entries.ts";
 import { byteLevelModel } from "./byte_level_model.ts";
+import { collect } from "./engine_fixture.ts";
+import { startChat } from "./server_chat_fixture.ts";
 import { readError, readEvents, startServer, type TestServer, usageOf } from "./server_fixture.ts";
 
 /** Drawn with all chances open, so that equal texts are drawn alike. */
@@ -148,4 +150,76 @@ Deno.test("a prompt that is too long is told what helps: a larger context only w
     /context has 128, .*Shorten the prompt: the model was trained for no more/,
   );
   assert(!error.message.includes("--ctx"), error.message);
+});
+
+Deno.test("stop_token_ids ends the output of every route before the token", async () => {
+  await using server = await startServer();
+  const ask = async (path: string, fields: unknown) => {
+    const response = await server.post(path, fields);
+    const text = await response.text();
+    assertEquals(response.status, 200, text);
+    return JSON.parse(text);
+  };
+  const body = { prompt: "Hello", max_tokens: 12, temperature: 0 };
+  const free = (await ask("/v1/completions", { ...body, logprobs: 0 })).choices[0];
+  const generation = server.engine.generate({
+    prompt: "Hello",
+    maxTokens: 12,
+    sampling: { temperature: 0 },
+  });
+  const ids = (await collect(generation)).tokens;
+  const at = ids.findIndex((id, i) => i > 1 && ids.indexOf(id) === i);
+  const offset: number = free.logprobs.text_offset[at];
+  assert(at > 0 && offset < free.text.length, "no token to stop at");
+  const text = [...free.text].slice(0, offset).join("");
+  const stop_token_ids = [ids[at]];
+  const held = { ...body, stop_token_ids };
+  const [stopped] = (await ask("/v1/completions", held)).choices;
+  assertEquals([stopped.text, stopped.finish_reason], [text, "stop"]);
+  assertEquals((await ask("/v1/generate", held)).output, text);
+  assertEquals((await ask("/completion", { ...held, n_predict: 12 })).content, text);
+  for (const nothing of [null, []]) {
+    assertEquals(await textsOf(server, { ...body, stop_token_ids: nothing }), [free.text]);
+  }
+  for (const wrong of ["2", [99999], [-1], ["a"]]) {
+    const refused = await server.post("/v1/completions", { ...body, stop_token_ids: wrong });
+    assertEquals((await readError(refused, 400)).param, "stop_token_ids", String(wrong));
+  }
+});
+
+Deno.test("what other servers do and m40 does not is refused by name, and nothing of it is accepted", async () => {
+  await using server = await startChat();
+  const asked: Record<string, unknown> = {
+    allowed_token_ids: [3],
+    bad_words: [" was"],
+    include_stop_str_in_output: true,
+    logits_processors: ["x"],
+    prompt_logprobs: 0,
+    return_token_ids: true,
+    return_tokens_as_token_ids: true,
+    truncate_prompt_tokens: 3,
+    use_beam_search: true,
+  };
+  const routes: [path: string, body: Record<string, unknown>][] = [
+    ["/v1/completions", { prompt: "Hello", max_tokens: 1 }],
+    ["/v1/chat/completions", {
+      max_tokens: 1,
+      messages: [{ role: "user", content: "Hello" }],
+    }],
+    ["/v1/responses", { input: "Hello", max_output_tokens: 1 }],
+  ];
+  for (const [path, body] of routes) {
+    const fields = path.includes("chat") ? { ...asked, documents: [{ text: "x" }] } : asked;
+    for (const [field, value] of Object.entries(fields)) {
+      const error = await readError(await server.post(path, { ...body, [field]: value }), 400);
+      assertEquals([error.param, error.code], [field, "unsupported"], path);
+      assertMatch(error.message, new RegExp(`^${field} (is|are) not supported\\. [\\w/]`));
+    }
+    const empty = Object.fromEntries(
+      Object.keys(fields).map((field, i) => [field, [null, []][i % 2]]),
+    );
+    const none = { ...empty, use_beam_search: false, truncate_prompt_tokens: -1 };
+    const response = await server.post(path, { ...body, ...none });
+    assertEquals(response.status, 200, await response.text());
+  }
 });

@@ -14,6 +14,8 @@ export interface SequenceSamplingOptions {
   readonly topLogprobs: number;
   /** Tokens that end the answer. */
   readonly endTokens: ReadonlySet<number>;
+  /** Those of them that end it also where the model's own end is ignored; absent: none. */
+  readonly stopTokens?: ReadonlySet<number>;
   /** Tokens that are never drawn; absent: none. */
   readonly suppressed?: ReadonlySet<number>;
   /** What a token stands for, in UTF-8; absent: no token has any text. Looked at for DRY's breakers. */
@@ -45,7 +47,10 @@ export class SequenceSampling {
   private readonly mirostat?: { readonly tau: number; readonly eta: number };
 
   constructor(options: SequenceSamplingOptions) {
-    const { prompt, sampling, topLogprobs, endTokens, tokenBytes = () => NO_BYTES } = options;
+    const { prompt, sampling, topLogprobs, stopTokens, tokenBytes = () => NO_BYTES } = options;
+    const endTokens = sampling.ignoreEos && stopTokens
+      ? options.endTokens.difference(stopTokens)
+      : options.endTokens;
     this.tokens = [...prompt];
     this.promptLength = prompt.length;
     this.endTokens = endTokens;

@@ -63,7 +63,7 @@ async function requestsOf(
   body: ChatCompletionRequest,
   ends: AnswerEnds,
 ): Promise<GenerateRequest[]> {
-  const budget = body.reasoning_budget ??
+  const budget = body.reasoning_budget ?? body.thinking_token_budget ??
     effortBudget(body.reasoning_effort, body.chat_template_kwargs);
   const conversation = await conversationPrompt(server, model, chatRequest(body), budget, ends);
   const common = {

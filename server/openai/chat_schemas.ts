@@ -15,6 +15,7 @@ import {
   wants,
 } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
+import { othersFields } from "./others_fields.ts";
 import { Timings } from "../timings.ts";
 import { Usage } from "../usage.ts";
 import { MAX_N } from "./completion_schemas.ts";
@@ -163,6 +164,7 @@ export const ChatCompletionRequest = z.object({
     "Tokens of reasoning at most: then it is ended, and the answer begins. 0 is none, -1 no limit; absent: " +
       "what the server was started with.",
   ),
+  thinking_token_budget: integer(-1, 2 ** 31, "vLLM's name of reasoning_budget."),
   n: integer(1, MAX_N, "Answers; default 1. With a seed, the first is the one that n 1 gives."),
   logprobs: boolean("Whether the content's tokens carry their log-probabilities."),
   top_logprobs: integer(
@@ -174,6 +176,10 @@ export const ChatCompletionRequest = z.object({
   stream_options: streamOptions(),
   ...samplingFields,
   ...constraintFields,
+  ...othersFields,
+  documents: z.unknown().optional().meta({
+    description: "Not supported: absent, null or empty. Texts belong into messages.",
+  }),
   modalities: strings('Not supported but for ["text"].'),
   functions: z.array(z.unknown(), wants("an array")).nullish()
     .meta({

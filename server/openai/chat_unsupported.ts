@@ -1,6 +1,7 @@
 import { HttpError, unsupported } from "../errors.ts";
 import { describe } from "../fields.ts";
 import type { ChatCompletionRequest } from "./chat_schemas.ts";
+import { refuseOthersFields } from "./others_fields.ts";
 
 /**
  * Refuses what is not done, rather than answering something else than was asked for.
@@ -22,6 +23,14 @@ export function refuseUnsupported(body: ChatCompletionRequest): void {
       `function_call ${
         describe(call)
       } is not supported: it is the older form of tool_choice. Send tool_choice.`,
+    );
+  }
+  refuseOthersFields(body);
+  if (Array.isArray(body.documents) ? body.documents.length > 0 : body.documents != null) {
+    throw unsupported(
+      "documents",
+      "documents are not supported. Put their texts into a message, or into chat_template_kwargs where the " +
+        "template shows them.",
     );
   }
   const modality = body.modalities?.find((one) => one !== "text");

@@ -3,6 +3,7 @@ import { modelFields } from "../answer.ts";
 import { constraintFields } from "../constraint_fields.ts";
 import { boolean, integer, mostTokens, prompts, streamOptions, string, wants } from "../fields.ts";
 import { samplingFields } from "../sampling_fields.ts";
+import { othersFields } from "./others_fields.ts";
 import { Usage } from "../usage.ts";
 
 /** The most generations that one request may ask for for each prompt (`n`). */
@@ -52,6 +53,7 @@ export const CompletionRequest = z.object({
   stream_options: streamOptions(),
   ...samplingFields,
   ...constraintFields,
+  ...othersFields,
   user: string("Who asks. Accepted, without effect."),
 }, wants("a JSON object")).meta({ id: "CompletionRequest" });
 

@@ -13,6 +13,7 @@ import { engineRequest } from "../sampling_fields.ts";
 import { CompletionAnswer } from "./completion_answer.ts";
 import { CompletionRequest, DEFAULT_MAX_TOKENS, MAX_CHOICES } from "./completion_schemas.ts";
 import { answerHead } from "./head.ts";
+import { refuseOthersFields } from "./others_fields.ts";
 
 /** `POST /v1/completions`: OpenAI's legacy completions, with m40's own fields beside theirs. */
 export function completionsRoute(app: Hono<ServerEnv>, server: ServerContext): void {
@@ -77,6 +78,7 @@ function requestsOf(
  * not support.
  */
 function checkCounts(body: CompletionRequest): { n: number; candidates: number } {
+  refuseOthersFields(body);
   if (body.echo && body.logprobs != null && body.suffix) {
     throw unsupported(
       "suffix",

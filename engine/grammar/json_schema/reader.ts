@@ -34,6 +34,7 @@ const GROUPS: readonly Group[] = [
   ...LOGIC_GROUPS,
 ];
 const REFERENCE = LOGIC_GROUPS.filter((group) => group.keywords.includes("$ref"));
+const REFERENCES = ["$ref", "$dynamicRef"];
 /** Of other drafts, or of OpenAPI: they would change what is accepted, and are not understood. */
 const FOREIGN = ["$recursiveRef", "disallow", "divisibleBy", "extends"];
 
@@ -44,7 +45,7 @@ export class Reader implements SchemaReader {
   /** Whether any keyword looks at what others have evaluated. */
   readonly looksAtEvaluated: boolean;
   private readonly known = new Map<number, Alternatives>();
-  private readonly underWay = new Set<number>();
+  private readonly underWay = new Map<number, Place>();
 
   constructor(schema: unknown, readonly budget: Budget) {
     this.document = new Document(schema, this.budget);
@@ -65,13 +66,16 @@ export class Reader implements SchemaReader {
     if (known) return known;
     const { pointer } = literal.place;
     if (this.underWay.has(key)) {
-      throw refusal(pointer, "the schema leads back to itself without a property or item between");
+      throw wrong(
+        this.wayBack() ?? pointer,
+        "the schema leads back to itself without a property or item between",
+      );
     }
     if (this.underWay.size >= MAX_DEPTH) {
       throw refusal(pointer, `schemas refer to each other more than ${MAX_DEPTH} deep`);
     }
     this.budget.spend(1, pointer);
-    this.underWay.add(key);
+    this.underWay.set(key, literal.place);
     try {
       const found = literal.negated
         ? unseen(this.opposite(literal.place), this.budget, pointer)
@@ -80,6 +84,14 @@ export class Reader implements SchemaReader {
       return found;
     } finally {
       this.underWay.delete(key);
+    }
+  }
+
+  /** The reference that was followed last, without which a schema would not lead back to itself. */
+  private wayBack(): string | undefined {
+    for (const { schema, pointer } of [...this.underWay.values()].reverse()) {
+      const keyword = isObject(schema) && REFERENCES.find((one) => Object.hasOwn(schema, one));
+      if (keyword) return `${pointer}/${keyword}`;
     }
   }
 

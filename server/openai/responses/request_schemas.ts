@@ -13,6 +13,7 @@ import {
   wants,
 } from "../../fields.ts";
 import { samplingFields } from "../../sampling_fields.ts";
+import { othersFields } from "../others_fields.ts";
 
 const EFFORTS = ["none", "minimal", "low", "medium", "high", "xhigh", "max"] as const;
 const TRUNCATIONS = ["auto", "disabled"] as const;
@@ -179,6 +180,7 @@ export const ResponsesRequest = z.object({
   }, wants("an object")).nullish().meta({ description: "What the answer's text is to be like." }),
   ...samplingFields,
   ...constraintFields,
+  ...othersFields,
   background: boolean("Not supported but for false."),
   context_management: z.array(z.unknown(), wants("an array")).nullish().meta({
     description: "Not supported: absent or empty.",

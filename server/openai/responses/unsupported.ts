@@ -1,5 +1,6 @@
 import { HttpError, unsupported } from "../../errors.ts";
 import { describe } from "../../fields.ts";
+import { refuseOthersFields } from "../others_fields.ts";
 import type { ConversationFields, ResponsesRequest } from "./request_schemas.ts";
 
 /** What OpenAI has `include` ask for; most of it is of its own tools. */
@@ -20,6 +21,7 @@ const INCLUDABLE: ReadonlySet<string> = new Set([
  * @throws {HttpError} 400 `unsupported` naming the field.
  */
 export function refuseUnsupported(body: ConversationFields & Partial<ResponsesRequest>): void {
+  refuseOthersFields(body);
   if (body.background) {
     throw unsupported(
       "background",

@@ -1,0 +1,46 @@
+/**
+ * Fields of vLLM's that change the answer or what is told of it, and that m40 does not do.
+ *
+ * @module
+ */
+import { z } from "zod";
+import { unsupported } from "../errors.ts";
+
+/** What to do instead, by field. */
+const INSTEAD = {
+  allowed_token_ids: "Send a choice, a regex, a grammar or logit_bias.",
+  bad_words: "Send logit_bias with the words' tokens, or a grammar.",
+  include_stop_str_in_output: "The answer ends before the stop string. Leave it out.",
+  logits_processors: "Leave it out.",
+  prompt_logprobs: "/v1/completions tells them with echo and logprobs.",
+  return_token_ids: "/tokenize tells the tokens of a text. Leave it out.",
+  return_tokens_as_token_ids: "/tokenize tells the tokens of a text. Leave it out.",
+  truncate_prompt_tokens: "Send fewer or shorter messages.",
+  use_beam_search: "Tokens are sampled. Leave it out.",
+} as const;
+
+type Field = keyof typeof INSTEAD;
+
+/** For the schemas of requests: accepted where they ask for nothing. */
+export const othersFields = Object.fromEntries(
+  Object.keys(INSTEAD).map((field) => [
+    field,
+    z.unknown().optional().meta({ description: "Not supported: absent, null, false or empty." }),
+  ]),
+) as Record<Field, z.ZodOptional<z.ZodUnknown>>;
+
+/** Whether a value asks for nothing; -1 is vLLM's word for no limit. */
+const isNothing = (value: unknown) =>
+  value == null || value === false || value === -1 || (Array.isArray(value) && value.length === 0);
+
+/**
+ * Refuses what is not done, rather than answering something else than was asked for.
+ *
+ * @throws {HttpError} 400 `unsupported` naming the field.
+ */
+export function refuseOthersFields(body: { readonly [F in Field]?: unknown }): void {
+  for (const field of Object.keys(INSTEAD) as Field[]) {
+    if (isNothing(body[field])) continue;
+    throw unsupported(field, `${field} is not supported. ${INSTEAD[field]}`);
+  }
+}
