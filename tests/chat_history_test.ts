@@ -62,6 +62,14 @@ const TEMPLATES = {
   "no empty answer": // Ministral 3
     "{% for m in messages %}{% if m.role == 'assistant' and not m.content and not m.tool_calls %}{{ raise_exception('says nothing') }}{% endif %}{{ m.role }}:{{ m.content }}" +
     CALLS + "|{% endfor %}",
+  "a result without its call": // gpt-oss
+    "{% set ns = namespace(called=false) %}{% for m in messages %}" +
+    "{% if m.role == 'tool' and not ns.called %}{{ raise_exception('no call before') }}{% endif %}" +
+    "{% if m.tool_calls %}{% set ns.called = true %}{% elif m.role != 'tool' %}{% set ns.called = false %}{% endif %}" +
+    "{{ m.role }}:{{ m.content }}" + CALLS + "|{% endfor %}",
+  "a result without its call, which it leaves out":
+    "{% for m in messages %}{% if m.role != 'tool' or not loop.first and messages[loop.index0 - 1].role in ['assistant', 'tool'] %}" +
+    "{{ m.role }}:{{ m.content }}" + CALLS + "|{% endif %}{% endfor %}",
   "a conversation without a user": // Qwen3.5
     "{% if not messages | selectattr('role', 'equalto', 'user') | list %}{{ raise_exception('No user query') }}{% endif %}" +
     "{% for m in messages %}{{ m.role }}:{{ m.content }}" + CALLS + "|{% endfor %}",
@@ -159,6 +167,36 @@ Deno.test("a call that was cut is shown with its result as the model wrote it, a
   }
 });
 
+Deno.test("a result whose call was cut is a tool's where the template takes that, else a text that says so", async () => {
+  const messages = [
+    result("a", "A"),
+    user("x"),
+    calling(call("b", "g")),
+    result("b", "B"),
+    result("c", "C"),
+  ];
+  const called = 'assistant:<tool_call>{"name": "g", "arguments": {}}</tool_call>|tool:B|tool:C|';
+  const plain = "{% for m in messages %}{{ m.role }}:{{ m.content }}" + CALLS + "|{% endfor %}";
+  assertEquals(await prompt(plain, messages), `tool:A|user:x|${called}`);
+  const refusing = TEMPLATES["a result without its call"];
+  assertEquals(
+    await prompt(refusing, messages),
+    `user:<tool_response>\nA\n</tool_response>|user:x|${called}`,
+  );
+});
+
+Deno.test("an empty answer at the end is left out where the template refuses it, and begun again to be continued", async () => {
+  const messages = [user("a"), assistant("b"), user("c"), assistant("")];
+  const template = TEMPLATES["no empty answer"];
+  for (const continueFinal of [false, true]) {
+    assertEquals(
+      await prompt(template, messages, { continueFinal }),
+      "user:a|assistant:b|user:c|",
+    );
+    assertEquals(await prompt(template, [assistant("")], { continueFinal }), "user:|");
+  }
+});
+
 Deno.test("reasoning may be left out, also where it stands in the content", async () => {
   const template =
     "{% for m in messages %}{{ m.role }}:{{ m.content.split('</think>')[-1] }}|{% endfor %}";
@@ -174,9 +212,14 @@ Deno.test("reasoning may be left out, also where it stands in the content", asyn
 Deno.test("a text that a template leaves out wherever it is put is named", async () => {
   const template =
     "{% for m in messages if 'secret' not in m.content %}{{ m.role }}:{{ m.content }}|{% endfor %}";
-  const messages = [user("a"), assistant("b"), user("a secret, and " + "more ".repeat(99))];
+  const secret = user("a secret, and " + "more ".repeat(99));
+  const messages = [user("a"), assistant("b"), secret];
   const error = await assertRejects(() => prompt(template, messages), M40Error);
   assertEquals([error.code, error.param], ["invalid_request", "messages"]);
+  const placed = [user("a"), assistant("b"), { ...secret, at: "input.7" }];
+  const other = await assertRejects(() => prompt(template, placed), M40Error);
+  assertEquals(other.param, "input.7");
+  assert(other.message.includes("input.7, message 3 of 3"), other.message);
   assert(
     error.message.includes('message 3 of 3, of the role user ("a secret, and more'),
     error.message,

@@ -95,5 +95,27 @@ export const CONVERSATIONS: Readonly<Record<string, ChatMessage[]>> = {
     user("T3"),
   ],
   "a call and its result alone": [calling(call("a")), result("a", "T1")],
+  "results whose calls were cut": [
+    result("a", "T1"),
+    result("b", parts("T2", "T3")),
+    assistant("T4"),
+    user("T5"),
+  ],
+  "a result whose call was cut, behind the system's message": [
+    system("T1"),
+    result("a", "T2"),
+    user("T3"),
+    calling(call("b")),
+    result("b", "T4"),
+    result("c", "T5"),
+  ],
+  "a user's message between a call and its result": [
+    user("T1"),
+    calling(call("a")),
+    user("T2"),
+    result("a", "T3"),
+  ],
+  "an empty answer at the end": [user("T1"), assistant("T2"), user("T3"), assistant("")],
+  "an empty answer alone, behind the system's message": [system("T1"), assistant("")],
   "special characters": [user('T1 <b> "&" \\ \n é T2'), assistant("  T3\n"), user(" T4")],
 };

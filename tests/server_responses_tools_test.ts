@@ -355,10 +355,6 @@ Deno.test("tools, choices, calls and results that cannot be are 400, and named",
     [{ tools: [{ ...PATCH, format: { type: "grammar" } }] }, "tools.0.format.definition"],
     [{ tools: [{ type: "web_search" }], tool_choice: "required" }, "tool_choice"],
     [{ input: [{ ...CUSTOM_CALL, input: {} }] }, "input.0.input"],
-    [
-      { input: [{ ...resultOf(call as FunctionCall, "4"), type: "custom_tool_call_output" }] },
-      "input",
-    ],
     [{ tools: [{ type: "namespace", name: "n" }] }, "tools.0.tools"],
     [
       { tools: [{ type: "namespace", name: "n", tools: [{ type: "plugin", name: "f" }] }] },
@@ -374,13 +370,8 @@ Deno.test("tools, choices, calls and results that cannot be are 400, and named",
       "tool_choice.tools",
     ],
     [{ input: [{ ...call, call_id: 5 }] }, "input.0.call_id"],
-    [{ input: [resultOf(call as FunctionCall, "4")] }, "input"],
     [{ input: [call, resultOf(call as FunctionCall, null)] }, "input.1.output"],
-    [
-      { input: [call, resultOf(call as FunctionCall, [{ type: "input_audio" }])] },
-      "input.1.output.0.type",
-      "unsupported",
-    ],
+    [{ input: [call, resultOf(call as FunctionCall, [{ type: 5 }])] }, "input.1.output.0.type"],
   ];
   for (const [more, param, code = "invalid_request"] of cases) {
     const error = await readError(await server.post(RESPONSES, responsesBody(more)), 400);

@@ -12,7 +12,7 @@ import { splitCalls } from "./split_calls.ts";
 import type { Abilities } from "./template_abilities.ts";
 
 /** What a user says who says nothing between two messages of an assistant. */
-const NOTHING: RenderMessage = { role: "user", content: "" };
+export const NOTHING: RenderMessage = { role: "user", content: "" };
 /** What an assistant says between a result and its user, where a template wants it to say something. */
 const ACKNOWLEDGED: RenderMessage = { role: "assistant", content: "Done." };
 
@@ -96,9 +96,8 @@ function reminder(text: string): string {
 /** Messages of which none stands behind one that the template wants it not to. */
 function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): RenderMessage[] {
   const shown: RenderMessage[] = [];
-  for (const [index, message] of messages.entries()) {
-    // The last one may be one that is to be continued.
-    if (index < messages.length - 1 && isEmpty(message) && !order.assistantEmpty) continue;
+  for (const message of messages) {
+    if (isEmpty(message) && !order.assistantEmpty) continue;
     const last = shown.at(-1);
     const begins = last === undefined || isSystem(last.role);
     const calls = callsTools(message);
@@ -117,7 +116,7 @@ function inTurn(messages: readonly RenderMessage[], order: OrderAbilities): Rend
       shown.push(message);
     }
   }
-  return shown;
+  return shown.length === 0 ? [NOTHING] : shown;
 }
 
 /** Two messages as one, which is of the first one's role. */
@@ -131,7 +130,8 @@ function joined(one: RenderMessage, other: RenderMessage): RenderMessage {
   };
 }
 
-function isEmpty({ role, content, toolCalls = [] }: RenderMessage): boolean {
+/** Whether an assistant neither says anything in a message nor calls a tool. */
+export function isEmpty({ role, content, toolCalls = [] }: RenderMessage): boolean {
   return role === "assistant" && toolCalls.length === 0 && textOf(content) === "";
 }
 

@@ -48,6 +48,8 @@ export interface ChatMessage {
   readonly toolCalls?: readonly ToolCall[];
   /** Which call a tool's message is the result of. */
   readonly toolCallId?: string;
+  /** Where it stands in the body that it came in, such as "messages.0.content", for errors. */
+  readonly at?: string;
 }
 
 /** A conversation that is to be continued by the model. */

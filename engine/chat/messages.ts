@@ -1,5 +1,6 @@
 import type { ChatMessage } from "./conversation.ts";
 import { arrangeMessages } from "./arrange_messages.ts";
+import { looseResultsShown } from "./loose_results.ts";
 import type { RenderCall, RenderMessage } from "./render_job.ts";
 import type { Abilities } from "./template_abilities.ts";
 import type { ToolAbilities } from "./tools/tool_abilities.ts";
@@ -16,7 +17,8 @@ export function shownMessages(
   abilities: Abilities,
 ): ShownMessage[] {
   const names = new CallNames();
-  return arrangeMessages(messages, abilities).map((message) => {
+  const results = looseResultsShown(messages, abilities.order);
+  return arrangeMessages(results, abilities).map((message) => {
     const { reasoning, toolCalls = [], toolCallId } = message;
     const called = names.see(message);
     const name = message.name ?? called;

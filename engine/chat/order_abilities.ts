@@ -26,6 +26,8 @@ export interface OrderAbilities {
   readonly assistantBeforeCall: boolean;
   /** A user's message behind a tool's result. */
   readonly userAfterResult: boolean;
+  /** A tool's result without the call that it answers. */
+  readonly resultAlone: boolean;
   /** What an assistant says in the message in which it calls a tool. */
   readonly contentBesideCall: boolean;
   /** The same where the message has reasoning as well. */
@@ -46,6 +48,7 @@ export const ANY_ORDER: OrderAbilities = {
   assistantsInRow: true,
   assistantBeforeCall: true,
   userAfterResult: true,
+  resultAlone: true,
   contentBesideCall: true,
   contentBesideThoughtAndCall: true,
 };
@@ -110,6 +113,14 @@ export function triedOrder(
     assistantBeforeCall: () =>
       withCall([user("x"), assistant(NEEDLE)], {}, [assistant("z"), user("x")]),
     userAfterResult: () => withCall([user("x")], {}, [user(NEEDLE)]),
+    resultAlone: () => {
+      const result = (text: string) => ({
+        role: "tool",
+        content: say(text),
+        tool_call_id: tools().id,
+      });
+      return shows(result(NEEDLE), assistant("y"), user("x")) && shows(user("x"), result(NEEDLE));
+    },
     contentBesideCall: () => contentBeside(false),
     contentBesideThoughtAndCall: () => contentBeside(true),
   };

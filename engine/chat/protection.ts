@@ -62,9 +62,10 @@ export class Protection {
 
   /** A message with its texts marked. Its role is one of a few words, which templates put together. */
   message(message: ChatMessage): RenderMessage {
-    const { role, content, name, reasoning, toolCalls, toolCallId } = message;
+    const { role, content, name, reasoning, toolCalls, toolCallId, at } = message;
     return {
       role,
+      at,
       content: content === null || typeof content === "string"
         ? content && this.text(content)
         : content.map(({ type, text }) => ({ type, text: this.text(text) })),

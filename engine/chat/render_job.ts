@@ -57,4 +57,8 @@ export interface Rendered {
 /** What came of it: a text with its marks, or what is wrong; "lost" is what the template leaves out. */
 export type RenderReply =
   | Rendered
-  | { readonly kind: "limit" | "refusal" | "failure" | "lost"; readonly message: string };
+  | {
+    readonly kind: "limit" | "refusal" | "failure" | "lost";
+    readonly message: string;
+    readonly param?: string;
+  };

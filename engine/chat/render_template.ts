@@ -1,3 +1,4 @@
+import { isEmpty, NOTHING } from "./arrange_messages.ts";
 import { effortFor } from "./effort_words.ts";
 import { TemplateLimitError } from "./jinja/budget.ts";
 import { TemplateError, TemplateRefusal } from "./jinja/errors.ts";
@@ -42,7 +43,8 @@ export function reply(job: RenderJob): RenderReply {
       const isStack = error.message.includes("call stack");
       return { kind: "limit", message: isStack ? "is nested too deeply" : "makes too much text" };
     }
-    return { kind, message: messageOf(error) };
+    const param = error instanceof LostTextError ? error.param : undefined;
+    return { kind, message: messageOf(error), param };
   }
 }
 
@@ -58,9 +60,17 @@ function messageOf(error: unknown): string {
  * @param asItIs Whether messages stay in their order, and what the template leaves out is left out.
  */
 export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
-  const { specialTokens, variables, continueFinal, mark, endMark, tools } = job;
+  const { specialTokens, variables, mark, endMark, tools } = job;
   const { template, abilities } = parse(job.template, specialTokens);
   const marks = new Marks(mark);
+  // What an assistant has begun without a word is begun again.
+  const isBegun = job.continueFinal && isEmpty(job.messages.at(-1)!);
+  const continueFinal = job.continueFinal && !isBegun;
+  const conversation = !isBegun
+    ? job.messages
+    : job.messages.length > 1
+    ? job.messages.slice(0, -1)
+    : [NOTHING];
   const usesTools = tools !== undefined || job.messages.some(speaksOfTools);
   const format = usesTools ? callFormatOf(abilities.tools, job.toolFormats ?? []) : undefined;
   const texts = format && asText(abilities.tools, tools !== undefined && format === GENERIC);
@@ -84,7 +94,7 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
     );
     const messages = shownMessages(said, abilities);
     if (job.template.includes(RESULT_VALUE)) addResultValues(messages, marks);
-    const goesOn = continueFinal && withEnd(messages, endMark);
+    if (continueFinal) addEnd(messages.at(-1)!, endMark);
     const text = template.render({
       tools: told ?? abilities.noTools,
       documents: null,
@@ -92,13 +102,13 @@ export function renderTemplate(job: RenderJob, asItIs = false): Rendered {
       ...effort,
       ...variables,
       messages,
-      add_generation_prompt: !goesOn,
+      add_generation_prompt: !continueFinal,
     }, { mark, now: job.now === undefined ? undefined : new Date(job.now) });
-    return goesOn ? untilEnd(text, marks, endMark) : text;
+    return continueFinal ? untilEnd(text, marks, endMark) : text;
   };
   const text = asItIs
-    ? write(job.messages, { abilities: inAnyOrder(abilities), callsAsText: false })
-    : shownConversation(job.messages, abilities, usesTools, marks, write);
+    ? write(conversation, { abilities: inAnyOrder(abilities), callsAsText: false })
+    : shownConversation(conversation, abilities, usesTools, marks, write);
   return {
     text,
     ...(tools === undefined ? {} : { toolFormat: all ? GENERIC.name : format!.name }),
@@ -146,22 +156,11 @@ function parse(source: string, specialTokens: RenderJob["specialTokens"]): Parse
   return fresh;
 }
 
-/**
- * Puts the end mark and a space behind what the last message says. An empty one is left out instead, so
- * that a new one begins; the answer is whether there is an end mark.
- */
-function withEnd(messages: Record<string, unknown>[], endMark: string): boolean {
-  const last = messages.at(-1)!;
-  if (typeof last.content === "string") {
-    if (last.content === "") messages.pop();
-    else last.content += `${endMark} `;
-    return last.content !== "";
-  }
-  const parts = last.content as { text: string }[];
-  const part = parts.at(-1);
-  if (part === undefined) messages.pop();
-  else part.text += `${endMark} `;
-  return part !== undefined;
+/** Puts the end mark and a space behind what a message says. */
+function addEnd(message: Record<string, unknown>, endMark: string): void {
+  const { content } = message;
+  if (typeof content === "string") message.content = `${content}${endMark} `;
+  else (content as { text: string }[]).at(-1)!.text += `${endMark} `;
 }
 
 /**

@@ -20,7 +20,8 @@ const SHOWN_CHARACTERS = 60;
 
 /** What a template leaves out, however it is asked. */
 export class LostTextError extends Error {
-  constructor(readonly place: string, text: string) {
+  /** @param param Where the message stands in the request, where that is known. */
+  constructor(place: string, text: string, readonly param?: string) {
     super(`${place} (${JSON.stringify(text)})`);
   }
 }
@@ -173,8 +174,12 @@ function lostError(
   const beginning = plain.length > SHOWN_CHARACTERS
     ? `${plain.slice(0, SHOWN_CHARACTERS)}…`
     : plain;
+  const { role, at } = messages[message];
   return new LostTextError(
-    `message ${message + 1} of ${messages.length}, of the role ${messages[message].role}`,
+    `${at === undefined ? "" : `${at}, `}message ${
+      message + 1
+    } of ${messages.length}, of the role ${role}`,
     beginning.toWellFormed(),
+    at,
   );
 }

@@ -126,14 +126,14 @@ export class TemplateThread {
 }
 
 /** What a template that did not render is answered with. */
-function failureOf({ kind, message }: Exclude<RenderReply, Rendered>): M40Error {
+function failureOf({ kind, message, param }: Exclude<RenderReply, Rendered>): M40Error {
   if (kind === "limit") return tookTooMuch(message);
   if (kind === "lost") {
     return new M40Error(
       "invalid_request",
       `the chat template leaves out what ${message} says, wherever it is put. Leave it out, or choose another ` +
         "template (--chat-template).",
-      "messages",
+      param ?? "messages",
     );
   }
   const what = kind === "refusal" ? "refuses" : "failed on";

@@ -3,6 +3,7 @@ import { unsupported } from "../errors.ts";
 import { typeName } from "../fields.ts";
 import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
+import { toldContent } from "../told_content.ts";
 import { argumentsText } from "../tool_arguments.ts";
 import { CONTENT_WANTED, type Message } from "./request_schemas.ts";
 
@@ -54,6 +55,9 @@ const READERS: Readonly<Record<Message["role"], Readers>> = {
   },
 };
 
+/** Blocks that Anthropic's own tools leave in a conversation, whoever sends them back. */
+export const HOSTED_BLOCK = /_tool_use$|_tool_result$|^container_upload$|^compaction$/;
+
 /** What may stand in a tool's result. */
 const RESULT_READERS: Readers = {
   text: readText,
@@ -103,6 +107,10 @@ function readBlock(
   const { type } = block as Block;
   if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
   if (!Object.hasOwn(readers, type)) {
+    if (areTold(type, readers)) {
+      turn.parts.push({ type: "text", text: toldContent(block as Block, at) });
+      return;
+    }
     const known = Object.keys(readers).map((one) => `"${one}"`).join(", ");
     throw unsupported(
       at,
@@ -113,6 +121,12 @@ function readBlock(
     );
   }
   readers[type](turn, block as Block, at);
+}
+
+/** Whether blocks of a type that has no reader are shown by the texts in them: models and tools made them. */
+function areTold(type: string, readers: Readers): boolean {
+  return readers === READERS.assistant || readers === RESULT_READERS ||
+    (readers === READERS.user && HOSTED_BLOCK.test(type));
 }
 
 function readText({ role, parts }: Turn, { text }: Block, at: string): void {

@@ -9,7 +9,7 @@ import { toolFields } from "./tools.ts";
 /**
  * The conversation of a body.
  *
- * @throws {HttpError} 400 for blocks that cannot be read, and for calls and results that do not go together.
+ * @throws {HttpError} 400 for blocks that cannot be read, and for calls at the end that have no result.
  */
 export function chatRequest(body: ConversationFields): ChatRequest {
   const { system, messages, thinking, output_config } = body;
@@ -49,19 +49,18 @@ function add(turns: Turn[], next: Turn): void {
 /**
  * Turns as the engine takes them: what came of calls goes before what the user says to it.
  *
- * @throws {HttpError} 400 for a result without its call in the assistant's turn before it, or a second one for the
- * same; and where the conversation ends with calls that have none.
+ * @throws {HttpError} 400 where the conversation ends with calls that have no result.
  */
 function messagesOf(turns: readonly Turn[]): ChatMessage[] {
   const messages: ChatMessage[] = [];
   /** The calls of the assistant's last turn that have no result yet: names by their ids. */
   let open = new Map<string, string>();
-  for (const { role, parts, thoughts, calls, results } of turns) {
+  for (const { role, parts, thoughts, calls, results, at } of turns) {
     for (const { callId, parts, at } of results) {
+      // Clients that cut a long conversation leave results without their calls.
       const name = open.get(callId);
-      if (name === undefined) throw noCall(callId, at);
       open.delete(callId);
-      messages.push({ role: "tool", content: contentOf(parts), toolCallId: callId, name });
+      messages.push({ role: "tool", content: contentOf(parts), toolCallId: callId, name, at });
     }
     if (role === "assistant") open = new Map(calls.map(({ id, name }) => [id, name]));
     if (parts.length === 0 && results.length > 0) continue;
@@ -70,6 +69,7 @@ function messagesOf(turns: readonly Turn[]): ChatMessage[] {
       content: parts.length === 0 && calls.length > 0 ? null : contentOf(parts),
       reasoning: thoughts.length === 0 ? undefined : thoughts.join("\n\n"),
       toolCalls: calls.length === 0 ? undefined : calls,
+      at,
     });
   }
   const last = turns.at(-1);
@@ -84,16 +84,6 @@ function messagesOf(turns: readonly Turn[]): ChatMessage[] {
     );
   }
   return messages;
-}
-
-function noCall(id: string, at: string): HttpError {
-  return new HttpError(
-    400,
-    "invalid_request",
-    `${at}.tool_use_id: wanted the id of a tool_use block of the assistant's message before, each once; got ` +
-      `${describe(id)}.`,
-    { param: `${at}.tool_use_id` },
-  );
 }
 
 /** A text that is alone needs no parts. */

@@ -8,6 +8,7 @@ import { z } from "zod";
 import { type ChatRequest, ROLES } from "../../engine/mod.ts";
 import { modelFields, withModel } from "../answer.ts";
 import { readAnyType } from "../body_of_any_type.ts";
+import { HOSTED_BLOCK } from "../anthropic/blocks.ts";
 import { chatRequest as anthropicChat } from "../anthropic/conversation.ts";
 import { CountTokensRequest } from "../anthropic/request_schemas.ts";
 import type { ServerContext, ServerEnv } from "../context.ts";
@@ -139,7 +140,8 @@ function dialectOf(json: unknown): BodyDialect {
   }
   const messages = listOf(body.messages).map(fieldsOf);
   const blocks = messages.flatMap(({ content }) => listOf(content).map(fieldsOf));
-  const isAnthropic = blocks.some(({ type }) => OWN_BLOCKS.has(type)) ||
+  const isAnthropic =
+    blocks.some(({ type }) => OWN_BLOCKS.has(type) || HOSTED_BLOCK.test(String(type))) ||
     listOf(body.tools).some((tool) => fieldsOf(tool).input_schema !== undefined);
   if (isAnthropic) return "anthropic";
   const isOllama = messages.some(({ tool_name, thinking, images, tool_calls }) =>

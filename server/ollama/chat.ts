@@ -149,14 +149,16 @@ function readMessage(
       `${at}.images: wanted nothing: this server reads text alone. Say in the message's content what is to be seen.`,
     );
   }
+  const place = `${at}.content`;
   if (role === "tool") {
     const said = saysNothing(images) ? content ?? "" : withImages(content ?? "", images);
-    return { role, content: said, ...open.resultOf(tool_call_id, tool_name) };
+    return { role, at: place, content: said, ...open.resultOf(tool_call_id, tool_name) };
   }
-  if (role !== "assistant") return { role, content: content ?? "" };
+  if (role !== "assistant") return { role, at: place, content: content ?? "" };
   const toolCalls = open.read(tool_calls, `${at}.tool_calls`);
   return {
     role,
+    at: place,
     content: content || (toolCalls.length > 0 ? null : content ?? null),
     reasoning: thinking ?? undefined,
     toolCalls: toolCalls.length > 0 ? toolCalls : undefined,

@@ -4,6 +4,7 @@ import { HttpError, unsupported } from "../errors.ts";
 import { describe, typeName } from "../fields.ts";
 import { notShown } from "../not_shown.ts";
 import { wrongField } from "../parse_body.ts";
+import { toldContent } from "../told_content.ts";
 import type { ConversationFields, Message } from "./chat_schemas.ts";
 import { readCalls, readToolChoice, readTools } from "./chat_tools.ts";
 
@@ -83,6 +84,7 @@ function readMessage(message: Message, at: string): ChatMessage {
   const { content, thoughts } = splitContent(message);
   return {
     role,
+    at: `${at}.content`,
     content: readContent({ role, content }, `${at}.content`),
     name: message.name ?? undefined,
     reasoning: message.reasoning_content ?? message.reasoning ??
@@ -141,7 +143,11 @@ function readResultPart(part: unknown, at: string): TextPart {
       return told(notShown({ kind: "file", url: (file as { file_data?: unknown })?.file_data }));
     case "input_audio":
       return told(notShown({ kind: "sound" }));
+    case "text":
+    case "refusal":
+      return readPart(part, at);
   }
+  if (typeof type === "string") return told(toldContent(part as Record<string, unknown>, at));
   return readPart(part, at);
 }
 

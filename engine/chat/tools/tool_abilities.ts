@@ -16,6 +16,8 @@ export interface ToolAbilities {
   readonly results: boolean;
   /** Whether it refuses ids of calls that are not 9 letters and digits. */
   readonly shortIds: boolean;
+  /** An id that it takes. */
+  readonly id: string;
   /** What it renders of a call of {@link SAMPLE_CALL}, from the user's message on; undefined: no calls. */
   readonly sample?: string;
   /** Whether all of some texts are shown of a result with such a content. */
@@ -124,6 +126,7 @@ export function findToolAbilities(trial: Trial, say: (text: string) => unknown):
     severalCalls: calls !== undefined && shows([user, calling(one, other)], named("f")),
     results: showsResult(say(NEEDLE), [NEEDLE]),
     shortIds,
+    id,
     sample: calls && sampleOf(calls),
     showsResult,
     exchange(fields, thought) {

@@ -58,15 +58,18 @@ function callText({ name, arguments: text }: RenderCall): string {
   }}\n</tool_call>`;
 }
 
+/** What came of a call, as a text that says so. */
+export function resultText({ content }: RenderMessage): string {
+  return `<tool_response>\n${textOf(content)}\n</tool_response>`;
+}
+
 /** Results as a user's message: those of one turn together, and with what the user says next. */
 function withResults(messages: readonly RenderMessage[]): readonly RenderMessage[] {
   const said: RenderMessage[] = [];
   let open = false;
   for (const message of messages) {
     const isResult = message.role === "tool";
-    const text = isResult
-      ? `<tool_response>\n${textOf(message.content)}\n</tool_response>`
-      : textOf(message.content);
+    const text = isResult ? resultText(message) : textOf(message.content);
     if (open && (isResult || message.role === "user")) {
       const last = said.pop()!;
       said.push({ role: "user", content: `${last.content}\n${text}` });

@@ -1,5 +1,4 @@
 import type { ChatMessage, Role, TextPart, ToolCall } from "../../../engine/mod.ts";
-import { HttpError } from "../../errors.ts";
 import { inputArguments } from "./custom_input.ts";
 import type { CustomToolCallOutput, FunctionCallOutput, Item } from "./item_schemas.ts";
 import { toolName } from "./tools.ts";
@@ -11,8 +10,10 @@ interface Turn {
   /** What an assistant thought before. */
   readonly thoughts: string[];
   readonly toolCalls: ToolCall[];
-  /** In a tool's turn. */
-  readonly result?: { readonly callId: string; readonly name: string };
+  /** In a tool's turn; without a name where its call is not there. */
+  readonly result?: { readonly callId: string; readonly name?: string };
+  /** Where it begins in the body. */
+  readonly at?: string;
 }
 
 /**
@@ -20,97 +21,101 @@ interface Turn {
  * message.
  *
  * @param instructions What is said before all of them, if anything is.
- * @throws {HttpError} 400 for a result of a call that there was not.
+ * @param placeOf Where each item stands in the body, for errors.
  */
 export function messagesOf(
   instructions: string | undefined,
   items: readonly Item[],
+  placeOf: (index: number) => string | undefined = () => undefined,
 ): ChatMessage[] {
-  const turns: Turn[] = [];
+  const turns = new Turns();
   const names = new Map<string, string>();
-  if (instructions !== undefined) say(turns, "system", [instructions]);
-  for (const item of items) {
+  if (instructions !== undefined) {
+    turns.at = "instructions";
+    turns.say("system", [instructions]);
+  }
+  for (const [index, item] of items.entries()) {
+    turns.at = placeOf(index);
     switch (item.type) {
       case "message":
-        say(turns, item.role, item.content.map(({ text }) => text));
+        turns.say(item.role, item.content.map(({ text }) => text));
         break;
       case "reasoning":
-        think(turns, item.content.map(({ text }) => text));
+        turns.think(item.content.map(({ text }) => text));
         break;
       case "function_call": {
         const { call_id: id, arguments: text } = item;
         const name = toolName(item.name, item.namespace);
         names.set(id, name);
-        assistantTurn(turns).toolCalls.push({ id, name, arguments: text });
+        turns.ofAssistant().toolCalls.push({ id, name, arguments: text });
         break;
       }
       case "custom_tool_call": {
         const name = toolName(item.name, item.namespace);
         names.set(item.call_id, name);
         const call = { id: item.call_id, name, arguments: inputArguments(item.input) };
-        assistantTurn(turns).toolCalls.push(call);
+        turns.ofAssistant().toolCalls.push(call);
         break;
       }
       case "custom_tool_call_output":
       case "function_call_output":
-        turns.push(resultOf(item, names));
+        turns.push(resultOf(item, names.get(item.call_id)));
         break;
     }
   }
-  return turns.map(readMessage);
+  return turns.all.map(readMessage);
 }
 
-function say(turns: Turn[], role: Role, texts: readonly string[]): void {
-  const turn = role === "assistant" ? assistantTurn(turns) : begin(turns, role);
-  for (const text of texts) turn.texts.push(text);
-}
+/** Turns as they come. */
+class Turns {
+  readonly all: Turn[] = [];
+  /** Where in the body it is that is read. */
+  at?: string;
 
-/** What was thought after something was said begins a message. */
-function think(turns: Turn[], texts: readonly string[]): void {
-  const last = turns.at(-1);
-  const said = last !== undefined && last.texts.length + last.toolCalls.length > 0;
-  const turn = said ? begin(turns, "assistant") : assistantTurn(turns);
-  for (const text of texts) turn.thoughts.push(text);
-}
+  say(role: Role, texts: readonly string[]): void {
+    const turn = role === "assistant" ? this.ofAssistant() : this.begin(role);
+    for (const text of texts) turn.texts.push(text);
+  }
 
-/** The turn that the assistant has. */
-function assistantTurn(turns: Turn[]): Turn {
-  const last = turns.at(-1);
-  return last?.role === "assistant" ? last : begin(turns, "assistant");
-}
+  /** What was thought after something was said begins a message. */
+  think(texts: readonly string[]): void {
+    const last = this.all.at(-1);
+    const said = last !== undefined && last.texts.length + last.toolCalls.length > 0;
+    const turn = said ? this.begin("assistant") : this.ofAssistant();
+    for (const text of texts) turn.thoughts.push(text);
+  }
 
-function begin(turns: Turn[], role: Role): Turn {
-  const turn = { role, texts: [], thoughts: [], toolCalls: [] };
-  turns.push(turn);
-  return turn;
+  /** The turn that the assistant has. */
+  ofAssistant(): Turn {
+    const last = this.all.at(-1);
+    return last?.role === "assistant" ? last : this.begin("assistant");
+  }
+
+  push(turn: Omit<Turn, "at">): void {
+    this.all.push({ ...turn, at: this.at });
+  }
+
+  private begin(role: Role): Turn {
+    this.push({ role, texts: [], thoughts: [], toolCalls: [] });
+    return this.all.at(-1)!;
+  }
 }
 
 /** What came of a call. */
 type CallOutput = FunctionCallOutput | CustomToolCallOutput;
 
-function resultOf(item: CallOutput, names: ReadonlyMap<string, string>): Turn {
-  const { call_id: callId, output } = item;
-  const name = names.get(callId);
-  if (name === undefined) {
-    throw new HttpError(
-      400,
-      "invalid_request",
-      `input: there is a ${item.type} of the call ${JSON.stringify(callId.slice(0, 80))}, and no ${
-        item.type.replace("_output", "")
-      } with that ` +
-        "call_id before it. Send the call as well, or the previous_response_id of the response that has it.",
-      { param: "input" },
-    );
-  }
+/** What came of a call. Clients that cut a long conversation leave it without its call, and so without a name. */
+function resultOf({ call_id: callId, output }: CallOutput, name: string | undefined): Turn {
   const texts = typeof output === "string" ? [output] : output.map(({ text }) => text);
   return { role: "tool", texts, thoughts: [], toolCalls: [], result: { callId, name } };
 }
 
 /** A turn as the engine takes it; a text that is alone needs no parts. */
-function readMessage({ role, texts, thoughts, toolCalls, result }: Turn): ChatMessage {
+function readMessage({ role, texts, thoughts, toolCalls, result, at }: Turn): ChatMessage {
   const parts = texts.map((text): TextPart => ({ type: "text", text }));
   return {
     role,
+    at,
     content: parts.length > 1 ? parts : parts[0]?.text ?? (toolCalls.length > 0 ? null : ""),
     reasoning: thoughts.length === 0 ? undefined : thoughts.join("\n\n"),
     ...(toolCalls.length === 0 ? {} : { toolCalls }),

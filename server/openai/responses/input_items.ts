@@ -7,6 +7,7 @@ import { HttpError, unsupported } from "../../errors.ts";
 import { typeName } from "../../fields.ts";
 import { notShown } from "../../not_shown.ts";
 import { wrongField } from "../../parse_body.ts";
+import { toldContent } from "../../told_content.ts";
 import { argumentsText } from "../../tool_arguments.ts";
 import { decodedReasoning } from "./encrypted_reasoning.ts";
 import { type FunctionCallOutput, type InputMessage, type Item, itemId } from "./item_schemas.ts";
@@ -16,6 +17,11 @@ type Fields = Readonly<Record<string, unknown>>;
 
 const ROLES = ["user", "assistant", "system", "developer"] as const;
 const STATUSES: readonly unknown[] = ["in_progress", "completed", "incomplete"];
+
+/** Items that OpenAI's own tools leave in a conversation. */
+const HOSTED = /_call$|_call_output$|^mcp_|^tool_search_|^compaction(_|$)/;
+/** Those of them that the client makes. */
+const CLIENTS_PART = /_output$|_response$/;
 
 /**
  * Items of a body.
@@ -55,6 +61,9 @@ function readItem(item: unknown, at: string, itemOf: (id: string) => Item | unde
       return referredItem(fields, at, itemOf);
   }
   if (typeof type !== "string") throw wrongField(`${at}.type`, "a string", type);
+  if (HOSTED.test(type)) {
+    return message(CLIENTS_PART.test(type) ? "user" : "assistant", toldContent(fields, at), fields);
+  }
   throw unsupported(
     `${at}.type`,
     `${at}.type: items of the type ${
@@ -98,11 +107,17 @@ function readTexts(content: unknown, at: string, read = readText): string[] {
   return content.map((part, index) => read(part, `${at}.${index}`));
 }
 
+/** The types of parts that {@link readText} reads. */
+const TEXT_PARTS = ["input_text", "output_text", "text", "refusal"];
+
 /** The text of a part of a function's output: an image or a file is told of. */
 function readOutputText(part: unknown, at: string): string {
   const { type, image_url, file_data } = (part ?? {}) as Fields;
   if (type === "input_image") return notShown({ kind: "image", url: image_url });
   if (type === "input_file") return notShown({ kind: "file", url: file_data });
+  if (typeof type === "string" && !TEXT_PARTS.includes(type)) {
+    return toldContent(part as Fields, at);
+  }
   return readText(part, at);
 }
 

@@ -98,7 +98,8 @@ const conversationFields = {
     anyOf: [{ type: "string" }, { type: "array", items: { type: "object" } }],
   }).meta({
     description: "What is said: a text, or items: messages with text, reasoning, function_call, " +
-      "custom_tool_call, the outputs of both, and item_reference.",
+      "custom_tool_call, the outputs of both, and item_reference. Of the items of OpenAI's own tools the model " +
+      "reads the texts that they have.",
   }),
   instructions: string(
     "What the model is told first. It is not carried over to the next response.",

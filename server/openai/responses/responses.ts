@@ -104,8 +104,16 @@ export function readConversation(body: ConversationFields, store: ResponseStore)
   const previous = previousResponse(body, store);
   const input = readInput(body.input, (id) => store.item(id));
   const toolUse = readTools(body);
+  const before = conversationOf(previous);
+  const isText = typeof body.input === "string";
+  const placeOf = (index: number) =>
+    index < before.length
+      ? "previous_response_id"
+      : isText
+      ? "input"
+      : `input.${index - before.length}`;
   const chat: ChatRequest = {
-    messages: messagesOf(body.instructions ?? undefined, [...conversationOf(previous), ...input]),
+    messages: messagesOf(body.instructions ?? undefined, [...before, ...input], placeOf),
     ...effortFields(body.reasoning?.effort, body.chat_template_kwargs),
     templateName: body.chat_template ?? undefined,
     tools: toolUse.tools,
