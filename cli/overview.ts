@@ -1,8 +1,10 @@
 import { M40Error } from "../engine/errors.ts";
 import { Estimator } from "../engine/estimate.ts";
+import type { Override } from "../engine/gguf/override.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import type { StoredModel } from "../engine/store/mod.ts";
 import { assertKnownTokenizer } from "../engine/tokenizer/load.ts";
+import { ConfiguredOverrides } from "./config/configured_overrides.ts";
 import { type Overview, summarize } from "./model_summary.ts";
 import { OverviewCache } from "./overview_cache.ts";
 
@@ -22,15 +24,18 @@ export interface Looked {
 }
 
 /**
- * Looks at models. What was found out once is kept, as reading a large vocabulary and planning take a
- * tenth of a second a model.
+ * Looks at models, as `m40 serve` reads them. What was found out once is kept, as reading a large vocabulary and
+ * planning take a tenth of a second a model.
  */
 export async function lookAt(models: readonly StoredModel[]): Promise<Looked> {
   const opened = openEstimator();
   using estimator = "estimator" in opened ? opened.estimator : undefined;
   const cache = await OverviewCache.open(estimator?.signature ?? "");
   const looked: LookedAt[] = [];
-  for (const model of models) looked.push(await look(model, estimator, cache));
+  const overrides = await ConfiguredOverrides.read();
+  for (const model of models) {
+    looked.push(await look(model, overrides.of(model), estimator, cache));
+  }
   await cache.save();
   return {
     models: looked,
@@ -50,16 +55,17 @@ function openEstimator(): { estimator: Estimator } | { reason: string } {
 
 async function look(
   model: StoredModel,
+  overrides: readonly Override[],
   estimator: Estimator | undefined,
   cache: OverviewCache,
 ): Promise<LookedAt> {
-  const known = await cache.get(model);
+  const known = await cache.get(model, overrides);
   if (known !== undefined) return { model, overview: known };
   try {
-    const gguf = await readGguf(model.path, { anyType: true });
+    const gguf = await readGguf(model.path, { anyType: true, overrides });
     const ready = isReady(estimator);
     const overview = overviewOf(gguf, ready ? estimator : undefined);
-    if (ready) await cache.set(model, overview);
+    if (ready) await cache.set(model, overrides, overview);
     return { model, overview };
   } catch (error) {
     if (!(error instanceof M40Error)) throw error;

@@ -1,4 +1,5 @@
 import { dirname, join } from "@std/path";
+import type { Override } from "../engine/gguf/override.ts";
 import { cacheDirectory, type StoredModel } from "../engine/store/mod.ts";
 import { VERSION } from "../server/version.ts";
 import type { Overview } from "./model_summary.ts";
@@ -9,7 +10,7 @@ const FORMAT = 1;
 
 /** What was found out about a model's files when they were like this. */
 interface Entry {
-  /** Length, time of change and number of each file. */
+  /** Length, time of change and number of each file, and what is taken otherwise of the metadata. */
   readonly stamp: string;
   readonly overview: Overview;
 }
@@ -37,16 +38,23 @@ export class OverviewCache {
   }
 
   /** What is known of a model, where its files are what they were. */
-  async get(model: StoredModel): Promise<Overview | undefined> {
+  async get(
+    model: StoredModel,
+    overrides: readonly Override[],
+  ): Promise<Overview | undefined> {
     const entry = this.before.get(keyOf(model));
-    if (entry === undefined || entry.stamp !== await stampOf(model)) return undefined;
+    if (entry === undefined || entry.stamp !== await stampOf(model, overrides)) return undefined;
     this.now.set(keyOf(model), entry);
     return entry.overview;
   }
 
   /** Notes what was found out. */
-  async set(model: StoredModel, overview: Overview): Promise<void> {
-    const stamp = await stampOf(model);
+  async set(
+    model: StoredModel,
+    overrides: readonly Override[],
+    overview: Overview,
+  ): Promise<void> {
+    const stamp = await stampOf(model, overrides);
     if (stamp === undefined) return;
     this.now.set(keyOf(model), { stamp, overview });
     this.changed = true;
@@ -78,10 +86,14 @@ function keyOf({ files }: StoredModel): string {
 }
 
 /** Undefined where a file cannot be looked at. */
-async function stampOf({ files }: StoredModel): Promise<string | undefined> {
+async function stampOf(
+  { files }: StoredModel,
+  overrides: readonly Override[],
+): Promise<string | undefined> {
   try {
     const infos = await Promise.all(files.map((file) => Deno.stat(file)));
-    return infos.map(({ size, mtime, ino }) => `${size}/${mtime?.getTime()}/${ino}`).join(" ");
+    const stamps = infos.map(({ size, mtime, ino }) => `${size}/${mtime?.getTime()}/${ino}`);
+    return [...stamps, ...overrides.map((one) => JSON.stringify(one))].join(" ");
   } catch {
     return undefined;
   }

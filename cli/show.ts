@@ -1,5 +1,6 @@
 import { M40Error } from "../engine/errors.ts";
 import { type Fit, fitContext } from "../engine/fit.ts";
+import type { Override } from "../engine/gguf/override.ts";
 import { type Gguf, readGguf } from "../engine/gguf/reader.ts";
 import { readModel } from "../engine/models/read_model.ts";
 import {
@@ -13,6 +14,7 @@ import { describeSuppressed } from "../engine/tokenizer/suppressed_tokens.ts";
 import { readTokenizer } from "../engine/tokenizer/read_tokenizer.ts";
 import { resolveModel, type StoredModel } from "../engine/store/mod.ts";
 import { type Command, command, flag } from "./command.ts";
+import { ConfiguredOverrides } from "./config/configured_overrides.ts";
 import { formatBytes, formatCount, formatTable } from "./format.ts";
 import { DEVICE_OPTIONS, MODEL_ARGUMENT, OVERRIDE_OPTIONS } from "./model_options.ts";
 import { device } from "./values.ts";
@@ -53,7 +55,8 @@ export const show: Command = command({
   ],
   async run([model], options) {
     const stored = await resolveModel(model);
-    const read = { anyType: true, overrides: options.override };
+    const overrides = await overridesOf(stored, options.override);
+    const read = { anyType: true, overrides };
     const gguf = await readGguf(stored.path, read);
     if (options.template) return await write(templateText(gguf, stored.name));
     const written = await readGguf(stored.path, { ...read, asWritten: true });
@@ -77,6 +80,18 @@ export const show: Command = command({
     );
   },
 });
+
+/** What the command line says, or else what `m40 serve` takes. */
+async function overridesOf(
+  stored: StoredModel,
+  given: readonly Override[],
+): Promise<readonly Override[]> {
+  return given.length > 0 ? given : (await ConfiguredOverrides.read()).of(stored);
+}
+
+function overrideRows({ overrides = [] }: Gguf): [string, string][] {
+  return overrides.map((one) => ["override", one]);
+}
 
 /** A value, or why there is none. */
 type Attempt<T> = { readonly value: T } | { readonly problem: string };
@@ -131,6 +146,7 @@ function asText(facts: Facts, tensors: boolean): string {
         ["vocabulary", describeVocabulary(gguf)],
         ...vocabularyRows(facts),
         ["chat template", templateOrigin(gguf, stored)],
+        ...overrideRows(gguf),
         ...fileRows(gguf),
         ...gguf.files.length > 1 ? [["size", formatBytes(gguf.fileBytes)] as [string, string]] : [],
         ...originRows(stored),
@@ -325,6 +341,7 @@ function asJson(
     quantisation: summary.quantisation,
     shape: "problem" in model ? { error: model.problem } : shapeAsJson(model.value),
     notes: "problem" in model ? [] : model.value.notes,
+    overrides: gguf.overrides ?? [],
     warnings: [
       ..."problem" in model ? [] : model.value.warnings,
       ..."problem" in tokenizer ? [] : tokenizer.value.warnings,

@@ -1,5 +1,6 @@
 import type { EngineOptions } from "./engine_options.ts";
 import { M40Error } from "./errors.ts";
+import { unknownKeysWarning } from "./gguf/audit/mod.ts";
 import { type Gguf, readGguf } from "./gguf/reader.ts";
 import { describeModel, type ModelInfo } from "./model_info.ts";
 import { readModel } from "./models/read_model.ts";
@@ -30,12 +31,17 @@ export interface ModelSource extends Model {
  */
 export async function readModelSource(path: string, options: EngineOptions): Promise<ModelSource> {
   const gguf = await readGguf(path, { overrides: options.overrides });
-  const model = readModel(gguf, options);
+  // Layers and vocabulary are warned of together.
+  const unknown: string[] = [];
+  const onUnknownKeys = (keys: readonly string[]) => void unknown.push(...keys);
+  const model = readModel(gguf, { ...options, onUnknownKeys });
   for (const warning of model.warnings) options.onWarning?.(warning);
   const tokenizer = readTokenizer(gguf, {
     preTokenizer: options.preTokenizer,
     onWarning: options.onWarning,
+    onUnknownKeys,
   });
+  for (const warning of unknownKeysWarning(unknown)) options.onWarning?.(warning);
   const { vocabSize } = model.shape;
   if (tokenizer.vocabSize > vocabSize) {
     throw new M40Error(

@@ -85,7 +85,8 @@ export async function readConfig(named?: string): Promise<Config> {
   return parseConfig(text, path);
 }
 
-const NO_CONFIG: Config = { server: {}, models: new Map(), aliases: new Map() };
+/** Where there is no file. */
+export const NO_CONFIG: Config = { server: {}, models: new Map(), aliases: new Map() };
 
 /** Reads a configuration; paths in it are relative to its own. Fails as {@link readConfig} does. */
 export function parseConfig(text: string, path: string): Config {

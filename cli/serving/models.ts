@@ -33,7 +33,12 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
   const own = new Map<string, string>();
   for (const [name, { place }] of config.models) own.set(name, place ?? name);
   const main = server.model === undefined ? undefined : await mainModel(settings, own);
-  const catalogue = new Catalogue({ own, aliases: config.aliases, stored: !server.only });
+  const catalogue = new Catalogue({
+    own,
+    aliases: config.aliases,
+    stored: !server.only,
+    overridesOf: (name) => settings.model(name).override,
+  });
   const chosen = new ChosenGpu();
   const manager = new ModelManager<Engine>({
     models: server.models,
@@ -42,7 +47,7 @@ export async function servedModels(settings: ServeSettings): Promise<ServedModel
     idleMs: server["idle-unload"] && server["idle-unload"] * 1000,
     check: async (name) => {
       const stored = await catalogue.find(name);
-      const overrides = settings.model(stored.name).override;
+      const overrides = catalogue.overridesOf(stored.name);
       await unseen(
         stored,
         async () => void architectureOf(await readGguf(stored.path, { overrides })),

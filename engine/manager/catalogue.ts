@@ -1,4 +1,5 @@
 import { M40Error } from "../errors.ts";
+import type { Override } from "../gguf/override.ts";
 import { listModels, nearest, resolveModel, type StoredModel } from "../store/mod.ts";
 import { localCompanion } from "../store/local_companion.ts";
 import { isModelName } from "../store/names.ts";
@@ -11,6 +12,8 @@ export interface CatalogueOptions {
   readonly aliases?: ReadonlyMap<string, string>;
   /** Whether the models that are stored may be asked for as well; default true. */
   readonly stored?: boolean;
+  /** What of a model's metadata is taken otherwise than its file has it, by the model's own name. */
+  overridesOf?(name: string): readonly Override[] | undefined;
 }
 
 /** Names of models: those that were given some, and those of the store. A name is never taken for a path. */
@@ -21,7 +24,7 @@ export class Catalogue {
   /** Whether the models that are stored may be asked for as well. */
   readonly stored: boolean;
 
-  constructor(options: CatalogueOptions = {}) {
+  constructor(private readonly options: CatalogueOptions = {}) {
     this.own = options.own ?? new Map();
     this.aliases = options.aliases ?? new Map();
     this.stored = options.stored ?? true;
@@ -30,6 +33,11 @@ export class Catalogue {
   /** A model's own name, where it is asked for by another one. */
   nameOf(asked: string): string {
     return this.aliases.get(asked) ?? asked;
+  }
+
+  /** What of a model's metadata is taken otherwise than its file has it. */
+  overridesOf(name: string): readonly Override[] | undefined {
+    return this.options.overridesOf?.(name);
   }
 
   /**

@@ -1,4 +1,4 @@
-import { auditMetadata } from "../gguf/audit/mod.ts";
+import { auditMetadata, type AuditOptions, unknownKeysWarning } from "../gguf/audit/mod.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { architectureOf } from "./architecture.ts";
 import type { Model, ReadOptions } from "./model.ts";
@@ -9,7 +9,10 @@ import type { Model, ReadOptions } from "./model.ts";
  * @throws {M40Error} As {@link Architecture.read} does; "unsupported" also for an architecture that is not known, and for
  * metadata that nobody reads though it changes what the model computes.
  */
-export function readModel(gguf: Gguf, options?: ReadOptions): Model {
+export function readModel(gguf: Gguf, options?: ReadOptions & AuditOptions): Model {
   const model = architectureOf(gguf).read(gguf, options);
-  return { ...model, warnings: [...model.warnings, ...auditMetadata(gguf, "layers")] };
+  const unknown = auditMetadata(gguf, "layers");
+  options?.onUnknownKeys?.(unknown);
+  const warnings = options?.onUnknownKeys ? [] : unknownKeysWarning(unknown);
+  return { ...model, warnings: [...model.warnings, ...warnings] };
 }

@@ -1,4 +1,4 @@
-import { auditMetadata } from "../gguf/audit/mod.ts";
+import { auditMetadata, type AuditOptions, unknownKeysWarning } from "../gguf/audit/mod.ts";
 import type { Gguf } from "../gguf/reader.ts";
 import { loadTokenizer, type TokenizerOptions } from "./load.ts";
 import type { Tokenizer } from "./tokenizer.ts";
@@ -9,8 +9,13 @@ import type { Tokenizer } from "./tokenizer.ts";
  * @throws {M40Error} As {@link loadTokenizer} does; "unsupported" also for metadata that nobody reads though it changes
  * which tokens a text becomes.
  */
-export function readTokenizer(gguf: Gguf, options: TokenizerOptions = {}): Tokenizer {
+export function readTokenizer(
+  gguf: Gguf,
+  options: TokenizerOptions & AuditOptions = {},
+): Tokenizer {
   const tokenizer = loadTokenizer(gguf.metadata, options);
-  for (const warning of auditMetadata(gguf, "tokenizer")) options.onWarning?.(warning);
+  const unknown = auditMetadata(gguf, "tokenizer");
+  if (options.onUnknownKeys) options.onUnknownKeys(unknown);
+  else for (const warning of unknownKeysWarning(unknown)) options.onWarning?.(warning);
   return tokenizer;
 }

@@ -3,6 +3,7 @@ import { REASONING_TAGS } from "../../engine/chat/tagged_reasoning.ts";
 import { M40Error } from "../../engine/errors.ts";
 import { poolingType } from "../../engine/pooling.ts";
 import { formatCount } from "../../engine/format_count.ts";
+import type { Override } from "../../engine/gguf/override.ts";
 import { type Gguf, readGguf, sizesByType } from "../../engine/mod.ts";
 import type { StoredModel } from "../../engine/store/mod.ts";
 import type { Models } from "../models/models.ts";
@@ -67,6 +68,9 @@ export class Headers {
     { readonly stamp: string; readonly facts: HeaderFacts }
   >();
 
+  /** @param overridesOf What of a model's metadata is taken otherwise than its file has it. */
+  constructor(private readonly overridesOf: (name: string) => readonly Override[] | undefined) {}
+
   /** What a model's header tells; undefined where its file cannot be read. */
   async of({ path, name }: PlacedModel): Promise<HeaderFacts | undefined> {
     if (path === undefined) return undefined;
@@ -75,7 +79,8 @@ export class Headers {
     const known = this.known.get(name);
     if (known?.stamp === stamp) return known.facts;
     try {
-      const facts = factsOf(await readGguf(path, { anyType: true }));
+      const read = { anyType: true, overrides: this.overridesOf(name) };
+      const facts = factsOf(await readGguf(path, read));
       this.known.set(name, { stamp, facts });
       return facts;
     } catch (error) {

@@ -31,7 +31,7 @@ const REFUSED: Readonly<Record<string, string>> = {
 
 /** Ollama's routes. */
 export function ollamaRoutes(app: Hono<ServerEnv>, server: ServerContext): void {
-  const headers = new Headers();
+  const headers = new Headers((name) => server.models.catalogue?.overridesOf(name));
   generateRoute(app, server);
   chatRoute(app, server);
   embedRoutes(app, server);

@@ -13,13 +13,19 @@ import { HARMLESS_KEYS, HARMLESS_TOKENIZER_KEYS } from "./harmless_keys.ts";
 /** Keys that a warning names. */
 const MOST_NAMED = 8;
 
+/** Who wants to know which keys are not known. */
+export interface AuditOptions {
+  /** Told them in the place of a warning. */
+  onUnknownKeys?: (keys: readonly string[]) => void;
+}
+
 /** The metadata of which part of a model is looked at. */
 export type Audited = "layers" | "tokenizer";
 
 /**
  * Looks at what of the metadata was not read, once a part of a model was made of it.
  *
- * @returns Sentences about keys that are not known; one, where there are any.
+ * @returns The keys that are not known.
  * @throws {M40Error} "unsupported" where a key changes what the model computes.
  */
 export function auditMetadata({ metadata, path }: Gguf, audited: Audited): string[] {
@@ -39,7 +45,7 @@ export function auditMetadata({ metadata, path }: Gguf, audited: Audited): strin
       throw new M40Error("unsupported", `${path}: ${refusal(key, entry, changing, other)}`);
     }
   }
-  return unknown.length === 0 ? [] : [describe(unknown)];
+  return unknown;
 }
 
 function refusal(
@@ -58,12 +64,16 @@ function refusal(
     (neutral === undefined ? "" : `, or have it ignored with --override ${key}=${neutral}`);
 }
 
-function describe(keys: readonly string[]): string {
+/** One sentence about keys that are not known, where there are any. */
+export function unknownKeysWarning(keys: readonly string[]): string[] {
+  if (keys.length === 0) return [];
   const named = keys.slice(0, MOST_NAMED).map((key) => key.length > 80 ? quoteKey(key) : key);
   const more = keys.length - named.length;
-  return `The file has metadata that m40 does not know: ${named.join(", ")}${
-    more > 0 ? ` and ${more} more` : ""
-  }. If that changes what the model computes, its results are wrong here.`;
+  const list = named.join(", ") + (more > 0 ? ` and ${more} more` : "");
+  return [
+    `The file has metadata that m40 does not know: ${list}. If that changes what the model computes, its results ` +
+    "are wrong here.",
+  ];
 }
 
 function shown({ type, value }: MetadataEntry): string {
