@@ -2,6 +2,7 @@ import { assert, assertEquals, assertThrows } from "@std/assert";
 import fc from "fast-check";
 import { Automaton } from "../engine/grammar/automaton.ts";
 import { grammarOfSchema, type JsonSchemaOptions } from "../engine/grammar/json_schema/mod.ts";
+import { parseJson } from "../engine/json/parse_json.ts";
 import { M40Error } from "../engine/mod.ts";
 import { matches } from "./grammar_texts.ts";
 import { SchemaTexts } from "./json_schema_agreement.ts";
@@ -124,6 +125,27 @@ Deno.test("JSON Schema: integers are within their bounds, and multiples", () => 
       },
     ),
     { numRuns: 60 },
+  );
+});
+
+Deno.test("JSON Schema: numbers of one value are each written as their own place has them", () => {
+  const pair = (...items: string[]) =>
+    parseJson(
+      `{"type":"array","prefixItems":[${items}],"minItems":${items.length},"maxItems":${items.length}}`,
+    );
+  check(pair('{"const":1}', '{"const":1.0}'), ["[1,1.0]"], ["[1.0,1.0]", "[1,1]"]);
+  check(pair('{"const":1.0}', '{"const":1}'), ["[1.0,1]"], ["[1,1]", "[1.0,1.0]"]);
+  check(parseJson('{"const":[1,1.0,1e0]}'), ["[1,1.0,1e0]"], ["[1e0,1e0,1e0]", "[1,1,1]"]);
+  check(pair('{"enum":[1,3]}', '{"enum":[3.00,1.0]}'), ["[1,3.00]", "[3,1.0]"], ["[1.0,3.00]"]);
+  // Still they are one value.
+  check(parseJson('{"enum":[1.0,2.0],"not":{"const":1}}'), ["2.0"], ["1", "1.0", "2"]);
+  check(parseJson('{"allOf":[{"enum":[1,2]},{"enum":[2.0,3]}]}'), ["2"], ["1", "3", "2.0"]);
+  check(
+    parseJson(
+      '{"type":"array","items":{"anyOf":[{"const":1},{"const":1.0}]},"uniqueItems":true,"minItems":1}',
+    ),
+    ["[1]"],
+    ["[1,1.0]", "[1,1]"],
   );
 });
 

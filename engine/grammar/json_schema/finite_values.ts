@@ -6,6 +6,7 @@
 import type { Expression } from "../grammar.ts";
 import { text } from "./expressions.ts";
 import { allowedValues } from "./allowed_values.ts";
+import { type ListedNumber, oneOfEach } from "./number_values.ts";
 import type { SchemaReader } from "./reading.ts";
 import type { Alternatives } from "./shapes.ts";
 
@@ -13,10 +14,12 @@ import type { Alternatives } from "./shapes.ts";
 export function valuesOf(all: Alternatives, reader: SchemaReader): Expression[] | undefined {
   if (all.arrays.length > 0 || all.objects.length > 0) return undefined;
   const texts = [...(all.null ? [null] : []), ...all.booleans].map((one) => JSON.stringify(one));
+  const numbers: ListedNumber[] = [];
   for (const shape of all.numbers) {
     if (!shape.values) return undefined;
-    for (const value of allowedValues(shape, reader.budget)) texts.push(value.text);
+    for (const value of allowedValues(shape, reader.budget)) numbers.push(value);
   }
+  for (const { text } of oneOfEach(numbers)) texts.push(text);
   for (const shape of all.strings) {
     const listed = reader.strings.listed(shape);
     if (!listed) return undefined;

@@ -66,24 +66,33 @@ export function isMultiple(value: Decimal, of: Decimal): boolean {
   return withPlaces(value, places) % withPlaces(of, places) === 0n;
 }
 
-/** A number that a schema lists. Numbers of one value are one object. */
+/** A number that a schema lists. */
 export interface ListedNumber {
+  /** Of numbers of one value, such as 1 and 1.0, this is one object. */
   readonly decimal: Decimal;
   /** As the schema has it. */
   readonly text: string;
 }
 
-/** The numbers that a schema lists, each once. */
+/** The numbers that a schema lists. */
 export class ListedNumbers {
-  private readonly known = new Map<string, ListedNumber>();
+  private readonly decimals = new Map<string, Decimal>();
 
   /** A number of the schema; undefined where it has too many digits. */
   of(value: number | JsonNumber): ListedNumber | undefined {
     const decimal = decimalOf(value);
     if (decimal === undefined) return undefined;
-    return this.known.getOrInsertComputed(
-      `${decimal.units}/${decimal.places}`,
-      () => ({ decimal, text: JSON.stringify(value) }),
-    );
+    const key = `${decimal.units}/${decimal.places}`;
+    return {
+      decimal: this.decimals.getOrInsertComputed(key, () => decimal),
+      text: JSON.stringify(value),
+    };
   }
+}
+
+/** Of numbers of one value the first. */
+export function oneOfEach(numbers: readonly ListedNumber[]): ListedNumber[] {
+  const byValue = new Map<Decimal, ListedNumber>();
+  for (const number of numbers) byValue.getOrInsert(number.decimal, number);
+  return [...byValue.values()];
 }

@@ -14,7 +14,7 @@ import {
   shown,
   wrong,
 } from "./limits.ts";
-import { type ListedNumber, MOST_DIGITS } from "./number_values.ts";
+import { type ListedNumber, MOST_DIGITS, oneOfEach } from "./number_values.ts";
 import type { At, Group } from "./reading.ts";
 import {
   ALL,
@@ -154,7 +154,7 @@ function listed(values: readonly unknown[], at: At, keyword: string, negated: bo
       only({
         null: values.includes(null),
         booleans: ALL.booleans.filter((value) => values.includes(value)),
-        numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: [...new Set(numbers)] }] : [],
+        numbers: numbers.length > 0 ? [{ ...ANY_NUMBER, values: oneOfEach(numbers) }] : [],
         strings: strings.length > 0
           ? [{ ...ANY_STRING, values: [...new Set(strings)], place: pointer }]
           : [],

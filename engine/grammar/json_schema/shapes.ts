@@ -6,7 +6,7 @@
  */
 import type { Place } from "./document.ts";
 import { type Budget, MAX_ALTERNATIVES, refusal } from "./limits.ts";
-import { setOf } from "./list_sets.ts";
+import { decimalsOf, setOf } from "./list_sets.ts";
 import { type Bound, isBeyond, tighter } from "./number_bounds.ts";
 import { compare, type Decimal, type ListedNumber } from "./number_values.ts";
 
@@ -145,6 +145,19 @@ function shared<T>(
   return a.filter((value) => known.has(value));
 }
 
+/** The same of numbers, of which 1 and 1.0 are one. */
+function sharedNumbers(
+  a: readonly ListedNumber[] | undefined,
+  b: readonly ListedNumber[] | undefined,
+  budget: Budget,
+  place: string,
+): readonly ListedNumber[] | undefined {
+  if (!a || !b || a === b) return a ?? b;
+  budget.look(a.length, place);
+  const known = decimalsOf(b, budget, place);
+  return a.filter(({ decimal }) => known.has(decimal));
+}
+
 /** Both lists; what was read once may be in both. */
 function joined<T>(
   a: readonly T[],
@@ -168,13 +181,15 @@ const meetNumbers: Meet<NumberShape> = (a, b, budget, place) => {
     most: tighter(a.most, b.most, false),
     multiples: joined(a.multiples, b.multiples, budget, place),
     not: joined(a.not, b.not, budget, place),
-    values: shared(a.values, b.values, budget, place),
+    values: sharedNumbers(a.values, b.values, budget, place),
   };
   if (areApart(shape)) return undefined;
   if (!shape.values || isFiltered(shape, a) || isFiltered(shape, b)) return shape;
   budget.look(shape.values.length, place);
-  const refused = setOf(shape.not, budget, place);
-  const values = shape.values.filter((value) => !refused.has(value) && admits(shape, value));
+  const refused = decimalsOf(shape.not, budget, place);
+  const values = shape.values.filter((value) =>
+    !refused.has(value.decimal) && admits(shape, value)
+  );
   return values.length > 0 ? { ...shape, values } : undefined;
 };
 
