@@ -1,6 +1,9 @@
 // Bodies of requests that cannot be read: no JSON, nested or long beyond reason, of another type.
 import { MOST_LEVELS } from "../engine/json/parse_json.ts";
-import { assertEquals, assertMatch } from "@std/assert";
+import { assert, assertEquals, assertMatch } from "@std/assert";
+import { readJson } from "../server/body.ts";
+import { Incoming } from "../server/http/incoming.ts";
+import { RequestBody } from "../server/http/request_body.ts";
 import { readError, sendRaw, startServer } from "./server_fixture.ts";
 
 Deno.test("a body that is not JSON is answered with 400 and the place", async () => {
@@ -114,4 +117,48 @@ Deno.test("another content type than JSON is answered with 415", async () => {
   }
   const headers = { "Content-Encoding": "gzip" };
   await readError(await server.post("/v1/completions", body, { headers }), 415);
+});
+
+Deno.test("a body in chunks of one byte takes no memory for each of them", async () => {
+  const count = 100_000;
+  const sent = new TextEncoder().encode("1\r\nx\r\n".repeat(count) + "0\r\n\r\n");
+  let at = 0;
+  const source = {
+    read(into: Uint8Array): Promise<number | null> {
+      const piece = sent.subarray(at, at + into.length);
+      if (piece.length === 0) return Promise.resolve(null);
+      into.set(piece);
+      at += piece.length;
+      return Promise.resolve(piece.length);
+    },
+  };
+  const body = new RequestBody(new Incoming(source, () => {}, () => {}), {
+    kind: "chunked",
+  });
+  let pieces = 0;
+  let length = 0;
+  for (let piece = await body.read(); piece !== undefined; piece = await body.read()) {
+    pieces++;
+    length += piece.length;
+  }
+  assertEquals([length, body.complete], [count, true]);
+  assert(pieces * 10 < count, `${pieces} pieces`);
+
+  // Who reads a body keeps its bytes, not its pieces: here all are the same array.
+  const text = `{"a":"${"0123456789".repeat(1000)}"}`;
+  const one = new Uint8Array(1);
+  let next = 0;
+  const stream = new ReadableStream<Uint8Array<ArrayBuffer>>({
+    pull(controller) {
+      if (next === text.length) return controller.close();
+      one[0] = text.charCodeAt(next++);
+      controller.enqueue(one);
+    },
+  }, { highWaterMark: 0 });
+  const request = new Request("http://localhost/", {
+    method: "POST",
+    headers: { "content-type": "application/json" },
+    body: stream,
+  });
+  assertEquals(await readJson(request, text.length), JSON.parse(text));
 });

@@ -70,13 +70,31 @@ export class RequestBody {
     }
   }
 
-  /** A piece of what has arrived; undefined when there is none, or at the end. */
+  /** The data that has arrived, however many chunks it is in; undefined when there is none, or at the end. */
   private next(): Uint8Array<ArrayBuffer> | undefined {
     if (this.broken) throw malformed("The body was malformed.");
     this.broken = true;
-    const piece = this.advance();
+    const all = this.chunked ? this.arrived() : this.advance();
     this.broken = false;
-    return piece;
+    return all;
+  }
+
+  /** The data of all chunks that have arrived; no more than the connection's buffer holds. */
+  private arrived(): Uint8Array<ArrayBuffer> | undefined {
+    const pieces: Uint8Array<ArrayBuffer>[] = [];
+    let length = 0;
+    for (let piece = this.advance(); piece !== undefined; piece = this.advance()) {
+      pieces.push(piece);
+      length += piece.length;
+    }
+    if (pieces.length < 2) return pieces[0];
+    const all = new Uint8Array(length);
+    length = 0;
+    for (const piece of pieces) {
+      all.set(piece, length);
+      length += piece.length;
+    }
+    return all;
   }
 
   private advance(): Uint8Array<ArrayBuffer> | undefined {
