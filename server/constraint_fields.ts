@@ -13,6 +13,9 @@ import { boolean, describe, string, strings, wants } from "./fields.ts";
 
 const anything = (description: string) => z.unknown().optional().meta({ description });
 
+/** Fields whose empty text says nothing, as frontends always send it. vLLM's and SGLang's empty grammar has no rule. */
+const NONE_IF_EMPTY: ReadonlySet<string> = new Set(["grammar", "grammar_string", "regex_pattern"]);
+
 const schema = (description: string) =>
   z.unknown().optional().meta({
     anyOf: [{ type: "object" }, { type: "boolean" }, { type: "string" }, { type: "null" }],
@@ -57,6 +60,9 @@ export const constraintFields = {
   ),
   structured_outputs: structuredOutputs,
   guided_grammar: string("vLLM's older name of grammar."),
+  ebnf: string("SGLang's name of grammar."),
+  grammar_string: string("TabbyAPI's name of grammar."),
+  regex_pattern: string("TabbyAPI's name of regex."),
   guided_regex: string("vLLM's older name of regex."),
   guided_choice: strings("vLLM's older name of choice."),
   guided_json: schema("vLLM's older name of json_schema."),
@@ -103,14 +109,16 @@ function* constraintsOf(fields: ConstraintFields): Generator<Constraint> {
   const names: [string, string | null | undefined, "gbnf" | "regex"][] = [
     ["grammar", fields.grammar, "gbnf"],
     ["guided_grammar", fields.guided_grammar, "gbnf"],
+    ["ebnf", fields.ebnf, "gbnf"],
+    ["grammar_string", fields.grammar_string, "gbnf"],
     ["structured_outputs.grammar", outputs?.grammar, "gbnf"],
     ["regex", fields.regex, "regex"],
     ["guided_regex", fields.guided_regex, "regex"],
+    ["regex_pattern", fields.regex_pattern, "regex"],
     ["structured_outputs.regex", outputs?.regex, "regex"],
   ];
   for (const [param, text, kind] of names) {
-    // An empty grammar is none, as llama.cpp's clients send it. By vLLM's names it is a grammar without a rule.
-    if (text == null || (text === "" && param === "grammar")) continue;
+    if (text == null || (text === "" && NONE_IF_EMPTY.has(param))) continue;
     yield kind === "gbnf" ? { kind, text, param } : { kind, pattern: text, param };
   }
   const choices: [string, readonly string[] | undefined][] = [

@@ -13,6 +13,8 @@ const MATCHED = new RegExp(`^${REGEX}$`);
 const WAYS: [Record<string, unknown>, RegExp][] = [
   [{ grammar: GBNF }, MATCHED],
   [{ guided_grammar: GBNF }, MATCHED],
+  [{ ebnf: GBNF }, MATCHED],
+  [{ grammar_string: GBNF, regex_pattern: "" }, MATCHED],
   [{ structured_outputs: { grammar: GBNF } }, MATCHED],
   [{ regex: REGEX }, MATCHED],
   [{ guided_regex: REGEX }, MATCHED],
@@ -122,6 +124,8 @@ Deno.test("what is wrong with a constraint is a 400 that names the field and the
     [{ structured_outputs: { grammar: "x" } }, "structured_outputs.grammar", /wanted ::=/],
     [{ structured_outputs: { grammar: "" } }, "structured_outputs.grammar", /no rule root/],
     [{ guided_grammar: "" }, "guided_grammar", /no rule root/],
+    [{ ebnf: "" }, "ebnf", /no rule root/],
+    [{ regex_pattern: "(" }, "regex_pattern", /no \)/],
     [{ regex: "a(?=b)" }, "regex", /lookahead/],
     [{ structured_outputs: { regex: "(" } }, "structured_outputs.regex", /no \)/],
     [{ choice: [] }, "choice", /0 texts/],

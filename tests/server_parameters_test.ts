@@ -192,6 +192,9 @@ Deno.test("what other servers do and m40 does not is refused by name, and nothin
   const asked: Record<string, unknown> = {
     allowed_token_ids: [3],
     bad_words: [" was"],
+    banned_strings: ["x"],
+    banned_tokens: [3],
+    custom_token_bans: "3,4",
     include_stop_str_in_output: true,
     logits_processors: ["x"],
     prompt_logprobs: 0,
@@ -216,7 +219,7 @@ Deno.test("what other servers do and m40 does not is refused by name, and nothin
       assertMatch(error.message, new RegExp(`^${field} (is|are) not supported\\. [\\w/]`));
     }
     const empty = Object.fromEntries(
-      Object.keys(fields).map((field, i) => [field, [null, []][i % 2]]),
+      Object.keys(fields).map((field, i) => [field, [null, [], ""][i % 3]]),
     );
     const none = { ...empty, use_beam_search: false, truncate_prompt_tokens: -1 };
     const response = await server.post(path, { ...body, ...none });

@@ -1,15 +1,20 @@
 /**
- * Fields of vLLM's that change the answer or what is told of it, and that m40 does not do.
+ * Fields of other servers that change the answer or what is told of it, and that m40 does not do.
  *
  * @module
  */
 import { z } from "zod";
 import { unsupported } from "../errors.ts";
 
+const BANS = "Send logit_bias with the tokens, or a grammar.";
+
 /** What to do instead, by field. */
 const INSTEAD = {
   allowed_token_ids: "Send a choice, a regex, a grammar or logit_bias.",
-  bad_words: "Send logit_bias with the words' tokens, or a grammar.",
+  bad_words: BANS,
+  banned_strings: BANS,
+  banned_tokens: BANS,
+  custom_token_bans: BANS,
   include_stop_str_in_output: "The answer ends before the stop string. Leave it out.",
   logits_processors: "Leave it out.",
   prompt_logprobs: "/v1/completions tells them with echo and logprobs.",
@@ -31,7 +36,8 @@ export const othersFields = Object.fromEntries(
 
 /** Whether a value asks for nothing; -1 is vLLM's word for no limit. */
 const isNothing = (value: unknown) =>
-  value == null || value === false || value === -1 || (Array.isArray(value) && value.length === 0);
+  value == null || value === false || value === -1 || value === "" ||
+  (Array.isArray(value) && value.length === 0);
 
 /**
  * Refuses what is not done, rather than answering something else than was asked for.
