@@ -11,8 +11,8 @@ import { CHANNEL_SYMBOLS } from "../engine/device/symbols.ts";
 import { BACKEND } from "./device_harness.ts";
 
 /** Where things stand in a channel's memory, in bytes. */
-const AT = { magic: 0, version: 8, headerBytes: 12, serving: 16, toldToEnd: 20, bells: 24 };
-const MAILBOXES = 48;
+const AT = { magic: 0, version: 8, headerBytes: 12, serving: 16, toldToEnd: 20, bells: 28 };
+const MAILBOXES = 56;
 const MAILBOX = { state: 0, request: 8, answer: 208, bytes: 736 };
 const ARGUMENT_BYTES = 24;
 const ASKED = 1;
