@@ -118,8 +118,8 @@ Deno.test("what is wrong in a configuration is said with its line, what was got 
   assertMatch(complaint("[models.'../a']\nctx = 7"), /:1: models\."\.\.\/a": a model's name has/);
   assertMatch(complaint("[models.a]\nfile = 'a'\nmodel = 'b'"), /:3: models\.a\.model: .*not both/);
   assertMatch(
-    complaint("[models.a.sampling]\ntemperature = 3"),
-    /:2: models\.a\.sampling\.temperature: got 3, wanted a number from 0 to 2/,
+    complaint("[models.a.sampling]\ntemperature = 300"),
+    /:2: models\.a\.sampling\.temperature: got 300, wanted a number from 0 to 100/,
   );
   assertMatch(complaint("[models.a.sampling]\ntop_k = 3"), /did you mean top-k\?/);
   assertMatch(complaint("[aliases]\na = 'b'\nb = 'c'"), /:2: aliases\.a: "b" is an alias itself/);

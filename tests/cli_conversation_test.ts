@@ -182,8 +182,8 @@ onScreen(
       /no setting "temprature"; did you mean temperature\?/,
     );
     assertMatch(
-      await talk.say("/set temperature 9"),
-      /temperature: got "9", wanted a number from 0 to 2/,
+      await talk.say("/set temperature 900"),
+      /temperature: got "900", wanted a number from 0 to 100/,
     );
     assertMatch(await talk.say("/set temperature"), /temperature needs a value: wanted a number/);
     assertMatch(await talk.say("/set mirostat 1"), /mirostat: got "1", wanted 0 or 2/);

@@ -85,7 +85,7 @@ Deno.test("a mistyped command, help topic or option ends with 2 and the nearest 
       [["help", "tokenise"], /no command "tokenise"; did you mean tokenize\?/],
       [["--verson"], /no option "--verson"/],
       [["run", "demo", "--tempratur", "1"], /did you mean --temperature\?/],
-      [["run", "demo", "--temperature", "hot"], /got "hot", wanted a number from 0 to 2/],
+      [["run", "demo", "--temperature", "hot"], /got "hot", wanted a number from 0 to 100/],
     ] as const
   ) {
     const { code, stdout, stderr } = await m40(home, [...args]);

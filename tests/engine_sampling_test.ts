@@ -233,7 +233,7 @@ Deno.test("recommendations that no request may have are not used, and told of", 
   await withDefaults(defaults, (engine, warnings) => {
     assertEquals(engine.samplingDefaults, { topK: 40, topP: 0 });
     assertEquals(warnings, [
-      "the model's general.sampling.temp is not used: temperature is -1; wanted a number from 0 to 2",
+      "the model's general.sampling.temp is not used: temperature is -1; wanted a number from 0 to 100",
       "the model's general.sampling.mirostat is not used: mirostat is 1, which there is not; wanted " +
       "2, its successor, or 0 for none",
       `the model's general.sampling.min_p is not used: ${engine.model.path}: metadata ` +
@@ -262,7 +262,7 @@ Deno.test("parameters out of range are refused by the names that requests have f
     [{ mirostat: 3 }, "mirostat", /an integer from 0 to 2/],
     [{ mirostatTau: -1 }, "mirostat_tau", /from 0 to 100/],
     [{ mirostatEta: Infinity }, "mirostat_eta", /from 0 to 1/],
-    [{ dynatempRange: 2.5 }, "dynatemp_range", /from 0 to 2/],
+    [{ dynatempRange: 101 }, "dynatemp_range", /from 0 to 100/],
     [{ dynatempExponent: 0 }, "dynatemp_exponent", /above 0, up to 10/],
     [{ minTokens: -1 }, "min_tokens", /an integer from 0/],
     [{ minTokens: 11 }, "min_tokens", /no more than max_tokens, 10/],

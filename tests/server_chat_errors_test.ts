@@ -62,7 +62,7 @@ Deno.test("a chat's field of a wrong kind or out of range is answered with 400 b
     [{ stream: "yes" }, "stream"],
     [{ stream_options: [] }, "stream_options"],
     [{ stream_options: { include_usage: 1 } }, "stream_options.include_usage"],
-    [{ temperature: 2.1 }, "temperature"],
+    [{ temperature: 100.1 }, "temperature"],
     [{ top_p: "0.5" }, "top_p"],
     [{ frequency_penalty: -2.1 }, "frequency_penalty"],
     [{ logit_bias: { x: 1 } }, "logit_bias"],

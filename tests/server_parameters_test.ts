@@ -4,7 +4,14 @@ import { entry } from "../engine/gguf/entries.ts";
 import { byteLevelModel } from "./byte_level_model.ts";
 import { collect } from "./engine_fixture.ts";
 import { startChat } from "./server_chat_fixture.ts";
-import { readError, readEvents, startServer, type TestServer, usageOf } from "./server_fixture.ts";
+import {
+  MODEL,
+  readError,
+  readEvents,
+  startServer,
+  type TestServer,
+  usageOf,
+} from "./server_fixture.ts";
 
 /** Drawn with all chances open, so that equal texts are drawn alike. */
 const RANDOM = { prompt: "Hello", max_tokens: 12, temperature: 2 };
@@ -29,6 +36,30 @@ Deno.test("top_p 0 takes the likeliest token, top_k -1 and 0 are no limit", asyn
   for (const top_k of [-1, 0]) {
     assertEquals(await textsOf(server, { ...seeded, top_k }), free, `top_k ${top_k}`);
   }
+});
+
+Deno.test("temperatures above 2 are drawn with, in every dialect that has no limit of its own", async () => {
+  await using server = await startServer();
+  const cold = await textsOf(server, { ...RANDOM, seed: 3, temperature: 2, min_p: 0.3 });
+  const hot = { ...RANDOM, seed: 3, temperature: 5 };
+  const [warm] = await textsOf(server, { ...hot, min_p: 0.3 });
+  assert((await textsOf(server, hot))[0] !== cold[0], "it is drawn as with less");
+  assertEquals((await textsOf(server, { ...hot, top_k: 1 })).length, 1);
+  const { prompt, seed, temperature } = hot;
+  const options = {
+    seed,
+    temperature,
+    min_p: 0.3,
+    num_predict: hot.max_tokens,
+    top_k: 0,
+    top_p: 1,
+  };
+  const raw = { model: MODEL, prompt, options, raw: true, stream: false };
+  const ollama = await server.post("/api/generate", raw);
+  assertEquals(ollama.status, 200, await ollama.clone().text());
+  assertEquals((await ollama.json()).response, warm);
+  const llama = { ...options, prompt, n_predict: hot.max_tokens };
+  assertEquals((await (await server.post("/completion", llama)).json()).content, warm);
 });
 
 Deno.test("seeds have 64 bits, and each of them counts", async () => {

@@ -114,7 +114,8 @@ export interface Range {
 
 /** The ranges of the parameters, by their names in requests. */
 export const SAMPLING_RANGES = {
-  temperature: { min: 0, max: 2 },
+  // From some 50 on every token is as likely; frontends for role play send up to 5 with min-p.
+  temperature: { min: 0, max: 100 },
   top_k: { min: -1, max: 1_000_000, integer: true },
   top_p: { min: 0, max: 1 },
   min_p: { min: 0, max: 1 },
@@ -132,7 +133,7 @@ export const SAMPLING_RANGES = {
   mirostat: { min: 0, max: 2, integer: true },
   mirostat_tau: { min: 0, max: 100 },
   mirostat_eta: { min: 0, max: 1 },
-  dynatemp_range: { min: 0, max: 2 },
+  dynatemp_range: { min: 0, max: 100 },
   dynatemp_exponent: { min: 0, max: 10, above: true },
   logit_bias: { min: -100, max: 100 },
   stream: { min: 0, max: 2 ** 32 - 1, integer: true },
