@@ -65,7 +65,7 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     [{ logit_bias: { "150": null } }, "logit_bias.150", /got null/],
     [{ logit_bias: { "1": 1, "150": 101 } }, "logit_bias.150", /101.*from -100 to 100/],
     [{ logit_bias: { "352": 1 } }, "logit_bias", /352/],
-    [{ max_tokens: -1 }, "max_tokens"],
+    [{ max_tokens: -2 }, "max_tokens"],
     [{ max_tokens: 1.5 }, "max_tokens"],
     [{ max_tokens: "16" }, "max_tokens"],
     [{ stop: 5 }, "stop"],
