@@ -88,6 +88,10 @@ Deno.test("echo with logprobs gives the prompt's tokens theirs, as the model eva
   for (const prompt of [text, encoded]) {
     const body = { prompt, max_tokens: 6, ...NO_END };
     const plain = await complete(server, { ...body, logprobs: 2 });
+    // As many as vLLM tells.
+    const most = await complete(server, { ...body, logprobs: 20 });
+    const { top_logprobs: many } = most.choices[0].logprobs!;
+    assert(many.every((top) => Object.keys(top!).length > 15), "not 20 of each token");
     const { choices: [choice], usage } = await complete(server, {
       ...body,
       logprobs: 2,

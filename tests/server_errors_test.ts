@@ -83,7 +83,7 @@ Deno.test("a parameter of a wrong kind or out of range is answered with 400 by i
     [{ best_of: 1, n: 2 }, "best_of", /at least n, which is 2/],
     [{ best_of: 2, stream: true }, "best_of", /stream/],
     [{ best_of: 20, prompt: ["a", "b"] }, "best_of", /more than 32/],
-    [{ logprobs: 6 }, "logprobs"],
+    [{ logprobs: 21 }, "logprobs", /from 0 to 20/],
     [{ logprobs: true }, "logprobs"],
     [{ echo: 1 }, "echo"],
     [{ echo: true, logprobs: 1, suffix: "end" }, "suffix", /not supported/],

@@ -1,4 +1,4 @@
-import { assertEquals, assertMatch, assertRejects } from "@std/assert";
+import { assert, assertEquals, assertMatch, assertRejects } from "@std/assert";
 import { basename, join } from "@std/path";
 import { M40Error } from "../engine/errors.ts";
 import type { MetadataEntry } from "../engine/gguf/metadata.ts";
@@ -184,7 +184,19 @@ Deno.test("parts: names and headers that disagree about parts say what to do", (
     const renamed = join(folder, "renamed.gguf");
     await Deno.rename(one, renamed);
     const error = await assertRejects(() => readGguf(renamed), M40Error);
-    assertMatch(error.message, /part 1 of 2, .* wanted one such as NAME-00001-of-00002.gguf/);
+    assertMatch(error.message, /part 1 of 2, .* wanted one such as NAME-00001-of-00002.gguf$/);
+    const other = join(folder, "cut-00002-of-00002.gguf");
+    const joined = join(folder, "joined.gguf");
+    await Deno.writeFile(joined, await Deno.readFile(renamed));
+    await Deno.writeFile(joined, await Deno.readFile(other), { append: true });
+    const { size } = await Deno.stat(other);
+    const message = (await assertRejects(() => readGguf(joined), M40Error)).message;
+    assertMatch(
+      message,
+      /wanted one such as NAME-00001-of-00002.gguf\. There are \d+ bytes behind/,
+    );
+    assert(Math.abs(Number(/(\d+) bytes/.exec(message)![1]) - size) < 32, message);
+    assertMatch(message, /by cat.*--merge$/);
     const whole = join(folder, "whole-00001-of-00002.gguf");
     await Deno.copyFile(GOLDEN, whole);
     await assertRejects(() => readGguf(whole), M40Error, "knows of no parts");

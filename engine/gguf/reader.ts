@@ -5,7 +5,7 @@ import { type Gguf, parseGguf, type ReadGgufOptions } from "./header.ts";
 import { joinAdvice, piecesOf, wholeOf } from "./cut_pieces.ts";
 import { applyOverrides, type Override } from "./override.ts";
 import { translateOllama } from "./ollama/mod.ts";
-import { EXTENSION, joinFileName, splitFileName } from "./part_names.ts";
+import { EXTENSION, joinFileName, type Part, splitFileName } from "./part_names.ts";
 import { checkPart, joinParts, partOf } from "./parts.ts";
 import { fileSource } from "./source.ts";
 
@@ -54,7 +54,8 @@ async function readFiles(path: string, options: ReadGgufOptions): Promise<Gguf> 
     throw new M40Error(
       "invalid_model",
       `${path}: its header says that it is part ${said.number} of ${said.count}, but the others are ` +
-        `found by their names only; wanted one such as ${joinFileName("NAME", said)}`,
+        `found by their names only; wanted one such as ${joinFileName("NAME", said)}` +
+        joinedAdvice(gguf, said),
     );
   }
   checkPart(gguf, named);
@@ -68,6 +69,16 @@ async function readFiles(path: string, options: ReadGgufOptions): Promise<Gguf> 
     parts.push(part);
   }
   return joinParts(parts);
+}
+
+/** What helps where a part has more behind its own data: parts that were written one behind another. */
+function joinedAdvice({ files, tensors, alignment }: Gguf, first: Part): string {
+  const ends = tensors.values().map(({ offset, bytes }) => offset + bytes);
+  const end = Math.ceil(ends.reduce((a, b) => Math.max(a, b), 0) / alignment) * alignment;
+  const behind = files[0].bytes - end;
+  if (first.number !== 1 || behind <= 0) return "";
+  return `. There are ${behind} bytes behind its data: if the parts were put together by cat, they cannot be read ` +
+    "so. Keep them side by side under their names, or put them together by llama.cpp's llama-gguf-split --merge";
 }
 
 /**

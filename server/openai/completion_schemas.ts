@@ -41,7 +41,7 @@ export const CompletionRequest = z.object({
   ),
   logprobs: integer(
     0,
-    5,
+    20,
     "Tokens carry their log-probability and those of so many likeliest tokens.",
   ),
   suffix: string(
